@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The time of day and the time that passes. Any thread.
+ */
+#ifndef NB_CORE_BASE_CLOCK_H
+#define NB_CORE_BASE_CLOCK_H
+
+#include <stdint.h>
+
+/* Milliseconds since 1970-01-01 00:00 UTC. */
+int64_t nb_clock_now(void);
+
+/* Nanoseconds since some fixed moment; never goes back. */
+uint64_t nb_clock_monotonic(void);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A sentence cut at the buffer's end must not end in half a UTF-8 sequence: it goes into JSON. */
+static void cut_to_utf8(char *text, size_t length)
+{
+    size_t lead = length;
+    while (lead > 0 && length - lead < 4) {
+        unsigned char c = (unsigned char)text[--lead];
+        if (c < 0x80)
+            return;
+        if (c >= 0xC0) {
+            size_t need = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
+            if (length - lead < need)
+                text[lead] = '\0';
+            return;
+        }
+    }
+}
+
+int nb_error_set(struct nb_error *error, int code, const char *format, ...)
+{
+    if (error == NULL)
+        return code;
+    error->code = code;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    if (length >= (int)sizeof error->text)
+        cut_to_utf8(error->text, sizeof error->text - 1);
+    return code;
+}
+
+int nb_error_no_memory(struct nb_error *error)
+{
+    return nb_error_set(error, NB_NO_MEMORY, "out of memory");
+}
+
+int nb_error_errno(struct nb_error *error, int errno_value, const char *what)
+{
+    int code = NB_IO;
+    if (errno_value == ENOSPC || errno_value == EDQUOT)
+        code = NB_DISK_FULL;
+    else if (errno_value == ENOMEM)
+        code = NB_NO_MEMORY;
+    else if (errno_value == ENOENT)
+        code = NB_NOT_FOUND;
+    char reason[128];
+    /* The XSI form of strerror_r: the reason is always in `reason`. */
+    if (strerror_r(errno_value, reason, sizeof reason) != 0)
+        snprintf(reason, sizeof reason, "error %d", errno_value);
+    return nb_error_set(error, code, "%s: %s", what, reason);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The engine: named models, and the only place where text meets model. Learn, forget, classify,
+ * explain; durable through core/store. START READING HERE.
+ *
+ * Threads: every function may be called by any thread, except where it says otherwise. Tokenizing
+ * and scoring run on the caller's thread; all changes are made by the engine's one writer thread,
+ * which takes everything that waits, appends it to the ledger with one fsync, brings the counts up
+ * to date and then reports. Locks, in the order in which they are taken: registry, model, store.
+ */
+#ifndef NB_CORE_ENGINE_H
+#define NB_CORE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/settings.h"
+#include "tokenizer/document.h"
+
+struct nb_engine;
+
+struct nb_engine_settings {
+    const char *directory;   /* where the store lives; made if missing */
+    struct nb_tokenizer_limits tokenizer;
+    bool auto_create;        /* train makes models that do not exist */
+    bool keep_words;         /* the texts of features are kept, for vocabulary listings */
+    uint64_t map_size;       /* bytes of address space the store starts with; grows by itself */
+    uint64_t memory;         /* bytes that loaded models may take before cold ones are dropped */
+    uint64_t replay_features;/* the ledger's tail is kept shorter than this many feature changes */
+    uint64_t group_documents;/* at most this many changes share one commit */
+    uint32_t labels;         /* labels per model */
+    uint32_t models;         /* models */
+};
+
+/* The defaults, for tests and as the configuration's. */
+void nb_engine_settings_init(struct nb_engine_settings *settings);
+
+/* Opens the store (NB_LOCKED if another process has it, NB_VERSION, NB_CORRUPT, NB_IO ...), replays
+ * what the rows do not have yet, starts the writer. nb_tokenizer_setup must have been called. */
+int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine **engine,
+                   struct nb_error *error);
+/* Finishes the changes that were submitted, writes a full checkpoint, closes. */
+void nb_engine_close(struct nb_engine **engine);
+
+/* Whether the store takes changes: 0, or the reason why the last commit failed (NB_DISK_FULL ...);
+ * a commit that succeeds later clears it. */
+int nb_engine_ready(struct nb_engine *engine, struct nb_error *error);
+
+/* ---- names ------------------------------------------------------------------------------------- */
+
+/* [A-Za-z0-9][A-Za-z0-9._@+-]{0,127}: 0 or NB_UNUSABLE. */
+int nb_check_model_name(struct nb_string name, struct nb_error *error);
+/* 1 to 64 bytes of UTF-8 without control characters: 0 or NB_UNUSABLE (the text names `label`). */
+int nb_check_label(struct nb_string label, struct nb_error *error);
+/* 1 to 256 bytes of UTF-8: 0 or NB_UNUSABLE (the text names `id`). */
+int nb_check_id(struct nb_string id, struct nb_error *error);
+
+/* ---- changes: train and untrain ---------------------------------------------------------------- */
+
+/* Changes to one model that are submitted together. One thread at a time. */
+struct nb_batch;
+
+/* `single` says that the receipt of its one change shall list all labels of the model, not only
+ * those that were touched. The model need not exist yet (see auto_create). Returns 0, NB_UNUSABLE
+ * (bad name) or NB_NO_MEMORY. */
+int nb_batch_new(struct nb_engine *engine, struct nb_string model, bool single,
+                 struct nb_batch **batch, struct nb_error *error);
+void nb_batch_free(struct nb_batch **batch);
+
+/* Validates and tokenizes a document on this thread and adds the change. An empty `id` (length 0)
+ * stands for one made from the content. A model that does not exist takes the preset of the first
+ * document's kind; it comes into being with the commit, not before. On failure the batch is as it
+ * was: NB_UNUSABLE (label, id), NB_NOT_FOUND (no such model and no auto_create), NB_NO_MEMORY. */
+int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
+                   struct nb_string label, struct nb_string id, struct nb_error *error);
+/* Takes a document back, by `id` or, with length 0, by the id that `document` would have been
+ * given. NB_NOT_FOUND if there is no such model. */
+int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
+                     struct nb_string id, struct nb_error *error);
+
+size_t nb_batch_size(const struct nb_batch *batch);
+/* Bytes of memory that the batch holds, to bound what one connection may queue. */
+size_t nb_batch_memory(const struct nb_batch *batch);
+
+enum nb_status { NB_LEARNED, NB_UNCHANGED, NB_RELABELLED, NB_UPDATED, NB_FORGOTTEN };
+
+struct nb_label_documents {
+    const char *label; /* NUL-terminated, stable while the batch lives */
+    uint64_t documents;
+};
+
+/* What a change did. */
+struct nb_receipt {
+    int code;              /* 0, or why this one change was not made: NB_NOT_FOUND (untrain of an
+                              unknown id, model deleted), NB_TOO_LARGE (labels, rows), NB_DISK_FULL,
+                              NB_IO, NB_STOPPING ... with `error` filled; nothing was changed */
+    struct nb_error error;
+    enum nb_status status;
+    struct nb_string id;   /* owned by the batch */
+    struct nb_string label;
+    struct nb_string previous_label; /* with NB_RELABELLED, else length 0 */
+    uint64_t tokens;       /* token positions counted */
+    uint64_t new_tokens;   /* distinct tokens that came into the vocabulary */
+    bool truncated;
+    struct nb_label_documents *labels; /* after this change; owned by the batch; sorted by name */
+    size_t label_count;
+};
+
+/* Called once, on the writer's thread, when every change of the batch is on disk and in force, or
+ * has failed. Must be quick and must not call the engine. */
+typedef void nb_batch_done(struct nb_batch *batch, void *user);
+
+/* Hands the batch to the writer; it must not be touched until `done` was called, and stays the
+ * caller's to free. Always leads to `done` (when the engine is closing, with NB_STOPPING). */
+void nb_engine_submit(struct nb_engine *engine, struct nb_batch *batch, nb_batch_done *done,
+                      void *user);
+/* The same, waiting for the end: for tests and tools. */
+void nb_engine_apply(struct nb_engine *engine, struct nb_batch *batch);
+
+const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t index);
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+struct nb_explained {
+    struct nb_string token; /* bytes == NULL: the prior's row */
+    uint64_t count;
+    double evidence;
+};
+
+/* A classification; reused from call to call. */
+struct nb_verdict {
+    size_t size;           /* labels that have documents, in the order of their names */
+    const char **labels;   /* NUL-terminated; stable until the next call or deinit */
+    double *log_scores;
+    double *probabilities;
+    size_t best;           /* index of the label that wins */
+    bool calibrated;       /* probabilities come from the stack */
+    uint64_t total, known; /* token positions */
+    bool truncated;
+    struct nb_explained *explanation; /* strongest first, the prior's row last */
+    size_t explanation_count;
+    struct nb_verdict_private *private_;
+};
+void nb_verdict_init(struct nb_verdict *verdict);
+void nb_verdict_deinit(struct nb_verdict *verdict);
+
+/* Classifies; never writes. `explain` is the most tokens to explain (0: no explanation). Returns 0,
+ * NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_CONFLICT (nothing learned yet), NB_NO_MEMORY. */
+int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
+                       const struct nb_document *document, size_t explain,
+                       struct nb_verdict *verdict, struct nb_error *error);
+
+/* Fills `bag` with what the model sees in the document. */
+int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,
+                       const struct nb_document *document, struct nb_bag *bag,
+                       struct nb_error *error);
+
+struct nb_label_info {
+    char *label;
+    uint64_t documents;
+    uint64_t tokens; /* token occurrences */
+};
+struct nb_model_info {
+    char *name;
+    uint64_t documents;
+    uint64_t vocabulary; /* distinct tokens with a count above 0 */
+    struct nb_label_info *labels; /* sorted by name; those without documents included */
+    size_t label_count;
+    struct nb_settings settings;
+};
+void nb_model_info_deinit(struct nb_model_info *info);
+int nb_engine_model(struct nb_engine *engine, struct nb_string model, struct nb_model_info *info,
+                    struct nb_error *error);
+/* All models by name; the caller frees each and the array. */
+int nb_engine_models(struct nb_engine *engine, struct nb_model_info **infos, size_t *count,
+                     struct nb_error *error);
+
+struct nb_document_info {
+    char *label;
+    int64_t learned;  /* milliseconds since 1970 */
+    uint64_t tokens;
+};
+void nb_document_info_deinit(struct nb_document_info *info);
+/* NB_NOT_FOUND: no such model, or no document of this id is learned. */
+int nb_engine_document(struct nb_engine *engine, struct nb_string model, struct nb_string id,
+                       struct nb_document_info *info, struct nb_error *error);
+
+struct nb_telling_token {
+    char *token; /* owned; NUL-terminated, but see length; the id in hexadecimal after '#' when
+                    words are not kept */
+    size_t length;
+    uint64_t *counts; /* occurrences per label of `labels` */
+    double evidence;
+};
+struct nb_vocabulary {
+    uint64_t size;  /* |V| */
+    char **labels;  /* sorted */
+    size_t label_count;
+    struct nb_telling_token *tokens;
+    size_t count;
+};
+void nb_vocabulary_deinit(struct nb_vocabulary *vocabulary);
+/* The `limit` tokens most telling for `label`. NB_NOT_FOUND: model or label. */
+int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struct nb_string label,
+                         size_t limit, struct nb_vocabulary *vocabulary, struct nb_error *error);
+
+/* ---- administration: these wait for the disk --------------------------------------------------- */
+
+/* Makes a model or changes its settings (`settings` is copied). With `only_new`, an existing model
+ * is NB_CONFLICT. Other NB_CONFLICT: the tokenizer's settings differ and documents are learned.
+ * Sets *created. */
+int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
+                        const struct nb_settings *settings, bool only_new, bool *created,
+                        struct nb_error *error);
+int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
+                           struct nb_error *error);
+
+/* ---- export and import ------------------------------------------------------------------------- */
+
+/* A dump, record by record; the server writes it as NDJSON. Numbers of rows and labels are those
+ * of the dump. Every callback returns 0 to go on. Order: header, words (runs in row order),
+ * documents (oldest first). */
+struct nb_dump_header {
+    struct nb_settings settings; /* borrowed */
+    unsigned char key[NB_KEY_BYTES];
+    size_t label_count;
+    const char *const *labels; /* by label number */
+};
+struct nb_dump_words {
+    uint32_t first_row;
+    size_t count;
+    const uint64_t *ids;
+    const struct nb_string *texts; /* NULL when words are not kept */
+};
+struct nb_dump_document {
+    struct nb_string id;
+    uint32_t label;
+    int64_t learned;
+    uint64_t tokens;
+    const uint32_t *rows; /* ascending */
+    const uint32_t *counts;
+    size_t size;
+};
+struct nb_dump_sink {
+    int (*header)(void *user, const struct nb_dump_header *header);
+    int (*words)(void *user, const struct nb_dump_words *words);
+    int (*document)(void *user, const struct nb_dump_document *document);
+    void *user;
+};
+/* Walks one consistent state of the model. */
+int nb_engine_export(struct nb_engine *engine, struct nb_string model,
+                     const struct nb_dump_sink *sink, struct nb_error *error);
+
+/* An import under way: nothing of it is visible until nb_import_commit, and after a crash nothing
+ * of it is left. One thread at a time; each call may wait for the disk. */
+struct nb_import;
+int nb_import_begin(struct nb_engine *engine, struct nb_string model, struct nb_import **import,
+                    struct nb_error *error);
+int nb_import_header(struct nb_import *import, const struct nb_dump_header *header,
+                     struct nb_error *error);
+int nb_import_words(struct nb_import *import, const struct nb_dump_words *words,
+                    struct nb_error *error);
+int nb_import_document(struct nb_import *import, const struct nb_dump_document *document,
+                       struct nb_error *error);
+/* Puts the imported model in the place of `model` (made or replaced). Sets *created. Frees the
+ * import in any case and sets the pointer to NULL. */
+int nb_import_commit(struct nb_import **import, bool *created, struct nb_error *error);
+void nb_import_abort(struct nb_import **import);
+
+/* ---- numbers for /metrics ---------------------------------------------------------------------- */
+
+struct nb_engine_statistics {
+    uint64_t models, models_loaded;
+    uint64_t documents;      /* living documents of loaded models */
+    uint64_t vocabulary;     /* of loaded models */
+    uint64_t memory;         /* bytes of loaded models */
+    uint64_t learned, unchanged, relabelled, updated, forgotten, failed; /* since start */
+    uint64_t tokens_learned; /* since start */
+    uint64_t commits, commit_nanoseconds, commit_changes; /* since start */
+    uint64_t commit_failures;
+    uint64_t queued;         /* changes that wait */
+    uint64_t replay_features;/* length of the ledger's tail */
+    uint64_t store_bytes;    /* used bytes of the data file */
+    uint64_t map_bytes;
+};
+void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *statistics);
+
+/* ---- verification ------------------------------------------------------------------------------ */
+
+/* Recomputes every count from the living documents of the store in `directory` and calls `report`
+ * with a line for each difference. Returns 0 when nothing differs, 1 when something does, or a
+ * code. No daemon may be running on it. */
+int nb_engine_verify(const struct nb_engine_settings *settings,
+                     void (*report)(void *user, const char *line), void *user,
+                     struct nb_error *error);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The settings of a model: one table says each one's name, type, range and default; the JSON codec,
+ * the store and openapi.json all read that table. A settings struct is immutable once published;
+ * reading is for any thread.
+ */
+#ifndef NB_CORE_SETTINGS_H
+#define NB_CORE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+enum nb_event_model {
+    NB_EVENT_MULTINOMIAL,
+    NB_EVENT_BINARY,
+    NB_EVENT_BERNOULLI,
+    NB_EVENT_COMPLEMENT
+};
+enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN };
+enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
+enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL };
+
+struct nb_prior_weight {
+    char *label; /* owned, UTF-8, NUL-terminated (labels hold no control characters) */
+    double weight;
+};
+
+struct nb_settings {
+    int event_model; /* enum nb_event_model */
+    double smoothing;
+    int prior; /* enum nb_prior_kind */
+    struct nb_prior_weight *weights; /* owned; sorted by label; only with NB_PRIOR_GIVEN */
+    size_t weight_count;
+    uint64_t min_count;
+    uint64_t skip_top;
+    int decision;                /* enum nb_decision */
+    uint32_t tokenizer_fields;   /* bits 1u << enum nb_field; fixed with the first document */
+    uint32_t tokenizer_version;  /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
+};
+
+enum nb_setting_type {
+    NB_SETTING_ENUM,   /* int; `names` lists the values in order, NULL-terminated */
+    NB_SETTING_DOUBLE, /* double in (exclusive_minimum ? > : >=) minimum .. maximum */
+    NB_SETTING_COUNT,  /* uint64_t in minimum .. maximum */
+    NB_SETTING_PRIOR,  /* prior, weights, weight_count */
+    NB_SETTING_FIELDS  /* the bits of a mask; `names[i]` names bit i (NULL: not settable) */
+};
+
+struct nb_setting {
+    const char *name; /* JSON member */
+    enum nb_setting_type type;
+    size_t offset; /* into struct nb_settings */
+    double minimum, maximum;
+    bool exclusive_minimum;
+    const char *const *names;
+    const char *help; /* one sentence, with the source of the formula */
+};
+
+/* All settings, in the order in which they are listed; `count` is set. */
+const struct nb_setting *nb_settings_table(size_t *count);
+
+/* The defaults of a preset. */
+void nb_settings_init(struct nb_settings *settings, enum nb_preset preset);
+void nb_settings_deinit(struct nb_settings *settings);
+int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);
+
+/* Checks every value against the table. Returns 0 or NB_UNUSABLE with the setting's name. */
+int nb_settings_check(const struct nb_settings *settings, struct nb_error *error);
+
+/* Stored form: names and values, so that a newer program reads an older store and fills in its
+ * defaults; an unknown name is NB_VERSION. */
+int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out);
+int nb_settings_read(struct nb_settings *settings, struct nb_string stored, struct nb_error *error);
+
+#endif
