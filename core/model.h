@@ -8,9 +8,9 @@
  * itself reads without the lock.
  *
  * Rows are numbered in the order of first sight and never renumbered. The memory of a row is 32
- * bytes: id, two cells (label, occurrences n, documents d) for the first two labels that the
- * feature was seen with, and a link to further cells, so that a thousand labels cost what is not
- * zero. An index of cache-line buckets finds rows by id.
+ * bytes: id, two cells (label, occurrences n, documents d) for the two lowest label numbers that
+ * the feature was seen with, and a link to further cells, so that a thousand labels cost what is
+ * not zero. An index of cache-line buckets finds rows by id.
  */
 #ifndef NB_CORE_MODEL_H
 #define NB_CORE_MODEL_H
@@ -40,7 +40,8 @@ void nb_model_free(struct nb_model **model);
 void nb_model_read_lock(const struct nb_model *model);
 void nb_model_unlock(const struct nb_model *model);
 
-/* ---- labels: numbered in the order of first sight, never renumbered ---------------------------- */
+/* ---- labels: numbered in the order of first sight, never renumbered ----------------------------
+ */
 
 /* The label's number, made if new. Returns 0, NB_TOO_LARGE (NB_LABELS_MOST) or NB_NO_MEMORY. */
 int nb_model_label(struct nb_model *model, struct nb_string name, uint32_t *label);
@@ -58,22 +59,34 @@ uint64_t nb_model_documents_all(const struct nb_model *model);
 /* Adds to the number of documents of a label (negative: takes away). */
 void nb_model_add_documents(struct nb_model *model, uint32_t label, int64_t change);
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows --------------------------------------------------------------------------------------
+ */
 
-uint32_t nb_model_rows(const struct nb_model *model); /* how many there are */
+uint32_t nb_model_rows(const struct nb_model *model);              /* how many there are */
 uint32_t nb_model_find(const struct nb_model *model, uint64_t id); /* row or NB_NO_ROW */
 uint64_t nb_model_row_id(const struct nb_model *model, uint32_t row);
 /* Appends a row without counts for an id that has none. Returns 0, NB_TOO_LARGE (2^32 - 2 rows) or
- * NB_NO_MEMORY. When the index must grow, the new one is built beside the old one and swapped in
- * under the lock, so that readers never wait for it. */
+ * NB_NO_MEMORY. Takes no lock but when something must grow: the new index is built beside the old
+ * one and swapped in under the lock, so that readers never wait for it. */
 int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row);
+/* Makes the index large enough for so many rows, before a store is loaded. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_model_reserve(struct nb_model *model, uint32_t rows);
+/* The rows of many features at once, NB_NO_ROW for those that have none: the memory of many is
+ * asked for before the first is needed, which takes a fifth of the time of single look-ups in a
+ * large model. `rows` has room for `size`. */
+void nb_model_find_all(const struct nb_model *model, const struct nb_feature *features, size_t size,
+                       uint32_t *rows);
+/* Asks for the memory that nb_model_append of this id will touch, some appends ahead. */
+void nb_model_prefetch(const struct nb_model *model, uint64_t id);
 /* Takes back the rows from `rows` on, newest first; they must have no counts. */
 void nb_model_truncate(struct nb_model *model, uint32_t rows);
 
 /* Adds (sign +1) or takes out (-1) a document's bag: n += count, d += 1 for each row, for `label`.
  * `counts` has distinct rows. Sets *fresh (may be NULL) to how many of the rows were outside the
- * vocabulary (no occurrence in any label) before, fields that are tokens only. Returns 0 or
- * NB_NO_MEMORY (then nothing was changed). Taking out more than is there is a programmer's error. */
+ * vocabulary (no occurrence in any label) before, fields that are tokens only. Returns 0,
+ * NB_TOO_LARGE (a count would pass 2^32 - 1) or NB_NO_MEMORY, and then nothing was changed; taking
+ * out always succeeds. Taking out more than is there is a programmer's error. */
 int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
                  size_t size, int sign, size_t *fresh);
 
@@ -87,11 +100,13 @@ struct nb_cell {
  * Returns how many the row has, which may be more than `room`. */
 size_t nb_model_cells(const struct nb_model *model, uint32_t row, struct nb_cell *cells,
                       size_t room);
-/* Sets a row's cells while a store is loaded (the row must be without counts). */
+/* Sets a row's cells, ordered by label number, while a store is loaded (the row must be without
+ * counts). Returns 0, NB_CORRUPT (cells that no training gives) or NB_NO_MEMORY. */
 int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cell *cells,
                        size_t size);
 
-/* ---- sums, kept up to date --------------------------------------------------------------------- */
+/* ---- sums, kept up to date ---------------------------------------------------------------------
+ */
 
 /* n_v and d_v: token occurrences, and the sum of d_wv, of a label over the features of a field;
  * NB_FIELDS for `field` means all fields that are tokens. */
