@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a verdict fell as it did, and which words tell most."""
+from book import Model
+from harness import equal, holds, near, quoted, refused
+
+
+def assert_adds_up(got):
+    """The rows sum to ln(P(winner)/P(runner-up)); returns the tokens' rows."""
+    scores, rows = got["log_scores"], got["explanation"]
+    others = [s for v, s in scores.items() if v != got["label"]]
+    near(sum(row["evidence"] for row in rows), scores[got["label"]] - max(others), "sum", 1e-9)
+    equal(sum(row["token"] is None for row in rows), 1, f"prior's row in {rows}")
+    tokens = [row for row in rows if row["token"] is not None]
+    weights = [abs(row["evidence"]) for row in tokens]
+    equal(weights, sorted(weights, reverse=True), "strongest first")
+    return tokens
+
+
+def test_evidence_adds_up(api):
+    probes = ["win a prize in the garden today", "win " * 40 + "garden", "unheard", "",
+              "the the the draft of cheap chapter seeds!"]
+    with Model(api) as model:
+        model.filled()
+        model.train("third kind of words, garden win", "third")
+        for event in ("multinomial", "binary", "bernoulli", "complement"):
+            for settings in ({}, {"smoothing": 0.1}, {"prior": "uniform"}, {"min_count": 2}):
+                model.put(event_model=event, **settings)
+                for text in probes:
+                    assert_adds_up(model.classify(text, "?explain=10000"))
+
+
+def test_rows_by_hand(api):
+    with Model(api) as model:
+        model.train("sun sun rain", "a", id="1")
+        model.train("rain", "b", id="2")
+        rows = model.classify("sun rain sun", "?explain=10")["explanation"]
+        by_token = {row["token"]: row for row in rows}
+        import math
+        near(by_token["sun"]["evidence"], 2 * math.log((3 / 5) / (1 / 3)), "sun")
+        equal(by_token["sun"]["count"], 2)
+        near(by_token["rain"]["evidence"], math.log((2 / 5) / (2 / 3)), "rain")
+        near(by_token[None]["evidence"], 0.0, "prior")
+
+
+def test_as_many_rows_as_asked_for(api):
+    with Model(api) as model:
+        model.filled()
+        text = "win the cheap garden prize today"
+        full = [r for r in model.classify(text, "?explain=10000")["explanation"] if r["token"] is not None]
+        holds("explanation" not in model.classify(text), "an explanation that nobody asked for")
+        for n in (1, 2, 3):
+            rows = [r for r in model.classify(text, f"?explain={n}")["explanation"] if r["token"] is not None]
+            equal(rows, full[:n])
+
+
+def test_explain_in_a_batch(api):
+    with Model(api) as model:
+        model.filled()
+        reply = model.post("classify?explain=5", {"documents": [{"text": "win"}, {"text": "garden"}]}).ok()
+        for result in reply.json["results"]:
+            assert_adds_up(result)
+        reply = model.post("classify?explain=5", '{"text":"win"}\n{"text":"garden"}\n', "application/x-ndjson").ok()
+        for result in reply.lines:
+            assert_adds_up(result)
+
+
+def test_explain_with_one_label(api):
+    with Model(api) as model:
+        model.train("only words", "only")
+        holds(isinstance(model.classify("only", "?explain=5").get("explanation"), list), "no list")
+
+
+def test_telling_words(api):
+    with Model(api) as model:
+        model.filled()
+        counts = {v: {} for v in ("ham", "spam")}
+        for label, bag in model.documents.values():
+            for token, count in bag.items():
+                counts[label][token] = counts[label].get(token, 0) + count
+        for label in ("ham", "spam"):
+            reply = api.get(f"{model.path}/vocabulary?label={label}&limit=10000").ok().json
+            equal(reply["vocabulary"], model.row()["vocabulary"])
+            equal(len(reply["tokens"]), reply["vocabulary"], "rows")
+            for row in reply["tokens"]:
+                want = {v: counts[v].get(row["token"], 0) for v in counts}
+                equal({v: row["counts"].get(v, 0) for v in counts}, want, row["token"])
+            evidence = [row["evidence"] for row in reply["tokens"]]
+            equal(evidence, sorted(evidence, reverse=True), "most telling first")
+        top = api.get(f"{model.path}/vocabulary?label=spam&limit=3").ok().json["tokens"]
+        equal(len(top), 3)
+        holds(all(row["counts"]["spam"] > row["counts"].get("ham", 0) for row in top), top)
+
+
+def test_vocabulary_of_odd_labels(api):
+    with Model(api) as model:
+        model.train("one", "a b/é&", id="1")
+        model.train("two", "c", id="2")
+        row = api.get(f"{model.path}/vocabulary?label={quoted('a b/é&')}&limit=1").ok().json["tokens"][0]
+        equal((row["token"], row["counts"].get("a b/é&")), ("one", 1))
+
+
+def test_vocabulary_refusals(api):
+    with Model(api) as model:
+        model.filled()
+        path = model.path + "/vocabulary"
+        refused(api.get(path + "?label=nobody"), 404, "nobody")
+        refused(api.get(path + "?label=spam&limit=x"), 400, "limit")
+        refused(api.get(path + "?label=spam&limit=-1"), 400, "limit")
+        refused(api.get(path + "?label=spam&limit=10001"), 400, "limit", "10000")
+        refused(api.get(path + "?label=spam&lmit=3"), 400, "lmit")
+        refused(api.get(path), 400, "label")
