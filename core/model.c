@@ -331,6 +331,35 @@ int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_cou
     return rc;
 }
 
+static void add_documents(struct nb_model *model, uint32_t label, int sign)
+{
+    assert(sign > 0 || model->labels[label]->documents > 0);
+    model->labels[label]->documents += (uint64_t)(int64_t)sign;
+    model->documents += (uint64_t)(int64_t)sign;
+}
+
+int nb_model_change(struct nb_model *model, const struct nb_model_change *change, size_t *fresh)
+{
+    int rc = 0;
+    *fresh = 0;
+    write_lock(model);
+    if (change->add_label != UINT32_MAX) {
+        rc = add_all(model, change->add_label, change->add, change->add_size, fresh);
+        if (rc == 0)
+            add_documents(model, change->add_label, 1);
+    }
+    if (rc == 0 && change->take_label != UINT32_MAX) {
+        for (size_t i = 0; i < change->take_size; i++) {
+            prefetch_row(model, change->take, change->take_size, i + AHEAD);
+            cell_take(model, change->take_label, change->take[i]);
+        }
+        add_documents(model, change->take_label, -1);
+    }
+    model->generation += rc == 0;
+    unlock(model);
+    return rc;
+}
+
 size_t nb_model_cells(const struct nb_model *model, uint32_t row, struct nb_cell *cells,
                       size_t room)
 {
@@ -340,6 +369,14 @@ size_t nb_model_cells(const struct nb_model *model, uint32_t row, struct nb_cell
     for (uint32_t i = 0; i < size && i < room; i++)
         cells[i] = nb_row_cell(&model->pool, r, i);
     return size;
+}
+
+uint32_t nb_model_count(const struct nb_model *model, uint32_t row, uint32_t label)
+{
+    bool there;
+    const struct nb_row *r = nb_model_row(model, row);
+    uint32_t place = nb_row_find(&model->pool, r, label, &there);
+    return there ? nb_row_cell(&model->pool, r, place).occurrences : 0;
 }
 
 /* Stored cells may be damaged: labels that do not exist, or are out of order, and zeros. */

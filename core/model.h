@@ -90,6 +90,20 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows);
 int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
                  size_t size, int sign, size_t *fresh);
 
+/* What a training, relabelling or untraining does: a bag of one label comes in, a bag of one label
+ * goes out. UINT32_MAX for a label: there is none. */
+struct nb_model_change {
+    uint32_t add_label;
+    const struct nb_row_count *add;
+    size_t add_size;
+    uint32_t take_label;
+    const struct nb_row_count *take;
+    size_t take_size;
+};
+/* Makes the change, with the labels' numbers of documents, under one lock: no reader sees half of
+ * it. *fresh as in nb_model_add. Returns 0, or NB_NO_MEMORY or NB_TOO_LARGE with nothing changed. */
+int nb_model_change(struct nb_model *model, const struct nb_model_change *change, size_t *fresh);
+
 /* One cell of a row: what label `label` has of the feature. */
 struct nb_cell {
     uint32_t label;
