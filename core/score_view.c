@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/score_private.h"
+
+/* ---- the settings' part ------------------------------------------------------------------------
+ */
+
+int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
+{
+    struct nb_scorer *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NB_NO_MEMORY;
+    if (nb_settings_copy(&s->settings, settings) != 0) {
+        free(s);
+        return NB_NO_MEMORY;
+    }
+    if (pthread_mutex_init(&s->mutex, NULL) != 0) {
+        nb_settings_deinit(&s->settings);
+        free(s);
+        return NB_NO_MEMORY;
+    }
+    s->filters = settings->min_count > 1 || settings->skip_top > 0;
+    for (unsigned i = 0; i < NB_LOG_TABLE; i++)
+        s->logs[i] = log((double)i + settings->smoothing);
+    *scorer = s;
+    return 0;
+}
+
+void nb_scorer_free(struct nb_scorer **scorer)
+{
+    struct nb_scorer *s = *scorer;
+    *scorer = NULL;
+    if (s == NULL)
+        return;
+    pthread_mutex_destroy(&s->mutex);
+    nb_settings_deinit(&s->settings);
+    free(s->view.labels);
+    free(s->view.position);
+    free(s);
+}
+
+size_t nb_scorer_memory(const struct nb_scorer *scorer)
+{
+    return sizeof *scorer + atomic_load(&scorer->view_bytes);
+}
+
+/* ---- priors ------------------------------------------------------------------------------------
+ */
+
+/* The weight that the settings give a label by name, or 0. */
+static double given_weight(const struct nb_settings *settings, const char *name)
+{
+    size_t low = 0;
+    size_t high = settings->weight_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = strcmp(settings->weights[middle].label, name);
+        if (order == 0)
+            return settings->weights[middle].weight;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return 0;
+}
+
+/* Puts each label's weight into `base`. */
+static void put_weights(const struct nb_settings *settings, const struct nb_model *model,
+                        struct nb_view *view)
+{
+    double mean = 0;
+    for (size_t i = 0; i < settings->weight_count; i++)
+        mean += settings->weights[i].weight / (double)settings->weight_count;
+    for (uint32_t i = 0; i < view->size; i++) {
+        struct nb_view_label *l = &view->labels[i];
+        l->base = 1;
+        if (settings->prior == NB_PRIOR_EMPIRICAL)
+            l->base = (double)l->documents;
+        if (settings->prior == NB_PRIOR_GIVEN) {
+            double weight = given_weight(settings, model->labels[l->label]->name);
+            l->base = weight > 0 ? weight : mean;
+        }
+    }
+}
+
+static void put_priors(const struct nb_settings *settings, const struct nb_model *model,
+                       struct nb_view *view)
+{
+    put_weights(settings, model, view);
+    double sum = 0;
+    for (uint32_t i = 0; i < view->size; i++)
+        sum += view->labels[i].base;
+    for (uint32_t i = 0; i < view->size; i++)
+        view->labels[i].base = log(view->labels[i].base / sum);
+}
+
+/* ---- the used vocabulary, when the settings leave words out ------------------------------------
+ */
+
+/* A word of the vocabulary in the order in which skip_top takes them: more occurrences first, then
+ * the smaller id. */
+struct ranked {
+    uint64_t occurrences, id;
+};
+
+static bool ranks_before(struct ranked a, struct ranked b)
+{
+    return a.occurrences != b.occurrences ? a.occurrences > b.occurrences : a.id < b.id;
+}
+
+/* A heap whose root is the last in rank of those kept. */
+static void sift_down(struct ranked *heap, size_t size, size_t i)
+{
+    for (;;) {
+        size_t last = i;
+        for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < size; child++)
+            if (ranks_before(heap[last], heap[child]))
+                last = child;
+        if (last == i)
+            return;
+        struct ranked swap = heap[i];
+        heap[i] = heap[last];
+        heap[last] = swap;
+        i = last;
+    }
+}
+
+static void heap_add(struct ranked *heap, size_t *size, size_t most, struct ranked word)
+{
+    if (*size < most) {
+        heap[(*size)++] = word;
+        if (*size == most)
+            for (size_t i = most / 2 + 1; i-- > 0;)
+                sift_down(heap, most, i);
+    } else if (ranks_before(word, heap[0])) {
+        heap[0] = word;
+        sift_down(heap, most, 0);
+    }
+}
+
+static bool is_token_row(const struct nb_row *row)
+{
+    return row->n[0] != 0 && nb_field_is_token(nb_feature_field(row->id));
+}
+
+/* Finds the word at rank skip_top, from which on words are used. */
+static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
+                        struct nb_view *view)
+{
+    size_t most = (size_t)s->settings.skip_top;
+    uint64_t vocabulary = nb_model_vocabulary(model, NB_FIELDS);
+    if (most > vocabulary)
+        most = (size_t)vocabulary;
+    view->skips = most != 0;
+    if (!view->skips)
+        return 0;
+    struct ranked *heap = malloc(most * sizeof *heap);
+    if (heap == NULL)
+        return NB_NO_MEMORY;
+    size_t size = 0;
+    uint32_t rows = nb_model_rows(model);
+    for (uint32_t i = 0; i < rows; i++) {
+        const struct nb_row *row = nb_model_row(model, i);
+        if (is_token_row(row))
+            heap_add(heap, &size, most, (struct ranked){nb_row_occurrences(model, row), row->id});
+    }
+    view->skip_occurrences = heap[0].occurrences;
+    view->skip_id = heap[0].id;
+    free(heap);
+    return 0;
+}
+
+/* Calls for every cell of a used token row. */
+typedef void each_cell(const struct nb_scorer *s, struct nb_view_label *l, struct nb_cell cell);
+
+static uint64_t for_used(const struct nb_scorer *s, const struct nb_model *model,
+                         struct nb_view *view, each_cell *call)
+{
+    uint64_t used = 0;
+    uint32_t rows = nb_model_rows(model);
+    for (uint32_t i = 0; i < rows; i++) {
+        const struct nb_row *row = nb_model_row(model, i);
+        if (!is_token_row(row))
+            continue;
+        if (s->filters && !nb_view_uses(s, view, row->id, nb_row_occurrences(model, row)))
+            continue;
+        used++;
+        uint32_t size = nb_row_size(&model->pool, row);
+        for (uint32_t c = 0; c < size; c++) {
+            struct nb_cell cell = nb_row_cell(&model->pool, row, c);
+            uint32_t position = view->position[cell.label];
+            if (position != NB_NOT_SCORED)
+                call(s, &view->labels[position], cell);
+        }
+    }
+    return used;
+}
+
+static void add_to_sum(const struct nb_scorer *s, struct nb_view_label *l, struct nb_cell cell)
+{
+    bool binary = s->settings.event_model == NB_EVENT_BINARY;
+    l->sum += binary ? cell.documents : cell.occurrences;
+}
+
+static int put_sums(const struct nb_scorer *s, const struct nb_model *model, struct nb_view *view)
+{
+    bool binary = s->settings.event_model == NB_EVENT_BINARY;
+    view->skips = false;
+    for (uint32_t i = 0; i < view->size; i++) {
+        struct nb_view_label *l = &view->labels[i];
+        l->sum = s->filters ? 0
+                 : binary   ? nb_model_presences(model, l->label, NB_FIELDS)
+                            : nb_model_occurrences(model, l->label, NB_FIELDS);
+    }
+    if (s->filters) {
+        int rc = find_skipped(s, model, view);
+        if (rc != 0)
+            return rc;
+        view->vocabulary = for_used(s, model, view, add_to_sum);
+    } else {
+        view->vocabulary = nb_model_vocabulary(model, NB_FIELDS);
+    }
+    view->sum = 0;
+    for (uint32_t i = 0; i < view->size; i++)
+        view->sum += view->labels[i].sum;
+    return 0;
+}
+
+/* ---- what each label starts from ---------------------------------------------------------------
+ */
+
+/* Bernoulli: a used word that the label has, and the document not. Those that neither has are in
+ * the base already. */
+static void add_absent(const struct nb_scorer *s, struct nb_view_label *l, struct nb_cell cell)
+{
+    uint64_t absent = l->documents > cell.documents ? l->documents - cell.documents : 0;
+    l->base += nb_log_of(s, absent) - nb_log_of(s, l->documents);
+}
+
+static void put_terms(const struct nb_scorer *s, const struct nb_model *model, struct nb_view *view)
+{
+    double alpha = s->settings.smoothing;
+    double virtual_all = alpha * (double)view->vocabulary;
+    bool bernoulli = s->settings.event_model == NB_EVENT_BERNOULLI;
+    for (uint32_t i = 0; i < view->size; i++) {
+        struct nb_view_label *l = &view->labels[i];
+        if (bernoulli) {
+            double absent = nb_log_of(s, l->documents) - log((double)l->documents + 2 * alpha);
+            l->base += (double)view->vocabulary * absent;
+            l->zero_term = s->logs[0] - nb_log_of(s, l->documents);
+        } else if (s->settings.event_model == NB_EVENT_COMPLEMENT) {
+            l->zero_term = log((double)(view->sum - l->sum) + virtual_all);
+        } else {
+            l->zero_term = s->logs[0] - log((double)l->sum + virtual_all);
+        }
+    }
+    if (bernoulli)
+        for_used(s, model, view, add_absent);
+}
+
+static int view_grow(struct nb_scorer *s, uint32_t labels)
+{
+    struct nb_view *view = &s->view;
+    if (labels <= view->room)
+        return 0;
+    uint32_t room = labels + labels / 2;
+    struct nb_view_label *l = malloc(room * sizeof *l);
+    uint32_t *position = malloc(room * sizeof *position);
+    if (l == NULL || position == NULL) {
+        free(l);
+        free(position);
+        return NB_NO_MEMORY;
+    }
+    free(view->labels);
+    free(view->position);
+    view->labels = l;
+    view->position = position;
+    view->room = room;
+    atomic_store(&s->view_bytes, room * (sizeof *l + sizeof *position));
+    return 0;
+}
+
+static int view_make(struct nb_scorer *s, const struct nb_model *model)
+{
+    struct nb_view *view = &s->view;
+    uint32_t labels = nb_model_label_count(model);
+    int rc = view_grow(s, labels);
+    if (rc != 0)
+        return rc;
+    view->size = 0;
+    const uint32_t *sorted = nb_model_labels_sorted(model);
+    for (uint32_t i = 0; i < labels; i++) {
+        uint64_t documents = nb_model_documents(model, sorted[i]);
+        view->position[sorted[i]] = documents == 0 ? NB_NOT_SCORED : view->size;
+        if (documents != 0)
+            view->labels[view->size++] =
+                (struct nb_view_label){.label = sorted[i], .documents = documents};
+    }
+    put_priors(&s->settings, model, view);
+    rc = put_sums(s, model, view);
+    if (rc == 0)
+        put_terms(s, model, view);
+    return rc;
+}
+
+int nb_scorer_view(struct nb_scorer *scorer, const struct nb_model *model,
+                   const struct nb_view **view)
+{
+    uint64_t generation = nb_model_generation(model);
+    int rc = 0;
+    if (atomic_load_explicit(&scorer->generation, memory_order_acquire) != generation) {
+        pthread_mutex_lock(&scorer->mutex);
+        if (atomic_load_explicit(&scorer->generation, memory_order_relaxed) != generation) {
+            atomic_store_explicit(&scorer->generation, 0, memory_order_relaxed);
+            rc = view_make(scorer, model);
+            if (rc == 0)
+                atomic_store_explicit(&scorer->generation, generation, memory_order_release);
+        }
+        pthread_mutex_unlock(&scorer->mutex);
+    }
+    *view = &scorer->view;
+    return rc;
+}
