@@ -19,47 +19,48 @@
 /* All values, after defaults, file, environment and command line. Strings are owned. */
 struct nb_config {
     /* [server] */
-    char *listen;                 /* ADDRESS:PORT, [IPv6]:PORT; port 0 takes a free one */
-    bool insecure;                /* allow an address that is not loopback without tokens */
-    uint64_t threads;             /* 0: one per core */
-    uint64_t connections;         /* 1,000 */
+    char *listen;                     /* ADDRESS:PORT, [IPv6]:PORT; port 0 takes a free one */
+    bool insecure;                    /* allow an address that is not loopback without tokens */
+    uint64_t threads;                 /* 0: one per core */
+    uint64_t connections;             /* 1,000 */
     uint64_t connections_per_address; /* 0: no limit */
-    uint64_t timeout;             /* seconds without progress, 30 */
-    uint64_t body_bytes;          /* 64 MiB after decompression */
-    uint64_t line_bytes;          /* NDJSON line, 16 MiB */
-    uint64_t batch_documents;     /* 10,000 */
-    uint64_t listing_rows;        /* explain and vocabulary, 10,000 */
-    uint64_t spool_memory;        /* bytes of a long reply kept in memory before a file, 1 MiB */
-    char *spool_directory;        /* for unlinked temporary files; empty: the data directory */
-    uint64_t queue_changes;       /* waiting changes above which train answers 503, 100,000 */
-    uint64_t stop_seconds;        /* how long a stop waits for running requests, 8 */
+    uint64_t timeout;                 /* seconds without progress, 30 */
+    uint64_t body_bytes;              /* 64 MiB after decompression */
+    uint64_t line_bytes;              /* NDJSON line, 16 MiB */
+    uint64_t batch_documents;         /* 10,000 */
+    uint64_t listing_rows;            /* explain and vocabulary, 10,000 */
+    uint64_t spool_memory;  /* bytes of a long reply kept in memory before a file, 1 MiB */
+    char *spool_directory;  /* for unlinked temporary files; empty: the data directory */
+    uint64_t queue_changes; /* waiting changes above which train answers 503, 100,000 */
+    uint64_t stop_seconds;  /* how long a stop waits for running requests, 8 */
     /* [store] */
-    char *data;                   /* directory */
-    uint64_t map_size;            /* bytes, 1 GiB to begin with */
-    uint64_t memory;              /* bytes of loaded models, 0: no limit */
+    char *data;        /* directory */
+    uint64_t map_size; /* bytes, 1 GiB to begin with */
+    uint64_t memory;   /* bytes of loaded models, 0: no limit */
     bool keep_words;
-    uint64_t replay_features;     /* 20,000,000 */
-    uint64_t group_documents;     /* 1,024 */
+    uint64_t replay_features; /* 20,000,000 */
+    uint64_t group_documents; /* 1,024 */
     /* [models] */
     bool auto_create;
-    uint64_t labels;              /* per model, 10,000 */
-    uint64_t models;              /* 100,000 */
+    uint64_t labels; /* per model, 10,000 */
+    uint64_t models; /* 100,000 */
     /* [tokenizer] */
-    uint64_t tokens;              /* 100,000 */
+    uint64_t tokens; /* 100,000 */
     uint64_t mail_bytes;
     uint64_t mail_parts;
     uint64_t mail_depth;
     uint64_t header_bytes;
     /* [log] */
-    int log_level;                /* enum nb_log_level: error, warning, info, debug */
+    int log_level; /* enum nb_log_level: error, warning, info, debug */
 };
 
 enum nb_option_type {
     NB_OPTION_BOOL,   /* yes/no, true/false, on/off, 1/0 */
     NB_OPTION_COUNT,  /* whole number in minimum..maximum */
     NB_OPTION_BYTES,  /* whole number with optional K, M, G, T (1024) */
-    NB_OPTION_STRING,
-    NB_OPTION_ENUM
+    NB_OPTION_STRING, /* minimum..maximum bytes of UTF-8 without control characters */
+    NB_OPTION_ENUM,
+    NB_OPTION_ADDRESS /* string: ADDRESS:PORT or [IPv6]:PORT, the address in digits */
 };
 
 struct nb_option {
@@ -79,7 +80,8 @@ int nb_config_init(struct nb_config *config, struct nb_error *error);
 void nb_config_deinit(struct nb_config *config);
 
 /* Reads a file. Syntax errors, unknown groups and keys, bad values and values out of range are
- * NB_INVALID with "FILE:LINE: what was wrong, what is right"; the configuration is then unusable. */
+ * NB_INVALID with "FILE:LINE: what was wrong, what is right"; the configuration is then unusable.
+ */
 int nb_config_load(struct nb_config *config, const char *path, struct nb_error *error);
 /* The same from memory, for tests and fuzzing; `path` is for messages. */
 int nb_config_parse(struct nb_config *config, const char *text, size_t length, const char *path,

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every option of the daemon, in the order in which files and listings show them. To add one: a
+ * member in struct nb_config, a row here, `make config/bayesd.conf`.
+ */
+#include "config/config.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+#define TIB ((uint64_t)1 << 40)
+
+/* PATH_MAX of Linux without its NUL. */
+#define PATH_BYTES 4095
+
+/* libmicrohttpd and the kernel count descriptors in an int; more than this no machine serves. */
+#define MOST_CONNECTIONS 1000000
+
+#define AT(member) offsetof(struct nb_config, member)
+
+static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
+
+static const struct nb_option options[] = {
+    {"server", "listen", NB_OPTION_ADDRESS, AT(listen), 1, 64, NULL, "127.0.0.1:8763",
+     "Where to listen: ADDRESS:PORT or [IPv6]:PORT, the address in digits. Port 0 takes a free "
+     "one, which the line \"bayesd: ready on ...\" names."},
+    {"server", "insecure", NB_OPTION_BOOL, AT(insecure), 0, 1, NULL, "no",
+     "Allow an address that is not loopback although nothing asks clients who they are. Everybody "
+     "who reaches the port can then train and delete models."},
+    {"server", "threads", NB_OPTION_COUNT, AT(threads), 0, 1024, NULL, "0",
+     "Threads that serve requests. 0 takes one per processor core."},
+    {"server", "connections", NB_OPTION_COUNT, AT(connections), 1, MOST_CONNECTIONS, NULL, "1000",
+     "Connections at the same time; further ones are closed at once. Each takes a file descriptor: "
+     "raise LimitNOFILE of the service with it."},
+    {"server", "connections_per_address", NB_OPTION_COUNT, AT(connections_per_address), 0,
+     MOST_CONNECTIONS, NULL, "0",
+     "Connections at the same time from one client address. 0 sets no limit; leave it so behind a "
+     "reverse proxy, where all clients have the proxy's address."},
+    {"server", "timeout", NB_OPTION_COUNT, AT(timeout), 1, 86400, NULL, "30",
+     "Seconds without progress after which a connection is closed, idle ones too."},
+    {"server", "body_bytes", NB_OPTION_BYTES, AT(body_bytes), KIB, 64 * GIB, NULL, "64M",
+     "Bytes of a request body after decompression; a larger one is answered 413. Bodies of "
+     "NDJSON are taken line by line and have no limit but line_bytes."},
+    {"server", "line_bytes", NB_OPTION_BYTES, AT(line_bytes), KIB, 4 * GIB, NULL, "16M",
+     "Bytes of one line of NDJSON, that is of one document as JSON."},
+    {"server", "batch_documents", NB_OPTION_COUNT, AT(batch_documents), 1, 10000000, NULL, "10000",
+     "Documents of one {\"documents\": [...]} or one mbox; more are answered 413."},
+    {"server", "listing_rows", NB_OPTION_COUNT, AT(listing_rows), 1, 10000000, NULL, "10000",
+     "Rows that ?explain= and ?limit= may ask for."},
+    {"server", "spool_memory", NB_OPTION_BYTES, AT(spool_memory), 4 * KIB, GIB, NULL, "1M",
+     "Bytes of a long reply that wait in memory; what is longer waits in a temporary file."},
+    {"server", "spool_directory", NB_OPTION_STRING, AT(spool_directory), 0, PATH_BYTES, NULL, "",
+     "Directory of those temporary files, which have no name and vanish with their connection. "
+     "Empty: the data directory."},
+    {"server", "queue_changes", NB_OPTION_COUNT, AT(queue_changes), 1, 100000000, NULL, "100000",
+     "Changes that may wait to be written; above that, train and untrain are answered 503 with "
+     "Retry-After."},
+    {"server", "stop_seconds", NB_OPTION_COUNT, AT(stop_seconds), 0, 3600, NULL, "8",
+     "Seconds that a stop waits for running requests. What was acknowledged is on disk in any "
+     "case."},
+
+    {"store", "data", NB_OPTION_STRING, AT(data), 1, PATH_BYTES, NULL, "/var/lib/bayesd",
+     "Directory of the models, made if it is missing. One daemon at a time may use it. It must be "
+     "a local file system: memory-mapped files and locks do not work over NFS."},
+    {"store", "map_size", NB_OPTION_BYTES, AT(map_size), MIB, 16 * TIB, NULL, "1G",
+     "Address space that the store starts with. It grows by itself; this is neither memory nor "
+     "disk in use."},
+    {"store", "memory", NB_OPTION_BYTES, AT(memory), 0, 16 * TIB, NULL, "0",
+     "Bytes that loaded models may take; above that, the models not used for longest leave memory "
+     "until they are asked for again. 0 sets no limit."},
+    {"store", "keep_words", NB_OPTION_BOOL, AT(keep_words), 0, 1, NULL, "yes",
+     "Keep the text of every word beside its counts, for the vocabulary listing. Without it the "
+     "store holds keyed hashes only, and listings show those."},
+    {"store", "replay_features", NB_OPTION_COUNT, AT(replay_features), 1000,
+     (uint64_t)1000 * 1000 * 1000 * 1000, NULL, "20000000",
+     "Counted features that a start after a crash may have to read again. Less starts faster and "
+     "writes more while it learns."},
+    {"store", "group_documents", NB_OPTION_COUNT, AT(group_documents), 1, 1000000, NULL, "1024",
+     "Changes that share one write to the disk at most. Only what waits already is taken together; "
+     "nothing waits for a group to fill."},
+
+    {"models", "auto_create", NB_OPTION_BOOL, AT(auto_create), 0, 1, NULL, "yes",
+     "Make a model with the default settings when a document is trained into one that does not "
+     "exist. With \"no\" that is answered 404, and PUT /v1/models/NAME makes models."},
+    {"models", "labels", NB_OPTION_COUNT, AT(labels), 1, 1000000, NULL, "10000",
+     "Labels that one model may have."},
+    {"models", "models", NB_OPTION_COUNT, AT(models), 1, 100000000, NULL, "100000",
+     "Models that the store may have."},
+
+    {"tokenizer", "tokens", NB_OPTION_COUNT, AT(tokens), 1, 100000000, NULL, "100000",
+     "Tokens of one document that are counted. As with all limits of this group, what is over it "
+     "is left out, and the reply says \"truncated\": true."},
+    {"tokenizer", "mail_bytes", NB_OPTION_BYTES, AT(mail_bytes), KIB, GIB, NULL, "4M",
+     "Bytes of one mail that are read."},
+    {"tokenizer", "mail_parts", NB_OPTION_COUNT, AT(mail_parts), 1, 1000000, NULL, "1000",
+     "MIME parts of one mail that are read."},
+    {"tokenizer", "mail_depth", NB_OPTION_COUNT, AT(mail_depth), 1, 1000, NULL, "32",
+     "Depth to which multiparts and messages in messages are opened."},
+    {"tokenizer", "header_bytes", NB_OPTION_BYTES, AT(header_bytes), KIB, GIB, NULL, "1M",
+     "Bytes of one mail's header that are read."},
+
+    {"log", "level", NB_OPTION_ENUM, AT(log_level), 0, 3, log_levels, "info",
+     "How much is logged to standard error: error, warning, info or debug, each with all before "
+     "it."},
+};
+
+const struct nb_option *nb_option_table(size_t *count)
+{
+    *count = sizeof options / sizeof options[0];
+    return options;
+}
