@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A raw mail to tokens: the only file that includes GMime is mail.c. Any thread, any number at once.
+ * A raw mail to tokens: the only file that includes GMime is mail.c. Any thread, any number at
+ * once.
  */
 #ifndef NB_TOKENIZER_MAIL_H
 #define NB_TOKENIZER_MAIL_H
@@ -9,8 +10,8 @@
 
 /* Counts the features of a raw mail: Subject (decoded, RFC 2047) and text parts (transfer encoding
  * and charset decoded, HTML brought to its visible text), every alternative, nested messages to
- * the limits' depth. Whatever the bytes, no error but NB_NO_MEMORY; what is over a limit is left out
- * and sets bag->truncated. */
+ * the limits' depth. Whatever the bytes, no error but NB_NO_MEMORY; what is over a limit is left
+ * out and sets bag->truncated. */
 int nb_tokenize_mail(struct nb_tokenizing *t, const char *bytes, size_t length);
 
 /* Prepares and releases the MIME library (see nb_tokenizer_setup). */
