@@ -22,16 +22,16 @@
 struct nb_engine;
 
 struct nb_engine_settings {
-    const char *directory;   /* where the store lives; made if missing */
+    const char *directory; /* where the store lives; made if missing */
     struct nb_tokenizer_limits tokenizer;
-    bool auto_create;        /* train makes models that do not exist */
-    bool keep_words;         /* the texts of features are kept, for vocabulary listings */
-    uint64_t map_size;       /* bytes of address space the store starts with; grows by itself */
-    uint64_t memory;         /* bytes that loaded models may take before cold ones are dropped */
-    uint64_t replay_features;/* the ledger's tail is kept shorter than this many feature changes */
-    uint64_t group_documents;/* at most this many changes share one commit */
-    uint32_t labels;         /* labels per model */
-    uint32_t models;         /* models */
+    bool auto_create;         /* train makes models that do not exist */
+    bool keep_words;          /* the texts of features are kept, for vocabulary listings */
+    uint64_t map_size;        /* bytes of address space the store starts with; grows by itself */
+    uint64_t memory;          /* bytes that loaded models may take before cold ones are dropped */
+    uint64_t replay_features; /* the ledger's tail is kept shorter than this many feature changes */
+    uint64_t group_documents; /* at most this many changes share one commit */
+    uint32_t labels;          /* labels per model */
+    uint32_t models;          /* models */
 };
 
 /* The defaults, for tests and as the configuration's. */
@@ -48,7 +48,8 @@ void nb_engine_close(struct nb_engine **engine);
  * a commit that succeeds later clears it. */
 int nb_engine_ready(struct nb_engine *engine, struct nb_error *error);
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names -------------------------------------------------------------------------------------
+ */
 
 /* [A-Za-z0-9][A-Za-z0-9._@+-]{0,127}: 0 or NB_UNUSABLE. */
 int nb_check_model_name(struct nb_string name, struct nb_error *error);
@@ -57,7 +58,8 @@ int nb_check_label(struct nb_string label, struct nb_error *error);
 /* 1 to 256 bytes of UTF-8: 0 or NB_UNUSABLE (the text names `id`). */
 int nb_check_id(struct nb_string id, struct nb_error *error);
 
-/* ---- changes: train and untrain ---------------------------------------------------------------- */
+/* ---- changes: train and untrain ----------------------------------------------------------------
+ */
 
 /* Changes to one model that are submitted together. One thread at a time. */
 struct nb_batch;
@@ -93,16 +95,16 @@ struct nb_label_documents {
 
 /* What a change did. */
 struct nb_receipt {
-    int code;              /* 0, or why this one change was not made: NB_NOT_FOUND (untrain of an
-                              unknown id, model deleted), NB_TOO_LARGE (labels, rows), NB_DISK_FULL,
-                              NB_IO, NB_STOPPING ... with `error` filled; nothing was changed */
+    int code; /* 0, or why this one change was not made: NB_NOT_FOUND (untrain of an
+                 unknown id, model deleted), NB_TOO_LARGE (labels, rows), NB_DISK_FULL,
+                 NB_IO, NB_STOPPING ... with `error` filled; nothing was changed */
     struct nb_error error;
     enum nb_status status;
-    struct nb_string id;   /* owned by the batch */
+    struct nb_string id; /* owned by the batch */
     struct nb_string label;
     struct nb_string previous_label; /* with NB_RELABELLED, else length 0 */
-    uint64_t tokens;       /* token positions counted */
-    uint64_t new_tokens;   /* distinct tokens that came into the vocabulary */
+    uint64_t tokens;                 /* token positions counted */
+    uint64_t new_tokens;             /* distinct tokens that came into the vocabulary */
     bool truncated;
     struct nb_label_documents *labels; /* after this change; owned by the batch; sorted by name */
     size_t label_count;
@@ -121,7 +123,8 @@ void nb_engine_apply(struct nb_engine *engine, struct nb_batch *batch);
 
 const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t index);
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading -----------------------------------------------------------------------------------
+ */
 
 struct nb_explained {
     struct nb_string token; /* bytes == NULL: the prior's row */
@@ -131,8 +134,8 @@ struct nb_explained {
 
 /* A classification; reused from call to call. */
 struct nb_verdict {
-    size_t size;           /* labels that have documents, in the order of their names */
-    const char **labels;   /* NUL-terminated; stable until the next call or deinit */
+    size_t size;         /* labels that have documents, in the order of their names */
+    const char **labels; /* NUL-terminated; stable until the next call or deinit */
     double *log_scores;
     double *probabilities;
     size_t best;           /* index of the label that wins */
@@ -165,7 +168,7 @@ struct nb_label_info {
 struct nb_model_info {
     char *name;
     uint64_t documents;
-    uint64_t vocabulary; /* distinct tokens with a count above 0 */
+    uint64_t vocabulary;          /* distinct tokens with a count above 0 */
     struct nb_label_info *labels; /* sorted by name; those without documents included */
     size_t label_count;
     struct nb_settings settings;
@@ -179,7 +182,7 @@ int nb_engine_models(struct nb_engine *engine, struct nb_model_info **infos, siz
 
 struct nb_document_info {
     char *label;
-    int64_t learned;  /* milliseconds since 1970 */
+    int64_t learned; /* milliseconds since 1970 */
     uint64_t tokens;
 };
 void nb_document_info_deinit(struct nb_document_info *info);
@@ -195,8 +198,8 @@ struct nb_telling_token {
     double evidence;
 };
 struct nb_vocabulary {
-    uint64_t size;  /* |V| */
-    char **labels;  /* sorted */
+    uint64_t size; /* |V| */
+    char **labels; /* sorted */
     size_t label_count;
     struct nb_telling_token *tokens;
     size_t count;
@@ -206,7 +209,8 @@ void nb_vocabulary_deinit(struct nb_vocabulary *vocabulary);
 int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struct nb_string label,
                          size_t limit, struct nb_vocabulary *vocabulary, struct nb_error *error);
 
-/* ---- administration: these wait for the disk --------------------------------------------------- */
+/* ---- administration: these wait for the disk ---------------------------------------------------
+ */
 
 /* Makes a model or changes its settings (`settings` is copied). With `only_new`, an existing model
  * is NB_CONFLICT. Other NB_CONFLICT: the tokenizer's settings differ and documents are learned.
@@ -217,7 +221,8 @@ int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
 int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
                            struct nb_error *error);
 
-/* ---- export and import ------------------------------------------------------------------------- */
+/* ---- export and import -------------------------------------------------------------------------
+ */
 
 /* A dump, record by record; the server writes it as NDJSON. Numbers of rows and labels are those
  * of the dump. Every callback returns 0 to go on. Order: header, words (runs in row order),
@@ -269,25 +274,27 @@ int nb_import_document(struct nb_import *import, const struct nb_dump_document *
 int nb_import_commit(struct nb_import **import, bool *created, struct nb_error *error);
 void nb_import_abort(struct nb_import **import);
 
-/* ---- numbers for /metrics ---------------------------------------------------------------------- */
+/* ---- numbers for /metrics ----------------------------------------------------------------------
+ */
 
 struct nb_engine_statistics {
     uint64_t models, models_loaded;
-    uint64_t documents;      /* living documents of loaded models */
-    uint64_t vocabulary;     /* of loaded models */
-    uint64_t memory;         /* bytes of loaded models */
+    uint64_t documents;  /* living documents of loaded models */
+    uint64_t vocabulary; /* of loaded models */
+    uint64_t memory;     /* bytes of loaded models */
     uint64_t learned, unchanged, relabelled, updated, forgotten, failed; /* since start */
-    uint64_t tokens_learned; /* since start */
-    uint64_t commits, commit_nanoseconds, commit_changes; /* since start */
+    uint64_t tokens_learned;                                             /* since start */
+    uint64_t commits, commit_nanoseconds, commit_changes;                /* since start */
     uint64_t commit_failures;
-    uint64_t queued;         /* changes that wait */
-    uint64_t replay_features;/* length of the ledger's tail */
-    uint64_t store_bytes;    /* used bytes of the data file */
+    uint64_t queued;          /* changes that wait */
+    uint64_t replay_features; /* length of the ledger's tail */
+    uint64_t store_bytes;     /* used bytes of the data file */
     uint64_t map_bytes;
 };
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *statistics);
 
-/* ---- verification ------------------------------------------------------------------------------ */
+/* ---- verification ------------------------------------------------------------------------------
+ */
 
 /* Recomputes every count from the living documents of the store in `directory` and calls `report`
  * with a line for each difference. Returns 0 when nothing differs, 1 when something does, or a

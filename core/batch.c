@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Batches: what a trainer's thread does before the writer takes over. Documents are validated,
+ * tokenized and looked up here, in parallel; only the merge is the writer's.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine_private.h"
+
+enum { MODEL_NAME_MOST = 128, LABEL_MOST = 64, ID_MOST = 256 };
+
+/* ---- names -------------------------------------------------------------------------------------
+ */
+
+static bool is_alphanumeric(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+int nb_check_model_name(struct nb_string name, struct nb_error *error)
+{
+    bool good = name.length >= 1 && name.length <= MODEL_NAME_MOST && is_alphanumeric(*name.bytes);
+    for (size_t i = 1; good && i < name.length; i++)
+        good = is_alphanumeric(name.bytes[i]) || strchr("._@+-", name.bytes[i]) != NULL;
+    for (size_t i = 0; good && i < name.length; i++)
+        good = name.bytes[i] != '\0';
+    if (good)
+        return 0;
+    return nb_error_set(error, NB_UNUSABLE,
+                        "a model's name is 1 to %d letters, digits and . _ @ + - and begins with "
+                        "a letter or digit",
+                        MODEL_NAME_MOST);
+}
+
+/* Well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms, up to U+10FFFF). */
+static bool is_utf8(struct nb_string s)
+{
+    const unsigned char *p = (const unsigned char *)s.bytes;
+    const unsigned char *end = p + s.length;
+    while (p < end) {
+        unsigned c = *p++;
+        if (c < 0x80)
+            continue;
+        unsigned more = c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : 1;
+        if (c < 0xC2 || c > 0xF4 || (size_t)(end - p) < more)
+            return false;
+        unsigned low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
+        unsigned high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
+        for (; more > 0; more--, low = 0x80, high = 0xBF)
+            if (*p < low || *p++ > high)
+                return false;
+    }
+    return true;
+}
+
+/* C0 and C1 control characters and DEL. */
+static bool has_control(struct nb_string s)
+{
+    for (size_t i = 0; i < s.length; i++) {
+        unsigned char c = (unsigned char)s.bytes[i];
+        if (c < 0x20 || c == 0x7F)
+            return true;
+        if (c == 0xC2 && i + 1 < s.length && (unsigned char)s.bytes[i + 1] < 0xA0)
+            return true;
+    }
+    return false;
+}
+
+int nb_check_label(struct nb_string label, struct nb_error *error)
+{
+    if (label.length >= 1 && label.length <= LABEL_MOST && is_utf8(label) && !has_control(label))
+        return 0;
+    return nb_error_set(error, NB_UNUSABLE,
+                        "`label` is 1 to %d bytes of UTF-8 without control characters, not %zu%s",
+                        LABEL_MOST, label.length,
+                        label.length >= 1 && label.length <= LABEL_MOST ? " with others" : "");
+}
+
+int nb_check_id(struct nb_string id, struct nb_error *error)
+{
+    if (id.length >= 1 && id.length <= ID_MOST && is_utf8(id))
+        return 0;
+    return nb_error_set(error, NB_UNUSABLE, "`id` is 1 to %d bytes of UTF-8, not %zu%s", ID_MOST,
+                        id.length,
+                        id.length >= 1 && id.length <= ID_MOST ? " that are not UTF-8" : "");
+}
+
+/* ---- batches -----------------------------------------------------------------------------------
+ */
+
+int nb_batch_new(struct nb_engine *engine, struct nb_string model, bool single,
+                 struct nb_batch **batch, struct nb_error *error)
+{
+    int rc = nb_check_model_name(model, error);
+    if (rc != 0)
+        return rc;
+    struct nb_batch *b = calloc(1, sizeof *b);
+    if (b == NULL || nb_buffer_append(&b->name, model.bytes, model.length) != 0) {
+        free(b);
+        return nb_error_no_memory(error);
+    }
+    b->engine = engine;
+    b->single = single;
+    *batch = b;
+    return 0;
+}
+
+void nb_change_deinit(struct nb_change *change)
+{
+    nb_buffer_deinit(&change->id);
+    nb_buffer_deinit(&change->label);
+    nb_buffer_deinit(&change->texts);
+    nb_rows_deinit(&change->rows);
+    nb_rows_deinit(&change->old_rows);
+    free(change->features);
+    free(change->receipt.labels);
+}
+
+void nb_batch_free(struct nb_batch **batch)
+{
+    struct nb_batch *b = *batch;
+    *batch = NULL;
+    if (b == NULL)
+        return;
+    for (size_t i = 0; i < b->size; i++)
+        nb_change_deinit(&b->changes[i]);
+    free(b->changes);
+    nb_registry_release(b->engine, &b->live);
+    nb_bag_deinit(&b->scratch);
+    nb_buffer_deinit(&b->name);
+    free(b);
+}
+
+size_t nb_batch_size(const struct nb_batch *batch)
+{
+    return batch->size;
+}
+
+size_t nb_batch_memory(const struct nb_batch *batch)
+{
+    return batch->memory;
+}
+
+const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t index)
+{
+    return &batch->changes[index].receipt;
+}
+
+static int acquire(struct nb_batch *batch, const struct nb_document *document, bool make,
+                   struct nb_error *error)
+{
+    if (batch->live != NULL)
+        return 0;
+    struct nb_string name = {batch->name.bytes, batch->name.length};
+    if (!make)
+        return nb_registry_acquire(batch->engine, name, false, &batch->live, error);
+    enum nb_preset preset = document->kind == NB_DOCUMENT_MAIL ? NB_PRESET_MAIL : NB_PRESET_TEXT;
+    return nb_registry_make(batch->engine, name, preset, &batch->live, error);
+}
+
+static int set_id(const struct nb_batch *batch, const struct nb_document *document,
+                  struct nb_string id, struct nb_change *change)
+{
+    char made[NB_CONTENT_ID_LENGTH + 1];
+    if (id.length == 0) {
+        nb_key_content_id(&batch->live->key, (unsigned char)document->kind, document->bytes,
+                          document->length, made);
+        id = (struct nb_string){made, NB_CONTENT_ID_LENGTH};
+    }
+    return nb_buffer_append(&change->id, id.bytes, id.length);
+}
+
+/* ---- features ----------------------------------------------------------------------------------
+ */
+
+/* Known rows first, ascending, so that the writer can code them as they are; the others in order
+ * of appearance, which their texts tell. */
+static int by_row_then_appearance(const void *a, const void *b)
+{
+    const struct nb_pending *x = a;
+    const struct nb_pending *y = b;
+    if (x->row != y->row)
+        return x->row < y->row ? -1 : 1;
+    return (x->text_offset > y->text_offset) - (x->text_offset < y->text_offset);
+}
+
+/* Rows are only ever added, so that a row found now is good when the writer comes to it; texts are
+ * kept for the features that have none. */
+static int take_features(const struct nb_model *model, const struct nb_bag *bag,
+                         struct nb_change *change)
+{
+    change->features = malloc((bag->size + 1) * sizeof *change->features);
+    if (change->features == NULL)
+        return NB_NO_MEMORY;
+    nb_model_read_lock(model);
+    for (size_t i = 0; i < bag->size; i++)
+        change->features[i].row = nb_model_find(model, bag->features[i].id);
+    nb_model_unlock(model);
+    for (size_t i = 0; i < bag->size; i++) {
+        struct nb_pending *p = &change->features[i];
+        p->id = bag->features[i].id;
+        p->count = bag->features[i].count;
+        p->text_offset = (uint32_t)change->texts.length;
+        p->text_length = p->row == NB_NO_ROW ? (uint32_t)bag->texts[i].length : 0;
+        /* An empty text still takes a byte, so that offsets tell the order. */
+        if (p->row == NB_NO_ROW &&
+            (nb_buffer_append(&change->texts, bag->texts[i].bytes, p->text_length) != 0 ||
+             nb_buffer_append(&change->texts, "\n", 1) != 0))
+            return NB_NO_MEMORY;
+    }
+    change->feature_count = bag->size;
+    change->positions = bag->positions;
+    change->truncated = bag->truncated;
+    if (bag->size > 1)
+        qsort(change->features, bag->size, sizeof *change->features, by_row_then_appearance);
+    return 0;
+}
+
+static int tokenize(struct nb_batch *batch, const struct nb_document *document,
+                    struct nb_change *change)
+{
+    struct nb_published *published = nb_live_settings(batch->live);
+    struct nb_tokenizer_settings settings = {.fields = published->settings.tokenizer_fields};
+    nb_published_release(&published);
+    change->fields = settings.fields;
+    int rc = nb_document_tokenize(document, &batch->live->key, &settings,
+                                  &batch->engine->settings.tokenizer, &batch->scratch);
+    return rc != 0 ? rc : take_features(batch->live->counts, &batch->scratch, change);
+}
+
+/* Puts a finished change into the batch. */
+static int add_change(struct nb_batch *batch, struct nb_change *change)
+{
+    if (batch->size == batch->room) {
+        size_t room = batch->room == 0 ? 1 : batch->room * 4;
+        struct nb_change *changes = realloc(batch->changes, room * sizeof *changes);
+        if (changes == NULL)
+            return NB_NO_MEMORY;
+        batch->changes = changes;
+        batch->room = room;
+    }
+    batch->memory += sizeof *change + change->feature_count * sizeof *change->features +
+                     change->texts.capacity + change->id.capacity + change->label.capacity;
+    batch->changes[batch->size++] = *change;
+    return 0;
+}
+
+int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
+                   struct nb_string label, struct nb_string id, struct nb_error *error)
+{
+    int rc = nb_check_label(label, error);
+    if (rc == 0 && id.length > 0)
+        rc = nb_check_id(id, error);
+    if (rc == 0)
+        rc = acquire(batch, document, true, error);
+    if (rc != 0)
+        return rc;
+    struct nb_change change = {.untrain = false};
+    rc = set_id(batch, document, id, &change);
+    if (rc == 0)
+        rc = nb_buffer_append(&change.label, label.bytes, label.length);
+    if (rc == 0)
+        rc = tokenize(batch, document, &change);
+    if (rc == 0)
+        rc = add_change(batch, &change);
+    if (rc == 0)
+        return 0;
+    nb_change_deinit(&change);
+    return nb_error_no_memory(error);
+}
+
+int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
+                     struct nb_string id, struct nb_error *error)
+{
+    int rc = id.length > 0 ? nb_check_id(id, error) : 0;
+    if (rc == 0)
+        rc = acquire(batch, document, false, error);
+    if (rc != 0)
+        return rc;
+    struct nb_change change = {.untrain = true};
+    rc = set_id(batch, document, id, &change);
+    if (rc == 0)
+        rc = add_change(batch, &change);
+    if (rc == 0)
+        return 0;
+    nb_change_deinit(&change);
+    return nb_error_no_memory(error);
+}
