@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a verdict fell as it did, and which words tell most."""
+import math
+
 from book import Model
 from harness import equal, holds, near, quoted, refused
 
@@ -35,7 +37,6 @@ def test_rows_by_hand(api):
         model.train("rain", "b", id="2")
         rows = model.classify("sun rain sun", "?explain=10")["explanation"]
         by_token = {row["token"]: row for row in rows}
-        import math
         near(by_token["sun"]["evidence"], 2 * math.log((3 / 5) / (1 / 3)), "sun")
         equal(by_token["sun"]["count"], 2)
         near(by_token["rain"]["evidence"], math.log((2 / 5) / (2 / 3)), "rain")

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way to send documents: JSON, batches, NDJSON, text, mail, mbox, compressed."""
+import base64
+import gzip
+import json
+import subprocess
+import zlib
+
+from book import PROBES, Model
+from harness import equal, holds, problem, quoted, refused
+
+VALGRIND = True
+NDJSON = "application/x-ndjson"
+MAIL = (b"From: =?utf-8?q?Ren=C3=A9e?= <renee@example.org>\r\n"
+        b"Subject: =?utf-8?b?RMOpasOgIHZ1?= again\r\nMIME-Version: 1.0\r\n"
+        b"Content-Type: text/html; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+        + base64.encodebytes("<p>Le d<i>în</i>er est &agrave; huit heures &amp; demie</p>"
+                             "<script>var hidden</script>".encode()))
+
+
+def zstd(data):
+    return subprocess.run(["zstd", "-q", "-c", "--no-check"], input=data, capture_output=True,
+                          check=True).stdout
+
+
+def ndjson(rows):
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def tokens_of(reply):
+    return {row["token"]: row["count"] for row in reply.ok().json["tokens"]}
+
+
+# ---- batches ------------------------------------------------------------------------------------
+def test_batch_of_every_status(api):
+    with Model(api) as model:
+        model.train("old one", "a", id="same")
+        model.train("old two", "a", id="label")
+        model.train("old three", "a", id="content")
+        reply = model.post("train", {"documents": [
+            {"text": "new", "label": "a", "id": "new"}, {"text": "old one", "label": "a", "id": "same"},
+            {"text": "old two", "label": "b", "id": "label"}, {"text": "changed", "label": "a", "id": "content"},
+            {"text": "no label"}, {"text": 7, "label": "a"}, {"label": "a"}, {"text": "x", "label": ""}]}).ok().json
+        equal({k: reply[k] for k in ("learned", "unchanged", "relabelled", "updated", "failed")},
+              {"learned": 1, "unchanged": 1, "relabelled": 1, "updated": 1, "failed": 4})
+        statuses = [row.get("status") for row in reply["results"]]
+        equal(statuses, ["learned", "unchanged", "relabelled", "updated", None, None, None, None])
+        for row, status, member in zip(reply["results"][4:], (400, 400, 400, 422), ("label", "text", "text", "label")):
+            problem(row["error"], status, member)
+        model.documents = {"new": ("a", model.bag("new")), "same": ("a", model.bag("old one")),
+                           "label": ("b", model.bag("old two")), "content": ("a", model.bag("changed"))}
+        model.assert_exact(("old one two", "changed new"))
+
+
+def test_one_id_twice_in_a_batch(api):
+    """In order: the second is judged against what the first left."""
+    with Model(api) as model:
+        reply = model.post("train", {"documents": [
+            {"text": "one", "label": "a", "id": "x"}, {"text": "one", "label": "a", "id": "x"},
+            {"text": "two", "label": "a", "id": "x"}, {"text": "two", "label": "b", "id": "x"},
+            {"text": "three three", "label": "b", "id": "x"}]}).ok().json
+        equal([row["status"] for row in reply["results"]],
+              ["learned", "unchanged", "updated", "relabelled", "updated"])
+        model.documents = {"x": ("b", model.bag("three three"))}
+        model.assert_exact(("one two three",))
+
+
+def test_untrain_in_batches(api):
+    with Model(api) as model:
+        for i in range(4):
+            model.train(f"word{i} shared", "ab"[i % 2], id=str(i))
+        reply = model.post("untrain", {"documents": [{"id": "0"}, {"id": "none"}, {"id": "0"}, {"id": "3"}]}).ok().json
+        equal([row.get("status") for row in reply["results"]], ["forgotten", None, None, "forgotten"])
+        for i in (1, 2):
+            problem(reply["results"][i]["error"], 404)
+        equal(reply["failed"], 2)
+        reply = model.post("untrain", '{"id": "1"}\n{"id": "1"}\n', NDJSON).ok()
+        equal(reply.lines[0]["status"], "forgotten")
+        problem(reply.lines[1]["error"], 404)
+        for id in ("0", "1", "3"):
+            del model.documents[id]
+        model.assert_exact(("word2 word1 shared",))
+
+
+def test_classify_and_tokenize_batches(api):
+    with Model(api) as model:
+        model.filled()
+        documents = [{"text": t} for t in PROBES] + [{"text": 1}]
+        reply = model.post("classify", {"documents": documents}).ok().json["results"]
+        equal(reply[:-1], [model.classify(t) for t in PROBES])
+        problem(reply[-1]["error"], 400, "text")
+        reply = model.post("tokenize", {"documents": [{"text": "a b"}, {"text": ""}]}).ok().json["results"]
+        equal([len(row["tokens"]) for row in reply], [2, 0])
+
+
+def test_empty_batch(api):
+    with Model(api) as model:
+        reply = model.post("train", {"documents": []}).ok().json
+        equal((reply["results"], reply["learned"], reply["failed"]), ([], 0, 0))
+        equal(model.row()["documents"], 0)
+
+
+def test_batch_at_and_over_the_limit(api):
+    with Model(api) as model:
+        documents = [{"text": f"w{i % 50}", "label": "a", "id": str(i)} for i in range(10001)]
+        refused(model.post("train", {"documents": documents}), 413, "10000")
+        equal(model.row()["documents"], 0)
+        reply = model.post("train", {"documents": documents[:-1]}).ok().json
+        equal((reply["learned"], len(reply["results"])), (10000, 10000))
+        equal(model.row()["documents"], 10000)
+
+
+def test_documents_beside_other_members(api):
+    with Model(api) as model:
+        refused(model.post("train", {"documents": [], "text": "x", "label": "a"}), 400)
+        refused(model.post("train", {"documents": {}}), 400, "documents")
+        refused(model.post("train", {"documents": None}), 400, "documents")
+        reply = model.post("train", {"documents": [5, "x", None, []]}).ok().json
+        equal(reply["failed"], 4)
+
+
+# ---- NDJSON -------------------------------------------------------------------------------------
+def test_ndjson_in_order_with_errors_in_place(api):
+    with Model(api) as model:
+        rows = [json.dumps({"text": f"word{i} fruit", "label": "ab"[i % 2], "id": f"n{i}"}) for i in range(600)]
+        bad = {10: ("{broken", 400), 300: ('{"text": "x"}', 400), 301: ('{"text": "x", "label": ""}', 422),
+               302: ("[]", 400), 599: ('{"txet": "x", "label": "a"}', 400), 400: ('{"text": "\\ud800", "label": "a"}', 400)}
+        for i, (line, _) in bad.items():
+            rows[i] = line
+        reply = model.post("train", "\n".join(rows) + "\n", NDJSON).ok()
+        holds(reply.headers["content-type"].startswith(NDJSON), reply.headers)
+        equal(len(reply.lines), 600)
+        for i, row in enumerate(reply.lines):
+            if i in bad:
+                problem(row["error"], bad[i][1])
+            else:
+                equal((row["id"], row["status"]), (f"n{i}", "learned"))
+        holds("11" in reply.lines[10]["error"]["detail"] or "line" in reply.lines[10]["error"]["detail"],
+              f"names no line: {reply.lines[10]}")
+        equal(model.row()["documents"], 594)
+
+
+def test_ndjson_line_ends(api):
+    with Model(api) as model:
+        model.filled()
+        for body in (b'{"text":"win"}\n{"text":"garden"}', b'{"text":"win"}\r\n{"text":"garden"}\r\n',
+                     b' {"text":"win"} \n\t{"text":"garden"}\n'):
+            equal([row["label"] for row in model.post("classify", body, NDJSON).ok().lines], ["spam", "ham"], body)
+        equal(model.post("classify", b"", NDJSON).ok().body, b"")
+
+
+def test_ndjson_of_bad_bytes(api):
+    with Model(api) as model:
+        model.filled()
+        body = b'{"text":"\xff\xfe"}\n\x00\n{"text":"win"}\n' + b"[" * 100000 + b'\n{"text":"garden"}\n'
+        rows = model.post("classify", body, NDJSON).ok().lines
+        equal([row.get("label") for row in rows], [None, None, "spam", None, "ham"])
+
+
+def test_ndjson_says_what_single_requests_say(api):
+    with Model(api) as model:
+        model.filled()
+        reply = model.post("classify", ndjson({"text": t} for t in PROBES), NDJSON)
+        equal(reply.ok().lines, [model.classify(t) for t in PROBES])
+
+
+# ---- text ---------------------------------------------------------------------------------------
+def test_text_plain_in_charsets(api):
+    text = "Grüße aus Köln: «déjà vu», naïve café"
+    with Model(api) as model:
+        want = tokens_of(model.post("tokenize", {"text": text}))
+        for charset in ("utf-8", "UTF-8", '"utf-8"', "iso-8859-1", "windows-1252", "utf-16", "utf-16le",
+                        "UTF-16BE", "utf-32"):
+            body = text.encode(charset.strip('"'))
+            equal(tokens_of(model.post("tokenize", body, f"text/plain; charset={charset}")), want, charset)
+        equal(tokens_of(model.post("tokenize", text, "text/plain")), want)
+        equal(tokens_of(model.post("tokenize", text, "Text/Plain;format=flowed; Charset=UTF-8")), want)
+        for charset, other in (("koi8-r", "Привет, мир"), ("shift_jis", "無料でお金"), ("gb18030", "免费大奖"),
+                               ("euc-kr", "무료 상품"), ("iso-8859-15", "5 €"), ("windows-1251", "Деньги")):
+            equal(tokens_of(model.post("tokenize", other.encode(charset), f"text/plain; charset={charset}")),
+                  tokens_of(model.post("tokenize", {"text": other})), charset)
+        refused(model.post("tokenize", "x", "text/plain; charset=no-such-charset"), 415, "no-such-charset")
+
+
+def test_text_plain_with_label_and_id(api):
+    with Model(api) as model:
+        receipt = model.post("train?label=a%20b&id=%C3%A9", "some words", "text/plain").ok().json
+        equal((receipt["label"], receipt["id"], receipt["tokens"]), ("a b", "é", 2))
+        equal(model.train("some words", "a b", id="é")["status"], "unchanged")
+        no_id = model.post("train?label=c", "other words", "text/plain").ok().json
+        equal(model.train("other words", "c")["id"], no_id["id"])
+        refused(model.post("train", "some words", "text/plain"), 400, "label")
+        refused(model.post("train?label=", "some words", "text/plain"), 422, "label")
+        refused(model.post("train?label=a&id=" + "x" * 257, "words", "text/plain"), 422, "id")
+        refused(model.post("train?label=a&label=b", "words", "text/plain"), 400, "label")
+        refused(model.post("train?label=%FF", "words", "text/plain").ok(422), 422, "label")
+
+
+def test_text_that_is_not_utf8(api):
+    """Bytes that are no UTF-8 stop no document; in JSON they are an error."""
+    with Model(api) as model:
+        seen = tokens_of(model.post("tokenize", b"caf\xe9 \x80 \xff\xfe", "text/plain"))
+        holds("café" in seen, seen)
+        refused(model.post("tokenize", b'{"text": "caf\xe9"}', "application/json"), 400)
+
+
+# ---- mail ---------------------------------------------------------------------------------------
+def test_raw_mail(api):
+    with Model(api) as model:
+        receipt = model.post("train?label=fr", MAIL, "message/rfc822").ok().json
+        equal(receipt["status"], "learned")
+        equal(model.post("train", {"mail": MAIL.decode(), "label": "fr"}).ok().json["status"], "unchanged")
+        coded = base64.b64encode(MAIL).decode()
+        equal(model.post("train", {"mail_base64": coded, "label": "fr"}).ok().json["status"], "unchanged")
+        seen = tokens_of(model.post("tokenize", MAIL, "message/rfc822"))
+        holds({"le", "dîner", "est", "à", "huit", "heures", "&", "demie"} <= set(seen), seen)
+        holds(not {"p", "i", "amp", "agrave", "script", "var", "hidden"} & set(seen), seen)
+        holds(any(token.endswith("déjà") for token in seen), f"no Subject in {seen}")
+        equal(model.post("untrain", MAIL, "message/rfc822").ok().json["label"], "fr")
+
+
+def test_mail_and_text_of_the_same_bytes(api):
+    with Model(api) as model:
+        raw = "Subject: one\n\nbody\n"
+        a = model.post("train", {"text": raw, "label": "a"}).ok().json["id"]
+        b = model.post("train", {"mail": raw, "label": "a"}).ok().json["id"]
+        holds(a != b, "a text and a mail are two documents")
+        equal(model.row()["documents"], 2)
+
+
+def test_mail_base64_is_strict(api):
+    with Model(api) as model:
+        for bad in ("%%%", "YQ", "YQ=", "Y===", "YWJj!", "YQ==YQ==", 5, None):
+            refused(model.post("tokenize", {"mail_base64": bad}), 400, "mail_base64")
+        equal(model.post("tokenize", {"mail_base64": ""}).ok().json["tokens"], [])
+
+
+def test_mails_of_any_bytes(api):
+    with Model(api) as model:
+        model.filled()
+        mails = [b"", b"\n", b"\r\n\r\n", b"\0" * 1000, bytes(range(256)) * 20, b"Subject:", b":\n\n", b"From \n",
+                 b"Content-Type: multipart/mixed; boundary=x\n\n--x\n--x\n--x--", MAIL[:200], MAIL * 3,
+                 b"Content-Type: text/plain; charset=no-such\n\nwords", b"Content-Type: " + b"a" * 100000 + b"\n\nx",
+                 b"Content-Transfer-Encoding: base64\n\n!!!!win!!!!", b"Subject: =?utf-8?b?////?=\n\nx"]
+        for mail in mails:
+            model.post("classify", mail, "message/rfc822").ok()
+        for _ in range(60):
+            mail = bytearray(MAIL)
+            for _ in range(api.random.randrange(30)):
+                mail[api.random.randrange(len(mail))] = api.random.randrange(256)
+            model.post("classify", bytes(mail), "message/rfc822").ok()
+
+
+def mbox(*mails):
+    out = b""
+    for mail in mails:
+        out += b"From sender@example.org Thu Jan  1 00:00:00 1970\n" + mail + b"\n"
+    return out
+
+
+def test_mbox(api):
+    one = b"Subject: one\n\napples here\n"
+    two = b"Subject: two\n\nbefore\n>From the start\n>>From deeper\nafter\n"
+    with Model(api) as model:
+        reply = model.post("train?label=mixed", mbox(one, two, one), "application/mbox").ok().json
+        equal((reply["learned"], reply["unchanged"], reply["failed"]), (2, 1, 0))
+        equal([row["label"] for row in reply["results"]], ["mixed"] * 3)
+        equal(model.post("train", {"mail": one.decode(), "label": "mixed"}).ok().json["status"], "unchanged")
+        unquoted = two.replace(b">From the", b"From the").replace(b">>From", b">From").decode()
+        equal(model.post("train", {"mail": unquoted, "label": "mixed"}).ok().json["status"], "unchanged")
+        results = model.post("classify", mbox(one, two), "application/mbox").ok().json["results"]
+        equal([row["label"] for row in results], ["mixed", "mixed"])
+        results = model.post("tokenize", mbox(one, two), "application/mbox").ok().json["results"]
+        holds("apples" in {row["token"] for row in results[0]["tokens"]}, results)
+        equal(model.post("untrain", mbox(one, two), "application/mbox").ok().json["failed"], 0)
+        equal(model.row()["documents"], 0)
+
+
+def test_mbox_odd_ones(api):
+    with Model(api) as model:
+        model.filled()
+        refused(model.post("train?label=a", b"Subject: no From line\n\nx\n", "application/mbox"), 400)
+        refused(model.post("train", mbox(b"Subject: x\n\ny\n"), "application/mbox"), 400, "label")
+        equal(model.post("classify", b"", "application/mbox").ok().json["results"], [])
+        crlf = mbox(b"Subject: one\n\ngarden\n").replace(b"\n", b"\r\n") * 2
+        equal(len(model.post("classify", crlf, "application/mbox").ok().json["results"]), 2)
+        refused(model.post("train?label=a", mbox(b"Subject: x\n\ny\n") * 10001, "application/mbox"), 413, "10000")
+        equal(model.row()["documents"], 7)
+
+
+# ---- compressed bodies --------------------------------------------------------------------------
+def test_compressed_bodies(api):
+    with Model(api) as model:
+        model.filled()
+        want = model.classify(PROBES[0])
+        bodies = {"application/json": json.dumps({"text": PROBES[0]}).encode(), "text/plain": PROBES[0].encode(),
+                  NDJSON: json.dumps({"text": PROBES[0]}).encode() + b"\n"}
+        for kind, body in bodies.items():
+            for encoding, packed in (("gzip", gzip.compress(body)), ("zstd", zstd(body)), ("GZIP", gzip.compress(body)),
+                                     ("gzip", gzip.compress(body[:5]) + gzip.compress(body[5:])),
+                                     ("zstd", zstd(body[:5]) + zstd(body[5:]))):
+                reply = model.post("classify", packed, kind, Content_Encoding=encoding).ok()
+                equal(json.loads(reply.body), want, f"{kind} {encoding}")
+        big = ndjson({"text": f"word{i}", "label": "bulk", "id": str(i)} for i in range(3000)).encode()
+        for packed, encoding in ((gzip.compress(big), "gzip"), (zstd(big), "zstd")):
+            equal(len(model.post("train", packed, NDJSON, Content_Encoding=encoding).ok().lines), 3000)
+        equal(model.row()["labels"]["bulk"]["documents"], 3000)
+
+
+def test_broken_compression(api):
+    with Model(api) as model:
+        model.filled()
+        body = json.dumps({"text": "win " * 1000, "label": "spam"}).encode()
+        packed, packed_z = gzip.compress(body), zstd(body)
+        flipped = packed[:-6] + bytes([packed[-6] ^ 255]) + packed[-5:]
+        for encoding, bad in (("gzip", b"not gzip"), ("gzip", packed[:-9]), ("gzip", packed[:12]), ("gzip", b""),
+                              ("gzip", flipped), ("gzip", packed + b"trailing"), ("gzip", zlib.compress(body)),
+                              ("gzip", packed_z), ("zstd", b"not zstd"), ("zstd", packed_z[:-3]), ("zstd", packed),
+                              ("zstd", packed_z + b"trailing")):
+            refused(model.post("train", bad, "application/json", Content_Encoding=encoding), 400, encoding)
+        for encoding in ("br", "deflate", "x-none", "gzip2"):
+            refused(model.post("train", body, "application/json", Content_Encoding=encoding), 415, encoding, "gzip", "zstd")
+        equal(model.row()["documents"], 7)
+
+
+def test_compressed_import(api):
+    with Model(api) as model, Model(api) as copy:
+        model.filled()
+        dump = api.get(model.path + "/export").ok().body
+        api.put(copy.path + "/import", zstd(dump), NDJSON, Content_Encoding="zstd").ok()
+        copy.documents = dict(model.documents)
+        copy.assert_exact()

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Export and import: complete, exact, all or nothing."""
+import json
+
+from book import HAM, PROBES, SPAM, Model
+from harness import equal, holds, quoted, refused
+
+NDJSON = "application/x-ndjson"
+VALGRIND = True
+
+
+def exported(api, model):
+    reply = api.get(model.path + "/export").ok()
+    holds(reply.headers["content-type"].startswith(NDJSON), reply.headers)
+    return reply.body
+
+
+def assert_same(api, model, copy_api, path):
+    """The copy is the model: row, documents, verdicts to the last bit."""
+    want, got = api.get(model.path).json, copy_api.get(path).ok().json
+    equal({k: v for k, v in got.items() if k != "name"}, {k: v for k, v in want.items() if k != "name"})
+    for text in PROBES:
+        want = api.post(model.path + "/classify?explain=100", {"text": text}).json
+        got = copy_api.post(path + "/classify?explain=100", {"text": text}).json
+        for member in ("label", "probability", "probabilities", "log_scores", "tokens"):
+            equal(got[member], want[member], f"{member} of {text[:40]!r}")
+    for id in model.documents:
+        at = "/documents/" + quoted(id)
+        equal(copy_api.get(path + at).json, api.get(model.path + at).json)
+
+
+def test_import_into_another_daemon(api):
+    other = api.another().start()
+    with Model(api, smoothing=0.5, event_model="bernoulli", min_count=1) as model:
+        model.filled()
+        model.train("relabelled later", "ham", id="odd id/é")
+        model.train("relabelled later", "spam", id="odd id/é")
+        model.train("to be forgotten, unusual", "ham", id="gone")
+        model.untrain(id="gone")
+        dump = exported(api, model)
+        other.client.put("/v1/models/copy/import", dump, NDJSON).ok(201)
+        assert_same(api, model, other.client, "/v1/models/copy")
+        # It goes on where the original is: same ids of content, exact relabelling and untraining.
+        for client, path in ((api, model.path), (other.client, "/v1/models/copy")):
+            post = client.post
+            equal(post(path + "/train", {"text": HAM[0], "label": "ham"}).json["status"], "unchanged")
+            equal(post(path + "/train", {"text": SPAM[0], "label": "ham"}).json["status"], "relabelled")
+            equal(post(path + "/untrain", {"text": HAM[1]}).json["status"], "forgotten")
+            equal(post(path + "/untrain", {"id": "odd id/é"}).json["label"], "spam")
+            equal(post(path + "/train", {"text": "new words here", "label": "new", "id": "n"}).json["status"], "learned")
+        del model.documents["odd id/é"]
+        for text in (HAM[1],):
+            model.documents = {k: v for k, v in model.documents.items() if v[1] != model.bag(text)}
+        assert_same(api, model, other.client, "/v1/models/copy")
+    other.stop()
+    other.start()  # what was imported is as durable as what was trained
+    equal(other.client.get("/v1/models/copy").ok().json["documents"], 7)
+    other.stop()
+
+
+def test_import_replaces(api):
+    with Model(api) as model, Model(api) as copy:
+        model.filled()
+        copy.train("what was there before", "old", id="before")
+        api.put(copy.path + "/import", exported(api, model), NDJSON).ok(200)
+        assert_same(api, model, api, copy.path)
+        refused(api.get(copy.path + "/documents/before"), 404)
+        holds("old" not in api.get(copy.path).json["labels"], "a label of the old model")
+        equal(api.get(model.path).json["documents"], 7)
+
+
+def test_dump_of_nothing(api):
+    with Model(api, smoothing=2.5) as model, Model(api) as copy:
+        api.put(copy.path + "/import", exported(api, model), NDJSON).ok()
+        row = api.get(copy.path).ok().json
+        equal((row["documents"], row["settings"]["smoothing"]), (0, 2.5))
+
+
+def test_dump_lines_are_json(api):
+    with Model(api) as model:
+        model.filled()
+        lines = [json.loads(line) for line in exported(api, model).splitlines()]
+        holds(len(lines) >= 3, lines)
+
+
+def damaged(dump, rng):
+    """Dumps that must be refused, each with a name."""
+    lines = dump.splitlines(keepends=True)
+    yield "empty", b""
+    yield "no end", b"".join(lines[:-1])
+    yield "no header", b"".join(lines[1:])
+    yield "cut in a line", dump[:len(dump) * 2 // 3]
+    yield "a line missing", b"".join(lines[:-2] + lines[-1:])
+    yield "a document twice", b"".join(lines[:-1] + lines[-2:])
+    yield "more after the end", dump + lines[1]
+    yield "other JSON", b'{"not": "a dump"}\n'
+    yield "not JSON", b"hello\n" + dump
+    yield "an unknown record", b"".join(lines[:1] + [b'{"surprise": 1}\n'] + lines[1:])
+    newer = json.loads(lines[0])
+    version = next(k for k, v in newer.items() if isinstance(v, int))
+    newer[version] += 1
+    yield "newer version", json.dumps(newer).encode() + b"\n" + b"".join(lines[1:])
+    for key in list(newer):
+        less = {k: v for k, v in json.loads(lines[0]).items() if k != key}
+        yield f"header without {key}", json.dumps(less).encode() + b"\n" + b"".join(lines[1:])
+
+
+def test_damaged_dumps_change_nothing(api):
+    with Model(api) as model, Model(api) as target:
+        model.filled()
+        target.train("kept as it was", "kept", id="k")
+        before = target.row()
+        dump = exported(api, model)
+        fresh = "/v1/models/" + api.name()
+        for what, bad in damaged(dump, api.random):
+            for path in (target.path, fresh):
+                reply = api.put(path + "/import", bad, NDJSON)
+                holds(reply.status in (400, 422), f"{what}: {reply.status} {reply.body[:300]}")
+                refused(reply, reply.status)
+        equal(target.row(), before)
+        refused(api.get(fresh), 404)
+        target.assert_exact(("kept", "win"))
+
+
+def test_altered_numbers_in_dumps(api):
+    """A dump whose numbers were changed is refused or gives a model that still answers."""
+    with Model(api) as model:
+        model.filled()
+        lines = exported(api, model).splitlines(keepends=True)
+        name = "/v1/models/" + api.name()
+        for _ in range(150):
+            changed = list(lines)
+            i = api.random.randrange(len(changed))
+            line = bytearray(changed[i])
+            digits = [k for k, c in enumerate(line) if chr(c).isdigit()]
+            for k in api.random.sample(digits, min(len(digits), 2)):
+                line[k] = api.random.choice(b"0123456789-")
+            changed[i] = bytes(line)
+            reply = api.put(name + "/import", b"".join(changed), NDJSON)
+            holds(reply.status in (200, 201, 400, 422, 413), reply.body[:300])
+            if reply.status < 300:
+                holds(api.post(name + "/classify", {"text": "win"}).status in (200, 409), "classify")
+        api.delete(name)
+
+
+def test_import_refusals(api):
+    with Model(api) as model:
+        refused(api.put(model.path + "/import", "{}", "application/json"), 415)
+        refused(api.get("/v1/models/none-of-this-name/export"), 404)
+        refused(api.put("/v1/models/.bad/import", b"{}\n", NDJSON), 422)
+        refused(api.post(model.path + "/import", b"{}\n", NDJSON), 405)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every error: its status, its problem object, and the member, parameter or line that it names."""
+import json
+
+from book import Model
+from harness import equal, holds, quoted, refused
+
+VALGRIND = True
+
+# verb, body, status, words that the detail must hold
+BAD_BODIES = [
+    ("classify", "{", 400, ()),
+    ("classify", "", 400, ()),
+    ("classify", "null", 400, ()),
+    ("classify", "5", 400, ()),
+    ("classify", "[]", 400, ()),
+    ("classify", '"text"', 400, ()),
+    ("classify", '{"text": "a"} {"text": "b"}', 400, ()),
+    ("classify", '{"text": "a"}x', 400, ()),
+    ("classify", "{'text': 'a'}", 400, ()),
+    ("classify", '{"text": "a",}', 400, ()),
+    ("classify", '{"text": "a", "text": "b"}', 400, ("text",)),
+    ("classify", b'{"text": "\xff"}', 400, ()),
+    ("classify", b'{"text": "\xed\xa0\x80"}', 400, ()),
+    ("classify", '{"text": "\\ud800"}', 400, ()),
+    ("classify", '{"text": "a\nb"}', 400, ()),
+    ("classify", '{"text": 5}', 400, ("text",)),
+    ("classify", '{"text": null}', 400, ("text",)),
+    ("classify", '{"text": ["a"]}', 400, ("text",)),
+    ("classify", '{"mail": 5}', 400, ("mail",)),
+    ("classify", '{"txet": "x"}', 400, ("txet",)),
+    ("classify", '{"text": "x", "extra": 1}', 400, ("extra",)),
+    ("classify", '{"Text": "x"}', 400, ("Text",)),
+    ("classify", '{"text": "x", "mail": "y"}', 400, ("text", "mail")),
+    ("classify", '{"mail": "x", "mail_base64": "eA=="}', 400, ("mail", "mail_base64")),
+    ("classify", "{}", 400, ("text",)),
+    ("classify", '{"id": "x"}', 400, ("text",)),
+    ("classify", "[" * 100000, 400, ()),
+    ("classify", '{"a":' * 100000, 400, ()),
+    ("classify", '{"text": "x", "n": 1e999999}', 400, ()),
+    ("classify", '{"text": "x", "n": ' + "9" * 5000 + "}", 400, ()),
+    ("train", '{"text": "x"}', 400, ("label",)),
+    ("train", '{"text": "x", "label": null}', 400, ("label",)),
+    ("train", '{"text": "x", "label": 5}', 400, ("label",)),
+    ("train", '{"text": "x", "label": ""}', 422, ("label",)),
+    ("train", json.dumps({"text": "x", "label": "l" * 65}), 422, ("label", "64")),
+    ("train", json.dumps({"text": "x", "label": "é" * 33}), 422, ("label",)),
+    ("train", '{"text": "x", "label": "a\\nb"}', 422, ("label",)),
+    ("train", '{"text": "x", "label": "a\\u0000b"}', 422, ("label",)),
+    ("train", '{"text": "x", "label": "a\\u007fb"}', 422, ("label",)),
+    ("train", '{"text": "x", "label": "a\\u0085b"}', 422, ("label",)),
+    ("train", '{"text": "x", "label": "a", "id": ""}', 422, ("id",)),
+    ("train", json.dumps({"text": "x", "label": "a", "id": "i" * 257}), 422, ("id", "256")),
+    ("train", '{"text": "x", "label": "a", "id": 7}', 400, ("id",)),
+    ("train", '{"label": "a"}', 400, ("text",)),
+    ("train", '{"label": "a", "id": "x"}', 400, ("text",)),
+    ("untrain", "{}", 400, ("id",)),
+    ("untrain", '{"id": ""}', 422, ("id",)),
+    ("untrain", '{"id": "none"}', 404, ("none",)),
+    ("untrain", '{"text": "never trained"}', 404, ()),
+]
+
+BAD_QUERIES = [
+    ("classify?explian=3", ("explian",)), ("classify?explain=-1", ("explain",)), ("classify?explain=x", ("explain",)),
+    ("classify?explain=", ("explain",)), ("classify?explain=1.5", ("explain",)), ("classify?explain=10001", ("explain", "10000")),
+    ("classify?explain=1&explain=2", ("explain",)), ("classify?explain=99999999999999999999", ("explain",)),
+    ("classify?explain=+1", ("explain",)), ("classify?explain=0x10", ("explain",)),
+    ("train?explain=1", ("explain",)), ("tokenize?limit=1", ("limit",)), ("untrain?force=1", ("force",)),
+    ("classify?x", ("x",)), ("classify?label", ("label",)),
+]
+
+BAD_SETTINGS = [
+    ({"smoothing": 0}, 422, ("smoothing",)), ({"smoothing": -1}, 422, ("smoothing",)),
+    ({"smoothing": "1"}, 400, ("smoothing",)), ({"smoothing": None}, 400, ("smoothing",)),
+    ({"smoothing": True}, 400, ("smoothing",)), ({"smooothing": 1}, 400, ("smooothing",)),
+    ({"event_model": "gaussian"}, 422, ("event_model", "gaussian", "multinomial")),
+    ({"event_model": 1}, 400, ("event_model",)), ({"event_model": ""}, 422, ("event_model",)),
+    ({"prior": "flat"}, 422, ("prior",)), ({"prior": 0.5}, 400, ("prior",)), ({"prior": []}, 400, ("prior",)),
+    ({"prior": {"ham": 1.5, "spam": -0.5}}, 422, ("prior", "spam")), ({"prior": {"ham": 0}}, 422, ("prior", "ham")),
+    ({"prior": {"ham": "x"}}, 400, ("prior",)), ({"prior": {"": 1}}, 422, ("prior",)), ({"prior": {}}, 422, ("prior",)),
+    ({"min_count": -1}, 422, ("min_count",)), ({"min_count": 1.5}, 400, ("min_count",)),
+    ({"min_count": "3"}, 400, ("min_count",)), ({"skip_top": -1}, 422, ("skip_top",)),
+    ({"skip_top": True}, 400, ("skip_top",)), ({"decision": "guess"}, 422, ("decision",)),
+    ({"preset": "fish"}, 422, ("preset",)), ({"preset": 1}, 400, ("preset",)),
+    ({"tokenizer": {"fields": ["body", "nose"]}}, 422, ("nose",)), ({"tokenizer": {"feelds": []}}, 400, ("feelds",)),
+    ({"tokenizer": "all"}, 400, ("tokenizer",)), ([], 400, ()), ("text", 400, ()),
+]
+
+
+def test_bad_bodies(api):
+    with Model(api) as model:
+        model.filled()
+        before = model.row()
+        for verb, body, status, words in BAD_BODIES:
+            try:
+                refused(model.post(verb, body, "application/json"), status, *words)
+            except AssertionError as error:
+                raise AssertionError(f"{verb} of {body[:80]!r}: {error}") from None
+        equal(model.row(), before, "a refused request changed something")
+
+
+def test_bad_queries(api):
+    with Model(api) as model:
+        model.filled()
+        for query, words in BAD_QUERIES:
+            try:
+                refused(model.post(query, {"text": "x", "label": "a"}), 400, *words)
+            except AssertionError as error:
+                raise AssertionError(f"{query}: {error}") from None
+        for path in ("/v1/models?x=1", model.path + "?verbose=1", model.path + "/documents/a?x=1",
+                     model.path + "/export?x=1", "/healthz?x=1", "/metrics?x=1", "/openapi.json?x=1", "/readyz?x=1"):
+            refused(api.get(path), 400, path.split("?")[1].split("=")[0])
+        refused(api.put(model.path + "?x=1", {}), 400, "x")
+        refused(api.delete(model.path + "?x=1"), 400, "x")
+        equal(model.row()["documents"], 7)
+
+
+def test_bad_settings(api):
+    with Model(api, smoothing=0.5) as model:
+        model.filled()
+        before, fresh = model.row(), "/v1/models/" + api.name()
+        for settings, status, words in BAD_SETTINGS:
+            for path in (model.path, fresh):
+                try:
+                    refused(api.put(path, json.dumps(settings), "application/json"), status, *words)
+                except AssertionError as error:
+                    raise AssertionError(f"{settings}: {error}") from None
+        for text in ('{"smoothing": NaN}', '{"smoothing": Infinity}', '{"smoothing": 1e999}', "{", "",
+                     '{"smoothing": 1, "smoothing": 2}'):
+            refused(api.put(model.path, text, "application/json"), 400)
+        refused(api.put(model.path, "smoothing=1", "text/plain"), 415)
+        equal(model.row(), before)
+        refused(api.get(fresh), 404)
+
+
+def test_settings_reach_their_limits(api):
+    with Model(api) as model:
+        model.filled()
+        for settings in ({"smoothing": 1e-9}, {"smoothing": 1e6}, {"smoothing": 2}, {"min_count": 0},
+                         {"prior": {"ham": 1e-9, "spam": 1e9}}, {"skip_top": 4}):
+            model.put(**settings)
+            row = model.row()["settings"]
+            equal({k: row[k] for k in settings}, settings)
+            model.classify("win the garden prize")
+
+
+def test_tokenizer_is_fixed_with_the_first_document(api):
+    with Model(api) as model:
+        api.put(model.path, {"tokenizer": {"fields": ["body"]}}).ok(200)
+        equal(model.row()["settings"]["tokenizer"], {"fields": ["body"]})
+        model.train("some words", "a", id="1")
+        refused(api.put(model.path, {"tokenizer": {"fields": ["body", "subject"]}}), 409, "tokenizer")
+        equal(model.row()["settings"]["tokenizer"], {"fields": ["body"]})
+        api.put(model.path, {"tokenizer": {"fields": ["body"]}, "smoothing": 3.0}).ok(200)
+
+
+def test_model_names(api):
+    for name in ("../etc", ".hidden", "-x", "_x", "a b", "a/b", "x" * 129, "é", "a\0b", "a%", "", "~", "a\n", "a:b"):
+        path = "/v1/models/" + quoted(name)
+        reply = api.put(path, {})
+        holds(reply.status in ((422,) if name and "\0" not in name else (400, 404, 405, 422)), f"{name!r}: {reply.status}")
+        refused(reply, reply.status)
+        for verb in ("train", "classify"):
+            reply = api.post(f"{path}/{verb}", {"text": "x", "label": "a"})
+            holds(reply.status in (400, 404, 422), f"{verb} {name!r}: {reply.status}")
+            refused(reply, reply.status)
+    names = [row["name"] for row in api.get("/v1/models").ok().json["models"]]
+    holds(all("etc" not in name for name in names), names)
+
+
+def test_media_types(api):
+    with Model(api) as model:
+        model.filled()
+        for kind in ("application/xml", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded",
+                     "text/html", "application", "json", "application/json5", "text/plain2", "*/*"):
+            refused(model.post("classify", "x", kind), 415, "application/json", "text/plain")
+        refused(model.post("classify", "x"), 415)
+        model.post("classify", '{"text": "x"}', "application/json; charset=utf-8").ok()
+        model.post("classify", '{"text": "x"}', "Application/JSON").ok()
+
+
+def test_states_that_forbid(api):
+    with Model(api) as model:
+        refused(model.post("classify", {"text": "x"}), 409)
+        reply = api.put(model.path, {"smoothing": 3}, If_None_Match="*")
+        refused(reply, 409, model.name)
+        equal(model.row()["settings"]["smoothing"], 1.0)
+        fresh = "/v1/models/" + api.name()
+        api.put(fresh, {"smoothing": 3}, If_None_Match="*").ok(201)
+        refused(api.put(fresh, {"smoothing": 4}, If_None_Match="*"), 409)
+        equal(api.get(fresh).json["settings"]["smoothing"], 3.0)
+        api.delete(fresh).ok(204)
+
+
+def test_unknown_models(api):
+    path = "/v1/models/" + api.name()
+    for method, tail, body in (("GET", "", None), ("DELETE", "", None), ("GET", "/vocabulary?label=a", None),
+                               ("GET", "/documents/x", None), ("GET", "/export", None),
+                               ("POST", "/classify", {"text": "x"}), ("POST", "/tokenize", {"text": "x"}),
+                               ("POST", "/untrain", {"id": "x"})):
+        refused(api.call(method, path + tail, body), 404)
+    refused(api.get(path), 404)
+
+
+def test_too_large_says_the_limit(api):
+    with Model(api) as model:
+        model.filled()
+        text = "x" * ((64 << 20) + 1)
+        refused(model.post("classify", text, "text/plain"), 413, "67108864")
+        equal(model.row()["documents"], 7)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths, methods, presets, and models that come into being with their first document."""
+import math
+
+from book import Model
+from harness import equal, holds, near, quoted, refused
+
+VALGRIND = True
+ROUTES = [
+    ("/healthz", {"GET"}), ("/readyz", {"GET"}), ("/metrics", {"GET"}), ("/openapi.json", {"GET"}), ("/", {"GET"}),
+    ("/v1/models", {"GET"}), ("{m}", {"GET", "PUT", "DELETE"}), ("{m}/train", {"POST"}), ("{m}/untrain", {"POST"}),
+    ("{m}/classify", {"POST"}), ("{m}/tokenize", {"POST"}), ("{m}/vocabulary", {"GET"}), ("{m}/documents/x", {"GET"}),
+    ("{m}/export", {"GET"}), ("{m}/import", {"PUT"}),
+]
+METHODS = ("GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "BREW")
+
+
+def test_wrong_methods_name_the_right_ones(api):
+    with Model(api) as model:
+        model.filled()
+        for path, right in ROUTES:
+            path = path.replace("{m}", model.path)
+            for method in METHODS:
+                if method in right:
+                    continue
+                reply = api.call(method, path)
+                refused(reply, 405, method)
+                named = {name.strip() for name in reply.headers.get("allow", "").split(",")}
+                equal(named - {"HEAD"}, right, f"Allow of {method} {path}")
+        equal(model.row()["documents"], 7)
+
+
+def test_head_is_get_without_a_body(api):
+    for path in ("/healthz", "/v1/models", "/metrics", "/openapi.json"):
+        reply = api.call("HEAD", path).ok()
+        equal(reply.body, b"")
+        equal(reply.headers.get("content-type"), api.get(path).headers.get("content-type"), path)
+    equal(api.call("HEAD", "/v1/models/" + api.name()).status, 404)
+
+
+def test_unknown_paths(api):
+    with Model(api) as model:
+        for path in ("/v1", "/v1/", "/v2/models", "/v1/nothing", "/v1/models/", "//v1/models", model.path + "/",
+                     model.path + "/nothing", model.path + "/train/", model.path + "/documents", "/etc/passwd",
+                     model.path + "/documents/a/b", "/%2e%2e/etc/passwd", "/../etc/passwd", "/healthz/", "/HEALTHZ", "/v1/Models"):
+            reply = api.get(path)
+            holds(reply.status in (404, 422) if path.endswith("/") else reply.status == 404, f"{path}: {reply.status}")
+            refused(reply, reply.status)
+
+
+def test_paths_are_decoded_once(api):
+    with Model(api) as model:
+        model.train("word", "a", id="a%2Fb")
+        model.train("word word", "a", id="a/b")
+        equal(api.get(model.path + "/documents/a%252Fb").ok().json["tokens"], 1)
+        equal(api.get(model.path + "/documents/a%2Fb").ok().json["tokens"], 2)
+        equal(api.get(model.path + "/documents/a%2fb").ok().json["id"], "a/b")
+        model.train("one two three", "a", id="a+b")
+        equal(api.get(model.path + "/documents/a+b").ok().json["tokens"], 3)
+        name = "".join(f"%{ord(c):02x}" for c in model.name)
+        equal(api.get("/v1/models/" + name).ok().json["name"], model.name)
+
+
+def test_list_of_models(api):
+    with Model(api) as one, Model(api) as other:
+        one.filled()
+        rows = {row["name"]: row for row in api.get("/v1/models").ok().json["models"]}
+        names = [row["name"] for row in api.get("/v1/models").json["models"]]
+        equal(names, sorted(names), "by name")
+        row = rows[one.name]
+        equal((row["documents"], sorted(row["labels"])), (7, ["ham", "spam"]))
+        full = one.row()
+        equal({k: full[k] for k in row}, row)
+        equal(rows[other.name]["documents"], 0)
+        equal(rows[other.name]["labels"], {})
+
+
+def test_first_document_makes_the_model(api):
+    name = api.name()
+    path = "/v1/models/" + quoted(name)
+    receipt = api.post(path + "/train", {"text": "hello world", "label": "a"}).ok().json
+    equal((receipt["status"], receipt["model"]), ("learned", name))
+    api.post(path + "/train", {"text": "bye world", "label": "b"}).ok()
+    got = api.post(path + "/classify", {"text": "bye"}).ok().json
+    equal((got["label"], got.get("calibrated", False)), ("b", False))
+    near(got["log_scores"]["b"], math.log(1 / 2 * 2 / 5), "b")
+    settings = api.get(path).json["settings"]
+    equal((settings["decision"], settings["event_model"], settings["smoothing"], settings["prior"],
+           settings["min_count"], settings["skip_top"]), ("bayes", "multinomial", 1.0, "empirical", 0, 0))
+    api.delete(path).ok(204)
+
+
+def test_failed_first_document_makes_no_model(api):
+    path = "/v1/models/" + api.name()
+    refused(api.post(path + "/train", {"text": "x"}), 400)
+    refused(api.post(path + "/train", {"text": "x", "label": ""}), 422)
+    equal(api.post(path + "/train", {"documents": [{"text": "x"}]}).ok().json["failed"], 1)
+    api.post(path + "/train", "{broken\n", "application/x-ndjson").ok()
+    refused(api.post(path + "/untrain", {"id": "x"}), 404)
+    refused(api.get(path), 404)
+
+
+def test_mail_makes_a_model_for_mail(api):
+    mail = "From: a@example.org\nSubject: hello\n\nsome words\n"
+    for kind, body in (("application/json", {"mail": mail, "label": "ham"}), ("message/rfc822", mail)):
+        path = "/v1/models/" + api.name()
+        query = "?label=ham" if kind == "message/rfc822" else ""
+        api.post(f"{path}/train{query}", body, kind).ok()
+        settings = api.get(path).ok().json["settings"]
+        equal(settings["decision"], "stacked")
+        preset = "/v1/models/" + api.name()
+        api.put(preset, {"preset": "mail"}).ok(201)
+        equal(api.get(preset).json["settings"], settings, "the preset says the same outright")
+        api.delete(path).ok(204)
+        api.delete(preset).ok(204)
+
+
+def test_presets(api):
+    with Model(api) as model:
+        text = model.row()["settings"]
+        equal(model.put(preset="text").status, 200)
+        equal(model.row()["settings"], text, "the text preset is the default")
+        model.put(preset="mail", smoothing=0.5)
+        settings = model.row()["settings"]
+        equal((settings["decision"], settings["smoothing"]), ("stacked", 0.5))
+        holds(len(settings["tokenizer"]["fields"]) > len(text["tokenizer"]["fields"]), settings)
+
+
+def test_log_scores_are_the_books_whatever_decides(api):
+    """A stacked model's label may differ; its log scores may not."""
+    with Model(api, preset="mail") as model:
+        model.settings = {"decision": "stacked"}
+        model.filled()
+        for text in ("win the garden prize", "Click at nine by the station, Ann", "unheard", ""):
+            got = model.classify(text)
+            want = model.expected(text)
+            for label, score in want.items():
+                near(got["log_scores"][label], score, text)
