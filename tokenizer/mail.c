@@ -96,9 +96,9 @@ void nb_mail_read_disposition(struct nb_mail_type *type, struct nb_string value)
 
 void nb_mail_read_encoding(struct nb_mail_type *type, struct nb_string value)
 {
-    char word[24];
+    char *word = type->transfer;
     size_t used = 0;
-    for (size_t i = 0; i < value.length && used < sizeof word - 1; i++) {
+    for (size_t i = 0; i < value.length && used < NB_MAIL_TRANSFER - 1; i++) {
         char c = value.bytes[i];
         if (c > ' ' && c != '"' && c != ';')
             word[used++] = c;

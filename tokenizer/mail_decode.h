@@ -13,6 +13,7 @@
 enum {
     NB_MAIL_MEDIA = 80,      /* bytes of "type/subtype", each as RFC 6838 bounds it in practice */
     NB_MAIL_CHARSET = 48,    /* of a charset's name */
+    NB_MAIL_TRANSFER = 24,   /* of a transfer encoding's name */
     NB_MAIL_BOUNDARY = 256,  /* of a boundary */
     NB_MAIL_FILE_NAME = 256, /* of a file name, in UTF-8 */
     NB_MAIL_FIELD = 65536    /* of one header field that is read */
@@ -31,6 +32,7 @@ struct nb_mail_type {
     char charset[NB_MAIL_CHARSET];
     char boundary[NB_MAIL_BOUNDARY];
     char file_name[NB_MAIL_FILE_NAME];
+    char transfer[NB_MAIL_TRANSFER]; /* Content-Transfer-Encoding as it stands */
     enum nb_mail_encoding encoding;
 };
 

@@ -17,6 +17,8 @@
 #include "tokenizer/html_text.h"
 #include "tokenizer/mail.h"
 #include "tokenizer/mail_decode.h"
+#include "tokenizer/mail_header.h"
+#include "tokenizer/mail_structure.h"
 #include "tokenizer/mime.h"
 
 enum { ENCODED_DEPTH = 4, LINE_SEARCH = 1000 };
@@ -25,6 +27,7 @@ struct walk {
     struct nb_tokenizing *t;
     size_t parts_left;
     size_t header_left;
+    bool wants_header;        /* any field that is made of header fields, apart from the Subject */
     struct nb_buffer decoded; /* the body at hand without its transfer encoding */
     struct nb_buffer utf8;    /* and in UTF-8; or a header field's value */
 };
@@ -78,15 +81,26 @@ static int to_utf8(struct walk *walk, const char *charset, struct nb_string *tex
     return 0;
 }
 
+static int element(void *user, const struct nb_html_token *start_tag)
+{
+    struct walk *walk = user;
+    return nb_mail_structure_element(walk->t, start_tag);
+}
+
 static int html_part(struct walk *walk, struct nb_string html)
 {
     struct nb_html_text text = {0};
-    int rc = nb_html_to_text(html.bytes, html.length, NULL, &text);
+    const struct nb_html_observer observer = {.element = element, .user = walk};
+    bool observe = nb_tokenizing_wants(walk->t, NB_FIELD_STRUCTURE) ||
+                   nb_tokenizing_wants(walk->t, NB_FIELD_URL);
+    int rc = nb_html_to_text(html.bytes, html.length, observe ? &observer : NULL, &text);
     if (rc == 0)
         rc = nb_tokenize_text(walk->t, NB_FIELD_BODY, "", text.visible.bytes, text.visible.length);
     if (rc == 0 && text.hidden.length > 0)
         rc = nb_tokenize_text(walk->t, NB_FIELD_HIDDEN, "hidden:", text.hidden.bytes,
                               text.hidden.length);
+    if (rc == 0 && text.hidden.length > 0)
+        rc = nb_mail_structure_hidden(walk->t);
     nb_html_text_deinit(&text);
     return rc;
 }
@@ -146,12 +160,15 @@ static void content_field(struct nb_mail_type *type, struct nb_string name, stru
         nb_mail_read_type(type, value);
     else if (is_named(name, "Content-Disposition"))
         nb_mail_read_disposition(type, value);
-    else if (is_named(name, "Content-Transfer-Encoding") && type->encoding == NB_MAIL_IDENTITY)
+    else if (is_named(name, "Content-Transfer-Encoding") && type->transfer[0] == '\0')
         nb_mail_read_encoding(type, value);
 }
 
-/* Reads the header of a part, and of a message its Subject, within the limit on headers. */
-static int read_head(struct walk *walk, struct nb_string head, bool message,
+enum kind { PART, NESTED_MESSAGE, MAIL };
+
+/* Reads the header of a part, of a message its Subject, of the mail itself the other fields too,
+ * within the limit on headers. */
+static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
                      struct nb_mail_type *type)
 {
     struct nb_string name;
@@ -164,10 +181,12 @@ static int read_head(struct walk *walk, struct nb_string head, bool message,
     walk->header_left -= head.length;
     while (rc == 0 && nb_mime_field(&head, &name, &value)) {
         content_field(type, name, value);
-        if (message && is_named(name, "Subject"))
+        if (kind != PART && is_named(name, "Subject"))
             rc = subject(walk, value);
+        if (rc == 0 && kind == MAIL && walk->wants_header)
+            rc = nb_mail_header(walk->t, name, value, &walk->utf8);
     }
-    return rc;
+    return rc != 0 ? rc : nb_mail_structure_part(walk->t, type);
 }
 
 /* Where the walk is: the parts of one run of bytes. */
@@ -176,7 +195,7 @@ struct place {
     enum nb_mime_next next;
     size_t depth;   /* multiparts and messages around the part at hand */
     size_t encoded; /* of those, how many were encoded as a whole */
-    bool message;   /* the header at hand is a message's */
+    enum kind kind; /* whose header is at hand */
     bool digest;    /* a part without a type is a message (RFC 2046, 5.1.5) */
     bool nested;    /* the part at hand was a message, whose own header is what comes next */
 };
@@ -245,7 +264,7 @@ static int nested_message(struct walk *walk, struct place *place, const struct n
     }
     place->depth++;
     if (type->encoding == NB_MAIL_IDENTITY) {
-        place->message = true;
+        place->kind = NESTED_MESSAGE;
         place->digest = false;
         place->nested = true;
         return 0;
@@ -260,7 +279,7 @@ static int part(struct walk *walk, struct place *place)
     struct nb_mail_type type = {.encoding = NB_MAIL_IDENTITY};
     struct nb_string head = nb_mime_head(&place->scanner);
     struct nb_string body;
-    int rc = read_head(walk, head, place->message, &type);
+    int rc = read_head(walk, head, place->kind, &type);
     if (rc != 0)
         return rc;
     if (has_prefix(type.media, "multipart/"))
@@ -275,7 +294,7 @@ static int part(struct walk *walk, struct place *place)
 static void enter_part(struct place *place)
 {
     const struct nb_mime_level *level = nb_mime_innermost(&place->scanner);
-    place->message = false;
+    place->kind = PART;
     place->digest = level != NULL && level->digest;
     place->depth = level != NULL ? level->depth : 0;
 }
@@ -305,8 +324,10 @@ static int step(struct walk *walk, struct place *place)
 static int walk_bytes(struct walk *walk, struct nb_string bytes, const struct nb_mail_type *type,
                       size_t depth, size_t encoded)
 {
-    struct place place = {
-        .next = NB_MIME_PART, .depth = depth, .encoded = encoded, .message = true};
+    struct place place = {.next = NB_MIME_PART,
+                          .depth = depth,
+                          .encoded = encoded,
+                          .kind = encoded == 0 ? MAIL : NESTED_MESSAGE};
     int rc = 0;
     nb_mime_scan(&place.scanner, bytes.bytes, bytes.length);
     if (type != NULL && !is_message(type->media)) {
@@ -344,8 +365,12 @@ static int shorten(const char *bytes, size_t length, size_t most, struct nb_buff
 int nb_tokenize_mail(struct nb_tokenizing *t, const char *bytes, size_t length)
 {
     const struct nb_tokenizer_limits *limits = t->limits;
-    struct walk walk = {
-        .t = t, .parts_left = limits->mail_parts, .header_left = limits->header_bytes};
+    struct walk walk = {.t = t,
+                        .parts_left = limits->mail_parts,
+                        .header_left = limits->header_bytes,
+                        .wants_header = nb_tokenizing_wants(t, NB_FIELD_ADDRESS) ||
+                                        nb_tokenizing_wants(t, NB_FIELD_RECEIVED) ||
+                                        nb_tokenizing_wants(t, NB_FIELD_HEADER)};
     struct nb_buffer shortened = {0};
     struct nb_string mail = {bytes, length};
     int rc = 0;
@@ -356,6 +381,8 @@ int nb_tokenize_mail(struct nb_tokenizing *t, const char *bytes, size_t length)
     }
     if (rc == 0)
         rc = walk_bytes(&walk, mail, NULL, 0, 0);
+    if (rc == 0)
+        rc = nb_mail_structure_whole(t, limits->mail_parts - walk.parts_left, length);
     nb_buffer_deinit(&walk.decoded);
     nb_buffer_deinit(&walk.utf8);
     nb_buffer_deinit(&shortened);
