@@ -1,63 +1,299 @@
 # bayesd: `make run` to try it, `make check` to test it, `make help` for the rest.
-# One file, no recursion. FLAVOUR chooses the build: release, debug, asan (with ubsan), tsan.
+# One file, no recursion into folders; sub-makes only where another flavour is built.
+# FLAVOUR: release, debug, asan (address and undefined), tsan, coverage, fuzz.
 FLAVOUR ?= release
 BUILD ?= build/$(FLAVOUR)
 PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+LISTEN ?= 127.0.0.1:8763
+DATA ?= var
+FUZZ_SECONDS ?= 20
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
+MAKEFLAGS += --no-print-directory
 
 PACKAGES := libmicrohttpd jansson libutf8proc lmdb libxxhash libsodium zlib libzstd gmime-3.0 \
             libxml-2.0 glib-2.0
-ifeq ($(filter clean help format install-deps run,$(MAKECMDGOALS)),)
+
+# These goals need no library, or call scripts/install-deps first and then make again.
+FREE_GOALS := run check clean help format install-deps docker uninstall
+ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) 2>/dev/null && echo yes),yes)
-$(error libraries are missing: run `scripts/install-deps` (Debian 12), or `make run`, which does)
+$(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
 endif
 endif
+
+# Sub-makes get a job for each core, unless the caller chose a number; and a folder of their own.
+JOBS = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+BUILD_OF = $(if $(filter command line,$(origin BUILD)),$(BUILD)-$(1),build/$(1))
+flavour = $(MAKE) $(JOBS) FLAVOUR=$(1) BUILD=$(call BUILD_OF,$(1))
+
+# ---- flags ---------------------------------------------------------------------------------------
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
             -Wmissing-prototypes -Wformat=2 -Wvla -Wwrite-strings -Wundef -Wcast-qual \
             -Wpointer-arith -Wdouble-promotion -Wnull-dereference -Wimplicit-fallthrough \
             -Wswitch-enum
+ifneq ($(findstring clang,$(CC)),clang)
+WARNINGS += -Wlogical-op -Wduplicated-cond -Wduplicated-branches
+endif
+
 OPTIMIZE_release := -O2 -D_FORTIFY_SOURCE=3
-OPTIMIZE_debug := -O0 -g3
+OPTIMIZE_debug := -Og -g3
 OPTIMIZE_asan := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 OPTIMIZE_tsan := -O1 -fno-omit-frame-pointer -fsanitize=thread
+OPTIMIZE_coverage := -O0 --coverage
+OPTIMIZE_fuzz := -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
+                 -fno-sanitize-recover=all
+OPTIMIZE_lint-gcc := $(OPTIMIZE_release)
+OPTIMIZE_lint-clang := $(OPTIMIZE_release)
+ifeq ($(OPTIMIZE_$(FLAVOUR)),)
+$(error no FLAVOUR $(FLAVOUR): release, debug, asan, tsan, coverage or fuzz)
+endif
 HARDEN := -fstack-protector-strong -fstack-clash-protection -fPIE
-SANITIZE := $(filter -fsanitize% -fno-sanitize%,$(OPTIMIZE_$(FLAVOUR)))
+LINK_FLAGS := $(filter -fsanitize% -fno-sanitize% --coverage,$(OPTIMIZE_$(FLAVOUR)))
 
 # The libraries' own headers are system headers: their warnings are not ours.
-INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES)))
+INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null))
+LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
+# The caller's CFLAGS and LDFLAGS come last.
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -g $(OPTIMIZE_$(FLAVOUR)) $(HARDEN) $(WARNINGS) -pthread \
              $(INCLUDES) -MMD -MP $(CFLAGS)
-ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -pthread $(SANITIZE) $(LDFLAGS)
-LIBS := $(shell pkg-config --libs $(PACKAGES)) -lm
+ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LINK_FLAGS) $(LDFLAGS)
 
-CORE_SOURCES := $(wildcard core/base/*.c core/*.c)
-TOKENIZER_SOURCES := $(wildcard tokenizer/*.c)
-CONFIG_SOURCES := $(wildcard config/*.c)
-SERVER_SOURCES := $(filter-out server/main.c,$(wildcard server/*.c))
-LIBRARY_SOURCES := $(CORE_SOURCES) $(TOKENIZER_SOURCES) $(CONFIG_SOURCES) $(SERVER_SOURCES)
-LIBRARY := $(BUILD)/libbayesd.a
+# ---- sources -------------------------------------------------------------------------------------
+
+LIBRARY_SOURCES := $(wildcard core/base/*.c core/*.c tokenizer/*.c config/*.c) \
+                   $(filter-out server/main.c,$(wildcard server/*.c))
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
-UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/unit/%)
+BENCH_SOURCES := $(wildcard tests/bench/bench_*.c)
+FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+ALL_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) $(UNIT_SOURCES) $(BENCH_SOURCES) \
+               $(FUZZ_SOURCES) tests/fuzz/main.c
+HEADERS := $(wildcard */*.h */*/*.h)
 
-.PHONY: all
-all: $(BUILD)/bayesd build/bayesd
+LIBRARY := $(BUILD)/libbayesd.a
+UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
+BENCHES := $(BENCH_SOURCES:%.c=$(BUILD)/%)
+FUZZERS := $(FUZZ_SOURCES:%.c=$(BUILD)/%)
+OBJECTS := $(ALL_SOURCES:%.c=$(BUILD)/%.o)
 
-$(BUILD)/%.o: %.c
+# ---- build ---------------------------------------------------------------------------------------
+
+.PHONY: all debug
+all: $(BUILD)/bayesd
+ifeq ($(BUILD),build/release)
+all: build/bayesd
+endif
+
+debug:
+	$(Q)$(call flavour,debug) all
+
+# What is built with other flags is built again.
+$(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
+	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' >$@
+.PHONY: FORCE
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(if $(Q),@echo '  CC      $<')
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
+
+# Compiled in with .incbin, which -MMD does not see.
+$(BUILD)/server/openapi.o: $(wildcard server/openapi.json)
+$(BUILD)/server/console.o: $(wildcard server/console/*)
 
 $(LIBRARY): $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/bayesd: $(BUILD)/server/main.o $(LIBRARY)
+	$(if $(Q),@echo '  LINK    $@')
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
 
+# Renamed into place: the old one may be running.
 build/bayesd: build/release/bayesd
-	$(Q)cp $< $@
+	$(Q)cp $< $@.new && mv $@.new $@
 
-$(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(LIBRARY)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) $(shell pkg-config --libs check) -o $@
+$(UNIT_TESTS): %: %.o $(LIBRARY)
+	$(if $(Q),@echo '  LINK    $@')
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) $$(pkg-config --libs check) -o $@
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+$(BENCHES): %: %.o $(LIBRARY)
+	$(if $(Q),@echo '  LINK    $@')
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
+
+ifeq ($(FLAVOUR),fuzz)
+$(FUZZERS): %: %.o $(LIBRARY)
+	$(if $(Q),@echo '  LINK    $@')
+	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer $^ $(LIBS) -o $@
+else
+$(FUZZERS): %: %.o $(BUILD)/tests/fuzz/main.o $(LIBRARY)
+	$(if $(Q),@echo '  LINK    $@')
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
+endif
+
+.PHONY: config/bayesd.conf
+config/bayesd.conf: $(BUILD)/tests/unit/test_config
+	$(Q)$< --update
+
+# ---- run -----------------------------------------------------------------------------------------
+
+.PHONY: run
+run:
+	$(Q)scripts/install-deps
+	$(Q)$(MAKE) $(JOBS) all
+	$(Q)scripts/first-run $(BUILD)/bayesd '$(LISTEN)' '$(DATA)'
+
+# ---- tests ---------------------------------------------------------------------------------------
+
+PARTS := layers unit fuzz api first-run
+
+.PHONY: check check-here check-unit check-api check-built fault
+# What the tests need is installed first; nothing is done or said when it is there.
+check:
+	$(Q)scripts/install-deps --check
+	$(Q)$(MAKE) $(JOBS) $(if $(T),check-unit,check-here)
+
+# The one unit test of T=NAME, or all.
+WANTED_TESTS := $(if $(T),$(BUILD)/tests/unit/test_$(T:test_%=%),$(UNIT_TESTS))
+
+check-here: $(BUILD)/bayesd $(WANTED_TESTS) $(FUZZERS)
+	$(Q)FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) $(PARTS)
+
+check-unit: $(WANTED_TESTS)
+	$(Q)FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) unit
+
+check-api: $(BUILD)/bayesd
+	$(Q)FLAVOUR=$(FLAVOUR) scripts/check $(BUILD) api
+
+fuzz-regress: $(FUZZERS)
+	$(Q)FLAVOUR=$(FLAVOUR) scripts/check $(BUILD) fuzz
+
+.PHONY: check-asan check-ubsan check-tsan check-valgrind fuzz-regress
+# Address and undefined behaviour sanitizer go together.
+check-asan check-ubsan:
+	$(Q)$(call flavour,asan) check
+check-tsan:
+	$(Q)$(call flavour,tsan) check PARTS='unit api'
+check-valgrind:
+	$(Q)scripts/install-deps --all
+	$(Q)$(call flavour,debug) check-valgrind-here
+.PHONY: check-valgrind-here
+check-valgrind-here: $(BUILD)/bayesd $(WANTED_TESTS)
+	$(Q)VALGRIND=1 FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) unit api
+
+.PHONY: fuzz fuzz-here
+fuzz:
+	$(Q)scripts/install-deps --all
+	$(Q)$(call flavour,fuzz) CC=clang fuzz-here
+fuzz-here: $(FUZZERS)
+	$(Q)scripts/fuzz $(BUILD) $(FUZZ_SECONDS)
+
+.PHONY: coverage coverage-here
+coverage:
+	$(Q)find $(call BUILD_OF,coverage) -name '*.gcda' -delete 2>/dev/null || true
+	$(Q)$(call flavour,coverage) check PARTS='unit api'
+	$(Q)scripts/coverage $(call BUILD_OF,coverage)
+
+.PHONY: bench
+bench: $(BUILD)/bayesd $(BENCHES)
+	$(Q)if [ -x tests/bench/run ]; then tests/bench/run $(BUILD); \
+	else for b in $(BENCHES); do echo "== $$b" && $$b || exit 1; done; fi
+
+# ---- lint ----------------------------------------------------------------------------------------
+
+.PHONY: lint lint-all lint-layers lint-scripts lint-format lint-gcc lint-clang lint-tidy lint-cppcheck
+lint:
+	$(Q)scripts/install-deps --all
+	$(Q)$(MAKE) $(JOBS) lint-all
+lint-all: lint-layers lint-scripts lint-format lint-gcc lint-clang lint-tidy lint-cppcheck
+	@echo 'lint: nothing found'
+
+lint-layers:
+	$(Q)scripts/check-layers
+lint-scripts:
+	$(Q)shellcheck $$(grep -lE '^#!.*\b(ba)?sh$$' scripts/* .ci/* tests/*/run 2>/dev/null)
+lint-format:
+	$(Q)clang-format --dry-run -Werror $(ALL_SOURCES) $(HEADERS)
+lint-gcc:
+	$(Q)$(call flavour,lint-gcc) CC=gcc CFLAGS=-Werror objects
+lint-clang:
+	$(Q)$(call flavour,lint-clang) CC=clang CFLAGS=-Werror objects
+lint-tidy: lint-clang
+	$(Q)$(call flavour,lint-clang) CC=clang CFLAGS=-Werror tidy
+lint-cppcheck:
+	@mkdir -p $(call BUILD_OF,lint-cppcheck)
+	$(Q)cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
+	    --inline-suppr --suppressions-list=.cppcheck --cppcheck-build-dir=$(call BUILD_OF,lint-cppcheck) \
+	    -D_GNU_SOURCE -I. $(LIBRARY_SOURCES) $(wildcard server/main.c)
+
+.PHONY: objects tidy
+objects: $(OBJECTS)
+# Checked again when the object was compiled again: it knows the headers.
+TIDY_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c)
+tidy: $(TIDY_SOURCES:%.c=$(BUILD)/%.tidy)
+$(BUILD)/%.tidy: $(BUILD)/%.o .clang-tidy
+	$(if $(Q),@echo '  TIDY    $*.c')
+	$(Q)clang-tidy --quiet $*.c -- -std=c11 -D_GNU_SOURCE $(INCLUDES) 2>$@.log || \
+	    { cat $@.log; exit 1; }
+	@touch $@
+
+.PHONY: format
+format:
+	$(Q)clang-format -i $(ALL_SOURCES) $(HEADERS)
+
+# ---- install -------------------------------------------------------------------------------------
+
+.PHONY: install uninstall docker
+# A configuration that is there already is kept.
+install: $(BUILD)/bayesd
+	install -D -m 755 $(BUILD)/bayesd $(DESTDIR)$(PREFIX)/bin/bayesd
+	install -D -m 644 config/bayesd.conf $(DESTDIR)$(PREFIX)/share/doc/bayesd/bayesd.conf
+	install -m 644 LICENSE $(wildcard README.md) CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/bayesd/
+	install -m 644 config/README.md $(DESTDIR)$(PREFIX)/share/doc/bayesd/configuration.md
+	[ -e $(DESTDIR)$(SYSCONFDIR)/bayesd/bayesd.conf ] || \
+	    install -D -m 644 config/bayesd.conf $(DESTDIR)$(SYSCONFDIR)/bayesd/bayesd.conf
+	install -d $(DESTDIR)$(UNITDIR)
+	sed -e 's|/usr/local/bin/|$(PREFIX)/bin/|' -e 's|/etc/bayesd/|$(SYSCONFDIR)/bayesd/|' \
+	    config/bayesd.service >$(DESTDIR)$(UNITDIR)/bayesd.service
+
+# The configuration and the data stay.
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/bayesd $(DESTDIR)$(UNITDIR)/bayesd.service
+	rm -rf $(DESTDIR)$(PREFIX)/share/doc/bayesd
+
+docker:
+	docker build -t bayesd .
+
+.PHONY: install-deps clean help
+install-deps:
+	$(Q)scripts/install-deps --all
+clean:
+	rm -rf build
+
+help:
+	@echo 'make                 builds build/bayesd'
+	@echo 'make run             installs what is missing, builds, starts it here, trains a sample'
+	@echo '                     LISTEN=127.0.0.1:8763 DATA=var'
+	@echo 'make check           builds and passes every test; T=NAME: one unit test'
+	@echo '  check-unit check-api fuzz-regress    parts of it'
+	@echo '  check-asan check-ubsan check-tsan    the same tests under sanitizers'
+	@echo '  check-valgrind                       unit tests and a short API test under valgrind'
+	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'
+	@echo '                     clang-format, layers, shellcheck'
+	@echo 'make format          clang-format -i'
+	@echo 'make fuzz            libFuzzer, FUZZ_SECONDS=20 for each target'
+	@echo 'make bench           the benchmarks'
+	@echo 'make coverage        lines covered by the tests, by file'
+	@echo 'make debug           a build for the debugger, build/debug/bayesd'
+	@echo 'make install         PREFIX=/usr/local SYSCONFDIR=/etc UNITDIR=... DESTDIR='
+	@echo 'make uninstall       removes what install put there, but configuration and data'
+	@echo 'make docker          builds the image bayesd'
+	@echo 'make install-deps    installs the packages that all of this needs'
+	@echo 'make config/bayesd.conf              writes it and the table in config/README.md anew'
+	@echo 'make clean'
+	@echo 'V=1 shows the commands; CC, CFLAGS, LDFLAGS, FLAVOUR and BUILD are honoured.'
+
+-include $(OBJECTS:.o=.d)
