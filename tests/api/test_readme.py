@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that the README shows do what the README shows.
+
+Every ```console block is a session: lines after "$ " are run by a shell (a line that ends with a
+backslash or has an open quote goes on), what stands below them must come out. "…" in the README stands
+for anything; where both sides are JSON without "…" they are compared as such, numbers as rounded.
+"""
+import json
+import math
+import os
+import re
+import shlex
+import shutil
+import subprocess
+
+from harness import equal, holds, slow
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+ADDRESS = "127.0.0.1:8763"
+MAIL = ("From: Anna <anna@example.org>\r\nTo: ben@example.org\r\nSubject: %s\r\n"
+        "Message-ID: <%d@example.org>\r\n\r\n%s\r\n")
+MESSAGE = MAIL % ("Lunch", 1, "Shall we meet for lunch on Monday? The project is nearly done.")
+SPAM = [MAIL % ("Prize", 2, "You have won a prize! Claim your money now."),
+        MAIL % ("Pills", 3, "Cheap pills, order now, free delivery!")]
+
+
+def readme():
+    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as file:
+        return file.read()
+
+
+def sessions(text):
+    """The console blocks as [(command, expected output)]."""
+    for indent, block in re.findall(r"^( *)```console\n(.*?)^ *```$", text, re.M | re.S):
+        lines = [line.removeprefix(indent) for line in block.split("\n")][:-1]
+        yield from session(lines)
+
+
+def complete(command):
+    """Whether a shell would not ask for another line."""
+    try:
+        shlex.split(command)
+    except ValueError:
+        return False
+    return not command.endswith("\\")
+
+
+def session(lines):
+    command, expected = None, []
+    for line in lines:
+        if line.startswith("$ "):
+            if command:
+                yield command, "\n".join(expected)
+            command, expected = line[2:], []
+        elif not complete(command):
+            command += "\n" + line
+        else:
+            expected.append(line)
+    yield command, "\n".join(expected)
+
+
+def prepare(folder):
+    """The files that the README takes for granted."""
+    os.symlink(os.path.join(os.path.abspath(TOP), "scripts"), os.path.join(folder, "scripts"))
+    with open(os.path.join(folder, "message.eml"), "w", encoding="ascii", newline="") as file:
+        file.write(MESSAGE)
+    with open(os.path.join(folder, "spam.mbox"), "w", encoding="ascii", newline="") as file:
+        for mail in SPAM:
+            file.write("From anna@example.org Mon Mar  4 10:00:00 2024\n"
+                       + mail.replace("\r\n", "\n") + "\n")
+
+
+def alike(got, want):
+    """Equal, numbers to the four digits that the README shows."""
+    if isinstance(want, float):
+        return isinstance(got, (int, float)) and math.isclose(got, want, rel_tol=0, abs_tol=6e-5)
+    if isinstance(want, dict):
+        return (isinstance(got, dict) and got.keys() == want.keys()
+                and all(alike(got[key], want[key]) for key in want))
+    if isinstance(want, list):
+        return (isinstance(got, list) and len(got) == len(want)
+                and all(map(alike, got, want)))
+    return type(got) is type(want) and got == want
+
+
+def matches(got, want):
+    """Compares an output with what the README shows of it."""
+    if "…" not in want:
+        try:
+            return alike(json.loads(got), json.loads(want))
+        except ValueError:
+            return got.strip() == want.strip()
+    # White space between JSON's signs is a matter of taste; within strings none is expected to differ.
+    parts = [re.escape(re.sub(r"\s+", "", part)) for part in want.split("…")]
+    return re.fullmatch(".*".join(parts), re.sub(r"\s+", "", got)) is not None
+
+
+def test_every_line_of_the_readme_runs(api):
+    folder, daemon = api.new_folder(), api.another().start()
+    prepare(folder)
+    holds(shutil.which("curl") and shutil.which("zstd"), "curl and zstd are needed")
+    count = 0
+    for command, expected in sessions(readme()):
+        holds(ADDRESS in command, f"does not speak to the daemon: {command}")
+        command = command.replace(ADDRESS, f"{daemon.host}:{daemon.port}")
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=60 * slow(), check=False)
+        holds(done.returncode == 0 and not done.stderr,
+              f"{command}\nexit status {done.returncode}: {done.stderr}")
+        holds(matches(done.stdout, expected),
+              f"{command}\nprints\n{done.stdout}\nbut the README shows\n{expected}")
+        count += 1
+    holds(count >= 10, f"only {count} commands were found")
+
+
+def test_no_curl_line_escapes_the_test(api):
+    text = readme()
+    run = sum(command.count("curl -") for command, _ in sessions(text))
+    equal(run, text.count("curl -"), "curl commands run, curl commands shown")
+
+
+def test_the_comparison_can_fail(api):
+    holds(matches('{"a": 0.83601, "b": [1]}', '{"b": [1],\n "a": 0.8360}'), "rounded")
+    holds(not matches('{"a": 0.8371}', '{"a": 0.8360}'), "another number")
+    holds(not matches('{"a": 1, "b": 2}', '{"a": 1}'), "another member")
+    holds(matches('{"a":1,"b":2}', '{"a": 1, …}'), "cut short")
+    holds(not matches('{"a":2,"b":2}', '{"a": 1, …}'), "cut short, other start")
+
+
+def test_links_lead_somewhere(api):
+    for target in re.findall(r"\]\(([^)#:]+)\)", readme()):
+        holds(os.path.exists(os.path.join(TOP, target)), f"the README links to {target}")
+
+
+def test_first_screen_has_the_two_commands(api):
+    first = readme().split("\n")[:20]
+    for command in ("make run", "make check"):
+        holds(any(line.strip().startswith(command) for line in first), command)
+
+
+def test_options_named_in_the_readme_exist(api):
+    with open(os.path.join(TOP, "config", "bayesd.conf"), encoding="utf-8") as file:
+        known = set(re.findall(r"^#?\s*(\w+) =", file.read(), re.M))
+    for row in re.findall(r"\| `\[\w+\] (.*?) \|$", readme(), re.M):
+        for key in re.findall(r"\w+", row):
+            holds(key in known, f"the README names the option {key}")
