@@ -345,8 +345,9 @@ static int stage_train(struct staging *s, struct nb_error *error)
     entry.new_count = s->ids.length / sizeof(uint64_t);
     entry.new_ids = (const unsigned char *)s->ids.bytes;
     entry.bag = (struct nb_string){s->bag.bytes, s->bag.length};
-    bool same_bag = sequence != 0 && old.bag.length == entry.bag.length &&
-                    memcmp(old.bag.bytes, entry.bag.bytes, entry.bag.length) == 0;
+    bool same_bag =
+        sequence != 0 && old.bag.length == entry.bag.length &&
+        (entry.bag.length == 0 || memcmp(old.bag.bytes, entry.bag.bytes, entry.bag.length) == 0);
     change->receipt.tokens = change->positions;
     if (sequence == 0)
         change->receipt.status = NB_LEARNED;
@@ -460,6 +461,8 @@ static int put_checkpoints(struct nb_group *group, struct nb_view *view, struct 
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < group->model_count; i++) {
         struct nb_group_model *m = &group->models[i];
+        if (m->last == m->live->checkpoint.last)
+            continue; /* nothing of it was staged: its state is not written either */
         uint32_t due = nb_checkpoint_due(group->engine, m->live, m->features);
         if (due > 0)
             rc = nb_checkpoint_slice(group->engine, view, m->live, due, error);
