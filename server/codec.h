@@ -23,8 +23,7 @@
 #include "core/base/error.h"
 #include "core/engine.h"
 
-/* ---- errors ------------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* The HTTP status of an engine's or codec's code (enum nb_code), the one place that says so:
  * 400 INVALID; 422 UNUSABLE; 413 TOO_LARGE; 404 NOT_FOUND; 409 CONFLICT and EXISTS;
@@ -42,8 +41,7 @@ int nb_codec_problem(struct nb_buffer *out, int status, const char *detail);
 /* The problem of a failure: the status of `error->code` and its text. */
 int nb_codec_problem_of(struct nb_buffer *out, const struct nb_error *error);
 
-/* ---- documents ---------------------------------------------------------------------------------
- */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 /* What is asked of a document, which says which members it must have. `label` and `id` are allowed
  * with every verb. */
@@ -93,8 +91,7 @@ size_t nb_codec_body_size(const struct nb_codec_body *body);
 int nb_codec_body_document(const struct nb_codec_body *body, size_t index, enum nb_codec_verb verb,
                            struct nb_codec_document *document, struct nb_error *error);
 
-/* ---- replies -----------------------------------------------------------------------------------
- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
 /* A JSON string, quotes included. */
 int nb_codec_string(struct nb_buffer *out, struct nb_string s);
@@ -149,8 +146,7 @@ int nb_codec_document_info(struct nb_buffer *out, struct nb_string id,
 
 int nb_codec_vocabulary(struct nb_buffer *out, const struct nb_vocabulary *vocabulary);
 
-/* ---- settings ----------------------------------------------------------------------------------
- */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 /* Reads the settings of a PUT: what is left out is its default, of the text preset or the one that
  * member "preset" names. `settings` is filled on success only, the caller's to deinit, and has
@@ -161,8 +157,7 @@ int nb_codec_settings_read(struct nb_string text, struct nb_settings *settings,
 /* The settings as an object that nb_codec_settings_read reads back. */
 int nb_codec_settings(struct nb_buffer *out, const struct nb_settings *settings);
 
-/* ---- dumps: export and import ------------------------------------------------------------------
- */
+/* ---- dumps: export and import ---------------------------------------------------------------- */
 
 /* The lines of a dump, each with its line feed:
  *     {"bayesd_dump": 1, "tokenizer_version": 1, "settings": {...}, "key": base64, "labels": [...]}

@@ -200,8 +200,7 @@ void nb_codec_document_deinit(struct nb_codec_document *document)
     *document = (struct nb_codec_document){0};
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------
- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 struct nb_codec_body {
     bool is_batch;

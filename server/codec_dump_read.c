@@ -58,8 +58,7 @@ void nb_codec_dump_reader_free(struct nb_codec_dump_reader **reader)
     *reader = NULL;
 }
 
-/* ---- the first line ----------------------------------------------------------------------------
- */
+/* ---- the first line -------------------------------------------------------------------------- */
 
 /* Labels sorted by name, so that equal ones are neighbours. */
 static int by_name(const void *a, const void *b)
@@ -168,8 +167,7 @@ static int take_header(struct nb_codec_dump_reader *r, struct nb_codec_record *r
     return 0;
 }
 
-/* ---- words -------------------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static int take_id(const json_t *value, uint64_t *id)
 {
@@ -257,8 +255,7 @@ static int take_words(struct nb_codec_dump_reader *r, const json_t *words,
     return 0;
 }
 
-/* ---- documents ---------------------------------------------------------------------------------
- */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 /* Whole numbers in `least`..`most`, each above the one before when `ascending`. */
 static int take_numbers(const json_t *list, const char *name, uint32_t *numbers, json_int_t least,
@@ -345,8 +342,7 @@ static int take_document(struct nb_codec_dump_reader *r, const json_t *value,
     return 0;
 }
 
-/* ---- lines -------------------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static int take_end(const struct nb_codec_dump_reader *r, const json_t *end, struct nb_error *error)
 {

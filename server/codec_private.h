@@ -9,8 +9,7 @@
 
 #include "server/codec.h"
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Writes JSON to a buffer. The first failure sticks, later calls do nothing, and the end puts the
  * buffer back as it was. */
@@ -51,8 +50,7 @@ static inline struct nb_string nb_string_of(const char *text)
 void nb_emit_error(struct nb_emitter *e, const struct nb_error *error); /* {"error": problem} */
 void nb_emit_settings(struct nb_emitter *e, const struct nb_settings *settings);
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* The length of the UTF-8 sequence at `at`, which is 1 to 4 bytes, or 0 when it is not one (RFC
  * 3629: no overlong forms, no surrogates, nothing above U+10FFFF). `at` is before `end`. */
@@ -95,13 +93,11 @@ struct nb_string nb_codec_text(const json_t *string);
 int nb_codec_settings_take(const json_t *value, struct nb_settings *settings,
                            struct nb_error *error);
 
-/* ---- dumps -------------------------------------------------------------------------------------
- */
+/* ---- dumps ----------------------------------------------------------------------------------- */
 
 enum { NB_DUMP_VERSION = 1, NB_DUMP_ID_LENGTH = 16 /* hexadecimal digits of a feature's id */ };
 
-/* ---- documents, the fast way -------------------------------------------------------------------
- */
+/* ---- documents, the fast way ----------------------------------------------------------------- */
 
 enum nb_document_member {
     NB_MEMBER_TEXT,
@@ -116,8 +112,8 @@ extern const struct nb_member nb_document_members[NB_MEMBERS];
 /* A document object as it lies in the text: each member's string between its quotes. */
 struct nb_flat_document {
     struct nb_string raw[NB_MEMBERS];
-    uint8_t given;   /* bits 1u << enum nb_document_member */
-    uint8_t escaped; /* those whose string holds a backslash */
+    unsigned given;   /* bits 1u << enum nb_document_member */
+    unsigned escaped; /* those whose string holds a backslash */
 };
 
 /* A reader of documents and batches and of nothing else: their strings are most of what the daemon

@@ -33,8 +33,7 @@ static void emit_flag(struct nb_emitter *e, const char *key, bool value)
     nb_emit_bool(e, true);
 }
 
-/* ---- receipts ----------------------------------------------------------------------------------
- */
+/* ---- receipts -------------------------------------------------------------------------------- */
 
 static void emit_receipt_labels(struct nb_emitter *e, const struct nb_receipt *receipt)
 {
@@ -79,8 +78,7 @@ int nb_codec_receipt(struct nb_buffer *out, struct nb_string model,
     return nb_emit_end(&e);
 }
 
-/* ---- verdicts ----------------------------------------------------------------------------------
- */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 static void emit_per_label(struct nb_emitter *e, const char *key, const struct nb_verdict *verdict,
                            const double *values)
@@ -150,8 +148,7 @@ int nb_codec_verdict(struct nb_buffer *out, struct nb_string model,
     return nb_emit_end(&e);
 }
 
-/* ---- tokens ------------------------------------------------------------------------------------
- */
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
 static void emit_tokens(struct nb_emitter *e, const struct nb_bag *bag)
 {
@@ -178,8 +175,7 @@ int nb_codec_tokens(struct nb_buffer *out, const struct nb_bag *bag)
     return nb_emit_end(&e);
 }
 
-/* ---- batches -----------------------------------------------------------------------------------
- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 int nb_codec_results_begin(struct nb_codec_results *results, enum nb_codec_results_kind kind,
                            struct nb_buffer *out)
@@ -262,8 +258,7 @@ int nb_codec_results_end(struct nb_codec_results *results)
     return nb_emit_end(&e);
 }
 
-/* ---- models ------------------------------------------------------------------------------------
- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 static void emit_model(struct nb_emitter *e, const struct nb_model_info *info, bool settings)
 {
@@ -308,8 +303,7 @@ int nb_codec_models(struct nb_buffer *out, const struct nb_model_info *infos, si
     return nb_emit_end(&e);
 }
 
-/* ---- documents and vocabulary ------------------------------------------------------------------
- */
+/* ---- documents and vocabulary ---------------------------------------------------------------- */
 
 /* RFC 3339 in UTC, with milliseconds. A moment that gmtime cannot tell (the year would not fit an
  * int) is the empty text. */

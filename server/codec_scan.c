@@ -135,8 +135,8 @@ static bool scan_member(const char **at, const char *end, struct nb_flat_documen
     if (i == NB_MEMBERS || (document->given >> i & 1u) != 0 ||
         !scan_string(at, end, &document->raw[i], &escaped))
         return false;
-    document->given |= (uint8_t)(1u << i);
-    document->escaped |= (uint8_t)((unsigned)escaped << i);
+    document->given |= 1u << i;
+    document->escaped |= (unsigned)escaped << i;
     return true;
 }
 

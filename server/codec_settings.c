@@ -39,8 +39,7 @@ static const void *value_of(const struct nb_settings *settings, const struct nb_
     return (const char *)settings + setting->offset;
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* The index of a JSON string among the first `count` names, or -1. */
 static int index_of(const char *const *names, size_t count, const json_t *value)
@@ -247,8 +246,7 @@ int nb_codec_settings_read(struct nb_string text, struct nb_settings *settings,
     return rc;
 }
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void emit_prior(struct nb_emitter *e, const struct nb_setting *setting,
                        const struct nb_settings *settings)

@@ -96,8 +96,7 @@ void nb_emit_bool(struct nb_emitter *e, bool value)
     nb_emit_raw(e, value ? "true" : "false");
 }
 
-/* ---- strings -----------------------------------------------------------------------------------
- */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 size_t nb_utf8_sequence(const unsigned char *at, const unsigned char *end)
 {
@@ -170,8 +169,7 @@ void nb_emit_string(struct nb_emitter *e, struct nb_string s)
     wrote(e, to);
 }
 
-/* ---- numbers -----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 enum { U64_DIGITS = 20 };
 
