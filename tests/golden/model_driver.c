@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Does to a model what lines of standard input say, for golden.py to compare with its own slow
+ * computation. Words are numbers: word w is of field w % 3 (all tokens), but of the field of pairs,
+ * which is no token, when w % 11 is 10.
+ *
+ *     settings EVENT PRIOR SMOOTHING MIN_COUNT SKIP_TOP [LABEL=WEIGHT ...]   (numbers of the enums)
+ *     train LABEL WORD:COUNT ...      untrain LABEL WORD:COUNT ...
+ *     score WORD:COUNT ...            answers "KNOWN BEST LABEL=SCORE ..."
+ *     explain WORD:COUNT ...          answers "LABEL LABEL EVIDENCE ... PRIOR" in the bag's order
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/score.h"
+
+enum { WORDS_MOST = 4096, WEIGHTS_MOST = 64 };
+
+static struct nb_model *model;
+static struct nb_scorer *scorer;
+
+static void require(bool holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "model_driver: %s\n", what);
+        exit(2);
+    }
+}
+
+/* The next word of the line, or NULL. */
+static char *next(char **rest)
+{
+    return strtok_r(NULL, " \n", rest);
+}
+
+static uint64_t word_id(uint64_t word)
+{
+    enum nb_field field = word % 11 == 10 ? NB_FIELD_PAIR : (enum nb_field)(word % 3);
+    return nb_feature_id(field, (word + 1) * UINT64_C(0xD6E8FEB86659FD93));
+}
+
+static size_t read_bag(char **rest, struct nb_feature *bag)
+{
+    size_t size = 0;
+    for (char *item; (item = next(rest)) != NULL && size < WORDS_MOST;) {
+        char *end;
+        uint64_t word = strtoull(item, &end, 10);
+        require(*end == ':', "WORD:COUNT expected");
+        bag[size++] = (struct nb_feature){word_id(word), (uint32_t)strtoul(end + 1, NULL, 10)};
+    }
+    return size;
+}
+
+static void settings(char **rest)
+{
+    struct nb_settings s;
+    struct nb_prior_weight weights[WEIGHTS_MOST];
+    nb_settings_init(&s, NB_PRESET_TEXT);
+    s.event_model = atoi(next(rest));
+    s.prior = atoi(next(rest));
+    s.smoothing = strtod(next(rest), NULL);
+    s.min_count = strtoull(next(rest), NULL, 10);
+    s.skip_top = strtoull(next(rest), NULL, 10);
+    s.weights = weights;
+    for (char *item; (item = next(rest)) != NULL && s.weight_count < WEIGHTS_MOST;) {
+        char *equals = strchr(item, '=');
+        require(equals != NULL, "LABEL=WEIGHT expected");
+        *equals = '\0';
+        weights[s.weight_count++] = (struct nb_prior_weight){item, strtod(equals + 1, NULL)};
+    }
+    require(nb_settings_check(&s, NULL) == 0, "bad settings");
+    nb_scorer_free(&scorer);
+    require(nb_scorer_new(&s, &scorer) == 0, "out of memory");
+}
+
+static void change(char **rest, int sign)
+{
+    static struct nb_feature bag[WORDS_MOST];
+    static struct nb_row_count counts[WORDS_MOST];
+    uint32_t label;
+    char *name = next(rest);
+    require(nb_model_label(model, (struct nb_string){name, strlen(name)}, &label) == 0, "label");
+    size_t size = read_bag(rest, bag);
+    for (size_t i = 0; i < size; i++) {
+        counts[i] = (struct nb_row_count){nb_model_find(model, bag[i].id), bag[i].count};
+        if (counts[i].row == NB_NO_ROW)
+            require(nb_model_append(model, bag[i].id, &counts[i].row) == 0, "row");
+    }
+    require(nb_model_add(model, label, counts, size, sign, NULL) == 0, "add");
+    nb_model_add_documents(model, label, sign);
+}
+
+static void score(char **rest, bool explain)
+{
+    static struct nb_feature bag[WORDS_MOST];
+    static struct nb_evidence rows[WORDS_MOST + 1];
+    struct nb_scores scores;
+    nb_scores_init(&scores);
+    size_t size = read_bag(rest, bag);
+    require(nb_score(scorer, model, bag, size, &scores, NULL) == 0, "score");
+    const char *best = nb_model_label_name(model, scores.labels[scores.best]).bytes;
+    if (explain) {
+        size_t count = 0;
+        double evidence[WORDS_MOST] = {0};
+        require(nb_explain(scorer, model, bag, size, &scores, rows, &count) == 0, "explain");
+        printf("%s %s", best, nb_model_label_name(model, scores.labels[scores.second]).bytes);
+        for (size_t i = 0; i + 1 < count; i++)
+            evidence[rows[i].feature] = rows[i].evidence;
+        for (size_t i = 0; i < size; i++)
+            printf(" %.17g", evidence[i]);
+        printf(" %.17g\n", rows[count - 1].evidence);
+    } else {
+        printf("%llu %s", (unsigned long long)scores.known, best);
+        for (size_t i = 0; i < scores.size; i++)
+            printf(" %s=%.17g", nb_model_label_name(model, scores.labels[i]).bytes,
+                   scores.log_scores[i]);
+        printf("\n");
+    }
+    fflush(stdout);
+    nb_scores_deinit(&scores);
+}
+
+int main(void)
+{
+    char *line = NULL;
+    size_t room = 0;
+    model = nb_model_new();
+    require(model != NULL, "out of memory");
+    while (getline(&line, &room, stdin) > 0) {
+        char *rest = NULL;
+        const char *verb = strtok_r(line, " \n", &rest);
+        if (verb == NULL)
+            continue;
+        if (strcmp(verb, "settings") == 0)
+            settings(&rest);
+        else if (strcmp(verb, "train") == 0)
+            change(&rest, 1);
+        else if (strcmp(verb, "untrain") == 0)
+            change(&rest, -1);
+        else if (strcmp(verb, "score") == 0 || strcmp(verb, "explain") == 0)
+            score(&rest, verb[0] == 'e');
+        else
+            require(false, "unknown verb");
+    }
+    free(line);
+    nb_scorer_free(&scorer);
+    nb_model_free(&model);
+    return 0;
+}
