@@ -9,6 +9,8 @@
 #define NB_TOKENIZER_ASCII_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -23,9 +25,24 @@ static inline bool nb_ascii_is_digit(unsigned char byte)
     return (unsigned char)(byte - '0') < 10;
 }
 
+/* Whether a byte below 0x80 is in a set of two halves, a bit each: without a branch that depends on
+ * what kind of byte it is. */
+static inline bool nb_ascii_in(unsigned char byte, uint64_t low, uint64_t high)
+{
+    return ((byte < 64 ? low : high) >> (byte & 63) & (uint64_t)(byte < 128)) != 0;
+}
+
 static inline bool nb_ascii_is_word(unsigned char byte)
 {
-    return nb_ascii_is_letter(byte) || nb_ascii_is_digit(byte) || byte == '_';
+    return nb_ascii_in(byte, UINT64_C(0x3FF) << '0',
+                       UINT64_C(0x3FFFFFF) << ('A' & 63) | UINT64_C(0x3FFFFFF) << ('a' & 63) |
+                           UINT64_C(1) << ('_' & 63));
+}
+
+/* The apostrophe, the comma and the full stop. */
+static inline bool nb_ascii_is_mid(unsigned char byte)
+{
+    return nb_ascii_in(byte, UINT64_C(1) << '\'' | UINT64_C(1) << ',' | UINT64_C(1) << '.', 0);
 }
 
 /* Copies the word bytes [A-Za-z0-9_] at the beginning of from[0] .. from[available - 1], at most

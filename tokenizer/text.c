@@ -46,7 +46,7 @@ static int scan_ascii(struct nb_text_run *run, const unsigned char **at, const u
                     break;
                 if (n == 16)
                     continue;
-                if (end - p < 2 || !joins_ascii(p[-1], p[0], p[1]))
+                if (end - p < 2 || !nb_ascii_is_mid(*p) || !joins_ascii(p[-1], p[0], p[1]))
                     break;
                 token[length++] = *p++;
             }
