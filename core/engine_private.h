@@ -92,8 +92,9 @@ struct nb_change {
     uint64_t positions;
     bool truncated;
     struct nb_receipt receipt;
-    /* The writer's, between writing the ledger and changing the counts. */
-    bool staged; /* the counts are to be changed */
+    /* The writer's, until the commit. */
+    bool staged;  /* its entry is written */
+    bool applied; /* and the counts are changed */
     uint64_t sequence;
     uint32_t label_number;
     uint32_t old_label;      /* UINT32_MAX: no old entry */

@@ -86,22 +86,19 @@ static struct nb_group_model *model_of(struct nb_group *group, struct nb_live *l
     return model;
 }
 
-static int touch_label(struct nb_group *group, struct nb_live *live, uint32_t label, int64_t change)
+static int touch_label(struct nb_group *group, struct nb_live *live, uint32_t label)
 {
     for (size_t i = group->label_count; i > 0; i--) {
-        struct nb_group_label *l = &group->labels[i - 1];
-        if (l->live == live && l->label == label) {
-            l->change += change;
+        const struct nb_group_label *l = &group->labels[i - 1];
+        if (l->live == live && l->label == label)
             return 0;
-        }
     }
     void *labels = group->labels;
     bool good = grow(&labels, group->label_count, &group->label_room, sizeof *group->labels);
     group->labels = labels;
     if (!good)
         return NB_NO_MEMORY;
-    group->labels[group->label_count++] =
-        (struct nb_group_label){.live = live, .label = label, .change = change};
+    group->labels[group->label_count++] = (struct nb_group_label){.live = live, .label = label};
     return 0;
 }
 
@@ -247,7 +244,7 @@ static int take_out_old(struct staging *s, const struct nb_entry *old, struct nb
     if (old->label >= nb_model_label_count(s->live->counts))
         return nb_error_set(error, NB_CORRUPT, "the store is damaged: an entry's label is unknown");
     int rc = nb_bag_decode(old->bag, nb_model_rows(s->live->counts), &s->change->old_rows, error);
-    if (rc == 0 && touch_label(s->group, s->live, old->label, -1) != 0)
+    if (rc == 0 && touch_label(s->group, s->live, old->label) != 0)
         rc = nb_error_no_memory(error);
     s->model->features += s->change->old_rows.size;
     return rc;
@@ -359,11 +356,75 @@ static int stage_train(struct staging *s, struct nb_error *error)
         return 0;
     if (sequence != 0)
         rc = take_out_old(s, &old, error);
-    if (rc == 0 && touch_label(s->group, s->live, entry.label, 1) != 0)
+    if (rc == 0 && touch_label(s->group, s->live, entry.label) != 0)
         rc = nb_error_no_memory(error);
     s->model->features += change->rows.size;
     change->staged = true;
     return rc != 0 ? rc : put_entry(s, &entry, error);
+}
+
+/* ---- the counts --------------------------------------------------------------------------------
+ */
+
+/* Brings a staged change into the counts (or, with `back`, out of them again). */
+static int apply(struct nb_live *live, struct nb_change *change, bool back, size_t *fresh)
+{
+    uint32_t rows = nb_model_rows(live->counts);
+    struct nb_model_change todo = {
+        .add_label = change->untrain ? UINT32_MAX : change->label_number,
+        .add = change->rows.counts,
+        .add_size = change->rows.size,
+        .take_label = change->old_label,
+        .take = change->old_rows.counts,
+        .take_size = change->old_rows.size,
+    };
+    if (back)
+        todo = (struct nb_model_change){.add_label = todo.take_label,
+                                        .add = todo.take,
+                                        .add_size = todo.take_size,
+                                        .take_label = todo.add_label,
+                                        .take = todo.add,
+                                        .take_size = todo.add_size};
+    int rc = nb_checkpoint_touch(&live->checkpoint, &change->rows, rows);
+    if (rc == 0)
+        rc = nb_checkpoint_touch(&live->checkpoint, &change->old_rows, rows);
+    return rc != 0 ? rc : nb_model_change(live->counts, &todo, fresh);
+}
+
+static int fill_labels(struct nb_receipt *receipt, const struct nb_model *counts,
+                       const uint32_t *labels, size_t size)
+{
+    receipt->labels = malloc((size + 1) * sizeof *receipt->labels);
+    if (receipt->labels == NULL)
+        return NB_NO_MEMORY;
+    receipt->label_count = size;
+    for (size_t i = 0; i < size; i++)
+        receipt->labels[i] =
+            (struct nb_label_documents){.label = nb_model_label_name(counts, labels[i]).bytes,
+                                        .documents = nb_model_documents(counts, labels[i])};
+    return 0;
+}
+
+static int fill_receipt(const struct nb_batch *batch, struct nb_change *change)
+{
+    const struct nb_model *counts = batch->live->counts;
+    struct nb_receipt *receipt = &change->receipt;
+    uint32_t label = change->untrain ? change->old_label : change->label_number;
+    receipt->id = (struct nb_string){change->id.bytes, change->id.length};
+    receipt->label = nb_model_label_name(counts, label);
+    receipt->truncated = change->truncated;
+    if (receipt->status == NB_RELABELLED)
+        receipt->previous_label = nb_model_label_name(counts, change->old_label);
+    if (batch->single)
+        return fill_labels(receipt, counts, nb_model_labels_sorted(counts),
+                           nb_model_label_count(counts));
+    uint32_t touched[2] = {label, change->old_label};
+    bool two = receipt->status == NB_RELABELLED;
+    if (two && strcmp(receipt->previous_label.bytes, receipt->label.bytes) < 0) {
+        touched[0] = change->old_label;
+        touched[1] = label;
+    }
+    return fill_labels(receipt, counts, touched, two ? 2 : 1);
 }
 
 /* The model as it was when the document was tokenized? */
@@ -381,14 +442,22 @@ static bool still_fits(struct staging *s)
     return same;
 }
 
+static void begin_change(struct staging *s)
+{
+    struct nb_change *change = s->change;
+    change->staged = change->applied = false;
+    change->old_label = UINT32_MAX;
+    change->rows.size = change->old_rows.size = 0;
+    free(change->receipt.labels);
+    change->receipt = (struct nb_receipt){.code = 0};
+    s->ids.length = s->words.length = s->bag.length = s->entry.length = 0;
+}
+
 static int stage(struct staging *s, struct nb_error *error)
 {
     struct nb_change *change = s->change;
-    change->staged = false;
-    change->old_label = UINT32_MAX;
-    change->rows.size = change->old_rows.size = 0;
-    change->receipt.code = 0;
-    s->ids.length = s->words.length = s->bag.length = s->entry.length = 0;
+    size_t fresh = 0;
+    begin_change(s);
     if (!still_fits(s))
         return 0;
     s->model = model_of(s->group, s->live);
@@ -398,20 +467,27 @@ static int stage(struct staging *s, struct nb_error *error)
     int rc = change->untrain ? stage_untrain(s, error) : stage_train(s, error);
     if (rc == 0 && !change->staged)
         nb_model_truncate(s->live->counts, rows); /* refused half-way: its features go again */
-    return rc;
+    if (rc == 0 && change->staged) {
+        rc = apply(s->live, change, false, &fresh);
+        change->applied = rc == 0;
+        change->receipt.new_tokens = fresh;
+    }
+    if (rc == 0 && change->receipt.code == 0)
+        rc = fill_receipt(s->batch, change);
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
 }
 
 /* ---- the whole group ---------------------------------------------------------------------------
  */
 
-static int put_label(struct nb_group *group, struct nb_view *view, struct nb_live *live,
-                     uint32_t label, int64_t change, struct nb_error *error)
+static int put_label(struct nb_group *group, struct nb_view *view, const struct nb_live *live,
+                     uint32_t label, struct nb_error *error)
 {
     struct nb_buffer *out = &group->engine->scratch;
     struct nb_store_key key = nb_store_key_number(live->number, label);
     out->length = 0;
-    uint64_t documents = (uint64_t)((int64_t)nb_model_documents(live->counts, label) + change);
-    if (nb_label_write(nb_model_label_name(live->counts, label), documents, out) != 0)
+    if (nb_label_write(nb_model_label_name(live->counts, label),
+                       nb_model_documents(live->counts, label), out) != 0)
         return nb_error_no_memory(error);
     return nb_store_put(view, NB_TABLE_LABELS, nb_store_key_string(&key),
                         (struct nb_string){out->bytes, out->length}, error);
@@ -426,11 +502,10 @@ static int put_labels(struct nb_group *group, struct nb_view *view, struct nb_er
         struct nb_live *live = group->models[i].live;
         uint32_t count = nb_model_label_count(live->counts);
         for (uint32_t l = live->labels_stored; rc == 0 && l < count; l++)
-            rc = touch_label(group, live, l, 0) != 0 ? nb_error_no_memory(error) : 0;
+            rc = touch_label(group, live, l) != 0 ? nb_error_no_memory(error) : 0;
     }
     for (size_t i = 0; rc == 0 && i < group->label_count; i++)
-        rc = put_label(group, view, group->labels[i].live, group->labels[i].label,
-                       group->labels[i].change, error);
+        rc = put_label(group, view, group->labels[i].live, group->labels[i].label, error);
     return rc;
 }
 
@@ -440,9 +515,10 @@ static int put_model(struct nb_group *group, struct nb_view *view, struct nb_gro
     struct nb_engine *engine = group->engine;
     struct nb_live *live = model->live;
     int rc = 0;
-    if (model->last == live->checkpoint.last)
-        return 0; /* nothing of it was staged */
-    if (!atomic_load(&live->persisted)) {
+    bool staged = model->last != live->checkpoint.last;
+    if (!staged && live->checkpoint.replay == model->saved.replay)
+        return 0; /* nothing to tell */
+    if (staged && !atomic_load(&live->persisted)) {
         struct nb_published *published = nb_live_settings(live);
         rc = nb_writer_put_model(engine, view, live, &published->settings, error);
         nb_published_release(&published);
@@ -453,25 +529,37 @@ static int put_model(struct nb_group *group, struct nb_view *view, struct nb_gro
     return rc != 0 ? rc : nb_writer_put_state(engine, view, live, &state, error);
 }
 
-/* Ranges that this commit takes along must hold the counts as they are before it. New rows have no
- * counts yet, so that a range with some of them is true as well; but the store may know rows only
- * through entries that are committed with them: which they are, in this very transaction. */
+/* Ranges that this commit takes along hold the counts as they are before it: they are written
+ * first. */
 static int put_checkpoints(struct nb_group *group, struct nb_view *view, struct nb_error *error)
 {
     int rc = 0;
+    for (size_t i = 0; rc == 0 && i < group->size; i++) {
+        struct nb_group_model *m = model_of(group, group->items[i].batch->live);
+        if (m == NULL)
+            return nb_error_no_memory(error);
+        m->expected += group->items[i].change->feature_count;
+    }
     for (size_t i = 0; rc == 0 && i < group->model_count; i++) {
         struct nb_group_model *m = &group->models[i];
-        if (m->last == m->live->checkpoint.last)
-            continue; /* nothing of it was staged: its state is not written either */
-        uint32_t due = nb_checkpoint_due(group->engine, m->live, m->features);
+        uint32_t due = nb_checkpoint_due(group->engine, m->live, m->expected);
         if (due > 0)
             rc = nb_checkpoint_slice(group->engine, view, m->live, due, error);
     }
     return rc;
 }
 
+/* Everything is as it was before the group; what the counts gave up they have room to take back,
+ * unless memory is so short that only a new start, which replays the ledger, can help. */
 static void undo(struct nb_group *group)
 {
+    size_t fresh;
+    for (size_t i = group->size; i > 0; i--) {
+        struct nb_change *change = group->items[i - 1].change;
+        if (change->applied && apply(group->items[i - 1].batch->live, change, true, &fresh) != 0)
+            abort();
+        change->applied = change->staged = false;
+    }
     for (size_t i = 0; i < group->model_count; i++) {
         nb_model_truncate(group->models[i].live->counts, group->models[i].rows_before);
         nb_checkpoint_restore(group->models[i].live, &group->models[i].saved);
@@ -486,15 +574,13 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
     struct staging s = {.group = group, .view = view};
     (void)engine;
     undo(group); /* this may be a second try */
-    int rc = 0;
+    int rc = put_checkpoints(group, view, error);
     for (size_t i = 0; rc == 0 && i < group->size; i++) {
         s.batch = group->items[i].batch;
         s.change = group->items[i].change;
         s.live = s.batch->live;
         rc = stage(&s, error);
     }
-    if (rc == 0)
-        rc = put_checkpoints(group, view, error);
     if (rc == 0)
         rc = put_labels(group, view, error);
     for (size_t i = 0; rc == 0 && i < group->model_count; i++)
@@ -509,50 +595,6 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
 /* ---- after the commit --------------------------------------------------------------------------
  */
 
-static int fill_labels(struct nb_receipt *receipt, const struct nb_model *counts,
-                       const uint32_t *labels, size_t size)
-{
-    receipt->labels = malloc((size + 1) * sizeof *receipt->labels);
-    if (receipt->labels == NULL)
-        return NB_NO_MEMORY;
-    receipt->label_count = size;
-    for (size_t i = 0; i < size; i++)
-        receipt->labels[i] =
-            (struct nb_label_documents){.label = nb_model_label_name(counts, labels[i]).bytes,
-                                        .documents = nb_model_documents(counts, labels[i])};
-    return 0;
-}
-
-static void fill_receipt(struct nb_batch *batch, struct nb_change *change)
-{
-    const struct nb_model *counts = batch->live->counts;
-    struct nb_receipt *receipt = &change->receipt;
-    uint32_t label = change->untrain ? change->old_label : change->label_number;
-    receipt->id = (struct nb_string){change->id.bytes, change->id.length};
-    receipt->label = nb_model_label_name(counts, label);
-    receipt->truncated = change->truncated;
-    if (receipt->status == NB_RELABELLED)
-        receipt->previous_label = nb_model_label_name(counts, change->old_label);
-    int rc;
-    if (batch->single) {
-        rc = fill_labels(receipt, counts, nb_model_labels_sorted(counts),
-                         nb_model_label_count(counts));
-    } else {
-        uint32_t touched[2] = {label, change->old_label};
-        bool two = receipt->status == NB_RELABELLED;
-        struct nb_string a = receipt->label;
-        struct nb_string b = receipt->previous_label;
-        if (two && strcmp(b.bytes, a.bytes) < 0) {
-            touched[0] = change->old_label;
-            touched[1] = label;
-        }
-        rc = fill_labels(receipt, counts, touched, two ? 2 : 1);
-    }
-    if (rc != 0)
-        receipt->code = nb_error_set(
-            &receipt->error, rc, "the change was made, but there was no memory for its receipt");
-}
-
 static void count(struct nb_counters *counters, const struct nb_change *change)
 {
     atomic_uint_fast64_t *const by_status[] = {
@@ -565,54 +607,23 @@ static void count(struct nb_counters *counters, const struct nb_change *change)
         atomic_fetch_add(&counters->tokens_learned, change->positions);
 }
 
-/* The counts follow the ledger. What cannot be applied (there is no memory) is on disk all the
- * same: giving up here lets the next start replay it, going on would let memory and disk differ. */
-static void apply(struct nb_batch *batch, struct nb_change *change)
-{
-    struct nb_live *live = batch->live;
-    struct nb_checkpoint *checkpoint = &live->checkpoint;
-    uint32_t rows = nb_model_rows(live->counts);
-    size_t fresh = 0;
-    int rc = nb_checkpoint_touch(checkpoint, &change->rows, rows);
-    if (rc == 0)
-        rc = nb_checkpoint_touch(checkpoint, &change->old_rows, rows);
-    struct nb_model_change todo = {
-        .add_label = change->untrain ? UINT32_MAX : change->label_number,
-        .add = change->rows.counts,
-        .add_size = change->rows.size,
-        .take_label = change->old_label,
-        .take = change->old_rows.counts,
-        .take_size = change->old_rows.size,
-    };
-    if (rc == 0)
-        rc = nb_model_change(live->counts, &todo, &fresh);
-    if (rc != 0)
-        abort();
-    change->receipt.new_tokens = fresh;
-    checkpoint->last = change->sequence;
-    uint64_t features = change->rows.size + change->old_rows.size;
-    checkpoint->tail_features += features;
-    checkpoint->sweep_features += features;
-    atomic_store(&live->tail, checkpoint->tail_features);
-}
-
 static void finish(struct nb_group *group)
 {
     for (size_t i = 0; i < group->model_count; i++) {
         struct nb_live *live = group->models[i].live;
-        if (group->models[i].last == live->checkpoint.last)
+        struct nb_checkpoint *checkpoint = &live->checkpoint;
+        if (group->models[i].last == checkpoint->last)
             continue;
+        checkpoint->last = group->models[i].last;
+        checkpoint->tail_features += group->models[i].features;
+        checkpoint->sweep_features += group->models[i].features;
+        atomic_store(&live->tail, checkpoint->tail_features);
         atomic_store(&live->persisted, true);
         live->labels_stored = nb_model_label_count(live->counts);
         nb_writer_number_stored(group->engine, live);
     }
     for (size_t i = 0; i < group->size; i++) {
-        struct nb_batch *batch = group->items[i].batch;
         struct nb_change *change = group->items[i].change;
-        if (change->receipt.code == 0 && change->staged)
-            apply(batch, change);
-        if (change->receipt.code == 0)
-            fill_receipt(batch, change);
         if (change->receipt.code == 0)
             count(&group->engine->counters, change);
         else
@@ -633,7 +644,6 @@ void nb_group_commit(struct nb_group *group)
         undo(group);
         for (size_t i = 0; i < group->size; i++) {
             struct nb_change *change = group->items[i].change;
-            change->staged = false;
             change->receipt.code = rc;
             change->receipt.error = error;
         }

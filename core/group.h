@@ -2,9 +2,11 @@
  *
  * Group commit: many changes, one transaction, one fsync. On the writer's thread; for core/ alone.
  *
- * Staging writes the ledger's entries and remembers what they do to the counts; only when the
- * transaction is durable are the counts changed and the receipts filled in. If it fails, everything
- * that staging did is undone, and each receipt says why.
+ * Staging writes a change's ledger entry and brings it into the counts, change by change, so that
+ * each finds the counts as the one before left them, however the groups fall. Readers may so see a
+ * change some milliseconds before it is durable; its receipt goes out only after the commit. If
+ * that fails, everything is taken back exactly (the counts are integers), and each receipt says
+ * why.
  */
 #ifndef NB_CORE_GROUP_H
 #define NB_CORE_GROUP_H
@@ -18,13 +20,13 @@ struct nb_group_model {
     uint32_t rows_before;
     uint64_t last;     /* ledger number given out so far */
     uint64_t features; /* feature changes staged */
+    uint64_t expected; /* those that the group asks for */
 };
 
-/* What the group does to the number of documents of a label. */
+/* A label whose record the group changes. */
 struct nb_group_label {
     struct nb_live *live;
     uint32_t label;
-    int64_t change;
 };
 
 struct nb_group {
