@@ -109,7 +109,7 @@ START_TEST(numbers_read_back_to_the_last_bit)
     for (int e = -16; e <= 18; e++) {
         double power = pow(10, e);
         writes_double(nextafter(power, 0));
-        writes_double(nextafter(power, INFINITY));
+        writes_double(nextafter(power, HUGE_VAL));
         writes_double(power);
     }
 }
@@ -134,8 +134,8 @@ START_TEST(numbers_look_as_printf_would_write_them)
         {0x1p-10, "0.0009765625", "0.0009765625"},
         {9007199254740993.0, "9007199254740992.0", "9007199254740992.0"},
         {1e16, "10000000000000000.0", "1e+16"},
-        {INFINITY, "null", "null"},
-        {NAN, "null", "null"},
+        {HUGE_VAL, "null", "null"},
+        {(double)NAN, "null", "null"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_buffer out = {0};
@@ -438,14 +438,14 @@ END_TEST
 START_TEST(a_batch_keeps_order_and_good_documents)
 {
     static const char *const batches[] = {
-        "{\"documents\": [{\"text\": \"a b\", \"label\": \"x\", \"id\": \"1\"}, {\"text\": "
-        "\"none\"},"
-        " {\"mail\": \"c\\n\", \"label\": \"y\"}]}",
-        "{\"documents\": [{\"te\\u0078t\": \"a b\", \"label\": \"x\", \"id\": \"1\"}, {\"txet\": "
-        "5},"
-        " {\"mail\": \"c\\n\", \"label\": \"y\"}]}",
-        "{\"documents\": [{\"text\": \"a b\", \"label\": \"x\", \"id\": \"1\"}, 7,"
-        " {\"mail\": \"c\\n\", \"label\": \"y\"}]}",
+        ("{\"documents\": [{\"text\": \"a b\", \"label\": \"x\", \"id\": \"1\"}, {\"text\": "
+         "\"none\"},"
+         " {\"mail\": \"c\\n\", \"label\": \"y\"}]}"),
+        ("{\"documents\": [{\"te\\u0078t\": \"a b\", \"label\": \"x\", \"id\": \"1\"}, {\"txet\": "
+         "5},"
+         " {\"mail\": \"c\\n\", \"label\": \"y\"}]}"),
+        ("{\"documents\": [{\"text\": \"a b\", \"label\": \"x\", \"id\": \"1\"}, 7,"
+         " {\"mail\": \"c\\n\", \"label\": \"y\"}]}"),
     };
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         struct nb_codec_body *body;
