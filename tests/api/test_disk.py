@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A full disk, a dying one, a directory without permission: 503, nothing half done, and on again."""
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+
+from harness import equal, holds, refused, sanitized, slow, wait_for
+from load import Load
+
+PATH = "/v1/models/disk"
+NOBODY = 65534
+
+
+# ---- a full disk --------------------------------------------------------------------------------
+class SmallDisk:
+    """16 MiB of tmpfs in a mount namespace of the daemon's own; goes away with it."""
+
+    def __init__(self, api):
+        self.mount = api.new_folder()
+        script = f'mount -t tmpfs -o size=16m bayesd-test "{self.mount}" && exec "$@"'
+        who = ["-m"] if os.geteuid() == 0 else ["-rm"]
+        wrapper = ["unshare", *who, "sh", "-c", script, "sh"]
+        probe = subprocess.run([*wrapper, "true"], capture_output=True, check=False)
+        self.daemon = None
+        if probe.returncode == 0:
+            self.daemon = api.another(data=os.path.join(self.mount, "data"), wrapper=wrapper)
+
+    def filler(self):
+        """The daemon's view of the disk, from outside its namespace."""
+        return f"/proc/{self.daemon.pid}/root{self.mount}/filler"
+
+    def fill(self):
+        with open(self.filler(), "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(b"\0" * 4096)
+            except OSError:
+                pass
+
+    def free(self):
+        os.unlink(self.filler())
+
+
+class SmallFiles:
+    """Where nothing can be mounted: files may not grow any further (write fails with EFBIG)."""
+
+    def __init__(self, api):
+        self.daemon = api.another(preexec=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
+
+    def limit(self, size):
+        resource.prlimit(self.daemon.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    def fill(self):
+        self.limit(max(e.stat().st_size for e in os.scandir(self.daemon.data)))
+
+    def free(self):
+        self.limit(resource.RLIM_INFINITY)
+
+
+def small_disk(api):
+    disk = SmallDisk(api)
+    return disk if disk.daemon else SmallFiles(api)
+
+
+def new_words(rng, size):
+    return " ".join("x%d" % rng.randrange(10**9) for _ in range(size))
+
+
+def train_until_refused(daemon, rng, learned):
+    """Learns ever new words until the disk is full; the refusal."""
+    for i in range(100000):
+        id = f"fill-{len(learned)}"
+        reply = daemon.client.post(PATH + "/train", {"text": new_words(rng, 400), "label": "a", "id": id})
+        if reply.status != 200:
+            return id, reply
+        learned.append(id)
+    raise AssertionError("the disk never got full")
+
+
+def test_a_full_disk(api):
+    disk = small_disk(api)
+    daemon = disk.daemon.start()
+    client, learned = daemon.client, []
+    for i in range(30):
+        client.post(PATH + "/train", {"text": f"word{i} common", "label": "ab"[i % 2], "id": str(i)}).ok()
+    disk.fill()
+    id, reply = train_until_refused(daemon, api.random, learned)
+    detail = refused(reply, 503)["detail"].lower()
+    holds("space" in detail or "full" in detail, f"does not say that the disk is full: {detail}")
+    holds("retry-after" in reply.headers, reply.headers)
+    refused(client.get("/readyz"), 503)
+    refused(client.get(f"{PATH}/documents/{id}"), 404)
+    before = client.get(PATH).ok().json
+    equal(before["documents"], 30 + len(learned))
+    for verb, body in (("train", {"text": new_words(api.random, 400), "label": "b", "id": "0"}), ("untrain", {"id": "1"})):
+        reply = client.post(f"{PATH}/{verb}", body)
+        holds(reply.status in (200, 503), reply.status)  # little fits sometimes: then it is done wholly
+        if reply.status == 503:
+            equal(client.get(PATH).json, before)
+        before = client.get(PATH).json
+    client.post(PATH + "/classify", {"text": "word1 common"}).ok()
+    holds(client.get("/healthz").status == 200, "healthz")
+    disk.free()
+    receipt = client.post(PATH + "/train", {"text": new_words(api.random, 400), "label": "a", "id": id}).ok().json
+    equal(receipt["status"], "learned")
+    client.get("/readyz").ok()
+    before = client.get(PATH).json
+    assert_same_after_restart(api, disk, before)
+
+
+def assert_same_after_restart(api, disk, before):
+    """A tmpfs goes with its daemon: what is there is judged by --verify before, on a copy."""
+    daemon = disk.daemon
+    if isinstance(disk, SmallDisk):
+        copy = os.path.join(api.new_folder(), "data")
+        daemon.signal(signal.SIGSTOP)
+        shutil.copytree(f"/proc/{daemon.pid}/root{daemon.data}", copy)
+        daemon.signal(signal.SIGCONT)
+        daemon.stop()
+        daemon = api.another(data=copy)
+    else:
+        daemon.stop()
+    status, out, err = api.tool("--verify", "--data", daemon.data)
+    equal(status, 0, out + err)
+    daemon.start()
+    equal(daemon.client.get(PATH).ok().json, before)
+    daemon.stop()
+
+
+def test_a_disk_that_fills_under_load(api):
+    """Filled and freed again while four clients train: no acknowledged change is lost."""
+    disk = small_disk(api)
+    daemon = disk.daemon.start()
+    load = Load(random.Random(api.random.random()), PATH).start(daemon)
+    holds(load.progress.wait(100, 60 * slow()), "the load does not get on")
+    for _ in range(3):
+        disk.fill()
+        fill_rest(daemon, api.random)
+        refused(daemon.client.get("/readyz"), 503)
+        disk.free()
+        wait_for(lambda: daemon.client.post("/v1/models/rest/train", {"text": new_words(api.random, 3), "label": "a"}).status == 200,
+                 "it goes on when there is space", 15)
+        seen = load.progress.count
+        holds(load.progress.wait(seen + 100, 60 * slow()), "the load does not get on")
+    load.stop()
+    load.settle(daemon.client)
+    load.assert_model(daemon.client)
+    daemon.client.delete("/v1/models/rest").ok(204)
+    assert_same_after_restart(api, disk, daemon.client.get(PATH).json)
+
+
+def fill_rest(daemon, rng):
+    for _ in range(20000):
+        if daemon.client.post("/v1/models/rest/train", {"text": new_words(rng, 400), "label": "a"}).status == 503:
+            return
+    raise AssertionError("the disk never got full")
+
+
+def test_starting_on_a_full_disk(api):
+    disk = SmallDisk(api)
+    if disk.daemon is None:
+        # Without a disk of our own: no file may be written at all.
+        daemon = api.another(preexec=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+                                              resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))))
+    else:
+        daemon = disk.daemon
+        at = daemon.command.index("-c") + 1
+        daemon.command[at] = daemon.command[at].replace(
+            " && exec", f' && {{ dd if=/dev/zero of="{disk.mount}/filler" bs=4k 2>/dev/null; true; }} && exec')
+    daemon.spawn()
+    status = daemon.wait(20)
+    holds(status > 0, f"exit status {status}: {daemon.output()}")
+    holds("space" in daemon.output().lower() or "large" in daemon.output().lower(), daemon.output())
+
+
+# ---- a dying disk -------------------------------------------------------------------------------
+def preloaded(api):
+    """A daemon whose fsync we can make fail."""
+    folder = api.new_folder()
+    library, switch = os.path.join(folder, "faulty_sync.so"), os.path.join(folder, "switch")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faulty_sync.c")
+    subprocess.run([os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    environment = {"LD_PRELOAD": library, "FAULTY_SYNC": switch}
+    if sanitized():  # the sanitizer wants to be the first library; here it may be the second
+        environment["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")
+    return api.another(environment=environment), switch
+
+
+def synced(switch):
+    try:
+        return os.path.getsize(switch + ".count")
+    except FileNotFoundError:
+        return 0
+
+
+def test_every_acknowledged_change_was_synced(api):
+    """One client, one change at a time: each receipt has an fsync of its own before it."""
+    daemon, switch = preloaded(api)
+    daemon.start()
+    for i in range(20):
+        before = synced(switch)
+        daemon.client.post(PATH + "/train", {"text": f"word{i}", "label": "a", "id": str(i)}).ok()
+        holds(synced(switch) > before, f"document {i} was acknowledged before it was brought to the disk")
+    before = synced(switch)
+    daemon.client.post(PATH + "/untrain", {"id": "3"}).ok()
+    holds(synced(switch) > before, "untrain")
+    for number, (verb, body) in enumerate((("PUT", {"smoothing": 3.0}), ("DELETE", None))):
+        before = synced(switch)
+        holds(daemon.client.call(verb, PATH, body).status in (200, 204), verb)
+        holds(synced(switch) > before, verb)
+    daemon.stop()
+
+
+def test_a_disk_that_fails(api):
+    """What could not be brought to the disk is not acknowledged and not in force."""
+    daemon, switch = preloaded(api)
+    daemon.start()
+    client = daemon.client
+    for i in range(10):
+        client.post(PATH + "/train", {"text": f"word{i} common", "label": "ab"[i % 2], "id": str(i)}).ok()
+    before = client.get(PATH).ok().json
+    with open(switch, "w", encoding="ascii"):
+        pass
+    for body in ({"text": "never", "label": "a", "id": "never"}, {"text": "word1 common", "label": "a", "id": "1"}):
+        reply = client.post(PATH + "/train", body)
+        refused(reply, 503)
+    refused(client.get("/readyz"), 503)
+    equal(client.get(PATH).ok().json, before)
+    refused(client.get(PATH + "/documents/never"), 404)
+    client.post(PATH + "/classify", {"text": "common"}).ok()
+    os.unlink(switch)
+    daemon.kill()
+    daemon.start()
+    row = client_row(daemon)
+    # Bytes that a failed fsync left in the file may be there or not, but each change wholly.
+    if daemon.client.get(PATH + "/documents/never").status == 404:
+        equal(row, before)
+    daemon.client.post(PATH + "/train", {"text": "on it goes", "label": "a", "id": "on"}).ok()
+    daemon.stop()
+    status, out, err = api.tool("--verify", "--data", daemon.data)
+    equal(status, 0, out + err)
+
+
+def client_row(daemon):
+    return daemon.client.get(PATH).ok().json
+
+
+# ---- permissions --------------------------------------------------------------------------------
+def as_nobody():
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
+def reachable(api):
+    """A copy of the binary and a folder that an ordinary user reaches."""
+    os.chmod(api.folder, 0o755)
+    folder = api.new_folder()
+    os.chmod(folder, 0o755)
+    binary = shutil.copy(api.binary, os.path.join(folder, "bayesd"))
+    os.chmod(binary, 0o755)
+    return folder, binary
+
+
+def assert_refuses_to_start(daemon, *words):
+    daemon.spawn()
+    status = daemon.wait(20)
+    holds(status > 0, f"exit status {status}; it said: {daemon.output()}")
+    for word in words:
+        holds(word.lower() in daemon.output().lower(), f"does not say {word!r}: {daemon.output()}")
+
+
+def unprivileged(api, data, binary):
+    daemon = api.another(data=data, preexec=as_nobody if os.geteuid() == 0 else None)
+    daemon.command = [binary if part == api.binary else part for part in daemon.command]
+    return daemon
+
+
+def test_a_directory_without_permission(api):
+    folder, binary = reachable(api)
+    data = os.path.join(folder, "data")
+    os.mkdir(data, 0o555)
+    assert_refuses_to_start(unprivileged(api, data, binary), data, "permission")
+    assert_refuses_to_start(unprivileged(api, os.path.join(data, "below"), binary), data, "permission")
+
+
+def test_files_without_permission(api):
+    folder, binary = reachable(api)
+    data = os.path.join(folder, "data")
+    made = api.another(data=data).start()
+    made.client.post(PATH + "/train", {"text": "a", "label": "x"}).ok()
+    made.stop()
+    for name in os.listdir(data):
+        os.chmod(os.path.join(data, name), 0o444)
+    os.chmod(data, 0o555)
+    assert_refuses_to_start(unprivileged(api, data, binary), data, "permission")
+
+
+def test_a_data_path_that_is_no_directory(api):
+    folder = api.new_folder()
+    path = os.path.join(folder, "file")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("x")
+    assert_refuses_to_start(api.another(data=path), path)
+    assert_refuses_to_start(api.another(data=path + "/below"), path)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Damaged and newer stores are refused by name, without a crash; one daemon at a time; growth."""
+import os
+import shutil
+import subprocess
+
+from harness import equal, holds, slow
+
+PATH = "/v1/models/stored"
+M64 = (1 << 64) - 1
+
+
+def filled(api, documents=300):
+    daemon = api.another().start()
+    daemon.client.post(PATH + "/train", {"documents": [
+        {"text": f"word{i} word{i * 7 % 100} common", "label": "ab"[i % 2], "id": str(i)} for i in range(documents)]}).ok()
+    daemon.stop()
+    return daemon.data
+
+
+def data_file(data):
+    return os.path.join(data, "data.mdb")
+
+
+def copy_of(api, data):
+    return shutil.copytree(data, os.path.join(api.new_folder(), "data"))
+
+
+def assert_refused(api, data, *words):
+    """A start on `data` ends by itself, with a message, without a signal."""
+    daemon = api.another(data=data)
+    daemon.spawn()
+    status = daemon.wait(20)
+    holds(status > 0, f"exit status {status}: {daemon.output()}")
+    for word in words:
+        holds(word in daemon.output(), f"does not say {word!r}: {daemon.output()}")
+    code, out, err = api.tool("--verify", "--data", data)
+    holds(code > 0, f"--verify: exit status {code}: {out}{err}")
+
+
+def test_a_file_that_is_no_store(api):
+    data = filled(api)
+    size = os.path.getsize(data_file(data))
+    for name, content in (("text", b"hello world\n" * 1000), ("zeros", b"\0" * size), ("noise", api.random.randbytes(size)),
+                          ("few bytes", b"x")):
+        bad = copy_of(api, data)
+        with open(data_file(bad), "wb") as file:
+            file.write(content)
+        try:
+            assert_refused(api, bad, bad)
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {error}") from error
+
+
+def test_a_file_that_was_cut(api):
+    data = filled(api, 3000)
+    size = os.path.getsize(data_file(data))
+    for keep in (100, 4096, 8192, size // 4, size // 2, size - 4096 * 3):
+        bad = copy_of(api, data)
+        os.truncate(data_file(bad), keep)
+        try:
+            assert_refused(api, bad)
+        except AssertionError as error:
+            raise AssertionError(f"cut to {keep} of {size}: {error}") from error
+
+
+def test_damaged_heads(api):
+    data = filled(api)
+    for at, length in ((0, 8192), (16, 8), (4096 + 16, 8)):
+        bad = copy_of(api, data)
+        with open(data_file(bad), "r+b") as file:
+            file.seek(at)
+            file.write(b"\xa5" * length)
+        if length == 8:  # one of the two heads: the other may serve, or it is refused
+            ends_by_itself_or_serves(api, bad)
+        else:
+            assert_refused(api, bad)
+
+
+def ends_by_itself_or_serves(api, data):
+    daemon = api.another(data=data)
+    daemon.spawn()
+    try:
+        daemon.wait_ready(20)
+    except AssertionError:
+        holds(daemon.process.returncode > 0, f"status {daemon.process.returncode}: {daemon.output()}")
+        holds(daemon.output(), "no message")
+        return False
+    for path in ("/v1/models", PATH, PATH + "/documents/7", PATH + "/export", PATH + "/vocabulary?label=a"):
+        reply = daemon.client.get(path)
+        holds(reply.status in (200, 404, 503), f"{path}: {reply.status}")
+    reply = daemon.client.post(PATH + "/classify", {"text": "word1 common"})
+    holds(reply.status in (200, 404, 503), reply.status)
+    daemon.stop()
+    return True
+
+
+def test_damaged_values_are_noticed(api):
+    """Bytes of documents and words are changed: a clear error or 503, never a crash or other words."""
+    data = filled(api)
+    with open(data_file(data), "rb") as file:
+        content = file.read()
+    places = [i for i in range(len(content)) if content.startswith(b"word", i)]
+    holds(places, "no word's text is in the store")
+    for _ in range(10):
+        bad = copy_of(api, data)
+        with open(data_file(bad), "r+b") as file:
+            file.seek(api.random.choice(places))
+            file.write(b"WORD")
+        ends_by_itself_or_serves(api, bad)
+        status, out, err = api.tool("--verify", "--data", bad)
+        holds(status >= 0, f"--verify ended by signal {-status}: {out}{err}")
+
+
+# ---- versions -----------------------------------------------------------------------------------
+def xxh3_of_byte(byte):
+    """XXH3, 64 bits, of one byte (xxhash.h, XXH3_len_1to3_64b): the checksum behind a value."""
+    secret = bytes.fromhex("b8fe6c3923a44bbe")
+    flip = int.from_bytes(secret[:4], "little") ^ int.from_bytes(secret[4:], "little")
+    h = (byte << 16 | byte << 24 | byte | 1 << 8) ^ flip
+    h = (h ^ h >> 33) * 0xC2B2AE3D27D4EB4F & M64
+    h = (h ^ h >> 29) * 0x165667B19E3779F9 & M64
+    return h ^ h >> 32
+
+
+def with_format(api, data, number):
+    """A copy of the store that says it has format `number`."""
+    dump = subprocess.run(["mdb_dump", "-s", "meta", data], capture_output=True, check=True).stdout.decode()
+    lines = dump.splitlines()
+    at = lines.index(" " + b"format".hex()) + 1
+    value = bytes.fromhex(lines[at].strip())
+    equal(value[1:], xxh3_of_byte(value[0]).to_bytes(8, "little"), "the checksum as this test computes it")
+    lines[at] = " " + (bytes([number]) + xxh3_of_byte(number).to_bytes(8, "little")).hex()
+    changed = copy_of(api, data)
+    subprocess.run(["mdb_load", "-s", "meta", changed], input=("\n".join(lines) + "\n").encode(), check=True)
+    return changed
+
+
+def test_a_newer_store_is_refused(api):
+    data = filled(api)
+    assert_refused(api, with_format(api, data, 99), "99", "newer")
+    holds(ends_by_itself_or_serves(api, with_format(api, data, 1)), "the present format is read")
+
+
+def test_an_unsealed_value_is_refused(api):
+    """A wrong checksum is damage, whatever the value says."""
+    data = filled(api)
+    changed = copy_of(api, data)
+    dump = subprocess.run(["mdb_dump", "-s", "meta", data], capture_output=True, check=True).stdout.decode()
+    lines = dump.splitlines()
+    at = lines.index(" " + b"format".hex()) + 1
+    lines[at] = lines[at][:-1] + ("0" if lines[at][-1] != "0" else "1")
+    subprocess.run(["mdb_load", "-s", "meta", changed], input=("\n".join(lines) + "\n").encode(), check=True)
+    assert_refused(api, changed, "damaged")
+
+
+# ---- one daemon at a time -----------------------------------------------------------------------
+def test_a_second_daemon_is_refused(api):
+    daemon = api.another().start()
+    daemon.client.post(PATH + "/train", {"text": "a", "label": "x", "id": "1"}).ok()
+    second = api.another(data=daemon.data)
+    second.spawn()
+    status = second.wait(20)
+    equal(status, 1, second.output())
+    holds(daemon.data in second.output() and "in use" in second.output(), second.output())
+    status, out, err = api.tool("--verify", "--data", daemon.data)
+    holds(status > 0 and "in use" in out + err, f"--verify on a running daemon's data: {status} {out}{err}")
+    daemon.client.post(PATH + "/train", {"text": "b", "label": "x", "id": "2"}).ok()
+    daemon.kill()  # a lock of a daemon that is gone holds nobody up
+    second = api.another(data=daemon.data).start()
+    equal(second.client.get(PATH).ok().json["documents"], 2)
+    second.stop()
+
+
+def test_the_store_grows_by_itself(api):
+    """From a map of 1 MiB to tens: no request notices."""
+    daemon = api.another(config={"store": {"map_size": "1M"}}).start()
+    rows = int(30000 / min(slow(), 6))
+    for start in range(0, rows, 5000):
+        body = "".join('{"text":"%s","label":"%s","id":"%d"}\n' % (
+            " ".join(f"g{i}x{k}" for k in range(12)), "ab"[i % 2], i) for i in range(start, min(start + 5000, rows)))
+        lines = daemon.client.post(PATH + "/train", body, "application/x-ndjson").ok().lines
+        holds(all(line.get("status") == "learned" for line in lines), [l for l in lines if "error" in l][:2])
+    row = daemon.client.get(PATH).ok().json
+    equal((row["documents"], row["vocabulary"]), (rows, rows * 12))
+    holds(os.path.getsize(data_file(daemon.data)) > (8 << 20) / min(slow(), 6), "the store is smaller than this test wants")
+    daemon.stop()
+    daemon.start()
+    equal(daemon.client.get(PATH).ok().json, row)
+    daemon.stop()
+
+
+def test_verify(api):
+    data = filled(api)
+    status, out, err = api.tool("--verify", "--data", data)
+    equal(status, 0, out + err)
+    status, out, err = api.tool("--verify", "--data", os.path.join(api.new_folder(), "none"))
+    holds(status >= 0, f"{status}: {out}{err}")
+
+
+def test_many_models_within_the_memory(api):
+    """Cold models leave memory and come back as they were."""
+    daemon = api.another(config={"store": {"memory": "1M"}}).start()
+    client = daemon.client
+    for i in range(60):
+        client.post(f"/v1/models/m{i}/train", {"documents": [
+            {"text": " ".join(f"w{i}x{k}" for k in range(400)), "label": "a", "id": "1"},
+            {"text": f"only{i} common", "label": "b", "id": "2"}]}).ok()
+    for i in list(range(60)) + list(range(0, 60, 7)):
+        row = client.get(f"/v1/models/m{i}").ok().json
+        equal((row["documents"], row["vocabulary"]), (2, 402))
+        equal(client.post(f"/v1/models/m{i}/classify", {"text": f"only{i}"}).ok().json["label"], "b")
+    equal(len(client.get("/v1/models").ok().json["models"]), 60)
+    daemon.stop()
