@@ -48,8 +48,7 @@ void nb_config_deinit(struct nb_config *config)
         nb_value_free(config, &options[i]);
 }
 
-/* ---- names --------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static bool same(struct nb_string s, const char *text)
 {
@@ -113,8 +112,7 @@ int nb_config_set(struct nb_config *config, const char *group, const char *key, 
     return nb_value_set(config, option, text, where, error);
 }
 
-/* ---- the scan of the lines ----------------------------------------------------------------------
- */
+/* ---- the scan of the lines ------------------------------------------------------------------- */
 
 struct scan {
     const char *path;
@@ -224,8 +222,7 @@ static int scan_lines(struct scan *scan, const char *text, size_t length)
     return 0;
 }
 
-/* ---- files --------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Takes the values of the options that the scan found. */
 static int take_values(struct nb_config *config, GKeyFile *file, const struct scan *scan,
@@ -312,8 +309,7 @@ int nb_config_load(struct nb_config *config, const char *path, struct nb_error *
     return rc;
 }
 
-/* ---- environment --------------------------------------------------------------------------------
- */
+/* ---- environment ----------------------------------------------------------------------------- */
 
 /* Whether `name` (without the prefix) is GROUP_KEY of the option. */
 static bool names_option(struct nb_string name, const struct nb_option *option)

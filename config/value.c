@@ -44,8 +44,7 @@ size_t nb_value_bad_byte(const char *text, size_t length)
     return length;
 }
 
-/* ---- what may be written ------------------------------------------------------------------------
- */
+/* ---- what may be written --------------------------------------------------------------------- */
 
 static int append_number(const struct nb_option *option, uint64_t value, struct nb_buffer *out)
 {
@@ -92,15 +91,17 @@ int nb_value_range(const struct nb_option *option, struct nb_buffer *out)
                             (unsigned long long)option->maximum);
 }
 
-/* ---- from text ----------------------------------------------------------------------------------
- */
+/* ---- from text ------------------------------------------------------------------------------- */
 
 /* How much of a value or name a message shows: enough to recognise it, cut between characters. */
 static int shown(const char *text)
 {
     enum { MOST = 60 };
-    int length = (int)strnlen(text, MOST);
-    while (length == MOST && length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+    int length = (int)strnlen(text, MOST + 1);
+    if (length <= MOST)
+        return length;
+    length = MOST;
+    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
         length--;
     return length;
 }
@@ -272,8 +273,7 @@ void nb_value_free(struct nb_config *config, const struct nb_option *option)
     *member = NULL;
 }
 
-/* ---- to text ------------------------------------------------------------------------------------
- */
+/* ---- to text --------------------------------------------------------------------------------- */
 
 int nb_value_print(const struct nb_config *config, const struct nb_option *option,
                    struct nb_buffer *out)

@@ -60,8 +60,7 @@ static size_t below(struct fuzz *fuzz, size_t most)
     return most == 0 ? 0 : (size_t)(next_random(fuzz) % most);
 }
 
-/* ---- inputs -------------------------------------------------------------------------------------
- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 static void add_file(struct fuzz *fuzz, const char *path)
 {
@@ -111,8 +110,7 @@ static void add_path(struct fuzz *fuzz, const char *path)
         add_file(fuzz, path);
 }
 
-/* ---- runs ---------------------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* Runs the target on a copy of exactly this size, so that AddressSanitizer sees the first byte that
  * is read too much. */

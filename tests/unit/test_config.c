@@ -62,8 +62,7 @@ static char *contents(const char *path)
     return text;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 START_TEST(defaults_are_those_of_the_header)
 {
@@ -144,8 +143,7 @@ START_TEST(rows_are_complete)
 }
 END_TEST
 
-/* ---- values -------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *group, *key, *text;
@@ -271,6 +269,13 @@ START_TEST(a_long_value_is_refused_and_shortened)
     ck_assert_int_eq(nb_config_set(&config, "store", "data", text, "w", &error), NB_INVALID);
     ck_assert_has(error.text, "too long; write text of 1 to 4095 bytes", 0);
     ck_assert_uint_eq(nb_value_bad_byte(error.text, strlen(error.text)), strlen(error.text));
+    /* 60 bytes would end inside a character: 59 are shown. */
+    memset(text, 'a', 60);
+    memcpy(text + 58, "\xe2\x82\xac", 3);
+    ck_assert_int_eq(nb_config_set(&config, "server", "threads", text, "w", &error), NB_INVALID);
+    ck_assert_has(error.text, "aaaa\" is no whole number", 0);
+    ck_assert_int_eq(nb_config_set(&config, "server", text, "1", "w", &error), NB_INVALID);
+    ck_assert_has(error.text, "aaaa\"; bayesd", 0);
     text[4095] = '\0';
     ck_assert_int_eq(nb_config_set(&config, "store", "data", text, "w", &error), 0);
     ck_assert_int_eq(nb_config_set(&config, "store", text, "x", "w", &error), NB_INVALID);
@@ -278,8 +283,7 @@ START_TEST(a_long_value_is_refused_and_shortened)
 }
 END_TEST
 
-/* ---- files --------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *text, *part; /* of the message; NULL: accepted */
@@ -403,8 +407,7 @@ START_TEST(a_file_that_is_no_configuration_is_not_read_to_its_end)
 }
 END_TEST
 
-/* ---- environment --------------------------------------------------------------------------------
- */
+/* ---- environment ----------------------------------------------------------------------------- */
 
 static const struct {
     const char *variable, *part; /* NULL: accepted */
@@ -464,8 +467,7 @@ START_TEST(later_sources_win)
 }
 END_TEST
 
-/* ---- listings -----------------------------------------------------------------------------------
- */
+/* ---- listings -------------------------------------------------------------------------------- */
 
 static unsigned seed_of_run(void)
 {
@@ -545,8 +547,7 @@ START_TEST(a_listing_that_cannot_be_written_is_an_error)
 }
 END_TEST
 
-/* ---- the files that come from the table ---------------------------------------------------------
- */
+/* ---- the files that come from the table ------------------------------------------------------ */
 
 /* The table of config/README.md; freed by the caller. */
 static char *manual_table(void)
