@@ -190,13 +190,18 @@ static int by_row_then_appearance(const void *a, const void *b)
 static int take_features(const struct nb_model *model, const struct nb_bag *bag,
                          struct nb_change *change)
 {
+    uint32_t *rows = malloc((bag->size + 1) * sizeof *rows);
     change->features = malloc((bag->size + 1) * sizeof *change->features);
-    if (change->features == NULL)
+    if (rows == NULL || change->features == NULL) {
+        free(rows);
         return NB_NO_MEMORY;
+    }
     nb_model_read_lock(model);
-    for (size_t i = 0; i < bag->size; i++)
-        change->features[i].row = nb_model_find(model, bag->features[i].id);
+    nb_model_find_all(model, bag->features, bag->size, rows);
     nb_model_unlock(model);
+    for (size_t i = 0; i < bag->size; i++)
+        change->features[i].row = rows[i];
+    free(rows);
     for (size_t i = 0; i < bag->size; i++) {
         struct nb_pending *p = &change->features[i];
         p->id = bag->features[i].id;

@@ -222,6 +222,8 @@ static int load_all(struct loading *l, struct nb_error *error)
     struct nb_store_key key = nb_store_key_model(l->live->number);
     struct nb_string prefix = nb_store_key_string(&key);
     int rc = load_state(l, error);
+    if (rc == 0 && nb_model_reserve(l->model, l->state.rows) != 0)
+        rc = nb_error_no_memory(error);
     if (rc == 0)
         rc = nb_store_scan(l->view, NB_TABLE_LABELS, prefix, prefix.length, load_label, l, error);
     if (rc == 0)
