@@ -3,8 +3,8 @@
  * The text of one feature, put together from pieces of a mail. Any thread; works on its own
  * arguments.
  *
- * Letters are made lower-case, and what is not printable ASCII becomes '?': names, hosts and
- * addresses come in any bytes, feature texts have to be UTF-8.
+ * Letters are made lower-case, blanks are left out, and what is not printable ASCII becomes '?':
+ * names, hosts and addresses come in any bytes, feature texts have to be UTF-8.
  */
 #ifndef NB_TOKENIZER_FEATURE_TEXT_H
 #define NB_TOKENIZER_FEATURE_TEXT_H
@@ -24,7 +24,8 @@ static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, 
         char c = bytes[i];
         if (c >= 'A' && c <= 'Z')
             c = (char)(c | 0x20);
-        f->bytes[f->length++] = c > ' ' && c < 0x7f ? c : '?';
+        if (c != ' ' && c != '\t' && c != '\n' && c != '\r')
+            f->bytes[f->length++] = c > ' ' && c < 0x7f ? c : '?';
     }
 }
 

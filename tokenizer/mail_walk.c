@@ -27,6 +27,7 @@ struct walk {
     struct nb_tokenizing *t;
     size_t parts_left;
     size_t header_left;
+    bool truncated;           /* a limit was hit */
     bool wants_header;        /* any field that is made of header fields, apart from the Subject */
     struct nb_buffer decoded; /* the body at hand without its transfer encoding */
     struct nb_buffer utf8;    /* and in UTF-8; or a header field's value */
@@ -176,7 +177,7 @@ static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
     int rc = 0;
     if (head.length > walk->header_left) {
         head.length = walk->header_left;
-        walk->t->bag->truncated = true;
+        walk->truncated = true;
     }
     walk->header_left -= head.length;
     while (rc == 0 && nb_mime_field(&head, &name, &value)) {
@@ -208,7 +209,7 @@ static int encoded_entity(struct walk *walk, const struct place *place,
                           const struct nb_mail_type *type, struct nb_string body)
 {
     if (place->encoded == ENCODED_DEPTH) {
-        walk->t->bag->truncated = true;
+        walk->truncated = true;
         return 0;
     }
     struct nb_buffer bytes = {0};
@@ -224,7 +225,7 @@ static int encoded_entity(struct walk *walk, const struct place *place,
 static void skip_body(struct walk *walk, struct place *place)
 {
     struct nb_string body;
-    walk->t->bag->truncated = true;
+    walk->truncated = true;
     place->next = nb_mime_body(&place->scanner, &body);
 }
 
@@ -307,7 +308,7 @@ static int step(struct walk *walk, struct place *place)
     if (place->next == NB_MIME_TAIL) {
         place->next = nb_mime_body(&place->scanner, &between);
     } else if (walk->parts_left == 0) {
-        walk->t->bag->truncated = true;
+        walk->truncated = true;
         place->next = NB_MIME_END;
     } else {
         walk->parts_left--;
@@ -375,7 +376,7 @@ int nb_tokenize_mail(struct nb_tokenizing *t, const char *bytes, size_t length)
     struct nb_string mail = {bytes, length};
     int rc = 0;
     if (length > limits->mail_bytes) {
-        t->bag->truncated = true;
+        walk.truncated = true;
         rc = shorten(bytes, length, limits->mail_bytes, &shortened);
         mail = (struct nb_string){shortened.bytes, shortened.length};
     }
@@ -383,6 +384,7 @@ int nb_tokenize_mail(struct nb_tokenizing *t, const char *bytes, size_t length)
         rc = walk_bytes(&walk, mail, NULL, 0, 0);
     if (rc == 0)
         rc = nb_mail_structure_whole(t, limits->mail_parts - walk.parts_left, length);
+    t->bag->truncated |= walk.truncated;
     nb_buffer_deinit(&walk.decoded);
     nb_buffer_deinit(&walk.utf8);
     nb_buffer_deinit(&shortened);

@@ -53,7 +53,8 @@ bool nb_is_host(struct nb_string s)
         if (c == '.' && s.bytes[i + 1] == '.')
             return false;
     }
-    return point;
+    const char *last = point ? (const char *)memrchr(s.bytes, '.', s.length) + 1 : s.bytes;
+    return point && !is_digit(*last); /* "5.9.0" is a version */
 }
 
 static int count(struct nb_tokenizing *t, enum nb_field field, const char *prefix,

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any bytes as a mail, all features counted. The first byte lowers the limits.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "tokenizer/document.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static bool ready;
+    static struct nb_key key;
+    static struct nb_bag bag;
+    if (!ready && nb_tokenizer_setup(NULL) != 0)
+        abort();
+    ready = true;
+    if (size == 0)
+        return 0;
+    struct nb_tokenizer_limits limits = NB_TOKENIZER_LIMITS_DEFAULT;
+    if (data[0] % 2 == 1) {
+        limits.mail_bytes = data[0];
+        limits.mail_depth = data[0] % 5;
+        limits.mail_parts = data[0] % 7;
+        limits.header_bytes = data[0];
+    }
+    const struct nb_document mail = {NB_DOCUMENT_MAIL, (const char *)data + 1, size - 1};
+    const struct nb_tokenizer_settings all = {.fields = (1u << NB_FIELDS) - 1};
+    if (nb_document_tokenize(&mail, &key, &all, &limits, &bag) != 0)
+        abort();
+    return 0;
+}
