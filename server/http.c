@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A request's way through libmicrohttpd, which calls the access handler several times:
+ *   1. with the header fields alone: the request is made and routed (begin); what can be refused
+ *      without its body is refused here;
+ *   2. with pieces of the body (upload): they are decoded, kept or given on line by line;
+ *   3. without data, when the body is complete (finish): the route answers, the reply is queued.
+ * A request that waits for the engine's writer is suspended between two such calls. It is freed in
+ * the completed-callback, the only one that is sure to come.
+ *
+ * libmicrohttpd 0.9.75 takes a reply in phases 1 and 3 only, and closes a connection after a reply
+ * in phase 1. So a refusal waits for the end of a short body, and the connection goes on; a long
+ * body is answered at once, in phase 2 by writing to the socket ourselves, and then lingers.
+ */
+#include "server/http.h"
+
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "core/base/clock.h"
+#include "server/codec.h"
+#include "server/linger.h"
+#include "server/log.h"
+#include "server/metrics.h"
+#include "server/request.h"
+#include "server/transfer.h"
+
+/* A body that nobody wants is read to its end if it is no longer than this. */
+enum { DROP_BYTES = 1024 * 1024, STOP_POLL_NANOSECONDS = 5000000 };
+
+struct nb_http {
+    struct nb_server *server;
+    struct MHD_Daemon *daemon;
+    struct nb_linger *linger;
+};
+
+/* A request with what only this file knows of it. */
+struct call {
+    struct nb_request request;
+    struct nb_http *http;
+    uint64_t started;
+    uint64_t received;     /* bytes of the body */
+    uint64_t sent;         /* bytes of the reply's body */
+    uint64_t length;       /* Content-Length, or UINT64_MAX when it is chunked */
+    bool has_body;         /* there is one to come */
+    bool expects_continue; /* and the client waits for leave to send it */
+    bool is_direct;        /* the body may be used where it lies if it comes in one piece */
+    bool is_queued;        /* the reply was given to the library */
+    bool closes;           /* the connection ends with this reply */
+    bool lingers;          /* and the client may still be sending */
+    char method[8];        /* for the log */
+};
+
+/* ---- replies -----------------------------------------------------------------------------------
+ */
+
+static void add_field(struct MHD_Response *response, const char *name, const char *value)
+{
+    /* Fails for lack of memory only; a reply without the field is better than none. */
+    (void)MHD_add_response_header(response, name, value);
+}
+
+static struct MHD_Response *make_response(struct nb_reply *reply)
+{
+    struct nb_buffer *bytes = reply->has_spool ? &reply->spool.tail : &reply->body;
+    struct MHD_Response *response;
+    if (reply->has_spool && reply->spool.file >= 0) {
+        response = MHD_create_response_from_fd64(reply->spool.written, reply->spool.file);
+        if (response != NULL)
+            reply->spool.file = -1; /* the library closes it */
+        return response;
+    }
+    if (bytes->length == 0)
+        return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    response = MHD_create_response_from_buffer(bytes->length, bytes->bytes, MHD_RESPMEM_MUST_FREE);
+    if (response != NULL)
+        *bytes = (struct nb_buffer){NULL, 0, 0}; /* the library frees it */
+    return response;
+}
+
+static void add_fields(struct MHD_Response *response, const struct call *call)
+{
+    const struct nb_reply *reply = &call->request.reply;
+    if (reply->content_type != NULL && reply->status != MHD_HTTP_NO_CONTENT)
+        add_field(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
+    if (reply->allow[0] != '\0')
+        add_field(response, MHD_HTTP_HEADER_ALLOW, reply->allow);
+    if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE ||
+        reply->status == MHD_HTTP_TOO_MANY_REQUESTS)
+        add_field(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    if (call->closes || atomic_load(&call->http->server->is_stopping))
+        add_field(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    if (reply->is_page) {
+        add_field(response, "X-Content-Type-Options", "nosniff");
+        add_field(response, "X-Frame-Options", "DENY");
+        add_field(response, "Referrer-Policy", "no-referrer");
+        add_field(response, "Content-Security-Policy",
+                  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+    }
+}
+
+static enum MHD_Result queue_reply(struct call *call)
+{
+    struct nb_reply *reply = &call->request.reply;
+    call->sent = reply->has_spool ? nb_spool_length(&reply->spool) : reply->body.length;
+    struct MHD_Response *response = make_response(reply);
+    if (response == NULL)
+        return MHD_NO;
+    add_fields(response, call);
+    enum MHD_Result queued = MHD_queue_response(call->request.connection, reply->status, response);
+    MHD_destroy_response(response);
+    call->is_queued = queued == MHD_YES;
+    return queued;
+}
+
+static int socket_of(const struct call *call)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(call->request.connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info != NULL ? info->connect_fd : -1;
+}
+
+/* In the middle of a body: the library takes no reply here, so the (short) problem is written to
+ * the socket, whose send buffer is empty; then the connection is given up. */
+static enum MHD_Result answer_at_once(struct call *call)
+{
+    const struct nb_reply *reply = &call->request.reply;
+    char head[256];
+    int length = snprintf(head, sizeof head,
+                          "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
+                          "Connection: close\r\n\r\n",
+                          reply->status, nb_codec_title((int)reply->status), reply->content_type,
+                          reply->body.length, reply->status == 503 ? "Retry-After: 1\r\n" : "");
+    struct iovec parts[2] = {{head, (size_t)length}, {reply->body.bytes, reply->body.length}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    /* A client that does not take it has gone. */
+    (void)sendmsg(socket_of(call), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    call->sent = reply->body.length;
+    call->lingers = true;
+    return MHD_NO;
+}
+
+/* ---- 1: the header fields ----------------------------------------------------------------------
+ */
+
+static const char *field(const struct call *call, const char *name)
+{
+    return MHD_lookup_connection_value(call->request.connection, MHD_HEADER_KIND, name);
+}
+
+static void measure_body(struct call *call)
+{
+    const char *length = field(call, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *expect = field(call, MHD_HTTP_HEADER_EXPECT);
+    if (field(call, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL)
+        call->length = UINT64_MAX;
+    else if (length != NULL)
+        call->length = strtoull(length, NULL, 10); /* the library has refused what is no number */
+    call->has_body = call->length > 0;
+    call->expects_continue = expect != NULL && strcasecmp(expect, "100-continue") == 0;
+}
+
+struct query_reading {
+    struct call *call;
+    size_t used; /* bytes of query_text */
+    int rc;
+    struct nb_error error;
+};
+
+static enum MHD_Result measure_parameter(void *user, enum MHD_ValueKind kind, const char *key,
+                                         size_t key_length, const char *value, size_t value_length)
+{
+    (void)kind, (void)key, (void)value;
+    *(size_t *)user += key_length + value_length;
+    return MHD_YES;
+}
+
+static enum MHD_Result read_parameter(void *user, enum MHD_ValueKind kind, const char *key,
+                                      size_t key_length, const char *value, size_t value_length)
+{
+    (void)kind;
+    struct query_reading *reading = user;
+    struct nb_request *request = &reading->call->request;
+    char *name = request->query_text + reading->used;
+    memcpy(name, key, key_length);
+    if (value_length > 0)
+        memcpy(name + key_length, value, value_length);
+    reading->used += key_length + value_length;
+    reading->rc = nb_request_add_query(request, name, key_length, name + key_length, value_length,
+                                       &reading->error);
+    return reading->rc == 0 ? MHD_YES : MHD_NO;
+}
+
+static int read_query(struct call *call, struct nb_error *error)
+{
+    struct nb_request *request = &call->request;
+    struct query_reading reading = {.call = call};
+    size_t bytes = 0;
+    if (MHD_get_connection_values_n(request->connection, MHD_GET_ARGUMENT_KIND, measure_parameter,
+                                    &bytes) == 0)
+        return 0;
+    request->query_text = malloc(bytes + 1); /* bounded by the library's memory per connection */
+    if (request->query_text == NULL)
+        return nb_error_no_memory(error);
+    (void)MHD_get_connection_values_n(request->connection, MHD_GET_ARGUMENT_KIND, read_parameter,
+                                      &reading); /* the count is of no interest */
+    if (reading.rc != 0)
+        *error = reading.error;
+    return reading.rc;
+}
+
+/* The method and the path. Returns whether there is a route; otherwise the reply is made. */
+static bool find_route(struct call *call, const char *url, const char *method)
+{
+    struct nb_request *request = &call->request;
+    struct nb_match match;
+    request->path = strdup(url);
+    if (request->path == NULL) {
+        nb_reply_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
+        return false;
+    }
+    enum nb_route_result result = nb_route_find(method, request->path, &match);
+    request->route = match.route;
+    request->route_index = match.index;
+    request->model = match.parameters[0];
+    request->id = match.parameters[1];
+    switch (result) {
+    case NB_ROUTE_FOUND:
+        return true;
+    case NB_ROUTE_BAD_PATH:
+        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
+                         "the path holds a broken percent-escape or a NUL");
+        break;
+    case NB_ROUTE_NO_METHOD:
+        nb_reply_problem(request, MHD_HTTP_METHOD_NOT_ALLOWED,
+                         "this path does not know the method; the Allow field names those it does");
+        memcpy(request->reply.allow, match.allow, sizeof match.allow);
+        break;
+    case NB_ROUTE_NO_PATH:
+    default:
+        nb_reply_problem(request, MHD_HTTP_NOT_FOUND,
+                         "there is nothing at this path; GET /openapi.json lists what there is");
+        break;
+    }
+    return false;
+}
+
+static int check_media(struct call *call, struct nb_error *error)
+{
+    struct nb_request *request = &call->request;
+    const char *type = field(call, MHD_HTTP_HEADER_CONTENT_TYPE);
+    int rc = nb_media_read(type, &request->type, error);
+    if (rc != 0)
+        return rc;
+    enum nb_media media = request->type.media;
+    if (request->route->body == NB_BODY_SETTINGS && media != NB_MEDIA_JSON)
+        return nb_error_set(error, NB_UNSUPPORTED, "settings must come as application/json");
+    if (request->route->body == NB_BODY_DUMP && media != NB_MEDIA_NDJSON)
+        return nb_error_set(error, NB_UNSUPPORTED, "an import must come as application/x-ndjson");
+    request->is_lines = media == NB_MEDIA_NDJSON;
+    return 0;
+}
+
+/* Everything about the body that can be known before it comes. */
+static int prepare_body(struct call *call, struct nb_error *error)
+{
+    struct nb_request *request = &call->request;
+    uint64_t most = request->server->config->body_bytes;
+    enum nb_coding coding = NB_CODING_IDENTITY;
+    int rc = check_media(call, error);
+    if (rc == 0)
+        rc = nb_coding_read(field(call, MHD_HTTP_HEADER_CONTENT_ENCODING), &coding, error);
+    if (rc != 0)
+        return rc;
+    if (!request->is_lines && call->length != UINT64_MAX && call->length > most)
+        return nb_body_too_large((size_t)most, error);
+    call->is_direct = coding == NB_CODING_IDENTITY && !request->is_lines;
+    return nb_transfer_begin(request, coding, error);
+}
+
+static void check_request(struct call *call, const char *url, const char *method)
+{
+    struct nb_request *request = &call->request;
+    struct nb_error error = {0};
+    const char *expect = field(call, MHD_HTTP_HEADER_EXPECT);
+    if (!find_route(call, url, method))
+        return;
+    if (atomic_load(&request->server->is_stopping)) {
+        nb_reply_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, "the daemon is stopping");
+        return;
+    }
+    if (expect != NULL && !call->expects_continue) {
+        nb_reply_problem(request, MHD_HTTP_EXPECTATION_FAILED,
+                         "the only expectation that is met is 100-continue");
+        return;
+    }
+    if (read_query(call, &error) != 0) {
+        nb_reply_error(request, &error);
+        return;
+    }
+    const char *if_none_match = field(call, MHD_HTTP_HEADER_IF_NONE_MATCH);
+    request->only_new = if_none_match != NULL && strcmp(if_none_match, "*") == 0;
+    if (request->route->body == NB_BODY_NONE) {
+        if (call->has_body && call->length > DROP_BYTES && call->length != UINT64_MAX)
+            nb_reply_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, "this path takes no body");
+        return;
+    }
+    if (field(call, MHD_HTTP_HEADER_CONTENT_LENGTH) == NULL && !call->has_body) {
+        nb_reply_problem(request, MHD_HTTP_LENGTH_REQUIRED,
+                         "a body is needed, with Content-Length or chunked");
+        return;
+    }
+    if (prepare_body(call, &error) != 0)
+        nb_reply_error(request, &error);
+}
+
+static struct call *begin(struct nb_http *http, struct MHD_Connection *connection, const char *url,
+                          const char *method)
+{
+    struct call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return NULL;
+    call->started = nb_clock_monotonic();
+    call->http = http;
+    call->request.server = http->server;
+    call->request.connection = connection;
+    (void)snprintf(call->method, sizeof call->method, "%s", method); /* cut for the log */
+    atomic_fetch_add(&http->server->running, 1);
+    measure_body(call);
+    check_request(call, url, method);
+    return call;
+}
+
+/* A refusal goes out now when the body is long or not even on its way; otherwise after the body. */
+static enum MHD_Result answer_early(struct call *call)
+{
+    bool is_short = call->length <= DROP_BYTES && !call->expects_continue;
+    if (!nb_reply_is_there(&call->request) || !call->has_body || is_short)
+        return MHD_YES;
+    call->closes = true;
+    call->lingers = !call->expects_continue;
+    return queue_reply(call);
+}
+
+/* ---- 2: the body -------------------------------------------------------------------------------
+ */
+
+/* Turns what a handler returned into a reply. Returns whether the request waits. */
+static bool settle(struct call *call, int rc, const struct nb_error *error)
+{
+    if (rc < 0)
+        nb_reply_error(&call->request, error);
+    return rc == NB_WAIT;
+}
+
+/* Goes on after a wait. Returns whether it waits again. */
+static bool go_on(struct call *call)
+{
+    struct nb_error error = {0};
+    nb_handler *again = call->request.again;
+    if (again == NULL)
+        return false;
+    call->request.again = NULL;
+    return settle(call, again(&call->request, &error), &error);
+}
+
+/* There is a reply and the body is not needed any more. A short rest is read, so that the
+ * connection goes on; a long one, or one whose length is not known, is not waited for. */
+static enum MHD_Result drop_body(struct call *call, size_t *size)
+{
+    call->received += *size;
+    *size = 0;
+    if (call->length == UINT64_MAX || call->length - call->received > DROP_BYTES)
+        return answer_at_once(call);
+    return MHD_YES;
+}
+
+/* A route that takes no body reads past one, up to a bound. */
+static enum MHD_Result ignore_body(struct call *call, size_t *size)
+{
+    if (call->received + *size > DROP_BYTES)
+        nb_reply_problem(&call->request, MHD_HTTP_CONTENT_TOO_LARGE, "this path takes no body");
+    else
+        call->received += *size;
+    if (nb_reply_is_there(&call->request))
+        return drop_body(call, size);
+    *size = 0;
+    return MHD_YES;
+}
+
+static enum MHD_Result upload(struct call *call, const char *data, size_t *size)
+{
+    struct nb_request *request = &call->request;
+    struct nb_error error = {0};
+    if (go_on(call))
+        return MHD_YES;
+    if (nb_reply_is_there(request))
+        return drop_body(call, size);
+    if (request->transfer == NULL)
+        return ignore_body(call, size);
+    struct nb_string input = {data, *size};
+    int rc;
+    if (call->is_direct && *size == call->length) {
+        rc = nb_transfer_whole(request, input, &error);
+        input.length = 0;
+    } else {
+        rc = nb_transfer_take(request, &input, &error);
+    }
+    call->received += *size - input.length;
+    *size = input.length;
+    (void)settle(call, rc, &error); /* a wait is taken up by the next call */
+    return rc < 0 ? drop_body(call, size) : MHD_YES;
+}
+
+/* ---- 3: the end --------------------------------------------------------------------------------
+ */
+
+static enum MHD_Result finish(struct call *call)
+{
+    struct nb_request *request = &call->request;
+    struct nb_error error = {0};
+    if (go_on(call))
+        return MHD_YES;
+    if (!nb_reply_is_there(request) && settle(call, nb_transfer_finish(request, &error), &error))
+        return MHD_YES;
+    if (!nb_reply_is_there(request))
+        nb_reply_problem(request, MHD_HTTP_INTERNAL_SERVER_ERROR, "no reply was made");
+    return queue_reply(call);
+}
+
+static enum MHD_Result on_call(void *user, struct MHD_Connection *connection, const char *url,
+                               const char *method, const char *version, const char *data,
+                               size_t *size, void **state)
+{
+    (void)version;
+    struct nb_http *http = user;
+    struct call *call = *state;
+    if (call == NULL) {
+        *state = call = begin(http, connection, url, method);
+        return call != NULL ? answer_early(call) : MHD_NO;
+    }
+    if (atomic_load(&http->server->is_cutting) && !nb_reply_is_there(&call->request))
+        return MHD_NO;
+    if (call->is_queued)
+        return MHD_YES;
+    return *size > 0 ? upload(call, data, size) : finish(call);
+}
+
+static void report(const struct call *call, unsigned status, uint64_t nanoseconds)
+{
+    const struct nb_request *request = &call->request;
+    enum nb_log_level level = status >= 500 ? NB_LOG_WARNING : NB_LOG_DEBUG;
+    if (!nb_log_wants(level))
+        return;
+    nb_log(level, "request method=%s route=%s model=%.*s status=%u us=%llu", call->method,
+           request->route != NULL ? request->route->pattern : "-", (int)request->model.length,
+           request->model.length > 0 ? request->model.bytes : "", status,
+           (unsigned long long)(nanoseconds / 1000));
+}
+
+static void on_completed(void *user, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode how)
+{
+    (void)connection;
+    struct nb_http *http = user;
+    struct call *call = *state;
+    if (call == NULL)
+        return;
+    struct nb_request *request = &call->request;
+    uint64_t nanoseconds = nb_clock_monotonic() - call->started;
+    bool is_answered = how == MHD_REQUEST_TERMINATED_COMPLETED_OK || call->lingers;
+    unsigned status = is_answered ? request->reply.status : 0;
+    report(call, status, nanoseconds);
+    nb_metrics_request(http->server->metrics, request->route_index, status, nanoseconds,
+                       call->received, call->sent);
+    int file = call->lingers ? dup(socket_of(call)) : -1;
+    if (file >= 0)
+        nb_linger_add(http->linger, file);
+    if (request->state_free != NULL)
+        request->state_free(request->state);
+    nb_transfer_end(request);
+    nb_reply_deinit(&request->reply);
+    free(request->query_text);
+    free(request->path);
+    free(call);
+    *state = NULL;
+    atomic_fetch_sub(&http->server->running, 1);
+}
+
+/* ---- waiting -----------------------------------------------------------------------------------
+ */
+
+bool nb_request_suspend(struct nb_request *request)
+{
+    struct nb_server *server = request->server;
+    /* Counted before the flag is read: a stop sets the flag before it reads the count, so one of
+     * the two sees the other, and no wait begins behind the back of a stop. */
+    atomic_fetch_add(&server->suspended, 1);
+    if (atomic_load(&server->is_cutting)) {
+        atomic_fetch_sub(&server->suspended, 1);
+        return false;
+    }
+    MHD_suspend_connection(request->connection);
+    return true;
+}
+
+void nb_request_resume(struct nb_request *request)
+{
+    struct nb_server *server = request->server;
+    MHD_resume_connection(request->connection);
+    atomic_fetch_sub(&server->suspended, 1);
+}
+
+/* ---- start and stop ----------------------------------------------------------------------------
+ */
+
+static void on_message(void *user, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+static void on_message(void *user, const char *format, va_list arguments)
+{
+    (void)user;
+    char text[256];
+    (void)vsnprintf(text, sizeof text, format, arguments); /* cut lines are still lines */
+    text[strcspn(text, "\n")] = '\0';
+    nb_log(NB_LOG_DEBUG, "libmicrohttpd says=\"%s\"", text);
+}
+
+/* Paths and queries stay as they came: they are split first and decoded then (router.c, query.c).
+ */
+static size_t leave_escaped(void *user, struct MHD_Connection *connection, char *text)
+{
+    (void)user, (void)connection;
+    return strlen(text);
+}
+
+static void on_connection(void *user, struct MHD_Connection *connection, void **state,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    (void)connection, (void)state;
+    struct nb_http *http = user;
+    nb_metrics_connection(http->server->metrics, what == MHD_CONNECTION_NOTIFY_STARTED ? 1 : -1);
+}
+
+static unsigned thread_count(const struct nb_config *config)
+{
+    if (config->threads > 0)
+        return (unsigned)config->threads;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 ? (unsigned)cores : 1;
+}
+
+static struct MHD_Daemon *start_daemon(struct nb_http *http, int socket)
+{
+    const struct nb_config *config = http->server->config;
+    unsigned threads = thread_count(config);
+    /* The library divides the limit by the number of threads: each must be allowed one. */
+    unsigned connections = (unsigned)config->connections;
+    if (connections < threads)
+        connections = threads;
+    struct MHD_OptionItem options[] = {
+        {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)connections, NULL},
+        {MHD_OPTION_PER_IP_CONNECTION_LIMIT, (intptr_t)config->connections_per_address, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)config->timeout, NULL},
+        {threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL},
+        {MHD_OPTION_END, 0, NULL}};
+    return MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_message, http, MHD_OPTION_LISTEN_SOCKET,
+        socket, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, http, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_ARRAY,
+        options, MHD_OPTION_END);
+}
+
+int nb_http_start(struct nb_server *server, int socket, struct nb_http **http,
+                  struct nb_error *error)
+{
+    struct nb_http *made = calloc(1, sizeof *made);
+    int rc = made == NULL ? NB_NO_MEMORY : nb_linger_start(&made->linger);
+    if (rc != 0)
+        goto out;
+    made->server = server;
+    made->daemon = start_daemon(made, socket);
+    if (made->daemon == NULL) {
+        rc = NB_IO;
+        goto out;
+    }
+    *http = made;
+    return 0;
+out:
+    (void)close(socket);
+    if (made != NULL)
+        nb_linger_stop(&made->linger);
+    free(made);
+    return nb_error_set(error, rc, "the HTTP server does not start");
+}
+
+/* Waits until nothing is counted any more. Returns whether that came about in time. */
+static bool wait_for_none(const atomic_size_t *counter, uint64_t seconds)
+{
+    uint64_t end = nb_clock_monotonic() + seconds * 1000000000u;
+    struct timespec pause = {0, STOP_POLL_NANOSECONDS};
+    while (atomic_load(counter) > 0) {
+        if (nb_clock_monotonic() > end)
+            return false;
+        (void)nanosleep(&pause, NULL); /* woken early is no harm */
+    }
+    return true;
+}
+
+void nb_http_stop(struct nb_http **http)
+{
+    struct nb_http *h = *http;
+    if (h == NULL)
+        return;
+    struct nb_server *server = h->server;
+    atomic_store(&server->is_stopping, true);
+    int socket = MHD_quiesce_daemon(h->daemon);
+    if (socket >= 0)
+        (void)shutdown(socket, SHUT_RD); /* who comes now is refused, not left waiting */
+    if (!wait_for_none(&server->running, server->config->stop_seconds)) {
+        nb_log(NB_LOG_WARNING, "breaking off requests count=%zu", atomic_load(&server->running));
+        atomic_store(&server->is_cutting, true);
+        /* The writer still runs and ends every wait; stopping the library before would be wrong. */
+        (void)wait_for_none(&server->suspended, UINT32_MAX);
+    }
+    MHD_stop_daemon(h->daemon);
+    if (socket >= 0)
+        (void)close(socket);
+    nb_linger_stop(&h->linger);
+    free(h);
+    *http = NULL;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The listening socket. Main thread.
+ */
+#ifndef NB_SERVER_LISTEN_H
+#define NB_SERVER_LISTEN_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+
+enum { NB_ADDRESS_BYTES = 80 };
+
+struct nb_listener {
+    int socket;                     /* owned by the caller */
+    char address[NB_ADDRESS_BYTES]; /* "127.0.0.1:8763" or "[::1]:8763", with the port in use */
+};
+
+/* Whether ADDRESS:PORT or [IPv6]:PORT is of this machine alone. NB_INVALID if it is no address. */
+int nb_listen_is_loopback(const char *address, bool *is_loopback, struct nb_error *error);
+
+/* Binds and listens; port 0 takes a free one. NB_INVALID (no address) or NB_IO (in use, not ours).
+ */
+int nb_listen(const char *address, struct nb_listener *listener, struct nb_error *error);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesd: reads the command line and the configuration, opens the engine, serves until a signal
+ * comes, and closes all in the opposite order.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "core/base/clock.h"
+#include "core/engine.h"
+#include "server/http.h"
+#include "server/listen.h"
+#include "server/log.h"
+#include "server/metrics.h"
+#include "server/notify.h"
+#include "server/options.h"
+#include "server/router.h"
+#include "server/server.h"
+#include "server/version.h"
+
+enum { EXIT_COMMAND_LINE = 2, ROUTES_MOST = 64 };
+
+/* ---- configuration -----------------------------------------------------------------------------
+ */
+
+static int read_config(const struct nb_options *options, struct nb_config *config,
+                       struct nb_error *error)
+{
+    int rc = nb_config_init(config, error);
+    if (rc == 0 && options->config != NULL)
+        rc = nb_config_load(config, options->config, error);
+    if (rc == 0)
+        rc = nb_config_environment(config, environ, error);
+    if (rc == 0 && options->data != NULL)
+        rc = nb_config_set(config, "store", "data", options->data, "--data", error);
+    if (rc == 0 && options->listen != NULL)
+        rc = nb_config_set(config, "server", "listen", options->listen, "--listen", error);
+    return rc;
+}
+
+/* Whoever reaches the port may read and change every model. */
+static int check_access(const struct nb_config *config, struct nb_error *error)
+{
+    bool is_loopback;
+    int rc = nb_listen_is_loopback(config->listen, &is_loopback, error);
+    if (rc != 0 || is_loopback || config->insecure)
+        return rc;
+    return nb_error_set(error, NB_INVALID,
+                        "%s can be reached from other machines, and there are no tokens: listen on "
+                        "127.0.0.1 or [::1], or write 'insecure = yes' to [server] when the "
+                        "network itself keeps strangers out",
+                        config->listen);
+}
+
+static void settings_of(const struct nb_config *config, struct nb_engine_settings *settings)
+{
+    nb_engine_settings_init(settings);
+    settings->directory = config->data;
+    settings->tokenizer = (struct nb_tokenizer_limits){
+        .tokens = (size_t)config->tokens,
+        .mail_bytes = (size_t)config->mail_bytes,
+        .mail_parts = (size_t)config->mail_parts,
+        .mail_depth = (size_t)config->mail_depth,
+        .header_bytes = (size_t)config->header_bytes,
+    };
+    settings->auto_create = config->auto_create;
+    settings->keep_words = config->keep_words;
+    settings->map_size = config->map_size;
+    settings->memory = config->memory;
+    settings->replay_features = config->replay_features;
+    settings->group_documents = config->group_documents;
+    settings->labels = (uint32_t)config->labels;
+    settings->models = (uint32_t)config->models;
+}
+
+/* ---- serving -----------------------------------------------------------------------------------
+ */
+
+static struct nb_metrics *make_metrics(void)
+{
+    static const char *methods[ROUTES_MOST], *patterns[ROUTES_MOST]; /* of the one table */
+    size_t count;
+    const struct nb_route *routes = nb_route_table(&count);
+    if (count > ROUTES_MOST)
+        count = ROUTES_MOST;
+    for (size_t i = 0; i < count; i++) {
+        methods[i] = routes[i].method;
+        patterns[i] = routes[i].pattern;
+    }
+    return nb_metrics_new(methods, patterns, count, NB_PROGRAM_VERSION);
+}
+
+static void stop_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+}
+
+/* Serves on an open engine until a signal comes. */
+static int serve(struct nb_server *server, struct nb_error *error)
+{
+    struct nb_listener listener;
+    struct nb_http *http = NULL;
+    int rc = nb_listen(server->config->listen, &listener, error);
+    if (rc == 0)
+        rc = nb_http_start(server, listener.socket, &http, error);
+    if (rc != 0)
+        return rc;
+    /* Tests and scripts read the port from this line: it is there whatever the log's level. */
+    (void)fprintf(stderr, "bayesd: ready on http://%s\n", listener.address);
+    nb_notify("READY=1");
+    sigset_t signals;
+    int which = 0;
+    stop_signals(&signals);
+    (void)sigwait(&signals, &which); /* fails for an invalid set only */
+    nb_log(NB_LOG_INFO, "stopping signal=%s", strsignal(which));
+    nb_notify("STOPPING=1");
+    nb_http_stop(&http);
+    return 0;
+}
+
+static int open_and_serve(struct nb_server *server, struct nb_error *error)
+{
+    struct nb_engine_settings settings;
+    settings_of(server->config, &settings);
+    uint64_t start = nb_clock_monotonic();
+    int rc = nb_engine_open(&settings, &server->engine, error);
+    if (rc != 0)
+        return rc;
+    nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->config->data,
+           (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
+    rc = serve(server, error);
+    start = nb_clock_monotonic();
+    nb_engine_close(&server->engine);
+    nb_log(NB_LOG_INFO, "store closed ms=%llu",
+           (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
+    return rc;
+}
+
+static int run_daemon(const struct nb_config *config, struct nb_error *error)
+{
+    struct nb_server server = {.config = config};
+    server.spool_directory =
+        config->spool_directory[0] != '\0' ? config->spool_directory : config->data;
+    int rc = check_access(config, error);
+    if (rc != 0)
+        return rc;
+    /* Blocked before any thread starts, so that all inherit it: the main thread waits for them. */
+    sigset_t signals;
+    stop_signals(&signals);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    (void)signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of write() */
+    (void)umask(0077);              /* the store is the daemon's own */
+    rc = nb_scratch_pool_init(&server.scratch);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    server.metrics = make_metrics();
+    rc = server.metrics != NULL ? open_and_serve(&server, error) : nb_error_no_memory(error);
+    nb_metrics_free(&server.metrics);
+    nb_scratch_pool_deinit(&server.scratch);
+    return rc;
+}
+
+/* ---- the other actions -------------------------------------------------------------------------
+ */
+
+static void print_difference(void *user, const char *line)
+{
+    (void)fprintf(user, "%s\n", line);
+}
+
+static int verify(const struct nb_config *config, struct nb_error *error)
+{
+    struct nb_engine_settings settings;
+    settings_of(config, &settings);
+    int rc = nb_engine_verify(&settings, print_difference, stdout, error);
+    if (rc == 0)
+        (void)printf("%s: every count is what the documents say\n", config->data);
+    return rc;
+}
+
+static int act(enum nb_action action, const struct nb_config *config, struct nb_error *error)
+{
+    int rc;
+    switch (action) {
+    case NB_ACTION_CHECK_CONFIG:
+        rc = check_access(config, error);
+        if (rc == 0)
+            (void)puts("the configuration is in order");
+        return rc;
+    case NB_ACTION_PRINT_CONFIG:
+        rc = nb_config_print(config, false, stdout);
+        return rc == 0 ? 0 : nb_error_set(error, rc, "standard output cannot be written");
+    case NB_ACTION_VERIFY:
+        return verify(config, error);
+    case NB_ACTION_SERVE:
+    case NB_ACTION_VERSION:
+    case NB_ACTION_HELP:
+    default:
+        return run_daemon(config, error);
+    }
+}
+
+static int run(const struct nb_options *options)
+{
+    struct nb_config config = {0};
+    struct nb_error error = {0};
+    int rc = read_config(options, &config, &error);
+    if (rc == 0) {
+        nb_log_setup((enum nb_log_level)config.log_level);
+        rc = nb_tokenizer_setup(&error);
+    }
+    if (rc == 0) {
+        rc = act(options->action, &config, &error);
+        nb_tokenizer_teardown();
+    }
+    if (rc < 0)
+        nb_log(NB_LOG_ERROR, "%s", error.text);
+    nb_config_deinit(&config);
+    return rc == 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    struct nb_options options;
+    struct nb_error error = {0};
+    if (nb_options_read(argc, argv, &options, &error) != 0) {
+        (void)fprintf(stderr, "bayesd: %s (--help lists the options)\n", error.text);
+        return EXIT_COMMAND_LINE;
+    }
+    if (options.action == NB_ACTION_HELP) {
+        nb_options_help(stdout);
+        return EXIT_SUCCESS;
+    }
+    if (options.action == NB_ACTION_VERSION) {
+        (void)puts("bayesd " NB_PROGRAM_VERSION);
+        return EXIT_SUCCESS;
+    }
+    return run(&options);
+}

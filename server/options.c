@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/options.h"
+
+#include <getopt.h>
+#include <string.h>
+
+static const struct option LONG[] = {
+    {"config", required_argument, NULL, 'c'},
+    {"data", required_argument, NULL, 'd'},
+    {"listen", required_argument, NULL, 'l'},
+    {"check-config", no_argument, NULL, 'C'},
+    {"print-config", no_argument, NULL, 'P'},
+    {"verify", no_argument, NULL, 'V'},
+    {"version", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+void nb_options_help(FILE *out)
+{
+    (void)fputs(
+        "Usage: bayesd [OPTION]...\n"
+        "Learns to tell texts apart from labelled documents, and classifies new ones, over HTTP.\n"
+        "\n"
+        "  --config FILE           read the configuration from FILE\n"
+        "  --data DIR              keep the models in DIR\n"
+        "  --listen ADDRESS:PORT   serve there; port 0 takes a free one\n"
+        "  --check-config          say whether the configuration is in order, and end\n"
+        "  --print-config          print the configuration that holds, and end\n"
+        "  --verify                recount every model from its documents, print what differs, "
+        "and end;\n"
+        "                          the daemon must not be running\n"
+        "  --version               print the version, and end\n"
+        "  --help                  print this, and end\n"
+        "\n"
+        "A later source of a setting wins: default, file, environment (BAYESD_GROUP_KEY), command "
+        "line.\n"
+        "Exit status: 0 all is well, 1 it failed (--verify: something differs), 2 the command line "
+        "is wrong.\n",
+        out); /* what cannot be printed is seen by the reader */
+}
+
+static void set_action(struct nb_options *options, enum nb_action action)
+{
+    /* --help and --version win over whatever stands beside them. */
+    if (action > options->action)
+        options->action = action;
+}
+
+static int take(struct nb_options *options, int option)
+{
+    switch (option) {
+    case 'c':
+        options->config = optarg;
+        return 0;
+    case 'd':
+        options->data = optarg;
+        return 0;
+    case 'l':
+        options->listen = optarg;
+        return 0;
+    case 'C':
+        set_action(options, NB_ACTION_CHECK_CONFIG);
+        return 0;
+    case 'P':
+        set_action(options, NB_ACTION_PRINT_CONFIG);
+        return 0;
+    case 'V':
+        set_action(options, NB_ACTION_VERIFY);
+        return 0;
+    case 'v':
+        set_action(options, NB_ACTION_VERSION);
+        return 0;
+    case 'h':
+        set_action(options, NB_ACTION_HELP);
+        return 0;
+    default:
+        return NB_INVALID;
+    }
+}
+
+int nb_options_read(int argc, char **argv, struct nb_options *options, struct nb_error *error)
+{
+    *options = (struct nb_options){.action = NB_ACTION_SERVE};
+    optind = 0; /* of glibc: begins anew, for tests that read several command lines */
+    opterr = 0; /* the message is ours */
+    int option;
+    while ((option = getopt_long(argc, argv, ":", LONG, NULL)) != -1) {
+        const char *at = argv[optind - 1];
+        if (option == ':')
+            return nb_error_set(error, NB_INVALID, "%s needs a value", at);
+        if (take(options, option) != 0)
+            return nb_error_set(error, NB_INVALID, "%s is no option", at);
+    }
+    if (optind < argc)
+        return nb_error_set(error, NB_INVALID, "%s is no option; bayesd takes no other arguments",
+                            argv[optind]);
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line of bayesd. Main thread.
+ */
+#ifndef NB_SERVER_OPTIONS_H
+#define NB_SERVER_OPTIONS_H
+
+#include <stdio.h>
+
+#include "core/base/error.h"
+
+enum nb_action {
+    NB_ACTION_SERVE,
+    NB_ACTION_CHECK_CONFIG,
+    NB_ACTION_PRINT_CONFIG,
+    NB_ACTION_VERIFY,
+    NB_ACTION_VERSION,
+    NB_ACTION_HELP
+};
+
+struct nb_options {
+    enum nb_action action;
+    const char *config; /* file, or NULL; these three point into the arguments */
+    const char *data;   /* directory, or NULL */
+    const char *listen; /* ADDRESS:PORT, or NULL */
+};
+
+/* Reads the arguments. NB_INVALID names the one that is not understood. */
+int nb_options_read(int argc, char **argv, struct nb_options *options, struct nb_error *error);
+
+/* What --help prints. */
+void nb_options_help(FILE *out);
+
+#endif

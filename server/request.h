@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One HTTP request as the routes see it, without the HTTP library. One thread at a time works on a
+ * request; it may be another one after it has waited.
+ */
+#ifndef NB_SERVER_REQUEST_H
+#define NB_SERVER_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "server/body.h"
+#include "server/media.h"
+#include "server/ndjson.h"
+#include "server/router.h"
+#include "server/spool.h"
+
+struct nb_server;
+
+/* A handler returns it after nb_request_suspend: the reply is not there yet; `again` is called when
+ * the request goes on. */
+enum { NB_WAIT = 1 };
+
+enum { NB_QUERY_MOST = 8 };
+
+struct nb_parameter {
+    struct nb_string name, value; /* decoded */
+};
+
+struct nb_reply {
+    unsigned status; /* 0: none yet */
+    const char *content_type;
+    struct nb_buffer body; /* handed over to the HTTP library, not copied */
+    struct nb_spool spool; /* used instead of `body` when has_spool */
+    bool has_spool;
+    bool is_page;               /* HTML: the header fields that keep a page to itself */
+    char allow[NB_ALLOW_BYTES]; /* with 405 */
+};
+
+struct nb_request {
+    struct nb_server *server;
+    void *connection; /* the HTTP library's; for http.c alone */
+    const struct nb_route *route;
+    size_t route_index;
+    char *path; /* owned; decoded in place, the parameters lie in it */
+    struct nb_string model, id;
+    char *query_text; /* owned; the parameters' storage */
+    struct nb_parameter query[NB_QUERY_MOST];
+    size_t query_count;
+    bool only_new; /* If-None-Match: * */
+
+    struct nb_media_type type;
+    bool is_lines;         /* the body is given to route->line, line by line */
+    struct nb_string body; /* else the whole body, when the handler is called; it must not be used
+                              any more after the handler has returned NB_WAIT */
+
+    struct nb_reply reply;
+    nb_handler *again;          /* called instead of the handler after NB_WAIT */
+    void *state;                /* the route's own, from call to call ... */
+    void (*state_free)(void *); /* ... and what frees it when the request ends */
+
+    struct nb_transfer *transfer; /* how far the body has come; for http.c and transfer.c */
+};
+
+/* ---- query (query.c) ----------------------------------------------------------------------------
+ */
+
+/* The value of a query parameter; bytes == NULL when it was not given. */
+struct nb_string nb_request_query(const struct nb_request *request, const char *name);
+
+/* A whole number: `otherwise` when it was not given. NB_INVALID names the parameter and the range
+ * 0..most. */
+int nb_request_query_count(const struct nb_request *request, const char *name, uint64_t otherwise,
+                           uint64_t most, uint64_t *value, struct nb_error *error);
+
+/* Adds a parameter; both strings are decoded in place and borrowed. NB_INVALID: the route does not
+ * know it (the known ones are named), it was given twice, or its encoding is broken. */
+int nb_request_add_query(struct nb_request *request, char *name, size_t name_length, char *value,
+                         size_t value_length, struct nb_error *error);
+
+/* ---- replies (respond.c) ------------------------------------------------------------------------
+ */
+
+/* Whether there is a reply to send. */
+bool nb_reply_is_there(const struct nb_request *request);
+
+/* The reply is what was appended to reply.body, of this type (a static string). Returns 0. */
+int nb_reply_with(struct nb_request *request, unsigned status, const char *content_type);
+
+/* The same for application/json. Returns 0. */
+int nb_reply_json(struct nb_request *request, unsigned status);
+
+/* Begins a reply that may become long: append to reply.spool.tail and settle it. */
+void nb_reply_spool(struct nb_request *request);
+/* Ends it. Returns 0 or what nb_spool_finish does. */
+int nb_reply_spooled(struct nb_request *request, unsigned status, const char *content_type,
+                     struct nb_error *error);
+
+/* Every error goes through here: drops what was written so far and makes a problem reply. */
+void nb_reply_problem(struct nb_request *request, unsigned status, const char *detail);
+/* The same with the status that belongs to a code. */
+void nb_reply_error(struct nb_request *request, const struct nb_error *error);
+
+void nb_reply_deinit(struct nb_reply *reply);
+
+/* ---- waiting (http.c) ---------------------------------------------------------------------------
+ */
+
+/* Takes the request off its thread. To be called by a handler before the work is handed over, whose
+ * end may come at once on another thread; the handler then returns NB_WAIT. False: the daemon
+ * breaks off what runs, and nothing may be begun. */
+bool nb_request_suspend(struct nb_request *request);
+
+/* Puts it back; any thread. The request must not be touched afterwards. */
+void nb_request_resume(struct nb_request *request);
+
+#endif
