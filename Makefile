@@ -71,7 +71,7 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LINK_FLAGS) $(
 LIBRARY_SOURCES := $(wildcard core/base/*.c core/*.c tokenizer/*.c config/*.c) \
                    $(filter-out server/main.c,$(wildcard server/*.c))
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
-BENCH_SOURCES := $(wildcard tests/bench/bench_*.c)
+BENCH_SOURCES := $(wildcard tests/bench/*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 ALL_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) $(UNIT_SOURCES) $(BENCH_SOURCES) \
                $(FUZZ_SOURCES) tests/fuzz/main.c
@@ -203,8 +203,7 @@ coverage:
 
 .PHONY: bench
 bench: $(BUILD)/bayesd $(BENCHES)
-	$(Q)if [ -x tests/bench/run ]; then tests/bench/run $(BUILD); \
-	else for b in $(BENCHES); do echo "== $$b" && $$b || exit 1; done; fi
+	$(Q)scripts/bench $(BUILD) $(if $(QUICK),--quick)
 
 # ---- lint ----------------------------------------------------------------------------------------
 
@@ -290,7 +289,7 @@ help:
 	@echo '                     clang-format, layers, shellcheck'
 	@echo 'make format          clang-format -i'
 	@echo 'make fuzz            libFuzzer, FUZZ_SECONDS=20 for each target'
-	@echo 'make bench           the benchmarks'
+	@echo 'make bench           the benchmarks (QUICK=1: in two minutes)'
 	@echo 'make coverage        lines covered by the tests, by file'
 	@echo 'make debug           a build for the debugger, build/debug/bayesd'
 	@echo 'make install         PREFIX=/usr/local SYSCONFDIR=/etc UNITDIR=... DESTDIR='

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Documents for the benchmarks, written to standard output; the same arguments always give the same
+ * bytes. One thread.
+ *
+ *     corpus text COUNT BYTES SEED          bodies of plain text
+ *     corpus batch COUNT BYTES SEED EACH    JSON bodies of EACH labelled documents
+ *     corpus ndjson COUNT BYTES SEED        labelled documents, one JSON object a line
+ *     corpus words COUNT FEATURES SEED      the same lines, COUNT documents of FEATURES words that
+ *                                           stand nowhere else
+ *
+ * Bodies are framed as load.c reads them: the length in decimal, a line end, the bytes. The words
+ * follow Zipf's law (the word of rank r is drawn with a chance of about 1/r), as those of natural
+ * languages do; spam and ham draw every fourth word from a part of the vocabulary of their own.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buffer.h"
+
+enum {
+    VOCABULARY = 50000, /* words of a large mailbox that are seen more than once */
+    OWN_WORDS = 5000,   /* words of the vocabulary that only one label uses */
+    WORD_MOST = 16
+};
+
+struct generator {
+    uint64_t state;    /* SplitMix64 */
+    uint64_t new_word; /* number of the next word that stands nowhere else */
+};
+
+static uint64_t draw(struct generator *g)
+{
+    uint64_t z = g->state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static double draw_unit(struct generator *g)
+{
+    return (double)(draw(g) >> 11) * 0x1p-53;
+}
+
+static void append(struct nb_buffer *out, const char *bytes, size_t length)
+{
+    if (nb_buffer_append(out, bytes, length) != 0) {
+        fputs("corpus: out of memory\n", stderr);
+        exit(1);
+    }
+}
+
+/* The word of a rank: letters in about their English frequencies; frequent words are short. */
+static void append_word(struct nb_buffer *out, uint64_t rank)
+{
+    static const char letters[] = "eeeeettttaaaaooooiiinnnssshhhrrrddllluuccmmwwffggyyppbbvk";
+    struct generator g = {.state = rank};
+    size_t length = 1 + (size_t)(log2((double)rank + 1) / 2.6) + draw(&g) % 3;
+    char word[WORD_MOST];
+    for (size_t i = 0; i < length && i < sizeof word; i++)
+        word[i] = letters[draw(&g) % (sizeof letters - 1)];
+    append(out, word, length < sizeof word ? length : sizeof word);
+}
+
+static uint64_t draw_rank(struct generator *g, bool spam)
+{
+    uint64_t rank = (uint64_t)exp(draw_unit(g) * log(VOCABULARY));
+    if (draw(g) % 4 != 0)
+        return rank;
+    return VOCABULARY + (spam ? 0u : OWN_WORDS) + rank % OWN_WORDS;
+}
+
+/* About `bytes` of sentences; nothing in them needs escaping in JSON. */
+static void append_text(struct generator *g, struct nb_buffer *out, size_t bytes, bool spam)
+{
+    for (size_t end = out->length + bytes; out->length < end;) {
+        uint64_t dice = draw(g) % 100;
+        append_word(out, draw_rank(g, spam));
+        if (dice < 87)
+            append(out, " ", 1);
+        else if (dice < 93)
+            append(out, ", ", 2);
+        else
+            append(out, dice < 99 ? ". " : "! ", 2);
+    }
+}
+
+static void append_new_words(struct generator *g, struct nb_buffer *out, size_t count)
+{
+    static const char digits[] = "abcdefghijklmnopqrstuvwxyzabcdef";
+    for (size_t i = 0; i < count; i++) {
+        char word[WORD_MOST];
+        size_t length = 0;
+        /* An odd factor permutes the 40-bit numbers, so the words look alike but never repeat. */
+        uint64_t number = g->new_word++ * UINT64_C(0x9e3779b97d) & ((UINT64_C(1) << 40) - 1);
+        for (; length < 10; number /= 26)
+            word[length++] = digits[number % 26];
+        word[length++] = ' ';
+        append(out, word, length);
+    }
+}
+
+static void append_json(struct generator *g, struct nb_buffer *out, size_t size, uint64_t number,
+                        bool new_words)
+{
+    bool spam = number % 2 != 0;
+    nb_buffer_printf(out, "{\"label\": \"%s\", \"text\": \"", spam ? "spam" : "ham");
+    if (new_words)
+        append_new_words(g, out, size);
+    else
+        append_text(g, out, size, spam);
+    append(out, "\"}", 2);
+}
+
+static void write_out(struct nb_buffer *out, bool framed)
+{
+    if (framed)
+        printf("%zu\n", out->length);
+    fwrite(out->bytes, 1, out->length, stdout);
+    out->length = 0;
+}
+
+static void write_batches(struct generator *g, struct nb_buffer *out, uint64_t count, size_t bytes,
+                          uint64_t each)
+{
+    for (uint64_t i = 0; i < count;) {
+        nb_buffer_puts(out, "{\"documents\": [");
+        for (uint64_t stop = i + each; i < stop && i < count; i++) {
+            append_json(g, out, bytes, i, false);
+            nb_buffer_puts(out, i + 1 < stop && i + 1 < count ? "," : "]}");
+        }
+        write_out(out, true);
+    }
+}
+
+static int usage(void)
+{
+    fputs("usage: corpus text|batch|ndjson|words COUNT SIZE SEED [EACH]\n", stderr);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 5)
+        return usage();
+    uint64_t count = strtoull(argv[2], NULL, 10);
+    size_t size = (size_t)strtoull(argv[3], NULL, 10);
+    uint64_t seed = strtoull(argv[4], NULL, 10);
+    struct generator g = {.state = seed, .new_word = seed << 32};
+    struct nb_buffer out = {0};
+    bool text = strcmp(argv[1], "text") == 0;
+    bool words = strcmp(argv[1], "words") == 0;
+    if (!text && !words && strcmp(argv[1], "batch") != 0 && strcmp(argv[1], "ndjson") != 0)
+        return usage();
+    if (strcmp(argv[1], "batch") == 0) {
+        write_batches(&g, &out, count, size, argc > 5 ? strtoull(argv[5], NULL, 10) : 500);
+        count = 0;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        if (text)
+            append_text(&g, &out, size, i % 2 != 0);
+        else
+            append_json(&g, &out, size, i, words);
+        if (!text)
+            append(&out, "\n", 1);
+        write_out(&out, text);
+    }
+    nb_buffer_deinit(&out);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
