@@ -325,9 +325,6 @@ class Daemon:
             self.client.close()
         return status
 
-    def signal(self, number):
-        self.process.send_signal(number)
-
     def stop(self, number=signal.SIGTERM, seconds=10):
         """Stops it as systemd would, and checks that it went cleanly."""
         if self.process is None or self not in _living:
@@ -337,6 +334,9 @@ class Daemon:
         status = self.wait(seconds)
         equal(status, 0, f"exit status; the daemon said:\n{self.output()}\n")
         self.check_output()
+
+    def signal(self, number):
+        self.process.send_signal(number)  # below stop(), whose default names the module
 
     def check_output(self):
         for line in self.lines:

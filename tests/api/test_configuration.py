@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every option does what it says: for each a test that fails when the switch is dead."""
+import itertools
+import json
+import os
+import time
+
+from harness import equal, holds, problem, refused, slow, wait_for
+from prometheus import parse
+from test_command_line import printed
+from wire import Wire, request
+
+M = "/v1/models/m"
+NDJSON = "application/x-ndjson"
+
+
+def with_options(api, group, **how):
+    return api.another(config={group: how}).start()
+
+
+def metric(daemon, name):
+    return parse(daemon.client.get("/metrics").ok().body.decode()).value(name)
+
+
+# ---- [server] -----------------------------------------------------------------------------------
+def server_listen(api):
+    daemon = api.another(config={"server": {"listen": "[::1]:0"}}, listen=None).start()
+    holds(daemon.url.startswith("http://[::1]:"), daemon.url)
+
+
+def server_insecure(api):
+    daemon = api.another(config={"server": {"listen": "0.0.0.0:0"}}, listen=None).spawn()
+    holds(daemon.wait(20) > 0, "started")
+    api.another(config={"server": {"listen": "0.0.0.0:0", "insecure": "yes"}}, listen=None).start()
+
+
+def server_threads(api):
+    counts = [len(os.listdir(f"/proc/{with_options(api, 'server', threads=n).pid}/task")) for n in (1, 6)]
+    holds(counts[1] >= counts[0] + 4, counts)
+
+
+def accepted(daemon, count):
+    """How many of `count` connections at the same time are answered."""
+    wires, answered = [], 0
+    for _ in range(count):
+        wire = Wire(daemon, timeout=2)
+        wires.append(wire)
+        try:
+            if wire.try_send(request("GET", "/healthz")) and wire.reply() is not None:
+                answered += 1
+        except TimeoutError:
+            pass
+    for wire in wires:
+        wire.close()
+    return answered
+
+
+def server_connections(api):
+    holds(accepted(with_options(api, "server", connections=4, threads=1), 8) <= 4, "more than allowed")
+    equal(accepted(with_options(api, "server", connections=40, threads=1), 8), 8)
+
+
+def server_connections_per_address(api):
+    holds(accepted(with_options(api, "server", connections_per_address=3, threads=1), 8) <= 3, "more than allowed")
+    equal(accepted(with_options(api, "server", connections_per_address=0, threads=1), 8), 8)
+
+
+def server_timeout(api):
+    held = []
+    for seconds in (1, 30):
+        with Wire(with_options(api, "server", timeout=seconds)) as wire:
+            wire.send(b"GET /healthz HTTP/1.1\r\n")
+            wire.socket.settimeout(4 * (slow() if seconds == 1 else 1))
+            try:
+                wire.more()
+                held.append(False)
+            except TimeoutError:
+                held.append(True)
+    equal(held, [False, True], "held after 1 and after 30 seconds")
+
+
+def server_body_bytes(api):
+    client = with_options(api, "server", body_bytes="2K").client
+    client.post(M + "/train?label=a", "x" * 2048, "text/plain").ok()
+    refused(client.post(M + "/train?label=a", "x" * 2049, "text/plain"), 413, "2048")
+
+
+def server_line_bytes(api):
+    client = with_options(api, "server", line_bytes="1K").client
+    rows = [{"text": "x" * n, "label": "a"} for n in (500, 1500, 500)]
+    lines = client.post(M + "/train", "".join(json.dumps(row) + "\n" for row in rows), NDJSON).ok().lines
+    equal([line.get("status") for line in lines], ["learned", None, "unchanged"])
+    problem(lines[1]["error"], 413, "1024")
+
+
+def server_batch_documents(api):
+    client = with_options(api, "server", batch_documents=2).client
+    client.post(M + "/train", {"documents": [{"text": "x", "label": "a"}] * 2}).ok()
+    refused(client.post(M + "/train", {"documents": [{"text": "x", "label": "a"}] * 3}), 413, "2")
+
+
+def server_listing_rows(api):
+    client = with_options(api, "server", listing_rows=5).client
+    client.post(M + "/train", {"text": "a b c", "label": "a"}).ok()
+    client.post(M + "/classify?explain=5", {"text": "a"}).ok()
+    refused(client.post(M + "/classify?explain=6", {"text": "a"}), 400, "explain", "5")
+    refused(client.get(M + "/vocabulary?label=a&limit=6"), 400, "limit", "5")
+
+
+def temporary_files(daemon, folder):
+    """Files without a name that the daemon holds in a folder."""
+    out = []
+    for fd in os.listdir(f"/proc/{daemon.pid}/fd"):
+        try:
+            target = os.readlink(f"/proc/{daemon.pid}/fd/{fd}")
+        except OSError:
+            continue
+        if target.startswith(folder + "/") and target.endswith("(deleted)"):
+            out.append(target)
+    return out
+
+
+def spooled(api, folder=None, **how):
+    """The temporary files while a reply of a megabyte waits for somebody who does not read."""
+    daemon = with_options(api, "server", **how)
+    daemon.client.post(M + "/train", {"text": "a b c", "label": "a"}).ok()
+    with Wire(daemon, receive_buffer=4096) as wire:
+        wire.send(request("POST", M + "/classify", b'{"text": "a b c"}\n' * 5000, NDJSON))
+        wire.until(b"\r\n\r\n")
+        return temporary_files(daemon, folder or daemon.data)
+
+
+def server_spool_memory(api):
+    equal((len(spooled(api, spool_memory="4K")), len(spooled(api, spool_memory="512M"))), (1, 0))
+
+
+def server_spool_directory(api):
+    folder = api.new_folder()
+    equal(len(spooled(api, folder, spool_memory="4K", spool_directory=folder)), 1)
+
+
+def server_queue_changes(api):
+    """More changes at once than may wait: some are told to come back, none of those is counted."""
+    daemon = api.another(config={"server": {"queue_changes": 1, "threads": 4}, "store": {"group_documents": 1}}).start()
+    learned, serial = 0, itertools.count()
+
+    def overflow():
+        nonlocal learned
+        wires = [Wire(daemon) for _ in range(24)]
+        for wire in wires:
+            wire.send(request("POST", M + "/train", {"text": "a b", "label": "x", "id": f"q{next(serial)}"}))
+        replies = [wire.reply() for wire in wires]
+        for wire in wires:
+            wire.close()
+        learned += sum(reply.status == 200 for reply in replies)
+        full = [reply for reply in replies if reply.status != 200]
+        for reply in full:
+            refused(reply, 503)
+            holds("retry-after" in reply.headers, reply.headers)
+        return full
+    wait_for(overflow, "some changes find the queue full", 20)
+    equal(daemon.client.get(M).ok().json["documents"], learned)
+
+
+def server_stop_seconds(api):
+    times = []
+    for seconds in (0, 4):
+        daemon = api.another(config={"server": {"stop_seconds": seconds, "timeout": 600}}).start()
+        wire = Wire(daemon)
+        wire.send(request("POST", M + "/train", {"text": "b", "label": "x"})[:-1])
+        daemon.client.get("/healthz").ok()
+        start = time.monotonic()
+        daemon.stop()
+        times.append(time.monotonic() - start)
+        wire.close()
+    holds(times[0] < 3 * slow() and times[1] >= 3, f"took {times}")
+
+
+# ---- [store] ------------------------------------------------------------------------------------
+def store_data(api):
+    folder = os.path.join(api.new_folder(), "elsewhere")
+    api.another(data=False, config={"store": {"data": folder}}).start()
+    holds(os.listdir(folder), "nothing was made there")
+
+
+def store_map_size(api):
+    equal(metric(with_options(api, "store", map_size="3M"), "bayesd_store_map_bytes"), 3 << 20)
+    equal(metric(with_options(api, "store", map_size="2G"), "bayesd_store_map_bytes"), 2 << 30)
+
+
+def models_in_memory(api, **how):
+    daemon = with_options(api, "store", **how)
+    for i in range(12):
+        daemon.client.post(f"/v1/models/m{i}/train", {"documents": [
+            {"text": " ".join(f"w{k}" for k in range(3000)), "label": "a", "id": "1"}]}).ok()
+    equal(metric(daemon, "bayesd_models"), 12)
+    return metric(daemon, "bayesd_models_loaded")
+
+
+def store_memory(api):
+    few, all_of_them = models_in_memory(api, memory="500K"), models_in_memory(api, memory=0)
+    holds(few < 12 and all_of_them == 12, f"loaded {few} and {all_of_them}")
+
+
+def store_keep_words(api):
+    for value in ("yes", "no"):
+        client = with_options(api, "store", keep_words=value).client
+        client.post(M + "/train", {"text": "secretword", "label": "a"}).ok()
+        token = client.get(M + "/vocabulary?label=a").ok().json["tokens"][0]["token"]
+        equal(token == "secretword", value == "yes", token)
+
+
+def replay_length(api, **how):
+    daemon = with_options(api, "store", **how)
+    for start in range(0, 20):
+        daemon.client.post(M + "/train", {"documents": [
+            {"text": " ".join(f"w{k}x{start}" for k in range(200)), "label": "a", "id": f"{start}-{i}"} for i in range(10)]}).ok()
+    return metric(daemon, "bayesd_replay_features")
+
+
+def store_replay_features(api):
+    short, long = replay_length(api, replay_features=1000), replay_length(api)
+    holds(short < 10000 < long, f"{short} and {long} features to replay of 40000")
+
+
+def store_group_documents(api):
+    commits = []
+    for size in (1, 1000):
+        daemon = with_options(api, "store", group_documents=size)
+        daemon.client.post(M + "/train", {"text": "a", "label": "a"}).ok()
+        before = metric(daemon, "bayesd_commits_total")
+        daemon.client.post(M + "/train", {"documents": [{"text": f"w{i}", "label": "a"} for i in range(20)]}).ok()
+        commits.append(metric(daemon, "bayesd_commits_total") - before)
+    holds(commits[0] >= 20 and commits[1] <= 3, commits)
+
+
+# ---- [models] -----------------------------------------------------------------------------------
+def models_auto_create(api):
+    client = with_options(api, "models", auto_create="no").client
+    refused(client.post(M + "/train", {"text": "x", "label": "a"}), 404, "m")
+    lines = client.post(M + "/train", '{"text": "x", "label": "a"}\n', NDJSON)
+    holds(lines.status == 404 or "error" in lines.lines[0], lines.body)
+    refused(client.get(M), 404)
+    client.put(M, {}).ok(201)
+    client.post(M + "/train", {"text": "x", "label": "a"}).ok()
+
+
+def models_labels(api):
+    client = with_options(api, "models", labels=2).client
+    for label in ("a", "b", "a"):
+        client.post(M + "/train", {"text": f"x {label}", "label": label}).ok()
+    refused(client.post(M + "/train", {"text": "y", "label": "c"}), 413, "2")
+    equal(client.get(M).json["documents"], 2)
+
+
+def models_models(api):
+    client = with_options(api, "models", models=2).client
+    client.put("/v1/models/one", {}).ok(201)
+    client.post("/v1/models/two/train", {"text": "x", "label": "a"}).ok()
+    for reply in (client.put("/v1/models/three", {}), client.post("/v1/models/three/train", {"text": "x", "label": "a"})):
+        refused(reply, 413, "2")
+    client.delete("/v1/models/one").ok(204)
+    client.put("/v1/models/three", {}).ok(201)
+
+
+# ---- [tokenizer] --------------------------------------------------------------------------------
+def seen(client, mail):
+    """(whether the reply says truncated, the tokens)"""
+    reply = client.post(M + "/tokenize", mail, "message/rfc822").ok().json
+    return reply.get("truncated", False), {row["token"] for row in reply["tokens"]}
+
+
+def tokenizer_case(api, key, small, mail, lost):
+    """With the small value the reply says truncated and `lost` is not seen; by default it is."""
+    for value, cut in ((small, True), (None, False)):
+        client = with_options(api, "tokenizer", **({key: value} if value else {})).client
+        client.put(M, {}).ok(201)
+        truncated, tokens = seen(client, mail)
+        equal((truncated, lost in tokens), (cut, not cut), f"{key} = {value}: {sorted(tokens)[:20]}")
+
+
+def tokenizer_tokens(api):
+    tokenizer_case(api, "tokens", 5, "\n\n" + " ".join("word%d" % i for i in range(10)), "word9")
+
+
+def tokenizer_mail_bytes(api):
+    tokenizer_case(api, "mail_bytes", "2K", "\n\n" + "start " * 500 + " middle " + "end " * 500, "middle")
+
+
+def multipart(words, kind="mixed"):
+    return (f"Content-Type: multipart/{kind}; boundary=b\n\n"
+            + "".join(f"--b\nContent-Type: text/plain\n\n{word}\n" for word in words) + "--b--\n")
+
+
+def tokenizer_mail_parts(api):
+    tokenizer_case(api, "mail_parts", 3, multipart(["one", "two", "three", "four", "five"]), "five")
+
+
+def tokenizer_mail_depth(api):
+    deep = "bottom"
+    for i in range(6):
+        deep = f"Content-Type: multipart/mixed; boundary=b{i}\n\n--b{i}\n" + (deep if i else f"\n{deep}\n") + f"\n--b{i}--\n"
+    tokenizer_case(api, "mail_depth", 3, deep, "bottom")
+
+
+def tokenizer_header_bytes(api):
+    mail = "X-Long: " + "\n ".join(["filler"] * 400) + "\nSubject: late\n\nbody\n"
+    tokenizer_case(api, "header_bytes", "1K", mail, "subject:late")
+
+
+# ---- [log] --------------------------------------------------------------------------------------
+def log_level(api):
+    counts = []
+    for level in ("error", "debug"):
+        daemon = with_options(api, "log", level=level)
+        daemon.client.post(M + "/train", {"text": "x", "label": "a"}).ok()
+        daemon.client.get("/nothing")
+        daemon.stop()
+        counts.append(len([line for line in daemon.lines if "ready on" not in line]))
+    holds(counts[0] == 0 < counts[1], f"lines at error and debug: {counts}")
+
+
+EFFECTS = {tuple(name.split("_", 1)): function for name, function in list(globals().items())
+           if name.split("_", 1)[0] in ("server", "store", "models", "tokenizer", "log") and callable(function)
+           and name not in ("models_in_memory", "tokenizer_case")}
+
+
+def test_every_option_has_a_test(api):
+    options = set(printed(api))
+    equal(sorted(options - set(EFFECTS)), [], "options without a test")
+    equal(sorted(set(EFFECTS) - options), [], "tests without an option")
+
+
+def _make(key):
+    def test(api):
+        EFFECTS[key](api)
+        for daemon in api._own:
+            daemon.stop()
+    test.__module__ = __name__
+    return test
+
+
+for _key in EFFECTS:
+    globals()["test_%s_%s" % _key] = _make(_key)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openapi.json is well formed, describes every route, and the daemon does what it says."""
+import json
+
+import schema
+from book import Model
+from harness import conformance, equal, holds, quoted
+from test_routes import ROUTES
+
+METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
+MAIL = "Subject: x\n\nwin the prize\n"
+
+
+def document(api):
+    reply = api.get("/openapi.json").ok()
+    equal(reply.headers["content-type"].split(";")[0], "application/json")
+    return reply.json
+
+
+def operations(doc):
+    for template, item in doc["paths"].items():
+        for method, operation in item.items():
+            if method in METHODS:
+                yield template, method, item, operation
+
+
+def test_structure(api):
+    doc = document(api)
+    holds(doc["openapi"].startswith("3.1"), doc["openapi"])
+    for member in ("title", "version"):
+        holds(doc["info"].get(member), f"info.{member}")
+    ids = []
+    for template, method, item, operation in operations(doc):
+        where = f"{method} {template}"
+        holds(template.startswith("/"), where)
+        holds(operation.get("summary") or operation.get("description"), f"{where} is not described")
+        ids.append(operation.get("operationId"))
+        check_parameters(doc, where, template, item, operation)
+        check_bodies(doc, where, operation)
+    holds(None not in ids and len(set(ids)) == len(ids), f"operationIds: {ids}")
+    for name, child in doc.get("components", {}).get("schemas", {}).items():
+        schema.read_all(doc, child, name)
+
+
+def check_parameters(doc, where, template, item, operation):
+    parameters = [schema.resolve(doc, p) for p in item.get("parameters", []) + operation.get("parameters", [])]
+    for p in parameters:
+        holds(p["in"] in ("path", "query", "header") and p["name"], f"{where}: {p}")
+        schema.read_all(doc, p["schema"], f"{where} {p['name']}")
+        holds(p["in"] != "path" or p.get("required") is True, f"{where}: {p['name']} must be required")
+    named = {part[1:-1] for part in template.split("/") if part.startswith("{")}
+    equal({p["name"] for p in parameters if p["in"] == "path"}, named, where)
+
+
+def check_bodies(doc, where, operation):
+    if "requestBody" in operation:
+        body = schema.resolve(doc, operation["requestBody"])
+        holds(body["content"], f"{where}: a body without a type")
+        for kind, media in body["content"].items():
+            schema.read_all(doc, media.get("schema", True), f"{where} {kind}")
+    for status, response in operation["responses"].items():
+        response = schema.resolve(doc, response)
+        holds(response.get("description"), f"{where} {status}: no description")
+        for kind, media in response.get("content", {}).items():
+            schema.read_all(doc, media.get("schema", True), f"{where} {status} {kind}")
+        if status[0] in "45":
+            holds("application/problem+json" in response.get("content", {}), f"{where} {status}: not a problem")
+
+
+def test_every_route_is_described(api):
+    paths = document(api)["paths"]
+    for path, methods in ROUTES:
+        template = path.replace("{m}", "/v1/models/{model}").replace("/documents/x", "/documents/{id}")
+        holds(template in paths, f"{template} is not described")
+        equal({m.upper() for m in paths[template]} & {m.upper() for m in METHODS} - {"HEAD"}, methods, template)
+
+
+def test_every_operation_answers(api):
+    """Each path and method that is described is there, and its success is as described."""
+    doc = document(api)
+    with Model(api) as model:
+        model.filled()
+        model.train("a document", "ham", id="known")
+        new = api.name()
+        dump = api.get(model.path + "/export").ok().body
+        for template, method, _, operation in operations(doc):
+            path = template.replace("{model}", quoted(model.name)).replace("{id}", "known")
+            if template.endswith("/vocabulary"):
+                path += "?label=spam"
+            for body, kind in bodies(template, method, dump):
+                target = path
+                if method == "delete":
+                    target = "/v1/models/" + new
+                    api.put(target, {}).ok(201)
+                if kind not in (None, "application/json", "application/x-ndjson") and template.endswith("/train"):
+                    target += "?label=ham"
+                reply = api.call(method.upper(), target, body, kind)
+                holds(200 <= reply.status < 300, f"{method} {target} {kind}: {reply.status} {reply.body[:300]}")
+                equal(conformance.fault(method.upper(), target, reply), None)
+
+
+def bodies(template, method, dump):
+    if method not in ("post", "put"):
+        return [(None, None)]
+    if template.endswith("/import"):
+        return [(dump, "application/x-ndjson")]
+    if template == "/v1/models/{model}":
+        return [({}, "application/json"), ({"smoothing": 2.0}, "application/json")]
+    one = {"text": "win the prize", "label": "spam", "id": "sent"}
+    return [(one, "application/json"), ({"documents": [one]}, "application/json"), (json.dumps(one) + "\n", "application/x-ndjson"),
+            (MAIL, "message/rfc822") if not template.endswith("untrain") else (json.dumps({"id": "none"}), "application/x-ndjson"),
+            ("From x\n" + MAIL + "\n", "application/mbox"),
+            ("win the prize", "text/plain") if not template.endswith("untrain") else ('{"id": "none"}\n', "application/x-ndjson")]
+
+
+def test_every_request_type_is_taken(api):
+    """The media types that are described for a body are those that the daemon does not refuse."""
+    doc = document(api)
+    with Model(api) as model:
+        model.filled()
+        for template, method, _, operation in operations(doc):
+            if "requestBody" not in operation:
+                continue
+            described = set(schema.resolve(doc, operation["requestBody"])["content"])
+            path = template.replace("{model}", quoted(model.name))
+            taken = {kind for kind in ("application/json", "application/x-ndjson", "text/plain", "message/rfc822",
+                                       "application/mbox", "text/html", "application/xml")
+                     if api.call(method.upper(), path, b"\n", kind).status != 415}
+            equal(taken, described, f"{method} {template}")
+
+
+def test_every_query_parameter_is_taken(api):
+    """A described parameter is no unknown one; one that is not described is refused by name."""
+    doc = document(api)
+    with Model(api) as model:
+        model.filled()
+        for template, method, item, operation in operations(doc):
+            parameters = [schema.resolve(doc, p) for p in item.get("parameters", []) + operation.get("parameters", [])]
+            names = {p["name"] for p in parameters if p["in"] == "query"}
+            path = template.replace("{model}", quoted(model.name)).replace("{id}", "x")
+            kind = "text/plain" if template.rsplit("/", 1)[1] in ("train", "untrain", "classify", "tokenize") else \
+                "application/json"
+            for name in ("label", "id", "limit", "explain", "surprise"):
+                if method == "delete" or template.endswith("/import"):
+                    continue
+                body = None if method == "get" else b"{}"
+                reply = api.call(method.upper(), f"{path}?{name}=1", body, kind if body else None)
+                unknown = reply.status == 400 and name in reply.json["detail"] and "unknown" in reply.json["detail"]
+                equal(unknown, name not in names, f"{method} {template}?{name}: {reply.status} {reply.body[:200]}")
+
+
+def test_examples_fit_their_schemas(api):
+    doc = document(api)
+
+    def walk(node, where):
+        if isinstance(node, dict):
+            if "schema" in node and "example" in node:
+                schema.validate(doc, node["schema"], node["example"], where)
+            for name, example in (node.get("examples") or {}).items() if isinstance(node.get("examples"), dict) else ():
+                if "schema" in node and isinstance(example, dict) and "value" in example:
+                    schema.validate(doc, node["schema"], example["value"], f"{where} {name}")
+            for key, child in node.items():
+                walk(child, f"{where}/{key}")
+        elif isinstance(node, list):
+            for i, child in enumerate(node):
+                walk(child, f"{where}/{i}")
+    walk(doc, "")
