@@ -335,8 +335,8 @@ class Daemon:
         equal(status, 0, f"exit status; the daemon said:\n{self.output()}\n")
         self.check_output()
 
-    def signal(self, number):
-        self.process.send_signal(number)  # below stop(), whose default names the module
+    def signal(self, number):  # below stop(), whose default names the module of this name
+        self.process.send_signal(number)
 
     def check_output(self):
         for line in self.lines:
