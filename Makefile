@@ -55,6 +55,10 @@ OPTIMIZE_lint-clang := $(OPTIMIZE_release)
 ifeq ($(OPTIMIZE_$(FLAVOUR)),)
 $(error no FLAVOUR $(FLAVOUR): release, debug, asan, tsan, coverage or fuzz)
 endif
+# Measured with bench_tokenizer: 213 -> 259 MB/s of Cyrillic, ASCII the same.
+ifeq ($(FLAVOUR),release)
+$(BUILD)/core/%.o $(BUILD)/tokenizer/%.o: private SPEED := -O3
+endif
 HARDEN := -fstack-protector-strong -fstack-clash-protection -fPIE
 LINK_FLAGS := $(filter -fsanitize% -fno-sanitize% --coverage,$(OPTIMIZE_$(FLAVOUR)))
 
@@ -62,7 +66,7 @@ LINK_FLAGS := $(filter -fsanitize% -fno-sanitize% --coverage,$(OPTIMIZE_$(FLAVOU
 INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null))
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
 # The caller's CFLAGS and LDFLAGS come last.
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -g $(OPTIMIZE_$(FLAVOUR)) $(HARDEN) $(WARNINGS) -pthread \
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -g $(OPTIMIZE_$(FLAVOUR)) $(SPEED) $(HARDEN) $(WARNINGS) -pthread \
              $(INCLUDES) -MMD -MP $(CFLAGS)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LINK_FLAGS) $(LDFLAGS)
 
