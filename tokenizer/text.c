@@ -5,6 +5,7 @@
 
 #include "tokenizer/ascii.h"
 #include "tokenizer/character.h"
+#include "tokenizer/derived.h"
 #include "tokenizer/text_private.h"
 #include "tokenizer/utf8.h"
 
@@ -57,7 +58,7 @@ static int scan_ascii(struct nb_text_run *run, const unsigned char **at, const u
                 break;
             }
             rc = length <= NB_TOKEN_CHARACTERS
-                     ? nb_text_count(run, length)
+                     ? nb_text_count_word(run, length, start, p)
                      : nb_text_count_long(run, token[0], (size_t)(p - start));
         } else if (*p <= ' ' || *p == 0x7F) {
             p++;
@@ -95,35 +96,39 @@ int nb_text_count_long(struct nb_text_run *run, uint32_t first, size_t character
     return nb_text_count(run, (size_t)length);
 }
 
-static int budget_is_no_error(int rc)
+static int scan(struct nb_tokenizing *t, enum nb_field field, const char *prefix, const char *text,
+                size_t length)
 {
-    return rc == NB_BUDGET_SPENT ? 0 : rc;
-}
-
-int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
-                     const char *text, size_t length)
-{
-    if (!nb_tokenizing_wants(t, field) || length == 0)
-        return 0;
-    int rc = nb_bag_prepare(t->bag);
-    if (rc != 0)
-        return rc;
+    struct nb_derived derived = {.length = 0};
     struct nb_text_run run = {.t = t,
                               .storage = t->bag->private_,
                               .field = field,
                               .step = nb_field_is_token(field),
                               .prefix = prefix,
-                              .prefix_length = strnlen(prefix, NB_PREFIX_BYTES)};
+                              .prefix_length = strnlen(prefix, NB_PREFIX_BYTES),
+                              .derived = nb_derived_wants_words(t, field) ? &derived : NULL};
     const unsigned char *at = (const unsigned char *)text;
     const unsigned char *end = at + length;
-    for (;;) {
+    int rc = 0;
+    while (rc == 0 && at < end) {
         rc = scan_ascii(&run, &at, end);
-        if (rc != 0 || at == end)
-            return budget_is_no_error(rc);
-        rc = nb_text_scan_unicode(&run, &at, end);
-        if (rc != 0 || at == end)
-            return budget_is_no_error(rc);
+        if (rc == 0 && at < end)
+            rc = nb_text_scan_unicode(&run, &at, end);
     }
+    return rc;
+}
+
+int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
+                     const char *text, size_t length)
+{
+    if (length == 0)
+        return 0;
+    int rc = nb_bag_prepare(t->bag);
+    if (rc == 0 && nb_tokenizing_wants(t, field))
+        rc = scan(t, field, prefix, text, length);
+    if (rc == 0 && (field == NB_FIELD_BODY || field == NB_FIELD_SUBJECT))
+        rc = nb_derived_text(t, field, text, length);
+    return rc == NB_BUDGET_SPENT ? 0 : rc;
 }
 
 int nb_tokenize_feature(struct nb_tokenizing *t, enum nb_field field, const char *text,

@@ -15,6 +15,7 @@ struct nb_tokenizing {
     const struct nb_tokenizer_limits *limits;
     struct nb_bag *bag;
     size_t tokens_left; /* of limits->tokens; at 0 the rest is left out, bag->truncated is set */
+    size_t ngram_bytes; /* of Subject and body that were cut into n-grams; begins with 0 */
 };
 
 /* Whether features of a field are counted under the settings. */

@@ -24,6 +24,7 @@ struct nb_text_run {
     unsigned step; /* see nb_bag_count */
     const char *prefix;
     size_t prefix_length;
+    struct nb_derived *derived; /* NULL: words are only counted (derived.h) */
 };
 
 /* Where the next token is to be written, behind its prefix: see bag_private.h. */

@@ -4,6 +4,7 @@
  */
 #include <stdbool.h>
 
+#include "tokenizer/derived.h"
 #include "tokenizer/fold.h"
 #include "tokenizer/text_private.h"
 
@@ -34,6 +35,9 @@ struct scanner {
     uint32_t first;    /* its first character */
     unsigned last;     /* class of the word's last character, marks apart */
     uint32_t mid;      /* packed; a mark that belongs to the word if the next character does */
+    const unsigned char *at;   /* where the character that is looked at stands in the text */
+    const unsigned char *from; /* where the word began */
+    const unsigned char *mid_at;
     struct cluster before, current;
 };
 
@@ -53,11 +57,13 @@ static void begin_token(struct scanner *s, enum state state, uint32_t character)
     append(s, character);
 }
 
-static int count_token(struct scanner *s)
+/* Counts the token under way; a word ends in the text before `end`. */
+static int count_token(struct scanner *s, enum state state, const unsigned char *end)
 {
-    return s->characters <= NB_TOKEN_CHARACTERS
-               ? nb_text_count(s->run, s->bytes)
-               : nb_text_count_long(s->run, s->first, s->characters);
+    if (s->characters > NB_TOKEN_CHARACTERS)
+        return nb_text_count_long(s->run, s->first, s->characters);
+    return state == STATE_WORD ? nb_text_count_word(s->run, s->bytes, s->from, end)
+                               : nb_text_count(s->run, s->bytes);
 }
 
 static int count_pair(struct scanner *s)
@@ -92,8 +98,8 @@ static int extend_cluster(struct scanner *s, uint32_t mark)
     return 0;
 }
 
-/* Ends the token under way, if there is one. */
-static int finish(struct scanner *s)
+/* Ends the token under way, if there is one, before `end` in the text. */
+static int finish(struct scanner *s, const unsigned char *end)
 {
     enum state state = s->state;
     s->state = STATE_NONE;
@@ -101,7 +107,7 @@ static int finish(struct scanner *s)
         return 0;
     if (state == STATE_PAIRS)
         return count_pair(s); /* a run of one character is that character: `before` is empty */
-    return count_token(s);
+    return count_token(s, state, end);
 }
 
 static bool is_mid(unsigned class_)
@@ -125,6 +131,7 @@ static void start(struct scanner *s, uint32_t packed)
     unsigned class_ = nb_packed_class(packed);
     if (class_ == NB_CLASS_LETTER || class_ == NB_CLASS_DIGIT || class_ == NB_CLASS_JOINER) {
         begin_token(s, STATE_WORD, character);
+        s->from = s->at;
         s->last = class_;
     } else if (class_ == NB_CLASS_PAIR) {
         s->state = STATE_PAIRS;
@@ -139,7 +146,7 @@ static void start(struct scanner *s, uint32_t packed)
 
 static int restart(struct scanner *s, uint32_t packed)
 {
-    int rc = finish(s);
+    int rc = finish(s, s->at);
     start(s, packed);
     return rc;
 }
@@ -163,7 +170,8 @@ static int step_behind_mid(struct scanner *s, uint32_t packed)
         append(s, nb_packed_character(packed));
         return 0;
     }
-    int rc = restart(s, mid);
+    int rc = finish(s, s->mid_at);
+    start(s, mid);
     return rc != 0 ? rc : step_symbols(s, packed);
 }
 
@@ -183,6 +191,7 @@ static int step_word(struct scanner *s, uint32_t packed)
     }
     if (is_mid(class_) && joins(s->last, class_)) {
         s->mid = packed;
+        s->mid_at = s->at;
         return 0;
     }
     return restart(s, packed);
@@ -206,7 +215,7 @@ static int step(struct scanner *s, uint32_t packed)
         if (class_ != NB_CLASS_FLAG)
             return restart(s, packed);
         append(s, nb_packed_character(packed));
-        return finish(s);
+        return finish(s, s->at);
     case STATE_NONE:
     default:
         start(s, packed);
@@ -222,6 +231,7 @@ int nb_text_scan_unicode(struct nb_text_run *run, const unsigned char **at,
     nb_fold_begin(&fold, *at, end);
     for (;;) {
         uint32_t packed = nb_fold_next(&fold);
+        s.at = fold.from;
         int rc = step(&s, packed);
         if (rc != 0)
             return rc;

@@ -3,15 +3,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <utf8proc.h>
 
 #include "core/base/buffer.h"
-#include "core/base/clock.h"
 #include "tokenizer/document.h"
 #include "tokenizer/text.h"
 
 static struct nb_key key;
-static const struct nb_tokenizer_settings all_fields = {.fields = (1u << NB_FIELD_CASE) - 1};
+static const struct nb_tokenizer_settings body_only = {.fields = 1u << NB_FIELD_BODY};
 
 static void set_up(void)
 {
@@ -25,7 +25,7 @@ static void tokenize(struct nb_bag *bag, const char *text, size_t length, size_t
     struct nb_tokenizer_limits limits = NB_TOKENIZER_LIMITS_DEFAULT;
     limits.tokens = tokens;
     const struct nb_document document = {NB_DOCUMENT_TEXT, text, length};
-    ck_assert_int_eq(nb_document_tokenize(&document, &key, &all_fields, &limits, bag), 0);
+    ck_assert_int_eq(nb_document_tokenize(&document, &key, &body_only, &limits, bag), 0);
 }
 
 /* "free|2 money|1", in order of first appearance, as the cases below write it. */
@@ -150,18 +150,18 @@ START_TEST(prefixes_and_fields)
     struct nb_bag bag = {0};
     const struct nb_tokenizer_limits limits = NB_TOKENIZER_LIMITS_DEFAULT;
     struct nb_tokenizer_settings settings = {.fields =
-                                                 1u << NB_FIELD_SUBJECT | 1u << NB_FIELD_STRUCTURE};
+                                                 1u << NB_FIELD_SUBJECT | 1u << NB_FIELD_HEADER};
     struct nb_tokenizing t = {&key, &settings, &limits, &bag, .tokens_left = 5};
     struct nb_buffer got = {0};
     ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_SUBJECT, "subject:", "Free é 大", 11), 0);
     ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_BODY, "", "not counted", 11), 0);
-    ck_assert_int_eq(nb_tokenize_feature(&t, NB_FIELD_STRUCTURE, "html:IMG", 8), 0);
+    ck_assert_int_eq(nb_tokenize_feature(&t, NB_FIELD_HEADER, "html:IMG", 8), 0);
     ck_assert_int_eq(nb_tokenize_feature(&t, NB_FIELD_URL, "url:x", 5), 0);
     ck_assert_uint_eq(t.tokens_left, 1);
     ck_assert(!bag.truncated);
-    ck_assert_int_eq(nb_tokenize_feature(&t, NB_FIELD_STRUCTURE, "html:IMG", 8), 0);
+    ck_assert_int_eq(nb_tokenize_feature(&t, NB_FIELD_HEADER, "html:IMG", 8), 0);
     ck_assert(!bag.truncated);
-    ck_assert_int_eq(nb_tokenize_feature(&t, NB_FIELD_STRUCTURE, "html:IMG", 8), 0);
+    ck_assert_int_eq(nb_tokenize_feature(&t, NB_FIELD_HEADER, "html:IMG", 8), 0);
     ck_assert(bag.truncated);
     listing(&bag, &got);
     ck_assert_str_eq(got.bytes, "subject:free subject:é subject:大 html:IMG|2");
@@ -358,6 +358,14 @@ static const char *const hostile[] = {"\u0301",
                                       "\U0002F800",
                                       "\U000E0001"};
 
+/* Nanoseconds of this thread's own time: other programs do not count. */
+static uint64_t cpu_time(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
 static double seconds_for(const char *piece, size_t bytes)
 {
     struct nb_buffer text = {0};
@@ -366,9 +374,9 @@ static double seconds_for(const char *piece, size_t bytes)
     double best = 1e9;
     struct nb_bag bag = {0};
     for (int i = 0; i < 3; i++) {
-        uint64_t begin = nb_clock_monotonic();
+        uint64_t begin = cpu_time();
         tokenize(&bag, text.bytes, text.length, SIZE_MAX);
-        double seconds = (double)(nb_clock_monotonic() - begin) / 1e9;
+        double seconds = (double)(cpu_time() - begin) / 1e9;
         best = seconds < best ? seconds : best;
     }
     ck_assert(!bag.truncated);
