@@ -353,6 +353,8 @@ static const struct {
     {BYTES("{\"text\": \"\xed\xa0\x80\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
     {BYTES("{\"text\": \"\\ud800\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
     {BYTES("{\"text\": \"\\udc00\\ud800\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
+    {BYTES("{\"text\": \"\\ud83d\\u0041\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
+    {BYTES("{\"text\": \"\\ud83d\\n12345\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
     {BYTES("{\"text\": \"\\x\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
     {BYTES("{\"text\": \"a\nb\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
     {BYTES("{\"text\": \"a\0b\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
@@ -834,6 +836,30 @@ START_TEST(random_inputs_do_no_harm)
 }
 END_TEST
 
+/* The scanner looks at eight bytes at once: every byte at every place among them. */
+START_TEST(no_byte_slips_through_at_any_place)
+{
+    char text[] = "{\"text\":\"0123456789abcdefghijklmnop\"}";
+    const size_t begin = strlen("{\"text\":\""), end = strlen(text) - strlen("\"}");
+    for (unsigned byte = 0; byte < 256; byte++) {
+        for (size_t i = begin; i < end; i++) {
+            char before = text[i];
+            text[i] = (char)byte;
+            struct nb_codec_document d = {0};
+            int rc = nb_codec_document_read((struct nb_string){text, sizeof text - 1},
+                                            NB_CODEC_READ, &d, NULL);
+            bool plain = byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+            /* A backslash may make an escape of what follows it. */
+            if (byte != '\\')
+                ck_assert_msg((rc == 0) == plain, "byte %u at %zu", byte, i);
+            nb_codec_document_deinit(&d);
+            LLVMFuzzerTestOneInput((const uint8_t *)text, sizeof text - 1);
+            text[i] = before;
+        }
+    }
+}
+END_TEST
+
 /* Documents that are right, of every shape: the scanner must take them all, which the fuzzer then
  * holds against jansson. */
 START_TEST(every_right_document_takes_the_fast_way)
@@ -897,6 +923,7 @@ int main(void)
     TCase *anything = tcase_create("anything");
     tcase_set_timeout(anything, 120);
     tcase_add_test(anything, random_inputs_do_no_harm);
+    tcase_add_test(anything, no_byte_slips_through_at_any_place);
     tcase_add_test(anything, every_right_document_takes_the_fast_way);
     suite_add_tcase(suite, anything);
     SRunner *runner = srunner_create(suite);
