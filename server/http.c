@@ -360,13 +360,24 @@ static bool settle(struct call *call, int rc, const struct nb_error *error)
     return rc == NB_WAIT;
 }
 
-/* Goes on after a wait. Returns whether it waits again. */
+/* With a chunked body, libmicrohttpd 0.9.75 offers the next chunk that it has already read even to
+ * a connection that was suspended while it took the one before. Nothing may be touched then. */
+static bool is_suspended(const struct call *call)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(call->request.connection, MHD_CONNECTION_INFO_CONNECTION_SUSPENDED);
+    return info != NULL && info->suspended == MHD_YES;
+}
+
+/* Goes on after a wait. Returns whether it still waits or waits again. */
 static bool go_on(struct call *call)
 {
     struct nb_error error = {0};
     nb_handler *again = call->request.again;
     if (again == NULL)
         return false;
+    if (is_suspended(call))
+        return true;
     call->request.again = NULL;
     return settle(call, again(&call->request, &error), &error);
 }
