@@ -202,6 +202,23 @@ START_TEST(test_depth_is_given_back)
 }
 END_TEST
 
+/* A message that is encoded as a whole is opened, in one that is, and so on four times. */
+START_TEST(test_encoded_levels)
+{
+    for (size_t levels = 0; levels < 7; levels++) {
+        struct nb_buffer mail = {0};
+        repeat(&mail,
+               "Content-Type: message/rfc822\nContent-Transfer-Encoding: quoted-printable\n\n",
+               levels);
+        repeat(&mail, "Subject: innermost\n\nword\n", 1);
+        tokenize(mail.bytes, mail.length, TOKENS);
+        ck_assert_uint_eq(count("subject:innermost"), levels <= 4);
+        ck_assert_int_eq(bag.truncated, levels > 4);
+        nb_buffer_deinit(&mail);
+    }
+}
+END_TEST
+
 START_TEST(test_large_mail)
 {
     struct nb_buffer mail = {0};
@@ -501,6 +518,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, test_parts);
     tcase_add_test(tcase, test_levels);
     tcase_add_test(tcase, test_depth_is_given_back);
+    tcase_add_test(tcase, test_encoded_levels);
     tcase_add_test(tcase, test_large_mail);
     tcase_add_test(tcase, test_header_bytes);
     tcase_add_test(tcase, test_budget);
