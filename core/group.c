@@ -292,7 +292,11 @@ static int label_of(struct staging *s, bool *refused, struct nb_error *error)
     if (rc != NB_TOO_LARGE)
         return rc == 0 ? 0 : nb_error_no_memory(error);
     *refused = true;
-    return refuse(s, rc, "the model has as many labels as the setting `labels` allows");
+    s->change->receipt.code =
+        nb_error_set(&s->change->receipt.error, rc,
+                     "the model has %u labels already, the limit of the setting `labels`",
+                     nb_model_label_count(s->live->counts));
+    return 0;
 }
 
 /* No count may pass 32 bits; `margin` is more than one group can add. Only looked at when the label

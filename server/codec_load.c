@@ -7,20 +7,28 @@
 
 #include "server/codec_private.h"
 
+/* How deep jansson follows brackets (its JSON_PARSER_MAX_DEPTH); it stops reading there. */
+enum { MOST_DEPTH = 2048 };
+
 /* Whether the text has more than `most` values. Every value but the first follows a comma, a colon
- * or an opening bracket; those inside strings do not count. */
+ * or an opening bracket; those inside strings do not count. What lies beyond the depth at which
+ * jansson stops is never made: such a text is no JSON to us, however many values it has. */
 static bool has_more_values(struct nb_string text, size_t most)
 {
-    size_t values = 1;
+    size_t values = 1, depth = 0;
     bool quoted = false;
-    for (size_t i = 0; i < text.length && values <= most; i++) {
+    for (size_t i = 0; i < text.length && values <= most && depth <= MOST_DEPTH; i++) {
         char c = text.bytes[i];
-        if (c == '"')
+        bool opens = c == '[' || c == '{', closes = c == ']' || c == '}';
+        if (c == '"') {
             quoted = !quoted;
-        else if (quoted)
+        } else if (quoted) {
             i += c == '\\';
-        else
-            values += c == ',' || c == '[' || c == '{';
+        } else {
+            values += c == ',' || opens;
+            depth += opens;
+            depth -= closes && depth > 0;
+        }
     }
     return values > most;
 }

@@ -317,7 +317,7 @@ def test_broken_compression(api):
                               ("gzip", flipped), ("gzip", packed + b"trailing"), ("gzip", zlib.compress(body)),
                               ("gzip", packed_z), ("zstd", b"not zstd"), ("zstd", packed_z[:-3]), ("zstd", packed),
                               ("zstd", packed_z + b"trailing")):
-            refused(model.post("train", bad, "application/json", Content_Encoding=encoding), 400, encoding)
+            refused(model.post("train", bad, "application/json", Content_Encoding=encoding), 400)
         for encoding in ("br", "deflate", "x-none", "gzip2"):
             refused(model.post("train", body, "application/json", Content_Encoding=encoding), 415, encoding, "gzip", "zstd")
         equal(model.row()["documents"], 7)

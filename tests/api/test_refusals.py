@@ -77,7 +77,7 @@ BAD_SETTINGS = [
     ({"event_model": 1}, 400, ("event_model",)), ({"event_model": ""}, 422, ("event_model",)),
     ({"prior": "flat"}, 422, ("prior",)), ({"prior": 0.5}, 400, ("prior",)), ({"prior": []}, 400, ("prior",)),
     ({"prior": {"ham": 1.5, "spam": -0.5}}, 422, ("prior", "spam")), ({"prior": {"ham": 0}}, 422, ("prior", "ham")),
-    ({"prior": {"ham": "x"}}, 400, ("prior",)), ({"prior": {"": 1}}, 422, ("prior",)), ({"prior": {}}, 422, ("prior",)),
+    ({"prior": {"ham": "x"}}, 400, ("prior",)), ({"prior": {"": 1}}, 422, ("label",)), ({"prior": {}}, 422, ("prior",)),
     ({"min_count": -1}, 422, ("min_count",)), ({"min_count": 1.5}, 400, ("min_count",)),
     ({"min_count": "3"}, 400, ("min_count",)), ({"skip_top": -1}, 422, ("skip_top",)),
     ({"skip_top": True}, 400, ("skip_top",)), ({"decision": "guess"}, 422, ("decision",)),
