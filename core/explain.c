@@ -35,7 +35,7 @@ static const struct nb_row *used_row(const struct nb_scorer *s, const struct nb_
     return counts && nb_view_uses(s, view, row->id, *all) ? row : NULL;
 }
 
-static int stronger_first(const void *a, const void *b)
+int nb_evidence_order(const void *a, const void *b)
 {
     const struct nb_evidence *x = a;
     const struct nb_evidence *y = b;
@@ -71,7 +71,7 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
         double weight = nb_weight_of(scorer, features[i].count);
         rows[filled++] = (struct nb_evidence){.feature = i, .evidence = weight * difference};
     }
-    qsort(rows, filled, sizeof *rows, stronger_first);
+    qsort(rows, filled, sizeof *rows, nb_evidence_order);
     rows[filled++] =
         (struct nb_evidence){.feature = SIZE_MAX, .evidence = best->base - second->base};
     *count = filled;

@@ -124,15 +124,23 @@ uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
     return find_from(model, nb_index_home(&model->index, id), id);
 }
 
-/* The row that the feature's own bucket names first, on its way into the cache; NB_NO_ROW if the
- * bucket names none, and then rows further on are looked at by confirm(). */
+/* Between NB_NO_ROW and the highest row there can be: the feature's own bucket does not have it,
+ * but some rows passed that bucket by. */
+#define LOOK_FURTHER (NB_NO_ROW - 1)
+
+/* The row that the feature's own bucket names first, on its way into the cache; or NB_NO_ROW; or
+ * LOOK_FURTHER. */
 static uint32_t guess(const struct nb_model *model, uint64_t id)
 {
     const struct nb_bucket *b = &model->index.buckets[nb_index_home(&model->index, id)];
     struct nb_places places = nb_bucket_places(b, nb_index_tag(id));
     int place = nb_places_next(&places);
-    if (place < 0)
-        return NB_NO_ROW;
+    if (place < 0) {
+        if (atomic_load_explicit(&b->passed, memory_order_acquire) == 0)
+            return NB_NO_ROW;
+        __builtin_prefetch(b + 1); /* the last bucket's rows go to the first: then it does no good */
+        return LOOK_FURTHER;
+    }
     uint32_t row = nb_bucket_row(b, place);
     __builtin_prefetch(nb_model_row(model, row));
     return row;
@@ -140,7 +148,9 @@ static uint32_t guess(const struct nb_model *model, uint64_t id)
 
 static uint32_t confirm(const struct nb_model *model, uint64_t id, uint32_t row)
 {
-    if (row == NB_NO_ROW || nb_model_row(model, row)->id != id)
+    if (row == NB_NO_ROW)
+        return row;
+    if (row == LOOK_FURTHER || nb_model_row(model, row)->id != id)
         row = nb_model_find(model, id);
     if (row != NB_NO_ROW && nb_model_row(model, row)->more != NB_NO_ROW)
         __builtin_prefetch(nb_row_run(&model->pool, nb_model_row(model, row)));

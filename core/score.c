@@ -19,7 +19,7 @@ void nb_scores_deinit(struct nb_scores *scores)
     nb_scores_init(scores);
 }
 
-static int scores_grow(struct nb_scores *scores, size_t size)
+int nb_scores_grow(struct nb_scores *scores, size_t size)
 {
     if (size <= scores->room)
         return 0;
@@ -116,7 +116,7 @@ static void finish(const struct pass *p, struct nb_scores *scores)
 }
 
 /* Winner and runner-up: highest score, ties to the first by name. */
-static void rank(struct nb_scores *scores)
+static void put_order(struct nb_scores *scores)
 {
     const double *s = scores->log_scores;
     scores->best = 0;
@@ -141,6 +141,12 @@ static void put_probabilities(struct nb_scores *scores)
         scores->probabilities[i] /= sum;
 }
 
+void nb_scores_rank(struct nb_scores *scores)
+{
+    put_order(scores);
+    put_probabilities(scores);
+}
+
 int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
              const struct nb_feature *features, size_t size, struct nb_scores *scores,
              struct nb_error *error)
@@ -150,7 +156,7 @@ int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
     if (rc == 0 && view->size == 0)
         return nb_error_set(error, NB_CONFLICT, "the model has not learned a document yet");
     if (rc == 0)
-        rc = scores_grow(scores, view->size);
+        rc = nb_scores_grow(scores, view->size);
     if (rc != 0)
         return nb_error_no_memory(error);
     scores->size = view->size;
@@ -158,7 +164,6 @@ int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
     struct pass pass = {.scorer = scorer, .model = model, .view = view, .sums = scores->log_scores};
     add_features(&pass, features, size);
     finish(&pass, scores);
-    rank(scores);
-    put_probabilities(scores);
+    nb_scores_rank(scores);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stacked decision: evidence per field of a document, weighed by a small soft-max regression that
- * learns online and whose output is a calibrated probability.
+ * The stacked decision: evidence per field of a document, weighed by a small soft-max regression
+ * that learns online and whose output is a calibrated probability.
  *
  * By-the-book naive Bayes takes every word for independent evidence, so long documents give
  * probabilities of 0 and 1, and header lines outvote the text. Here each field sums its own
@@ -18,13 +18,14 @@
  *     x_vg = scale * sum of e_v over the field / (features of the field, unseen ones too)^length
  *     s_v = b_v + h * sum of weight_g * x_vg        P(v) = exp(s_v) / sum of exp(s_u)
  *
- * r_v is the multinomial's evidence for v against all other labels together (Rennie et al. 2003, the
- * complement). One more input sums all fields but the n-grams, which repeat them. Several pairs
+ * r_v is the multinomial's evidence for v against all other labels together (Rennie et al. 2003,
+ * the complement). One more input sums all fields but the n-grams, which repeat them. Several pairs
  * (a, p), the experts, read the same counts. h is 1/2 with two labels, where e of one is minus e of
  * the other: then this is the logistic regression s = b + sum of weight_g * x_g; else h is 1.
  *
- * Threads: any thread may compute inputs, scores and explanations, holding the model's read lock for
- * those functions that take a model. Weights have a lock inside; one thread, the writer, learns.
+ * Threads: any thread may compute inputs, scores and explanations, holding the model's read lock
+ * for those functions that take a model, and the weights' for those that take weights. One thread,
+ * the writer, learns; it needs no lock. Locks are taken in this order: model, weights.
  */
 #ifndef NB_CORE_STACK_H
 #define NB_CORE_STACK_H
@@ -53,20 +54,22 @@ struct nb_stack_bank {
 };
 
 /* The constants. Those below were measured on SpamAssassin's corpus, CSDMC2010, Enron 1 and 3, SMS
- * and, for many labels, 20 Newsgroups, Reuters and others; neighbouring values are within a tenth. */
+ * and, for many labels, 20 Newsgroups, Reuters and others; neighbouring values are within a tenth.
+ */
 struct nb_stack_settings {
     struct nb_stack_bank two;  /* for two labels */
     struct nb_stack_bank many; /* for more */
-    double length;             /* 0.75: evidence in a text grows faster than the root of its length */
-    double scale;              /* 0.35: brings the inputs to about 1 */
-    double rate;               /* 0.1: step of AdaGrad (Duchi, Hazan and Singer 2011) */
+    double length; /* 0.75: evidence in a text grows faster than the root of its length */
+    double scale;  /* 0.35: brings the inputs to about 1 */
+    double rate;   /* 0.1: step of AdaGrad (Duchi, Hazan and Singer 2011) */
 };
 
-/* Two labels: a sharp expert (0.02, 1.5), best on clean labels, and a robust one (1, 1), which a few
- * wrong labels do not mislead. More labels: (0.1, 2). */
+/* Two labels: a sharp expert (0.02, 1.5), best on clean labels, and a robust one (1, 1), which a
+ * few wrong labels do not mislead. More labels: (0.1, 2). */
 void nb_stack_settings_init(struct nb_stack_settings *settings);
 
-/* ---- inputs ------------------------------------------------------------------------------------ */
+/* ---- inputs ------------------------------------------------------------------------------------
+ */
 
 /* What the settings and the counts fix: logarithms, and the field sums of one generation. */
 struct nb_stack;
@@ -82,8 +85,8 @@ struct nb_stack_inputs {
     uint32_t count;   /* inputs per label: experts of the bank in use times NB_STACK_GROUPS */
     double *x;        /* x[i * size + v]: input i = expert * NB_STACK_GROUPS + group; owned */
     uint32_t features[NB_STACK_GROUPS]; /* of the document, by field, and of all but n-grams */
-    size_t room;      /* private: of `labels` */
-    uint32_t *counts; /* private: d_wv of the feature at hand; owned */
+    size_t room;                        /* private: of `labels` */
+    double *gains;                      /* private: of the feature at hand, by label; owned */
 };
 void nb_stack_inputs_init(struct nb_stack_inputs *inputs);
 void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs);
@@ -99,7 +102,8 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
 void nb_stack_inputs_write(const struct nb_stack_inputs *inputs, struct nb_writer *w);
 int nb_stack_inputs_read(struct nb_stack_inputs *inputs, struct nb_reader *r);
 
-/* ---- weights ----------------------------------------------------------------------------------- */
+/* ---- weights -----------------------------------------------------------------------------------
+ */
 
 /* The weights: one set for two labels, one for more, and a bias per label; each with the sum of its
  * squared gradients. */
@@ -108,13 +112,18 @@ struct nb_stack_weights;
 struct nb_stack_weights *nb_stack_weights_new(const struct nb_stack_settings *settings);
 void nb_stack_weights_free(struct nb_stack_weights **weights);
 
-/* Fills `scores` (log_scores are the s_v; total and known are 0). Returns 0 or NB_NO_MEMORY. */
+void nb_stack_weights_read_lock(const struct nb_stack_weights *weights);
+void nb_stack_weights_unlock(const struct nb_stack_weights *weights);
+
+/* Fills `scores` (log_scores are the s_v; total and known are 0). Returns 0, NB_CORRUPT
+ * (as nb_stack_learn) or NB_NO_MEMORY. */
 int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    struct nb_scores *scores);
 
 /* One step of stochastic gradient descent on -ln P(label), from the inputs that the document had
  * before it was counted. Does nothing when `label` has no document yet or is the only one that has.
- * Returns 0 or NB_NO_MEMORY, and then nothing was changed. */
+ * Returns 0, NB_CORRUPT (inputs that were read and are of other settings) or NB_NO_MEMORY, and then
+ * nothing was changed. */
 int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    uint32_t label);
 
@@ -122,11 +131,13 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
 void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_writer *w);
 int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_reader *r);
 
-/* ---- explanations ------------------------------------------------------------------------------ */
+/* ---- explanations ------------------------------------------------------------------------------
+ */
 
 /* What each feature adds to ln(P(best)/P(second)), as nb_explain of core/score.h does; the last row
- * is the difference of the biases. All rows sum to log_scores[best] - log_scores[second], if the
- * weights have not moved since. `rows` has room for size + 1. Returns 0 or NB_NO_MEMORY. */
+ * is the difference of the biases. Under the same locks as nb_stack_inputs and nb_stack_score, all
+ * rows sum to log_scores[best] - log_scores[second]. `rows` has room for size + 1. Returns 0 or
+ * NB_NO_MEMORY. */
 int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_stack_weights *weights, const struct nb_feature *features,
                      size_t size, const struct nb_stack_inputs *inputs,

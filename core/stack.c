@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/stack.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/stack_private.h"
+
+void nb_stack_settings_init(struct nb_stack_settings *settings)
+{
+    *settings = (struct nb_stack_settings){
+        .two = {.size = 2,
+                .experts = {{.smoothing = 0.02,
+                             .power = 1.5,
+                             .start_field = 0.05,
+                             .start_ngram = 0.2,
+                             .start_total = 0.5},
+                            {.smoothing = 1, .power = 1, .start_total = 0.1}}},
+        .many = {.size = 1,
+                 .experts = {{.smoothing = 0.1,
+                              .power = 2,
+                              .start_field = 0.05,
+                              .start_ngram = 0.2,
+                              .start_total = 0.6}}},
+        .length = 0.75,
+        .scale = 0.35,
+        .rate = 0.1,
+    };
+}
+
+/* ---- what the settings fix ---------------------------------------------------------------------
+ */
+
+/* Constants stand for themselves: 1, 1.5 and 2 have exact doubles. */
+static enum nb_stack_power_kind power_kind(double power)
+{
+    static const double powers[] = {1, 1.5, 2};
+    for (unsigned i = 0; i < 3; i++)
+        if (!(power < powers[i]) && !(power > powers[i]))
+            return (enum nb_stack_power_kind)i;
+    return NB_POWER_ANY;
+}
+
+static struct nb_stack_reading *readings_of(const struct nb_stack_bank *bank)
+{
+    struct nb_stack_reading *readings = calloc(bank->size, sizeof *readings);
+    for (unsigned e = 0; readings != NULL && e < bank->size; e++) {
+        struct nb_stack_reading *r = &readings[e];
+        r->smoothing = bank->experts[e].smoothing;
+        r->power = bank->experts[e].power;
+        r->kind = power_kind(r->power);
+        for (unsigned i = 0; i < NB_STACK_LOGS; i++)
+            r->logs[i] = log((double)i + r->smoothing);
+    }
+    return readings;
+}
+
+int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **stack)
+{
+    assert(settings->two.size >= 1 && settings->two.size <= NB_STACK_EXPERTS);
+    assert(settings->many.size >= 1 && settings->many.size <= NB_STACK_EXPERTS);
+    struct nb_stack *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NB_NO_MEMORY;
+    s->settings = *settings;
+    s->two = readings_of(&settings->two);
+    s->many = readings_of(&settings->many);
+    if (s->two == NULL || s->many == NULL || pthread_mutex_init(&s->mutex, NULL) != 0) {
+        free(s->two);
+        free(s->many);
+        free(s);
+        return NB_NO_MEMORY;
+    }
+    *stack = s;
+    return 0;
+}
+
+void nb_stack_free(struct nb_stack **stack)
+{
+    struct nb_stack *s = *stack;
+    *stack = NULL;
+    if (s == NULL)
+        return;
+    pthread_mutex_destroy(&s->mutex);
+    free(s->two);
+    free(s->many);
+    free(s->view.labels);
+    free(s->view.position);
+    free(s->view.offsets);
+    free(s);
+}
+
+size_t nb_stack_memory(const struct nb_stack *stack)
+{
+    size_t readings = stack->settings.two.size + stack->settings.many.size;
+    return sizeof *stack + readings * sizeof *stack->two + atomic_load(&stack->view_bytes);
+}
+
+/* ---- what the counts fix -----------------------------------------------------------------------
+ */
+
+static int labels_room(struct nb_stack_view *view, uint32_t labels)
+{
+    if (labels <= view->room)
+        return 0;
+    uint32_t room = labels + labels / 2;
+    uint32_t *numbers = malloc(room * sizeof *numbers);
+    uint32_t *position = malloc(room * sizeof *position);
+    if (numbers == NULL || position == NULL) {
+        free(numbers);
+        free(position);
+        return NB_NO_MEMORY;
+    }
+    free(view->labels);
+    free(view->position);
+    view->labels = numbers;
+    view->position = position;
+    view->room = room;
+    return 0;
+}
+
+static void put_labels(struct nb_stack_view *view, const struct nb_model *model)
+{
+    const uint32_t *sorted = nb_model_labels_sorted(model);
+    uint32_t labels = nb_model_label_count(model);
+    view->size = 0;
+    for (uint32_t i = 0; i < labels; i++)
+        if (nb_model_documents(model, sorted[i]) != 0)
+            view->labels[view->size++] = sorted[i];
+    for (uint32_t i = 0; i < labels; i++)
+        view->position[i] = view->size;
+    for (uint32_t v = 0; v < view->size; v++)
+        view->position[view->labels[v]] = v;
+    view->columns = nb_stack_columns(view->size);
+}
+
+static int offsets_room(struct nb_stack_view *view, unsigned experts)
+{
+    size_t need = (size_t)experts * NB_FIELDS * view->columns;
+    if (need <= view->offset_room)
+        return 0;
+    double *offsets = malloc(need * sizeof *offsets);
+    if (offsets == NULL)
+        return NB_NO_MEMORY;
+    free(view->offsets);
+    view->offsets = offsets;
+    view->offset_room = need;
+    return 0;
+}
+
+static void put_offsets(struct nb_stack_view *view, const struct nb_model *model,
+                        const struct nb_stack_bank *bank)
+{
+    double *to = view->offsets;
+    for (unsigned e = 0; e < bank->size; e++) {
+        for (unsigned field = 0; field < NB_FIELDS; field++) {
+            uint64_t all = 0;
+            for (uint32_t v = 0; v < view->size; v++)
+                all += nb_model_presences(model, view->labels[v], field);
+            double words = (double)nb_model_vocabulary(model, field) + 1;
+            double virtual_all = bank->experts[e].smoothing * words;
+            for (uint32_t v = 0; v < view->columns; v++) {
+                uint64_t own = nb_model_presences(model, view->labels[v], field);
+                *to++ = log((double)own + virtual_all) - log((double)(all - own) + virtual_all);
+            }
+        }
+    }
+}
+
+static int view_make(struct nb_stack *s, const struct nb_model *model)
+{
+    struct nb_stack_view *view = &s->view;
+    int rc = labels_room(view, nb_model_label_count(model));
+    if (rc != 0)
+        return rc;
+    put_labels(view, model);
+    const struct nb_stack_bank *bank = nb_stack_bank(&s->settings, view->size);
+    rc = offsets_room(view, bank->size);
+    if (rc == 0)
+        put_offsets(view, model, bank);
+    atomic_store(&s->view_bytes, view->room * (sizeof *view->labels + sizeof *view->position) +
+                                     view->offset_room * sizeof *view->offsets);
+    return rc;
+}
+
+int nb_stack_view(struct nb_stack *stack, const struct nb_model *model,
+                  const struct nb_stack_view **view)
+{
+    uint64_t generation = nb_model_generation(model);
+    int rc = 0;
+    if (atomic_load_explicit(&stack->generation, memory_order_acquire) != generation) {
+        pthread_mutex_lock(&stack->mutex);
+        if (atomic_load_explicit(&stack->generation, memory_order_relaxed) != generation) {
+            atomic_store_explicit(&stack->generation, 0, memory_order_relaxed);
+            rc = view_make(stack, model);
+            if (rc == 0)
+                atomic_store_explicit(&stack->generation, generation, memory_order_release);
+        }
+        pthread_mutex_unlock(&stack->mutex);
+    }
+    *view = &stack->view;
+    return rc;
+}
+
+/* ---- inputs of a document ----------------------------------------------------------------------
+ */
+
+void nb_stack_inputs_init(struct nb_stack_inputs *inputs)
+{
+    *inputs = (struct nb_stack_inputs){0};
+}
+
+void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs)
+{
+    free(inputs->labels);
+    free(inputs->x);
+    free(inputs->gains);
+    nb_stack_inputs_init(inputs);
+}
+
+static int inputs_room(struct nb_stack_inputs *inputs, uint32_t labels)
+{
+    if (labels <= inputs->room)
+        return 0;
+    struct nb_stack_inputs larger = {.room = labels};
+    larger.labels = malloc(labels * sizeof *larger.labels);
+    larger.gains = malloc(((size_t)labels + 1) * sizeof *larger.gains);
+    larger.x = malloc((size_t)labels * NB_STACK_INPUTS * sizeof *larger.x);
+    if (larger.labels == NULL || larger.gains == NULL || larger.x == NULL) {
+        nb_stack_inputs_deinit(&larger);
+        return NB_NO_MEMORY;
+    }
+    nb_stack_inputs_deinit(inputs);
+    *inputs = larger;
+    return 0;
+}
+
+/* One document's features on their way into the inputs. */
+struct pass {
+    const struct nb_model *model;
+    const struct nb_stack_view *view;
+    const struct nb_stack_reading *readings;
+    unsigned experts;
+    struct nb_stack_inputs *inputs;
+};
+
+/* Adds e of r = gain - offset for every column. A loop for each power, so that the short ones are
+ * only additions and multiplications. */
+static void add_powers(const struct nb_stack_reading *reading, const double *gains,
+                       const double *offsets, uint32_t columns, double *x)
+{
+    switch (reading->kind) {
+    case NB_POWER_1:
+        for (uint32_t v = 0; v < columns; v++)
+            x[v] += gains[v] - offsets[v];
+        return;
+    case NB_POWER_2:
+        for (uint32_t v = 0; v < columns; v++) {
+            double r = gains[v] - offsets[v];
+            x[v] += r * fabs(r);
+        }
+        return;
+    case NB_POWER_1_5:
+    case NB_POWER_ANY:
+        break;
+    }
+    for (uint32_t v = 0; v < columns; v++)
+        x[v] += nb_stack_power(reading, gains[v] - offsets[v]);
+}
+
+/* Puts the gains of a row's cells over those of labels that do not have the feature. Labels without
+ * documents have a place of their own behind the others. The two cells in the row are written
+ * without a look at whether they are there, the second first: one that is not there says that label
+ * 0 has no document with the feature, which is so or is put right by the first. */
+static void put_gains(const struct pass *p, const struct nb_stack_reading *reading,
+                      const struct nb_row *row, uint64_t all)
+{
+    double *gains = p->inputs->gains;
+    const uint32_t *position = p->view->position;
+    double absent = nb_stack_gain(reading, 0, all);
+    for (uint32_t v = 0; v < p->view->columns; v++)
+        gains[v] = absent;
+    gains[position[row->label[1]]] = nb_stack_gain(reading, row->d[1], all);
+    gains[position[row->label[0]]] = nb_stack_gain(reading, row->d[0], all);
+    if (row->more == NB_NO_ROW)
+        return;
+    const struct nb_spill *run = nb_row_run(&p->model->pool, row);
+    for (uint32_t i = 0; i < run->used; i++)
+        gains[position[run[i].label]] = nb_stack_gain(reading, run[i].d, all);
+}
+
+/* Adds what every expert says of a feature to the sums of its field. */
+static void add_row(const struct pass *p, unsigned field, const struct nb_row *row)
+{
+    uint64_t all = nb_row_documents(p->model, row);
+    if (all == 0)
+        return;
+    for (unsigned e = 0; e < p->experts; e++) {
+        const double *offsets = p->view->offsets + (e * NB_FIELDS + field) * p->view->columns;
+        double *x = p->inputs->x + (size_t)(e * NB_STACK_GROUPS + field) * p->inputs->size;
+        put_gains(p, &p->readings[e], row, all);
+        add_powers(&p->readings[e], p->inputs->gains, offsets, p->view->columns, x);
+    }
+}
+
+static void add_features(const struct pass *p, const struct nb_feature *features, size_t size)
+{
+    uint32_t rows[NB_MODEL_STEP];
+    for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
+        size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
+        nb_model_find_all(p->model, features + start, step, rows);
+        for (size_t i = 0; i < step; i++) {
+            unsigned field = nb_feature_field(features[start + i].id);
+            p->inputs->features[field]++;
+            if (rows[i] != NB_NO_ROW)
+                add_row(p, field, nb_model_row(p->model, rows[i]));
+        }
+    }
+}
+
+/* Sums over fields become the total's, and sums become inputs. */
+static void finish(const struct pass *p, const struct nb_stack_settings *settings)
+{
+    struct nb_stack_inputs *in = p->inputs;
+    for (unsigned field = 0; field < NB_FIELDS; field++)
+        in->features[NB_STACK_TOTAL] += field == NB_FIELD_NGRAM ? 0 : in->features[field];
+    double shares[NB_STACK_GROUPS];
+    for (unsigned g = 0; g < NB_STACK_GROUPS; g++)
+        shares[g] = nb_stack_share(settings, in->features[g]);
+    for (unsigned e = 0; e < p->experts; e++) {
+        double *x = in->x + (size_t)e * NB_STACK_GROUPS * in->size;
+        for (unsigned field = 0; field < NB_FIELDS; field++)
+            for (uint32_t v = 0; v < p->view->columns && field != NB_FIELD_NGRAM; v++)
+                x[NB_STACK_TOTAL * in->size + v] += x[field * in->size + v];
+        for (unsigned g = 0; g < NB_STACK_GROUPS; g++) {
+            for (uint32_t v = 0; v < p->view->columns; v++)
+                x[g * in->size + v] *= shares[g];
+            if (in->size == 2)
+                x[g * 2 + 1] = -x[g * 2];
+        }
+    }
+}
+
+int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
+                    const struct nb_feature *features, size_t size, struct nb_stack_inputs *inputs,
+                    struct nb_error *error)
+{
+    const struct nb_stack_view *view;
+    int rc = nb_stack_view(stack, model, &view);
+    if (rc == 0 && view->size == 0)
+        return nb_error_set(error, NB_CONFLICT, "the model has not learned a document yet");
+    if (rc == 0)
+        rc = inputs_room(inputs, view->size);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    struct pass pass = {
+        .model = model,
+        .view = view,
+        .readings = nb_stack_readings(stack, view->size),
+        .experts = nb_stack_bank(&stack->settings, view->size)->size,
+        .inputs = inputs,
+    };
+    inputs->size = view->size;
+    inputs->count = pass.experts * NB_STACK_GROUPS;
+    memcpy(inputs->labels, view->labels, view->size * sizeof *view->labels);
+    memset(inputs->x, 0, (size_t)inputs->count * view->size * sizeof *inputs->x);
+    memset(inputs->features, 0, sizeof inputs->features);
+    add_features(&pass, features, size);
+    finish(&pass, &stack->settings);
+    return 0;
+}
+
+/* ---- stored form -------------------------------------------------------------------------------
+ */
+
+/* Which inputs are not zero for all labels: most documents lack most fields. */
+static uint64_t inputs_mask(const struct nb_stack_inputs *inputs)
+{
+    uint64_t mask = 0;
+    for (uint32_t i = 0; i < inputs->count; i++)
+        for (uint32_t v = 0; v < inputs->size; v++)
+            mask |= (uint64_t)(fabs(inputs->x[i * inputs->size + v]) > 0) << i;
+    return mask;
+}
+
+void nb_stack_inputs_write(const struct nb_stack_inputs *inputs, struct nb_writer *w)
+{
+    uint64_t mask = inputs_mask(inputs);
+    uint32_t columns = nb_stack_columns(inputs->size);
+    nb_write_varint(w, inputs->size);
+    for (uint32_t v = 0; v < inputs->size; v++)
+        nb_write_varint(w, inputs->labels[v]);
+    nb_write_varint(w, inputs->count);
+    nb_write_varint(w, mask);
+    for (uint32_t i = 0; i < inputs->count; i++)
+        for (uint32_t v = 0; v < columns && (mask >> i & 1) != 0; v++)
+            nb_write_double(w, inputs->x[i * inputs->size + v]);
+}
+
+int nb_stack_inputs_read(struct nb_stack_inputs *inputs, struct nb_reader *r)
+{
+    uint32_t size = (uint32_t)nb_read_bounded(r, NB_LABELS_MOST);
+    if (r->failed || size > (size_t)(r->end - r->at)) /* a label takes a byte at least */
+        return NB_CORRUPT;
+    if (inputs_room(inputs, size) != 0)
+        return NB_NO_MEMORY;
+    inputs->size = size;
+    memset(inputs->features, 0, sizeof inputs->features);
+    for (uint32_t v = 0; v < size; v++)
+        inputs->labels[v] = (uint32_t)nb_read_bounded(r, NB_LABELS_MOST - 1);
+    inputs->count = (uint32_t)nb_read_bounded(r, NB_STACK_INPUTS);
+    uint64_t mask = nb_read_bounded(r, (UINT64_C(1) << inputs->count) - 1);
+    uint32_t columns = nb_stack_columns(size);
+    bool finite = true;
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        double *x = inputs->x + (size_t)i * size;
+        for (uint32_t v = 0; v < columns; v++) {
+            x[v] = (mask >> i & 1) != 0 ? nb_read_double(r) : 0;
+            finite = finite && isfinite(x[v]);
+        }
+        if (size == 2)
+            x[1] = -x[0];
+        else if (size == 1)
+            x[0] = 0;
+    }
+    return r->failed || !finite ? NB_CORRUPT : 0;
+}

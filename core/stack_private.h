@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of the stack, for core/stack*.c and their tests. Rules as in core/stack.h.
+ */
+#ifndef NB_CORE_STACK_PRIVATE_H
+#define NB_CORE_STACK_PRIVATE_H
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/model_private.h"
+#include "core/stack.h"
+
+enum { NB_STACK_LOGS = 4096 };
+
+/* An expert made ready: the powers that are used have short cuts. */
+enum nb_stack_power_kind { NB_POWER_1, NB_POWER_1_5, NB_POWER_2, NB_POWER_ANY };
+struct nb_stack_reading {
+    double smoothing, power;
+    enum nb_stack_power_kind kind;
+    double logs[NB_STACK_LOGS]; /* ln(i + smoothing) */
+};
+
+/* What is fixed while the counts stand still. */
+struct nb_stack_view {
+    uint32_t size;      /* labels that have documents */
+    uint32_t room;      /* of `labels` and `position` */
+    uint32_t *labels;   /* owned; by name */
+    uint32_t *position; /* owned; by label number; `size`: no documents */
+    uint32_t columns;   /* see nb_stack_columns */
+    size_t offset_room;
+    double *offsets; /* owned; [expert][field][column]: ln(T_v + a(V+1)) - ln(T - T_v + a(V+1)) */
+};
+
+struct nb_stack {
+    struct nb_stack_settings settings;
+    struct nb_stack_reading *two, *many; /* owned; as many as the banks' sizes */
+    /* As in core/score_private.h: the view changes under the mutex, and only when no reader uses
+     * it, because the generation only changes when no reader has the model's lock. */
+    pthread_mutex_t mutex;
+    _Atomic uint64_t generation;
+    struct nb_stack_view view;
+    atomic_size_t view_bytes;
+};
+
+/* For how many labels evidence is computed. With one there is none for or against; with two the
+ * second's is minus the first's, to the bit. */
+static inline uint32_t nb_stack_columns(uint32_t labels)
+{
+    return labels < 2 ? 0 : labels == 2 ? 1 : labels;
+}
+
+static inline const struct nb_stack_bank *nb_stack_bank(const struct nb_stack_settings *s,
+                                                        uint32_t labels)
+{
+    return labels <= 2 ? &s->two : &s->many;
+}
+
+static inline const struct nb_stack_reading *nb_stack_readings(const struct nb_stack *s,
+                                                               uint32_t labels)
+{
+    return labels <= 2 ? s->two : s->many;
+}
+
+/* h: the part of a label's score that its inputs move. */
+static inline double nb_stack_half(uint32_t labels)
+{
+    return labels == 2 ? 0.5 : 1.0;
+}
+
+static inline double nb_stack_log(const struct nb_stack_reading *r, uint64_t count)
+{
+    return count < NB_STACK_LOGS ? r->logs[count] : log((double)count + r->smoothing);
+}
+
+/* The part of r_v that depends on the feature: `documents` of the label's documents have it, `all`
+ * of all labels'. */
+static inline double nb_stack_gain(const struct nb_stack_reading *reading, uint64_t documents,
+                                   uint64_t all)
+{
+    return nb_stack_log(reading, documents) - nb_stack_log(reading, all - documents);
+}
+
+/* e = sign(r) |r|^p. */
+static inline double nb_stack_power(const struct nb_stack_reading *reading, double r)
+{
+    switch (reading->kind) {
+    case NB_POWER_1:
+        return r;
+    case NB_POWER_1_5:
+        return r * sqrt(fabs(r));
+    case NB_POWER_2:
+        return r * fabs(r);
+    case NB_POWER_ANY:
+        break;
+    }
+    return copysign(pow(fabs(r), reading->power), r);
+}
+
+/* D_w. */
+static inline uint64_t nb_row_documents(const struct nb_model *model, const struct nb_row *row)
+{
+    uint64_t sum = (uint64_t)row->d[0] + row->d[1];
+    if (row->more != NB_NO_ROW) {
+        const struct nb_spill *run = nb_row_run(&model->pool, row);
+        for (uint32_t i = 0; i < run->used; i++)
+            sum += run[i].d;
+    }
+    return sum;
+}
+
+/* The view of the model's counts as they are. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_view(struct nb_stack *stack, const struct nb_model *model,
+                  const struct nb_stack_view **view);
+
+/* 1 / n^length times scale; 0 for no features. */
+static inline double nb_stack_share(const struct nb_stack_settings *s, uint32_t features)
+{
+    return features == 0 ? 0 : s->scale / pow((double)features, s->length);
+}
+
+/* A weight and the sum of the squares of its gradients. */
+struct nb_stack_weight {
+    double value, squares;
+};
+
+struct nb_stack_weights {
+    pthread_rwlock_t *lock; /* &lock_storage */
+    pthread_rwlock_t lock_storage;
+    struct nb_stack_settings settings;
+    struct nb_stack_weight two[NB_STACK_INPUTS], many[NB_STACK_INPUTS];
+    struct nb_stack_weight *biases; /* owned; by label number; beyond them zeros */
+    uint32_t bias_count;
+    struct nb_scores scratch; /* the writer's */
+};
+
+static inline const struct nb_stack_weight *nb_stack_weights_of(const struct nb_stack_weights *w,
+                                                                uint32_t labels)
+{
+    return labels <= 2 ? w->two : w->many;
+}
+
+static inline double nb_stack_bias(const struct nb_stack_weights *w, uint32_t label)
+{
+    return label < w->bias_count ? w->biases[label].value : 0;
+}
+
+#endif
