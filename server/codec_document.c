@@ -17,9 +17,10 @@ const struct nb_member nb_document_members[NB_MEMBERS] = {
     [NB_MEMBER_ID] = {"id", NB_TYPE_STRING, false},
 };
 
-/* Values that a text may have beside those of its documents, and per document: what is over that
- * has members that a document does not have. */
-enum { VALUES_BESIDE = 64, VALUES_PER_DOCUMENT = 8 };
+/* Values that a text may have beside those of its documents, and per document. What is over that
+ * cannot be right; more than the depth that jansson follows, so that a text nested too deep is told
+ * so. */
+enum { VALUES_BESIDE = 4096, VALUES_PER_DOCUMENT = 8 };
 
 /* A document's members, from wherever they came. */
 struct members {

@@ -170,37 +170,45 @@ int nb_scan_batch_next(const char **at, const char *end, bool first)
     return first || take(at, end, ',') ? 1 : -1;
 }
 
+/* A byte that continues a sequence: six bits, from bit `shift` on. */
+static char continuation(unsigned c, unsigned shift)
+{
+    return (char)(0x80 | (c >> shift & 0x3F));
+}
+
 static char *put_utf8(char *to, unsigned c)
 {
     if (c < 0x80) {
         *to++ = (char)c;
         return to;
     }
-    if (c >= 0x10000) {
-        *to++ = (char)(0xF0 | c >> 18);
-        *to++ = (char)(0x80 | (c >> 12 & 0x3F));
-    } else if (c >= 0x800) {
+    if (c < 0x800) {
+        *to++ = (char)(0xC0 | c >> 6);
+    } else if (c < 0x10000) {
         *to++ = (char)(0xE0 | c >> 12);
+        *to++ = continuation(c, 6);
+    } else {
+        *to++ = (char)(0xF0 | c >> 18);
+        *to++ = continuation(c, 12);
+        *to++ = continuation(c, 6);
     }
-    *to++ = c >= 0x800 ? (char)(0x80 | (c >> 6 & 0x3F)) : (char)(0xC0 | c >> 6);
-    *to++ = (char)(0x80 | (c & 0x3F));
+    *to++ = continuation(c, 0);
     return to;
 }
 
 /* What the escape at `at` means; its length was found by escape_length. */
 static char *put_meaning(char *to, const char *at, const char *end)
 {
-    static const char from[] = "bfnrt";
-    static const char as[] = "\b\f\n\r\t";
-    if (at[1] == 'u') {
-        unsigned c = (unsigned)hex4(at + 2, end);
-        if (is_high((int)c))
-            c = 0x10000 + ((c - 0xD800) << 10) + ((unsigned)hex4(at + 8, end) - 0xDC00);
-        return put_utf8(to, c);
+    static const char from[] = "bfnrt\"\\/";
+    static const char as[] = "\b\f\n\r\t\"\\/";
+    if (at[1] != 'u') {
+        *to++ = as[strchr(from, at[1]) - from];
+        return to;
     }
-    const char *found = strchr(from, at[1]);
-    *to++ = found != NULL ? as[found - from] : at[1];
-    return to;
+    unsigned c = (unsigned)hex4(at + 2, end);
+    if (is_high((int)c))
+        c = 0x10000 + ((c - 0xD800) << 10) + ((unsigned)hex4(at + 8, end) - 0xDC00);
+    return put_utf8(to, c);
 }
 
 size_t nb_scan_unescape(struct nb_string raw, char *to)

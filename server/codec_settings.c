@@ -10,7 +10,7 @@
 
 enum { MOST_SETTINGS = 32, MOST_VALUES = 200000 /* of a prior over all labels, and then some */ };
 
-static const char *const presets[] = {[NB_PRESET_TEXT] = "text", [NB_PRESET_MAIL] = "mail", NULL};
+static const char *const presets[] = {[NB_PRESET_TEXT] = "text", [NB_PRESET_MAIL] = "mail"};
 
 static unsigned json_types(const struct nb_setting *setting)
 {
@@ -217,7 +217,8 @@ int nb_codec_settings_take(const json_t *value, struct nb_settings *settings,
     int rc = nb_codec_take(value, "a model's settings", members, count + 1, values, error);
     int preset = NB_PRESET_TEXT;
     if (rc == 0 && values[count] != NULL)
-        rc = take_enum("preset", values[count], presets, count_names(presets), &preset, error);
+        rc = take_enum("preset", values[count], presets, sizeof presets / sizeof *presets, &preset,
+                       error);
     if (rc != 0)
         return rc;
     struct nb_settings made;
