@@ -19,6 +19,8 @@
 
 enum {
     READERS = 1024, /* snapshots that may be open at once */
+    /* Their table in lock.mdb: a cache line each, and more than its head needs. */
+    READERS_BYTES = READERS * 64 + 4096,
     CHECKSUM_BYTES = 8,
     PATH_MOST = 4096,
 };
@@ -122,9 +124,26 @@ static int check_length(struct nb_store *store, struct nb_error *error)
                         path, (long long)status.st_size, (unsigned long long)needed);
 }
 
+/* LMDB makes its table of readers as a file with a hole and maps it: on a full disk, the first
+ * write to it would be a SIGBUS. So the room is taken before; what is there already is kept. */
+static int allocate_readers(struct nb_store *store, struct nb_error *error)
+{
+    char path[PATH_MOST + 16];
+    snprintf(path, sizeof path, "%s/lock.mdb", store->directory);
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0)
+        return nb_error_errno(error, errno, path);
+    int fault = posix_fallocate(file, 0, READERS_BYTES);
+    close(file);
+    return fault == 0 ? 0 : nb_error_errno(error, fault, path);
+}
+
 static int open_environment(struct nb_store *store, uint64_t map_size, struct nb_error *error)
 {
-    int rc = mdb_env_create(&store->environment);
+    int rc = allocate_readers(store, error);
+    if (rc != 0)
+        return rc;
+    rc = mdb_env_create(&store->environment);
     if (rc == 0)
         rc = mdb_env_set_mapsize(store->environment, (size_t)map_size);
     if (rc == 0)

@@ -51,9 +51,8 @@ int nb_error_errno(struct nb_error *error, int errno_value, const char *what)
         code = NB_NO_MEMORY;
     else if (errno_value == ENOENT)
         code = NB_NOT_FOUND;
-    char reason[128];
-    /* The XSI form of strerror_r: the reason is always in `reason`. */
-    if (strerror_r(errno_value, reason, sizeof reason) != 0)
-        snprintf(reason, sizeof reason, "error %d", errno_value);
+    char room[128];
+    /* The GNU form of strerror_r, which _GNU_SOURCE chooses: the reason need not be in `room`. */
+    const char *reason = strerror_r(errno_value, room, sizeof room);
     return nb_error_set(error, code, "%s: %s", what, reason);
 }

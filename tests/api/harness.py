@@ -227,7 +227,7 @@ class Daemon:
     def __init__(self, binary, folder, data=None, config=None, options=(), environment=None,
                  listen="127.0.0.1:0", wrapper=(), preexec=None, valgrind=None):
         self.folder = folder
-        self.data = data or os.path.join(folder, "data")
+        self.data = os.path.join(folder, "data") if data is None else data
         self.command = list(wrapper)
         if _valgrind if valgrind is None else valgrind:
             self.command += VALGRIND

@@ -132,7 +132,7 @@ def with_format(api, data, number):
     equal(value[1:], xxh3_of_byte(value[0]).to_bytes(8, "little"), "the checksum as this test computes it")
     lines[at] = " " + (bytes([number]) + xxh3_of_byte(number).to_bytes(8, "little")).hex()
     changed = copy_of(api, data)
-    subprocess.run(["mdb_load", "-s", "meta", changed], input=("\n".join(lines) + "\n").encode(), check=True)
+    subprocess.run(["mdb_load", "-s", "meta", changed], input=("\n".join(lines) + "\n").encode(), check=True, capture_output=True)
     return changed
 
 
@@ -150,7 +150,8 @@ def test_an_unsealed_value_is_refused(api):
     lines = dump.splitlines()
     at = lines.index(" " + b"format".hex()) + 1
     lines[at] = lines[at][:-1] + ("0" if lines[at][-1] != "0" else "1")
-    subprocess.run(["mdb_load", "-s", "meta", changed], input=("\n".join(lines) + "\n").encode(), check=True)
+    subprocess.run(["mdb_load", "-s", "meta", changed], input=("\n".join(lines) + "\n").encode(), check=True,
+                   capture_output=True)
     assert_refused(api, changed, "damaged")
 
 
