@@ -138,7 +138,8 @@ static uint32_t guess(const struct nb_model *model, uint64_t id)
     if (place < 0) {
         if (atomic_load_explicit(&b->passed, memory_order_acquire) == 0)
             return NB_NO_ROW;
-        __builtin_prefetch(b + 1); /* the last bucket's rows go to the first: then it does no good */
+        /* The next bucket; from the last one rows go to the first, and this does no good. */
+        __builtin_prefetch(b + 1);
         return LOOK_FURTHER;
     }
     uint32_t row = nb_bucket_row(b, place);

@@ -16,8 +16,8 @@
 
 /* What scoring needs beside the counts, per settings and generation of the counts: logarithms of
  * small integers, and the vocabulary that min_count and skip_top leave. Thread-safe inside;
- * recomputed when the model's generation has moved on, only if the settings need it. A scorer serves
- * one model; `settings` are copied. Returns 0 or NB_NO_MEMORY. */
+ * recomputed when the model's generation has moved on, only if the settings need it. A scorer
+ * serves one model; `settings` are copied. Returns 0 or NB_NO_MEMORY. */
 struct nb_scorer;
 int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer);
 void nb_scorer_free(struct nb_scorer **scorer);
