@@ -96,7 +96,7 @@ all: build/bayesd
 endif
 
 debug:
-	$(Q)$(call flavour,debug) all
+	+$(Q)$(call flavour,debug) all
 
 # What is built with other flags is built again.
 $(BUILD)/flags: FORCE
@@ -182,12 +182,12 @@ fuzz-regress: $(FUZZERS)
 .PHONY: check-asan check-ubsan check-tsan check-valgrind fuzz-regress
 # Address and undefined behaviour sanitizer go together.
 check-asan check-ubsan:
-	$(Q)$(call flavour,asan) check
+	+$(Q)$(call flavour,asan) check
 check-tsan:
-	$(Q)$(call flavour,tsan) check PARTS='unit api'
+	+$(Q)$(call flavour,tsan) check PARTS='unit api'
 check-valgrind:
 	$(Q)scripts/install-deps --all
-	$(Q)$(call flavour,debug) check-valgrind-here
+	+$(Q)$(call flavour,debug) check-valgrind-here
 .PHONY: check-valgrind-here
 check-valgrind-here: $(BUILD)/bayesd $(WANTED_TESTS)
 	$(Q)VALGRIND=1 FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) unit api
@@ -195,14 +195,14 @@ check-valgrind-here: $(BUILD)/bayesd $(WANTED_TESTS)
 .PHONY: fuzz fuzz-here
 fuzz:
 	$(Q)scripts/install-deps --all
-	$(Q)$(call flavour,fuzz) CC=clang fuzz-here
+	+$(Q)$(call flavour,fuzz) CC=clang fuzz-here
 fuzz-here: $(FUZZERS)
 	$(Q)scripts/fuzz $(BUILD) $(FUZZ_SECONDS)
 
 .PHONY: coverage coverage-here
 coverage:
 	$(Q)find $(call BUILD_OF,coverage) -name '*.gcda' -delete 2>/dev/null || true
-	$(Q)$(call flavour,coverage) check PARTS='unit api'
+	+$(Q)$(call flavour,coverage) check PARTS='unit api'
 	$(Q)scripts/coverage $(call BUILD_OF,coverage)
 
 .PHONY: bench
@@ -225,11 +225,11 @@ lint-scripts:
 lint-format:
 	$(Q)clang-format --dry-run -Werror $(ALL_SOURCES) $(HEADERS)
 lint-gcc:
-	$(Q)$(call flavour,lint-gcc) CC=gcc CFLAGS=-Werror objects
+	+$(Q)$(call flavour,lint-gcc) CC=gcc CFLAGS=-Werror objects
 lint-clang:
-	$(Q)$(call flavour,lint-clang) CC=clang CFLAGS=-Werror objects
+	+$(Q)$(call flavour,lint-clang) CC=clang CFLAGS=-Werror objects
 lint-tidy: lint-clang
-	$(Q)$(call flavour,lint-clang) CC=clang CFLAGS=-Werror tidy
+	+$(Q)$(call flavour,lint-clang) CC=clang CFLAGS=-Werror tidy
 lint-cppcheck:
 	@mkdir -p $(call BUILD_OF,lint-cppcheck)
 	$(Q)cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
