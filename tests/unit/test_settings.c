@@ -49,8 +49,12 @@ static void compare(const struct nb_settings *a, const struct nb_settings *b)
 
 START_TEST(the_table_is_complete)
 {
-    static const char *const names[] = {"event_model", "smoothing", "prior",    "min_count",
-                                        "skip_top",    "decision",  "tokenizer"};
+    static const char *const names[] = {
+        "preset",         "event_model",      "smoothing",       "prior",         "min_count",
+        "skip_top",       "decision",         "unsure_band",     "ready_documents",
+        "sharp_smoothing", "sharp_power",     "robust_smoothing", "robust_power",
+        "many_smoothing", "many_power",       "length_power",    "evidence_scale",
+        "learning_rate",  "evaluation_short", "evaluation_long", "tokenizer"};
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
     ck_assert_uint_eq(count, sizeof names / sizeof *names);
@@ -313,6 +317,8 @@ START_TEST(older_forms_get_defaults_and_newer_are_refused)
         nb_buffer_deinit(&out);
     }
     struct nb_settings back;
+    static const char twice[] = "\2\11min_count\1\3\11min_count\1\4";
+    ck_assert_int_eq(nb_settings_read(&back, text(twice), NULL), NB_CORRUPT);
     ck_assert_int_eq(nb_settings_read(&back, (struct nb_string){"\0", 1}, NULL), 0);
     nb_settings_deinit(&back);
     ck_assert_int_eq(nb_settings_read(&back, (struct nb_string){"", 0}, NULL), NB_CORRUPT);
