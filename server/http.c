@@ -221,6 +221,7 @@ static bool find_route(struct call *call, const char *url, const char *method)
 {
     struct nb_request *request = &call->request;
     struct nb_match match;
+    char detail[128];
     request->path = strdup(url);
     if (request->path == NULL) {
         nb_reply_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
@@ -239,8 +240,9 @@ static bool find_route(struct call *call, const char *url, const char *method)
                          "the path holds a broken percent-escape or a NUL");
         break;
     case NB_ROUTE_NO_METHOD:
-        nb_reply_problem(request, MHD_HTTP_METHOD_NOT_ALLOWED,
-                         "this path does not know the method; the Allow field names those it does");
+        (void)snprintf(detail, sizeof detail, "this path takes %s (see Allow), not %s", match.allow,
+                       call->method); /* fits, or is cut */
+        nb_reply_problem(request, MHD_HTTP_METHOD_NOT_ALLOWED, detail);
         memcpy(request->reply.allow, match.allow, sizeof match.allow);
         break;
     case NB_ROUTE_NO_PATH:
