@@ -21,8 +21,27 @@ _Static_assert(sizeof fields / sizeof *fields == NB_FIELDS + 1, "every field has
 
 #define ALL_FIELDS ((1u << NB_FIELDS) - 1)
 #define TEXT_FIELDS (1u << NB_FIELD_BODY | 1u << NB_FIELD_SUBJECT)
+/* What a plain text can have. */
+#define STACKED_TEXT_FIELDS                                                                        \
+    (TEXT_FIELDS | 1u << NB_FIELD_STRUCTURE | 1u << NB_FIELD_URL | 1u << NB_FIELD_CASE |           \
+     1u << NB_FIELD_PAIR | 1u << NB_FIELD_NGRAM)
+
+static const char *const presets[] = {"text", "mail", NULL};
+
+#define NUMBER(member, low, high, text)                                                            \
+    {                                                                                              \
+        .name = #member, .type = NB_SETTING_DOUBLE,                                                \
+        .offset = offsetof(struct nb_settings, member), .minimum = (low), .maximum = (high),       \
+        .exclusive_minimum = true, .help = (text)                                                  \
+    }
 
 static const struct nb_setting table[] = {
+    {.name = "preset",
+     .type = NB_SETTING_ENUM,
+     .offset = offsetof(struct nb_settings, preset),
+     .names = presets,
+     .help = "What the other settings are where they are left out: those of plain texts (text), "
+             "or of raw mails (mail)."},
     {.name = "event_model",
      .type = NB_SETTING_ENUM,
      .offset = offsetof(struct nb_settings, event_model),
@@ -72,6 +91,51 @@ static const struct nb_setting table[] = {
      .names = decisions,
      .help = "Where label and probabilities come from: the soft-max of the log scores (bayes), or "
              "evidence per field, weighed and calibrated online (stacked)."},
+    {.name = "unsure_band",
+     .type = NB_SETTING_DOUBLE,
+     .offset = offsetof(struct nb_settings, unsure_band),
+     .minimum = 0,
+     .maximum = 0.5,
+     .help = "A probability nearer than this to the threshold of a decision is unsure."},
+    {.name = "ready_documents",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, ready_documents),
+     .minimum = 0,
+     .maximum = UINT32_MAX,
+     .help =
+         "Documents that every label must have, and of two labels at least, before a verdict is "
+         "called ready."},
+    NUMBER(
+        sharp_smoothing, 0, 1e6,
+        "Stack, two labels: smoothing of the sharp expert, the more accurate one on clean labels "
+        "(measured: core/README.md)."),
+    NUMBER(sharp_power, 0, 10,
+           "Stack, two labels: power to which the sharp expert raises the evidence of a feature."),
+    NUMBER(robust_smoothing, 0, 1e6,
+           "Stack, two labels: smoothing of the robust expert, which a few wrong labels do not "
+           "mislead; 1 is Laplace."),
+    NUMBER(robust_power, 0, 10,
+           "Stack, two labels: power to which the robust expert raises the evidence of a feature."),
+    NUMBER(many_smoothing, 0, 1e6, "Stack, more than two labels: smoothing of the evidence."),
+    NUMBER(many_power, 0, 10, "Stack, more than two labels: power of the evidence of a feature."),
+    NUMBER(length_power, 0, 1,
+           "Stack: the summed evidence of a field is divided by this power of its number of "
+           "features, because the words of a text are not independent."),
+    NUMBER(evidence_scale, 0, 100, "Stack: brings the inputs of the regression to about 1."),
+    NUMBER(learning_rate, 0, 10,
+           "Stack: step of the online regression (AdaGrad: Duchi, Hazan and Singer 2011)."),
+    {.name = "evaluation_short",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, evaluation_short),
+     .minimum = 1,
+     .maximum = UINT32_MAX,
+     .help = "Documents in the short window of the evaluation."},
+    {.name = "evaluation_long",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, evaluation_long),
+     .minimum = 1,
+     .maximum = UINT32_MAX,
+     .help = "Documents in the long window of the evaluation."},
     {.name = "tokenizer",
      .type = NB_SETTING_FIELDS,
      .offset = offsetof(struct nb_settings, tokenizer_fields),
@@ -88,14 +152,36 @@ const struct nb_setting *nb_settings_table(size_t *count)
     return table;
 }
 
+uint32_t nb_settings_default_fields(enum nb_preset preset, enum nb_decision decision)
+{
+    if (preset == NB_PRESET_MAIL)
+        return ALL_FIELDS;
+    return decision == NB_DECISION_STACKED ? STACKED_TEXT_FIELDS : TEXT_FIELDS;
+}
+
 void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
 {
+    enum nb_decision decision = preset == NB_PRESET_MAIL ? NB_DECISION_STACKED : NB_DECISION_BAYES;
     *settings = (struct nb_settings){
+        .preset = preset,
         .event_model = NB_EVENT_MULTINOMIAL,
         .smoothing = 1.0,
         .prior = NB_PRIOR_EMPIRICAL,
-        .decision = preset == NB_PRESET_MAIL ? NB_DECISION_STACKED : NB_DECISION_BAYES,
-        .tokenizer_fields = preset == NB_PRESET_MAIL ? ALL_FIELDS : TEXT_FIELDS,
+        .decision = decision,
+        .unsure_band = 0,
+        .ready_documents = 10,
+        .sharp_smoothing = 0.02,
+        .sharp_power = 1.5,
+        .robust_smoothing = 1,
+        .robust_power = 1,
+        .many_smoothing = 0.1,
+        .many_power = 2,
+        .length_power = 0.75,
+        .evidence_scale = 0.35,
+        .learning_rate = 0.1,
+        .evaluation_short = 1000,
+        .evaluation_long = 10000,
+        .tokenizer_fields = nb_settings_default_fields(preset, decision),
         .tokenizer_version = NB_TOKENIZER_VERSION,
     };
 }

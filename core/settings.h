@@ -30,16 +30,24 @@ struct nb_prior_weight {
 };
 
 struct nb_settings {
+    int preset;      /* enum nb_preset: what the others' defaults are */
     int event_model; /* enum nb_event_model */
     double smoothing;
-    int prior; /* enum nb_prior_kind */
+    int prior;                       /* enum nb_prior_kind */
     struct nb_prior_weight *weights; /* owned; sorted by label; only with NB_PRIOR_GIVEN */
     size_t weight_count;
     uint64_t min_count;
     uint64_t skip_top;
-    int decision;                /* enum nb_decision */
-    uint32_t tokenizer_fields;   /* bits 1u << enum nb_field; fixed with the first document */
-    uint32_t tokenizer_version;  /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
+    int decision;                        /* enum nb_decision */
+    double unsure_band;                  /* half width, on the scale of the probability */
+    uint64_t ready_documents;            /* per label, below which a verdict is not `ready` */
+    double sharp_smoothing, sharp_power; /* the experts of the stack: core/stack.h */
+    double robust_smoothing, robust_power;
+    double many_smoothing, many_power;
+    double length_power, evidence_scale, learning_rate;
+    uint64_t evaluation_short, evaluation_long; /* documents in the windows of the evaluation */
+    uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
+    uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
 };
 
 enum nb_setting_type {
@@ -63,7 +71,9 @@ struct nb_setting {
 /* All settings, in the order in which they are listed; `count` is set. */
 const struct nb_setting *nb_settings_table(size_t *count);
 
-/* The defaults of a preset. */
+/* The defaults of a preset, and of the tokenizer under a decision: a stacked text model counts what
+ * only the stack reads as well. */
+uint32_t nb_settings_default_fields(enum nb_preset preset, enum nb_decision decision);
 void nb_settings_init(struct nb_settings *settings, enum nb_preset preset);
 void nb_settings_deinit(struct nb_settings *settings);
 int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);

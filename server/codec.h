@@ -148,10 +148,12 @@ int nb_codec_vocabulary(struct nb_buffer *out, const struct nb_vocabulary *vocab
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-/* Reads the settings of a PUT: what is left out is its default, of the text preset or the one that
- * member "preset" names. `settings` is filled on success only, the caller's to deinit, and has
- * passed nb_settings_check. */
-int nb_codec_settings_read(struct nb_string text, struct nb_settings *settings,
+/* Reads the settings of a PUT: what is left out is its default, of the preset that member "preset"
+ * names, else of the `existing` model's, else (NULL) of the text preset. With `keep_tokenizer` (the
+ * model has documents) a `tokenizer` that is left out stays what it is. `settings` is filled on
+ * success only, the caller's to deinit, and has passed nb_settings_check. */
+int nb_codec_settings_read(struct nb_string text, const struct nb_settings *existing,
+                           bool keep_tokenizer, struct nb_settings *settings,
                            struct nb_error *error);
 
 /* The settings as an object that nb_codec_settings_read reads back. */

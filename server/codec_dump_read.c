@@ -154,7 +154,7 @@ static int take_header(struct nb_codec_dump_reader *r, struct nb_codec_record *r
     if (rc == 0)
         rc = take_key(values[KEY], record->header.key, error);
     if (rc == 0)
-        rc = nb_codec_settings_take(values[SETTINGS], &r->settings, error);
+        rc = nb_codec_settings_take(values[SETTINGS], NULL, false, &r->settings, error);
     if (rc == 0)
         rc = take_labels(r, values[LABELS], error);
     if (rc != 0)

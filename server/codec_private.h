@@ -90,7 +90,8 @@ int nb_codec_take(const json_t *object, const char *what, const struct nb_member
 struct nb_string nb_codec_text(const json_t *string);
 
 /* nb_codec_settings_read of a parsed value. */
-int nb_codec_settings_take(const json_t *value, struct nb_settings *settings,
+int nb_codec_settings_take(const json_t *value, const struct nb_settings *existing,
+                           bool keep_tokenizer, struct nb_settings *settings,
                            struct nb_error *error);
 
 /* ---- dumps ----------------------------------------------------------------------------------- */

@@ -10,8 +10,6 @@
 
 enum { MOST_SETTINGS = 32, MOST_VALUES = 200000 /* of a prior over all labels, and then some */ };
 
-static const char *const presets[] = {[NB_PRESET_TEXT] = "text", [NB_PRESET_MAIL] = "mail"};
-
 static unsigned json_types(const struct nb_setting *setting)
 {
     switch (setting->type) {
@@ -177,6 +175,8 @@ static int take_fields(const struct nb_setting *setting, const json_t *value, ui
             return rc;
         bits |= (uint32_t)1 << bit;
     }
+    if (bits == 0)
+        return nb_error_set(error, NB_UNUSABLE, "%s must count at least one field", setting->name);
     *mask = bits;
     return 0;
 }
@@ -202,30 +202,47 @@ static int take_setting(const struct nb_setting *setting, const json_t *value,
     return take_fields(setting, value, field, error);
 }
 
-int nb_codec_settings_take(const json_t *value, struct nb_settings *settings,
+/* The preset comes first: the others' defaults hang on it. */
+static int take_preset(const struct nb_setting *table, size_t count, const json_t *const *values,
+                       const struct nb_settings *existing, int *preset, struct nb_error *error)
+{
+    *preset = existing == NULL ? NB_PRESET_TEXT : existing->preset;
+    for (size_t i = 0; i < count; i++)
+        if (table[i].offset == offsetof(struct nb_settings, preset) && values[i] != NULL)
+            return take_enum(table[i].name, values[i], table[i].names, count_names(table[i].names),
+                             preset, error);
+    return 0;
+}
+
+int nb_codec_settings_take(const json_t *value, const struct nb_settings *existing,
+                           bool keep_tokenizer, struct nb_settings *settings,
                            struct nb_error *error)
 {
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
     struct nb_member members[MOST_SETTINGS];
     const json_t *values[MOST_SETTINGS];
-    if (count >= MOST_SETTINGS)
+    if (count > MOST_SETTINGS)
         return nb_error_set(error, NB_INVALID, "more settings than the codec has room for");
     for (size_t i = 0; i < count; i++)
         members[i] = (struct nb_member){table[i].name, json_types(&table[i]), false};
-    members[count] = (struct nb_member){"preset", NB_TYPE_STRING, false};
-    int rc = nb_codec_take(value, "a model's settings", members, count + 1, values, error);
-    int preset = NB_PRESET_TEXT;
-    if (rc == 0 && values[count] != NULL)
-        rc = take_enum("preset", values[count], presets, sizeof presets / sizeof *presets, &preset,
-                       error);
+    int preset;
+    int rc = nb_codec_take(value, "a model's settings", members, count, values, error);
+    if (rc == 0)
+        rc = take_preset(table, count, values, existing, &preset, error);
     if (rc != 0)
         return rc;
     struct nb_settings made;
     nb_settings_init(&made, (enum nb_preset)preset);
+    made.tokenizer_fields = 0; /* not given */
     for (size_t i = 0; i < count && rc == 0; i++)
         if (values[i] != NULL)
             rc = take_setting(&table[i], values[i], &made, error);
+    if (made.tokenizer_fields == 0 && keep_tokenizer && existing->preset == preset)
+        made.tokenizer_fields = existing->tokenizer_fields;
+    else if (made.tokenizer_fields == 0)
+        made.tokenizer_fields =
+            nb_settings_default_fields((enum nb_preset)preset, (enum nb_decision)made.decision);
     if (rc == 0)
         rc = nb_settings_check(&made, error);
     if (rc != 0)
@@ -235,14 +252,15 @@ int nb_codec_settings_take(const json_t *value, struct nb_settings *settings,
     return rc;
 }
 
-int nb_codec_settings_read(struct nb_string text, struct nb_settings *settings,
+int nb_codec_settings_read(struct nb_string text, const struct nb_settings *existing,
+                           bool keep_tokenizer, struct nb_settings *settings,
                            struct nb_error *error)
 {
     json_t *value;
     int rc = nb_codec_load(text, MOST_VALUES, &value, error);
     if (rc != 0)
         return rc;
-    rc = nb_codec_settings_take(value, settings, error);
+    rc = nb_codec_settings_take(value, existing, keep_tokenizer, settings, error);
     json_decref(value);
     return rc;
 }

@@ -131,11 +131,17 @@ static int open_and_serve(struct nb_server *server, struct nb_error *error)
     settings_of(server->config, &settings);
     uint64_t start = nb_clock_monotonic();
     int rc = nb_engine_open(&settings, &server->engine, error);
+    if (rc == 0 && nb_scratch_pool_init(&server->scratch) != 0) {
+        nb_engine_close(&server->engine);
+        rc = nb_error_no_memory(error);
+    }
     if (rc != 0)
         return rc;
     nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->config->data,
            (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
     rc = serve(server, error);
+    /* The verdicts in it hold models of the engine. */
+    nb_scratch_pool_deinit(&server->scratch);
     start = nb_clock_monotonic();
     nb_engine_close(&server->engine);
     nb_log(NB_LOG_INFO, "store closed ms=%llu",
@@ -157,13 +163,9 @@ static int run_daemon(const struct nb_config *config, struct nb_error *error)
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of write() */
     (void)umask(0077);              /* the store is the daemon's own */
-    rc = nb_scratch_pool_init(&server.scratch);
-    if (rc != 0)
-        return nb_error_no_memory(error);
     server.metrics = make_metrics();
     rc = server.metrics != NULL ? open_and_serve(&server, error) : nb_error_no_memory(error);
     nb_metrics_free(&server.metrics);
-    nb_scratch_pool_deinit(&server.scratch);
     return rc;
 }
 

@@ -45,10 +45,16 @@ int nb_route_put_model(struct nb_request *request, struct nb_error *error)
 {
     struct nb_engine *engine = request->server->engine;
     struct nb_settings settings;
+    struct nb_model_info existing;
     bool created = false;
     int rc = nb_check_model_name(request->model, error);
-    if (rc == 0)
-        rc = nb_codec_settings_read(request->body, &settings, error);
+    if (rc != 0)
+        return rc;
+    bool exists = nb_engine_model(engine, request->model, &existing, NULL) == 0;
+    rc = nb_codec_settings_read(request->body, exists ? &existing.settings : NULL,
+                                exists && existing.documents > 0, &settings, error);
+    if (exists)
+        nb_model_info_deinit(&existing);
     if (rc != 0)
         return rc;
     /* Waits for the disk on this thread: settings change seldom. */

@@ -65,12 +65,12 @@ static void fuzz_settings(struct nb_string input)
     struct nb_settings settings;
     struct nb_error error;
     struct nb_buffer first = {0}, second = {0};
-    if (nb_codec_settings_read(input, &settings, &error) != 0)
+    if (nb_codec_settings_read(input, NULL, false, &settings, &error) != 0)
         return;
     demand(nb_codec_settings(&first, &settings) == 0);
     nb_settings_deinit(&settings);
     struct nb_string written = {first.bytes, first.length};
-    demand(nb_codec_settings_read(written, &settings, &error) == 0);
+    demand(nb_codec_settings_read(written, NULL, false, &settings, &error) == 0);
     demand(nb_codec_settings(&second, &settings) == 0);
     demand(first.length == second.length && memcmp(first.bytes, second.bytes, first.length) == 0);
     nb_settings_deinit(&settings);

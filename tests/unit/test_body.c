@@ -90,7 +90,7 @@ START_TEST(unpacks_whatever_the_pieces)
         struct nb_buffer text = {0}, packed = {0}, got = {0};
         size_t length = round < 3 ? (size_t)round : (size_t)(lrand48() % 300000);
         for (size_t i = 0; i < length; i++)
-            nb_buffer_append(&text, "abcdefgh\n" + lrand48() % 9, 1);
+            nb_buffer_append(&text, &"abcdefgh\n"[lrand48() % 9], 1);
         pack(coding, text.bytes, text.length, &packed);
         size_t piece =
             round % 4 == 0 ? 1 + (size_t)(lrand48() % 40) : 1 + (size_t)(lrand48() % 70000);

@@ -23,7 +23,7 @@ START_TEST(nothing_said_is_the_default)
         struct nb_settings got, want;
         struct nb_error error = {0};
         nb_settings_init(&want, table[i].preset);
-        int rc = nb_codec_settings_read(nb_string_of(table[i].json), &got, &error);
+        int rc = nb_codec_settings_read(nb_string_of(table[i].json), NULL, false, &got, &error);
         ck_assert_msg(rc == 0, "row %zu: %s", i, error.text);
         ck_assert_int_eq(got.event_model, want.event_model);
         ck_assert(got.smoothing == want.smoothing);
@@ -47,7 +47,7 @@ START_TEST(every_setting_is_read)
                      " \"prior\": {\"spam\": 0.6, \"ham\": 3, \"\\u00e9\": 1e-3},"
                      " \"min_count\": 3, \"skip_top\": 100, \"decision\": \"bayes\","
                      " \"tokenizer\": {\"fields\": [\"pair\", \"body\", \"body\"]}}"),
-        &s, &error);
+        NULL, false, &s, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
     ck_assert_int_eq(s.event_model, NB_EVENT_COMPLEMENT);
     ck_assert(s.smoothing == 2);
@@ -77,10 +77,11 @@ START_TEST(settings_there_and_back)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_settings first, second;
         struct nb_buffer written = {0}, again = {0};
-        ck_assert_int_eq(nb_codec_settings_read(nb_string_of(table[i]), &first, NULL), 0);
+        ck_assert_int_eq(nb_codec_settings_read(nb_string_of(table[i]), NULL, false, &first, NULL),
+                         0);
         ck_assert_int_eq(nb_codec_settings(&written, &first), 0);
         struct nb_string text = {written.bytes, written.length};
-        ck_assert_int_eq(nb_codec_settings_read(text, &second, NULL), 0);
+        ck_assert_int_eq(nb_codec_settings_read(text, NULL, false, &second, NULL), 0);
         ck_assert_int_eq(nb_codec_settings(&again, &second), 0);
         ck_assert_uint_eq(written.length, again.length);
         ck_assert_mem_eq(written.bytes, again.bytes, again.length);
@@ -140,7 +141,7 @@ START_TEST(wrong_settings_are_refused_by_name)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_settings s;
         struct nb_error error = {0};
-        int rc = nb_codec_settings_read(nb_string_of(table[i].json), &s, &error);
+        int rc = nb_codec_settings_read(nb_string_of(table[i].json), NULL, false, &s, &error);
         ck_assert_msg(rc == table[i].code && error.code == rc, "row %zu: %d %s", i, rc, error.text);
         ck_assert_msg(strstr(error.text, table[i].word) && strstr(error.text, table[i].also),
                       "row %zu: %s", i, error.text);
