@@ -153,7 +153,7 @@ static int read_mails(const struct reading *r, struct nb_codec_document *documen
 
 static int read_mbox(const struct reading *r, struct nb_error *error)
 {
-    struct nb_codec_document document;
+    struct nb_codec_document document = {.has_content = true};
     struct nb_buffer mail = {NULL, 0, 0};
     int rc = read_names(r, &document, error);
     if (rc == 0 && document.id.length > 0)
