@@ -8,8 +8,7 @@
 
 #include "core/engine_private.h"
 
-/* ---- put ---------------------------------------------------------------------------------------
- */
+/* ---- put ------------------------------------------------------------------------------------- */
 
 struct put {
     struct nb_string name;
@@ -71,7 +70,8 @@ static int put_task(struct nb_engine *engine, void *argument, struct nb_error *e
         rc = check_existing(put, error);
     else if (rc == NB_NOT_FOUND)
         rc = make_live(engine, put, error);
-    struct nb_published *published = rc == 0 ? nb_published_new(&put->settings) : NULL;
+    struct nb_published *published =
+        rc == 0 ? nb_published_next(&put->settings, put->live->published) : NULL;
     if (rc == 0 && published == NULL)
         rc = nb_error_no_memory(error);
     if (rc == 0)
@@ -108,8 +108,7 @@ int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
     return rc;
 }
 
-/* ---- delete ------------------------------------------------------------------------------------
- */
+/* ---- delete ---------------------------------------------------------------------------------- */
 
 int nb_writer_put_orphan(const struct nb_view *view, uint32_t number, struct nb_error *error)
 {

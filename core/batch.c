@@ -10,8 +10,7 @@
 
 enum { MODEL_NAME_MOST = 128, LABEL_MOST = 64, ID_MOST = 256 };
 
-/* ---- names -------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static bool is_alphanumeric(char c)
 {
@@ -86,8 +85,7 @@ int nb_check_id(struct nb_string id, struct nb_error *error)
                         id.length >= 1 && id.length <= ID_MOST ? " that are not UTF-8" : "");
 }
 
-/* ---- batches -----------------------------------------------------------------------------------
- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 int nb_batch_new(struct nb_engine *engine, struct nb_string model, bool single,
                  struct nb_batch **batch, struct nb_error *error)
@@ -171,8 +169,7 @@ static int set_id(const struct nb_batch *batch, const struct nb_document *docume
     return nb_buffer_append(&change->id, id.bytes, id.length);
 }
 
-/* ---- features ----------------------------------------------------------------------------------
- */
+/* ---- features -------------------------------------------------------------------------------- */
 
 /* Known rows first, ascending, so that the writer can code them as they are; the others in order
  * of appearance, which their texts tell. */

@@ -3,14 +3,14 @@
  * Opening and closing, classifying, and what can be asked about models. Changes are in batch.c
  * (trainers' threads), writer.c and group.c (the writer's), administration in administration.c.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/engine_private.h"
+#include "core/prequential.h"
 
-/* ---- open and close ----------------------------------------------------------------------------
- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 void nb_engine_settings_init(struct nb_engine_settings *settings)
 {
@@ -36,6 +36,7 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
     engine->settings = *settings;
     engine->directory = strdup(settings->directory);
     engine->settings.directory = engine->directory;
+    engine->prequential = calloc(1, sizeof *engine->prequential);
     engine->purge = true;
     pthread_rwlock_init(&engine->registry, NULL);
     pthread_mutex_init(&engine->queue_lock, NULL);
@@ -68,7 +69,7 @@ int nb_engine_open_reading(const struct nb_engine_settings *settings, struct nb_
 {
     struct nb_engine *engine = engine_new(settings);
     *out = NULL;
-    if (engine == NULL || engine->directory == NULL) {
+    if (engine == NULL || engine->directory == NULL || engine->prequential == NULL) {
         nb_engine_close(&engine);
         return nb_error_no_memory(error);
     }
@@ -124,6 +125,9 @@ void nb_engine_close(struct nb_engine **out)
     free(engine->models);
     nb_store_close(&engine->store);
     nb_buffer_deinit(&engine->scratch);
+    if (engine->prequential != NULL)
+        nb_prequential_deinit(engine->prequential);
+    free(engine->prequential);
     pthread_cond_destroy(&engine->task_finished);
     pthread_cond_destroy(&engine->queue_filled);
     pthread_mutex_destroy(&engine->health_lock);
@@ -141,14 +145,15 @@ int nb_engine_ready(struct nb_engine *engine, struct nb_error *error)
     return health.code == 0 ? 0 : nb_error_set(error, health.code, "%s", health.text);
 }
 
-/* ---- classify ----------------------------------------------------------------------------------
- */
+/* ---- classify -------------------------------------------------------------------------------- */
 
 struct nb_verdict_private {
     struct nb_engine *engine;
     struct nb_live *live; /* holds the labels' names */
     struct nb_bag bag;
-    struct nb_scores scores;
+    struct nb_scores scores; /* by the book */
+    struct nb_stack_inputs inputs;
+    struct nb_scores stacked;
     struct nb_evidence *evidence;
     size_t label_room, evidence_room, explanation_room;
 };
@@ -166,6 +171,8 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
             nb_registry_release(p->engine, &p->live);
         nb_bag_deinit(&p->bag);
         nb_scores_deinit(&p->scores);
+        nb_stack_inputs_deinit(&p->inputs);
+        nb_scores_deinit(&p->stacked);
         free(p->evidence);
     }
     free(p);
@@ -204,7 +211,23 @@ static int make_room(void **list, size_t *room, size_t count, size_t element)
     return 0;
 }
 
-static int explain(struct nb_verdict *verdict, struct nb_scorer *scorer, size_t most)
+static bool is_stacked(const struct nb_published *published)
+{
+    return published->settings.decision == NB_DECISION_STACKED;
+}
+
+static int find_evidence(struct nb_verdict_private *p, const struct nb_published *published,
+                         size_t *count)
+{
+    if (is_stacked(published))
+        return nb_stack_explain(published->stack, p->live->counts, published->weights,
+                                p->bag.features, p->bag.size, &p->inputs, &p->stacked, p->evidence,
+                                count);
+    return nb_explain(published->scorer, p->live->counts, p->bag.features, p->bag.size, &p->scores,
+                      p->evidence, count);
+}
+
+static int explain(struct nb_verdict *verdict, const struct nb_published *published, size_t most)
 {
     struct nb_verdict_private *p = verdict->private_;
     void *evidence = p->evidence;
@@ -213,8 +236,7 @@ static int explain(struct nb_verdict *verdict, struct nb_scorer *scorer, size_t 
     int rc = make_room(&evidence, &p->evidence_room, p->bag.size + 1, sizeof *p->evidence);
     p->evidence = evidence;
     if (rc == 0)
-        rc = nb_explain(scorer, p->live->counts, p->bag.features, p->bag.size, &p->scores,
-                        p->evidence, &count);
+        rc = find_evidence(p, published, &count);
     size_t wanted = count < most + 1 ? count : most + 1;
     if (rc == 0)
         rc = make_room(&explanation, &p->explanation_room, wanted, sizeof *verdict->explanation);
@@ -235,9 +257,10 @@ static int explain(struct nb_verdict *verdict, struct nb_scorer *scorer, size_t 
     return 0;
 }
 
-static int fill_verdict(struct nb_verdict *verdict)
+static int fill_verdict(struct nb_verdict *verdict, bool stacked)
 {
     struct nb_verdict_private *p = verdict->private_;
+    const struct nb_scores *decisive = stacked ? &p->stacked : &p->scores;
     void *labels = verdict->labels;
     int rc = make_room(&labels, &p->label_room, p->scores.size, sizeof *verdict->labels);
     verdict->labels = labels;
@@ -247,27 +270,62 @@ static int fill_verdict(struct nb_verdict *verdict)
         verdict->labels[i] = nb_model_label_name(p->live->counts, p->scores.labels[i]).bytes;
     verdict->size = p->scores.size;
     verdict->log_scores = p->scores.log_scores;
-    verdict->probabilities = p->scores.probabilities;
-    verdict->best = p->scores.best;
-    verdict->calibrated = false;
+    verdict->probabilities = decisive->probabilities;
+    verdict->best = decisive->best;
+    verdict->calibrated = stacked;
     verdict->total = p->scores.total;
     verdict->known = p->scores.known;
     verdict->truncated = p->bag.truncated;
     return 0;
 }
 
-/* The one pass over the counts, under the model's read lock. */
-static int score(struct nb_verdict *verdict, struct nb_scorer *scorer, size_t most,
+/* Whether there is enough training, and if not what is missing. */
+static void fill_ready(struct nb_verdict *verdict, uint64_t wanted)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    const struct nb_scores *s = &p->scores;
+    verdict->ready = true;
+    for (size_t i = s->size; i > 0; i--) {
+        uint64_t documents = nb_model_documents(p->live->counts, s->labels[i - 1]);
+        if (documents >= wanted)
+            continue;
+        verdict->ready = false;
+        snprintf(verdict->missing, sizeof verdict->missing,
+                 "label '%s' has %llu documents of at least %llu", verdict->labels[i - 1],
+                 (unsigned long long)documents, (unsigned long long)wanted);
+    }
+    if (s->size >= 2 || wanted == 0)
+        return;
+    verdict->ready = false;
+    snprintf(verdict->missing, sizeof verdict->missing,
+             "only the label '%s' has documents, there must be two labels", verdict->labels[0]);
+}
+
+static int score_stacked(struct nb_verdict_private *p, const struct nb_published *published)
+{
+    int rc = nb_stack_inputs(published->stack, p->live->counts, p->bag.features, p->bag.size,
+                             &p->inputs, NULL);
+    return rc != 0 ? rc : nb_stack_score(published->weights, &p->inputs, &p->stacked);
+}
+
+/* The one pass over the counts, under the model's read lock and the weights'. */
+static int score(struct nb_verdict *verdict, const struct nb_published *published, size_t most,
                  struct nb_error *error)
 {
     struct nb_verdict_private *p = verdict->private_;
     const struct nb_model *counts = p->live->counts;
     nb_model_read_lock(counts);
-    int rc = nb_score(scorer, counts, p->bag.features, p->bag.size, &p->scores, error);
+    nb_stack_weights_read_lock(published->weights);
+    int rc = nb_score(published->scorer, counts, p->bag.features, p->bag.size, &p->scores, error);
+    if (rc == 0 && is_stacked(published))
+        rc = score_stacked(p, published);
     if (rc == 0)
-        rc = fill_verdict(verdict);
+        rc = fill_verdict(verdict, is_stacked(published));
+    if (rc == 0)
+        fill_ready(verdict, published->settings.ready_documents);
     if (rc == 0 && most > 0)
-        rc = explain(verdict, scorer, most);
+        rc = explain(verdict, published, most);
+    nb_stack_weights_unlock(published->weights);
     nb_model_unlock(counts);
     return rc;
 }
@@ -293,7 +351,7 @@ int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
     struct nb_published *published = nb_live_settings(p->live);
     rc = tokenize(engine, p->live, published, document, &p->bag);
     if (rc == 0)
-        rc = score(verdict, published->scorer, most, error);
+        rc = score(verdict, published, most, error);
     nb_published_release(&published);
     return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
 }
@@ -313,8 +371,7 @@ int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
-/* ---- what is known about a model ---------------------------------------------------------------
- */
+/* ---- what is known about a model ------------------------------------------------------------- */
 
 void nb_model_info_deinit(struct nb_model_info *info)
 {
@@ -476,8 +533,7 @@ int nb_engine_document(struct nb_engine *engine, struct nb_string model, struct 
     return rc;
 }
 
-/* ---- numbers -----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *s)
 {

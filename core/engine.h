@@ -48,8 +48,7 @@ void nb_engine_close(struct nb_engine **engine);
  * a commit that succeeds later clears it. */
 int nb_engine_ready(struct nb_engine *engine, struct nb_error *error);
 
-/* ---- names -------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* [A-Za-z0-9][A-Za-z0-9._@+-]{0,127}: 0 or NB_UNUSABLE. */
 int nb_check_model_name(struct nb_string name, struct nb_error *error);
@@ -58,8 +57,7 @@ int nb_check_label(struct nb_string label, struct nb_error *error);
 /* 1 to 256 bytes of UTF-8: 0 or NB_UNUSABLE (the text names `id`). */
 int nb_check_id(struct nb_string id, struct nb_error *error);
 
-/* ---- changes: train and untrain ----------------------------------------------------------------
- */
+/* ---- changes: train and untrain -------------------------------------------------------------- */
 
 /* Changes to one model that are submitted together. One thread at a time. */
 struct nb_batch;
@@ -123,8 +121,7 @@ void nb_engine_apply(struct nb_engine *engine, struct nb_batch *batch);
 
 const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t index);
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct nb_explained {
     struct nb_string token; /* bytes == NULL: the prior's row */
@@ -138,8 +135,10 @@ struct nb_verdict {
     const char **labels; /* NUL-terminated; stable until the next call or deinit */
     double *log_scores;
     double *probabilities;
-    size_t best;           /* index of the label that wins */
-    bool calibrated;       /* probabilities come from the stack */
+    size_t best;     /* index of the label that wins */
+    bool calibrated; /* label and probabilities come from the stack */
+    bool ready;      /* every label has enough documents; else `missing` says what is */
+    char missing[160];
     uint64_t total, known; /* token positions */
     bool truncated;
     struct nb_explained *explanation; /* strongest first, the prior's row last */
@@ -209,8 +208,7 @@ void nb_vocabulary_deinit(struct nb_vocabulary *vocabulary);
 int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struct nb_string label,
                          size_t limit, struct nb_vocabulary *vocabulary, struct nb_error *error);
 
-/* ---- administration: these wait for the disk ---------------------------------------------------
- */
+/* ---- administration: these wait for the disk ------------------------------------------------- */
 
 /* Makes a model or changes its settings (`settings` is copied). With `only_new`, an existing model
  * is NB_CONFLICT. Other NB_CONFLICT: the tokenizer's settings differ and documents are learned.
@@ -221,8 +219,7 @@ int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
 int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
                            struct nb_error *error);
 
-/* ---- export and import -------------------------------------------------------------------------
- */
+/* ---- export and import ----------------------------------------------------------------------- */
 
 /* A dump, record by record; the server writes it as NDJSON. Numbers of rows and labels are those
  * of the dump. Every callback returns 0 to go on. Order: header, words (runs in row order),
@@ -274,8 +271,7 @@ int nb_import_document(struct nb_import *import, const struct nb_dump_document *
 int nb_import_commit(struct nb_import **import, bool *created, struct nb_error *error);
 void nb_import_abort(struct nb_import **import);
 
-/* ---- numbers for /metrics ----------------------------------------------------------------------
- */
+/* ---- numbers for /metrics -------------------------------------------------------------------- */
 
 struct nb_engine_statistics {
     uint64_t models, models_loaded;
@@ -293,8 +289,7 @@ struct nb_engine_statistics {
 };
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *statistics);
 
-/* ---- verification ------------------------------------------------------------------------------
- */
+/* ---- verification ---------------------------------------------------------------------------- */
 
 /* Recomputes every count from the living documents of the store in `directory` and calls `report`
  * with a line for each difference. Returns 0 when nothing differs, 1 when something does, or a

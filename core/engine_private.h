@@ -13,16 +13,19 @@
 #include "core/ledger.h"
 #include "core/model.h"
 #include "core/score.h"
+#include "core/stack.h"
 #include "core/store.h"
 
-/* ---- models ------------------------------------------------------------------------------------
- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
-/* Settings as published: immutable, shared by reference count, swapped whole. */
+/* Settings as published: immutable, shared by reference count, swapped whole; and with them what
+ * scores by them. The weights of the stack are changed by the writer, under their own lock. */
 struct nb_published {
     atomic_uint references;
     struct nb_settings settings;
     struct nb_scorer *scorer;
+    struct nb_stack *stack;
+    struct nb_stack_weights *weights;
 };
 
 /* Which stored ranges are behind the counts, and how far the running sweep over them has come. All
@@ -59,6 +62,9 @@ struct nb_live {
 };
 
 struct nb_published *nb_published_new(const struct nb_settings *settings);
+/* The same, with the weights that `old` has learned. */
+struct nb_published *nb_published_next(const struct nb_settings *settings,
+                                       const struct nb_published *old);
 void nb_published_release(struct nb_published **published);
 
 struct nb_live *nb_live_new(struct nb_string name, uint32_t number, const struct nb_key *key,
@@ -69,8 +75,7 @@ struct nb_published *nb_live_settings(struct nb_live *live);
 /* Publishes other settings (takes `published` over). */
 void nb_live_publish(struct nb_live *live, struct nb_published *published);
 
-/* ---- the writer's queue ------------------------------------------------------------------------
- */
+/* ---- the writer's queue ---------------------------------------------------------------------- */
 
 /* A feature on its way into the counts. */
 struct nb_pending {
@@ -158,14 +163,15 @@ struct nb_engine {
     pthread_mutex_t health_lock;
     struct nb_error health; /* code 0: the last commit succeeded */
     struct nb_counters counters;
-    struct nb_buffer scratch; /* the writer's */
+    struct nb_buffer scratch;           /* the writer's */
+    struct nb_prequential *prequential; /* the writer's */
 };
 
-/* ---- registry.c --------------------------------------------------------------------------------
- */
+/* ---- registry.c ------------------------------------------------------------------------------ */
 
-/* The model of that name with a reference for the caller, its counts loaded. `unborn` says whether
- * one that the store does not know yet will do. NB_UNUSABLE, NB_NOT_FOUND, NB_CORRUPT ... */
+/* The model of that name with a reference for the caller, its counts loaded. `unborn` says
+ * whether one that the store does not know yet will do. NB_UNUSABLE, NB_NOT_FOUND,
+ * NB_CORRUPT ... */
 int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool unborn,
                         struct nb_live **live, struct nb_error *error);
 /* The same, making an unborn one with the preset if there is none. */
@@ -178,13 +184,13 @@ int nb_registry_insert(struct nb_engine *engine, struct nb_live *live, struct nb
 struct nb_live *nb_registry_replace(struct nb_engine *engine, struct nb_live *live);
 /* Takes a model out of the registry and drops the registry's reference. */
 void nb_registry_remove(struct nb_engine *engine, struct nb_live *live);
-/* Drops the counts of models that nobody uses, least recently used first, until the rest fits the
- * memory setting. On the writer's thread; they must be checkpointed first: `save` does it. */
+/* Drops the counts of models that nobody uses, least recently used first, until the rest fits
+ * the memory setting. On the writer's thread; they must be checkpointed first: `save` does it.
+ */
 void nb_registry_trim(struct nb_engine *engine,
                       int (*save)(struct nb_engine *engine, struct nb_live *live));
 
-/* ---- load.c ------------------------------------------------------------------------------------
- */
+/* ---- load.c ---------------------------------------------------------------------------------- */
 
 /* Reads the models' records at start (not their counts). */
 int nb_load_models(struct nb_engine *engine, struct nb_error *error);
@@ -200,8 +206,8 @@ int nb_model_record_write(const struct nb_live *live, const struct nb_settings *
 /* Notes that the ranges of these rows changed. */
 int nb_checkpoint_touch(struct nb_checkpoint *checkpoint, const struct nb_rows *rows,
                         uint32_t model_rows);
-/* Writes up to `most` ranges of the running sweep (or begins one) into the transaction. If that is
- * not committed, nb_checkpoint_restore brings back `saved`, a copy from before. */
+/* Writes up to `most` ranges of the running sweep (or begins one) into the transaction. If that
+ * is not committed, nb_checkpoint_restore brings back `saved`, a copy from before. */
 int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
                         uint32_t most, struct nb_error *error);
 void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *saved);
@@ -211,8 +217,7 @@ uint32_t nb_checkpoint_due(const struct nb_engine *engine, const struct nb_live 
 /* Writes everything, in transactions of bounded size. */
 int nb_checkpoint_all(struct nb_engine *engine, struct nb_live *live, struct nb_error *error);
 
-/* ---- writer.c ----------------------------------------------------------------------------------
- */
+/* ---- writer.c -------------------------------------------------------------------------------- */
 
 int nb_writer_start(struct nb_engine *engine, struct nb_error *error);
 void nb_writer_stop(struct nb_engine *engine);
@@ -229,6 +234,9 @@ int nb_writer_transaction(struct nb_engine *engine, uint64_t expected,
 int nb_writer_put_state(struct nb_engine *engine, const struct nb_view *view,
                         const struct nb_live *live, const struct nb_state_record *state,
                         struct nb_error *error);
+/* Puts the weights of a model's stack. */
+int nb_writer_put_stack(struct nb_engine *engine, const struct nb_view *view,
+                        const struct nb_live *live, struct nb_error *error);
 /* Puts the model's own record and takes care of next_model. */
 int nb_writer_put_model(struct nb_engine *engine, const struct nb_view *view,
                         const struct nb_live *live, const struct nb_settings *settings,
@@ -237,35 +245,30 @@ int nb_writer_put_model(struct nb_engine *engine, const struct nb_view *view,
 /* Notes that the model's record is committed, and its number used up. */
 void nb_writer_number_stored(struct nb_engine *engine, const struct nb_live *live);
 
-/* ---- administration.c --------------------------------------------------------------------------
- */
+/* ---- administration.c ------------------------------------------------------------------------ */
 
 /* Marks a model's data for deletion. */
 int nb_writer_put_orphan(const struct nb_view *view, uint32_t number, struct nb_error *error);
 
-/* ---- vocabulary.c ------------------------------------------------------------------------------
- */
+/* ---- vocabulary.c ---------------------------------------------------------------------------- */
 
 /* The text of the feature in a row, owned by the caller and NUL-terminated; '#' and the id in
  * hexadecimal if words are not kept. */
 int nb_word_of_row(const struct nb_view *view, const struct nb_live *live, uint32_t row,
                    char **text, size_t *length, struct nb_error *error);
 
-/* ---- engine.c ----------------------------------------------------------------------------------
- */
+/* ---- engine.c -------------------------------------------------------------------------------- */
 
 /* Opens without a writer: nothing is changed. */
 int nb_engine_open_reading(const struct nb_engine_settings *settings, struct nb_engine **engine,
                            struct nb_error *error);
 
-/* ---- import.c ----------------------------------------------------------------------------------
- */
+/* ---- import.c -------------------------------------------------------------------------------- */
 
 /* Whether an import under way owns the number: then its data are no orphans to be deleted. */
 bool nb_import_is_running(const struct nb_engine *engine, uint32_t number);
 
-/* ---- batch.c ------------------------------------------------------------------------------------
- */
+/* ---- batch.c --------------------------------------------------------------------------------- */
 
 void nb_change_deinit(struct nb_change *change);
 

@@ -37,14 +37,14 @@ struct nb_evaluation_bin {
 };
 
 struct nb_evaluation_point {
-    double threshold;          /* probability of the positive label from which it is positive */
+    double threshold; /* probability of the positive label from which it is positive */
     double false_positive_rate, true_positive_rate;
 };
 
 struct nb_evaluation_label {
     uint32_t label;
-    uint64_t documents; /* whose true label this is */
-    uint64_t predicted; /* that were given it */
+    uint64_t documents;       /* whose true label this is */
+    uint64_t predicted;       /* that were given it */
     double precision, recall; /* NAN when undefined */
 };
 
@@ -56,10 +56,10 @@ struct nb_evaluation {
     double accuracy;
     /* Two labels only, else NAN: the positive one against the other. */
     bool binary;
-    double one_minus_roca;  /* percent; ties count half */
-    double lam;             /* percent; no error counts as half an error */
+    double one_minus_roca;                           /* percent; ties count half */
+    double lam;                                      /* percent; no error counts as half an error */
     double false_positive_rate, false_negative_rate; /* at probability 0.5 */
-    double log_loss;        /* natural, probabilities clipped to 1e-6 .. 1 - 1e-6 */
+    double log_loss; /* natural, probabilities clipped to 1e-6 .. 1 - 1e-6 */
     double brier;
     double ece;
     struct nb_evaluation_bin bins[NB_EVALUATION_BINS];
@@ -69,8 +69,8 @@ struct nb_evaluation {
 void nb_evaluation_deinit(struct nb_evaluation *evaluation);
 
 /* Collects the documents of one window. `labels` are the model's label numbers in the order of
- * their names, copied; `positive` is the index among them whose probability is judged when there are
- * two. */
+ * their names, copied; `positive` is the index among them whose probability is judged when there
+ * are two. */
 struct nb_evaluator;
 int nb_evaluator_new(const uint32_t *labels, size_t label_count, size_t positive,
                      struct nb_evaluator **evaluator);
@@ -80,9 +80,9 @@ int nb_evaluator_add(struct nb_evaluator *evaluator, const struct nb_scored *sco
 /* The figures over the last `window` documents that were added (0: over all). */
 int nb_evaluator_finish(struct nb_evaluator *evaluator, uint64_t window,
                         struct nb_evaluation *evaluation);
-/* The lowest threshold on the positive label's probability at which its false-positive rate over the
- * last `window` documents would have been at most `rate`; sets *achieved to that rate. NB_CONFLICT:
- * not two labels, or no document of the negative one. */
+/* The lowest threshold on the positive label's probability at which its false-positive rate over
+ * the last `window` documents would have been at most `rate`; sets *achieved to that rate.
+ * NB_CONFLICT: not two labels, or no document of the negative one. */
 int nb_evaluator_threshold(struct nb_evaluator *evaluator, uint64_t window, double rate,
                            double *threshold, double *achieved, struct nb_error *error);
 

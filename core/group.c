@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/prequential.h"
 
 enum {
     GROUP_BYTES = 64 << 20, /* of one transaction, about */
@@ -56,16 +57,29 @@ bool nb_group_add(struct nb_group *group, struct nb_batch *batch)
     return true;
 }
 
+/* Forgets what staging has noted. */
+static void clear_notes(struct nb_group *group)
+{
+    for (size_t i = 0; i < group->model_count; i++)
+        nb_buffer_deinit(&group->models[i].weights);
+    group->model_count = group->label_count = 0;
+}
+
 void nb_group_deinit(struct nb_group *group)
 {
+    clear_notes(group);
     free(group->items);
     free(group->models);
     free(group->labels);
     *group = (struct nb_group){0};
 }
 
-/* ---- what the group touches --------------------------------------------------------------------
- */
+/* ---- what the group touches ------------------------------------------------------------------ */
+
+static bool is_stacked(const struct nb_live *live)
+{
+    return live->published->settings.decision == NB_DECISION_STACKED;
+}
 
 static struct nb_group_model *model_of(struct nb_group *group, struct nb_live *live)
 {
@@ -83,7 +97,14 @@ static struct nb_group_model *model_of(struct nb_group *group, struct nb_live *l
                                      .saved = live->checkpoint,
                                      .rows_before = nb_model_rows(live->counts),
                                      .last = live->checkpoint.last};
-    return model;
+    struct nb_writer w = {.out = &model->weights};
+    if (is_stacked(live))
+        nb_stack_weights_write(live->published->weights, &w);
+    if (w.code == 0)
+        return model;
+    nb_buffer_deinit(&model->weights);
+    group->model_count--;
+    return NULL;
 }
 
 static int touch_label(struct nb_group *group, struct nb_live *live, uint32_t label)
@@ -102,8 +123,7 @@ static int touch_label(struct nb_group *group, struct nb_live *live, uint32_t la
     return 0;
 }
 
-/* ---- staging one change ------------------------------------------------------------------------
- */
+/* ---- staging one change ---------------------------------------------------------------------- */
 
 struct staging {
     struct nb_group *group;
@@ -116,6 +136,7 @@ struct staging {
     struct nb_buffer words; /* their texts */
     struct nb_buffer bag;   /* coded */
     struct nb_buffer entry;
+    struct nb_buffer score;
 };
 
 static int refuse(struct staging *s, int code, const char *text)
@@ -238,6 +259,39 @@ static int put_entry(struct staging *s, const struct nb_entry *entry, struct nb_
     return rc;
 }
 
+/* The score from before a document was learned moves to its new entry; a forgotten one's goes. */
+static int move_score(struct staging *s, uint64_t from, bool keep, struct nb_error *error)
+{
+    struct nb_store_key old_key = nb_store_key_sequence(s->live->number, from);
+    struct nb_string stored;
+    struct nb_scored scored;
+    struct nb_scored_lists lists = {0};
+    int rc = nb_store_get(s->view, NB_TABLE_SCORES, nb_store_key_string(&old_key), &stored, error);
+    if (rc != 0)
+        return rc == NB_NOT_FOUND ? 0 : rc;
+    if (keep)
+        rc = nb_scored_read(stored, &lists, &scored, error);
+    if (rc == 0 && keep) {
+        scored.label = s->change->label_number;
+        s->score.length = 0;
+        if (nb_scored_write(&scored, &s->score) != 0)
+            rc = nb_error_no_memory(error);
+    }
+    nb_scored_lists_deinit(&lists);
+    return rc != 0
+               ? rc
+               : nb_store_delete(s->view, NB_TABLE_SCORES, nb_store_key_string(&old_key), error);
+}
+
+static int put_score(struct staging *s, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_sequence(s->live->number, s->change->sequence);
+    if (s->score.length == 0)
+        return 0;
+    return nb_store_put(s->view, NB_TABLE_SCORES, nb_store_key_string(&key),
+                        (struct nb_string){s->score.bytes, s->score.length}, error);
+}
+
 static int take_out_old(struct staging *s, const struct nb_entry *old, struct nb_error *error)
 {
     s->change->old_label = old->label;
@@ -268,6 +322,8 @@ static int stage_untrain(struct staging *s, struct nb_error *error)
     change->receipt.tokens = change->positions = old.tokens;
     change->truncated = old.truncated;
     rc = take_out_old(s, &old, error);
+    if (rc == 0)
+        rc = move_score(s, sequence, false, error);
     if (rc != 0)
         return rc;
     struct nb_entry entry = {.kind = NB_ENTRY_FORGOTTEN,
@@ -360,15 +416,21 @@ static int stage_train(struct staging *s, struct nb_error *error)
         return 0;
     if (sequence != 0)
         rc = take_out_old(s, &old, error);
+    if (rc == 0 && sequence != 0)
+        rc = move_score(s, sequence, true, error);
+    else if (rc == 0)
+        rc = nb_prequential_learn(s->group->engine->prequential, s->live->published,
+                                  s->live->counts, change, &s->score);
     if (rc == 0 && touch_label(s->group, s->live, entry.label) != 0)
         rc = nb_error_no_memory(error);
     s->model->features += change->rows.size;
     change->staged = true;
-    return rc != 0 ? rc : put_entry(s, &entry, error);
+    if (rc == 0)
+        rc = put_entry(s, &entry, error);
+    return rc != 0 ? rc : put_score(s, error);
 }
 
-/* ---- the counts --------------------------------------------------------------------------------
- */
+/* ---- the counts ------------------------------------------------------------------------------ */
 
 /* Brings a staged change into the counts (or, with `back`, out of them again). */
 static int apply(struct nb_live *live, struct nb_change *change, bool back, size_t *fresh)
@@ -454,7 +516,7 @@ static void begin_change(struct staging *s)
     change->rows.size = change->old_rows.size = 0;
     free(change->receipt.labels);
     change->receipt = (struct nb_receipt){.code = 0};
-    s->ids.length = s->words.length = s->bag.length = s->entry.length = 0;
+    s->ids.length = s->words.length = s->bag.length = s->entry.length = s->score.length = 0;
 }
 
 static int stage(struct staging *s, struct nb_error *error)
@@ -481,8 +543,7 @@ static int stage(struct staging *s, struct nb_error *error)
     return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
 }
 
-/* ---- the whole group ---------------------------------------------------------------------------
- */
+/* ---- the whole group ------------------------------------------------------------------------- */
 
 static int put_label(struct nb_group *group, struct nb_view *view, const struct nb_live *live,
                      uint32_t label, struct nb_error *error)
@@ -530,6 +591,8 @@ static int put_model(struct nb_group *group, struct nb_view *view, struct nb_gro
     struct nb_state_record state = {.last = model->last,
                                     .replay = live->checkpoint.replay,
                                     .rows = nb_model_rows(live->counts)};
+    if (rc == 0 && staged && is_stacked(live))
+        rc = nb_writer_put_stack(engine, view, live, error);
     return rc != 0 ? rc : nb_writer_put_state(engine, view, live, &state, error);
 }
 
@@ -553,6 +616,14 @@ static int put_checkpoints(struct nb_group *group, struct nb_view *view, struct 
     return rc;
 }
 
+static void restore_weights(const struct nb_group_model *model)
+{
+    struct nb_reader r = nb_reader_of(model->weights.bytes, model->weights.length);
+    if (model->weights.length > 0 &&
+        nb_stack_weights_read(model->live->published->weights, &r) != 0)
+        abort();
+}
+
 /* Everything is as it was before the group; what the counts gave up they have room to take back,
  * unless memory is so short that only a new start, which replays the ledger, can help. */
 static void undo(struct nb_group *group)
@@ -567,8 +638,9 @@ static void undo(struct nb_group *group)
     for (size_t i = 0; i < group->model_count; i++) {
         nb_model_truncate(group->models[i].live->counts, group->models[i].rows_before);
         nb_checkpoint_restore(group->models[i].live, &group->models[i].saved);
+        restore_weights(&group->models[i]);
     }
-    group->model_count = group->label_count = 0;
+    clear_notes(group);
 }
 
 static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argument,
@@ -593,11 +665,11 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
     nb_buffer_deinit(&s.words);
     nb_buffer_deinit(&s.bag);
     nb_buffer_deinit(&s.entry);
+    nb_buffer_deinit(&s.score);
     return rc;
 }
 
-/* ---- after the commit --------------------------------------------------------------------------
- */
+/* ---- after the commit ------------------------------------------------------------------------ */
 
 static void count(struct nb_counters *counters, const struct nb_change *change)
 {

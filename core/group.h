@@ -18,9 +18,10 @@ struct nb_group_model {
     struct nb_live *live;
     struct nb_checkpoint saved;
     uint32_t rows_before;
-    uint64_t last;     /* ledger number given out so far */
-    uint64_t features; /* feature changes staged */
-    uint64_t expected; /* those that the group asks for */
+    struct nb_buffer weights; /* of its stack, as they were; empty when it is not stacked */
+    uint64_t last;            /* ledger number given out so far */
+    uint64_t features;        /* feature changes staged */
+    uint64_t expected;        /* those that the group asks for */
 };
 
 /* A label whose record the group changes. */

@@ -24,8 +24,7 @@ struct nb_import {
     bool created;
 };
 
-/* ---- storing -----------------------------------------------------------------------------------
- */
+/* ---- storing --------------------------------------------------------------------------------- */
 
 static int collect(struct nb_import *import, enum nb_table table, const struct nb_store_key *key,
                    const struct nb_buffer *value)
@@ -73,8 +72,7 @@ static int flush(struct nb_import *import, size_t above, struct nb_error *error)
     return nb_writer_run(import->engine, flush_task, import, error);
 }
 
-/* ---- begin and end -----------------------------------------------------------------------------
- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 bool nb_import_is_running(const struct nb_engine *engine, uint32_t number)
 {
@@ -162,8 +160,7 @@ void nb_import_abort(struct nb_import **import)
     *import = NULL;
 }
 
-/* ---- records -----------------------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static int add_labels(struct nb_import *import, const struct nb_dump_header *header,
                       struct nb_error *error)
@@ -343,8 +340,7 @@ int nb_import_document(struct nb_import *import, const struct nb_dump_document *
     return flush(import, FLUSH_BYTES, error);
 }
 
-/* ---- commit ------------------------------------------------------------------------------------
- */
+/* ---- commit ---------------------------------------------------------------------------------- */
 
 static int collect_labels(struct nb_import *import)
 {

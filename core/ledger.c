@@ -16,8 +16,7 @@ static int corrupt(struct nb_error *error, const char *what)
     return nb_error_set(error, NB_CORRUPT, "the store is damaged: %s does not read back", what);
 }
 
-/* ---- entries -----------------------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 int nb_entry_write(const struct nb_entry *entry, struct nb_buffer *out)
 {
@@ -65,8 +64,7 @@ uint64_t nb_entry_new_id(const struct nb_entry *entry, size_t index)
     return nb_read_u64(&r);
 }
 
-/* ---- bags --------------------------------------------------------------------------------------
- */
+/* ---- bags ------------------------------------------------------------------------------------ */
 
 void nb_rows_deinit(struct nb_rows *rows)
 {
@@ -136,8 +134,7 @@ int nb_bag_decode(struct nb_string bag, uint32_t limit, struct nb_rows *rows,
     return 0;
 }
 
-/* ---- ranges ------------------------------------------------------------------------------------
- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 struct cells {
     struct nb_cell *cells;
@@ -224,8 +221,7 @@ int nb_range_read(struct nb_model *model, uint32_t first, struct nb_string store
     return rc == 0 && nb_reader_done(&r) ? 0 : corrupt(error, "a range of rows");
 }
 
-/* ---- small records -----------------------------------------------------------------------------
- */
+/* ---- small records --------------------------------------------------------------------------- */
 
 int nb_state_write(const struct nb_state_record *state, struct nb_buffer *out)
 {

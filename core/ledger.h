@@ -52,8 +52,7 @@ int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out);
 int nb_bag_decode(struct nb_string bag, uint32_t limit, struct nb_rows *rows,
                   struct nb_error *error);
 
-/* ---- ranges of rows ----------------------------------------------------------------------------
- */
+/* ---- ranges of rows -------------------------------------------------------------------------- */
 
 enum { NB_RANGE_ROWS = 1024 }; /* rows per stored range */
 
@@ -66,8 +65,7 @@ int nb_range_write(const struct nb_model *model, uint32_t first, uint32_t count,
 int nb_range_read(struct nb_model *model, uint32_t first, struct nb_string stored, uint64_t *mark,
                   struct nb_error *error);
 
-/* ---- small records -----------------------------------------------------------------------------
- */
+/* ---- small records --------------------------------------------------------------------------- */
 
 struct nb_state_record {
     uint64_t last;   /* greatest ledger number given out */

@@ -10,8 +10,7 @@
 
 #include "core/engine_private.h"
 
-/* ---- records of models -------------------------------------------------------------------------
- */
+/* ---- records of models ----------------------------------------------------------------------- */
 
 int nb_model_record_write(const struct nb_live *live, const struct nb_settings *settings,
                           struct nb_buffer *out)
@@ -80,8 +79,7 @@ int nb_load_models(struct nb_engine *engine, struct nb_error *error)
     return rc;
 }
 
-/* ---- counts ------------------------------------------------------------------------------------
- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 struct loading {
     const struct nb_view *view;
@@ -217,11 +215,31 @@ static int load_state(struct loading *l, struct nb_error *error)
     return rc == NB_NOT_FOUND ? 0 : rc;
 }
 
+/* A model that was never stacked has no weights but those that it starts with. */
+static int load_weights(struct loading *l, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(l->live->number);
+    struct nb_string stored;
+    int rc = nb_store_get(l->view, NB_TABLE_STACK, nb_store_key_string(&key), &stored, error);
+    if (rc != 0)
+        return rc == NB_NOT_FOUND ? 0 : rc;
+    struct nb_reader r = nb_reader_of(stored.bytes, stored.length);
+    rc = nb_stack_weights_read(l->live->published->weights, &r);
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    if (rc == 0 && nb_reader_done(&r))
+        return 0;
+    return nb_error_set(error, NB_CORRUPT,
+                        "the store is damaged: the weights of a stack do not read back");
+}
+
 static int load_all(struct loading *l, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(l->live->number);
     struct nb_string prefix = nb_store_key_string(&key);
     int rc = load_state(l, error);
+    if (rc == 0)
+        rc = load_weights(l, error);
     if (rc == 0 && nb_model_reserve(l->model, l->state.rows) != 0)
         rc = nb_error_no_memory(error);
     if (rc == 0)

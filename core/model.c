@@ -87,8 +87,7 @@ void nb_model_unlock(const struct nb_model *model)
     unlock(model);
 }
 
-/* ---- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 uint32_t nb_model_rows(const struct nb_model *model)
 {
@@ -238,8 +237,7 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows)
     unlock(model);
 }
 
-/* ---- counts ------------------------------------------------------------------------------------
- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 /* Adds to the sums what a cell has gained (or lost), and to the vocabulary what it has. */
 static void add_sums(struct nb_model *model, unsigned field, uint32_t label, uint64_t occurrences,
@@ -429,8 +427,7 @@ int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cel
     return rc;
 }
 
-/* ---- labels and sums ---------------------------------------------------------------------------
- */
+/* ---- labels and sums ------------------------------------------------------------------------- */
 
 /* Where a name stands, or would stand, among the sorted ones. */
 static uint32_t name_place(const struct nb_model *model, struct nb_string name, bool *there)

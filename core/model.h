@@ -40,8 +40,7 @@ void nb_model_free(struct nb_model **model);
 void nb_model_read_lock(const struct nb_model *model);
 void nb_model_unlock(const struct nb_model *model);
 
-/* ---- labels: numbered in the order of first sight, never renumbered ----------------------------
- */
+/* ---- labels: numbered in the order of first sight, never renumbered -------------------------- */
 
 /* The label's number, made if new. Returns 0, NB_TOO_LARGE (NB_LABELS_MOST) or NB_NO_MEMORY. */
 int nb_model_label(struct nb_model *model, struct nb_string name, uint32_t *label);
@@ -56,12 +55,12 @@ const uint32_t *nb_model_labels_sorted(const struct nb_model *model);
 /* Documents of the label, and in all. */
 uint64_t nb_model_documents(const struct nb_model *model, uint32_t label);
 uint64_t nb_model_documents_all(const struct nb_model *model);
-/* Adds to the number of documents of a label (negative: takes away). Readers should never see a word
- * in more documents than there are: call it before nb_model_add, and after it when taking out. */
+/* Adds to the number of documents of a label (negative: takes away). Readers should never see a
+ * word in more documents than there are: call it before nb_model_add, and after it when taking out.
+ */
 void nb_model_add_documents(struct nb_model *model, uint32_t label, int64_t change);
 
-/* ---- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 uint32_t nb_model_rows(const struct nb_model *model);              /* how many there are */
 uint32_t nb_model_find(const struct nb_model *model, uint64_t id); /* row or NB_NO_ROW */
@@ -102,7 +101,8 @@ struct nb_model_change {
     size_t take_size;
 };
 /* Makes the change, with the labels' numbers of documents, under one lock: no reader sees half of
- * it. *fresh as in nb_model_add. Returns 0, or NB_NO_MEMORY or NB_TOO_LARGE with nothing changed. */
+ * it. *fresh as in nb_model_add. Returns 0, or NB_NO_MEMORY or NB_TOO_LARGE with nothing changed.
+ */
 int nb_model_change(struct nb_model *model, const struct nb_model_change *change, size_t *fresh);
 
 /* One cell of a row: what label `label` has of the feature. */
@@ -122,8 +122,7 @@ uint32_t nb_model_count(const struct nb_model *model, uint32_t row, uint32_t lab
 int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cell *cells,
                        size_t size);
 
-/* ---- sums, kept up to date ---------------------------------------------------------------------
- */
+/* ---- sums, kept up to date ------------------------------------------------------------------- */
 
 /* n_v and d_v: token occurrences, and the sum of d_wv, of a label over the features of a field;
  * NB_FIELDS for `field` means all fields that are tokens. */

@@ -3,20 +3,39 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/engine_private.h"
+#include "core/prequential.h"
 
-/* ---- settings as published ---------------------------------------------------------------------
- */
+/* ---- settings as published ------------------------------------------------------------------- */
 
 struct nb_published *nb_published_new(const struct nb_settings *settings)
 {
     struct nb_published *published = calloc(1, sizeof *published);
     if (published == NULL)
         return NULL;
+    struct nb_stack_settings stack;
+    nb_prequential_stack_settings(settings, &stack);
     atomic_init(&published->references, 1);
-    if (nb_settings_copy(&published->settings, settings) != 0 ||
-        nb_scorer_new(&published->settings, &published->scorer) != 0)
+    published->weights = nb_stack_weights_new(&stack);
+    if (published->weights == NULL || nb_settings_copy(&published->settings, settings) != 0 ||
+        nb_scorer_new(&published->settings, &published->scorer) != 0 ||
+        nb_stack_new(&stack, &published->stack) != 0)
         nb_published_release(&published);
+    return published;
+}
+
+struct nb_published *nb_published_next(const struct nb_settings *settings,
+                                       const struct nb_published *old)
+{
+    struct nb_published *published = nb_published_new(settings);
+    struct nb_buffer learned = {0};
+    struct nb_writer w = {.out = &learned};
+    if (published == NULL)
+        return NULL;
+    nb_stack_weights_write(old->weights, &w);
+    struct nb_reader r = nb_reader_of(learned.bytes, learned.length);
+    if (w.code != 0 || nb_stack_weights_read(published->weights, &r) != 0)
+        nb_published_release(&published);
+    nb_buffer_deinit(&learned);
     return published;
 }
 
@@ -27,6 +46,8 @@ void nb_published_release(struct nb_published **published)
     if (p == NULL || atomic_fetch_sub(&p->references, 1) != 1)
         return;
     nb_scorer_free(&p->scorer);
+    nb_stack_free(&p->stack);
+    nb_stack_weights_free(&p->weights);
     nb_settings_deinit(&p->settings);
     free(p);
 }
@@ -49,8 +70,7 @@ void nb_live_publish(struct nb_live *live, struct nb_published *published)
     nb_published_release(&old);
 }
 
-/* ---- models ------------------------------------------------------------------------------------
- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 struct nb_live *nb_live_new(struct nb_string name, uint32_t number, const struct nb_key *key,
                             const struct nb_settings *settings)
@@ -90,8 +110,7 @@ static void drop_reference(struct nb_live *live)
         nb_live_free(live);
 }
 
-/* ---- the sorted list ---------------------------------------------------------------------------
- */
+/* ---- the sorted list ------------------------------------------------------------------------- */
 
 static int compare_name(const char *name, struct nb_string wanted)
 {
@@ -196,8 +215,7 @@ void nb_registry_remove(struct nb_engine *engine, struct nb_live *live)
         drop_reference(live);
 }
 
-/* ---- coming and going --------------------------------------------------------------------------
- */
+/* ---- coming and going ------------------------------------------------------------------------ */
 
 static int ensure_loaded(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
@@ -300,8 +318,7 @@ void nb_registry_release(struct nb_engine *engine, struct nb_live **live)
     drop_reference(l);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static size_t memory_of(const struct nb_live *live)
 {

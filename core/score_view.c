@@ -4,8 +4,7 @@
 
 #include "core/score_private.h"
 
-/* ---- the settings' part ------------------------------------------------------------------------
- */
+/* ---- the settings' part ---------------------------------------------------------------------- */
 
 int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
 {
@@ -46,8 +45,7 @@ size_t nb_scorer_memory(const struct nb_scorer *scorer)
     return sizeof *scorer + atomic_load(&scorer->view_bytes);
 }
 
-/* ---- priors ------------------------------------------------------------------------------------
- */
+/* ---- priors ---------------------------------------------------------------------------------- */
 
 /* The weight that the settings give a label by name, or 0. */
 static double given_weight(const struct nb_settings *settings, const char *name)
@@ -97,8 +95,7 @@ static void put_priors(const struct nb_settings *settings, const struct nb_model
         view->labels[i].base = log(view->labels[i].base / sum);
 }
 
-/* ---- the used vocabulary, when the settings leave words out ------------------------------------
- */
+/* ---- the used vocabulary, when the settings leave words out ---------------------------------- */
 
 /* A word of the vocabulary in the order in which skip_top takes them: more occurrences first, then
  * the smaller id. */
@@ -229,8 +226,7 @@ static int put_sums(const struct nb_scorer *s, const struct nb_model *model, str
     return 0;
 }
 
-/* ---- what each label starts from ---------------------------------------------------------------
- */
+/* ---- what each label starts from ------------------------------------------------------------- */
 
 /* Bernoulli: a used word that the label has, and the document not. Those that neither has are in
  * the base already. */

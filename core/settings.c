@@ -221,8 +221,7 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
     return 0;
 }
 
-/* ---- checking ----------------------------------------------------------------------------------
- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 /* The members of a settings struct that the table's entries point to. */
 static const void *member(const struct nb_settings *settings, const struct nb_setting *s)
@@ -358,8 +357,7 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
     return 0;
 }
 
-/* ---- stored form: a number of entries, each a name and a value in a string of its own ----------
- */
+/* ---- stored form: a number of entries, each a name and a value in a string of its own -------- */
 
 static void write_names(struct nb_writer *w, const char *name)
 {

@@ -29,8 +29,7 @@ void nb_stack_settings_init(struct nb_stack_settings *settings)
     };
 }
 
-/* ---- what the settings fix ---------------------------------------------------------------------
- */
+/* ---- what the settings fix ------------------------------------------------------------------- */
 
 /* Constants stand for themselves: 1, 1.5 and 2 have exact doubles. */
 static enum nb_stack_power_kind power_kind(double power)
@@ -97,8 +96,7 @@ size_t nb_stack_memory(const struct nb_stack *stack)
     return sizeof *stack + readings * sizeof *stack->two + atomic_load(&stack->view_bytes);
 }
 
-/* ---- what the counts fix -----------------------------------------------------------------------
- */
+/* ---- what the counts fix --------------------------------------------------------------------- */
 
 static int labels_room(struct nb_stack_view *view, uint32_t labels)
 {
@@ -203,8 +201,7 @@ int nb_stack_view(struct nb_stack *stack, const struct nb_model *model,
     return rc;
 }
 
-/* ---- inputs of a document ----------------------------------------------------------------------
- */
+/* ---- inputs of a document -------------------------------------------------------------------- */
 
 void nb_stack_inputs_init(struct nb_stack_inputs *inputs)
 {
@@ -371,8 +368,7 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
     return 0;
 }
 
-/* ---- stored form -------------------------------------------------------------------------------
- */
+/* ---- stored form ----------------------------------------------------------------------------- */
 
 /* Which inputs are not zero for all labels: most documents lack most fields. */
 static uint64_t inputs_mask(const struct nb_stack_inputs *inputs)

@@ -68,8 +68,7 @@ struct nb_stack_settings {
  * few wrong labels do not mislead. More labels: (0.1, 2). */
 void nb_stack_settings_init(struct nb_stack_settings *settings);
 
-/* ---- inputs ------------------------------------------------------------------------------------
- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 /* What the settings and the counts fix: logarithms, and the field sums of one generation. */
 struct nb_stack;
@@ -102,8 +101,7 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
 void nb_stack_inputs_write(const struct nb_stack_inputs *inputs, struct nb_writer *w);
 int nb_stack_inputs_read(struct nb_stack_inputs *inputs, struct nb_reader *r);
 
-/* ---- weights -----------------------------------------------------------------------------------
- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 /* The weights: one set for two labels, one for more, and a bias per label; each with the sum of its
  * squared gradients. */
@@ -131,8 +129,7 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
 void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_writer *w);
 int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_reader *r);
 
-/* ---- explanations ------------------------------------------------------------------------------
- */
+/* ---- explanations ---------------------------------------------------------------------------- */
 
 /* What each feature adds to ln(P(best)/P(second)), as nb_explain of core/score.h does; the last row
  * is the difference of the biases. Under the same locks as nb_stack_inputs and nb_stack_score, all

@@ -79,8 +79,7 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
     return 0;
 }
 
-/* ---- learning ----------------------------------------------------------------------------------
- */
+/* ---- learning -------------------------------------------------------------------------------- */
 
 static int biases_room(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs)
 {
@@ -147,8 +146,7 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
     return 0;
 }
 
-/* ---- stored form -------------------------------------------------------------------------------
- */
+/* ---- stored form ----------------------------------------------------------------------------- */
 
 static void write_weights(struct nb_writer *w, const struct nb_stack_weight *weights, size_t count)
 {

@@ -34,6 +34,7 @@ static const char *const TABLE_NAMES[NB_TABLES] = {
     [NB_TABLE_STATE] = "state",     [NB_TABLE_LABELS] = "labels",
     [NB_TABLE_LEDGER] = "ledger",   [NB_TABLE_DOCUMENTS] = "documents",
     [NB_TABLE_ROWS] = "rows",       [NB_TABLE_WORDS] = "words",
+    [NB_TABLE_STACK] = "stack",     [NB_TABLE_SCORES] = "scores",
     [NB_TABLE_GARBAGE] = "garbage", [NB_TABLE_ORPHANS] = "orphans",
 };
 
@@ -79,8 +80,7 @@ static MDB_val value_of(struct nb_string s)
     return (MDB_val){.mv_size = s.length, .mv_data = (void *)(uintptr_t)s.bytes};
 }
 
-/* ---- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int lock_directory(struct nb_store *store, struct nb_error *error)
 {
@@ -242,8 +242,7 @@ void nb_store_close(struct nb_store **store)
     *store = NULL;
 }
 
-/* ---- transactions ------------------------------------------------------------------------------
- */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 void nb_store_sizes(struct nb_store *store, uint64_t *used, uint64_t *map)
 {
@@ -328,8 +327,7 @@ void nb_store_snapshot_end(struct nb_view *view)
     pthread_rwlock_unlock(&view->store->resize);
 }
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* Splits the checksum off; false if it does not fit the bytes. */
 static bool unseal(const MDB_val *sealed, struct nb_string *value)
@@ -470,8 +468,7 @@ int nb_store_clear(const struct nb_view *view, enum nb_table table, struct nb_st
     return rc == MDB_NOTFOUND ? 0 : store_error(error, rc, "deleting from the store");
 }
 
-/* ---- keys --------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static void put_number(struct nb_store_key *key, uint64_t number, unsigned bytes)
 {

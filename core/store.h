@@ -32,6 +32,8 @@ enum nb_table {
     NB_TABLE_DOCUMENTS, /* model, document id -> number of its living entry */
     NB_TABLE_ROWS,      /* model, range -> ledger number up to which it is true, rows */
     NB_TABLE_WORDS,     /* model, first row of a run -> texts of the features */
+    NB_TABLE_STACK,     /* model -> weights of the stack */
+    NB_TABLE_SCORES,    /* model, ledger number -> score before learning (core/prequential.h) */
     NB_TABLE_GARBAGE,   /* model, number of the replacing entry -> what it made superfluous */
     NB_TABLE_ORPHANS,   /* model -> (nothing): data of deleted models and unfinished imports */
     NB_TABLES
@@ -93,8 +95,7 @@ int nb_store_clear(const struct nb_view *view, enum nb_table table, struct nb_st
 /* Bytes of the data file in use, and of the map. */
 void nb_store_sizes(struct nb_store *store, uint64_t *used, uint64_t *map);
 
-/* ---- keys --------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 enum { NB_STORE_KEY_MOST = 300 };
 struct nb_store_key {

@@ -17,8 +17,7 @@ enum {
     PURGE_ENTRIES = 2000, /* deleted per transaction from models that are gone */
 };
 
-/* ---- transactions ------------------------------------------------------------------------------
- */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 static void note_health(struct nb_engine *engine, int rc, const struct nb_error *error)
 {
@@ -82,6 +81,18 @@ int nb_writer_put_state(struct nb_engine *engine, const struct nb_view *view,
     return put_scratch(engine, view, NB_TABLE_STATE, nb_store_key_string(&key), error);
 }
 
+int nb_writer_put_stack(struct nb_engine *engine, const struct nb_view *view,
+                        const struct nb_live *live, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(live->number);
+    struct nb_writer w = {.out = &engine->scratch};
+    engine->scratch.length = 0;
+    nb_stack_weights_write(live->published->weights, &w);
+    if (w.code != 0)
+        return nb_error_no_memory(error);
+    return put_scratch(engine, view, NB_TABLE_STACK, nb_store_key_string(&key), error);
+}
+
 /* Numbers of models are never used twice, or a deleted model's leftovers would come back. */
 static int reserve_numbers(struct nb_engine *engine, const struct nb_view *view,
                            const struct nb_live *live, struct nb_error *error)
@@ -116,8 +127,7 @@ int nb_writer_put_model(struct nb_engine *engine, const struct nb_view *view,
     return put_scratch(engine, view, NB_TABLE_MODELS, name, error);
 }
 
-/* ---- quiet moments -----------------------------------------------------------------------------
- */
+/* ---- quiet moments --------------------------------------------------------------------------- */
 
 struct purge {
     const struct nb_engine *engine;
@@ -142,9 +152,9 @@ static int first_orphan(void *user, struct nb_string key, struct nb_string value
 static int purge_slice(struct nb_engine *engine, struct nb_view *view, void *argument,
                        struct nb_error *error)
 {
-    static const enum nb_table tables[] = {NB_TABLE_STATE,     NB_TABLE_LABELS, NB_TABLE_LEDGER,
-                                           NB_TABLE_DOCUMENTS, NB_TABLE_ROWS,   NB_TABLE_WORDS,
-                                           NB_TABLE_GARBAGE,   NB_TABLE_ORPHANS};
+    static const enum nb_table tables[] = {
+        NB_TABLE_STATE, NB_TABLE_LABELS, NB_TABLE_LEDGER, NB_TABLE_DOCUMENTS, NB_TABLE_ROWS,
+        NB_TABLE_WORDS, NB_TABLE_STACK,  NB_TABLE_SCORES, NB_TABLE_GARBAGE,   NB_TABLE_ORPHANS};
     struct purge *purge = argument;
     *purge = (struct purge){.engine = engine};
     int rc = nb_store_scan(view, NB_TABLE_ORPHANS, (struct nb_string){"", 0}, 0, first_orphan,
@@ -195,8 +205,7 @@ static void tidy(struct nb_engine *engine)
         nb_registry_trim(engine, save_model);
 }
 
-/* ---- the queue ---------------------------------------------------------------------------------
- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 static void enqueue(struct nb_engine *engine, struct nb_job *job)
 {

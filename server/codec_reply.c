@@ -135,6 +135,10 @@ static void emit_verdict(struct nb_emitter *e, struct nb_string model,
     emit_member_u64(e, "unknown", verdict->total - verdict->known);
     nb_emit_close(e, '}');
     emit_flag(e, "truncated", verdict->truncated);
+    nb_emit_key(e, "ready");
+    nb_emit_bool(e, verdict->ready);
+    if (!verdict->ready)
+        emit_member_text(e, "missing", nb_string_of(verdict->missing));
     if (verdict->explanation_count > 0)
         emit_explanation(e, verdict);
     nb_emit_close(e, '}');

@@ -562,7 +562,8 @@ START_TEST(verdicts)
     for (int full = 0; full < 2; full++) {
         struct nb_buffer out = {0};
         struct nb_verdict v = verdict;
-        v.calibrated = v.truncated = full != 0;
+        v.calibrated = v.truncated = v.ready = full != 0;
+        snprintf(v.missing, sizeof v.missing, "more documents");
         v.explanation = full ? verdict_rows : NULL;
         v.explanation_count = full ? 2 : 0;
         ck_assert_int_eq(nb_codec_verdict(&out, model, &v), 0);
@@ -577,7 +578,10 @@ START_TEST(verdicts)
         is_count(at(value, "tokens"), "total", 213);
         is_count(at(value, "tokens"), "known", 201);
         is_count(at(value, "tokens"), "unknown", 12);
-        ck_assert_uint_eq(json_object_size(value), full ? 9 : 6);
+        ck_assert_uint_eq(json_object_size(value), full ? 10 : 8);
+        ck_assert_int_eq(json_is_true(at(value, "ready")), full);
+        if (!full)
+            is_text(value, "missing", "more documents");
         if (full) {
             ck_assert(json_is_true(at(value, "calibrated")) &&
                       json_is_true(at(value, "truncated")));

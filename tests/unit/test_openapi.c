@@ -296,6 +296,8 @@ static bool has_type(const char *type, const json_t *value)
         return json_is_string(value);
     if (strcmp(type, "integer") == 0)
         return json_is_integer(value);
+    if (strcmp(type, "boolean") == 0)
+        return json_is_boolean(value);
     return strcmp(type, "number") == 0 ? json_is_number(value) : json_is_null(value);
 }
 
