@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Does to a model what lines of standard input say, for golden.py to compare with its own slow
- * computation. Words are numbers: word w is of field w % 3 (all tokens), but of the field of pairs,
- * which is no token, when w % 11 is 10.
+ * computation. Words are numbers: word w is of field w % 3, a token; but of the field of pairs
+ * when w % 11 is 10, or else of n-grams when w % 9 is 8, which are none.
  *
  *     settings EVENT PRIOR SMOOTHING MIN_COUNT SKIP_TOP [LABEL=WEIGHT ...]   (numbers of the enums)
  *     train LABEL WORD:COUNT ...      untrain LABEL WORD:COUNT ...
  *     score WORD:COUNT ...            answers "KNOWN BEST LABEL=SCORE ..."
  *     explain WORD:COUNT ...          answers "LABEL LABEL EVIDENCE ... PRIOR" in the bag's order
+ *
+ * and to the stack of the same model:
+ *     stack WORD:COUNT ...            answers "LABEL=SCORE ..."
+ *     stack-learn LABEL WORD:COUNT ...
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/score.h"
+#include "core/stack.h"
 
 enum { WORDS_MOST = 4096, WEIGHTS_MOST = 64 };
 
 static struct nb_model *model;
 static struct nb_scorer *scorer;
+static struct nb_stack *stack;
+static struct nb_stack_weights *stack_weights;
 
 static void require(bool holds, const char *what)
 {
@@ -36,7 +43,9 @@ static char *next(char **rest)
 
 static uint64_t word_id(uint64_t word)
 {
-    enum nb_field field = word % 11 == 10 ? NB_FIELD_PAIR : (enum nb_field)(word % 3);
+    enum nb_field field = word % 11 == 10 ? NB_FIELD_PAIR
+                          : word % 9 == 8 ? NB_FIELD_NGRAM
+                                          : (enum nb_field)(word % 3);
     return nb_feature_id(field, (word + 1) * UINT64_C(0xD6E8FEB86659FD93));
 }
 
@@ -121,12 +130,42 @@ static void score(char **rest, bool explain)
     nb_scores_deinit(&scores);
 }
 
+/* Scores by the stack, or learns: every document in the life of the weights. */
+static void stacked(char **rest, bool learn)
+{
+    static struct nb_feature bag[WORDS_MOST];
+    struct nb_stack_inputs inputs;
+    struct nb_scores scores;
+    nb_stack_inputs_init(&inputs);
+    nb_scores_init(&scores);
+    const char *name = learn ? next(rest) : NULL;
+    size_t size = read_bag(rest, bag);
+    require(nb_stack_inputs(stack, model, bag, size, &inputs, NULL) == 0, "inputs");
+    if (learn) {
+        uint32_t label = nb_model_find_label(model, (struct nb_string){name, strlen(name)});
+        require(nb_stack_learn(stack_weights, &inputs, label) == 0, "learn");
+    } else {
+        require(nb_stack_score(stack_weights, &inputs, &scores) == 0, "stack");
+        for (size_t i = 0; i < scores.size; i++)
+            printf("%s%s=%.17g", i == 0 ? "" : " ",
+                   nb_model_label_name(model, scores.labels[i]).bytes, scores.log_scores[i]);
+        printf("\n");
+        fflush(stdout);
+    }
+    nb_stack_inputs_deinit(&inputs);
+    nb_scores_deinit(&scores);
+}
+
 int main(void)
 {
     char *line = NULL;
     size_t room = 0;
     model = nb_model_new();
-    require(model != NULL, "out of memory");
+    struct nb_stack_settings constants;
+    nb_stack_settings_init(&constants);
+    stack_weights = nb_stack_weights_new(&constants);
+    require(model != NULL && stack_weights != NULL, "out of memory");
+    require(nb_stack_new(&constants, &stack) == 0, "out of memory");
     while (getline(&line, &room, stdin) > 0) {
         char *rest = NULL;
         const char *verb = strtok_r(line, " \n", &rest);
@@ -140,11 +179,15 @@ int main(void)
             change(&rest, -1);
         else if (strcmp(verb, "score") == 0 || strcmp(verb, "explain") == 0)
             score(&rest, verb[0] == 'e');
+        else if (strcmp(verb, "stack") == 0 || strcmp(verb, "stack-learn") == 0)
+            stacked(&rest, verb[5] != '\0');
         else
             require(false, "unknown verb");
     }
     free(line);
     nb_scorer_free(&scorer);
+    nb_stack_free(&stack);
+    nb_stack_weights_free(&stack_weights);
     nb_model_free(&model);
     return 0;
 }
