@@ -16,6 +16,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/evaluate.h"
 #include "core/settings.h"
 #include "tokenizer/document.h"
 
@@ -207,6 +208,33 @@ void nb_vocabulary_deinit(struct nb_vocabulary *vocabulary);
 /* The `limit` tokens most telling for `label`. NB_NOT_FOUND: model or label. */
 int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struct nb_string label,
                          size_t limit, struct nb_vocabulary *vocabulary, struct nb_error *error);
+
+/* ---- evaluation --------------------------------------------------------------------------------
+ */
+
+enum { NB_EVALUATION_WINDOWS = 3 };
+
+/* How good the verdicts were, from the scores that the living documents got before they were
+ * learned: over the last `evaluation_short` and `evaluation_long` documents, and over all. */
+struct nb_evaluation_report {
+    uint64_t windows[NB_EVALUATION_WINDOWS]; /* documents; 0: all */
+    struct nb_evaluation evaluations[NB_EVALUATION_WINDOWS];
+    size_t window_count;
+    char **labels; /* of the model, by name; evaluations[i].labels are in the same order */
+    size_t label_count;
+    size_t positive; /* index of the label whose probability is judged when there are two */
+    bool has_threshold;
+    double target_rate, threshold, achieved; /* over the long window */
+};
+void nb_evaluation_report_deinit(struct nb_evaluation_report *report);
+
+/* `positive` of length 0: "spam" if there is such a label, else the last by name. `target_rate` is
+ * the false-positive rate for which a threshold is wanted; below 0: none. NB_NOT_FOUND (model,
+ * label), NB_CONFLICT (no document was scored yet, or a threshold is asked of other than two
+ * labels). */
+int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
+                         struct nb_string positive, double target_rate,
+                         struct nb_evaluation_report *report, struct nb_error *error);
 
 /* ---- administration: these wait for the disk ------------------------------------------------- */
 
