@@ -148,7 +148,20 @@ static int dump_document(void *user, struct nb_string key, struct nb_string valu
                                         .rows = d->row_list,
                                         .counts = d->count_list,
                                         .size = d->bag.size};
+    struct nb_store_key score = nb_store_key_sequence(d->live->number, nb_store_key_tail(key));
+    rc =
+        nb_store_get(d->view, NB_TABLE_SCORES, nb_store_key_string(&score), &document.score, error);
+    if (rc != 0 && rc != NB_NOT_FOUND)
+        return rc;
     return d->sink->document(d->sink->user, &document);
+}
+
+static int read_stack(const struct dumping *d, struct nb_string *stack, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(d->live->number);
+    *stack = (struct nb_string){"", 0};
+    int rc = nb_store_get(d->view, NB_TABLE_STACK, nb_store_key_string(&key), stack, error);
+    return rc == NB_NOT_FOUND ? 0 : rc;
 }
 
 static int dump_header(struct dumping *d, struct nb_error *error)
@@ -168,7 +181,9 @@ static int dump_header(struct dumping *d, struct nb_error *error)
     header.labels = labels;
     struct nb_published *published = nb_live_settings(live);
     header.settings = published->settings; /* borrowed until the callback returns */
-    int rc = d->sink->header(d->sink->user, &header);
+    int rc = read_stack(d, &header.stack, error);
+    if (rc == 0)
+        rc = d->sink->header(d->sink->user, &header);
     nb_published_release(&published);
     free(labels);
     return rc;

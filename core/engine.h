@@ -257,6 +257,7 @@ struct nb_dump_header {
     unsigned char key[NB_KEY_BYTES];
     size_t label_count;
     const char *const *labels; /* by label number */
+    struct nb_string stack;    /* what the stack has learned, stored form; length 0: nothing */
 };
 struct nb_dump_words {
     uint32_t first_row;
@@ -272,6 +273,7 @@ struct nb_dump_document {
     const uint32_t *rows; /* ascending */
     const uint32_t *counts;
     size_t size;
+    struct nb_string score; /* from before it was learned, stored form; length 0: none */
 };
 struct nb_dump_sink {
     int (*header)(void *user, const struct nb_dump_header *header);

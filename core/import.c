@@ -4,10 +4,11 @@
  * complete; the last transaction gives it its name. A failed import, or one that a crash cut off,
  * is deleted like a model that is gone.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/engine_private.h"
+#include "core/prequential.h"
 
 enum { FLUSH_BYTES = 4 << 20 }; /* collected before the writer is asked to store them */
 
@@ -186,6 +187,20 @@ static int add_labels(struct nb_import *import, const struct nb_dump_header *hea
     return 0;
 }
 
+/* What the stack had learned; a stack of other settings than those of the dump does not fit. */
+static int take_stack(struct nb_import *import, struct nb_string stack, struct nb_error *error)
+{
+    if (stack.length == 0)
+        return 0;
+    struct nb_reader r = nb_reader_of(stack.bytes, stack.length);
+    int rc = nb_stack_weights_read(import->live->published->weights, &r);
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    if (rc == 0 && nb_reader_done(&r))
+        return 0;
+    return nb_error_set(error, NB_INVALID, "the dump's stack does not read back");
+}
+
 int nb_import_header(struct nb_import *import, const struct nb_dump_header *header,
                      struct nb_error *error)
 {
@@ -204,7 +219,8 @@ int nb_import_header(struct nb_import *import, const struct nb_dump_header *head
     if (import->live->counts == NULL)
         return nb_error_no_memory(error);
     atomic_store(&import->live->loaded, true);
-    return add_labels(import, header, error);
+    rc = take_stack(import, header->stack, error);
+    return rc != 0 ? rc : add_labels(import, header, error);
 }
 
 static int needs_header(const struct nb_import *import, struct nb_error *error)
@@ -303,7 +319,33 @@ static int collect_document(struct nb_import *import, const struct nb_dump_docum
     nb_write_varint(&w, live->checkpoint.last);
     if (rc == 0)
         rc = w.code;
-    return rc != 0 ? rc : collect(import, NB_TABLE_DOCUMENTS, &id, &import->scratch);
+    if (rc == 0)
+        rc = collect(import, NB_TABLE_DOCUMENTS, &id, &import->scratch);
+    import->scratch.length = 0;
+    nb_write_bytes(&w, document->score.bytes, document->score.length);
+    if (rc != 0 || document->score.length == 0)
+        return rc;
+    return w.code != 0 ? w.code : collect(import, NB_TABLE_SCORES, &key, &import->scratch);
+}
+
+/* A score must be of labels that the dump has, and its numbers such as a score can have. */
+static int check_score(const struct nb_import *import, struct nb_string stored,
+                       struct nb_error *error)
+{
+    struct nb_scored_lists lists = {0};
+    struct nb_scored scored;
+    if (stored.length == 0)
+        return 0;
+    int rc = nb_scored_read(stored, &lists, &scored, error);
+    bool good = rc == 0 && isfinite(scored.log_odds) &&
+                scored.label < nb_model_label_count(import->live->counts);
+    for (uint32_t i = 0; good && i < scored.size; i++)
+        good = scored.labels[i] < nb_model_label_count(import->live->counts) &&
+               scored.probabilities[i] >= 0 && scored.probabilities[i] <= 1;
+    nb_scored_lists_deinit(&lists);
+    if (rc == NB_NO_MEMORY || good)
+        return good ? 0 : rc;
+    return nb_error_set(error, NB_INVALID, "a document's score does not read back");
 }
 
 int nb_import_document(struct nb_import *import, const struct nb_dump_document *document,
@@ -320,6 +362,8 @@ int nb_import_document(struct nb_import *import, const struct nb_dump_document *
                           nb_model_label_count(import->live->counts));
     if (rc == 0 && document->learned < 0)
         rc = nb_error_set(error, NB_INVALID, "a document was learned before 1970");
+    if (rc == 0)
+        rc = check_score(import, document->score, error);
     if (rc == 0)
         rc = take_bag(import, document, &tokens, error);
     if (rc == 0 && tokens != document->tokens)
@@ -369,6 +413,8 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
     struct nb_live *live = naming->import->live;
     struct nb_store_key key = nb_store_key_model(live->number);
     int rc = nb_writer_put_model(engine, view, live, &live->published->settings, error);
+    if (rc == 0)
+        rc = nb_writer_put_stack(engine, view, live, error);
     if (rc == 0)
         rc = nb_store_delete(view, NB_TABLE_ORPHANS, nb_store_key_string(&key), error);
     if (rc == 0 && naming->old != NULL && atomic_load(&naming->old->persisted))

@@ -27,6 +27,8 @@ struct nb_codec_dump_reader {
     json_t *record;              /* owned: the last line */
     void *numbers;               /* owned: arrays of the last record */
     struct nb_string *texts;     /* owned: likewise */
+    struct nb_buffer stack;      /* owned: of the first line, decoded */
+    struct nb_buffer score;      /* owned: of the last record, decoded */
 };
 
 int nb_codec_dump_reader_new(struct nb_codec_dump_reader **reader)
@@ -52,10 +54,32 @@ void nb_codec_dump_reader_free(struct nb_codec_dump_reader **reader)
         return;
     forget_record(r);
     nb_settings_deinit(&r->settings);
+    nb_buffer_deinit(&r->stack);
+    nb_buffer_deinit(&r->score);
     free(r->labels);
     json_decref(r->header);
     free(r);
     *reader = NULL;
+}
+
+/* A stored form in base64, which only the engine reads; NULL gives nothing. */
+static int take_opaque(const json_t *value, const char *name, struct nb_buffer *out,
+                       struct nb_error *error)
+{
+    out->length = 0;
+    if (value == NULL)
+        return 0;
+    struct nb_string text = nb_codec_text(value);
+    const char *end = NULL;
+    size_t length = 0;
+    if (nb_buffer_reserve(out, text.length + 1) != 0)
+        return nb_error_no_memory(error);
+    if (sodium_base642bin((unsigned char *)out->bytes, out->capacity, text.bytes, text.length, NULL,
+                          &length, &end, sodium_base64_VARIANT_ORIGINAL) != 0 ||
+        end != text.bytes + text.length)
+        return nb_error_set(error, NB_INVALID, "member \"%s\" must be base64", name);
+    out->length = length;
+    return 0;
 }
 
 /* ---- the first line -------------------------------------------------------------------------- */
@@ -132,13 +156,14 @@ static int take_version(const json_t *value, const char *name, json_int_t known,
 static int take_header(struct nb_codec_dump_reader *r, struct nb_codec_record *record,
                        struct nb_error *error)
 {
-    enum { VERSION, TOKENIZER, SETTINGS, KEY, LABELS, MEMBERS };
+    enum { VERSION, TOKENIZER, SETTINGS, KEY, LABELS, STACK, MEMBERS };
     static const struct nb_member members[MEMBERS] = {
         [VERSION] = {"bayesd_dump", NB_TYPE_COUNT, true},
         [TOKENIZER] = {"tokenizer_version", NB_TYPE_COUNT, true},
         [SETTINGS] = {"settings", NB_TYPE_OBJECT, true},
         [KEY] = {"key", NB_TYPE_STRING, true},
         [LABELS] = {"labels", NB_TYPE_ARRAY, true},
+        [STACK] = {"stack", NB_TYPE_STRING, false},
     };
     const json_t *values[MEMBERS];
     /* The version first: what else a later version's line has is not ours to judge. */
@@ -157,6 +182,8 @@ static int take_header(struct nb_codec_dump_reader *r, struct nb_codec_record *r
         rc = nb_codec_settings_take(values[SETTINGS], NULL, false, &r->settings, error);
     if (rc == 0)
         rc = take_labels(r, values[LABELS], error);
+    if (rc == 0)
+        rc = take_opaque(values[STACK], "stack", &r->stack, error);
     if (rc != 0)
         return rc;
     r->settings.tokenizer_version = (uint32_t)json_integer_value(values[TOKENIZER]);
@@ -164,6 +191,7 @@ static int take_header(struct nb_codec_dump_reader *r, struct nb_codec_record *r
     record->header.settings = r->settings;
     record->header.labels = r->labels;
     record->header.label_count = r->label_count;
+    record->header.stack = (struct nb_string){r->stack.bytes, r->stack.length};
     return 0;
 }
 
@@ -313,11 +341,12 @@ static int take_bag(struct nb_codec_dump_reader *r, const json_t *rows, const js
 static int take_document(struct nb_codec_dump_reader *r, const json_t *value,
                          struct nb_codec_record *record, struct nb_error *error)
 {
-    enum { ID, LABEL, LEARNED, TOKENS, ROWS, COUNTS, MEMBERS };
+    enum { ID, LABEL, LEARNED, TOKENS, ROWS, COUNTS, SCORE, MEMBERS };
     static const struct nb_member members[MEMBERS] = {
         [ID] = {"id", NB_TYPE_STRING, true},          [LABEL] = {"label", NB_TYPE_COUNT, true},
         [LEARNED] = {"learned", NB_TYPE_COUNT, true}, [TOKENS] = {"tokens", NB_TYPE_COUNT, true},
         [ROWS] = {"rows", NB_TYPE_ARRAY, true},       [COUNTS] = {"counts", NB_TYPE_ARRAY, true},
+        [SCORE] = {"score", NB_TYPE_STRING, false},
     };
     const json_t *values[MEMBERS];
     struct nb_dump_document *document = &record->document;
@@ -333,11 +362,14 @@ static int take_document(struct nb_codec_dump_reader *r, const json_t *value,
         rc = take_bounded(values[TOKENS], "tokens", INT64_MAX, &tokens, error);
     if (rc == 0)
         rc = take_bag(r, values[ROWS], values[COUNTS], document, error);
+    if (rc == 0)
+        rc = take_opaque(values[SCORE], "score", &r->score, error);
     if (rc != 0)
         return rc;
     document->id = nb_codec_text(values[ID]);
     document->label = (uint32_t)label;
     document->tokens = (uint64_t)tokens;
+    document->score = (struct nb_string){r->score.bytes, r->score.length};
     r->documents++;
     return 0;
 }

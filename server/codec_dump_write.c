@@ -3,11 +3,29 @@
  * The lines of an export.
  */
 #include <sodium.h>
+#include <stdlib.h>
 
 #include "server/codec_private.h"
 
 /* A word of 40 characters with its field and its id takes at most some 300 bytes. */
 enum { WORDS_PER_LINE = 4096 };
+
+/* A stored form that only the engine reads. */
+static int emit_opaque(struct nb_emitter *e, const char *key, struct nb_string bytes)
+{
+    if (bytes.length == 0)
+        return 0;
+    size_t room = sodium_base64_encoded_len(bytes.length, sodium_base64_VARIANT_ORIGINAL);
+    char *text = malloc(room);
+    if (text == NULL)
+        return NB_NO_MEMORY;
+    sodium_bin2base64(text, room, (const unsigned char *)bytes.bytes, bytes.length,
+                      sodium_base64_VARIANT_ORIGINAL);
+    nb_emit_key(e, key);
+    nb_emit_text(e, text);
+    free(text);
+    return 0;
+}
 
 int nb_codec_dump_header(struct nb_buffer *out, const struct nb_dump_header *header)
 {
@@ -29,8 +47,10 @@ int nb_codec_dump_header(struct nb_buffer *out, const struct nb_dump_header *hea
     for (size_t i = 0; i < header->label_count; i++)
         nb_emit_text(&e, header->labels[i]);
     nb_emit_close(&e, ']');
+    int rc = emit_opaque(&e, "stack", header->stack);
     nb_emit_raw(&e, "}\n");
-    return nb_emit_end(&e);
+    int end = nb_emit_end(&e);
+    return rc != 0 ? rc : end;
 }
 
 /* Hexadecimal: JSON numbers above 2^53 do not survive every reader. */
@@ -97,8 +117,10 @@ int nb_codec_dump_document(struct nb_buffer *out, const struct nb_dump_document 
     nb_emit_u64(&e, document->tokens);
     emit_numbers(&e, "rows", document->rows, document->size);
     emit_numbers(&e, "counts", document->counts, document->size);
+    int rc = emit_opaque(&e, "score", document->score);
     nb_emit_raw(&e, "}}\n");
-    return nb_emit_end(&e);
+    int end = nb_emit_end(&e);
+    return rc != 0 ? rc : end;
 }
 
 int nb_codec_dump_end(struct nb_buffer *out, uint64_t documents, uint64_t words)

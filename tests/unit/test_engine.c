@@ -528,6 +528,93 @@ START_TEST(export_and_import_score_the_same)
 }
 END_TEST
 
+static double probability_of(const char *model, const char *words)
+{
+    struct nb_verdict verdict;
+    struct nb_document document = text(words);
+    nb_verdict_init(&verdict);
+    ck_assert_int_eq(nb_engine_classify(engine, str(model), &document, 0, &verdict, NULL), 0);
+    ck_assert(verdict.calibrated);
+    double probability = verdict.probabilities[0];
+    nb_verdict_deinit(&verdict);
+    return probability;
+}
+
+static void put_stacked(const char *model, double rate)
+{
+    struct nb_settings wanted;
+    bool created;
+    nb_settings_init(&wanted, NB_PRESET_TEXT);
+    wanted.decision = NB_DECISION_STACKED;
+    wanted.learning_rate = rate;
+    wanted.ready_documents = 3;
+    ck_assert_int_eq(nb_engine_put_model(engine, str(model), &wanted, false, &created, NULL), 0);
+    nb_settings_deinit(&wanted);
+}
+
+static uint64_t scored_documents(const char *model)
+{
+    struct nb_evaluation_report report;
+    if (nb_engine_evaluation(engine, str(model), str(""), -1, &report, NULL) != 0)
+        return 0;
+    uint64_t documents = report.evaluations[NB_EVALUATION_WINDOWS - 1].documents;
+    nb_evaluation_report_deinit(&report);
+    return documents;
+}
+
+/* What the stack learned is stored with each commit, goes with a dump, and stays when settings
+ * change; a document's score moves with it and goes with it. */
+START_TEST(the_stack_is_kept)
+{
+    unsigned seed = 5;
+    char words[256];
+    char id[16];
+    put_stacked("m", 0.1);
+    double fresh = 0;
+    for (int i = 0; i < 60; i++) {
+        random_words(&seed, words, sizeof words);
+        snprintf(id, sizeof id, "%d", i);
+        strcat(words, i % 2 ? " red" : " blue");
+        train("m", id, i % 2 ? "a" : "b", words);
+        if (i == 1)
+            fresh = probability_of("m", "w3 w5 red");
+    }
+    double learned = probability_of("m", "w3 w5 red");
+    ck_assert(learned != fresh);
+    ck_assert_uint_eq(scored_documents("m"), 60);
+    reopen();
+    ck_assert(probability_of("m", "w3 w5 red") == learned);
+    ck_assert_int_eq(copy_model("m", "copy", -1), 0);
+    ck_assert(probability_of("copy", "w3 w5 red") == learned);
+    ck_assert_uint_eq(scored_documents("copy"), 60);
+    put_stacked("m", 0.2);
+    ck_assert(probability_of("m", "w3 w5 red") == learned);
+    ck_assert_int_eq(change("m", "7", NULL, NULL, NULL), 0);
+    train("m", "8", "a", "changed sides");
+    ck_assert_uint_eq(scored_documents("m"), 59);
+    verify();
+    ck_assert_uint_eq(scored_documents("m"), 59);
+}
+END_TEST
+
+START_TEST(too_little_training_is_said)
+{
+    struct nb_verdict v;
+    struct nb_document document = text("x");
+    put_stacked("m", 0.1);
+    nb_verdict_init(&v);
+    for (int i = 0; i < 6; i++) {
+        char id[4] = {(char)('a' + i), '\0'};
+        train("m", id, i % 2 ? "left" : "right", "x y z");
+        ck_assert_int_eq(nb_engine_classify(engine, str("m"), &document, 0, &v, NULL), 0);
+        ck_assert_int_eq(v.ready, i == 5);
+        if (i < 5)
+            ck_assert_ptr_nonnull(strstr(v.missing, i % 2 ? "left" : i == 0 ? "right" : "left"));
+    }
+    nb_verdict_deinit(&v);
+}
+END_TEST
+
 START_TEST(a_broken_import_changes_nothing)
 {
     train("m", "1", "a", "one two");
@@ -591,6 +678,8 @@ static Suite *suite(void)
     tcase_add_test(t, telling_tokens);
     tcase_add_test(t, documents_are_found);
     tcase_add_test(t, export_and_import_score_the_same);
+    tcase_add_test(t, the_stack_is_kept);
+    tcase_add_test(t, too_little_training_is_said);
     tcase_add_test(t, a_broken_import_changes_nothing);
     tcase_add_test(t, explanations_sum_to_the_difference);
     suite_add_tcase(s, t);
