@@ -20,9 +20,12 @@ static int read_score(void *user, struct nb_string key, struct nb_string value,
     struct nb_scored scored;
     (void)key;
     int rc = nb_scored_read(value, &r->lists, &scored, error);
-    if (rc == 0 && nb_evaluator_add(r->evaluator, &scored) != 0)
-        rc = nb_error_no_memory(error);
-    return rc;
+    if (rc == 0)
+        rc = nb_evaluator_add(r->evaluator, &scored);
+    /* The first document of a label, learned after the labels were listed: next time. */
+    if (rc == NB_INVALID)
+        return 0;
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
 }
 
 void nb_evaluation_report_deinit(struct nb_evaluation_report *report)
