@@ -12,6 +12,7 @@ enum { RUN_ROWS = 1000 }; /* features per record where no words say otherwise */
 struct dumping {
     const struct nb_view *view;
     struct nb_live *live;
+    struct nb_published *published;
     const struct nb_dump_sink *sink;
     uint32_t rows; /* of the snapshot */
     uint32_t next; /* row that is to be dumped next */
@@ -179,12 +180,10 @@ static int dump_header(struct dumping *d, struct nb_error *error)
         return nb_error_no_memory(error);
     header.label_count = count;
     header.labels = labels;
-    struct nb_published *published = nb_live_settings(live);
-    header.settings = published->settings; /* borrowed until the callback returns */
+    header.settings = d->published->settings; /* borrowed */
     int rc = read_stack(d, &header.stack, error);
     if (rc == 0)
         rc = d->sink->header(d->sink->user, &header);
-    nb_published_release(&published);
     free(labels);
     return rc;
 }
@@ -221,9 +220,11 @@ int nb_engine_export(struct nb_engine *engine, struct nb_string model,
     int rc = nb_registry_acquire(engine, model, false, &live, error);
     if (rc != 0)
         return rc;
+    /* Before the snapshot: a model's lock comes before the store's. */
+    struct nb_published *published = nb_live_settings(live);
     rc = nb_store_snapshot(engine->store, &view, error);
     if (rc == 0) {
-        struct dumping d = {.view = &view, .live = live, .sink = sink};
+        struct dumping d = {.view = &view, .live = live, .published = published, .sink = sink};
         rc = dump_all(&d, error);
         nb_store_snapshot_end(&view);
         nb_rows_deinit(&d.bag);
@@ -232,6 +233,7 @@ int nb_engine_export(struct nb_engine *engine, struct nb_string model,
         free(d.row_list);
         free(d.count_list);
     }
+    nb_published_release(&published);
     nb_registry_release(engine, &live);
     return rc;
 }
