@@ -7,9 +7,9 @@
 
 #include "core/base/error.h"
 
-/* Ninety in a hundred places: with twelve in a bucket about one row in twenty lies outside its
- * own, and a look-up reads 1.1 buckets. */
-enum { LOAD_PERCENT = 90, LEAST_BUCKETS = 4 };
+/* So many of a hundred places: with twelve in a bucket about one row in twenty lies outside its
+ * own. */
+enum { LOAD_PERCENT = 87, LEAST_BUCKETS = 4 };
 
 int nb_index_init(struct nb_index *index, uint64_t rows)
 {

@@ -34,9 +34,20 @@ struct nb_model {
     atomic_size_t other_bytes; /* memory but that of rows and cells */
 };
 
+/* Rows of 32 bytes in segments of half a megabyte: what a half-filled segment wastes is below 2 %
+ * from a million rows on. */
+enum { NB_ROW_SEGMENT_BITS = 14 };
+
+/* nb_segments_at with sizes that the compiler knows: half of what a look-up does is this. */
+static inline struct nb_row *nb_row_at(unsigned char *const *table, uint32_t row)
+{
+    void *segment = table[row >> NB_ROW_SEGMENT_BITS];
+    return (struct nb_row *)segment + (row & ((1u << NB_ROW_SEGMENT_BITS) - 1));
+}
+
 static inline struct nb_row *nb_model_row(const struct nb_model *model, uint32_t row)
 {
-    return nb_segments_at(&model->rows, row);
+    return nb_row_at(model->rows.table, row);
 }
 
 /* A model is read in steps of this many features: their rows fit the first-level cache. */

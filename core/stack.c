@@ -287,17 +287,39 @@ static void put_gains(const struct pass *p, const struct nb_stack_reading *readi
         gains[position[run[i].label]] = nb_stack_gain(reading, run[i].d, all);
 }
 
-/* Adds what every expert says of a feature to the sums of its field. */
+/* d_wv of the label in the only column there is, with two labels. */
+static uint64_t first_documents(const struct pass *p, const struct nb_row *row)
+{
+    uint32_t label = p->view->labels[0];
+    uint64_t documents = row->label[1] == label ? row->d[1] : 0;
+    documents = row->label[0] == label ? row->d[0] : documents;
+    if (row->more == NB_NO_ROW)
+        return documents;
+    const struct nb_spill *run = nb_row_run(&p->model->pool, row); /* of labels that were once */
+    for (uint32_t i = 0; i < run->used; i++)
+        documents = run[i].label == label ? run[i].d : documents;
+    return documents;
+}
+
+/* Adds what every expert says of a feature to the sums of its field. With one column the gains need
+ * no place to be put: the same numbers, in a third of the time. */
 static void add_row(const struct pass *p, unsigned field, const struct nb_row *row)
 {
+    uint32_t columns = p->view->columns;
     uint64_t all = nb_row_documents(p->model, row);
     if (all == 0)
         return;
+    uint64_t first = columns == 1 ? first_documents(p, row) : 0;
     for (unsigned e = 0; e < p->experts; e++) {
-        const double *offsets = p->view->offsets + (e * NB_FIELDS + field) * p->view->columns;
+        const struct nb_stack_reading *reading = &p->readings[e];
+        const double *offsets = p->view->offsets + (e * NB_FIELDS + field) * columns;
         double *x = p->inputs->x + (size_t)(e * NB_STACK_GROUPS + field) * p->inputs->size;
-        put_gains(p, &p->readings[e], row, all);
-        add_powers(&p->readings[e], p->inputs->gains, offsets, p->view->columns, x);
+        if (columns == 1) {
+            x[0] += nb_stack_power(reading, nb_stack_gain(reading, first, all) - offsets[0]);
+        } else {
+            put_gains(p, reading, row, all);
+            add_powers(reading, p->inputs->gains, offsets, columns, x);
+        }
     }
 }
 
