@@ -291,7 +291,7 @@ static void fill_ready(struct nb_verdict *verdict, uint64_t wanted)
             continue;
         verdict->ready = false;
         snprintf(verdict->missing, sizeof verdict->missing,
-                 "label '%s' has %llu documents of at least %llu", verdict->labels[i - 1],
+                 "label '%s' has %llu of %llu documents", verdict->labels[i - 1],
                  (unsigned long long)documents, (unsigned long long)wanted);
     }
     if (s->size >= 2 || wanted == 0)
