@@ -169,7 +169,7 @@ void nb_model_find_all(const struct nb_model *model, const struct nb_feature *fe
     /* Copies, which no store to `rows` can change. */
     const struct nb_index index = model->index;
     unsigned char *const *table = model->rows.table;
-    for (size_t i = 0; i < size + 3 * AHEAD; i++) {
+    for (size_t i = 0; i < size + (size_t)3 * AHEAD; i++) {
         if (i < size)
             __builtin_prefetch(&index.buckets[nb_index_home(&index, features[i].id)]);
         size_t j = i - AHEAD; /* below 0: a very large number, as in the next two */

@@ -13,7 +13,7 @@ enum { LOAD_PERCENT = 87, LEAST_BUCKETS = 4 };
 
 int nb_index_init(struct nb_index *index, uint64_t rows)
 {
-    uint64_t count = rows * 100 / (LOAD_PERCENT * NB_BUCKET_ROWS) + 1;
+    uint64_t count = rows * 100 / ((uint64_t)LOAD_PERCENT * NB_BUCKET_ROWS) + 1;
     if (count < LEAST_BUCKETS)
         count = LEAST_BUCKETS;
     struct nb_bucket *buckets = aligned_alloc(sizeof *buckets, count * sizeof *buckets);

@@ -154,7 +154,7 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
     view->skips = most != 0;
     if (!view->skips)
         return 0;
-    struct ranked *heap = malloc(most * sizeof *heap);
+    struct ranked *heap = calloc(most, sizeof *heap);
     if (heap == NULL)
         return NB_NO_MEMORY;
     size_t size = 0;

@@ -307,12 +307,12 @@ static void add_row(const struct pass *p, unsigned field, const struct nb_row *r
 {
     uint32_t columns = p->view->columns;
     uint64_t all = nb_row_documents(p->model, row);
-    if (all == 0)
+    if (all == 0 || columns == 0)
         return;
     uint64_t first = columns == 1 ? first_documents(p, row) : 0;
     for (unsigned e = 0; e < p->experts; e++) {
         const struct nb_stack_reading *reading = &p->readings[e];
-        const double *offsets = p->view->offsets + (e * NB_FIELDS + field) * columns;
+        const double *offsets = p->view->offsets + ((size_t)e * NB_FIELDS + field) * columns;
         double *x = p->inputs->x + (size_t)(e * NB_STACK_GROUPS + field) * p->inputs->size;
         if (columns == 1) {
             x[0] += nb_stack_power(reading, nb_stack_gain(reading, first, all) - offsets[0]);
@@ -356,7 +356,7 @@ static void finish(const struct pass *p, const struct nb_stack_settings *setting
             for (uint32_t v = 0; v < p->view->columns; v++)
                 x[g * in->size + v] *= shares[g];
             if (in->size == 2)
-                x[g * 2 + 1] = -x[g * 2];
+                x[(size_t)g * 2 + 1] = -x[(size_t)g * 2];
         }
     }
 }

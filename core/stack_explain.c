@@ -41,7 +41,7 @@ static uint64_t documents_of(const struct comparison *c, const struct nb_row *ro
 /* The offset of a label; of two labels only the first's is kept. */
 static double offset_of(const struct comparison *c, unsigned e, unsigned field, uint32_t position)
 {
-    const double *offsets = c->view->offsets + (e * NB_FIELDS + field) * c->view->columns;
+    const double *offsets = c->view->offsets + ((size_t)e * NB_FIELDS + field) * c->view->columns;
     return position < c->view->columns ? offsets[position] : -offsets[0];
 }
 

@@ -9,7 +9,7 @@ static void put_starts(const struct nb_stack_bank *bank, struct nb_stack_weight 
 {
     for (unsigned e = 0; e < bank->size; e++) {
         const struct nb_stack_expert *x = &bank->experts[e];
-        struct nb_stack_weight *w = weights + e * NB_STACK_GROUPS;
+        struct nb_stack_weight *w = weights + (size_t)e * NB_STACK_GROUPS;
         for (unsigned g = 0; g < NB_FIELDS; g++)
             w[g].value = g == NB_FIELD_NGRAM ? x->start_ngram : x->start_field;
         w[NB_STACK_TOTAL].value = x->start_total;

@@ -335,8 +335,9 @@ END_TEST
 static double loss(struct fixture *f, uint32_t place)
 {
     ck_assert_int_eq(nb_stack_score(f->weights, &f->inputs, &f->scores), 0);
-    double best = f->scores.log_scores[f->scores.best], z = 0;
-    for (uint32_t v = 0; v < f->inputs.size; v++)
+    double best = f->scores.log_scores[f->scores.best];
+    double z = exp(f->scores.log_scores[0] - best);
+    for (uint32_t v = 1; v < f->inputs.size; v++)
         z += exp(f->scores.log_scores[v] - best);
     return log(z) + best - f->scores.log_scores[place];
 }
@@ -367,8 +368,8 @@ START_TEST(steps_follow_the_gradient)
         f.size = random_bag(f.bag, place);
         fixture_score(&f);
         struct nb_stack_weight *w = f.inputs.size <= 2 ? f.weights->two : f.weights->many;
-        double gradients[NB_STACK_INPUTS + LABELS];
-        struct nb_stack_weight before[NB_STACK_INPUTS + LABELS];
+        double gradients[NB_STACK_INPUTS + LABELS] = {0};
+        struct nb_stack_weight before[NB_STACK_INPUTS + LABELS] = {0};
         uint32_t count = f.inputs.count;
         for (uint32_t i = 0; i < count + f.inputs.size; i++) {
             struct nb_stack_weight *one =
