@@ -27,6 +27,9 @@ FAULTS = ("AddressSanitizer", "ThreadSanitizer", "LeakSanitizer", "runtime error
           "Assertion", "stack smashing", "buffer overflow detected", "== Invalid ", "definitely lost")
 VALGRIND = ("valgrind", "-q", "--error-exitcode=99", "--leak-check=full",
             "--errors-for-leak-kinds=definite", "--num-callers=30")
+SUPPRESSIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "valgrind.supp")
+if os.path.exists(SUPPRESSIONS):
+    VALGRIND += ("--suppressions=" + SUPPRESSIONS,)
 _living = set()
 _valgrind = False
 _slow = None
@@ -292,7 +295,7 @@ class Daemon:
         return self.process.pid
 
     def output(self):
-        return "\n".join(self.lines[-60:])
+        return "\n".join(self.lines[-200:])
 
     def running(self):
         return self.process is not None and self.process.poll() is None
