@@ -290,9 +290,8 @@ static void fill_ready(struct nb_verdict *verdict, uint64_t wanted)
         if (documents >= wanted)
             continue;
         verdict->ready = false;
-        snprintf(verdict->missing, sizeof verdict->missing,
-                 "label '%s' has %llu of %llu documents", verdict->labels[i - 1],
-                 (unsigned long long)documents, (unsigned long long)wanted);
+        snprintf(verdict->missing, sizeof verdict->missing, "label '%s' has %llu of %llu documents",
+                 verdict->labels[i - 1], (unsigned long long)documents, (unsigned long long)wanted);
     }
     if (s->size >= 2 || wanted == 0)
         return;
@@ -323,6 +322,7 @@ static int score(struct nb_verdict *verdict, const struct nb_published *publishe
         rc = fill_verdict(verdict, is_stacked(published));
     if (rc == 0)
         fill_ready(verdict, published->settings.ready_documents);
+    verdict->unsure_band = published->settings.unsure_band;
     if (rc == 0 && most > 0)
         rc = explain(verdict, published, most);
     nb_stack_weights_unlock(published->weights);
@@ -534,6 +534,22 @@ int nb_engine_document(struct nb_engine *engine, struct nb_string model, struct 
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
+
+int nb_engine_loaded_models(struct nb_engine *engine, size_t most, char ***out, size_t *count)
+{
+    size_t filled = 0;
+    pthread_rwlock_rdlock(&engine->registry);
+    size_t room = engine->model_count < most ? engine->model_count : most;
+    char **names = calloc(room + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < engine->model_count && filled < room; i++)
+        if (atomic_load(&engine->models[i]->persisted) && atomic_load(&engine->models[i]->loaded) &&
+            (names[filled] = strdup(engine->models[i]->name)) != NULL)
+            filled++;
+    pthread_rwlock_unlock(&engine->registry);
+    *out = names;
+    *count = filled;
+    return names != NULL ? 0 : NB_NO_MEMORY;
+}
 
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *s)
 {

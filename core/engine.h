@@ -142,6 +142,7 @@ struct nb_verdict {
     char missing[160];
     uint64_t total, known; /* token positions */
     bool truncated;
+    double unsure_band;               /* the model's setting */
     struct nb_explained *explanation; /* strongest first, the prior's row last */
     size_t explanation_count;
     struct nb_verdict_private *private_;
@@ -222,7 +223,7 @@ struct nb_evaluation_report {
     size_t window_count;
     char **labels; /* of the model, by name; evaluations[i].labels are in the same order */
     size_t label_count;
-    size_t positive; /* index of the label whose probability is judged when there are two */
+    size_t positive; /* index of the label that is judged against all others */
     bool has_threshold;
     double target_rate, threshold, achieved; /* over the long window */
 };
@@ -230,8 +231,8 @@ void nb_evaluation_report_deinit(struct nb_evaluation_report *report);
 
 /* `positive` of length 0: "spam" if there is such a label, else the last by name. `target_rate` is
  * the false-positive rate for which a threshold is wanted; below 0: none. NB_NOT_FOUND (model,
- * label), NB_CONFLICT (no document was scored yet, or a threshold is asked of other than two
- * labels). */
+ * label), NB_CONFLICT (no document was scored yet, or none of another label than the positive one
+ * and a threshold is asked for). */
 int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
                          struct nb_string positive, double target_rate,
                          struct nb_evaluation_report *report, struct nb_error *error);
@@ -318,6 +319,10 @@ struct nb_engine_statistics {
     uint64_t map_bytes;
 };
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *statistics);
+
+/* The names of the first `most` models by name of those in memory; the caller frees each and the
+ * array. Returns 0 or NB_NO_MEMORY. */
+int nb_engine_loaded_models(struct nb_engine *engine, size_t most, char ***names, size_t *count);
 
 /* ---- verification ---------------------------------------------------------------------------- */
 

@@ -105,9 +105,15 @@ int nb_codec_receipt(struct nb_buffer *out, struct nb_string model,
 /* {"error": problem}: a failed document's place in a batch or NDJSON reply. */
 int nb_codec_error(struct nb_buffer *out, const struct nb_error *error);
 
-/* A verdict, with its explanation if it has one. */
+/* What is to be done about the document, and why. */
+struct nb_codec_decision {
+    const char *label; /* or "unsure" */
+    const char *reason;
+};
+
+/* A verdict, with its explanation if it has one. `decision` may be NULL: none was asked for. */
 int nb_codec_verdict(struct nb_buffer *out, struct nb_string model,
-                     const struct nb_verdict *verdict);
+                     const struct nb_verdict *verdict, const struct nb_codec_decision *decision);
 
 /* {"tokens": [...]}: the features of token fields, in order of first appearance. */
 int nb_codec_tokens(struct nb_buffer *out, const struct nb_bag *bag);
@@ -129,7 +135,8 @@ int nb_codec_results_begin(struct nb_codec_results *results, enum nb_codec_resul
 int nb_codec_results_receipt(struct nb_codec_results *results, struct nb_string model,
                              const struct nb_receipt *receipt);
 int nb_codec_results_verdict(struct nb_codec_results *results, struct nb_string model,
-                             const struct nb_verdict *verdict);
+                             const struct nb_verdict *verdict,
+                             const struct nb_codec_decision *decision);
 int nb_codec_results_tokens(struct nb_codec_results *results, const struct nb_bag *bag);
 int nb_codec_results_error(struct nb_codec_results *results, const struct nb_error *error);
 int nb_codec_results_end(struct nb_codec_results *results);
@@ -143,6 +150,11 @@ int nb_codec_models(struct nb_buffer *out, const struct nb_model_info *infos, si
 /* {"id", "label", "learned": RFC 3339 in UTC with milliseconds, "tokens"}. */
 int nb_codec_document_info(struct nb_buffer *out, struct nb_string id,
                            const struct nb_document_info *info);
+
+/* {"model", "positive", "windows": [{"window", ...}, ...], "threshold"}: the last only when one was
+ * asked for. A figure that is undefined is null. */
+int nb_codec_evaluation(struct nb_buffer *out, struct nb_string model,
+                        const struct nb_evaluation_report *report);
 
 int nb_codec_vocabulary(struct nb_buffer *out, const struct nb_vocabulary *vocabulary);
 

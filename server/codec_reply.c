@@ -118,7 +118,7 @@ static void emit_explanation(struct nb_emitter *e, const struct nb_verdict *verd
 }
 
 static void emit_verdict(struct nb_emitter *e, struct nb_string model,
-                         const struct nb_verdict *verdict)
+                         const struct nb_verdict *verdict, const struct nb_codec_decision *decision)
 {
     nb_emit_open(e, '{');
     emit_member_text(e, "model", model);
@@ -139,16 +139,20 @@ static void emit_verdict(struct nb_emitter *e, struct nb_string model,
     nb_emit_bool(e, verdict->ready);
     if (!verdict->ready)
         emit_member_text(e, "missing", nb_string_of(verdict->missing));
+    if (decision != NULL) {
+        emit_member_text(e, "decision", nb_string_of(decision->label));
+        emit_member_text(e, "decision_reason", nb_string_of(decision->reason));
+    }
     if (verdict->explanation_count > 0)
         emit_explanation(e, verdict);
     nb_emit_close(e, '}');
 }
 
 int nb_codec_verdict(struct nb_buffer *out, struct nb_string model,
-                     const struct nb_verdict *verdict)
+                     const struct nb_verdict *verdict, const struct nb_codec_decision *decision)
 {
     struct nb_emitter e = nb_emit_begin(out);
-    emit_verdict(&e, model, verdict);
+    emit_verdict(&e, model, verdict, decision);
     return nb_emit_end(&e);
 }
 
@@ -221,11 +225,12 @@ int nb_codec_results_receipt(struct nb_codec_results *results, struct nb_string 
 }
 
 int nb_codec_results_verdict(struct nb_codec_results *results, struct nb_string model,
-                             const struct nb_verdict *verdict)
+                             const struct nb_verdict *verdict,
+                             const struct nb_codec_decision *decision)
 {
     size_t start;
     struct nb_emitter e = result_begin(results, &start);
-    emit_verdict(&e, model, verdict);
+    emit_verdict(&e, model, verdict, decision);
     return result_end(results, &e, start);
 }
 

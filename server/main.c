@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "core/engine.h"
+#include "server/evaluations.h"
 #include "server/http.h"
 #include "server/listen.h"
 #include "server/log.h"
@@ -131,17 +132,20 @@ static int open_and_serve(struct nb_server *server, struct nb_error *error)
     settings_of(server->config, &settings);
     uint64_t start = nb_clock_monotonic();
     int rc = nb_engine_open(&settings, &server->engine, error);
-    if (rc == 0 && nb_scratch_pool_init(&server->scratch) != 0) {
-        nb_engine_close(&server->engine);
-        rc = nb_error_no_memory(error);
-    }
     if (rc != 0)
         return rc;
+    server->evaluations = nb_evaluations_new(server->engine);
+    if (server->evaluations == NULL || nb_scratch_pool_init(&server->scratch) != 0) {
+        nb_evaluations_free(&server->evaluations);
+        nb_engine_close(&server->engine);
+        return nb_error_no_memory(error);
+    }
     nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->config->data,
            (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
     rc = serve(server, error);
     /* The verdicts in it hold models of the engine. */
     nb_scratch_pool_deinit(&server->scratch);
+    nb_evaluations_free(&server->evaluations);
     start = nb_clock_monotonic();
     nb_engine_close(&server->engine);
     nb_log(NB_LOG_INFO, "store closed ms=%llu",

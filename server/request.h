@@ -76,6 +76,11 @@ struct nb_string nb_request_query(const struct nb_request *request, const char *
 int nb_request_query_count(const struct nb_request *request, const char *name, uint64_t otherwise,
                            uint64_t most, uint64_t *value, struct nb_error *error);
 
+/* A number from 0 to `most`, in digits with an optional fraction and exponent; *value stays what it
+ * is when it was not given. NB_INVALID names the parameter and the range. */
+int nb_request_query_number(const struct nb_request *request, const char *name, double most,
+                            double *value, struct nb_error *error);
+
 /* Adds a parameter; both strings are decoded in place and borrowed. NB_INVALID: the route does not
  * know it (the known ones are named), it was given twice, or its encoding is broken. */
 int nb_request_add_query(struct nb_request *request, char *name, size_t name_length, char *value,

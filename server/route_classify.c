@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "config/config.h"
+#include "server/decision.h"
 #include "server/documents.h"
 #include "server/routes.h"
 #include "server/server.h"
@@ -20,6 +21,8 @@ struct reader {
     const struct operation *operation;
     struct nb_scratch *scratch; /* held during one call only */
     size_t explain;
+    struct nb_decision_rule rule;
+    struct nb_decision_made decision; /* about the verdict at hand */
     bool is_batch;
     struct nb_codec_results results;
 };
@@ -29,18 +32,26 @@ struct reader {
 
 static int ask_verdict(struct reader *r, const struct nb_document *document, struct nb_error *error)
 {
-    return nb_engine_classify(r->request->server->engine, r->request->model, document, r->explain,
-                              &r->scratch->verdict, error);
+    struct nb_verdict *verdict = &r->scratch->verdict;
+    int rc = nb_engine_classify(r->request->server->engine, r->request->model, document, r->explain,
+                                verdict, error);
+    if (rc == 0 && r->rule.is_asked)
+        rc = nb_decision_make(&r->rule, verdict, &r->decision, error);
+    return rc;
 }
 
 static int write_verdict(struct reader *r, struct nb_buffer *out)
 {
-    return nb_codec_verdict(out, r->request->model, &r->scratch->verdict);
+    struct nb_codec_decision decision = {r->decision.label, r->decision.reason};
+    return nb_codec_verdict(out, r->request->model, &r->scratch->verdict,
+                            r->rule.is_asked ? &decision : NULL);
 }
 
 static int write_verdict_result(struct reader *r)
 {
-    return nb_codec_results_verdict(&r->results, r->request->model, &r->scratch->verdict);
+    struct nb_codec_decision decision = {r->decision.label, r->decision.reason};
+    return nb_codec_results_verdict(&r->results, r->request->model, &r->scratch->verdict,
+                                    r->rule.is_asked ? &decision : NULL);
 }
 
 static int ask_tokens(struct reader *r, const struct nb_document *document, struct nb_error *error)
@@ -131,7 +142,8 @@ static void give_scratch(struct reader *r)
     r->scratch = NULL;
 }
 
-static int read_explain(struct reader *r, struct nb_error *error)
+/* What the query wants of the verdicts. */
+static int read_wishes(struct reader *r, struct nb_error *error)
 {
     uint64_t explain = 0;
     if (r->operation != &CLASSIFY)
@@ -139,7 +151,7 @@ static int read_explain(struct reader *r, struct nb_error *error)
     int rc = nb_request_query_count(r->request, "explain", 0,
                                     r->request->server->config->listing_rows, &explain, error);
     r->explain = (size_t)explain;
-    return rc;
+    return rc != 0 ? rc : nb_decision_read(r->request, &r->rule, error);
 }
 
 /* ---- whole bodies ------------------------------------------------------------------------------
@@ -149,7 +161,7 @@ static int read_whole(struct nb_request *request, const struct operation *operat
                       struct nb_error *error)
 {
     struct reader r = {.request = request, .operation = operation};
-    int rc = read_explain(&r, error);
+    int rc = read_wishes(&r, error);
     if (rc == 0)
         rc = take_scratch(&r, error);
     if (rc != 0)
@@ -179,7 +191,7 @@ static int begin_lines(struct nb_request *request, const struct operation *opera
     r->request = request;
     r->operation = operation;
     nb_reply_spool(request);
-    return read_explain(r, error);
+    return read_wishes(r, error);
 }
 
 static int read_line(struct nb_request *request, const struct operation *operation,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "server/evaluations.h"
 #include "server/metrics.h"
 #include "server/openapi.h"
 #include "server/request.h"
@@ -34,7 +35,8 @@ int nb_route_metrics(struct nb_request *request, struct nb_error *error)
 {
     struct nb_engine_statistics statistics;
     nb_engine_statistics(request->server->engine, &statistics);
-    if (nb_metrics_write(request->server->metrics, &statistics, &request->reply.body) != 0)
+    if (nb_metrics_write(request->server->metrics, &statistics, &request->reply.body) != 0 ||
+        nb_evaluations_metrics(request->server->evaluations, &request->reply.body) != 0)
         return nb_error_no_memory(error);
     return nb_reply_with(request, 200, "text/plain; version=0.0.4; charset=utf-8");
 }

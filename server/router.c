@@ -9,7 +9,9 @@
 
 static const char *const NO_QUERY[] = {NULL};
 static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};
-static const char *const CLASSIFY_QUERY[] = {"explain", "label", "id", NULL};
+static const char *const CLASSIFY_QUERY[] = {
+    "explain", "label", "id", "threshold", "target_fpr", "cost_fp", "cost_fn", "positive", NULL};
+static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", NULL};
 static const char *const VOCABULARY_QUERY[] = {"label", "limit", NULL};
 
 static const struct nb_route ROUTES[] = {
@@ -29,6 +31,8 @@ static const struct nb_route ROUTES[] = {
      NULL},
     {"GET", "/v1/models/{model}/vocabulary", NB_ROLE_CLASSIFY, NB_BODY_NONE, VOCABULARY_QUERY,
      nb_route_vocabulary, NULL},
+    {"GET", "/v1/models/{model}/evaluation", NB_ROLE_CLASSIFY, NB_BODY_NONE, EVALUATION_QUERY,
+     nb_route_evaluation, NULL},
     {"GET", "/v1/models/{model}/documents/{id}", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY,
      nb_route_document, NULL},
     {"GET", "/v1/models/{model}/export", NB_ROLE_ADMIN, NB_BODY_NONE, NO_QUERY, nb_route_export,

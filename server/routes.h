@@ -21,6 +21,7 @@ nb_handler nb_route_put_model;
 nb_handler nb_route_delete_model;
 nb_handler nb_route_vocabulary;
 nb_handler nb_route_document;
+nb_handler nb_route_evaluation;
 
 nb_handler nb_route_export;
 nb_handler nb_route_import; /* the end of an import's lines */

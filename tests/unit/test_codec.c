@@ -566,7 +566,7 @@ START_TEST(verdicts)
         snprintf(v.missing, sizeof v.missing, "more documents");
         v.explanation = full ? verdict_rows : NULL;
         v.explanation_count = full ? 2 : 0;
-        ck_assert_int_eq(nb_codec_verdict(&out, model, &v), 0);
+        ck_assert_int_eq(nb_codec_verdict(&out, model, &v, NULL), 0);
         json_t *value = parsed(&out);
         is_text(value, "model", "mail");
         is_text(value, "label", verdict_labels[1]);
@@ -673,7 +673,7 @@ START_TEST(results_may_be_taken_away_in_between)
         nb_buffer_append(&whole, out.bytes, out.length);
         out.length = 0;
         int rc = i % 2 ? nb_codec_results_tokens(&results, &bag)
-                       : nb_codec_results_verdict(&results, model, &verdict);
+                       : nb_codec_results_verdict(&results, model, &verdict, NULL);
         ck_assert_int_eq(rc, 0);
     }
     nb_buffer_append(&whole, out.bytes, out.length);

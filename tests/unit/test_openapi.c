@@ -377,12 +377,13 @@ static void batch_answers(enum nb_codec_results_kind kind, const char *schema,
     struct nb_buffer out = {0};
     struct nb_codec_results results;
     struct nb_error error;
+    struct nb_codec_decision decision = {"unsure", "why"};
     nb_error_set(&error, NB_INVALID, "bad");
     nb_codec_results_begin(&results, kind, &out);
     if (receipt != NULL)
         nb_codec_results_receipt(&results, model, receipt);
     if (verdict != NULL)
-        nb_codec_results_verdict(&results, model, verdict);
+        nb_codec_results_verdict(&results, model, verdict, &decision);
     nb_codec_results_error(&results, &error);
     nb_codec_results_end(&results);
     answers(&out, schema);
@@ -425,7 +426,8 @@ START_TEST(readings_are_as_described)
     struct nb_string texts[] = {{"free", 4}};
     struct nb_bag bag = {.features = features, .texts = texts, .size = 1, .truncated = true};
     struct nb_buffer out = {0};
-    nb_codec_verdict(&out, model, &verdict);
+    struct nb_codec_decision decision = {"unsure", "why"};
+    nb_codec_verdict(&out, model, &verdict, &decision);
     answers(&out, "Verdict");
     batch_answers(NB_CODEC_READINGS, "ClassifyResults", NULL, &verdict);
     nb_codec_tokens(&out, &bag);
@@ -456,6 +458,36 @@ START_TEST(models_and_listings_are_as_described)
     answers(&out, "Vocabulary");
     nb_codec_document_info(&out, model, &document);
     answers(&out, "DocumentInfo");
+}
+END_TEST
+
+/* Two windows, one with figures and one where all are undefined. */
+START_TEST(evaluations_are_as_described)
+{
+    static const uint32_t numbers[] = {1, 0};
+    char *labels[] = {(char[]){"ham"}, (char[]){"spam"}};
+    struct nb_evaluator *evaluator;
+    struct nb_evaluation_report report = {.windows = {1000, 0},
+                                          .window_count = 2,
+                                          .labels = labels,
+                                          .label_count = 2,
+                                          .positive = 1,
+                                          .has_threshold = true,
+                                          .target_rate = 0.5};
+    struct nb_buffer out = {0};
+    ck_assert_int_eq(nb_evaluator_new(numbers, 2, 1, &evaluator), 0);
+    nb_evaluator_finish(evaluator, 0, &report.evaluations[1]);
+    for (uint32_t i = 0; i < 4; i++) {
+        double p[] = {0.25 * i, 1 - 0.25 * i};
+        struct nb_scored scored = {i % 2, 2, numbers, p, (double)i};
+        ck_assert_int_eq(nb_evaluator_add(evaluator, &scored), 0);
+    }
+    nb_evaluator_finish(evaluator, 0, &report.evaluations[0]);
+    nb_codec_evaluation(&out, model, &report);
+    answers(&out, "Evaluation");
+    for (size_t i = 0; i < 2; i++)
+        nb_evaluation_deinit(&report.evaluations[i]);
+    nb_evaluator_free(&evaluator);
 }
 END_TEST
 
@@ -499,6 +531,7 @@ int main(void)
     tcase_add_test(tests, receipts_are_as_described);
     tcase_add_test(tests, readings_are_as_described);
     tcase_add_test(tests, models_and_listings_are_as_described);
+    tcase_add_test(tests, evaluations_are_as_described);
     tcase_add_test(tests, dumps_are_as_described);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
