@@ -181,7 +181,14 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
     nb_verdict_init(verdict);
 }
 
-/* Makes the verdict empty, with its memory kept. */
+void nb_verdict_reset(struct nb_verdict *verdict)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    if (p != NULL && p->live != NULL)
+        nb_registry_release(p->engine, &p->live);
+    verdict->size = verdict->explanation_count = 0;
+}
+
 static int prepare(struct nb_verdict *verdict, struct nb_engine *engine)
 {
     if (verdict->private_ == NULL) {
@@ -190,11 +197,8 @@ static int prepare(struct nb_verdict *verdict, struct nb_engine *engine)
             return NB_NO_MEMORY;
         nb_scores_init(&verdict->private_->scores);
     }
-    struct nb_verdict_private *p = verdict->private_;
-    if (p->live != NULL)
-        nb_registry_release(p->engine, &p->live);
-    p->engine = engine;
-    verdict->size = verdict->explanation_count = 0;
+    nb_verdict_reset(verdict);
+    verdict->private_->engine = engine;
     return 0;
 }
 
@@ -279,6 +283,21 @@ static int fill_verdict(struct nb_verdict *verdict, bool stacked)
     return 0;
 }
 
+/* One label alone: its probability is the rule of succession's, and if it is one of the two that
+ * mail filters know, the other one is named. */
+static void leave_room_for_another(struct nb_verdict *verdict)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    double sure =
+        nb_prequential_only_label(nb_model_documents(p->live->counts, p->scores.labels[0]));
+    bool spam = strcmp(verdict->labels[0], "spam") == 0;
+    if (!spam && strcmp(verdict->labels[0], "ham") != 0)
+        return;
+    verdict->unseen_label = spam ? "ham" : "spam";
+    verdict->unseen_probability = 1 - sure;
+    verdict->probabilities[0] = sure;
+}
+
 /* Whether there is enough training, and if not what is missing. */
 static void fill_ready(struct nb_verdict *verdict, uint64_t wanted)
 {
@@ -320,6 +339,9 @@ static int score(struct nb_verdict *verdict, const struct nb_published *publishe
         rc = score_stacked(p, published);
     if (rc == 0)
         rc = fill_verdict(verdict, is_stacked(published));
+    verdict->unseen_label = NULL;
+    if (rc == 0 && is_stacked(published) && verdict->size == 1)
+        leave_room_for_another(verdict);
     if (rc == 0)
         fill_ready(verdict, published->settings.ready_documents);
     verdict->unsure_band = published->settings.unsure_band;

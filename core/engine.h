@@ -138,7 +138,12 @@ struct nb_verdict {
     double *probabilities;
     size_t best;     /* index of the label that wins */
     bool calibrated; /* label and probabilities come from the stack */
-    bool ready;      /* every label has enough documents; else `missing` says what is */
+    /* A stacked model that has seen only one of the two labels of mail filtering, spam and ham,
+     * gives the other what the rule of succession leaves it; else NULL. It is not among `labels`,
+     * has no log score and never wins. */
+    const char *unseen_label;
+    double unseen_probability;
+    bool ready; /* every label has enough documents; else `missing` says what is */
     char missing[160];
     uint64_t total, known; /* token positions */
     bool truncated;
@@ -149,6 +154,8 @@ struct nb_verdict {
 };
 void nb_verdict_init(struct nb_verdict *verdict);
 void nb_verdict_deinit(struct nb_verdict *verdict);
+/* Lets go of the model that the verdict is of; the memory is kept for the next one. */
+void nb_verdict_reset(struct nb_verdict *verdict);
 
 /* Classifies; never writes. `explain` is the most tokens to explain (0: no explanation). Returns 0,
  * NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_CONFLICT (nothing learned yet), NB_NO_MEMORY. */

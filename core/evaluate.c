@@ -142,8 +142,13 @@ static void take_scored(const struct nb_evaluator *e, const struct nb_scored *s,
     }
     extra->winner = fmax(best, 0);
     row->probability = place != NONE ? s->probabilities[place] : 0;
+    /* A model that has seen one label of two leaves the rest to the other. */
+    if (place == NONE && s->size == 1 && e->label_count == 2)
+        row->probability = 1 - of_others;
     if (e->label_count != 2)
         row->rank = row->probability;
+    else if (s->size == 1)
+        row->rank = log_of(row->probability) - log_of(1 - row->probability);
     else if (s->size == 2 && place != NONE)
         row->rank = place == 1 ? s->log_odds : -s->log_odds;
     else

@@ -29,6 +29,11 @@ void nb_prequential_stack_settings(const struct nb_settings *settings,
     stack->rate = settings->learning_rate;
 }
 
+double nb_prequential_only_label(uint64_t documents)
+{
+    return ((double)documents + 1) / ((double)documents + 2);
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 static int take_features(struct nb_prequential *p, const struct nb_change *change)
@@ -112,6 +117,9 @@ int nb_prequential_learn(struct nb_prequential *p, const struct nb_published *pu
         return write_scores(&p->scores, change->label_number, record); /* the first document */
     if (rc == 0 && stacked)
         rc = nb_stack_score(published->weights, &p->inputs, &p->scores);
+    if (rc == 0 && stacked && p->scores.size == 1)
+        p->scores.probabilities[0] =
+            nb_prequential_only_label(nb_model_documents(counts, p->scores.labels[0]));
     if (rc == 0 && stacked)
         rc = nb_stack_learn(published->weights, &p->inputs, change->label_number);
     return rc != 0 ? rc : write_scores(&p->scores, change->label_number, record);

@@ -33,6 +33,10 @@ int nb_prequential_learn(struct nb_prequential *p, const struct nb_published *pu
                          const struct nb_model *counts, const struct nb_change *change,
                          struct nb_buffer *record);
 
+/* How sure a stacked model may be of the only label that it has seen, after `documents` of it: the
+ * rule of succession (Laplace 1774), (n + 1) / (n + 2). */
+double nb_prequential_only_label(uint64_t documents);
+
 /* The stored form of a score: the true label, and the labels and probabilities it was given. */
 int nb_scored_write(const struct nb_scored *scored, struct nb_buffer *out);
 /* Reads it back into `scored`, whose lists are owned by `lists` (emptied first). */

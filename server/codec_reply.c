@@ -80,15 +80,36 @@ int nb_codec_receipt(struct nb_buffer *out, struct nb_string model,
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-static void emit_per_label(struct nb_emitter *e, const char *key, const struct nb_verdict *verdict,
-                           const double *values)
+static void emit_label(struct nb_emitter *e, const char *label, double value)
 {
-    nb_emit_key(e, key);
+    nb_emit_name(e, nb_string_of(label));
+    nb_emit_double(e, value);
+}
+
+static void emit_log_scores(struct nb_emitter *e, const struct nb_verdict *verdict)
+{
+    nb_emit_key(e, "log_scores");
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < verdict->size; i++)
+        emit_label(e, verdict->labels[i], verdict->log_scores[i]);
+    nb_emit_close(e, '}');
+}
+
+/* By name, with the label that has no document yet where it belongs. */
+static void emit_probabilities(struct nb_emitter *e, const struct nb_verdict *verdict)
+{
+    const char *unseen = verdict->unseen_label;
+    nb_emit_key(e, "probabilities");
     nb_emit_open(e, '{');
     for (size_t i = 0; i < verdict->size; i++) {
-        nb_emit_name(e, nb_string_of(verdict->labels[i]));
-        nb_emit_double(e, values[i]);
+        if (unseen != NULL && strcmp(unseen, verdict->labels[i]) < 0) {
+            emit_label(e, unseen, verdict->unseen_probability);
+            unseen = NULL;
+        }
+        emit_label(e, verdict->labels[i], verdict->probabilities[i]);
     }
+    if (unseen != NULL)
+        emit_label(e, unseen, verdict->unseen_probability);
     nb_emit_close(e, '}');
 }
 
@@ -125,9 +146,9 @@ static void emit_verdict(struct nb_emitter *e, struct nb_string model,
     emit_member_text(e, "label", nb_string_of(verdict->labels[verdict->best]));
     nb_emit_key(e, "probability");
     nb_emit_double(e, verdict->probabilities[verdict->best]);
-    emit_per_label(e, "probabilities", verdict, verdict->probabilities);
+    emit_probabilities(e, verdict);
     emit_flag(e, "calibrated", verdict->calibrated);
-    emit_per_label(e, "log_scores", verdict, verdict->log_scores);
+    emit_log_scores(e, verdict);
     nb_emit_key(e, "tokens");
     nb_emit_open(e, '{');
     emit_member_u64(e, "total", verdict->total);

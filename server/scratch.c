@@ -54,6 +54,7 @@ void nb_scratch_give(struct nb_scratch_pool *pool, struct nb_scratch *scratch)
 {
     if (scratch == NULL)
         return;
+    nb_verdict_reset(&scratch->verdict);
     if (scratch->text.capacity > KEEP_BYTES)
         nb_buffer_deinit(&scratch->text);
     pthread_mutex_lock(&pool->lock);

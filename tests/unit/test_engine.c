@@ -597,6 +597,33 @@ START_TEST(the_stack_is_kept)
 }
 END_TEST
 
+START_TEST(one_label_leaves_room_for_the_other)
+{
+    struct nb_verdict v;
+    struct nb_document document = text("x");
+    put_stacked("m", 0.1);
+    train("m", "1", "ham", "x y");
+    train("m", "2", "ham", "y z");
+    nb_verdict_init(&v);
+    ck_assert_int_eq(nb_engine_classify(engine, str("m"), &document, 0, &v, NULL), 0);
+    ck_assert_uint_eq(v.size, 1);
+    ck_assert_double_eq_tol(v.probabilities[0], 0.75, 1e-15); /* (2 + 1) / (2 + 2) */
+    ck_assert_str_eq(v.unseen_label, "spam");
+    ck_assert_double_eq_tol(v.unseen_probability, 0.25, 1e-15);
+    train("m", "3", "spam", "x x");
+    ck_assert_int_eq(nb_engine_classify(engine, str("m"), &document, 0, &v, NULL), 0);
+    ck_assert_uint_eq(v.size, 2);
+    ck_assert_ptr_null(v.unseen_label);
+    /* Labels of other trades have no known counterpart. */
+    put_stacked("other", 0.1);
+    train("other", "1", "sport", "x y");
+    ck_assert_int_eq(nb_engine_classify(engine, str("other"), &document, 0, &v, NULL), 0);
+    ck_assert_ptr_null(v.unseen_label);
+    ck_assert_double_eq_tol(v.probabilities[0], 1, 1e-15);
+    nb_verdict_deinit(&v);
+}
+END_TEST
+
 START_TEST(too_little_training_is_said)
 {
     struct nb_verdict v;
@@ -679,6 +706,7 @@ static Suite *suite(void)
     tcase_add_test(t, documents_are_found);
     tcase_add_test(t, export_and_import_score_the_same);
     tcase_add_test(t, the_stack_is_kept);
+    tcase_add_test(t, one_label_leaves_room_for_the_other);
     tcase_add_test(t, too_little_training_is_said);
     tcase_add_test(t, a_broken_import_changes_nothing);
     tcase_add_test(t, explanations_sum_to_the_difference);
