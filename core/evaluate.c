@@ -291,14 +291,11 @@ static double clipped(double probability)
     return fmin(fmax(probability, 1e-6), 1 - 1e-6);
 }
 
-/* Bin i holds i/15 <= p < (i+1)/15 as these bounds are rounded, and the last one 1 as well. */
+/* Bin i holds i/15 <= p < (i+1)/15, and the last one 1 as well. The product is never rounded to the
+ * other side of a bound: tested at each. */
 static size_t bin_of(double p)
 {
     size_t bin = (size_t)(p * NB_EVALUATION_BINS);
-    while (bin > 0 && p < (double)bin / NB_EVALUATION_BINS)
-        bin--;
-    while (bin < NB_EVALUATION_BINS - 1 && p >= (double)(bin + 1) / NB_EVALUATION_BINS)
-        bin++;
     return bin < NB_EVALUATION_BINS ? bin : NB_EVALUATION_BINS - 1;
 }
 

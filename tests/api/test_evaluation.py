@@ -198,11 +198,12 @@ def test_windows_are_settings(api):
 
 def test_more_than_two_labels(api):
     with Model(api) as model:
-        model.put(decision="stacked")
+        model.put(decision="stacked", evaluation_short=25, evaluation_long=50)
         seen = Seen(model, ("ham", "news", "spam")).fill(api.random, 60)
         for positive in seen.labels:
-            for window in seen.evaluation(f"?positive={positive}")["windows"]:
-                assert_figures(seen, seen.rows, window, positive)
+            windows = seen.evaluation(f"?positive={positive}")["windows"]
+            for window in windows[:2]:
+                assert_figures(seen, seen.rows[-window["window"]:], window, positive)
 
 
 def test_the_last_label_is_positive_without_spam(api):

@@ -545,6 +545,27 @@ START_TEST(log_odds_tell_saturated_probabilities_apart)
 }
 END_TEST
 
+/* Thresholds are probabilities: the curve goes by them, even where log-odds say otherwise. */
+START_TEST(the_curve_goes_by_probability)
+{
+    static struct table t;
+    struct nb_evaluation e;
+    t = two_labels(1);
+    for (size_t i = 0; i < 6; i++) {
+        push(&t, i % 2, 0.1 + 0.1 * (double)i);
+        t.documents[i].log_odds = 5 - (double)i;
+    }
+    evaluate(&t, &e);
+    ck_assert_uint_eq(e.point_count, 7);
+    for (size_t i = 0; i < e.point_count; i++) {
+        double threshold = e.points[i].threshold;
+        ck_assert_close(e.points[i].false_positive_rate, rate_at(&t, false, threshold, false));
+        ck_assert_close(e.points[i].true_positive_rate, rate_at(&t, true, threshold, false));
+    }
+    nb_evaluation_deinit(&e);
+}
+END_TEST
+
 /* With one label learned, the other one is as far away as can be. */
 START_TEST(labels_that_are_not_listed_had_nothing)
 {
@@ -733,6 +754,7 @@ int main(void)
     suite_add_tcase(suite, hand);
     TCase *scores = tcase_create("scores");
     tcase_add_test(scores, log_odds_tell_saturated_probabilities_apart);
+    tcase_add_test(scores, the_curve_goes_by_probability);
     tcase_add_test(scores, labels_that_are_not_listed_had_nothing);
     tcase_add_test(scores, labels_that_went_away_cannot_be_predicted);
     tcase_add_test(scores, unsound_scores_are_refused);
