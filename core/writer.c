@@ -273,6 +273,7 @@ static void *writer_main(void *argument)
 {
     struct nb_engine *engine = argument;
     struct nb_job *jobs;
+    uint64_t trimmed = nb_clock_monotonic();
     while ((jobs = take_all(engine)) != NULL) {
         while (jobs != NULL) {
             if (jobs->task == NULL) {
@@ -282,6 +283,11 @@ static void *writer_main(void *argument)
             struct nb_job *next = jobs->next;
             run_task(engine, jobs);
             jobs = next;
+        }
+        /* Without quiet moments models must not pile up either. */
+        if (nb_clock_monotonic() - trimmed > (uint64_t)QUIET_SECONDS * 1000000000u) {
+            nb_registry_trim(engine, save_model);
+            trimmed = nb_clock_monotonic();
         }
     }
     return NULL;
