@@ -171,52 +171,59 @@ static int set_id(const struct nb_batch *batch, const struct nb_document *docume
 
 /* ---- features -------------------------------------------------------------------------------- */
 
-/* Known rows first, ascending, so that the writer can code them as they are; the others in order
- * of appearance, which their texts tell. */
-static int by_row_then_appearance(const void *a, const void *b)
+static int keep_text(struct nb_change *change, struct nb_pending *p, struct nb_string text)
 {
-    const struct nb_pending *x = a;
-    const struct nb_pending *y = b;
-    if (x->row != y->row)
-        return x->row < y->row ? -1 : 1;
-    return (x->text_offset > y->text_offset) - (x->text_offset < y->text_offset);
+    p->text_offset = (uint32_t)change->texts.length;
+    p->text_length = (uint32_t)text.length;
+    return nb_buffer_append(&change->texts, text.bytes, text.length);
 }
 
-/* Rows are only ever added, so that a row found now is good when the writer comes to it; texts are
- * kept for the features that have none. */
+/* Known rows first, ascending, so that the writer can code them as they are; the others in order of
+ * appearance, with their texts. `order` has room for twice the bag. */
+static int order_features(const struct nb_bag *bag, const uint32_t *rows,
+                          struct nb_row_count *order, struct nb_change *change)
+{
+    struct nb_pending *p = change->features;
+    size_t known = 0;
+    int rc = 0;
+    for (size_t i = 0; i < bag->size; i++)
+        if (rows[i] != NB_NO_ROW)
+            order[known++] = (struct nb_row_count){.row = rows[i], .count = (uint32_t)i};
+    nb_row_counts_sort(order, known, order + bag->size);
+    for (size_t k = 0; k < known; k++) {
+        const struct nb_feature *f = &bag->features[order[k].count];
+        *p++ = (struct nb_pending){.id = f->id, .count = f->count, .row = order[k].row};
+    }
+    for (size_t i = 0; rc == 0 && i < bag->size; i++) {
+        if (rows[i] != NB_NO_ROW)
+            continue;
+        const struct nb_feature *f = &bag->features[i];
+        *p = (struct nb_pending){.id = f->id, .count = f->count, .row = NB_NO_ROW};
+        rc = keep_text(change, p++, bag->texts[i]);
+    }
+    return rc;
+}
+
+/* Rows are only ever added, so that a row found now is good when the writer comes to it. */
 static int take_features(const struct nb_model *model, const struct nb_bag *bag,
                          struct nb_change *change)
 {
     uint32_t *rows = malloc((bag->size + 1) * sizeof *rows);
+    struct nb_row_count *order = malloc((bag->size + 1) * 2 * sizeof *order);
     change->features = malloc((bag->size + 1) * sizeof *change->features);
-    if (rows == NULL || change->features == NULL) {
-        free(rows);
-        return NB_NO_MEMORY;
+    int rc = NB_NO_MEMORY;
+    if (rows != NULL && order != NULL && change->features != NULL) {
+        nb_model_read_lock(model);
+        nb_model_find_all(model, bag->features, bag->size, rows);
+        nb_model_unlock(model);
+        rc = order_features(bag, rows, order, change);
     }
-    nb_model_read_lock(model);
-    nb_model_find_all(model, bag->features, bag->size, rows);
-    nb_model_unlock(model);
-    for (size_t i = 0; i < bag->size; i++)
-        change->features[i].row = rows[i];
     free(rows);
-    for (size_t i = 0; i < bag->size; i++) {
-        struct nb_pending *p = &change->features[i];
-        p->id = bag->features[i].id;
-        p->count = bag->features[i].count;
-        p->text_offset = (uint32_t)change->texts.length;
-        p->text_length = p->row == NB_NO_ROW ? (uint32_t)bag->texts[i].length : 0;
-        /* An empty text still takes a byte, so that offsets tell the order. */
-        if (p->row == NB_NO_ROW &&
-            (nb_buffer_append(&change->texts, bag->texts[i].bytes, p->text_length) != 0 ||
-             nb_buffer_append(&change->texts, "\n", 1) != 0))
-            return NB_NO_MEMORY;
-    }
+    free(order);
     change->feature_count = bag->size;
     change->positions = bag->positions;
     change->truncated = bag->truncated;
-    if (bag->size > 1)
-        qsort(change->features, bag->size, sizeof *change->features, by_row_then_appearance);
-    return 0;
+    return rc;
 }
 
 static int tokenize(struct nb_batch *batch, const struct nb_document *document,

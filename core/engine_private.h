@@ -82,7 +82,7 @@ struct nb_pending {
     uint64_t id;
     uint32_t count;
     uint32_t row;         /* as found on the trainer's thread, or NB_NO_ROW: a hint */
-    uint32_t text_offset; /* of features without a row: into the change's texts; ascending */
+    uint32_t text_offset; /* of features without a row: into the change's texts */
     uint32_t text_length;
 };
 

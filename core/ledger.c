@@ -99,6 +99,38 @@ void nb_rows_sort(struct nb_rows *rows)
         qsort(rows->counts, rows->size, sizeof *rows->counts, by_row);
 }
 
+/* Scatters by one digit of the row, lowest first, each time keeping the order that the digits
+ * before gave (Knuth, The Art of Computer Programming 3, 5.2.5). Digits that all rows share are
+ * passed over: with a million rows, one of the four. */
+void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_count *scratch)
+{
+    enum { DIGITS = 4, DIGIT_BITS = 8, VALUES = 1 << DIGIT_BITS };
+    size_t starts[DIGITS][VALUES] = {{0}};
+    struct nb_row_count *from = counts;
+    struct nb_row_count *to = scratch;
+    for (size_t i = 0; i < size; i++)
+        for (unsigned d = 0; d < DIGITS; d++)
+            starts[d][counts[i].row >> (d * DIGIT_BITS) & (VALUES - 1)]++;
+    for (unsigned d = 0; d < DIGITS && size > 1; d++) {
+        size_t *start = starts[d];
+        unsigned shift = d * DIGIT_BITS;
+        if (start[from[0].row >> shift & (VALUES - 1)] == size)
+            continue;
+        for (size_t v = 0, sum = 0; v < VALUES; v++) {
+            size_t before = sum;
+            sum += start[v];
+            start[v] = before;
+        }
+        for (size_t i = 0; i < size; i++)
+            to[start[from[i].row >> shift & (VALUES - 1)]++] = from[i];
+        struct nb_row_count *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != counts)
+        memcpy(counts, from, size * sizeof *counts);
+}
+
 /* A feature is its row's distance to the previous row, shifted by one bit that says whether a count
  * above one follows. */
 int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out)
@@ -141,17 +173,26 @@ struct cells {
     size_t room;
 };
 
+static int make_cells_room(struct cells *c, size_t size)
+{
+    if (size <= c->room)
+        return 0;
+    struct nb_cell *cells = realloc(c->cells, size * sizeof *cells);
+    if (cells == NULL)
+        return NB_NO_MEMORY;
+    *c = (struct cells){.cells = cells, .room = size};
+    return 0;
+}
+
 static int read_cells(const struct nb_model *model, uint32_t row, struct cells *c, size_t *size)
 {
     *size = nb_model_cells(model, row, c->cells, c->room);
     if (*size <= c->room)
         return 0;
-    struct nb_cell *cells = realloc(c->cells, *size * sizeof *cells);
-    if (cells == NULL)
-        return NB_NO_MEMORY;
-    *c = (struct cells){.cells = cells, .room = *size};
-    *size = nb_model_cells(model, row, c->cells, c->room);
-    return 0;
+    int rc = make_cells_room(c, *size);
+    if (rc == 0)
+        *size = nb_model_cells(model, row, c->cells, c->room);
+    return rc;
 }
 
 int nb_range_write(const struct nb_model *model, uint32_t first, uint32_t count, uint64_t mark,
@@ -179,42 +220,63 @@ int nb_range_write(const struct nb_model *model, uint32_t first, uint32_t count,
     return w.code;
 }
 
-static int read_row(struct nb_model *model, uint32_t row, struct nb_reader *r, struct cells *c)
+/* A stored row in two steps, so that the memory that its id leads to is on its way meanwhile. */
+struct stored_row {
+    uint64_t id;
+    struct nb_reader cells; /* stands at their number */
+};
+
+static void read_id(struct nb_reader *r, struct stored_row *row)
 {
-    uint64_t id = nb_read_u64(r);
+    row->id = nb_read_u64(r);
+    row->cells = *r;
+    for (size_t left = 3 * (size_t)nb_read_bounded(r, NB_LABELS_MOST); left > 0 && !r->failed;
+         left--)
+        (void)nb_read_varint(r); /* comes again in read_row */
+}
+
+static int read_row(struct nb_model *model, uint32_t row, struct stored_row *stored,
+                    struct cells *c)
+{
+    struct nb_reader *r = &stored->cells;
     size_t size = (size_t)nb_read_bounded(r, NB_LABELS_MOST);
-    if (size > c->room) {
-        struct nb_cell *cells = realloc(c->cells, size * sizeof *cells);
-        if (cells == NULL)
-            return NB_NO_MEMORY;
-        *c = (struct cells){.cells = cells, .room = size};
-    }
+    if (make_cells_room(c, size) != 0)
+        return NB_NO_MEMORY;
     for (size_t i = 0; i < size; i++) {
         c->cells[i].label = (uint32_t)nb_read_bounded(r, NB_LABELS_MOST - 1);
         c->cells[i].occurrences = (uint32_t)nb_read_bounded(r, UINT32_MAX);
         c->cells[i].documents = (uint32_t)nb_read_bounded(r, UINT32_MAX);
-        if (c->cells[i].label >= nb_model_label_count(model))
-            r->failed = true;
     }
     uint32_t made;
-    if (r->failed || nb_feature_field(id) >= NB_FIELDS || nb_model_find(model, id) != NB_NO_ROW)
+    if (r->failed || nb_feature_field(stored->id) >= NB_FIELDS ||
+        nb_model_find(model, stored->id) != NB_NO_ROW)
         return NB_CORRUPT;
-    int rc = nb_model_append(model, id, &made);
+    int rc = nb_model_append(model, stored->id, &made);
     if (rc == 0 && made != row)
         rc = NB_CORRUPT;
     return rc != 0 ? rc : nb_model_set_cells(model, row, c->cells, size);
 }
 
+enum { AHEAD = 16 }; /* rows */
+
 int nb_range_read(struct nb_model *model, uint32_t first, struct nb_string stored, uint64_t *mark,
                   struct nb_error *error)
 {
     struct nb_reader r = nb_reader_of(stored.bytes, stored.length);
+    struct stored_row rows[AHEAD];
     struct cells c = {0};
     *mark = nb_read_varint(&r);
     uint32_t count = (uint32_t)nb_read_bounded(&r, NB_RANGE_ROWS);
     int rc = nb_model_rows(model) == first ? 0 : NB_CORRUPT;
-    for (uint32_t i = 0; rc == 0 && i < count; i++)
-        rc = read_row(model, first + i, &r, &c);
+    for (uint32_t i = 0; rc == 0 && i < count + AHEAD; i++) {
+        struct stored_row *row = &rows[i % AHEAD];
+        if (i >= AHEAD)
+            rc = read_row(model, first + i - AHEAD, row, &c);
+        if (i >= count)
+            continue;
+        read_id(&r, row);
+        nb_model_prefetch(model, row->id);
+    }
     free(c.cells);
     if (rc == NB_NO_MEMORY)
         return nb_error_no_memory(error);

@@ -44,6 +44,8 @@ void nb_rows_deinit(struct nb_rows *rows);
 int nb_rows_add(struct nb_rows *rows, uint32_t row, uint32_t count);
 /* Sorts by row number. */
 void nb_rows_sort(struct nb_rows *rows);
+/* The same in a third of the time, for who has memory for as many again: `scratch`. */
+void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_count *scratch);
 
 /* Appends the coded bag of rows that are sorted and distinct. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out);

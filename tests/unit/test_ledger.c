@@ -64,6 +64,36 @@ START_TEST(rows_sort)
 }
 END_TEST
 
+/* Against the C library's sort, with rows that take one byte to four, and for sizes 0 and 1. */
+START_TEST(row_counts_sort)
+{
+    static const uint32_t most[] = {200, 60000, 10000000, UINT32_MAX};
+    struct nb_row_count counts[1000];
+    struct nb_row_count scratch[1000];
+    struct nb_rows expected = {0};
+    unsigned seed = (unsigned)_i + 1;
+    size_t size = _i < 8 ? (size_t)_i / 4 : (size_t)rand_r(&seed) % 1000;
+    for (size_t i = 0; i < size; i++) {
+        uint32_t row = ((uint32_t)rand_r(&seed) << 16 ^ (uint32_t)rand_r(&seed)) % most[_i % 4];
+        counts[i] = (struct nb_row_count){.row = row, .count = (uint32_t)i};
+        ck_assert_int_eq(nb_rows_add(&expected, row, (uint32_t)i), 0);
+    }
+    nb_rows_sort(&expected);
+    nb_row_counts_sort(counts, size, scratch);
+    for (size_t i = 0; i < size; i++)
+        ck_assert_uint_eq(counts[i].row, expected.counts[i].row);
+    /* What stood beside a row still does, and equal rows keep their order. */
+    for (size_t i = 0; i < size; i++)
+        ck_assert(i == 0 || counts[i].row != counts[i - 1].row ||
+                  counts[i].count > counts[i - 1].count);
+    for (size_t i = 0; i < size; i++)
+        for (size_t k = 0; k < expected.size; k++)
+            if (expected.counts[k].count == counts[i].count)
+                ck_assert_uint_eq(expected.counts[k].row, counts[i].row);
+    nb_rows_deinit(&expected);
+}
+END_TEST
+
 static void write_sample(struct nb_buffer *out)
 {
     static const unsigned char ids[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -164,6 +194,26 @@ START_TEST(ranges_read_back)
 }
 END_TEST
 
+/* A feature has one row: neither a range nor two of them may bring it again. */
+START_TEST(ranges_with_a_row_twice_are_refused)
+{
+    struct nb_model *model = nb_model_new();
+    struct nb_buffer out = {0};
+    uint64_t mark;
+    uint32_t row;
+    for (uint32_t i = 0; i < 40; i++)
+        ck_assert_int_eq(nb_model_append(model, 1 + i % (uint32_t)_i, &row), 0);
+    ck_assert_int_eq(nb_range_write(model, 0, 40, 1, &out), 0);
+    struct nb_model *copy = nb_model_new();
+    ck_assert_int_eq(nb_range_read(copy, 0, bytes_of(&out), &mark, NULL), _i < 40 ? NB_CORRUPT : 0);
+    if (_i >= 40)
+        ck_assert_int_eq(nb_range_read(copy, 40, bytes_of(&out), &mark, NULL), NB_CORRUPT);
+    nb_buffer_deinit(&out);
+    nb_model_free(&model);
+    nb_model_free(&copy);
+}
+END_TEST
+
 START_TEST(small_records_read_back)
 {
     struct nb_buffer out = {0};
@@ -195,9 +245,11 @@ static Suite *suite(void)
     TCase *t = tcase_create("ledger");
     tcase_add_loop_test(t, bags_read_back, 0, 50);
     tcase_add_test(t, rows_sort);
+    tcase_add_loop_test(t, row_counts_sort, 0, 60);
     tcase_add_test(t, entries_read_back);
     tcase_add_test(t, cut_entries_are_refused);
     tcase_add_test(t, ranges_read_back);
+    tcase_add_loop_test(t, ranges_with_a_row_twice_are_refused, 1, 41);
     tcase_add_test(t, small_records_read_back);
     suite_add_tcase(s, t);
     return s;
