@@ -168,7 +168,7 @@ check:
 # The one unit test of T=NAME, or all.
 WANTED_TESTS := $(if $(T),$(BUILD)/tests/unit/test_$(T:test_%=%),$(UNIT_TESTS))
 
-check-here: $(BUILD)/bayesd $(WANTED_TESTS) $(FUZZERS)
+check-here: all $(WANTED_TESTS) $(FUZZERS)
 	$(Q)FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) $(PARTS)
 
 check-unit: $(WANTED_TESTS)

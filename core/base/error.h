@@ -11,27 +11,28 @@
 
 enum nb_code {
     NB_OK = 0,
-    NB_NO_MEMORY = -1,    /* an allocation failed */
-    NB_INVALID = -2,      /* malformed input: syntax, type, unknown or missing member */
-    NB_UNUSABLE = -3,     /* well-formed input whose value cannot be used (empty label, range) */
-    NB_TOO_LARGE = -4,    /* input over a named limit */
-    NB_NOT_FOUND = -5,    /* no such model, label, document, file */
-    NB_CONFLICT = -6,     /* the state forbids it */
-    NB_UNSUPPORTED = -7,  /* unknown charset, media type or encoding */
-    NB_IO = -8,           /* the operating system refused a read or a write */
-    NB_DISK_FULL = -9,    /* no space left; nothing was changed */
-    NB_CORRUPT = -10,     /* stored bytes do not read back as what they should be */
-    NB_VERSION = -11,     /* a format newer than this program knows */
-    NB_LOCKED = -12,      /* another process owns the data */
-    NB_STOPPING = -13,    /* the engine no longer takes changes */
-    NB_EXISTS = -14,      /* something of this name is already there */
+    NB_NO_MEMORY = -1,   /* an allocation failed */
+    NB_INVALID = -2,     /* malformed input: syntax, type, unknown or missing member */
+    NB_UNUSABLE = -3,    /* well-formed input whose value cannot be used (empty label, range) */
+    NB_TOO_LARGE = -4,   /* input over a named limit */
+    NB_NOT_FOUND = -5,   /* no such model, label, document, file */
+    NB_CONFLICT = -6,    /* the state forbids it */
+    NB_UNSUPPORTED = -7, /* unknown charset, media type or encoding */
+    NB_IO = -8,          /* the operating system refused a read or a write */
+    NB_DISK_FULL = -9,   /* no space left; nothing was changed */
+    NB_CORRUPT = -10,    /* stored bytes do not read back as what they should be */
+    NB_VERSION = -11,    /* a format newer than this program knows */
+    NB_LOCKED = -12,     /* another process owns the data */
+    NB_STOPPING = -13,   /* the engine no longer takes changes */
+    NB_EXISTS = -14,     /* something of this name is already there */
 };
 
 #define NB_ERROR_TEXT 320
 
 struct nb_error {
-    int code;                 /* one of enum nb_code */
-    char text[NB_ERROR_TEXT]; /* one sentence without a final point: what was wrong, what is right */
+    int code; /* one of enum nb_code */
+    char
+        text[NB_ERROR_TEXT]; /* one sentence without a final point: what was wrong, what is right */
 };
 
 /* Fills `error` (may be NULL) with `code` and a printf-formatted sentence, cut to fit on a UTF-8

@@ -4,8 +4,8 @@
  * thread.
  *
  * Every stored format goes through these, never through a cast struct. The first error sticks:
- * later calls do nothing and return zeros, so a format is read in a row and checked once at the end.
- * Numbers are little-endian; varints are LEB128, 7 bits a byte, at most 10 bytes.
+ * later calls do nothing and return zeros, so a format is read in a row and checked once at the
+ * end. Numbers are little-endian; varints are LEB128, 7 bits a byte, at most 10 bytes.
  */
 #ifndef NB_CORE_BASE_WIRE_H
 #define NB_CORE_BASE_WIRE_H
