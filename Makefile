@@ -14,7 +14,7 @@ Q := $(if $(filter 1,$(V)),,@)
 MAKEFLAGS += --no-print-directory
 
 PACKAGES := libmicrohttpd jansson libutf8proc lmdb libxxhash libsodium zlib libzstd gmime-3.0 \
-            libxml-2.0 glib-2.0
+            glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
 FREE_GOALS := run check clean help format install-deps docker uninstall
