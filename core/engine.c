@@ -283,19 +283,12 @@ static int fill_verdict(struct nb_verdict *verdict, bool stacked)
     return 0;
 }
 
-/* One label alone: its probability is the rule of succession's, and if it is one of the two that
- * mail filters know, the other one is named. */
 static void leave_room_for_another(struct nb_verdict *verdict)
 {
-    struct nb_verdict_private *p = verdict->private_;
-    double sure =
-        nb_prequential_only_label(nb_model_documents(p->live->counts, p->scores.labels[0]));
-    bool spam = strcmp(verdict->labels[0], "spam") == 0;
-    if (!spam && strcmp(verdict->labels[0], "ham") != 0)
-        return;
-    verdict->unseen_label = spam ? "ham" : "spam";
-    verdict->unseen_probability = 1 - sure;
-    verdict->probabilities[0] = sure;
+    const struct nb_verdict_private *p = verdict->private_;
+    verdict->unseen_label =
+        nb_prequential_unseen(p->live->counts, p->scores.labels[0], verdict->probabilities);
+    verdict->unseen_probability = 1 - verdict->probabilities[0];
 }
 
 /* Whether there is enough training, and if not what is missing. */

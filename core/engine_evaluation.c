@@ -52,11 +52,12 @@ static int copy_labels(const struct nb_model *counts, struct nb_evaluation_repor
         if (nb_model_documents(counts, sorted[i]) == 0)
             continue;
         char *name = strdup(nb_model_label_name(counts, sorted[i]).bytes);
-        if (name == NULL)
+        if (name == NULL) {
             rc = NB_NO_MEMORY;
+            break;
+        }
         (*numbers)[report->label_count] = sorted[i];
-        report->labels[report->label_count] = name;
-        report->label_count += name != NULL;
+        report->labels[report->label_count++] = name;
     }
     nb_model_unlock(counts);
     return rc;

@@ -2,6 +2,7 @@
 #include "core/prequential.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* With many labels only the likeliest are kept; the rest counts as 0. */
 enum { LABELS_KEPT = 16 };
@@ -29,9 +30,16 @@ void nb_prequential_stack_settings(const struct nb_settings *settings,
     stack->rate = settings->learning_rate;
 }
 
-double nb_prequential_only_label(uint64_t documents)
+const char *nb_prequential_unseen(const struct nb_model *counts, uint32_t only_label,
+                                  double *probability)
 {
-    return ((double)documents + 1) / ((double)documents + 2);
+    const char *name = nb_model_label_name(counts, only_label).bytes;
+    bool spam = strcmp(name, "spam") == 0;
+    if (!spam && strcmp(name, "ham") != 0)
+        return NULL;
+    double documents = (double)nb_model_documents(counts, only_label);
+    *probability = (documents + 1) / (documents + 2);
+    return spam ? "ham" : "spam";
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */
@@ -118,8 +126,7 @@ int nb_prequential_learn(struct nb_prequential *p, const struct nb_published *pu
     if (rc == 0 && stacked)
         rc = nb_stack_score(published->weights, &p->inputs, &p->scores);
     if (rc == 0 && stacked && p->scores.size == 1)
-        p->scores.probabilities[0] =
-            nb_prequential_only_label(nb_model_documents(counts, p->scores.labels[0]));
+        (void)nb_prequential_unseen(counts, p->scores.labels[0], p->scores.probabilities);
     if (rc == 0 && stacked)
         rc = nb_stack_learn(published->weights, &p->inputs, change->label_number);
     return rc != 0 ? rc : write_scores(&p->scores, change->label_number, record);

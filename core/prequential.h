@@ -33,9 +33,12 @@ int nb_prequential_learn(struct nb_prequential *p, const struct nb_published *pu
                          const struct nb_model *counts, const struct nb_change *change,
                          struct nb_buffer *record);
 
-/* How sure a stacked model may be of the only label that it has seen, after `documents` of it: the
- * rule of succession (Laplace 1774), (n + 1) / (n + 2). */
-double nb_prequential_only_label(uint64_t documents);
+/* A stacked model that has seen one label only, spam or ham, may not be certain of it: after n
+ * documents its probability is (n + 1) / (n + 2), the rule of succession (Laplace 1774), and the
+ * other of the two has the rest. Returns the other's name and sets *probability to the seen one's;
+ * NULL for any other label, which has no known counterpart. */
+const char *nb_prequential_unseen(const struct nb_model *counts, uint32_t only_label,
+                                  double *probability);
 
 /* The stored form of a score: the true label, and the labels and probabilities it was given. */
 int nb_scored_write(const struct nb_scored *scored, struct nb_buffer *out);

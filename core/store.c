@@ -161,7 +161,7 @@ static int open_environment(struct nb_store *store, uint64_t map_size, struct nb
 static int check_format(struct nb_view *view, struct nb_error *error)
 {
     static const struct nb_string key = {"format", 6};
-    struct nb_string value;
+    struct nb_string value = {"", 0};
     int rc = nb_store_get(view, NB_TABLE_META, key, &value, error);
     if (rc == 0) {
         struct nb_reader r = nb_reader_of(value.bytes, value.length);
@@ -432,7 +432,7 @@ int nb_store_floor(const struct nb_view *view, enum nb_table table, struct nb_st
     rc = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
     if (rc == MDB_NOTFOUND)
         rc = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
-    else if (rc == 0 && (k.mv_size != from.length || memcmp(k.mv_data, from.bytes, k.mv_size)))
+    else if (rc == 0 && (k.mv_size != from.length || memcmp(k.mv_data, from.bytes, k.mv_size) != 0))
         rc = mdb_cursor_get(cursor, &k, &v, MDB_PREV);
     mdb_cursor_close(cursor);
     if (rc == MDB_NOTFOUND || (rc == 0 && !has_prefix(&k, from, prefix)))

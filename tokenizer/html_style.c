@@ -96,7 +96,7 @@ static long read_thousandths(struct nb_string s)
             break;
         any = true;
         scale = point ? scale / 10 : scale;
-        value = point ? value + (c - '0') * scale : value * 10 + (c - '0') * 1000;
+        value = point ? value + (c - '0') * scale : value * 10 + (c - '0') * 1000L;
         if (value > 1000000000)
             break;
     }
