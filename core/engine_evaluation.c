@@ -45,21 +45,22 @@ static int copy_labels(const struct nb_model *counts, struct nb_evaluation_repor
     nb_model_read_lock(counts);
     size_t count = nb_model_label_count(counts);
     const uint32_t *sorted = nb_model_labels_sorted(counts);
+    size_t found = 0;
     *numbers = malloc((count + 1) * sizeof **numbers);
-    report->labels = calloc(count + 1, sizeof *report->labels);
-    int rc = *numbers == NULL || report->labels == NULL ? NB_NO_MEMORY : 0;
+    char **labels = calloc(count + 1, sizeof *labels);
+    int rc = *numbers == NULL || labels == NULL ? NB_NO_MEMORY : 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         if (nb_model_documents(counts, sorted[i]) == 0)
             continue;
-        char *name = strdup(nb_model_label_name(counts, sorted[i]).bytes);
-        if (name == NULL) {
+        labels[found] = strdup(nb_model_label_name(counts, sorted[i]).bytes);
+        if (labels[found] == NULL)
             rc = NB_NO_MEMORY;
-            break;
-        }
-        (*numbers)[report->label_count] = sorted[i];
-        report->labels[report->label_count++] = name;
+        else
+            (*numbers)[found++] = sorted[i];
     }
     nb_model_unlock(counts);
+    report->labels = labels;
+    report->label_count = found;
     return rc;
 }
 
