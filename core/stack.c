@@ -23,8 +23,8 @@ void nb_stack_settings_init(struct nb_stack_settings *settings)
                               .start_field = 0.05,
                               .start_ngram = 0.2,
                               .start_total = 0.6}}},
-        .length = 0.75,
-        .scale = 0.35,
+        .length = 0.8,
+        .scale = 0.4,
         .rate = 0.1,
     };
 }

@@ -59,8 +59,8 @@ struct nb_stack_bank {
 struct nb_stack_settings {
     struct nb_stack_bank two;  /* for two labels */
     struct nb_stack_bank many; /* for more */
-    double length; /* 0.75: evidence in a text grows faster than the root of its length */
-    double scale;  /* 0.35: brings the inputs to about 1 */
+    double length; /* 0.8: evidence in a text grows faster than the root of its length */
+    double scale;  /* 0.4: brings the inputs to about 1 */
     double rate;   /* 0.1: step of AdaGrad (Duchi, Hazan and Singer 2011) */
 };
 

@@ -27,7 +27,7 @@ struct nb_derived {
 /* Whether a text of `field` needs nb_derived_word at all. */
 static inline bool nb_derived_wants_words(const struct nb_tokenizing *t, enum nb_field field)
 {
-    return field == NB_FIELD_BODY &&
+    return (field == NB_FIELD_BODY || field == NB_FIELD_SUBJECT) &&
            (t->settings->fields & (1u << NB_FIELD_CASE | 1u << NB_FIELD_PAIR)) != 0;
 }
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/document.h"
 
+#include <string.h>
+#include <strings.h>
+
+#include "tokenizer/ascii.h"
 #include "tokenizer/mail.h"
 #include "tokenizer/text.h"
 
@@ -20,6 +24,45 @@ void nb_tokenizer_teardown(void)
     nb_text_teardown();
 }
 
+/* Whether a line begins as a header's field does: a name of letters and '-', and a colon. */
+static bool is_field(const char *at, const char *end)
+{
+    const char *c = at;
+    while (c < end && (nb_ascii_is_letter((unsigned char)*c) || *c == '-'))
+        c++;
+    return c > at && c < end && *c == ':';
+}
+
+/* The value of a Subject among the lines at the beginning that look like those of a header; empty
+ * if there is none. Texts taken from mail and news often begin so. */
+static struct nb_string find_subject(const char *text, size_t length)
+{
+    static const char name[] = "subject:";
+    const size_t name_length = sizeof name - 1;
+    const char *end = text + length;
+    for (const char *at = text; at < end && is_field(at, end);) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *to = newline != NULL ? newline : end;
+        if ((size_t)(to - at) > name_length && strncasecmp(at, name, name_length) == 0)
+            return (struct nb_string){at + name_length, (size_t)(to - at) - name_length};
+        at = newline != NULL ? newline + 1 : end;
+    }
+    return (struct nb_string){NULL, 0};
+}
+
+/* All of a text is its body: the tokens of by-the-book models are those of the plain rules. Where
+ * more than tokens is counted, a Subject is also told apart. */
+static int tokenize_text(struct nb_tokenizing *t, const char *text, size_t length)
+{
+    int rc = nb_tokenize_text(t, NB_FIELD_BODY, "", text, length);
+    bool tokens_only =
+        t->settings->fields >> NB_FIELD_CASE == 0; /* what repeats them: from there */
+    if (rc != 0 || tokens_only || length == 0)
+        return rc;
+    struct nb_string subject = find_subject(text, length);
+    return nb_tokenize_text(t, NB_FIELD_SUBJECT, "subject:", subject.bytes, subject.length);
+}
+
 int nb_document_tokenize(const struct nb_document *document, const struct nb_key *key,
                          const struct nb_tokenizer_settings *settings,
                          const struct nb_tokenizer_limits *limits, struct nb_bag *bag)
@@ -32,5 +75,5 @@ int nb_document_tokenize(const struct nb_document *document, const struct nb_key
                               .tokens_left = limits->tokens};
     if (document->kind == NB_DOCUMENT_MAIL)
         return nb_tokenize_mail(&t, document->bytes, document->length);
-    return nb_tokenize_text(&t, NB_FIELD_BODY, "", document->bytes, document->length);
+    return tokenize_text(&t, document->bytes, document->length);
 }

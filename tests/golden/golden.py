@@ -137,7 +137,7 @@ class Stack:
                 for group in [*range(11), "total"]:
                     mine = [w for w in bag if field_of(w) == group or group == "total" and field_of(w) != NGRAM]
                     if mine:
-                        x[v][expert, group] = 0.35 * math.fsum(evidence[w] for w in mine) / len(mine) ** 0.75
+                        x[v][expert, group] = 0.4 * math.fsum(evidence[w] for w in mine) / len(mine) ** 0.8
         return x
 
     def evidence(self, expert, d, v, w):

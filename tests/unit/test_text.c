@@ -136,6 +136,59 @@ START_TEST(tokenizes_each_case)
 }
 END_TEST
 
+static const struct {
+    const char *text;
+    const char *subject; /* its words, between blanks */
+} subjects[] = {
+    {"Subject: Free money\nbuy now", "subject:free subject:money"},
+    {"SUBJECT:free", "subject:free"},
+    {"From: a\nX-Name:\nsubject: é!\r\n\nbody", "subject:é subject:!"},
+    {"Subject: one\nSubject: two\n", "subject:one"}, /* the first, as in a mail */
+    {"Subject:\nfree", ""},
+    {"Subject:", ""},
+    {"Subject free\n", ""},
+    {"Hello\nSubject: free\n", ""},       /* not at the beginning */
+    {"From: a\n\nSubject: free\n", ""},   /* behind the header */
+    {"From: a\n b\nSubject: free\n", ""}, /* folded lines are none of a header's here */
+    {" Subject: free", ""},
+};
+
+/* With case, pairs or n-grams counted, a Subject at the beginning of a text is told apart; the
+ * words of the body are the same with and without. */
+START_TEST(a_text_may_begin_with_a_subject)
+{
+    const uint32_t tokens = 1u << NB_FIELD_BODY | 1u << NB_FIELD_SUBJECT;
+    const struct nb_tokenizer_limits limits = NB_TOKENIZER_LIMITS_DEFAULT;
+    const char *text = subjects[_i].text;
+    const struct nb_document document = {NB_DOCUMENT_TEXT, text, strlen(text)};
+    struct nb_bag body = {0};
+    struct nb_bag both = {0};
+    struct nb_buffer got = {0};
+    struct nb_tokenizer_settings settings = {.fields = tokens};
+    ck_assert_int_eq(nb_document_tokenize(&document, &key, &settings, &limits, &body), 0);
+    settings.fields = tokens | 1u << NB_FIELD_PAIR;
+    ck_assert_int_eq(nb_document_tokenize(&document, &key, &settings, &limits, &both), 0);
+    size_t bodies = 0;
+    for (size_t i = 0; i < both.size; i++) {
+        enum nb_field field = nb_feature_field(both.features[i].id);
+        if (field == NB_FIELD_SUBJECT) {
+            nb_buffer_puts(&got, got.length == 0 ? "" : " ");
+            nb_buffer_append(&got, both.texts[i].bytes, both.texts[i].length);
+        } else if (field == NB_FIELD_BODY) {
+            ck_assert_uint_lt(bodies, body.size);
+            ck_assert_uint_eq(both.features[i].id, body.features[bodies].id);
+            ck_assert_uint_eq(both.features[i].count, body.features[bodies++].count);
+        }
+    }
+    nb_buffer_append(&got, "", 1);
+    ck_assert_str_eq(got.bytes, subjects[_i].subject);
+    ck_assert_uint_eq(bodies, body.size); /* and nothing else in a by-the-book model */
+    nb_bag_deinit(&body);
+    nb_bag_deinit(&both);
+    nb_buffer_deinit(&got);
+}
+END_TEST
+
 START_TEST(nul_bytes_separate)
 {
     struct nb_bag bag = {0};
@@ -404,6 +457,8 @@ int main(void)
     tcase_set_timeout(tcase, 300);
     tcase_add_unchecked_fixture(tcase, set_up, nb_text_teardown);
     tcase_add_loop_test(tcase, tokenizes_each_case, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tcase, a_text_may_begin_with_a_subject, 0,
+                        sizeof subjects / sizeof *subjects);
     tcase_add_test(tcase, nul_bytes_separate);
     tcase_add_test(tcase, prefixes_and_fields);
     tcase_add_test(tcase, the_budget_is_exact);
