@@ -43,7 +43,7 @@ struct nb_store {
     MDB_dbi tables[NB_TABLES];
     int lock;                /* file descriptor that holds the directory's lock */
     bool grow;               /* the last transaction met a full map */
-    pthread_rwlock_t resize; /* read: a snapshot is open; write: the map is being moved */
+    pthread_rwlock_t resize; /* read: the map is in use; write: it is being moved */
     struct nb_buffer sealed; /* the writer's: a value with its checksum */
     char directory[PATH_MOST];
 };
@@ -248,8 +248,11 @@ void nb_store_sizes(struct nb_store *store, uint64_t *used, uint64_t *map)
 {
     MDB_envinfo info = {0};
     MDB_stat statistics = {0};
+    /* Both read the map's first pages. */
+    pthread_rwlock_rdlock(&store->resize);
     mdb_env_info(store->environment, &info);
     mdb_env_stat(store->environment, &statistics);
+    pthread_rwlock_unlock(&store->resize);
     *used = (info.me_last_pgno + 1) * (uint64_t)statistics.ms_psize;
     *map = info.me_mapsize;
 }

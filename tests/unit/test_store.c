@@ -6,6 +6,8 @@
 #include <check.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +167,42 @@ START_TEST(a_full_map_is_said_and_grows)
 }
 END_TEST
 
+static atomic_bool is_asking;
+
+static void *ask_sizes(void *argument)
+{
+    uint64_t used;
+    uint64_t map;
+    (void)argument;
+    while (atomic_load(&is_asking))
+        nb_store_sizes(store, &used, &map);
+    return NULL;
+}
+
+/* The map is taken away and made anew when it grows: who asks at that moment must wait. */
+START_TEST(sizes_may_be_asked_while_the_map_grows)
+{
+    pthread_t asking;
+    atomic_store(&is_asking, true);
+    ck_assert_int_eq(pthread_create(&asking, NULL, ask_sizes, NULL), 0);
+    for (int round = 0; round < 100; round++) {
+        struct nb_view view;
+        for (uint64_t expected = 1 << 20; expected < (uint64_t)1 << 32; expected *= 2) {
+            ck_assert_int_eq(nb_store_begin(store, expected, &view, NULL), 0);
+            nb_store_abort(&view);
+        }
+        atomic_store(&is_asking, false);
+        pthread_join(asking, NULL);
+        nb_store_close(&store);
+        ck_assert_int_eq(nb_store_open(directory, 1 << 20, &store, NULL), 0);
+        atomic_store(&is_asking, true);
+        ck_assert_int_eq(pthread_create(&asking, NULL, ask_sizes, NULL), 0);
+    }
+    atomic_store(&is_asking, false);
+    pthread_join(asking, NULL);
+}
+END_TEST
+
 START_TEST(a_locked_directory_is_refused)
 {
     struct nb_store *second;
@@ -273,6 +311,7 @@ static Suite *suite(void)
     tcase_add_test(t, a_snapshot_does_not_move);
     tcase_add_test(t, scan_floor_clear);
     tcase_add_test(t, a_full_map_is_said_and_grows);
+    tcase_add_test(t, sizes_may_be_asked_while_the_map_grows);
     tcase_add_test(t, a_locked_directory_is_refused);
     tcase_add_test(t, a_cut_file_is_refused);
     tcase_add_test(t, a_file_of_something_else_is_refused);
