@@ -154,6 +154,10 @@ struct nb_engine {
     pthread_cond_t queue_filled;
     pthread_cond_t task_finished;
     struct nb_job *first, *last;
+    size_t waiting;        /* from first to last */
+    size_t expected;       /* so many waiting ones and the next commit begins */
+    uint64_t gather_until; /* or now, on nb_clock_monotonic; the writer's */
+    uint64_t sync_time;    /* nanoseconds that the last commit waited for the disk; the writer's */
     bool closing;
     struct nb_import *importing; /* the writer's: imports under way */
     bool purge;                  /* the writer's: there may be orphans to delete */

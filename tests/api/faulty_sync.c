@@ -2,7 +2,7 @@
  *
  * Preloaded into a daemon under test: while the file named by FAULTY_SYNC exists, every attempt to
  * bring data to the disk fails with EIO, as a dying disk does; and each attempt is counted in
- * FAULTY_SYNC.count, one byte a call.
+ * FAULTY_SYNC.count, one byte a call. FAULTY_SYNC_DELAY: microseconds that each takes longer.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,6 +29,9 @@ static int sync_or_fail(long number, int file)
             return -1;
         }
     }
+    const char *delay = getenv("FAULTY_SYNC_DELAY");
+    if (delay != NULL)
+        usleep((useconds_t)atoi(delay));
     return (int)syscall(number, file);
 }
 

@@ -6,6 +6,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import threading
 
 from harness import equal, holds, refused, sanitized, slow, wait_for
 from load import Load
@@ -176,13 +177,13 @@ def test_starting_on_a_full_disk(api):
 
 
 # ---- a dying disk -------------------------------------------------------------------------------
-def preloaded(api):
-    """A daemon whose fsync we can make fail."""
+def preloaded(api, **more):
+    """A daemon whose fsync we can make fail, or slow."""
     folder = api.new_folder()
     library, switch = os.path.join(folder, "faulty_sync.so"), os.path.join(folder, "switch")
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faulty_sync.c")
     subprocess.run([os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
-    environment = {"LD_PRELOAD": library, "FAULTY_SYNC": switch}
+    environment = {"LD_PRELOAD": library, "FAULTY_SYNC": switch, **more}
     if sanitized():  # the sanitizer wants to be the first library; here it may be the second
         environment["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")
     return api.another(environment=environment), switch
@@ -210,6 +211,30 @@ def test_every_acknowledged_change_was_synced(api):
         before = synced(switch)
         holds(daemon.client.call(verb, PATH, body).status in (200, 204), verb)
         holds(synced(switch) > before, verb)
+    daemon.stop()
+
+
+def test_clients_share_a_slow_sync(api):
+    """Clients who wait for each receipt come into step: a commit for all, not one for each half."""
+    clients, each = 8, 10
+    daemon, switch = preloaded(api, FAULTY_SYNC_DELAY="100000")
+    daemon.start()
+    daemon.client.post(PATH + "/train", {"text": "a first", "label": "a"}).ok()
+    before = synced(switch)
+
+    def train(number):
+        client = daemon.new_client()
+        for i in range(each):
+            client.post(PATH + "/train", {"text": f"word{i}", "label": "a", "id": f"{number}/{i}"}).ok()
+        client.close()
+
+    threads = [threading.Thread(target=train, args=(number,)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(client_row(daemon)["documents"], 1 + clients * each)
+    holds(synced(switch) - before < 1.6 * each, f"{synced(switch) - before} syncs for {each} rounds")
     daemon.stop()
 
 
