@@ -10,11 +10,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/log_table.h"
 #include "core/model_private.h"
 #include "core/score.h"
-
-/* Most counts are small: their logarithms are looked up. 32 KiB, which stays in the cache. */
-enum { NB_LOG_TABLE = 4096 };
 
 /* A label that has documents, under the settings and the counts of one generation. */
 struct nb_view_label {
@@ -42,7 +40,7 @@ struct nb_view {
 struct nb_scorer {
     struct nb_settings settings; /* owned */
     bool filters;                /* min_count or skip_top leave words out */
-    double logs[NB_LOG_TABLE];   /* ln(i + smoothing) */
+    struct nb_log_table logs;    /* ln(i + smoothing); grows with the view */
     /* The view changes under the mutex, when the model's generation has moved on. That it does only
      * while no reader has the model's read lock; so no reader ever uses a view that changes. */
     pthread_mutex_t mutex;
@@ -54,7 +52,7 @@ struct nb_scorer {
 /* ln(count + smoothing). */
 static inline double nb_log_of(const struct nb_scorer *s, uint64_t count)
 {
-    return count < NB_LOG_TABLE ? s->logs[count] : log((double)count + s->settings.smoothing);
+    return nb_log_table_at(&s->logs, count);
 }
 
 /* Makes room for `size` labels; what was there is lost. Returns 0 or NB_NO_MEMORY. */
@@ -99,17 +97,17 @@ static inline double nb_correction(const struct nb_scorer *s, uint64_t documents
     uint64_t absent;
     switch ((enum nb_event_model)s->settings.event_model) {
     case NB_EVENT_BINARY:
-        return nb_log_of(s, cell.documents) - s->logs[0];
+        return nb_log_of(s, cell.documents) - s->logs.logs[0];
     case NB_EVENT_BERNOULLI:
         absent = documents > cell.documents ? documents - cell.documents : 0;
         return (nb_log_of(s, cell.documents) - nb_log_of(s, absent)) -
-               (s->logs[0] - nb_log_of(s, documents));
+               (s->logs.logs[0] - nb_log_of(s, documents));
     case NB_EVENT_COMPLEMENT:
         return nb_log_of(s, all) - nb_log_of(s, all - cell.occurrences);
     case NB_EVENT_MULTINOMIAL:
         break;
     }
-    return nb_log_of(s, cell.occurrences) - s->logs[0];
+    return nb_log_of(s, cell.occurrences) - s->logs.logs[0];
 }
 
 /* How often a word of a document speaks: with presence-based models, once. */

@@ -6,6 +6,13 @@
 
 /* ---- the settings' part ---------------------------------------------------------------------- */
 
+static void note_bytes(struct nb_scorer *s)
+{
+    const struct nb_view *view = &s->view;
+    atomic_store(&s->view_bytes, view->room * (sizeof *view->labels + sizeof *view->position) +
+                                     s->logs.size * sizeof *s->logs.logs);
+}
+
 int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
 {
     struct nb_scorer *s = calloc(1, sizeof *s);
@@ -15,14 +22,15 @@ int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
         free(s);
         return NB_NO_MEMORY;
     }
-    if (pthread_mutex_init(&s->mutex, NULL) != 0) {
+    if (nb_log_table_init(&s->logs, settings->smoothing) != 0 ||
+        pthread_mutex_init(&s->mutex, NULL) != 0) {
+        nb_log_table_deinit(&s->logs);
         nb_settings_deinit(&s->settings);
         free(s);
         return NB_NO_MEMORY;
     }
     s->filters = settings->min_count > 1 || settings->skip_top > 0;
-    for (unsigned i = 0; i < NB_LOG_TABLE; i++)
-        s->logs[i] = log((double)i + settings->smoothing);
+    note_bytes(s);
     *scorer = s;
     return 0;
 }
@@ -34,6 +42,7 @@ void nb_scorer_free(struct nb_scorer **scorer)
     if (s == NULL)
         return;
     pthread_mutex_destroy(&s->mutex);
+    nb_log_table_deinit(&s->logs);
     nb_settings_deinit(&s->settings);
     free(s->view.labels);
     free(s->view.position);
@@ -246,11 +255,11 @@ static void put_terms(const struct nb_scorer *s, const struct nb_model *model, s
         if (bernoulli) {
             double absent = nb_log_of(s, l->documents) - log((double)l->documents + 2 * alpha);
             l->base += (double)view->vocabulary * absent;
-            l->zero_term = s->logs[0] - nb_log_of(s, l->documents);
+            l->zero_term = s->logs.logs[0] - nb_log_of(s, l->documents);
         } else if (s->settings.event_model == NB_EVENT_COMPLEMENT) {
             l->zero_term = log((double)(view->sum - l->sum) + virtual_all);
         } else {
-            l->zero_term = s->logs[0] - log((double)l->sum + virtual_all);
+            l->zero_term = s->logs.logs[0] - log((double)l->sum + virtual_all);
         }
     }
     if (bernoulli)
@@ -275,7 +284,6 @@ static int view_grow(struct nb_scorer *s, uint32_t labels)
     view->labels = l;
     view->position = position;
     view->room = room;
-    atomic_store(&s->view_bytes, room * (sizeof *l + sizeof *position));
     return 0;
 }
 
@@ -298,7 +306,10 @@ static int view_make(struct nb_scorer *s, const struct nb_model *model)
     put_priors(&s->settings, model, view);
     rc = put_sums(s, model, view);
     if (rc == 0)
+        rc = nb_log_table_grow(&s->logs, view->sum);
+    if (rc == 0)
         put_terms(s, model, view);
+    note_bytes(s);
     return rc;
 }
 

@@ -41,18 +41,38 @@ static enum nb_stack_power_kind power_kind(double power)
     return NB_POWER_ANY;
 }
 
+static void free_readings(struct nb_stack_reading *readings, unsigned size)
+{
+    for (unsigned e = 0; readings != NULL && e < size; e++)
+        nb_log_table_deinit(&readings[e].logs);
+    free(readings);
+}
+
 static struct nb_stack_reading *readings_of(const struct nb_stack_bank *bank)
 {
     struct nb_stack_reading *readings = calloc(bank->size, sizeof *readings);
     for (unsigned e = 0; readings != NULL && e < bank->size; e++) {
         struct nb_stack_reading *r = &readings[e];
-        r->smoothing = bank->experts[e].smoothing;
         r->power = bank->experts[e].power;
         r->kind = power_kind(r->power);
-        for (unsigned i = 0; i < NB_STACK_LOGS; i++)
-            r->logs[i] = log((double)i + r->smoothing);
+        if (nb_log_table_init(&r->logs, bank->experts[e].smoothing) != 0) {
+            free_readings(readings, bank->size);
+            return NULL;
+        }
     }
     return readings;
+}
+
+static void note_bytes(struct nb_stack *s)
+{
+    const struct nb_stack_view *view = &s->view;
+    size_t logs = 0;
+    for (unsigned e = 0; e < s->settings.two.size; e++)
+        logs += s->two[e].logs.size;
+    for (unsigned e = 0; e < s->settings.many.size; e++)
+        logs += s->many[e].logs.size;
+    atomic_store(&s->view_bytes, view->room * (sizeof *view->labels + sizeof *view->position) +
+                                     (view->offset_room + logs) * sizeof(double));
 }
 
 int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **stack)
@@ -66,11 +86,12 @@ int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **sta
     s->two = readings_of(&settings->two);
     s->many = readings_of(&settings->many);
     if (s->two == NULL || s->many == NULL || pthread_mutex_init(&s->mutex, NULL) != 0) {
-        free(s->two);
-        free(s->many);
+        free_readings(s->two, settings->two.size);
+        free_readings(s->many, settings->many.size);
         free(s);
         return NB_NO_MEMORY;
     }
+    note_bytes(s);
     *stack = s;
     return 0;
 }
@@ -82,8 +103,8 @@ void nb_stack_free(struct nb_stack **stack)
     if (s == NULL)
         return;
     pthread_mutex_destroy(&s->mutex);
-    free(s->two);
-    free(s->many);
+    free_readings(s->two, s->settings.two.size);
+    free_readings(s->many, s->settings.many.size);
     free(s->view.labels);
     free(s->view.position);
     free(s->view.offsets);
@@ -166,6 +187,17 @@ static void put_offsets(struct nb_stack_view *view, const struct nb_model *model
     }
 }
 
+/* What is looked up are numbers of documents. */
+static int grow_logs(struct nb_stack *s, const struct nb_model *model)
+{
+    struct nb_stack_reading *readings = s->view.size <= 2 ? s->two : s->many;
+    unsigned size = nb_stack_bank(&s->settings, s->view.size)->size;
+    int rc = 0;
+    for (unsigned e = 0; rc == 0 && e < size; e++)
+        rc = nb_log_table_grow(&readings[e].logs, nb_model_documents_all(model));
+    return rc;
+}
+
 static int view_make(struct nb_stack *s, const struct nb_model *model)
 {
     struct nb_stack_view *view = &s->view;
@@ -176,9 +208,10 @@ static int view_make(struct nb_stack *s, const struct nb_model *model)
     const struct nb_stack_bank *bank = nb_stack_bank(&s->settings, view->size);
     rc = offsets_room(view, bank->size);
     if (rc == 0)
+        rc = grow_logs(s, model);
+    if (rc == 0)
         put_offsets(view, model, bank);
-    atomic_store(&s->view_bytes, view->room * (sizeof *view->labels + sizeof *view->position) +
-                                     view->offset_room * sizeof *view->offsets);
+    note_bytes(s);
     return rc;
 }
 

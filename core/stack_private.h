@@ -9,17 +9,16 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/log_table.h"
 #include "core/model_private.h"
 #include "core/stack.h"
-
-enum { NB_STACK_LOGS = 4096 };
 
 /* An expert made ready: the powers that are used have short cuts. */
 enum nb_stack_power_kind { NB_POWER_1, NB_POWER_1_5, NB_POWER_2, NB_POWER_ANY };
 struct nb_stack_reading {
-    double smoothing, power;
+    double power;
     enum nb_stack_power_kind kind;
-    double logs[NB_STACK_LOGS]; /* ln(i + smoothing) */
+    struct nb_log_table logs; /* ln(i + smoothing); grows with the view */
 };
 
 /* What is fixed while the counts stand still. */
@@ -71,7 +70,7 @@ static inline double nb_stack_half(uint32_t labels)
 
 static inline double nb_stack_log(const struct nb_stack_reading *r, uint64_t count)
 {
-    return count < NB_STACK_LOGS ? r->logs[count] : log((double)count + r->smoothing);
+    return nb_log_table_at(&r->logs, count);
 }
 
 /* The part of r_v that depends on the feature: `documents` of the label's documents have it, `all`

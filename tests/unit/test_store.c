@@ -185,7 +185,7 @@ START_TEST(sizes_may_be_asked_while_the_map_grows)
     pthread_t asking;
     atomic_store(&is_asking, true);
     ck_assert_int_eq(pthread_create(&asking, NULL, ask_sizes, NULL), 0);
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < 300; round++) {
         struct nb_view view;
         for (uint64_t expected = 1 << 20; expected < (uint64_t)1 << 32; expected *= 2) {
             ck_assert_int_eq(nb_store_begin(store, expected, &view, NULL), 0);
