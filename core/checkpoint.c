@@ -16,7 +16,7 @@
 enum {
     SLICE_RANGES = 256, /* ranges per transaction of a full checkpoint, some 4 MB */
     RANGE_BYTES = 24 * NB_RANGE_ROWS,
-    GARBAGE_ENTRIES = 10000, /* superfluous entries dropped per transaction */
+    GARBAGE_ENTRIES = 10000, /* superfluous entries dropped per transaction at most */
 };
 
 static uint32_t ranges_of(uint32_t rows)
@@ -64,7 +64,7 @@ static void begin_sweep(struct nb_live *live)
 struct garbage {
     uint64_t replay;
     uint64_t numbers[GARBAGE_ENTRIES];
-    size_t count;
+    size_t count, most;
 };
 
 static int collect(void *user, struct nb_string key, struct nb_string value, struct nb_error *error)
@@ -73,7 +73,7 @@ static int collect(void *user, struct nb_string key, struct nb_string value, str
     (void)value;
     (void)error;
     uint64_t number = nb_store_key_tail(key);
-    if (number >= g->replay || g->count == GARBAGE_ENTRIES)
+    if (number >= g->replay || g->count == g->most)
         return 1;
     g->numbers[g->count++] = number;
     return 0;
@@ -101,14 +101,17 @@ static int drop_one(struct nb_view *view, const struct nb_live *live, uint64_t n
     return rc;
 }
 
-static int drop_garbage(struct nb_view *view, const struct nb_live *live, uint64_t replay,
-                        struct nb_error *error)
+int nb_checkpoint_drop(struct nb_view *view, struct nb_live *live, size_t most,
+                       struct nb_error *error)
 {
+    if (!live->checkpoint.garbage)
+        return 0;
     struct garbage *g = malloc(sizeof *g);
     if (g == NULL)
         return nb_error_no_memory(error);
-    g->replay = replay;
+    g->replay = live->checkpoint.replay;
     g->count = 0;
+    g->most = most < GARBAGE_ENTRIES ? most : GARBAGE_ENTRIES;
     struct nb_store_key key = nb_store_key_model(live->number);
     int rc = nb_store_scan(view, NB_TABLE_GARBAGE, nb_store_key_string(&key), key.length, collect,
                            g, error);
@@ -116,6 +119,7 @@ static int drop_garbage(struct nb_view *view, const struct nb_live *live, uint64
         rc = 0;
     for (size_t i = 0; rc == 0 && i < g->count; i++)
         rc = drop_one(view, live, g->numbers[i], error);
+    live->checkpoint.garbage = g->count == g->most;
     free(g);
     return rc;
 }
@@ -175,7 +179,8 @@ int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct n
     c->sweeping = false;
     c->replay = c->sweep_start;
     c->tail_features = c->sweep_features;
-    return drop_garbage(view, live, c->replay, error);
+    c->garbage = true;
+    return 0;
 }
 
 uint32_t nb_checkpoint_due(const struct nb_engine *engine, const struct nb_live *live,
@@ -203,6 +208,8 @@ static int write_slice(struct nb_engine *engine, struct nb_view *view, void *arg
     struct nb_live *live = slice->live;
     nb_checkpoint_restore(live, &slice->saved); /* this may be a second try */
     int rc = nb_checkpoint_slice(engine, view, live, SLICE_RANGES, error);
+    if (rc == 0)
+        rc = nb_checkpoint_drop(view, live, GARBAGE_ENTRIES, error);
     struct nb_state_record state = {.last = live->checkpoint.last,
                                     .replay = live->checkpoint.replay,
                                     .rows = nb_model_rows(live->counts)};

@@ -39,7 +39,8 @@ struct nb_checkpoint {
     uint32_t sweep_next;     /* range that the sweep looks at next */
     uint32_t sweep_end;      /* ranges that there were when it began */
     uint64_t sweep_start;    /* what `replay` will be when it has passed them all */
-    uint64_t tail_features;  /* feature changes that a start would replay */
+    bool garbage;            /* entries before `replay` may be there that nothing needs any more */
+    uint64_t tail_features;  /* feature changes that a start would replay, and one per entry */
     uint64_t sweep_features; /* those of them since the sweep began */
 };
 
@@ -215,6 +216,9 @@ int nb_checkpoint_touch(struct nb_checkpoint *checkpoint, const struct nb_rows *
 int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
                         uint32_t most, struct nb_error *error);
 void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *saved);
+/* Drops up to `most` of the entries that no replay needs any more. */
+int nb_checkpoint_drop(struct nb_view *view, struct nb_live *live, size_t most,
+                       struct nb_error *error);
 /* How many ranges the next commit should write so that the tail keeps its bound. */
 uint32_t nb_checkpoint_due(const struct nb_engine *engine, const struct nb_live *live,
                            uint64_t features);

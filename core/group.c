@@ -11,6 +11,8 @@ enum {
     GROUP_BYTES = 64 << 20, /* of one transaction, about */
     CHANGE_BYTES = 12288,   /* pages that a change touches beside its entry */
     FEATURE_BYTES = 16,
+    /* Superfluous entries that a group drops for each of its changes, which make one at most. */
+    DROPPED_PER_CHANGE = 4,
 };
 
 /* Grows a list by one; evaluates to false when there is no memory. */
@@ -605,13 +607,15 @@ static int put_checkpoints(struct nb_group *group, struct nb_view *view, struct 
         struct nb_group_model *m = model_of(group, group->items[i].batch->live);
         if (m == NULL)
             return nb_error_no_memory(error);
-        m->expected += group->items[i].change->feature_count;
+        m->expected += group->items[i].change->feature_count + 1;
     }
     for (size_t i = 0; rc == 0 && i < group->model_count; i++) {
         struct nb_group_model *m = &group->models[i];
         uint32_t due = nb_checkpoint_due(group->engine, m->live, m->expected);
         if (due > 0)
             rc = nb_checkpoint_slice(group->engine, view, m->live, due, error);
+        if (rc == 0)
+            rc = nb_checkpoint_drop(view, m->live, group->size * DROPPED_PER_CHANGE, error);
     }
     return rc;
 }
@@ -690,9 +694,10 @@ static void finish(struct nb_group *group)
         struct nb_checkpoint *checkpoint = &live->checkpoint;
         if (group->models[i].last == checkpoint->last)
             continue;
+        uint64_t entries = group->models[i].last - checkpoint->last;
         checkpoint->last = group->models[i].last;
-        checkpoint->tail_features += group->models[i].features;
-        checkpoint->sweep_features += group->models[i].features;
+        checkpoint->tail_features += group->models[i].features + entries;
+        checkpoint->sweep_features += group->models[i].features + entries;
         atomic_store(&live->tail, checkpoint->tail_features);
         atomic_store(&live->persisted, true);
         live->labels_stored = nb_model_label_count(live->counts);

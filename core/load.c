@@ -183,6 +183,7 @@ static int replay_entry(void *user, struct nb_string key, struct nb_string value
     uint64_t sequence = nb_store_key_tail(key);
     struct nb_entry entry;
     int rc = nb_entry_read(&entry, value, error);
+    l->replayed++;
     if (rc == 0)
         rc = append_new_rows(l, &entry, error);
     if (rc == 0 && entry.replaced != 0) {
@@ -274,6 +275,7 @@ int nb_load_counts(struct nb_engine *engine, struct nb_live *live, struct nb_err
     if (rc == 0) {
         live->checkpoint.last = l.state.last;
         live->checkpoint.replay = l.state.replay;
+        live->checkpoint.garbage = true;
         live->checkpoint.tail_features = l.replayed;
         atomic_store(&live->tail, l.replayed);
         live->labels_stored = l.labels;

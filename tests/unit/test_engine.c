@@ -256,6 +256,45 @@ START_TEST(any_history_with_checkpoints)
 }
 END_TEST
 
+static void apply_pairs(unsigned pairs, bool back)
+{
+    struct nb_batch *batch;
+    ck_assert_int_eq(nb_batch_new(engine, str("m"), false, &batch, NULL), 0);
+    for (unsigned i = 0; i < pairs; i++) {
+        struct nb_document document = text(i % 2 == 0 ? "a" : "");
+        char id[16];
+        snprintf(id, sizeof id, "%u", i);
+        int rc = back ? nb_batch_untrain(batch, NULL, str(id), NULL)
+                      : nb_batch_train(batch, &document, str("a"), str(id), NULL);
+        ck_assert_int_eq(rc, 0);
+    }
+    nb_engine_apply(engine, batch);
+    nb_batch_free(&batch);
+}
+
+/* Documents that come and go leave nothing behind, also when they are so short, or empty, that a
+ * great many of them come and go between two checkpoints. */
+START_TEST(what_was_forgotten_is_dropped)
+{
+    enum { ROUNDS = 60, PAIRS = 2500 };
+    struct nb_engine_statistics statistics;
+    uint64_t early = 0;
+    nb_engine_close(&engine);
+    settings.replay_features = 100000;
+    open_engine();
+    for (int round = 0; round < ROUNDS; round++) {
+        apply_pairs(PAIRS, false);
+        apply_pairs(PAIRS, true);
+        nb_engine_statistics(engine, &statistics);
+        if (round == ROUNDS / 3)
+            early = statistics.store_bytes;
+    }
+    ck_assert_uint_le(statistics.replay_features, 2 * settings.replay_features);
+    ck_assert_uint_le(statistics.store_bytes, early + early / 4);
+    verify();
+}
+END_TEST
+
 /* ---- many trainers ------------------------------------------------------------------------------
  */
 
@@ -695,6 +734,7 @@ static Suite *suite(void)
     tcase_add_test(t, scores_by_hand);
     tcase_add_loop_test(t, any_history_equals_a_fresh_training, 0, 3);
     tcase_add_loop_test(t, any_history_with_checkpoints, 0, 3);
+    tcase_add_test(t, what_was_forgotten_is_dropped);
     tcase_add_test(t, concurrent_trainers_share_commits);
     tcase_add_test(t, the_map_grows);
     tcase_add_test(t, put_get_delete);
