@@ -54,3 +54,12 @@ def test_bodies_are_framed_as_the_generator_reads_them(api):
     with open(path, "rb") as file:
         equal(file.read(), b"10\nfirst\nline0\n")
     equal(bench.first_body(path), b"first\nline")
+
+
+def test_mails_of_a_folder_are_read_in_order(api):
+    bench, folder = script(), api.new_folder()
+    os.makedirs(os.path.join(folder, "b", "cur"))
+    for name, content in (("b/cur/1", b"second"), ("a", b"first"), ("b/cur/2", b"third\n")):
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(content)
+    equal(list(bench.files_below(folder)), [b"first", b"second", b"third\n"])

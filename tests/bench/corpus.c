@@ -8,6 +8,8 @@
  *     corpus ndjson COUNT BYTES SEED        labelled documents, one JSON object a line
  *     corpus words COUNT FEATURES SEED      the same lines, COUNT documents of FEATURES words that
  *                                           stand nowhere else
+ *     corpus mail COUNT BYTES SEED          bodies of raw mails: a header of 1.5 KB and BYTES of
+ *                                           text, plain, in both alternatives, or HTML alone
  *
  * Bodies are framed as load.c reads them: the length in decimal, a line end, the bytes. The words
  * follow Zipf's law (the word of rank r is drawn with a chance of about 1/r), as those of natural
@@ -104,6 +106,80 @@ static void append_new_words(struct generator *g, struct nb_buffer *out, size_t 
     }
 }
 
+/* ---- mails ----------------------------------------------------------------------------------- */
+
+/* Each label has hosts of its own. */
+static void append_mail_header(struct generator *g, struct nb_buffer *out, bool spam)
+{
+    unsigned host = (unsigned)(draw(g) % 400) * 2 + spam;
+    unsigned reader = (unsigned)(draw(g) % 20);
+    nb_buffer_printf(out, "Return-Path: <sender%u@host%u.example>\r\n", host % 97, host);
+    for (int i = 0; i < 3; i++)
+        nb_buffer_printf(
+            out,
+            "Received: from relay%u.example (relay%u.example [192.0.2.%u])\r\n"
+            "\tby mx%d.example.org (Postfix) with ESMTP id %08X\r\n"
+            "\tfor <reader%u@example.org>; Tue, %u Mar 2005 %02u:12:45 +0100 (CET)\r\n",
+            host, host, host % 256, i, (unsigned)draw(g), reader, 1 + (unsigned)(draw(g) % 28),
+            (unsigned)(draw(g) % 24));
+    nb_buffer_printf(out, "From: \"");
+    append_word(out, draw_rank(g, spam));
+    nb_buffer_printf(out, "\" <sender%u@host%u.example>\r\nTo: reader%u@example.org\r\nSubject: ",
+                     host % 97, host, reader);
+    append_text(g, out, 40, spam);
+    nb_buffer_printf(
+        out,
+        "\r\nDate: Tue, 1 Mar 2005 09:12:45 +0100\r\nMessage-ID: <%016" PRIx64
+        "@host%u.example>\r\nX-Mailer: Mailer %u.%u\r\nX-Priority: %u\r\nMIME-Version: 1.0\r\n",
+        draw(g), host, host % 9, host % 7, spam ? 1 : 3);
+    if (host % 3 == 0)
+        nb_buffer_printf(out,
+                         "List-Id: <list%u.example>\r\nList-Unsubscribe: "
+                         "<mailto:list%u-request@example>\r\nPrecedence: bulk\r\n",
+                         host % 11, host % 11);
+}
+
+static void append_html(struct generator *g, struct nb_buffer *out, size_t bytes, bool spam)
+{
+    nb_buffer_puts(out, "<html><head><title>a mail</title><style>p { color: #333 }</style></head>"
+                        "<body bgcolor=\"#ffffff\">\r\n");
+    for (size_t end = out->length + bytes; out->length < end;) {
+        unsigned host = (unsigned)(draw(g) % 400) * 2 + spam;
+        nb_buffer_puts(out, "<table width=\"90%\"><tr><td align=\"left\"><font size=\"2\" "
+                            "color=\"#202020\"><p>");
+        append_text(g, out, 300, spam);
+        nb_buffer_printf(out,
+                         "</p>&nbsp;<b>now</b> <a href=\"http://www.host%u.example/page%u.html\">"
+                         "<img src=\"http://img.host%u.example/%u.gif\" alt=\"\"></a></font></td>"
+                         "</tr></table>\r\n",
+                         host, host % 13, host, host % 17);
+    }
+    nb_buffer_puts(out, "</body></html>\r\n");
+}
+
+/* Half of them plain text, a quarter both alternatives, a quarter HTML alone. */
+static void append_mail(struct generator *g, struct nb_buffer *out, size_t bytes, uint64_t number)
+{
+    bool spam = number % 2 != 0;
+    uint64_t form = draw(g) % 4;
+    append_mail_header(g, out, spam);
+    if (form >= 2) {
+        nb_buffer_puts(out, "Content-Type: text/plain; charset=iso-8859-1\r\n\r\n");
+        append_text(g, out, bytes, spam);
+        nb_buffer_puts(out, "\r\n");
+        return;
+    }
+    if (form == 1) {
+        nb_buffer_puts(out, "Content-Type: multipart/alternative; boundary=\"next\"\r\n\r\n"
+                            "--next\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n");
+        append_text(g, out, bytes / 2, spam);
+        nb_buffer_puts(out, "\r\n--next\r\n");
+    }
+    nb_buffer_puts(out, "Content-Type: text/html; charset=utf-8\r\n\r\n");
+    append_html(g, out, bytes, spam);
+    nb_buffer_puts(out, form == 1 ? "\r\n--next--\r\n" : "");
+}
+
 static void append_json(struct generator *g, struct nb_buffer *out, size_t size, uint64_t number,
                         bool new_words)
 {
@@ -139,7 +215,7 @@ static void write_batches(struct generator *g, struct nb_buffer *out, uint64_t c
 
 static int usage(void)
 {
-    fputs("usage: corpus text|batch|ndjson|words COUNT SIZE SEED [EACH]\n", stderr);
+    fputs("usage: corpus text|batch|ndjson|words|mail COUNT SIZE SEED [EACH]\n", stderr);
     return 2;
 }
 
@@ -154,20 +230,23 @@ int main(int argc, char **argv)
     struct nb_buffer out = {0};
     bool text = strcmp(argv[1], "text") == 0;
     bool words = strcmp(argv[1], "words") == 0;
-    if (!text && !words && strcmp(argv[1], "batch") != 0 && strcmp(argv[1], "ndjson") != 0)
+    bool mail = strcmp(argv[1], "mail") == 0;
+    if (!text && !words && !mail && strcmp(argv[1], "batch") != 0 && strcmp(argv[1], "ndjson") != 0)
         return usage();
     if (strcmp(argv[1], "batch") == 0) {
         write_batches(&g, &out, count, size, argc > 5 ? strtoull(argv[5], NULL, 10) : 500);
         count = 0;
     }
     for (uint64_t i = 0; i < count; i++) {
-        if (text)
+        if (text) {
             append_text(&g, &out, size, i % 2 != 0);
-        else
+        } else if (mail) {
+            append_mail(&g, &out, size, i);
+        } else {
             append_json(&g, &out, size, i, words);
-        if (!text)
             append(&out, "\n", 1);
-        write_out(&out, text);
+        }
+        write_out(&out, text || mail);
     }
     nb_buffer_deinit(&out);
     return fflush(stdout) == 0 ? 0 : 1;
