@@ -104,8 +104,8 @@ static int begin_task(struct nb_engine *engine, void *argument, struct nb_error 
 
 static void import_free(struct nb_import *import)
 {
-    if (import->live != NULL)
-        nb_live_free(import->live);
+    /* A trainer may have found it in the registry before its last transaction failed. */
+    nb_registry_release(import->engine, &import->live);
     nb_buffer_deinit(&import->name);
     nb_buffer_deinit(&import->puts);
     nb_buffer_deinit(&import->scratch);

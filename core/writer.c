@@ -15,6 +15,7 @@ enum {
     QUIET_SECONDS = 1,    /* without work, before the writer looks for something to tidy */
     MAP_TRIES = 16,       /* the map doubles each time */
     PURGE_ENTRIES = 2000, /* deleted per transaction from models that are gone */
+    PURGE_REST = 3,       /* times as long as that took, other work goes first */
     SLOW_SYNC = 1000000,  /* nanoseconds; a disk without a cache that keeps power takes longer */
     GATHER_SHARE = 4,     /* of that time, to wait for those that the next commit should hold */
 };
@@ -185,6 +186,19 @@ static bool work_waits(struct nb_engine *engine)
     return waits;
 }
 
+/* One slice, unless there is nothing or the last one was a short time ago. */
+static void purge_some(struct nb_engine *engine, uint64_t *not_before)
+{
+    struct purge purge;
+    uint64_t start = nb_clock_monotonic();
+    if (!engine->purge || start < *not_before)
+        return;
+    if (nb_writer_transaction(engine, 0, purge_slice, &purge, NULL) == 0)
+        engine->purge = purge.found;
+    uint64_t end = nb_clock_monotonic();
+    *not_before = end + (end - start) * PURGE_REST;
+}
+
 static void purge_orphans(struct nb_engine *engine)
 {
     struct purge purge = {.found = engine->purge};
@@ -309,6 +323,7 @@ static void *writer_main(void *argument)
     struct nb_engine *engine = argument;
     struct nb_job *jobs;
     uint64_t trimmed = nb_clock_monotonic();
+    uint64_t purge_not_before = 0;
     while ((jobs = take_all(engine)) != NULL) {
         while (jobs != NULL) {
             if (jobs->task == NULL) {
@@ -319,11 +334,12 @@ static void *writer_main(void *argument)
             run_task(engine, jobs);
             jobs = next;
         }
-        /* Without quiet moments models must not pile up either. */
+        /* Without quiet moments models, and what deleted ones left, must not pile up either. */
         if (nb_clock_monotonic() - trimmed > (uint64_t)QUIET_SECONDS * 1000000000u) {
             nb_registry_trim(engine, save_model);
             trimmed = nb_clock_monotonic();
         }
+        purge_some(engine, &purge_not_before);
     }
     return NULL;
 }

@@ -386,6 +386,29 @@ START_TEST(put_get_delete)
 }
 END_TEST
 
+/* What deleted models leave goes also when the writer is never without work for long. */
+START_TEST(deleted_models_leave_nothing_under_load)
+{
+    enum { ROUNDS = 60 };
+    struct nb_engine_statistics statistics;
+    uint64_t before = 0;
+    uint64_t first = 0;
+    train("keep", "1", "a", "x y");
+    for (int round = 0; round < ROUNDS; round++) {
+        nb_engine_statistics(engine, &statistics);
+        before = round == 0 ? statistics.store_bytes : before;
+        apply_pairs(1000, false);
+        ck_assert_int_eq(nb_engine_delete_model(engine, str("m"), NULL), 0);
+        nb_engine_statistics(engine, &statistics);
+        first = round == 0 ? statistics.store_bytes - before : first;
+        for (int i = 0; i < 50; i++)
+            train("keep", "1", i % 2 == 0 ? "a" : "b", "x y");
+    }
+    ck_assert_uint_le(statistics.store_bytes, before + first * ROUNDS / 4);
+    verify();
+}
+END_TEST
+
 START_TEST(names_and_labels_are_checked)
 {
     static const char *const bad_names[] = {"", "-a", ".a", "a/b", "a b", "\xC3\xA9"};
@@ -738,6 +761,7 @@ static Suite *suite(void)
     tcase_add_test(t, concurrent_trainers_share_commits);
     tcase_add_test(t, the_map_grows);
     tcase_add_test(t, put_get_delete);
+    tcase_add_test(t, deleted_models_leave_nothing_under_load);
     tcase_add_test(t, names_and_labels_are_checked);
     tcase_add_test(t, refused_training_makes_no_model);
     tcase_add_test(t, cold_models_are_dropped_and_come_back);
