@@ -19,7 +19,7 @@ PACKAGES := libmicrohttpd jansson libutf8proc lmdb libxxhash libsodium zlib libz
 # These goals need no library, or call scripts/install-deps first and then make again.
 FREE_GOALS := run check clean help format install-deps docker uninstall
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
-ifneq ($(shell pkg-config --exists $(PACKAGES) 2>/dev/null && echo yes),yes)
+ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
 endif
 endif
@@ -66,6 +66,8 @@ LINK_FLAGS := $(filter -fsanitize% -fno-sanitize% --coverage,$(OPTIMIZE_$(FLAVOU
 # The libraries' own headers are system headers: their warnings are not ours.
 INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null))
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
+# The client alone speaks HTTP to others: the daemon never links libcurl.
+CLIENT_LIBS := $(shell pkg-config --libs libcurl jansson 2>/dev/null) -lm
 # The caller's CFLAGS and LDFLAGS come last.
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -g $(OPTIMIZE_$(FLAVOUR)) $(SPEED) $(HARDEN) $(WARNINGS) -pthread \
              $(INCLUDES) -MMD -MP $(CFLAGS)
@@ -75,11 +77,12 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LINK_FLAGS) $(
 
 LIBRARY_SOURCES := $(wildcard core/base/*.c core/*.c tokenizer/*.c config/*.c) \
                    $(filter-out server/main.c,$(wildcard server/*.c))
+CLIENT_SOURCES := $(wildcard server/client/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
-ALL_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) $(UNIT_SOURCES) $(BENCH_SOURCES) \
-               $(FUZZ_SOURCES) tests/fuzz/main.c
+ALL_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) $(CLIENT_SOURCES) $(UNIT_SOURCES) \
+               $(BENCH_SOURCES) $(FUZZ_SOURCES) tests/fuzz/main.c
 HEADERS := $(wildcard */*.h */*/*.h)
 
 LIBRARY := $(BUILD)/libbayesd.a
@@ -91,9 +94,9 @@ OBJECTS := $(ALL_SOURCES:%.c=$(BUILD)/%.o)
 # ---- build ---------------------------------------------------------------------------------------
 
 .PHONY: all debug
-all: $(BUILD)/bayesd
+all: $(BUILD)/bayesd $(BUILD)/bayesc
 ifeq ($(BUILD),build/release)
-all: build/bayesd
+all: build/bayesd build/bayesc
 endif
 
 debug:
@@ -121,8 +124,13 @@ $(BUILD)/bayesd: $(BUILD)/server/main.o $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
 
+# Of the library the linker takes the few files that the client uses.
+$(BUILD)/bayesc: $(CLIENT_SOURCES:%.c=$(BUILD)/%.o) $(LIBRARY)
+	$(if $(Q),@echo '  LINK    $@')
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(CLIENT_LIBS) -o $@
+
 # Renamed into place: the old one may be running.
-build/bayesd: build/release/bayesd
+build/bayesd build/bayesc: build/%: build/release/%
 	$(Q)cp $< $@.new && mv $@.new $@
 
 $(UNIT_TESTS): %: %.o $(LIBRARY)
