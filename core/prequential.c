@@ -28,6 +28,8 @@ void nb_prequential_stack_settings(const struct nb_settings *settings,
     stack->length = settings->length_power;
     stack->scale = settings->evidence_scale;
     stack->rate = settings->learning_rate;
+    stack->mixing = settings->expert_mixing;
+    stack->memory = settings->expert_memory;
 }
 
 const char *nb_prequential_unseen(const struct nb_model *counts, uint32_t only_label,

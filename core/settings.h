@@ -44,7 +44,7 @@ struct nb_settings {
     double sharp_smoothing, sharp_power; /* the experts of the stack: core/stack.h */
     double robust_smoothing, robust_power;
     double many_smoothing, many_power;
-    double length_power, evidence_scale, learning_rate;
+    double length_power, evidence_scale, learning_rate, expert_mixing, expert_memory;
     uint64_t evaluation_short, evaluation_long; /* documents in the windows of the evaluation */
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */

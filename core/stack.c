@@ -16,7 +16,11 @@ void nb_stack_settings_init(struct nb_stack_settings *settings)
                              .start_field = 0.05,
                              .start_ngram = 0.2,
                              .start_total = 0.5},
-                            {.smoothing = 1, .power = 1, .start_total = 0.1}}},
+                            {.smoothing = 0.5,
+                             .power = 1.5,
+                             .start_field = 0.08,
+                             .start_ngram = 0.35,
+                             .start_total = 0.8}}},
         .many = {.size = 1,
                  .experts = {{.smoothing = 0.1,
                               .power = 2,
@@ -25,7 +29,9 @@ void nb_stack_settings_init(struct nb_stack_settings *settings)
                               .start_total = 0.6}}},
         .length = 0.8,
         .scale = 0.4,
-        .rate = 0.1,
+        .rate = 0.12,
+        .mixing = 0.5,
+        .memory = 2000,
     };
 }
 

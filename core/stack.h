@@ -16,11 +16,16 @@
  *     r_v = ln(d_wv + a) - ln(D_w - d_wv + a) - ln(T_v + a (V + 1)) + ln(T - T_v + a (V + 1))
  *     e_v = sign(r_v) |r_v|^p
  *     x_vg = scale * sum of e_v over the field / (features of the field, unseen ones too)^length
- *     s_v = b_v + h * sum of weight_g * x_vg        P(v) = exp(s_v) / sum of exp(s_u)
+ *     s_ve = b_ve + h * sum of weight_ge * x_vge
+ *     s_v = sum of trust_e * s_ve                   P(v) = exp(s_v) / sum of exp(s_u)
  *
  * r_v is the multinomial's evidence for v against all other labels together (Rennie et al. 2003,
  * the complement). One more input sums all fields but the n-grams, which repeat them. Several pairs
- * (a, p), the experts, read the same counts. h is 1/2 with two labels, where e of one is minus e of
+ * (a, p), the experts e, read the same counts, and each learns its own weights. How far each is
+ * trusted follows from how well it has foretold the labels so far: with L_e the sum of its
+ * -ln P_e(label), in which older documents fade, trust_e is exp(-mixing L_e), made to sum to 1 (the
+ * exponentially weighted average forecaster; Cesa-Bianchi and Lugosi 2006, Prediction, Learning,
+ * and Games, chapter 2). h is 1/2 with two labels, where e of one is minus e of
  * the other: then this is the logistic regression s = b + sum of weight_g * x_g; else h is 1.
  *
  * Threads: any thread may compute inputs, scores and explanations, holding the model's read lock
@@ -61,11 +66,13 @@ struct nb_stack_settings {
     struct nb_stack_bank many; /* for more */
     double length; /* 0.8: evidence in a text grows faster than the root of its length */
     double scale;  /* 0.4: brings the inputs to about 1 */
-    double rate;   /* 0.1: step of AdaGrad (Duchi, Hazan and Singer 2011) */
+    double rate;   /* 0.12: step of AdaGrad (Duchi, Hazan and Singer 2011) */
+    double mixing; /* 0.5: how fast trust goes to the better expert */
+    double memory; /* 2000: documents after which a loss has faded to 1/e */
 };
 
-/* Two labels: a sharp expert (0.02, 1.5), best on clean labels, and a robust one (1, 1), which a
- * few wrong labels do not mislead. More labels: (0.1, 2). */
+/* Two labels: a sharp expert (0.02, 1.5), best on clean labels, and a robust one (0.5, 1.5), which
+ * wrong labels mislead less. More labels: (0.1, 2). */
 void nb_stack_settings_init(struct nb_stack_settings *settings);
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
@@ -103,8 +110,8 @@ int nb_stack_inputs_read(struct nb_stack_inputs *inputs, struct nb_reader *r);
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* The weights: one set for two labels, one for more, and a bias per label; each with the sum of its
- * squared gradients. */
+/* The weights: one set for two labels, one for more, and a bias per label and expert; each with the
+ * sum of its squared gradients. And the losses of the experts. */
 struct nb_stack_weights;
 /* Returns the start values, or NULL: out of memory. */
 struct nb_stack_weights *nb_stack_weights_new(const struct nb_stack_settings *settings);
@@ -118,10 +125,10 @@ void nb_stack_weights_unlock(const struct nb_stack_weights *weights);
 int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    struct nb_scores *scores);
 
-/* One step of stochastic gradient descent on -ln P(label), from the inputs that the document had
- * before it was counted. Does nothing when `label` has no document yet or is the only one that has.
- * Returns 0, NB_CORRUPT (inputs that were read and are of other settings) or NB_NO_MEMORY, and then
- * nothing was changed. */
+/* For each expert one step of stochastic gradient descent on its -ln P(label), from the inputs that
+ * the document had before it was counted. Does nothing when `label` has no document yet or is the
+ * only one that has. Returns 0, NB_CORRUPT (inputs that were read and are of other settings) or
+ * NB_NO_MEMORY, and then nothing was changed. */
 int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    uint32_t label);
 

@@ -20,12 +20,14 @@ static void put_worth(struct comparison *c, const struct nb_stack_weights *weigh
     const struct nb_stack_weight *w = nb_stack_weights_of(weights, inputs->size);
     const struct nb_stack_settings *s = &weights->settings;
     double total_share = nb_stack_share(s, inputs->features[NB_STACK_TOTAL]);
+    double trust[NB_STACK_EXPERTS];
+    nb_stack_trust(weights, inputs->size, trust);
     for (unsigned e = 0; e < c->experts; e++, w += NB_STACK_GROUPS) {
         for (unsigned f = 0; f < NB_FIELDS; f++) {
             double worth = w[f].value * nb_stack_share(s, inputs->features[f]);
             if (f != NB_FIELD_NGRAM)
                 worth += w[NB_STACK_TOTAL].value * total_share;
-            c->worth[e][f] = nb_stack_half(inputs->size) * worth;
+            c->worth[e][f] = trust[e] * nb_stack_half(inputs->size) * worth;
         }
     }
 }
@@ -62,6 +64,19 @@ static double evidence_of(const struct comparison *c, const struct nb_row *row)
     return sum;
 }
 
+/* What no feature adds: the difference of the biases. */
+static double bias_evidence(const struct comparison *c, const struct nb_stack_weights *weights,
+                            const struct nb_scores *scores)
+{
+    double trust[NB_STACK_EXPERTS];
+    double sum = 0;
+    nb_stack_trust(weights, (uint32_t)scores->size, trust);
+    for (unsigned e = 0; e < c->experts; e++)
+        sum += trust[e] * (nb_stack_bias(weights, scores->labels[scores->best], e) -
+                           nb_stack_bias(weights, scores->labels[scores->second], e));
+    return sum;
+}
+
 int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_stack_weights *weights, const struct nb_feature *features,
                      size_t size, const struct nb_stack_inputs *inputs,
@@ -89,9 +104,8 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
         rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
     }
     qsort(rows, filled, sizeof *rows, nb_evidence_order);
-    double biases = nb_stack_bias(weights, scores->labels[scores->best]) -
-                    nb_stack_bias(weights, scores->labels[scores->second]);
-    rows[filled++] = (struct nb_evidence){.feature = SIZE_MAX, .evidence = biases};
+    rows[filled++] =
+        (struct nb_evidence){.feature = SIZE_MAX, .evidence = bias_evidence(&c, weights, scores)};
     *count = filled;
     return 0;
 }

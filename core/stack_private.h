@@ -129,9 +129,10 @@ struct nb_stack_weights {
     pthread_rwlock_t lock_storage;
     struct nb_stack_settings settings;
     struct nb_stack_weight two[NB_STACK_INPUTS], many[NB_STACK_INPUTS];
-    struct nb_stack_weight *biases; /* owned; by label number; beyond them zeros */
-    uint32_t bias_count;
-    struct nb_scores scratch; /* the writer's */
+    double two_losses[NB_STACK_EXPERTS], many_losses[NB_STACK_EXPERTS]; /* the L_e */
+    struct nb_stack_weight *biases; /* owned; see nb_stack_bias; beyond them zeros */
+    uint32_t bias_count;            /* labels, of NB_STACK_EXPERTS biases each */
+    struct nb_scores scratch;       /* the writer's */
 };
 
 static inline const struct nb_stack_weight *nb_stack_weights_of(const struct nb_stack_weights *w,
@@ -140,9 +141,14 @@ static inline const struct nb_stack_weight *nb_stack_weights_of(const struct nb_
     return labels <= 2 ? w->two : w->many;
 }
 
-static inline double nb_stack_bias(const struct nb_stack_weights *w, uint32_t label)
+/* b of a label for an expert. */
+static inline double nb_stack_bias(const struct nb_stack_weights *w, uint32_t label, unsigned e)
 {
-    return label < w->bias_count ? w->biases[label].value : 0;
+    return label < w->bias_count ? w->biases[(size_t)label * NB_STACK_EXPERTS + e].value : 0;
 }
+
+/* How far each expert in use is trusted: sums to 1. */
+void nb_stack_trust(const struct nb_stack_weights *weights, uint32_t labels,
+                    double trust[NB_STACK_EXPERTS]);
 
 #endif

@@ -111,11 +111,11 @@ class Book:
 class Stack:
     """The stacked decision over all living documents, each time afresh; only the weights are kept."""
 
-    TWO = [(0.02, 1.5, 0.05, 0.2, 0.5), (1.0, 1.0, 0.0, 0.0, 0.1)]  # smoothing, power, start of field, n-gram, total
+    TWO = [(0.02, 1.5, 0.05, 0.2, 0.5), (0.5, 1.5, 0.08, 0.35, 0.8)]  # smoothing, power, start of field, n-gram, total
     MANY = [(0.1, 2.0, 0.05, 0.2, 0.6)]
 
     def __init__(self):
-        self.weights, self.bias = {}, Counter()
+        self.weights, self.bias, self.losses = {}, Counter(), Counter()
         for bank in (self.TWO, self.MANY):
             for expert in bank:
                 for group in [*range(11), "total"]:
@@ -154,25 +154,38 @@ class Stack:
         return math.copysign(abs(r) ** p, r)
 
     def scores(self, x):
+        bank = self.TWO if len(x) <= 2 else self.MANY
+        trust = {e: math.exp(-0.5 * self.losses[e]) for e in bank}
+        one = {e: self.expert(x, e) for e in bank}
+        return {v: math.fsum(trust[e] * one[e][v] for e in bank) / math.fsum(trust.values()) for v in x}
+
+    def place(self, x, e):
+        return (self.TWO if len(x) <= 2 else self.MANY).index(e)
+
+    def expert(self, x, e):
         half = 0.5 if len(x) == 2 else 1.0
-        return {v: self.bias[v] + half * math.fsum(self.weights[i] * xi for i, xi in x[v].items()) for v in x}
+        place = self.place(x, e)  # biases are kept from two labels to more
+        return {v: self.bias[place, v] + half * math.fsum(self.weights[i] * xi for i, xi in x[v].items() if i[0] == e)
+                for v in x}
 
     def learn(self, x, label):
         if label not in x or len(x) < 2:
             return
-        s = self.scores(x)
-        best = max(s.values())
-        z = sum(math.exp(s[v] - best) for v in x)
-        error = {v: math.exp(s[v] - best) / z - (v == label) for v in x}
         half = 0.5 if len(x) == 2 else 1.0
-        for i in {i for v in x for i in x[v]}:
-            self.step(self.weights, i, half * math.fsum(error[v] * x[v][i] for v in x))
-        for v in x:
-            self.step(self.bias, v, error[v])
+        for e in self.TWO if len(x) <= 2 else self.MANY:
+            s = self.expert(x, e)
+            best = max(s.values())
+            z = sum(math.exp(s[v] - best) for v in x)
+            error = {v: math.exp(s[v] - best) / z - (v == label) for v in x}
+            self.losses[e] = self.losses[e] * (1 - 1 / 2000) + min(math.log(z) + best - s[label], 13.8)
+            for i in {i for v in x for i in x[v] if i[0] == e}:
+                self.step(self.weights, i, half * math.fsum(error[v] * x[v][i] for v in x))
+            for v in x:
+                self.step(self.bias, (self.place(x, e), v), error[v])
 
     def step(self, parameters, i, gradient):
         self.squares[i] += gradient**2
-        parameters[i] -= 0.1 * gradient / (1 + math.sqrt(self.squares[i]))
+        parameters[i] -= 0.12 * gradient / (1 + math.sqrt(self.squares[i]))
 
 
 def agree(got, want, what):

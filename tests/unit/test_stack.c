@@ -261,6 +261,28 @@ START_TEST(inputs_agree_with_the_formulas)
 }
 END_TEST
 
+static double *losses_of(struct fixture *f)
+{
+    return f->inputs.size <= 2 ? f->weights->two_losses : f->weights->many_losses;
+}
+
+static void slow_trust(struct fixture *f, double trust[NB_STACK_EXPERTS])
+{
+    unsigned experts = f->inputs.count / NB_STACK_GROUPS;
+    double sum = 0;
+    for (unsigned e = 0; e < experts; e++)
+        sum += exp(-f->set.mixing * losses_of(f)[e]);
+    for (unsigned e = 0; e < experts; e++)
+        trust[e] = exp(-f->set.mixing * losses_of(f)[e]) / sum;
+}
+
+/* All trust to one expert: the score is then its own. */
+static void trust_only(struct fixture *f, unsigned only)
+{
+    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
+        losses_of(f)[e] = e == only ? 0 : 1e9;
+}
+
 START_TEST(scores_are_weighted_sums)
 {
     random_seed(500 + (uint64_t)_i);
@@ -274,11 +296,14 @@ START_TEST(scores_are_weighted_sums)
     uint32_t k = f.inputs.size;
     const struct nb_stack_weight *w = k <= 2 ? f.weights->two : f.weights->many;
     double z = 0;
+    double trust[NB_STACK_EXPERTS];
+    slow_trust(&f, trust);
     for (uint32_t v = 0; v < k; v++) {
         double s = 0;
         for (uint32_t i = 0; i < f.inputs.count; i++)
-            s += w[i].value * f.inputs.x[i * k + v] / (k == 2 ? 2 : 1);
-        s += nb_stack_bias(f.weights, f.inputs.labels[v]);
+            s += trust[i / NB_STACK_GROUPS] * w[i].value * f.inputs.x[i * k + v] / (k == 2 ? 2 : 1);
+        for (unsigned e = 0; e < f.inputs.count / NB_STACK_GROUPS; e++)
+            s += trust[e] * nb_stack_bias(f.weights, f.inputs.labels[v], e);
         ck_assert_close(f.scores.log_scores[v], s);
         z += exp(s);
     }
@@ -304,7 +329,7 @@ START_TEST(two_labels_are_a_logistic_regression)
     double s = 0;
     for (uint32_t i = 0; i < f.inputs.count; i++) {
         ck_assert(f.inputs.x[2 * i] == -f.inputs.x[2 * i + 1]); /* to the bit */
-        s += f.weights->two[i].value * f.inputs.x[2 * i];
+        s += f.weights->two[i].value * f.inputs.x[2 * i] / 2;   /* no losses yet: half of both */
     }
     ck_assert_close(f.scores.log_scores[0] - f.scores.log_scores[1], s);
     ck_assert_close(f.scores.probabilities[0], 1 / (1 + exp(-s)));
@@ -320,8 +345,8 @@ START_TEST(start_values_are_the_recipes)
     ck_assert(w->two[NB_FIELD_BODY].value == 0.05);
     ck_assert(w->two[NB_FIELD_NGRAM].value == 0.2);
     ck_assert(w->two[NB_STACK_TOTAL].value == 0.5);
-    ck_assert(w->two[NB_STACK_GROUPS + NB_FIELD_BODY].value == 0.0);
-    ck_assert(w->two[NB_STACK_GROUPS + NB_STACK_TOTAL].value == 0.1);
+    ck_assert(w->two[NB_STACK_GROUPS + NB_FIELD_BODY].value == 0.08);
+    ck_assert(w->two[NB_STACK_GROUPS + NB_STACK_TOTAL].value == 0.8);
     ck_assert(w->many[NB_FIELD_BODY].value == 0.05);
     ck_assert(w->many[NB_STACK_TOTAL].value == 0.6);
     nb_stack_weights_free(&w);
@@ -355,11 +380,33 @@ static double slope(struct fixture *f, struct nb_stack_weight *w, uint32_t place
     return (above - below) / (2 * h);
 }
 
+/* Input i of the bank in use, or behind them the bias of each label and expert. */
+static struct nb_stack_weight *parameter(struct fixture *f, uint32_t i)
+{
+    uint32_t count = f->inputs.count;
+    if (i < count)
+        return &(f->inputs.size <= 2 ? f->weights->two : f->weights->many)[i];
+    uint32_t experts = count / NB_STACK_GROUPS;
+    uint32_t label = f->inputs.labels[(i - count) / experts];
+    return &f->weights->biases[label * NB_STACK_EXPERTS + (i - count) % experts];
+}
+
+static unsigned expert_of(const struct fixture *f, uint32_t i)
+{
+    uint32_t count = f->inputs.count;
+    return i < count ? i / NB_STACK_GROUPS : (i - count) % (count / NB_STACK_GROUPS);
+}
+
+/* Each expert follows the gradient of its own loss, and that loss is added to those before. */
 START_TEST(steps_follow_the_gradient)
 {
+    enum { MOST = NB_STACK_INPUTS + LABELS * NB_STACK_EXPERTS };
     random_seed(700 + (uint64_t)_i);
     struct fixture f;
     fixture_init(&f, (uint32_t)_i + 3);
+    f.set.many.size = 1 + random_below(2);
+    f.set.many.experts[1] = (struct nb_stack_expert){.smoothing = 3, .power = 1.3};
+    f.set.memory = 50;
     fixture_start(&f);
     small_train(&f.s, 30);
     random_weights(&f);
@@ -367,27 +414,57 @@ START_TEST(steps_follow_the_gradient)
         uint32_t place = random_below(f.inputs.size);
         f.size = random_bag(f.bag, place);
         fixture_score(&f);
-        struct nb_stack_weight *w = f.inputs.size <= 2 ? f.weights->two : f.weights->many;
-        double gradients[NB_STACK_INPUTS + LABELS] = {0};
-        struct nb_stack_weight before[NB_STACK_INPUTS + LABELS] = {0};
-        uint32_t count = f.inputs.count;
-        for (uint32_t i = 0; i < count + f.inputs.size; i++) {
-            struct nb_stack_weight *one =
-                i < count ? &w[i] : &f.weights->biases[f.inputs.labels[i - count]];
-            gradients[i] = slope(&f, one, place);
-            before[i] = *one;
+        double gradients[MOST] = {0}, own[NB_STACK_EXPERTS] = {0};
+        double losses[NB_STACK_EXPERTS];
+        struct nb_stack_weight before[MOST] = {0};
+        uint32_t experts = f.inputs.count / NB_STACK_GROUPS;
+        uint32_t all = f.inputs.count + f.inputs.size * experts;
+        memcpy(losses, losses_of(&f), sizeof losses);
+        for (uint32_t i = 0; i < all; i++) {
+            trust_only(&f, expert_of(&f, i));
+            own[expert_of(&f, i)] = loss(&f, place);
+            gradients[i] = slope(&f, parameter(&f, i), place);
+            before[i] = *parameter(&f, i);
         }
-        double old = loss(&f, place);
+        memcpy(losses_of(&f), losses, sizeof losses);
         ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, f.inputs.labels[place]), 0);
-        for (uint32_t i = 0; i < count + f.inputs.size; i++) {
-            const struct nb_stack_weight *one =
-                i < count ? &w[i] : &f.weights->biases[f.inputs.labels[i - count]];
+        for (uint32_t i = 0; i < all; i++) {
+            const struct nb_stack_weight *one = parameter(&f, i);
             double g = gradients[i], squares = before[i].squares + g * g;
             ck_assert(close_to(one->squares, squares, 1e-6));
-            ck_assert(close_to(one->value, before[i].value - 0.1 * g / (1 + sqrt(squares)), 1e-6));
+            ck_assert(
+                close_to(one->value, before[i].value - f.set.rate * g / (1 + sqrt(squares)), 1e-6));
         }
-        ck_assert(loss(&f, place) <= old);
+        for (unsigned e = 0; e < experts; e++)
+            ck_assert_close(losses_of(&f)[e], losses[e] * (1 - 1.0 / 50) + fmin(own[e], 13.8));
     }
+    fixture_deinit(&f);
+}
+END_TEST
+
+/* An expert whose weights are turned round is soon not heard any more. */
+START_TEST(trust_goes_to_the_better_expert)
+{
+    random_seed(77 + (uint64_t)_i);
+    struct fixture f;
+    fixture_init(&f, 3);
+    fixture_start(&f);
+    small_train(&f.s, 40);
+    random_weights(&f);
+    unsigned bad = (unsigned)_i;
+    double trust[NB_STACK_EXPERTS];
+    for (int round = 0; round < 200; round++) {
+        uint32_t place = random_below(2);
+        f.size = random_bag(f.bag, place);
+        fixture_score(&f);
+        for (uint32_t g = 0; g < NB_STACK_GROUPS; g++)
+            f.weights->two[bad * NB_STACK_GROUPS + g].value = -5;
+        ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, f.inputs.labels[place]), 0);
+        nb_stack_trust(f.weights, 2, trust);
+        ck_assert_close(trust[0] + trust[1], 1);
+    }
+    ck_assert(trust[bad] < 1e-3);
+    ck_assert(f.weights->two_losses[bad] < 13.8 * f.set.memory);
     fixture_deinit(&f);
 }
 END_TEST
@@ -711,6 +788,7 @@ int main(void)
     tcase_set_timeout(formulas, 60);
     suite_add_tcase(suite, formulas);
     TCase *learning = tcase_create("learning");
+    tcase_add_loop_test(learning, trust_goes_to_the_better_expert, 0, 2);
     tcase_add_loop_test(learning, steps_follow_the_gradient, 0, LABELS - 2);
     tcase_add_test(learning, nothing_is_learned_where_nothing_can_be);
     tcase_add_test(learning, learning_weighs_fields_and_calibrates);
