@@ -169,11 +169,11 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
 {
     enum nb_decision decision = preset == NB_PRESET_MAIL ? NB_DECISION_STACKED : NB_DECISION_BAYES;
     *settings = (struct nb_settings){
-        .preset = preset,
+        .preset = (int)preset,
         .event_model = NB_EVENT_MULTINOMIAL,
         .smoothing = 1.0,
         .prior = NB_PRIOR_EMPIRICAL,
-        .decision = decision,
+        .decision = (int)decision,
         .unsure_band = 0,
         .ready_documents = 10,
         .sharp_smoothing = 0.02,
