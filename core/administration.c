@@ -65,11 +65,15 @@ static int make_live(struct nb_engine *engine, struct put *put, struct nb_error 
 static int put_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct put *put = argument;
-    int rc = nb_registry_acquire(engine, put->name, true, &put->live, error);
-    if (rc == 0)
-        rc = check_existing(put, error);
-    else if (rc == NB_NOT_FOUND)
-        rc = make_live(engine, put, error);
+    int rc;
+    /* A trainer may make a model of the name between the two. */
+    do {
+        rc = nb_registry_acquire(engine, put->name, true, &put->live, error);
+        if (rc == NB_NOT_FOUND)
+            rc = make_live(engine, put, error);
+        else if (rc == 0)
+            rc = check_existing(put, error);
+    } while (rc == NB_EXISTS);
     struct nb_published *published =
         rc == 0 ? nb_published_next(&put->settings, put->live->published) : NULL;
     if (rc == 0 && published == NULL)

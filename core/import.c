@@ -429,9 +429,13 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
     struct nb_live *live = import->live;
     struct naming naming = {.import = import};
     struct nb_string name = {import->name.bytes, import->name.length};
-    int rc = nb_registry_acquire(engine, name, true, &naming.old, error);
-    if (rc == NB_NOT_FOUND)
-        rc = nb_registry_insert(engine, live, error);
+    int rc;
+    /* A trainer may make a model of the name between the two. */
+    do {
+        rc = nb_registry_acquire(engine, name, true, &naming.old, error);
+        if (rc == NB_NOT_FOUND)
+            rc = nb_registry_insert(engine, live, error);
+    } while (rc == NB_EXISTS);
     if (rc == 0)
         rc = nb_writer_transaction(engine, 0, write_name, &naming, error);
     if (rc == 0) {

@@ -387,6 +387,44 @@ START_TEST(put_get_delete)
 END_TEST
 
 /* What deleted models leave goes also when the writer is never without work for long. */
+enum { NEWBORN = 400 };
+static pthread_barrier_t newborn_barrier;
+
+static void *train_newborn(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < NEWBORN; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "m%d", i);
+        pthread_barrier_wait(&newborn_barrier);
+        train(name, "1", "a", "x");
+    }
+    return NULL;
+}
+
+/* Whoever comes first makes the model; the other one finds it. */
+START_TEST(put_and_train_make_the_same_model)
+{
+    struct nb_settings wanted;
+    struct nb_error error;
+    pthread_t trainer;
+    bool created;
+    nb_settings_init(&wanted, NB_PRESET_TEXT);
+    ck_assert_int_eq(pthread_barrier_init(&newborn_barrier, NULL, 2), 0);
+    ck_assert_int_eq(pthread_create(&trainer, NULL, train_newborn, NULL), 0);
+    for (int i = 0; i < NEWBORN; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "m%d", i);
+        pthread_barrier_wait(&newborn_barrier);
+        int rc = nb_engine_put_model(engine, str(name), &wanted, false, &created, &error);
+        ck_assert_msg(rc == 0, "%s: %s", name, error.text);
+    }
+    pthread_join(trainer, NULL);
+    pthread_barrier_destroy(&newborn_barrier);
+    nb_settings_deinit(&wanted);
+}
+END_TEST
+
 START_TEST(deleted_models_leave_nothing_under_load)
 {
     enum { ROUNDS = 60 };
@@ -761,6 +799,7 @@ static Suite *suite(void)
     tcase_add_test(t, concurrent_trainers_share_commits);
     tcase_add_test(t, the_map_grows);
     tcase_add_test(t, put_get_delete);
+    tcase_add_test(t, put_and_train_make_the_same_model);
     tcase_add_test(t, deleted_models_leave_nothing_under_load);
     tcase_add_test(t, names_and_labels_are_checked);
     tcase_add_test(t, refused_training_makes_no_model);
