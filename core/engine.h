@@ -335,7 +335,7 @@ int nb_engine_loaded_models(struct nb_engine *engine, size_t most, char ***names
 
 /* Recomputes every count from the living documents of the store in `directory` and calls `report`
  * with a line for each difference. Returns 0 when nothing differs, 1 when something does, or a
- * code. No daemon may be running on it. */
+ * code (NB_NOT_FOUND: there is no store). No daemon may be running on it. */
 int nb_engine_verify(const struct nb_engine_settings *settings,
                      void (*report)(void *user, const char *line), void *user,
                      struct nb_error *error);

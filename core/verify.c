@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/engine_private.h"
 
@@ -202,6 +203,12 @@ int nb_engine_verify(const struct nb_engine_settings *settings,
 {
     struct nb_engine *engine;
     struct verifying v = {.report = report, .user = user};
+    char path[4096];
+    /* Opening would make a store where there is none, and find it in order: a mistyped directory
+     * must not pass for a good one. */
+    int length = snprintf(path, sizeof path, "%s/data.mdb", settings->directory);
+    if (length < 0 || (size_t)length >= sizeof path || access(path, F_OK) != 0)
+        return nb_error_set(error, NB_NOT_FOUND, "there is no store in %s", settings->directory);
     int rc = nb_engine_open_reading(settings, &engine, error);
     if (rc != 0)
         return rc;

@@ -195,8 +195,11 @@ def test_verify(api):
     data = filled(api)
     status, out, err = api.tool("--verify", "--data", data)
     equal(status, 0, out + err)
-    status, out, err = api.tool("--verify", "--data", os.path.join(api.new_folder(), "none"))
-    holds(status >= 0, f"{status}: {out}{err}")
+    none = os.path.join(api.new_folder(), "none")
+    for missing in (none, os.path.dirname(none)):
+        status, out, err = api.tool("--verify", "--data", missing)
+        holds(status > 0 and "no store" in err, f"{missing}: {status}: {out}{err}")
+    holds(not os.path.exists(none), "--verify has made a store")
 
 
 def test_many_models_within_the_memory(api):
