@@ -170,6 +170,25 @@ static void measure_body(struct call *call)
     call->expects_continue = expect != NULL && strcasecmp(expect, "100-continue") == 0;
 }
 
+static enum MHD_Result count_length(void *user, enum MHD_ValueKind kind, const char *key,
+                                    const char *value)
+{
+    (void)kind, (void)value;
+    *(unsigned *)user += strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 ||
+                         strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+    return MHD_YES;
+}
+
+/* Two statements of where the body ends, of which a proxy in front may have taken the other one:
+ * what it forwards as one request would be two here (RFC 9112, section 6.3). */
+static bool is_ambiguous(const struct call *call)
+{
+    unsigned count = 0;
+    (void)MHD_get_connection_values(call->request.connection, MHD_HEADER_KIND, count_length,
+                                    &count); /* how many header fields there are is no matter */
+    return count > 1;
+}
+
 struct query_reading {
     struct call *call;
     size_t used; /* bytes of query_text */
@@ -295,6 +314,12 @@ static void check_request(struct call *call, const char *url, const char *method
     struct nb_request *request = &call->request;
     struct nb_error error = {0};
     const char *expect = field(call, MHD_HTTP_HEADER_EXPECT);
+    if (is_ambiguous(call)) {
+        call->closes = true;
+        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
+                         "one Content-Length or Transfer-Encoding is allowed, there are several");
+        return;
+    }
     if (!find_route(call, url, method))
         return;
     if (atomic_load(&request->server->is_stopping)) {

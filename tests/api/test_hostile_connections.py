@@ -204,6 +204,21 @@ def test_a_length_is_needed(api):
         assert_unharmed(api, model)
 
 
+def test_one_length_only(api):
+    fields = ("Content-Length: 13", "Content-Length: 3", "Transfer-Encoding: chunked")
+    with Model(api) as model:
+        model.filled()
+        for first in fields:
+            for second in fields:
+                with Wire(api.daemon) as wire:
+                    wire.send(f"POST {model.path}/classify HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                              f"{first}\r\n{second}\r\n\r\nd\r\n{{\"text\": \"a\"}}\r\n0\r\n\r\n".encode())
+                    reply = wire.reply()
+                    equal(reply and reply.status, 400, f"{first}, {second}")
+                    holds(wire.closed(), f"{first}, {second}: what follows is read as another request")
+        assert_unharmed(api, model)
+
+
 def test_escapes_and_bytes_in_paths(api):
     with Model(api) as model:
         model.filled()
