@@ -273,7 +273,7 @@ install: $(BUILD)/bayesd
 	[ -e $(DESTDIR)$(SYSCONFDIR)/bayesd/bayesd.conf ] || \
 	    install -D -m 644 config/bayesd.conf $(DESTDIR)$(SYSCONFDIR)/bayesd/bayesd.conf
 	install -d $(DESTDIR)$(UNITDIR)
-	sed -e 's|/usr/local/bin/|$(PREFIX)/bin/|' -e 's|/etc/bayesd/|$(SYSCONFDIR)/bayesd/|' \
+	sed -e 's|/usr/local/|$(PREFIX)/|' -e 's|/etc/bayesd/|$(SYSCONFDIR)/bayesd/|' \
 	    config/bayesd.service >$(DESTDIR)$(UNITDIR)/bayesd.service
 
 # The configuration and the data stay.
