@@ -10,6 +10,8 @@
 #include "core/base/clock.h"
 #include "core/prequential.h"
 
+enum { SAVE_NANOSECONDS = 1500000000 }; /* for models with little to save, at a stop */
+
 /* ---- open and close -------------------------------------------------------------------------- */
 
 void nb_engine_settings_init(struct nb_engine_settings *settings)
@@ -96,16 +98,29 @@ int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine *
     return rc;
 }
 
-static int checkpoint_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+/* Saves the models that a start would have to replay at least `least` features of. */
+static void save_models(struct nb_engine *engine, uint64_t least, uint64_t until)
 {
-    (void)argument;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < engine->model_count; i++) {
         struct nb_live *live = engine->models[i];
-        if (atomic_load(&live->loaded) && atomic_load(&live->persisted))
-            rc = nb_checkpoint_all(engine, live, error);
+        if (!atomic_load(&live->loaded) || !atomic_load(&live->persisted) ||
+            atomic_load(&live->tail) < least)
+            continue;
+        if (nb_clock_monotonic() > until)
+            return;
+        rc = nb_checkpoint_all(engine, live, NULL);
     }
-    return rc;
+}
+
+/* The writer's thread is gone: this one may write now. What does not get written is replayed by the
+ * next start. Each model costs the disk a commit: of ten thousand, those go first that the start
+ * would feel, and a stop does not take longer for the others than its callers have patience. */
+static void save_all(struct nb_engine *engine)
+{
+    uint64_t until = nb_clock_monotonic() + SAVE_NANOSECONDS;
+    save_models(engine, engine->settings.replay_features / 100, UINT64_MAX);
+    save_models(engine, 0, until);
 }
 
 void nb_engine_close(struct nb_engine **out)
@@ -116,9 +131,7 @@ void nb_engine_close(struct nb_engine **out)
         return;
     if (engine->writer_started) {
         nb_writer_stop(engine);
-        /* The writer's thread is gone: this one may write now. What does not get written is
-         * replayed by the next start. */
-        (void)checkpoint_task(engine, NULL, NULL);
+        save_all(engine);
     }
     for (size_t i = 0; i < engine->model_count; i++)
         nb_live_free(engine->models[i]);

@@ -42,7 +42,8 @@ void nb_engine_settings_init(struct nb_engine_settings *settings);
  * what the rows do not have yet, starts the writer. nb_tokenizer_setup must have been called. */
 int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine **engine,
                    struct nb_error *error);
-/* Finishes the changes that were submitted, writes a full checkpoint, closes. */
+/* Finishes the changes that were submitted, saves the counts (of very many models, those that the
+ * next start would replay long for), closes. */
 void nb_engine_close(struct nb_engine **engine);
 
 /* Whether the store takes changes: 0, or the reason why the last commit failed (NB_DISK_FULL ...);
