@@ -81,14 +81,16 @@ CLIENT_SOURCES := $(wildcard server/client/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+GOLDEN_SOURCES := $(wildcard tests/golden/*.c)
 ALL_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) $(CLIENT_SOURCES) $(UNIT_SOURCES) \
-               $(BENCH_SOURCES) $(FUZZ_SOURCES) tests/fuzz/main.c
+               $(BENCH_SOURCES) $(FUZZ_SOURCES) tests/fuzz/main.c $(GOLDEN_SOURCES)
 HEADERS := $(wildcard */*.h */*/*.h)
 
 LIBRARY := $(BUILD)/libbayesd.a
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 BENCHES := $(BENCH_SOURCES:%.c=$(BUILD)/%)
 FUZZERS := $(FUZZ_SOURCES:%.c=$(BUILD)/%)
+GOLDEN := $(GOLDEN_SOURCES:%.c=$(BUILD)/%)
 OBJECTS := $(ALL_SOURCES:%.c=$(BUILD)/%.o)
 
 # ---- build ---------------------------------------------------------------------------------------
@@ -137,7 +139,7 @@ $(UNIT_TESTS): %: %.o $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) $$(pkg-config --libs check) -o $@
 
-$(BENCHES): %: %.o $(LIBRARY)
+$(BENCHES) $(GOLDEN): %: %.o $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
 
@@ -165,7 +167,7 @@ run:
 
 # ---- tests ---------------------------------------------------------------------------------------
 
-PARTS := layers unit fuzz api first-run
+PARTS := layers unit golden fuzz api first-run
 
 .PHONY: check check-here check-unit check-api check-built fault
 # What the tests need is installed first; nothing is done or said when it is there.
@@ -176,7 +178,7 @@ check:
 # The one unit test of T=NAME, or all.
 WANTED_TESTS := $(if $(T),$(BUILD)/tests/unit/test_$(T:test_%=%),$(UNIT_TESTS))
 
-check-here: all $(WANTED_TESTS) $(FUZZERS)
+check-here: all $(WANTED_TESTS) $(GOLDEN) $(FUZZERS)
 	$(Q)FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) $(PARTS)
 
 check-unit: $(WANTED_TESTS)
