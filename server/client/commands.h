@@ -22,6 +22,7 @@ struct nb_run {
     const char *verb;      /* of the progress bar: "trained" */
     size_t connections;
     bool with_label; /* each document must have a label, and it is sent */
+    bool is_mixed;   /* sent in a shuffled order (always the same), after all was read */
     bool is_quiet;   /* no progress bar */
     /* Called in the order of the documents; a code below 0 ends the run. */
     int (*take)(void *user, const struct nb_outcome *outcome, struct nb_error *error);

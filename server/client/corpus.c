@@ -85,6 +85,25 @@ static int make_room(struct nb_corpus *corpus, struct nb_error *error)
     return 0;
 }
 
+static int write_item(struct nb_corpus *corpus, const struct nb_item *item, struct nb_entry *entry,
+                      struct nb_error *error)
+{
+    size_t length = item->content.length, id = item->id.length, name = strlen(item->name) + 1;
+    if (id > UINT16_MAX || name > UINT16_MAX)
+        return nb_error_set(error, NB_TOO_LARGE, "%.100s: the id or the name is too long",
+                            item->name);
+    if (fwrite(item->content.bytes, 1, length, corpus->file) != length ||
+        (id > 0 && fwrite(item->id.bytes, 1, id, corpus->file) != id) ||
+        fwrite(item->name, 1, name, corpus->file) != name)
+        return nb_error_errno(error, errno, "the temporary file");
+    entry->length = (uint32_t)length;
+    entry->id_length = (uint16_t)id;
+    entry->name_length = (uint16_t)name;
+    corpus->written += length + id + name;
+    corpus->bytes += length;
+    return 0;
+}
+
 static int take_item(void *user, const struct nb_item *item, struct nb_error *error)
 {
     struct nb_corpus *corpus = user;
@@ -101,23 +120,22 @@ static int take_item(void *user, const struct nb_item *item, struct nb_error *er
     }
     if (rc != 0)
         return rc;
-    size_t length = item->content.length;
-    if (fwrite(item->content.bytes, 1, length, corpus->file) != length)
-        return nb_error_errno(error, errno, "the temporary file");
-    corpus->entries[corpus->count++] = (struct nb_entry){.offset = corpus->bytes,
-                                                         .length = (uint32_t)length,
-                                                         .label = label,
-                                                         .part = item->part,
-                                                         .is_mail = item->is_mail};
-    corpus->bytes += length;
-    return 0;
+    struct nb_entry *entry = &corpus->entries[corpus->count];
+    *entry = (struct nb_entry){.offset = corpus->written, .label = label, .part = item->part};
+    entry->is_mail = item->is_mail;
+    rc = write_item(corpus, item, entry, error);
+    corpus->count += rc == 0;
+    return rc;
 }
 
 static void skip_file(void *user, const char *name, const char *reason)
 {
     struct nb_corpus *corpus = user;
     corpus->unread++;
-    nb_client_warn("%s: %s", name, reason);
+    if (corpus->skip != NULL)
+        corpus->skip(corpus->user, name, reason);
+    else
+        nb_client_warn("%s: %s", name, reason);
 }
 
 static FILE *open_nameless(void)
@@ -132,7 +150,7 @@ int nb_corpus_read(struct nb_corpus *corpus, const struct nb_source_options *opt
                    char *const *paths, size_t count, struct nb_error *error)
 {
     const struct nb_source source = {options, take_item, skip_file, corpus};
-    *corpus = (struct nb_corpus){.file = open_nameless()};
+    corpus->file = open_nameless();
     if (corpus->file == NULL)
         return nb_error_errno(error, errno, "a temporary file");
     int rc = nb_source_read(&source, paths, count, error);
@@ -178,13 +196,14 @@ void nb_corpus_shuffle(struct nb_corpus *corpus, uint64_t seed)
 int nb_corpus_get(struct nb_corpus *corpus, size_t i, struct nb_item *item, struct nb_error *error)
 {
     const struct nb_entry *entry = &corpus->entries[i];
+    size_t all = (size_t)entry->length + entry->id_length + entry->name_length;
     corpus->content.length = 0;
-    if (nb_buffer_reserve(&corpus->content, entry->length + (size_t)1) != 0)
+    if (nb_buffer_reserve(&corpus->content, all) != 0)
         return nb_error_no_memory(error);
-    while (corpus->content.length < entry->length) {
+    while (corpus->content.length < all) {
         size_t length = corpus->content.length;
-        ssize_t got = pread(fileno(corpus->file), corpus->content.bytes + length,
-                            entry->length - length, (off_t)(entry->offset + length));
+        ssize_t got = pread(fileno(corpus->file), corpus->content.bytes + length, all - length,
+                            (off_t)(entry->offset + length));
         if (got <= 0 && errno != EINTR)
             return nb_error_errno(error, errno, "the temporary file");
         corpus->content.length += got > 0 ? (size_t)got : 0;
@@ -193,7 +212,8 @@ int nb_corpus_get(struct nb_corpus *corpus, size_t i, struct nb_item *item, stru
     *item = (struct nb_item){.is_mail = entry->is_mail,
                              .content = {corpus->content.bytes, entry->length},
                              .label = {label, strlen(label)},
-                             .name = "a document",
+                             .id = {corpus->content.bytes + entry->length, entry->id_length},
+                             .name = corpus->content.bytes + entry->length + entry->id_length,
                              .part = entry->part};
     return 0;
 }

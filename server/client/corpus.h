@@ -14,8 +14,9 @@ enum { NB_CORPUS_LABELS = 10000 };
 
 struct nb_entry {
     uint64_t offset;
-    uint32_t length;
-    uint32_t label; /* index of `labels` */
+    uint32_t length;                 /* of the content; the id and the name lie behind it */
+    uint16_t id_length, name_length; /* the name's with its NUL */
+    uint32_t label;                  /* index of `labels` */
     enum nb_part part;
     bool is_mail;
 };
@@ -26,12 +27,17 @@ struct nb_corpus {
     size_t count, room;
     char **labels; /* in the order of their bytes, once all is read */
     size_t label_count;
-    uint64_t bytes;
-    uint64_t unread; /* files that could not be read: each was said */
+    uint64_t written; /* bytes of the file */
+    uint64_t bytes;   /* of the documents */
+    /* Called with what cannot be read and why; NULL: it is said on standard error. */
+    void (*skip)(void *user, const char *name, const char *reason);
+    void *user;
+    uint64_t unread; /* files that could not be read */
     struct nb_buffer content;
 };
 
-/* Reads all documents of the paths. NB_CLIENT_USAGE: one has no label. */
+/* Reads all documents of the paths; the corpus is all zero, or has `skip` and `user` set.
+ * NB_CLIENT_USAGE: one has no label. */
 int nb_corpus_read(struct nb_corpus *corpus, const struct nb_source_options *options,
                    char *const *paths, size_t count, struct nb_error *error);
 void nb_corpus_deinit(struct nb_corpus *corpus);

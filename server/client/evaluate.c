@@ -269,7 +269,7 @@ static int run_evaluate(struct nb_client *client, const void *user, char **argum
     int rc = check(options, error);
     if (rc != 0)
         return rc;
-    struct nb_corpus corpus;
+    struct nb_corpus corpus = {0};
     rc = nb_corpus_read(&corpus, &options->source, arguments, count, error);
     if (rc == 0)
         rc = judge_documents(client, options, &corpus, error);

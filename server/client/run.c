@@ -3,8 +3,12 @@
 #include <sysexits.h>
 
 #include "server/client/commands.h"
+#include "server/client/corpus.h"
 
-enum { COMPLAINTS_MOST = 20 }; /* said in full; the summary counts the others */
+enum {
+    COMPLAINTS_MOST = 20, /* said in full; the summary counts the others */
+    MIXING_SEED = 1
+};
 
 static void complain(uint64_t before, const char *name, const char *reason)
 {
@@ -41,6 +45,23 @@ static int take_outcome(void *user, const struct nb_outcome *outcome, struct nb_
     return run->take(run->user, outcome, error);
 }
 
+/* Reads everything, then sends it in an order in which the labels are mixed. */
+static int send_mixed(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
+{
+    struct nb_corpus corpus = {.skip = skip_file, .user = run};
+    struct nb_item item;
+    int rc = nb_corpus_read(&corpus, run->source, paths, count, error);
+    nb_corpus_shuffle(&corpus, MIXING_SEED);
+    run->progress.total = corpus.bytes;
+    for (size_t i = 0; i < corpus.count && rc == 0; i++) {
+        rc = nb_corpus_get(&corpus, i, &item, error);
+        if (rc == 0)
+            rc = nb_pipeline_add(run->pipeline, &item, error);
+    }
+    nb_corpus_deinit(&corpus);
+    return rc;
+}
+
 int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
 {
     struct nb_buffer path = {0};
@@ -58,9 +79,12 @@ int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struc
     const struct nb_source source = {run->source, add_item, skip_file, run};
     rc = nb_pipeline_open(&settings, &run->pipeline, error);
     nb_progress_start(&run->progress, run->verb,
-                      run->is_quiet ? 0 : nb_source_bytes(run->source, paths, count));
+                      run->is_quiet || run->is_mixed ? 0
+                                                     : nb_source_bytes(run->source, paths, count));
     run->progress.is_shown = run->progress.is_shown && !run->is_quiet;
-    if (rc == 0)
+    if (rc == 0 && run->is_mixed)
+        rc = send_mixed(run, paths, count, error);
+    else if (rc == 0)
         rc = nb_source_read(&source, paths, count, error);
     if (rc == 0)
         rc = nb_pipeline_finish(run->pipeline, error);

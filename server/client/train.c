@@ -10,7 +10,7 @@
 struct train_options {
     struct nb_source_options source;
     uint64_t connections;
-    bool is_quiet;
+    bool is_in_order, is_quiet;
 };
 
 static const struct train_options DEFAULTS = {.connections = 4};
@@ -20,6 +20,8 @@ static const struct nb_option OPTIONS[] = {
     NB_SOURCE_OPTIONS(struct train_options),
     {"connections", 'c', NB_OPTION_COUNT, "N", offsetof(struct train_options, connections), 1,
      NB_CONNECTIONS_MOST, "connections at the same time; 1 keeps the order (default: 4)"},
+    {"in-order", 0, NB_OPTION_SWITCH, NULL, offsetof(struct train_options, is_in_order), 0, 0,
+     "send documents as they are read, label after label"},
     {"quiet", 'q', NB_OPTION_SWITCH, NULL, offsetof(struct train_options, is_quiet), 0, 0,
      "no progress bar and no summary"},
 };
@@ -96,6 +98,18 @@ static void print_summary(const struct nb_run *run, const struct tally *tally)
         print_labels(run->client);
 }
 
+/* A stacked model learns from each document how far to trust its evidence: when all the spam comes
+ * first and all the ham last it ends with a wrong idea of how frequent they are (measured on the
+ * SpamAssassin corpus: 6.3 % of ham taken for spam, mixed 0.5 %). */
+static bool needs_mixing(const struct train_options *options, char *const *paths, size_t count)
+{
+    const struct nb_source_options *source = &options->source;
+    bool has_labels = source->label == NULL || source->by_folder || source->folders.count > 0;
+    for (size_t i = 0; i < count; i++)
+        has_labels = has_labels || strchr(paths[i], '=') != NULL;
+    return has_labels && !options->is_in_order;
+}
+
 static int run_train(struct nb_client *client, const void *user, char **arguments, size_t count,
                      struct nb_error *error)
 {
@@ -108,6 +122,7 @@ static int run_train(struct nb_client *client, const void *user, char **argument
         .verb = "trained",
         .connections = (size_t)options->connections,
         .with_label = true,
+        .is_mixed = needs_mixing(options, arguments, count),
         .is_quiet = options->is_quiet,
         .take = take_receipt,
         .user = &tally,
@@ -128,14 +143,18 @@ const struct nb_command NB_COMMAND_TRAIN = {
     .name = "train",
     .arguments = "[[LABEL=]PATH]...",
     .summary = "Learns labelled documents",
-    .details =
-        NB_SOURCE_DETAILS "\nThe same command again costs little: what the daemon has learned "
-                          "already is left unchanged.\n"
-                          "Without a PATH one document, or an mbox, is read from standard input.\n"
-                          "\n"
-                          "  bayesc train spam=junk.mbox ham=inbox.mbox\n"
-                          "  bayesc train --label ham --folder Junk=spam --recursive ~/Maildir\n"
-                          "  bayesc train --model sms messages.csv\n",
+    .details = NB_SOURCE_DETAILS
+    "\nThe same command again costs little: what the daemon has learned "
+    "already is left unchanged.\n"
+    "Without a PATH one document, or an mbox, is read from standard input.\n"
+    "\n"
+    "Name spam and ham in one command where you can: documents of several labels are sent in a\n"
+    "mixed order, from which a model of mails learns better how sure it may be. They wait in a\n"
+    "file in $TMPDIR meanwhile; --in-order needs none.\n"
+    "\n"
+    "  bayesc train spam=junk.mbox ham=inbox.mbox\n"
+    "  bayesc train --label ham --folder Junk=spam --recursive ~/Maildir\n"
+    "  bayesc train --model sms messages.csv\n",
     .options = OPTIONS,
     .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
     .defaults = &DEFAULTS,
