@@ -340,26 +340,43 @@ static uint64_t first_documents(const struct pass *p, const struct nb_row *row)
     return documents;
 }
 
-/* Adds what every expert says of a feature to the sums of its field. With one column the gains need
- * no place to be put: the same numbers, in a third of the time. */
-static void add_row(const struct pass *p, unsigned field, const struct nb_row *row)
+/* Adds what every expert says of a feature to the sums of its field. Not inlined, so that the loop
+ * over the features of a model with two labels keeps its registers: a tenth of its time. */
+static __attribute__((noinline)) void add_columns(const struct pass *p, unsigned field,
+                                                  const struct nb_row *row, uint64_t all)
 {
     uint32_t columns = p->view->columns;
-    uint64_t all = nb_row_documents(p->model, row);
-    if (all == 0 || columns == 0)
-        return;
-    uint64_t first = columns == 1 ? first_documents(p, row) : 0;
     for (unsigned e = 0; e < p->experts; e++) {
         const struct nb_stack_reading *reading = &p->readings[e];
         const double *offsets = p->view->offsets + ((size_t)e * NB_FIELDS + field) * columns;
         double *x = p->inputs->x + (size_t)(e * NB_STACK_GROUPS + field) * p->inputs->size;
-        if (columns == 1) {
-            x[0] += nb_stack_power(reading, nb_stack_gain(reading, first, all) - offsets[0]);
-        } else {
-            put_gains(p, reading, row, all);
-            add_powers(reading, p->inputs->gains, offsets, columns, x);
-        }
+        put_gains(p, reading, row, all);
+        add_powers(reading, p->inputs->gains, offsets, columns, x);
     }
+}
+
+/* The same with two labels, that is, one column: the gains need no place to be put. The same
+ * numbers, in a third of the time. */
+static void add_column(const struct pass *p, unsigned field, const struct nb_row *row, uint64_t all)
+{
+    uint64_t first = first_documents(p, row);
+    double *x = p->inputs->x + (size_t)field * 2;
+    for (unsigned e = 0; e < p->experts; e++, x += (size_t)NB_STACK_GROUPS * 2) {
+        const struct nb_stack_reading *reading = &p->readings[e];
+        double offset = p->view->offsets[e * NB_FIELDS + field];
+        *x += nb_stack_power(reading, nb_stack_gain(reading, first, all) - offset);
+    }
+}
+
+static void add_row(const struct pass *p, unsigned field, const struct nb_row *row)
+{
+    uint64_t all = nb_row_documents(p->model, row);
+    if (all == 0)
+        return;
+    if (p->view->columns == 1)
+        add_column(p, field, row, all);
+    else if (p->view->columns > 1)
+        add_columns(p, field, row, all);
 }
 
 static void add_features(const struct pass *p, const struct nb_feature *features, size_t size)
