@@ -51,15 +51,15 @@ static int make_live(struct nb_engine *engine, struct put *put, struct nb_error 
         return nb_error_no_memory(error);
     put->live->counts = nb_model_new();
     atomic_store(&put->live->loaded, put->live->counts != NULL);
+    /* The registry's reference and ours: see nb_registry_release for unborn models. */
+    atomic_store(&put->live->references, 2);
     int rc = put->live->counts == NULL ? nb_error_no_memory(error)
                                        : nb_registry_insert(engine, put->live, error);
     if (rc != 0) {
         nb_live_free(put->live);
         put->live = NULL;
-        return rc;
     }
-    atomic_fetch_add(&put->live->references, 1);
-    return 0;
+    return rc;
 }
 
 static int put_task(struct nb_engine *engine, void *argument, struct nb_error *error)

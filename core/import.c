@@ -422,6 +422,17 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
     return rc;
 }
 
+/* Adds the unborn model to the registry. The import keeps a reference of its own: whoever else
+ * looks at an unborn model and is the last to hold it takes it out again. */
+static int list(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
+{
+    atomic_fetch_add(&live->references, 1);
+    int rc = nb_registry_insert(engine, live, error);
+    if (rc != 0)
+        atomic_fetch_sub(&live->references, 1);
+    return rc;
+}
+
 /* Puts the complete model in its place. If there was none of the name, it is listed before the last
  * transaction, unborn, so that a full list of models is found out in time. */
 static int take_place(struct nb_engine *engine, struct nb_import *import, struct nb_error *error)
@@ -434,7 +445,7 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
     do {
         rc = nb_registry_acquire(engine, name, true, &naming.old, error);
         if (rc == NB_NOT_FOUND)
-            rc = nb_registry_insert(engine, live, error);
+            rc = list(engine, live, error);
     } while (rc == NB_EXISTS);
     if (rc == 0)
         rc = nb_writer_transaction(engine, 0, write_name, &naming, error);
@@ -442,13 +453,12 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
         import->created = naming.old == NULL || !atomic_load(&naming.old->persisted);
         atomic_store(&live->persisted, true);
         nb_writer_number_stored(engine, live);
-        import->live = NULL; /* it is the registry's now */
     }
     if (rc == 0 && naming.old != NULL) {
         struct nb_live *replaced = nb_registry_replace(engine, live);
+        import->live = NULL;                    /* our reference is the registry's now */
         nb_registry_release(engine, &replaced); /* the registry's reference */
-    } else if (rc != 0 && naming.old == NULL && atomic_load(&live->removed) == false) {
-        atomic_fetch_add(&live->references, 1); /* removal drops the registry's */
+    } else if (rc != 0 && naming.old == NULL) {
         nb_registry_remove(engine, live);
     }
     nb_registry_release(engine, &naming.old);

@@ -268,12 +268,11 @@ int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool un
     return rc;
 }
 
-int nb_registry_make(struct nb_engine *engine, struct nb_string name, enum nb_preset preset,
-                     struct nb_live **out, struct nb_error *error)
+/* An unborn model, with a reference for the caller from the beginning: whoever else looks at it and
+ * is the last to hold it takes it out of the registry again. NB_EXISTS. */
+static int make_unborn(struct nb_engine *engine, struct nb_string name, enum nb_preset preset,
+                       struct nb_live **out, struct nb_error *error)
 {
-    int rc = nb_registry_acquire(engine, name, true, out, error);
-    if (rc != NB_NOT_FOUND || !engine->settings.auto_create)
-        return rc;
     struct nb_key key;
     struct nb_settings settings;
     nb_key_generate(&key);
@@ -286,12 +285,27 @@ int nb_registry_make(struct nb_engine *engine, struct nb_string name, enum nb_pr
         return nb_error_no_memory(error);
     live->counts = nb_model_new();
     atomic_store(&live->loaded, live->counts != NULL);
-    rc = live->counts == NULL ? nb_error_no_memory(error) : nb_registry_insert(engine, live, error);
-    if (rc != 0)
-        drop_reference(live);
-    /* Somebody else may have made it meanwhile: then that one is taken. */
-    if (rc == 0 || rc == NB_EXISTS)
-        return nb_registry_acquire(engine, name, true, out, error);
+    atomic_store(&live->used, nb_clock_monotonic());
+    atomic_store(&live->references, 2);
+    int rc =
+        live->counts == NULL ? nb_error_no_memory(error) : nb_registry_insert(engine, live, error);
+    if (rc == 0)
+        *out = live;
+    else
+        nb_live_free(live);
+    return rc;
+}
+
+int nb_registry_make(struct nb_engine *engine, struct nb_string name, enum nb_preset preset,
+                     struct nb_live **out, struct nb_error *error)
+{
+    int rc;
+    /* Somebody else may make it between the two: then that one is taken. */
+    do {
+        rc = nb_registry_acquire(engine, name, true, out, error);
+        if (rc == NB_NOT_FOUND && engine->settings.auto_create)
+            rc = make_unborn(engine, name, preset, out, error);
+    } while (rc == NB_EXISTS);
     return rc;
 }
 

@@ -7,6 +7,7 @@
 #include <ftw.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -760,6 +761,61 @@ END_TEST
 /* ---- reading
  * -------------------------------------------------------------------------------------- */
 
+static atomic_bool is_looking;
+
+static void *look_at_x(void *argument)
+{
+    struct nb_model_info info;
+    (void)argument;
+    while (atomic_load(&is_looking))
+        if (nb_engine_model(engine, str("x"), &info, NULL) == 0)
+            nb_model_info_deinit(&info);
+    return NULL;
+}
+
+static void import_empty(const char *name)
+{
+    struct nb_dump_header header = {.label_count = 0};
+    struct nb_import *import;
+    bool created;
+    nb_settings_init(&header.settings, NB_PRESET_TEXT);
+    ck_assert_int_eq(nb_import_begin(engine, str(name), &import, NULL), 0);
+    ck_assert_int_eq(nb_import_header(import, &header, NULL), 0);
+    ck_assert_int_eq(nb_import_commit(&import, &created, NULL), 0);
+    nb_settings_deinit(&header.settings);
+}
+
+static void put_text(const char *name)
+{
+    struct nb_settings wanted;
+    bool created;
+    nb_settings_init(&wanted, NB_PRESET_TEXT);
+    ck_assert_int_eq(nb_engine_put_model(engine, str(name), &wanted, false, &created, NULL), 0);
+    nb_settings_deinit(&wanted);
+}
+
+/* Looking at a model that is just coming into being does not end it. */
+START_TEST(models_are_made_under_observation)
+{
+    pthread_t observers[2];
+    atomic_store(&is_looking, true);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&observers[i], NULL, look_at_x, NULL), 0);
+    for (int i = 0; i < 300; i++) {
+        if (i % 3 == 0)
+            import_empty("x");
+        else if (i % 3 == 1)
+            put_text("x");
+        else
+            train("x", "1", "a", "w");
+        ck_assert_msg(nb_engine_delete_model(engine, str("x"), NULL) == 0, "round %d", i);
+    }
+    atomic_store(&is_looking, false);
+    for (int i = 0; i < 2; i++)
+        pthread_join(observers[i], NULL);
+}
+END_TEST
+
 START_TEST(explanations_sum_to_the_difference)
 {
     struct nb_verdict v;
@@ -812,6 +868,7 @@ static Suite *suite(void)
     tcase_add_test(t, one_label_leaves_room_for_the_other);
     tcase_add_test(t, too_little_training_is_said);
     tcase_add_test(t, a_broken_import_changes_nothing);
+    tcase_add_test(t, models_are_made_under_observation);
     tcase_add_test(t, explanations_sum_to_the_difference);
     suite_add_tcase(s, t);
     return s;
