@@ -184,7 +184,7 @@ check-here: all $(WANTED_TESTS) $(GOLDEN) $(FUZZERS)
 check-unit: $(WANTED_TESTS)
 	$(Q)FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) unit
 
-check-api: $(BUILD)/bayesd
+check-api: $(BUILD)/bayesd $(BUILD)/bayesc
 	$(Q)FLAVOUR=$(FLAVOUR) scripts/check $(BUILD) api
 
 fuzz-regress: $(FUZZERS)
@@ -200,7 +200,7 @@ check-valgrind:
 	$(Q)scripts/install-deps --all
 	+$(Q)$(call flavour,debug) check-valgrind-here
 .PHONY: check-valgrind-here
-check-valgrind-here: $(BUILD)/bayesd $(WANTED_TESTS)
+check-valgrind-here: $(BUILD)/bayesd $(BUILD)/bayesc $(WANTED_TESTS)
 	$(Q)VALGRIND=1 FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) unit $(if $(T),,api)
 
 .PHONY: fuzz fuzz-here
@@ -245,12 +245,12 @@ lint-cppcheck:
 	@mkdir -p $(call BUILD_OF,lint-cppcheck)
 	$(Q)cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
 	    --inline-suppr --suppressions-list=.cppcheck --cppcheck-build-dir=$(call BUILD_OF,lint-cppcheck) \
-	    -D_GNU_SOURCE -I. $(LIBRARY_SOURCES) $(wildcard server/main.c)
+	    -D_GNU_SOURCE -I. $(TIDY_SOURCES)
 
 .PHONY: objects tidy
 objects: $(OBJECTS)
 # Checked again when the object was compiled again: it knows the headers.
-TIDY_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c)
+TIDY_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) $(CLIENT_SOURCES)
 TIDY_MODEL = $(if $(filter core/base/error,$*),,-include scripts/error-model.h)
 tidy: $(TIDY_SOURCES:%.c=$(BUILD)/%.tidy)
 $(BUILD)/%.tidy: $(BUILD)/%.o .clang-tidy scripts/error-model.h
@@ -267,8 +267,12 @@ format:
 
 .PHONY: install uninstall docker
 # A configuration that is there already is kept.
-install: $(BUILD)/bayesd
+install: $(BUILD)/bayesd $(BUILD)/bayesc
 	install -D -m 755 $(BUILD)/bayesd $(DESTDIR)$(PREFIX)/bin/bayesd
+	install -m 755 $(BUILD)/bayesc $(DESTDIR)$(PREFIX)/bin/bayesc
+	install -D -m 644 server/client/bayesc.1 $(DESTDIR)$(PREFIX)/share/man/man1/bayesc.1
+	install -D -m 644 server/client/bayesc.bash \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bayesc
 	install -D -m 644 config/bayesd.conf $(DESTDIR)$(PREFIX)/share/doc/bayesd/bayesd.conf
 	install -m 644 LICENSE $(wildcard README.md) CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/bayesd/
 	install -m 644 config/README.md $(DESTDIR)$(PREFIX)/share/doc/bayesd/configuration.md
@@ -280,7 +284,9 @@ install: $(BUILD)/bayesd
 
 # The configuration and the data stay.
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/bayesd $(DESTDIR)$(UNITDIR)/bayesd.service
+	rm -f $(DESTDIR)$(PREFIX)/bin/bayesd $(DESTDIR)$(PREFIX)/bin/bayesc
+	rm -f $(DESTDIR)$(UNITDIR)/bayesd.service $(DESTDIR)$(PREFIX)/share/man/man1/bayesc.1
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bayesc
 	rm -rf $(DESTDIR)$(PREFIX)/share/doc/bayesd
 
 docker:
@@ -293,7 +299,7 @@ clean:
 	rm -rf build
 
 help:
-	@echo 'make                 builds build/bayesd'
+	@echo 'make                 builds build/bayesd and its client build/bayesc'
 	@echo 'make run             installs what is missing, builds, starts it here, trains a sample'
 	@echo '                     LISTEN=127.0.0.1:8763 DATA=var'
 	@echo 'make check           builds and passes every test; T=NAME: one unit test'

@@ -1,0 +1,550 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bayesc, the real client, against the real daemon: every command, every source of documents, what
+comes out, and the exit status."""
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import xml.dom.minidom
+
+from harness import FAULTS, clean_environment, equal, holds, near, slow, wait_for
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+SAMPLE = os.path.join(TOP, "scripts", "sample")
+VALGRIND = True
+USAGE, DATAERR, NOINPUT, UNAVAILABLE, CANTCREAT, IOERR, TEMPFAIL, NOPERM = 64, 65, 66, 69, 73, 74, 75, 77
+COMMANDS = ("train", "classify", "explain", "filter", "untrain", "models", "stats", "evaluate",
+            "export", "import")
+HAM = b"From: anna@example.org\nTo: ben@example.org\nSubject: garden %d\nDate: today\n\nlunch in the garden %d\n"
+SPAM = b"From: win@example.net\nTo: ben@example.org\nSubject: prize %d\nDate: today\n\ncheap pills, win a prize %d\n"
+
+
+class Bayesc:
+    """Runs the client that was built beside the daemon."""
+
+    def __init__(self, api, url=None):
+        self.path = os.path.join(os.path.dirname(api.binary), "bayesc")
+        holds(os.access(self.path, os.X_OK), f"{self.path} is not there: build it first")
+        self.url = url or f"http://{api.daemon.host}:{api.daemon.port}"
+
+    def environment(self, **extra):
+        kept = {k: v for k, v in clean_environment().items() if not k.startswith("BAYESC_")}
+        return {**kept, "BAYESC_URL": self.url, **extra}
+
+    def run(self, *arguments, stdin=b"", status=0, environment=None):
+        """Its output as bytes, after its exit status was checked."""
+        done = subprocess.run([self.path, *arguments], input=stdin, capture_output=True,
+                              env=self.environment(**(environment or {})), timeout=60 * slow(),
+                              check=False)
+        self.said = done.stderr.decode("utf-8", "replace")
+        for fault in FAULTS:
+            holds(fault not in self.said, self.said)
+        equal(done.returncode, status, f"bayesc {' '.join(arguments)}: {self.said}{done.stdout[:500]!r}")
+        return done.stdout
+
+    def json(self, *arguments, **how):
+        return json.loads(self.run(*arguments, "--json", **how))
+
+
+def counts(api, model):
+    labels = api.get(f"/v1/models/{model}").ok().json["labels"]
+    return {name: row["documents"] for name, row in labels.items()}
+
+
+def write(*parts, content):
+    path = os.path.join(*parts)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content)
+    return path
+
+
+def mbox(mails):
+    return b"".join(b"From x Thu Jan  1 00:00:00 1970\n" + re.sub(rb"(?m)^(>*From )", rb">\1", m) + b"\n"
+                    for m in mails)
+
+
+def trained(api, number=12):
+    """A client, and a model of so many spam and ham mails."""
+    client, model = Bayesc(api), api.name()
+    folder = api.new_folder()
+    for i in range(number):
+        write(folder, "spam", f"{i}", content=SPAM % (i, i))
+        write(folder, "ham", f"{i}", content=HAM % (i, i))
+    client.run("train", "-m", model, "--by-folder", folder)
+    equal(counts(api, model), {"spam": number, "ham": number})
+    return client, model, folder
+
+
+# ---- training -----------------------------------------------------------------------------------
+def test_training_again_changes_nothing(api):
+    client, model, folder = trained(api)
+    got = client.json("train", "-m", model, "--by-folder", folder)
+    equal((got["learned"], got["unchanged"], got["failed"]), (0, 24, 0))
+    holds(b"0 learned, 24 unchanged" in client.run("train", "-m", model, "--by-folder", folder), "summary")
+
+
+def test_sources_bring_the_same_documents(api):
+    """A mail is the same document, with the same id, by whichever way it comes."""
+    client, folder = Bayesc(api), api.new_folder()
+    mails = [SPAM % (i, i) + b"\nFrom here on\n>From quoted\n\xff\xfe not UTF-8\n" for i in range(7)]
+    for i, content in enumerate(mails):
+        write(folder, "folder", "deep", f"{i}.eml", content=content)
+        write(folder, "maildir", "cur" if i % 2 else "new", f"{i}.host:2,S", content=content)
+    os.makedirs(os.path.join(folder, "maildir", "tmp"), exist_ok=True)
+    write(folder, "maildir", "cur", "9.host:2,ST", content=HAM % (1, 1))  # marked as trash
+    write(folder, "mbox", content=mbox(mails))
+    write(folder, "index", content=b"".join(b"spam folder/deep/%d.eml\n" % i for i in range(7)))
+    for name in ("folder", "maildir", "mbox", "stdin", "index"):
+        model = api.name()
+        options = ["--label", "spam"] if name != "index" else ["--format", "index"]
+        path = [os.path.join(folder, name)] if name != "stdin" else []
+        got = client.json("train", "-m", model, *options, *path,
+                          stdin=mbox(mails) if name == "stdin" else b"")
+        equal((got["learned"], got["failed"], got["unread"]), (7, 0, 0), name)
+        # The same by HTTP, as raw mails: nothing is new.
+        for content in mails:
+            reply = api.post(f"/v1/models/{model}/train?label=spam", content, "message/rfc822").ok()
+            equal(reply.json["status"], "unchanged", name)
+
+
+def test_maildir_folders(api):
+    client, folder = Bayesc(api), api.new_folder()
+    for i, name in enumerate(("", ".Junk", ".Lists", ".Trash", ".Work.2026")):
+        for part in ("cur", "new", "tmp"):
+            os.makedirs(os.path.join(folder, name, part))
+        write(folder, name, "cur", f"{i}:2,", content=HAM % (i, i))
+    cases = [(["--label", "ham"], {"ham": 1}),
+             (["--label", "ham", "--folder", "Junk=spam"], {"ham": 1, "spam": 1}),
+             (["--folder", "Junk=spam"], {"spam": 1}),
+             (["--label", "ham", "-r"], {"ham": 4}),
+             (["--label", "ham", "-r", "--folder", "Junk=spam", "--folder", "Lists"], {"ham": 2, "spam": 1})]
+    for options, want in cases:
+        model = api.name()
+        client.run("train", "-m", model, *options, folder)
+        equal(counts(api, model), want, str(options))
+
+
+def test_tables(api):
+    client, folder = Bayesc(api), api.new_folder()
+    cases = [("a.csv", b'id,label,text\n1,spam,"a ""free"" prize,\nwin"\n2,ham,lunch\n', [], ("1", 'a "free" prize,\nwin')),
+             ("b.tsv", b"spam\tfree \"prize\nham\tlunch, today\n", [], (None, 'free "prize')),
+             ("c.csv", b"x,lunch,ham\ny,prize,spam\r\n", ["--columns", "id,text,label"], ("y", "prize")),
+             ("d.ndjson", b'{"text": "pr\\u00e9mio \\"gr\\u00e1tis\\"", "label": "spam", "id": "7"}\n\n'
+                          b'{"text": "lunch", "label": "ham"}\n', [], ("7", 'prémio "grátis"'))]
+    for name, content, options, (id, text) in cases:
+        model, path = api.name(), write(folder, name, content=content)
+        got = client.json("train", "-m", model, *options, path)
+        equal((got["learned"], got["unread"]), (2, 0), name)
+        equal(counts(api, model), {"ham": 1, "spam": 1}, name)
+        # Sent anew as it ought to have been read, it is the same document.
+        document = {"text": text, "label": "spam", **({"id": id} if id else {})}
+        equal(api.post(f"/v1/models/{model}/train", document).ok().json["status"], "unchanged", name)
+
+
+def test_text_that_is_not_utf8_is_learned(api):
+    client, model = Bayesc(api), api.name()
+    client.run("train", "-m", model, "-l", "spam", stdin=b"caf\xe9 \x00 \xed\xa0\x80 price \x1b \\ \"")
+    equal(api.post(f"/v1/models/{model}/train",
+                   {"text": "caf\ufffd \x00 \ufffd\ufffd\ufffd price \x1b \\ \"", "label": "spam"})
+          .ok().json["status"], "unchanged")
+
+
+def test_many_documents_keep_their_labels(api):
+    """Several batches on several connections: each reply belongs to its document."""
+    client, model, folder = Bayesc(api), api.name(), api.new_folder()
+    rows = [(api.random.choice(("ham", "spam", "news")), f"{i}", f"word{i} " * api.random.randint(1, 40))
+            for i in range(3000)]
+    path = write(folder, "rows.tsv", content=b"label\tid\ttext\n" + "".join(
+        f"{a}\t{b}\t{c}\n" for a, b, c in rows).encode())
+    got = client.json("train", "-m", model, "-c", "7", path)
+    equal((got["learned"], got["failed"]), (3000, 0))
+    for label, id, _ in api.random.sample(rows, 30):
+        equal(api.get(f"/v1/models/{model}/documents/{id}").ok().json["label"], label)
+    names = [json.loads(line)["document"] for line in
+             client.run("classify", "-m", model, "-c", "5", "--json", path).splitlines()]
+    equal(names, [f"{path}:{i + 2}" for i in range(3000)], "the order of the verdicts")
+
+
+def test_bad_sources_are_said_and_the_rest_is_learned(api):
+    client, model, folder = Bayesc(api), api.name(), api.new_folder()
+    good = write(folder, "good", content=SPAM % (1, 1))
+    write(folder, "empty", content=b"")
+    write(folder, "bad.ndjson", content=b'{"text": "x", "label": "spam"}\n{"tex": 1}\n')
+    write(folder, "open.csv", content=b'text,label\n"never closed,spam\n')
+    got = client.json("train", "-m", model, "-l", "spam", folder, "/does/not/exist", status=DATAERR)
+    equal((got["learned"], got["unread"]), (2, 4))
+    for word in ("bad.ndjson: line 2", "open.csv: row 2: a quote", "empty: is empty", "/does/not/exist: No such"):
+        holds(word in client.said, client.said)
+    client.run("train", "-m", model, good, status=USAGE)
+    holds("has no label" in client.said, client.said)
+    client.run("train", "-m", model, "-l", "x" * 100, good, status=DATAERR)
+    holds("64" in client.said, client.said)
+    os.symlink(folder, os.path.join(folder, "circle"))
+    client.run("train", "-m", model, "-q", "-l", "spam", folder, status=DATAERR)
+
+
+def test_untrain(api):
+    client, model, folder = trained(api)
+    before = api.get(f"/v1/models/{model}").ok().json
+    extra = write(folder, "extra", content=SPAM % (99, 99))
+    client.run("train", "-m", model, "-q", f"spam={extra}")
+    equal(client.json("untrain", "-m", model, extra), {"model": model, "forgotten": 1, "unknown": 0,
+                                                       "failed": 0, "unread": 0})
+    equal(api.get(f"/v1/models/{model}").ok().json, before)
+    equal(client.json("untrain", "-m", model, extra, status=NOINPUT)["unknown"], 1)
+    api.post(f"/v1/models/{model}/train", {"text": "x", "label": "ham", "id": "a/b?"}).ok()
+    client.run("untrain", "-m", model, "-i", "a/b?", "--id", "unknown", status=NOINPUT)
+    equal(api.get(f"/v1/models/{model}").ok().json, before)
+
+
+# ---- asking -------------------------------------------------------------------------------------
+def test_classify_and_explain(api):
+    client, model, folder = trained(api)
+    lines = client.run("classify", "-m", model, os.path.join(folder, "ham"),
+                       os.path.join(folder, "spam")).decode().splitlines()
+    equal([line.split()[0] for line in lines], ["ham"] * 12 + ["spam"] * 12)
+    mail = SPAM % (50, 50)
+    said = json.loads(client.run("classify", "-m", model, "--json", stdin=mail))
+    want = api.post(f"/v1/models/{model}/classify", mail, "message/rfc822").ok().json
+    equal(said.pop("document"), "standard input")
+    near(said["probability"], want["probability"])
+    equal({**said, "probability": 0, "probabilities": 0, "log_scores": 0},
+          {**want, "probability": 0, "probabilities": 0, "log_scores": 0})
+    table = client.run("explain", "-m", model, "-n", "3", stdin=mail).decode()
+    holds("standard input: spam" in table and table.count("\n") == 7, table)
+    rows = json.loads(client.run("explain", "-m", model, "-n", "3", "--json", stdin=mail))["explanation"]
+    for row in rows:
+        holds(row["token"] is None or row["token"] in table, f"{row} in {table}")
+    holds(b"\x1b[" not in client.run("classify", "-m", model, stdin=b"\x1b[31m evil"), "escape")
+
+
+def test_models_and_stats(api):
+    client, model, _ = trained(api)
+    holds(re.search(rf"(?m)^{model} +24 +\d+  ham 12, spam 12$", client.run("models").decode()), "models")
+    equal(client.json("models"), api.get("/v1/models").ok().json)
+    text = client.run("stats", model, "-n", "2").decode()
+    for word in (f"{model}: 24 documents", "most telling for spam", "event_model", "from:win"):
+        holds(word in text, f"{word} in {text}")
+    equal(len(client.json("stats", "-m", model, "-n", "2")["telling"]["spam"]["tokens"]), 2)
+    client.run("stats", "no-such-model", status=NOINPUT)
+
+
+def test_export_and_import(api):
+    client, model, folder = trained(api)
+    dump, copy = os.path.join(api.new_folder(), "dump"), api.name()
+    client.run("export", "-m", model, dump)
+    with open(dump, "rb") as file:
+        content = file.read()
+    equal(content, api.get(f"/v1/models/{model}/export").ok().body)
+    equal(client.run("export", "-m", model), content)
+    holds(b"24 documents" in client.run("import", "-m", copy, dump), "documents")
+    client.run("import", "-m", copy, stdin=content, status=CANTCREAT)
+    client.run("import", "-m", copy, "--replace", stdin=content)
+    for name, tool in (("dump.gz", ["gzip", "-kf"]), ("dump.zst", ["zstd", "-qkf"])):
+        subprocess.run([*tool, dump], check=True)
+        client.run("import", "-m", copy, "--replace", os.path.join(os.path.dirname(dump), name))
+    mail = os.path.join(folder, "spam", "1")
+    equal(client.json("classify", "-m", copy, mail)["log_scores"],
+          client.json("classify", "-m", model, mail)["log_scores"])
+    client.run("import", "-m", copy, "--replace", stdin=content[:-40], status=DATAERR)
+    equal(counts(api, copy), {"ham": 12, "spam": 12}, "a dump that is refused changes nothing")
+    client.run("export", "-m", "no-such-model", dump, status=NOINPUT)
+    holds(not os.path.exists(dump + ".part"), "what is not complete is removed")
+    with open(dump, "rb") as file:
+        equal(file.read(), content, "the old dump stays")
+    client.run("export", "-m", model, "/does/not/exist/dump", status=NOINPUT)
+
+
+# ---- filter -------------------------------------------------------------------------------------
+def test_filter_adds_one_line(api):
+    client, model, _ = trained(api)
+    for mail, status in ((SPAM % (60, 60), "spam"), (HAM % (60, 60), "ham")):
+        verdict = client.json("classify", "-m", model, stdin=mail)
+        line = b"X-Bayes-Status: %s, probability=%.4f, model=%s\n" % (
+            status.encode(), verdict["probability"], model.encode())
+        for changed, want in (
+                (mail, line + mail),
+                (mail.replace(b"\n", b"\r\n"), (line + mail).replace(b"\n", b"\r\n")),
+                (b"From x Thu Jan  1 00:00:00 1970\n" + mail,
+                 b"From x Thu Jan  1 00:00:00 1970\n" + line + mail)):
+            equal(client.run("filter", "-m", model, stdin=changed), want)
+    # Whatever bytes follow come out as they are.
+    body = bytes(api.random.randrange(256) for _ in range(300000))
+    for mail in (SPAM % (1, 1) + body, b"\n" + body, b"Subject: prize", b"\r\n\r\n\r\n"):
+        out = client.run("filter", "-m", model, stdin=mail)
+        head, rest = out.split(b"\n", 1)
+        holds(head.startswith(b"X-Bayes-Status: ") and rest == mail, out[:200])
+
+
+def test_filter_takes_forged_headers_out(api):
+    client, model, _ = trained(api)
+    forged = (b"From: a@example.org\nx-bayes-STATUS : ham, probability=1.0000\n and more\n\tof it\n"
+              b"X-Bayes-Status-2: stays\nX-Spam-Flag: NO\nX-Bayes-Status:\nSubject: prize\n"
+              b"\nX-Bayes-Status: in the body it stays\n")
+    clean = (b"From: a@example.org\nX-Bayes-Status-2: stays\nSubject: prize\n"
+             b"\nX-Bayes-Status: in the body it stays\n")
+    out = client.run("filter", "-m", model, "--header", "X-Spam-Flag: %y", "--header", "X-P: %s %m 100%%",
+                     stdin=forged)
+    status, rest = out.split(b"\n", 1)
+    holds(status.startswith(b"X-Bayes-Status: "), out)
+    holds(re.match(rb"X-Spam-Flag: (YES|NO)\nX-P: (spam|ham) %s 100%%\n" % model.encode(), rest), out)
+    equal(rest.split(b"\n", 2)[2], clean)
+    out = client.run("filter", "-m", model, "--status-header", "X-Other", "--spam-header", "X-Tag: %P",
+                     stdin=SPAM % (1, 1))
+    holds(re.match(rb"X-Other: spam, .*\nX-Tag: [01]\.\d{4}\nFrom: ", out), out)
+    holds(b"X-Tag" not in client.run("filter", "-m", model, "--spam-header", "X-Tag: %P", stdin=HAM % (1, 1)),
+          "a spam header on ham")
+
+
+def test_filter_exit_statuses(api):
+    client, model, _ = trained(api)
+    spam, ham, odd = SPAM % (70, 70), HAM % (70, 70), b"Subject: zzz\nFrom: q\n\nnothing known\n"
+    client.run("filter", "-m", model, "-e", stdin=spam, status=0)
+    client.run("filter", "-m", model, "-e", stdin=ham, status=1)
+    p = client.json("classify", "-m", model, stdin=odd)["probabilities"]["spam"]
+    low, high = f"{max(0.0, p - 0.01):.6f}", f"{min(1.0, p + 0.01):.6f}"
+    out = client.run("filter", "-m", model, "-e", "--ham-to", low, "--spam-from", high, stdin=odd, status=2)
+    holds(out.startswith(b"X-Bayes-Status: unsure, probability=%.4f, " % p), out)
+    client.run("filter", "-m", model, "-e", "--spam-from", low, stdin=odd, status=0)
+    out = client.run("filter", "-m", "no-such-model", "-e", stdin=spam, status=2)
+    equal(out, b"X-Bayes-Status: unsure, probability=0.5000, model=no-such-model, nothing learned\n" + spam)
+    few = trained(api, number=2)[1]
+    holds(b"unsure" in client.run("filter", "-m", few, stdin=spam).split(b"\n")[0], "too little learned")
+
+
+def closed_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def test_filter_never_loses_a_mail(api):
+    mail = SPAM % (1, 1) + bytes(range(256)) * 2000
+    gone = Bayesc(api, f"http://127.0.0.1:{closed_port()}")
+    for options, status in (([], 0), (["-e"], 3), (["--tempfail"], TEMPFAIL), (["-e", "--tempfail"], TEMPFAIL),
+                            (["--typing-mistake"], TEMPFAIL), (["--header", "no header"], TEMPFAIL),
+                            (["--spam-from", "0.1", "--ham-to", "0.9"], TEMPFAIL),
+                            (["--token-file", "/does/not/exist"], 0), (["--model", "?/illegal"], 0)):
+        equal(gone.run("filter", *options, stdin=mail, status=status), mail, str(options))
+        holds("the mail goes on unchanged" in gone.said, gone.said)
+    equal(gone.run("filter", stdin=b""), b"")
+    large = SPAM % (1, 1) + b"x" * (45 * 1024 * 1024)
+    out = Bayesc(api).run("filter", stdin=large)
+    holds(out == large, "a mail that is too large comes out as it came in")
+
+
+def test_filter_outlives_a_daemon_that_misbehaves(api):
+    """It says nothing, hangs up, or answers what is no verdict."""
+    mail = HAM % (1, 1)
+    answers = [None, b"", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", b"garbage\r\n\r\n",
+               b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{",
+               b"HTTP/1.1 503 Busy\r\nRetry-After: 99\r\nContent-Length: 0\r\n\r\n",
+               b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone",
+               b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n"]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = Bayesc(api, f"http://127.0.0.1:{server.getsockname()[1]}")
+        for answer in answers:
+            kept = []
+
+            def serve():
+                connection, _ = server.accept()
+                if answer is None:
+                    kept.append(connection)
+                    return
+                connection.recv(65536)
+                connection.sendall(answer)
+                connection.close()
+            thread = threading.Thread(target=serve)
+            thread.start()
+            equal(client.run("filter", "--timeout", "1", "--tempfail", stdin=mail, status=TEMPFAIL), mail,
+                  str(answer))
+            thread.join()
+            for connection in kept:
+                connection.close()
+
+
+def test_filter_says_when_it_cannot_write(api):
+    client, model, _ = trained(api)
+    with open("/dev/full", "wb") as full:
+        for url in (client.url, f"http://127.0.0.1:{closed_port()}"):
+            done = subprocess.run([client.path, "filter", "-m", model, "-u", url], input=SPAM % (1, 1),
+                                  stdout=full, stderr=subprocess.DEVNULL, env=client.environment(),
+                                  timeout=60 * slow(), check=False)
+            equal(done.returncode, IOERR)
+
+
+# ---- evaluate -----------------------------------------------------------------------------------
+def corpus(api, number=60):
+    """Labelled texts, some of them misleading, as a TSV without a head line; and its rows."""
+    words = {"ham": "meeting report garden lunch".split(), "spam": "win prize money cheap".split()}
+    rows = []
+    for i in range(number):
+        label = api.random.choice(("ham", "spam"))
+        own = label if api.random.random() < 0.85 else api.random.choice(("ham", "spam"))
+        rows.append((label, " ".join(api.random.choices(words[own] + ["the", "of"], k=4)) + f" n{i}"))
+    path = write(api.new_folder(), "rows.tsv", content="".join(f"{a}\t{b}\n" for a, b in rows).encode())
+    return path, rows
+
+
+def test_evaluate_online_is_what_the_daemon_finds(api):
+    """Its own test-then-train figures are those of the daemon for the same documents."""
+    client, (path, rows) = Bayesc(api), corpus(api)
+    model, before = api.name(), client.json("models")
+    api.put(f"/v1/models/{model}", {}).ok(201)
+    for label, text in rows:
+        api.post(f"/v1/models/{model}/train", {"text": text, "label": label}).ok()
+    want = client.json("evaluate", "-m", model)["windows"][-1]
+    equal(want, api.get(f"/v1/models/{model}/evaluation").ok().json["windows"][-1])
+    for decision in ("bayes", "stacked"):
+        got = client.json("evaluate", "--in-order", "--set", f"decision={decision}", path)["windows"][0]
+        equal(got["documents"], 60)
+        if decision == "bayes":
+            for member in ("accuracy", "one_minus_roca_percent", "lam_percent", "log_loss", "brier", "ece"):
+                near(got[member], want[member], member, 1e-6)
+            equal((got["confusion"], got["labels"]), (want["confusion"], want["labels"]))
+    equal([row["name"] for row in client.json("models")["models"]],
+          sorted([row["name"] for row in before["models"]] + [model]), "models left behind")
+
+
+def test_evaluate_splits(api):
+    client, (path, rows) = Bayesc(api), corpus(api, 100)
+    equal(client.json("evaluate", "--split", "0.7", path)["windows"][0]["documents"], 30)
+    folds = client.json("evaluate", "--folds", "4", path)["windows"][0]
+    equal(folds["documents"], 100, "each is tested once")
+    equal({k: v["documents"] for k, v in folds["labels"].items()},
+          {k: sum(label == k for label, _ in rows) for k in ("ham", "spam")})
+    equal(folds, client.json("evaluate", "--folds", "4", path)["windows"][0], "the same seed")
+    folder = api.new_folder()
+    lines = []
+    for i, (label, text) in enumerate(rows):
+        write(folder, f"{i}", content=text.encode())
+        lines.append(f"{label}\t{i}\t{'train' if i < 60 else 'test'}\n")
+    index = write(folder, "index", content="".join(lines).encode())
+    got = client.json("evaluate", "--parts", "--format", "index", "--in-order", index)["windows"][0]
+    # The same by hand.
+    model = api.name()
+    for label, text in rows[:60]:
+        api.post(f"/v1/models/{model}/train", {"text": text, "label": label}).ok()
+    right = sum(api.post(f"/v1/models/{model}/classify", {"text": text}).ok().json["label"] == label
+                for label, text in rows[60:])
+    near(got["accuracy"], right / 40)
+
+
+def test_evaluate_variants_and_plots(api):
+    client, (path, _) = Bayesc(api), corpus(api)
+    folder = api.new_folder()
+    roc, reliability = os.path.join(folder, "roc.svg"), os.path.join(folder, "reliability.svg")
+    text = client.run("evaluate", path, "--variant", "smoothing=1", "--variant", "event_model=binary smoothing=0.5",
+                      "--roc", roc, "--reliability", reliability).decode()
+    holds("smoothing=1  event_model=binary smoothing=0.5" in text, text)
+    for name in (roc, reliability):
+        svg = xml.dom.minidom.parse(name)
+        holds(len([p for p in svg.getElementsByTagName("path") if p.getAttribute("d").count("L") > 2]) == 2, name)
+    client.run("evaluate", path, "--set", "smooting=1", status=DATAERR)
+    holds("smooting" in client.said, client.said)
+    for bad in (["--set", "novalue"], ["--split", "2"], ["--split", "0.5", "--folds", "3"], ["--positive", "x"]):
+        client.run("evaluate", path, *bad, status=USAGE)
+    client.run("evaluate", "-m", "no-such-model", status=NOINPUT)
+
+
+def test_evaluate_removes_its_model_when_broken_off(api):
+    client, (path, _) = Bayesc(api), corpus(api, 20000)
+    process = subprocess.Popen([client.path, "evaluate", path], env=client.environment(),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    name = f"bayesc-evaluate-{process.pid}"
+
+    def there():
+        return any(row["name"] == name for row in client.json("models")["models"])
+    wait_for(there, "the model of the evaluation")
+    process.send_signal(signal.SIGINT)
+    holds(process.wait(20 * slow()) != 0, "broken off")
+    holds(not there(), "the model is left behind")
+
+
+# ---- the whole ----------------------------------------------------------------------------------
+def test_help_and_mistakes(api):
+    client = Bayesc(api)
+    text = client.run("--help").decode()
+    for command in COMMANDS:
+        holds(re.search(rf"(?m)^  {command} ", text), f"{command} in {text}")
+        said = client.run(command, "--help").decode()
+        holds(said.startswith(f"Usage: bayesc {command} ") and "--url URL" in said, said)
+    equal(sorted(re.findall(r"(?m)^  ([a-z]+) ", text)), sorted(COMMANDS))
+    holds(client.run("--version").startswith(b"bayesc "), "version")
+    for arguments in ([], ["typo"], ["train", "--typo"], ["train", "-Z"], ["train", "--label"], ["models", "x"],
+                      ["train", "-c", "0"], ["train", "-c", "1.5"], ["models", "--url", "ftp://x"],
+                      ["train", "-l", "x", "--format", "zip", "/etc/hostname"]):
+        client.run(*arguments, status=USAGE)
+
+
+def test_man_page_and_completion_know_every_option(api):
+    client = Bayesc(api)
+    with open(os.path.join(TOP, "server", "client", "bayesc.1"), encoding="utf-8") as file:
+        page = file.read().replace("\\-", "-")
+    for command in COMMANDS:
+        holds(re.search(rf"(?m)^\.SS {command}$", page), f"{command} in the man page")
+        for option in re.findall(r"--[a-z-]+", client.run(command, "--help").decode()):
+            holds(option in page, f"{option} of {command} in the man page")
+    if shutil.which("bash"):
+        script = (f"source {TOP}/server/client/bayesc.bash; COMP_WORDS=($1 $2 $3); COMP_CWORD=$4; _bayesc; "
+                  "printf '%s\\n' \"${COMPREPLY[@]}\"")
+
+        def complete(*words):
+            return subprocess.run(["bash", "-c", script, "x", client.path, *words], capture_output=True,
+                                  text=True, check=True, env=client.environment()).stdout.split()
+        equal(sorted(complete("e", "", "1")), ["evaluate", "explain", "export"])
+        equal(complete("train", "--lab", "2"), ["--label"])
+
+
+def test_unreachable_refused_and_forbidden(api):
+    gone = Bayesc(api, f"http://127.0.0.1:{closed_port()}")
+    for command in (["models"], ["train", "-l", "x"], ["export"], ["evaluate"], ["classify"]):
+        gone.run(*command, stdin=b"text", status=UNAVAILABLE)
+        equal(gone.said.count("\n"), 2 if command[0] == "train" and "broken" in gone.said else 1, gone.said)
+    tokens = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        def serve():
+            connection, _ = server.accept()
+            tokens.append(connection.recv(65536))
+            body = b'{"status": 403, "detail": "the token does not reach"}'
+            connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            connection.close()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        file = write(api.new_folder(), "token", content=b"secret-1763\nnot this\n")
+        client = Bayesc(api, f"http://127.0.0.1:{server.getsockname()[1]}")
+        client.run("models", "--token-file", file, status=NOPERM)
+        thread.join()
+    holds("the token does not reach" in client.said, client.said)
+    holds(b"\r\nAuthorization: Bearer secret-1763\r\n" in tokens[0], tokens[0])
+
+
+def test_colours_and_progress_only_on_a_terminal(api):
+    client, model, folder = trained(api)
+    holds(b"\x1b" not in client.run("models") and "\x1b" not in client.said, "colours in a pipe")
+
+    def on_terminal(*arguments, **extra):
+        master, slave = pty.openpty()
+        process = subprocess.Popen([client.path, *arguments], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+                                   env=client.environment(TERM="xterm", **extra))
+        os.close(slave)
+        out = b""
+        try:
+            while piece := os.read(master, 65536):
+                out += piece
+        except OSError:  # Linux's way to say that the other side is closed
+            pass
+        os.close(master)
+        equal(process.wait(), 0)
+        return out
+    holds(b"\x1b[1m" in on_terminal("models"), "no colour on a terminal")
+    holds(b"\x1b[1m" not in on_terminal("models", NO_COLOR="1"), "NO_COLOR")
+    out = on_terminal("train", "-m", model, "--by-folder", folder)
+    holds(b"documents trained" in out and b"24 unchanged" in out, out)
+    holds(b"documents trained" not in on_terminal("train", "-q", "-m", model, "--by-folder", folder), "-q")
