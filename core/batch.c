@@ -70,10 +70,13 @@ int nb_check_label(struct nb_string label, struct nb_error *error)
 {
     if (label.length >= 1 && label.length <= LABEL_MOST && is_utf8(label) && !has_control(label))
         return 0;
+    if (label.length >= 1 && label.length <= LABEL_MOST)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "`label` is UTF-8 without control characters; this one %s",
+                            is_utf8(label) ? "has some" : "is not UTF-8");
     return nb_error_set(error, NB_UNUSABLE,
-                        "`label` is 1 to %d bytes of UTF-8 without control characters, not %zu%s",
-                        LABEL_MOST, label.length,
-                        label.length >= 1 && label.length <= LABEL_MOST ? " with others" : "");
+                        "`label` is 1 to %d bytes of UTF-8 without control characters, not %zu",
+                        LABEL_MOST, label.length);
 }
 
 int nb_check_id(struct nb_string id, struct nb_error *error)

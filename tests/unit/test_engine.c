@@ -459,6 +459,11 @@ START_TEST(names_and_labels_are_checked)
     for (size_t i = 0; i < sizeof bad_labels / sizeof *bad_labels; i++)
         ck_assert_msg(nb_check_label(str(bad_labels[i]), NULL) == NB_UNUSABLE, "%zu", i);
     ck_assert_int_eq(nb_check_label(str("\xC3\xA9t\xC3\xA9 \xE6\x97\xA5"), NULL), 0);
+    struct nb_error error;
+    ck_assert_int_eq(nb_check_label(str("a\nb"), &error), NB_UNUSABLE);
+    ck_assert_ptr_nonnull(strstr(error.text, "this one has some"));
+    ck_assert_int_eq(nb_check_label(str("\xFF"), &error), NB_UNUSABLE);
+    ck_assert_ptr_nonnull(strstr(error.text, "is not UTF-8"));
 }
 END_TEST
 
