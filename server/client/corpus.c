@@ -31,9 +31,10 @@ static int add_label(struct nb_corpus *corpus, struct nb_string label, struct nb
         return nb_error_set(error, NB_TOO_LARGE, "there are more than %d labels", NB_CORPUS_LABELS);
     if (corpus->labels == NULL)
         corpus->labels = calloc(NB_CORPUS_LABELS, sizeof *corpus->labels);
-    char *name = corpus->labels != NULL ? strndup(label.bytes, label.length) : NULL;
+    char *name = corpus->labels != NULL ? calloc(label.length + 1, 1) : NULL;
     if (name == NULL)
         return nb_error_no_memory(error);
+    memcpy(name, label.bytes, label.length);
     corpus->labels[corpus->label_count++] = name;
     return 0;
 }

@@ -49,8 +49,11 @@ static double largest_evidence(const json_t *rows)
     size_t i;
     const json_t *row;
     double most = 0;
-    json_array_foreach(rows, i, row) most =
-        fmax(most, fabs(json_number_value(json_object_get(row, "evidence"))));
+    json_array_foreach(rows, i, row)
+    {
+        most = fmax(most, fabs(json_number_value(json_object_get(row, "evidence"))));
+    }
+
     return most;
 }
 
@@ -91,7 +94,11 @@ static void print_explanation(const struct nb_outcome *outcome)
         (void)printf("the model has learned too little yet: %s\n", missing);
     (void)putchar('\n');
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
-    json_array_foreach(rows, i, row) add_row(&table, row, winner, second, largest_evidence(rows));
+    json_array_foreach(rows, i, row)
+    {
+        add_row(&table, row, winner, second, largest_evidence(rows));
+    }
+
     nb_table_print(&table, stdout);
     nb_table_deinit(&table);
     nb_buffer_deinit(&name);

@@ -308,14 +308,14 @@ static int filter(const struct nb_client *client, const struct filter_options *o
     int more = read_mail(mail);
     if (more < 0)
         return nb_error_set(error, NB_IO, "the mail cannot be read from standard input");
+    int rc;
     if (more > 0)
-        (void)nb_error_set(error, NB_TOO_LARGE, "it is larger than %d bytes", NB_ITEM_MOST);
+        rc = nb_error_set(error, NB_TOO_LARGE, "it is larger than %d bytes", NB_ITEM_MOST);
     else if (mail->length == 0)
-        (void)nb_error_set(error, NB_INVALID, "it is empty");
-    int rc = more > 0 || mail->length == 0
-                 ? error->code
-                 : find_verdict(client, options, (struct nb_string){mail->bytes, mail->length},
-                                fields, out, &verdict, error);
+        rc = nb_error_set(error, NB_INVALID, "it is empty");
+    else
+        rc = find_verdict(client, options, (struct nb_string){mail->bytes, mail->length}, fields,
+                          out, &verdict, error);
     if (rc == 0)
         return write_all(out->bytes, out->length) == 0
                    ? exit_status(options, &verdict)

@@ -185,8 +185,11 @@ static void print_confusion(const json_t *figures, FILE *out)
         const json_t *cells = json_object_get(confusion, truth);
         json_t *column;
         nb_table_cell(&table, "%s", truth);
-        json_object_foreach(labels, given, column) nb_table_cell(
-            &table, "%lld", (long long)json_integer_value(json_object_get(cells, given)));
+        json_object_foreach(labels, given, column)
+        {
+            nb_table_cell(&table, "%lld",
+                          (long long)json_integer_value(json_object_get(cells, given)));
+        }
     }
     (void)fputc('\n', out);
     nb_table_print(&table, out);

@@ -95,8 +95,11 @@ static void print_tokens(const char *label, const json_t *listing)
         const char *token = json_string_value(json_object_get(row, "token")), *name;
         const json_t *count;
         uint64_t own = 0, others = 0;
-        json_object_foreach(json_object_get(row, "counts"), name, count) *
-            (strcmp(name, label) == 0 ? &own : &others) += (uint64_t)json_integer_value(count);
+        json_object_foreach(json_object_get(row, "counts"), name, count)
+        {
+            *(strcmp(name, label) == 0 ? &own : &others) += (uint64_t)json_integer_value(count);
+        }
+
         nb_table_cell(&table, "%s", token != NULL ? token : "(not kept)");
         nb_table_cell(&table, "%+.3f", json_number_value(json_object_get(row, "evidence")));
         nb_table_cell(&table, "%s", nb_figure_of(own).text);
@@ -115,7 +118,11 @@ static void print_stats(const char *model, const json_t *row, json_t *vocabulari
                  nb_figure_of(number_of(row, "documents")).text,
                  nb_figure_of(number_of(row, "vocabulary")).text);
     print_labels(json_object_get(row, "labels"));
-    json_object_foreach(vocabularies, label, listing) print_tokens(label, listing);
+    json_object_foreach(vocabularies, label, listing)
+    {
+        print_tokens(label, listing);
+    }
+
     (void)putchar('\n');
     print_settings(json_object_get(row, "settings"));
 }

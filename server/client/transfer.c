@@ -130,6 +130,7 @@ static int send_dump(const struct nb_client *client, FILE *in, const char *encod
         (void)printf(
             "%s: %s documents\n", client->model,
             nb_figure_of((uint64_t)json_integer_value(json_object_get(row, "documents"))).text);
+    nb_buffer_deinit(&path);
     json_decref(row);
     return rc;
 }
