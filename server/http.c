@@ -309,6 +309,19 @@ static int prepare_body(struct call *call, struct nb_error *error)
     return nb_transfer_begin(request, coding, error);
 }
 
+/* A browser on this machine would let any page that it shows train a daemon that asks nobody who he
+ * is: a text/plain POST needs no leave. But it says where a request comes from (Fetch standard,
+ * section 3.1, "Origin"): only a page of the daemon's own address may. */
+static bool is_of_another_site(const struct call *call)
+{
+    const char *origin = field(call, MHD_HTTP_HEADER_ORIGIN);
+    const char *host = field(call, MHD_HTTP_HEADER_HOST);
+    if (origin == NULL)
+        return false;
+    const char *authority = strstr(origin, "://");
+    return authority == NULL || host == NULL || strcasecmp(authority + 3, host) != 0;
+}
+
 static void check_request(struct call *call, const char *url, const char *method)
 {
     struct nb_request *request = &call->request;
@@ -322,6 +335,12 @@ static void check_request(struct call *call, const char *url, const char *method
     }
     if (!find_route(call, url, method))
         return;
+    if (is_of_another_site(call)) {
+        nb_reply_problem(
+            request, MHD_HTTP_FORBIDDEN,
+            "the request comes from a page of another site: its Origin is not the Host");
+        return;
+    }
     if (atomic_load(&request->server->is_stopping)) {
         nb_reply_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, "the daemon is stopping");
         return;

@@ -30,6 +30,18 @@ def test_wrong_methods_name_the_right_ones(api):
         equal(model.row()["documents"], 7)
 
 
+def test_pages_of_other_sites_are_refused(api):
+    with Model(api) as model:
+        model.filled()
+        for origin in ("http://evil.example", "https://127.0.0.1.evil.example", "null", "http://127.0.0.1:1"):
+            reply = api.call("POST", model.path + "/train?label=x", "planted", "text/plain", Origin=origin)
+            refused(reply, 403, "Origin")
+            refused(api.call("DELETE", model.path, Origin=origin), 403)
+        equal(model.row()["documents"], 7, "a refused request changed something")
+        host = "bayes.example:8763"
+        api.call("POST", model.path + "/classify", "free", "text/plain", Host=host, Origin="http://" + host).ok()
+
+
 def test_head_is_get_without_a_body(api):
     for path in ("/healthz", "/v1/models", "/metrics", "/openapi.json"):
         reply = api.call("HEAD", path).ok()

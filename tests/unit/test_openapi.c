@@ -183,8 +183,8 @@ START_TEST(every_operation_says_how_it_fails)
     static const struct {
         const char *status;
         bool with_body;
-    } table[] = {{"400", false}, {"405", false}, {"411", true}, {"413", true},
-                 {"415", true},  {"422", true},  {"503", true}};
+    } table[] = {{"400", false}, {"403", false}, {"405", false}, {"411", true},
+                 {"413", true},  {"415", true},  {"422", true},  {"503", true}};
     size_t count;
     const struct nb_route *routes = nb_route_table(&count);
     for (size_t i = 0; i < count; i++) {
