@@ -20,7 +20,7 @@ static void put_worth(struct comparison *c, const struct nb_stack_weights *weigh
     const struct nb_stack_weight *w = nb_stack_weights_of(weights, inputs->size);
     const struct nb_stack_settings *s = &weights->settings;
     double total_share = nb_stack_share(s, inputs->features[NB_STACK_TOTAL]);
-    double trust[NB_STACK_EXPERTS];
+    double trust[NB_STACK_EXPERTS] = {0};
     nb_stack_trust(weights, inputs->size, trust);
     for (unsigned e = 0; e < c->experts; e++, w += NB_STACK_GROUPS) {
         for (unsigned f = 0; f < NB_FIELDS; f++) {
@@ -68,7 +68,7 @@ static double evidence_of(const struct comparison *c, const struct nb_row *row)
 static double bias_evidence(const struct comparison *c, const struct nb_stack_weights *weights,
                             const struct nb_scores *scores)
 {
-    double trust[NB_STACK_EXPERTS];
+    double trust[NB_STACK_EXPERTS] = {0};
     double sum = 0;
     nb_stack_trust(weights, (uint32_t)scores->size, trust);
     for (unsigned e = 0; e < c->experts; e++)

@@ -96,7 +96,7 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
         return NB_CORRUPT;
     if (nb_scores_grow(scores, size) != 0)
         return NB_NO_MEMORY;
-    double trust[NB_STACK_EXPERTS];
+    double trust[NB_STACK_EXPERTS] = {0};
     nb_stack_trust(weights, size, trust);
     scores->size = size;
     scores->total = scores->known = 0;
