@@ -6,6 +6,7 @@
 #include "tokenizer/ascii.h"
 #include "tokenizer/character.h"
 #include "tokenizer/derived.h"
+#include "tokenizer/scripts.h"
 #include "tokenizer/text_private.h"
 #include "tokenizer/utf8.h"
 
@@ -126,8 +127,12 @@ int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *p
     int rc = nb_bag_prepare(t->bag);
     if (rc == 0 && nb_tokenizing_wants(t, field))
         rc = scan(t, field, prefix, text, length);
-    if (rc == 0 && (field == NB_FIELD_BODY || field == NB_FIELD_SUBJECT))
+    bool is_text = field == NB_FIELD_BODY || field == NB_FIELD_SUBJECT;
+    if (rc == 0 && is_text)
         rc = nb_derived_text(t, field, text, length);
+    if (rc == 0 && is_text && nb_tokenizing_wants(t, NB_FIELD_STRUCTURE) &&
+        nb_scripts_zero_width(text, length))
+        rc = nb_tokenize_feature(t, NB_FIELD_STRUCTURE, "text:zero-width", 15);
     return rc == NB_BUDGET_SPENT ? 0 : rc;
 }
 

@@ -6,6 +6,7 @@
 
 #include "tokenizer/derived.h"
 #include "tokenizer/fold.h"
+#include "tokenizer/scripts.h"
 #include "tokenizer/text_private.h"
 
 enum state {
@@ -57,13 +58,30 @@ static void begin_token(struct scanner *s, enum state state, uint32_t character)
     append(s, character);
 }
 
+/* A word of mixed scripts is counted as it reads too, and a feature says so; where the structure of
+ * texts is not wanted, words are only what they are. */
+static int count_word(struct scanner *s, const unsigned char *end)
+{
+    static const char feature[] = "word:mixed-scripts";
+    struct nb_tokenizing *t = s->run->t;
+    unsigned char plain[4 * NB_TOKEN_CHARACTERS];
+    size_t length;
+    bool is_mixed = nb_tokenizing_wants(t, NB_FIELD_STRUCTURE) &&
+                    nb_scripts_mixed(s->token, s->bytes, plain, &length);
+    int rc = nb_text_count_word(s->run, s->bytes, s->from, end);
+    if (rc != 0 || !is_mixed)
+        return rc;
+    memcpy(nb_text_token(s->run), plain, length);
+    rc = nb_text_count(s->run, length);
+    return rc != 0 ? rc : nb_tokenize_feature(t, NB_FIELD_STRUCTURE, feature, sizeof feature - 1);
+}
+
 /* Counts the token under way; a word ends in the text before `end`. */
 static int count_token(struct scanner *s, enum state state, const unsigned char *end)
 {
     if (s->characters > NB_TOKEN_CHARACTERS)
         return nb_text_count_long(s->run, s->first, s->characters);
-    return state == STATE_WORD ? nb_text_count_word(s->run, s->bytes, s->from, end)
-                               : nb_text_count(s->run, s->bytes);
+    return state == STATE_WORD ? count_word(s, end) : nb_text_count(s->run, s->bytes);
 }
 
 static int count_pair(struct scanner *s)
