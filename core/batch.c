@@ -258,6 +258,18 @@ static int add_change(struct nb_batch *batch, struct nb_change *change)
     return 0;
 }
 
+/* The change goes into the batch; if it could not be made (`rc`) or does not go in, it is freed. */
+static int end_change(struct nb_batch *batch, struct nb_change *change, int rc,
+                      struct nb_error *error)
+{
+    if (rc == 0)
+        rc = add_change(batch, change);
+    if (rc == 0)
+        return 0;
+    nb_change_deinit(change);
+    return nb_error_no_memory(error);
+}
+
 int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
                    struct nb_string label, struct nb_string id, struct nb_error *error)
 {
@@ -274,12 +286,7 @@ int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
         rc = nb_buffer_append(&change.label, label.bytes, label.length);
     if (rc == 0)
         rc = tokenize(batch, document, &change);
-    if (rc == 0)
-        rc = add_change(batch, &change);
-    if (rc == 0)
-        return 0;
-    nb_change_deinit(&change);
-    return nb_error_no_memory(error);
+    return end_change(batch, &change, rc, error);
 }
 
 int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
@@ -292,10 +299,5 @@ int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
         return rc;
     struct nb_change change = {.untrain = true};
     rc = set_id(batch, document, id, &change);
-    if (rc == 0)
-        rc = add_change(batch, &change);
-    if (rc == 0)
-        return 0;
-    nb_change_deinit(&change);
-    return nb_error_no_memory(error);
+    return end_change(batch, &change, rc, error);
 }
