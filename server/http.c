@@ -150,6 +150,27 @@ static enum MHD_Result answer_at_once(struct call *call)
     return MHD_NO;
 }
 
+/* ---- carrier -----------------------------------------------------------------------------------
+ */
+
+static void suspend(struct nb_request *request)
+{
+    MHD_suspend_connection(request->connection);
+}
+
+static void resume(struct nb_request *request)
+{
+    MHD_resume_connection(request->connection);
+}
+
+static struct nb_string field_of_request(const struct nb_request *request, const char *name)
+{
+    const char *value = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+    return (struct nb_string){value, value != NULL ? strlen(value) : 0};
+}
+
+static const struct nb_carrier CARRIER = {suspend, resume, field_of_request};
+
 /* ---- 1: the header fields ----------------------------------------------------------------------
  */
 
@@ -379,6 +400,7 @@ static struct call *begin(struct nb_http *http, struct MHD_Connection *connectio
     call->started = nb_clock_monotonic();
     call->http = http;
     call->request.server = http->server;
+    call->request.carrier = &CARRIER;
     call->request.connection = connection;
     (void)snprintf(call->method, sizeof call->method, "%s", method); /* cut for the log */
     atomic_fetch_add(&http->server->running, 1);
@@ -552,30 +574,6 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     free(call);
     *state = NULL;
     atomic_fetch_sub(&http->server->running, 1);
-}
-
-/* ---- waiting -----------------------------------------------------------------------------------
- */
-
-bool nb_request_suspend(struct nb_request *request)
-{
-    struct nb_server *server = request->server;
-    /* Counted before the flag is read: a stop sets the flag before it reads the count, so one of
-     * the two sees the other, and no wait begins behind the back of a stop. */
-    atomic_fetch_add(&server->suspended, 1);
-    if (atomic_load(&server->is_cutting)) {
-        atomic_fetch_sub(&server->suspended, 1);
-        return false;
-    }
-    MHD_suspend_connection(request->connection);
-    return true;
-}
-
-void nb_request_resume(struct nb_request *request)
-{
-    struct nb_server *server = request->server;
-    MHD_resume_connection(request->connection);
-    atomic_fetch_sub(&server->suspended, 1);
 }
 
 /* ---- start and stop ----------------------------------------------------------------------------

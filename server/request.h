@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One HTTP request as the routes see it, without the HTTP library. One thread at a time works on a
- * request; it may be another one after it has waited.
+ * One request as the routes see it, without the library or protocol that brought it: HTTP, or one
+ * of the line protocols of mail filters. One thread at a time works on a request; it may be another
+ * one after it has waited.
  */
 #ifndef NB_SERVER_REQUEST_H
 #define NB_SERVER_REQUEST_H
@@ -18,6 +19,7 @@
 #include "server/router.h"
 #include "server/spool.h"
 
+struct nb_request;
 struct nb_server;
 
 /* A handler returns it after nb_request_suspend: the reply is not there yet; `again` is called when
@@ -40,9 +42,20 @@ struct nb_reply {
     char allow[NB_ALLOW_BYTES]; /* with 405 */
 };
 
+/* What brought a request and takes its reply back: http.c or line.c. */
+struct nb_carrier {
+    /* Takes the request off its thread, and puts it back (any thread). */
+    void (*suspend)(struct nb_request *request);
+    void (*resume)(struct nb_request *request);
+    /* The value of a header field, the first one of that name; bytes == NULL when there is none.
+     * It lives as long as the request. */
+    struct nb_string (*field)(const struct nb_request *request, const char *name);
+};
+
 struct nb_request {
     struct nb_server *server;
-    void *connection; /* the HTTP library's; for http.c alone */
+    const struct nb_carrier *carrier;
+    void *connection; /* the carrier's */
     const struct nb_route *route;
     size_t route_index;
     char *path; /* owned; decoded in place, the parameters lie in it */
@@ -111,7 +124,10 @@ void nb_reply_error(struct nb_request *request, const struct nb_error *error);
 
 void nb_reply_deinit(struct nb_reply *reply);
 
-/* ---- waiting (http.c) ---------------------------------------------------------------------------
+/* The value of a header field (its name in any case); bytes == NULL when there is none. */
+struct nb_string nb_request_field(const struct nb_request *request, const char *name);
+
+/* ---- waiting (request.c) ------------------------------------------------------------------------
  */
 
 /* Takes the request off its thread. To be called by a handler before the work is handed over, whose
