@@ -50,6 +50,19 @@ struct nb_config {
     uint64_t mail_parts;
     uint64_t mail_depth;
     uint64_t header_bytes;
+    /* [filter] */
+    char *filter_model;
+    char *filter_user_model; /* "%u" is the user's address; empty: no models of users */
+    char *filter_spam_label;
+    char *filter_ham_label;
+    double filter_unsure; /* probabilities of spam */
+    double filter_add_header;
+    double filter_rewrite_subject;
+    double filter_reject;
+    double filter_required_score;       /* at filter_reject */
+    double filter_spamd_required_score; /* at filter_add_header */
+    char *filter_subject;               /* "%s" is the mail's own */
+    uint64_t filter_evidence;           /* symbols */
     /* [log] */
     int log_level; /* enum nb_log_level: error, warning, info, debug */
 };
@@ -58,6 +71,7 @@ enum nb_option_type {
     NB_OPTION_BOOL,   /* yes/no, true/false, on/off, 1/0 */
     NB_OPTION_COUNT,  /* whole number in minimum..maximum */
     NB_OPTION_BYTES,  /* whole number with optional K, M, G, T (1024) */
+    NB_OPTION_NUMBER, /* number in minimum..maximum, with an optional fraction: a double */
     NB_OPTION_STRING, /* minimum..maximum bytes of UTF-8 without control characters */
     NB_OPTION_ENUM,
     NB_OPTION_ADDRESS /* string: ADDRESS:PORT or [IPv6]:PORT, the address in digits */

@@ -16,6 +16,10 @@
 /* libmicrohttpd and the kernel count descriptors in an int; more than this no machine serves. */
 #define MOST_CONNECTIONS 1000000
 
+/* As core/engine.h has them: nb_check_model_name and nb_check_label. */
+#define MODEL_BYTES 128
+#define LABEL_BYTES 64
+
 #define AT(member) offsetof(struct nb_config, member)
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
@@ -98,6 +102,40 @@ static const struct nb_option options[] = {
      "Depth to which multiparts and messages in messages are opened."},
     {"tokenizer", "header_bytes", NB_OPTION_BYTES, AT(header_bytes), KIB, GIB, NULL, "1M",
      "Bytes of one mail's header that are read."},
+
+    {"filter", "model", NB_OPTION_STRING, AT(filter_model), 1, MODEL_BYTES, NULL, "mail",
+     "The model that mail filters ask and teach: clients of the rspamd and SpamAssassin "
+     "protocols."},
+    {"filter", "user_model", NB_OPTION_STRING, AT(filter_user_model), 0, MODEL_BYTES, NULL, "",
+     "Models of users: a name in which %u stands for the address that the client gives "
+     "(Deliver-To, User), in lower case, as in \"mail-%u\". A user's mail is learned by the user's "
+     "own model, and judged by it as soon as it is ready, until then by the model of all. Empty: "
+     "there is one model for all."},
+    {"filter", "spam_label", NB_OPTION_STRING, AT(filter_spam_label), 1, LABEL_BYTES, NULL, "spam",
+     "The label of spam in these models."},
+    {"filter", "ham_label", NB_OPTION_STRING, AT(filter_ham_label), 1, LABEL_BYTES, NULL, "ham",
+     "The label that mail gets which is learned as ham."},
+    {"filter", "unsure", NB_OPTION_NUMBER, AT(filter_unsure), 0, 1, NULL, "0.3",
+     "Probability of spam from which a mail is no longer called ham but unsure, up to add_header."},
+    {"filter", "add_header", NB_OPTION_NUMBER, AT(filter_add_header), 0, 1, NULL, "0.9",
+     "Probability of spam, above 0.5, from which a mail is called spam and the mail server is told "
+     "to mark it: action \"add header\"."},
+    {"filter", "rewrite_subject", NB_OPTION_NUMBER, AT(filter_rewrite_subject), 0, 1, NULL, "1",
+     "Probability of spam from which the action is \"rewrite subject\". 1 means never, for this "
+     "and for reject."},
+    {"filter", "reject", NB_OPTION_NUMBER, AT(filter_reject), 0, 1, NULL, "0.9999",
+     "Probability of spam, above 0.5, from which the action is \"reject\"."},
+    {"filter", "required_score", NB_OPTION_NUMBER, AT(filter_required_score), 1, 1000, NULL, "15",
+     "The score that a mail has at the probability reject, for clients of the rspamd protocol. The "
+     "scale is linear in the log-odds, with 0 at even odds."},
+    {"filter", "spamd_required_score", NB_OPTION_NUMBER, AT(filter_spamd_required_score), 1, 1000,
+     NULL, "5",
+     "The score that a mail has at the probability add_header, for clients of the SpamAssassin "
+     "protocol, who have one threshold only."},
+    {"filter", "subject", NB_OPTION_STRING, AT(filter_subject), 1, 200, NULL, "***SPAM*** %s",
+     "The Subject of a mail with the action \"rewrite subject\"; %s stands for its own."},
+    {"filter", "evidence", NB_OPTION_COUNT, AT(filter_evidence), 0, 64, NULL, "8",
+     "Symbols beside the verdict: the tokens that weighed most. 0 gives none."},
 
     {"log", "level", NB_OPTION_ENUM, AT(log_level), 0, 3, log_levels, "info",
      "How much is logged to standard error: error, warning, info or debug, each with all before "

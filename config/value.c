@@ -9,6 +9,8 @@
 
 #include <utf8proc.h>
 
+#include "core/base/number.h"
+
 static const char *const truths[] = {"no", "false", "off", "0", "yes", "true", "on", "1"};
 #define TRUTHS (sizeof truths / sizeof truths[0])
 
@@ -76,6 +78,7 @@ int nb_value_range(const struct nb_option *option, struct nb_buffer *out)
         return nb_buffer_puts(out, "yes or no");
     case NB_OPTION_COUNT:
     case NB_OPTION_BYTES:
+    case NB_OPTION_NUMBER:
         rc = append_number(option, option->minimum, out);
         if (rc == 0)
             rc = nb_buffer_puts(out, " to ");
@@ -167,6 +170,16 @@ static const char *parse_number(const struct nb_option *option, const char *text
     return number > option->maximum ? "is too large" : NULL;
 }
 
+/* Returns NULL or what is wrong. */
+static const char *parse_real(const struct nb_option *option, const char *text, double *value)
+{
+    if (!nb_number_read((struct nb_string){text, strlen(text)}, value))
+        return "is no number";
+    if (*value < (double)option->minimum)
+        return "is too small";
+    return *value > (double)option->maximum ? "is too large" : NULL;
+}
+
 static bool parse_name(const struct nb_option *option, const char *text, int *value)
 {
     for (int i = 0; option->names[i] != NULL; i++)
@@ -234,6 +247,7 @@ int nb_value_set(struct nb_config *config, const struct nb_option *option, const
     const char *reason = NULL;
     void *member = member_of(config, option);
     uint64_t number = 0;
+    double real = 0;
     bool truth = false;
     int name = 0;
     switch (option->type) {
@@ -248,6 +262,12 @@ int nb_value_set(struct nb_config *config, const struct nb_option *option, const
         if (reason != NULL)
             return refuse(option, text, where, reason, error);
         *(uint64_t *)member = number;
+        return 0;
+    case NB_OPTION_NUMBER:
+        reason = parse_real(option, text, &real);
+        if (reason != NULL)
+            return refuse(option, text, where, reason, error);
+        *(double *)member = real;
         return 0;
     case NB_OPTION_ENUM:
         if (!parse_name(option, text, &name))
@@ -285,6 +305,8 @@ int nb_value_print(const struct nb_config *config, const struct nb_option *optio
     case NB_OPTION_COUNT:
     case NB_OPTION_BYTES:
         return append_number(option, *(const uint64_t *)member, out);
+    case NB_OPTION_NUMBER:
+        return nb_number_print(*(const double *)member, out);
     case NB_OPTION_ENUM:
         return nb_buffer_puts(out, option->names[*(const int *)member]);
     case NB_OPTION_STRING:

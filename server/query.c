@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/number.h"
 #include "server/request.h"
 
 static bool is_same(struct nb_string a, const char *b)
@@ -40,47 +40,14 @@ int nb_request_query_count(const struct nb_request *request, const char *name, u
     return 0;
 }
 
-/* No signs, "inf", "nan" or hexadecimal digits, all of which strtod would take. */
-static bool is_number(struct nb_string text)
-{
-    static const char DIGITS[] = "0123456789";
-    char copy[48];
-    if (text.length == 0 || text.length >= sizeof copy)
-        return false;
-    memcpy(copy, text.bytes, text.length);
-    copy[text.length] = '\0';
-    const char *at = copy;
-    size_t whole = strspn(at, DIGITS), fraction = 0;
-    at += whole;
-    if (*at == '.') {
-        fraction = strspn(at + 1, DIGITS);
-        at += 1 + fraction;
-    }
-    if (whole + fraction == 0)
-        return false;
-    if (*at == 'e' || *at == 'E') {
-        at++;
-        at += *at == '+' || *at == '-';
-        size_t exponent = strspn(at, DIGITS);
-        if (exponent == 0)
-            return false;
-        at += exponent;
-    }
-    return (size_t)(at - copy) == text.length;
-}
-
 int nb_request_query_number(const struct nb_request *request, const char *name, double most,
                             double *value, struct nb_error *error)
 {
     struct nb_string text = nb_request_query(request, name);
     if (text.bytes == NULL)
         return 0;
-    char copy[48] = "";
-    bool is_good = is_number(text);
-    if (is_good)
-        memcpy(copy, text.bytes, text.length); /* shorter than the copy: is_number looked */
-    double number = strtod(copy, NULL);
-    if (!is_good || !(number <= most))
+    double number;
+    if (!nb_number_read(text, &number) || !(number <= most))
         return nb_error_set(error, NB_INVALID, "query parameter '%s' must be a number from 0 to %g",
                             name, most);
     *value = number;

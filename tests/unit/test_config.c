@@ -95,6 +95,18 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert_uint_eq(c.mail_parts, 1000);
     ck_assert_uint_eq(c.mail_depth, 32);
     ck_assert_uint_eq(c.header_bytes, 1u << 20);
+    ck_assert_str_eq(c.filter_model, "mail");
+    ck_assert_str_eq(c.filter_user_model, "");
+    ck_assert_str_eq(c.filter_spam_label, "spam");
+    ck_assert_str_eq(c.filter_ham_label, "ham");
+    ck_assert_double_eq(c.filter_unsure, 0.3);
+    ck_assert_double_eq(c.filter_add_header, 0.9);
+    ck_assert_double_eq(c.filter_rewrite_subject, 1);
+    ck_assert_double_eq(c.filter_reject, 0.9999);
+    ck_assert_double_eq(c.filter_required_score, 15);
+    ck_assert_double_eq(c.filter_spamd_required_score, 5);
+    ck_assert_str_eq(c.filter_subject, "***SPAM*** %s");
+    ck_assert_uint_eq(c.filter_evidence, 8);
     ck_assert_int_eq(c.log_level, 2);
     nb_config_deinit(&c);
 }
@@ -485,6 +497,9 @@ static void random_value(const struct nb_option *o, char *text, size_t size)
     uint64_t number = o->minimum + (most == UINT64_MAX ? random : random % (most + 1));
     if (o->type == NB_OPTION_ENUM)
         (void)snprintf(text, size, "%s", o->names[random % (o->maximum + 1)]);
+    else if (o->type == NB_OPTION_NUMBER)
+        (void)snprintf(text, size, "%.17g",
+                       (double)o->minimum + (double)most * ((double)random / (double)UINT64_MAX));
     else if (o->type == NB_OPTION_STRING)
         (void)snprintf(text, size, "%s", strings[random % (sizeof strings / sizeof strings[0])]);
     else if (o->type == NB_OPTION_ADDRESS)

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/number.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUMBER_BYTES = 48 };
+
+bool nb_number_read(struct nb_string text, double *value)
+{
+    static const char DIGITS[] = "0123456789";
+    char copy[NUMBER_BYTES];
+    if (text.length == 0 || text.length >= sizeof copy)
+        return false;
+    memcpy(copy, text.bytes, text.length);
+    copy[text.length] = '\0';
+    const char *at = copy;
+    size_t whole = strspn(at, DIGITS), fraction = 0;
+    at += whole;
+    if (*at == '.') {
+        fraction = strspn(at + 1, DIGITS);
+        at += 1 + fraction;
+    }
+    if (whole + fraction == 0)
+        return false;
+    if (*at == 'e' || *at == 'E') {
+        at++;
+        at += *at == '+' || *at == '-';
+        size_t exponent = strspn(at, DIGITS);
+        if (exponent == 0)
+            return false;
+        at += exponent;
+    }
+    if ((size_t)(at - copy) != text.length)
+        return false;
+    *value = strtod(copy, NULL);
+    return true;
+}
+
+int nb_number_print(double value, struct nb_buffer *out)
+{
+    enum { ENOUGH_DIGITS = 17 }; /* of every double */
+    char text[NUMBER_BYTES];
+    int digits = 6;
+    do
+        (void)snprintf(text, sizeof text, "%.*g", digits, value); /* fits */
+    while (strtod(text, NULL) != value && ++digits <= ENOUGH_DIGITS);
+    return nb_buffer_puts(out, text);
+}
