@@ -165,8 +165,11 @@ static int set_id(const struct nb_batch *batch, const struct nb_document *docume
 {
     char made[NB_CONTENT_ID_LENGTH + 1];
     if (id.length == 0) {
-        nb_key_content_id(&batch->live->key, (unsigned char)document->kind, document->bytes,
-                          document->length, made);
+        const struct nb_key *key = &batch->live->key;
+        if (document->kind == NB_DOCUMENT_MAIL)
+            nb_key_mail_id(key, NB_DOCUMENT_MAIL, document->bytes, document->length, made);
+        else
+            nb_key_content_id(key, NB_DOCUMENT_TEXT, document->bytes, document->length, made);
         id = (struct nb_string){made, NB_CONTENT_ID_LENGTH};
     }
     return nb_buffer_append(&change->id, id.bytes, id.length);

@@ -72,9 +72,10 @@ int nb_batch_new(struct nb_engine *engine, struct nb_string model, bool single,
 void nb_batch_free(struct nb_batch **batch);
 
 /* Validates and tokenizes a document on this thread and adds the change. An empty `id` (length 0)
- * stands for one made from the content. A model that does not exist takes the preset of the first
- * document's kind; it comes into being with the commit, not before. On failure the batch is as it
- * was: NB_UNUSABLE (label, id), NB_NOT_FOUND (no such model and no auto_create), NB_NO_MEMORY. */
+ * stands for one made from the content (of a mail: however it travelled, nb_key_mail_id). A model
+ * that does not exist takes the preset of the first document's kind; it comes into being with the
+ * commit, not before. On failure the batch is as it was: NB_UNUSABLE (label, id), NB_NOT_FOUND (no
+ * such model and no auto_create), NB_NO_MEMORY. */
 int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
                    struct nb_string label, struct nb_string id, struct nb_error *error);
 /* Takes a document back, by `id` or, with length 0, by the id that `document` would have been

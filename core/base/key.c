@@ -25,14 +25,71 @@ void nb_key_restore(struct nb_key *key, const unsigned char bytes[NB_KEY_BYTES])
     derive_secret(key);
 }
 
+/* ---- ids from content ------------------------------------------------------------------------ */
+
+enum { DIGEST_BYTES = NB_CONTENT_ID_LENGTH / 2 };
+
+static void id_begin(crypto_generichash_state *state, const struct nb_key *key, unsigned char kind)
+{
+    crypto_generichash_init(state, key->bytes, sizeof key->bytes, DIGEST_BYTES);
+    crypto_generichash_update(state, &kind, 1);
+}
+
+static void id_add(crypto_generichash_state *state, const void *bytes, size_t length)
+{
+    crypto_generichash_update(state, bytes, length);
+}
+
+static void id_end(crypto_generichash_state *state, char id[NB_CONTENT_ID_LENGTH + 1])
+{
+    unsigned char digest[DIGEST_BYTES];
+    crypto_generichash_final(state, digest, sizeof digest);
+    sodium_bin2hex(id, NB_CONTENT_ID_LENGTH + 1, digest, sizeof digest);
+}
+
 void nb_key_content_id(const struct nb_key *key, unsigned char kind, const void *content,
                        size_t length, char id[NB_CONTENT_ID_LENGTH + 1])
 {
-    unsigned char digest[NB_CONTENT_ID_LENGTH / 2];
     crypto_generichash_state state;
-    crypto_generichash_init(&state, key->bytes, sizeof key->bytes, sizeof digest);
-    crypto_generichash_update(&state, &kind, 1);
-    crypto_generichash_update(&state, content, length);
-    crypto_generichash_final(&state, digest, sizeof digest);
-    sodium_bin2hex(id, NB_CONTENT_ID_LENGTH + 1, digest, sizeof digest);
+    id_begin(&state, key, kind);
+    id_add(&state, content, length);
+    id_end(&state, id);
+}
+
+/* Where the mail begins behind an mbox's separator. */
+static const char *without_separator(const char *mail, const char *end)
+{
+    static const char separator[] = "From ";
+    size_t length = sizeof separator - 1;
+    if ((size_t)(end - mail) < length || memcmp(mail, separator, length) != 0)
+        return mail;
+    const char *newline = memchr(mail, '\n', (size_t)(end - mail));
+    return newline != NULL ? newline + 1 : mail;
+}
+
+/* Hashes [from, end) without the CR of each CRLF. */
+static void add_lines(crypto_generichash_state *state, const char *from, const char *end)
+{
+    const char *at = from;
+    while (at < end && (at = memchr(at, '\r', (size_t)(end - at))) != NULL) {
+        if (++at == end || *at != '\n')
+            continue;
+        id_add(state, from, (size_t)(at - 1 - from));
+        from = at;
+    }
+    id_add(state, from, (size_t)(end - from));
+}
+
+void nb_key_mail_id(const struct nb_key *key, unsigned char kind, const char *mail, size_t length,
+                    char id[NB_CONTENT_ID_LENGTH + 1])
+{
+    crypto_generichash_state state;
+    const char *end = mail + length;
+    const char *from = without_separator(mail, end);
+    while (end > from && (end[-1] == '\n' || end[-1] == '\r'))
+        end--;
+    id_begin(&state, key, kind);
+    add_lines(&state, from, end);
+    id_add(&state, "\n", 1);
+    id_end(&state, id);
 }

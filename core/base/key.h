@@ -43,4 +43,11 @@ static inline uint64_t nb_key_hash(const struct nb_key *key, const void *bytes, 
 void nb_key_content_id(const struct nb_key *key, unsigned char kind, const void *content,
                        size_t length, char id[NB_CONTENT_ID_LENGTH + 1]);
 
+/* The same for a mail, and the same however it travelled: a line "From ..." in front, which an mbox
+ * puts there (RFC 4155), is passed over, line ends are hashed as LF (a Maildir has LF; SMTP and
+ * IMAP have CRLF, RFC 5321 and RFC 9051), and what line ends there are at the end, of which mboxes
+ * and transports add some, are one. A mail with LF that ends with one has the id of its bytes. */
+void nb_key_mail_id(const struct nb_key *key, unsigned char kind, const char *mail, size_t length,
+                    char id[NB_CONTENT_ID_LENGTH + 1]);
+
 #endif

@@ -228,6 +228,30 @@ def test_mail_and_text_of_the_same_bytes(api):
         equal(model.row()["documents"], 2)
 
 
+def test_a_mail_is_one_document_however_it_travelled(api):
+    """What an mbox, a Maildir and IMAP hand over is one mail: trained again it changes nothing, moved
+    to Junk it is relabelled, not counted twice."""
+    lf = MAIL.replace(b"\r\n", b"\n")
+    crlf = lf.replace(b"\n", b"\r\n")
+    from_line = b"From anna@example.org Thu Jan  1 00:00:00 1970\n"
+    shapes = {"LF": lf, "CRLF": crlf, "mbox": from_line + lf + b"\n", "mbox, CRLF": from_line + crlf,
+              "no last line end": lf.rstrip(b"\n")}
+    with Model(api) as model:
+        first = model.post("train?label=ham", lf, "message/rfc822").ok().json
+        for name, mail in shapes.items():
+            again = model.post("train?label=ham", mail, "message/rfc822").ok().json
+            equal((again["status"], again["id"]), ("unchanged", first["id"]), name)
+        moved = model.post("train?label=spam", crlf, "message/rfc822").ok().json
+        equal((moved["status"], moved["previous_label"]), ("relabelled", "ham"))
+        equal(model.row()["documents"], 1)
+        equal(model.post("untrain", from_line + lf, "message/rfc822").ok().json["id"], first["id"])
+        other = model.post("train?label=ham", lf + b"more", "message/rfc822").ok().json
+        holds(other["id"] != first["id"], "another mail is another document")
+        # A text is its bytes.
+        one, two = (model.post("train?label=ham", text, "text/plain").ok().json["id"] for text in (lf, crlf))
+        holds(one != two, "two texts")
+
+
 def test_mail_base64_is_strict(api):
     with Model(api) as model:
         for bad in ("%%%", "YQ", "YQ=", "Y===", "YWJj!", "YQ==YQ==", 5, None):

@@ -261,6 +261,45 @@ START_TEST(a_restored_key_never_changes)
 }
 END_TEST
 
+/* The same mail as a Maildir, an mbox, SMTP and IMAP bring it; and what is another mail. */
+START_TEST(a_mail_has_one_id_however_it_travelled)
+{
+    static const struct {
+        const char *mail;
+        bool is_same;
+    } cases[] = {
+        {"A: b\n\nFrom here\n\non\n", true},
+        {"A: b\r\n\r\nFrom here\r\n\r\non\r\n", true},
+        {"A: b\r\n\nFrom here\n\r\non\r\n", true},
+        {"From x Thu Jan  1 00:00:00 1970\nA: b\n\nFrom here\n\non\n\n", true},
+        {"From x\r\nA: b\r\n\r\nFrom here\r\n\r\non", true},
+        {"A: b\r\n\r\nFrom here\r\n\r\non\r\n\r\n\r\n", true},
+        {"A: b\n\nFrom here\non\n", false},
+        {"A: b\n\nFrom here\n\r\ron\n", false},
+        {"A: b\n\nFrom here\r\non \n", false},
+        {"From A: b\n\nFrom here\n\non\n", false},
+        {"From x\nFrom x\nA: b\n\nFrom here\n\non\n", false},
+        {"from x\nA: b\n\nFrom here\n\non\n", false},
+        {"From ", false},
+        {"From x\n", false},
+        {"\r", false},
+        {"", false},
+    };
+    struct nb_key key;
+    nb_key_generate(&key);
+    char want[NB_CONTENT_ID_LENGTH + 1], got[NB_CONTENT_ID_LENGTH + 1];
+    nb_key_content_id(&key, 1, cases[0].mail, strlen(cases[0].mail), want);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        nb_key_mail_id(&key, 1, cases[i].mail, strlen(cases[i].mail), got);
+        ck_assert_msg((strcmp(got, want) == 0) == cases[i].is_same, "case %zu: %s", i, got);
+    }
+    /* A CR that ends the bytes, and one whose LF was cut off. */
+    nb_key_mail_id(&key, 1, "a\r\nb", 2, want);
+    nb_key_mail_id(&key, 1, "a\nb", 2, got);
+    ck_assert_str_eq(got, want);
+}
+END_TEST
+
 START_TEST(a_feature_names_its_field)
 {
     for (unsigned f = 0; f < NB_FIELDS; f++) {
@@ -303,6 +342,7 @@ int main(void)
     tcase_add_test(all, impossible_input_fails);
     tcase_add_test(all, a_key_decides_every_hash);
     tcase_add_test(all, a_restored_key_never_changes);
+    tcase_add_test(all, a_mail_has_one_id_however_it_travelled);
     tcase_add_test(all, a_feature_names_its_field);
     tcase_add_test(all, clocks_go_forward);
     suite_add_tcase(suite, all);
