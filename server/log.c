@@ -10,6 +10,7 @@
 /* Set once at start-up, read by all threads afterwards. */
 static enum nb_log_level log_level = NB_LOG_INFO;
 static bool log_to_journal;
+static const char *log_name = "bayesd";
 
 static const struct {
     const char *name;
@@ -38,6 +39,11 @@ void nb_log_setup(enum nb_log_level level)
     log_to_journal = is_journal();
 }
 
+void nb_log_set_name(const char *name)
+{
+    log_name = name;
+}
+
 bool nb_log_wants(enum nb_log_level level)
 {
     return level <= log_level;
@@ -47,7 +53,7 @@ size_t nb_log_format(char *line, size_t room, enum nb_log_level level, bool jour
                      const char *text)
 {
     int length = journal ? snprintf(line, room, "<%d>%s", LEVELS[level].priority, text)
-                         : snprintf(line, room, "bayesd: %s: %s", LEVELS[level].name, text);
+                         : snprintf(line, room, "%s: %s: %s", log_name, LEVELS[level].name, text);
     size_t end = length < 0 ? 0 : (size_t)length < room - 2 ? (size_t)length : room - 2;
     /* A line feed that came with a name from outside must not make a second line. */
     for (size_t i = 0; i < end; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The daemon's log: one line of key=value on standard error, written in one piece. Any thread.
+ * A daemon's log: one line of key=value on standard error, written in one piece. Any thread.
  * Tokens and texts of documents are never logged.
  */
 #ifndef NB_SERVER_LOG_H
@@ -15,6 +15,10 @@ enum nb_log_level { NB_LOG_ERROR, NB_LOG_WARNING, NB_LOG_INFO, NB_LOG_DEBUG };
 /* What is above `level` is dropped. Under systemd (standard error is the journal's) each line
  * begins with the "<3>" that sd-daemon(3) describes. Call once, before other threads start. */
 void nb_log_setup(enum nb_log_level level);
+
+/* The program that a line names outside of the journal: "bayesd" unless set; `name` is borrowed.
+ * Call once, before other threads start. */
+void nb_log_set_name(const char *name);
 
 /* Whether a line of this level would be written. */
 bool nb_log_wants(enum nb_log_level level);

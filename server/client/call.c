@@ -18,6 +18,7 @@ struct nb_call {
     const struct nb_client *client; /* borrowed */
     CURL *curl;
     struct nb_buffer *reply; /* of the request that runs */
+    size_t reply_most;
     FILE *source, *sink;
     bool is_sink_broken;
     long status;
@@ -86,7 +87,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *user)
         call->is_sink_broken = fwrite(bytes, 1, length, call->sink) != length;
         return call->is_sink_broken ? 0 : length;
     }
-    if (call->reply->length + length > REPLY_MOST)
+    if (call->reply->length + length > call->reply_most)
         return 0;
     return nb_buffer_append(call->reply, bytes, length) == 0 ? length : 0;
 }
@@ -180,25 +181,53 @@ void nb_call_close(struct nb_call **call)
 /* ---- a request ---------------------------------------------------------------------------------
  */
 
+static int add_header(struct curl_slist **list, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(*list, line);
+    if (longer == NULL)
+        return NB_NO_MEMORY;
+    *list = longer;
+    return 0;
+}
+
+/* "NAME VALUE" (NAME with its colon). */
+static int add_pair(struct curl_slist **list, const char *name, struct nb_string value)
+{
+    struct nb_buffer line = {0};
+    int rc = nb_buffer_printf(&line, "%s %.*s", name, (int)value.length, value.bytes);
+    if (rc == 0)
+        rc = add_header(list, line.bytes);
+    nb_buffer_deinit(&line);
+    return rc;
+}
+
+static int add_text(struct curl_slist **list, const char *name, const char *value)
+{
+    return value == NULL ? 0 : add_pair(list, name, (struct nb_string){value, strlen(value)});
+}
+
+/* The header lines of a request, for curl_slist_free_all; NULL without memory. */
 static struct curl_slist *headers_of(const struct nb_call *call,
                                      const struct nb_request_of_client *request)
 {
-    struct nb_buffer line = {0};
-    /* libcurl would wait for "100 Continue" before it sends a large body. */
-    struct curl_slist *list = curl_slist_append(NULL, "Expect:");
-    if (request->type != NULL && nb_buffer_printf(&line, "Content-Type: %s", request->type) == 0)
-        list = curl_slist_append(list, line.bytes);
-    line.length = 0;
-    if (request->encoding != NULL &&
-        nb_buffer_printf(&line, "Content-Encoding: %s", request->encoding) == 0)
-        list = curl_slist_append(list, line.bytes);
-    line.length = 0;
+    struct curl_slist *list = NULL;
     const struct nb_buffer *token = &call->client->token;
-    if (token->length > 0 && nb_buffer_printf(&line, "Authorization: Bearer %.*s",
-                                              (int)token->length, token->bytes) == 0)
-        list = curl_slist_append(list, line.bytes);
-    nb_buffer_deinit(&line);
-    return list;
+    /* libcurl would wait for "100 Continue" before it sends a large body. */
+    int rc = add_header(&list, "Expect:");
+    if (rc == 0)
+        rc = add_text(&list, "Content-Type:", request->type);
+    if (rc == 0)
+        rc = add_text(&list, "Content-Encoding:", request->encoding);
+    if (rc == 0 && token->length > 0)
+        rc = add_pair(&list, "Authorization: Bearer",
+                      (struct nb_string){token->bytes, token->length});
+    for (size_t at = 0; rc == 0 && at < request->headers.length;
+         at += strlen(request->headers.bytes + at) + 1)
+        rc = add_header(&list, request->headers.bytes + at);
+    if (rc == 0)
+        return list;
+    curl_slist_free_all(list);
+    return NULL;
 }
 
 /* CUSTOMREQUEST names the method whatever way the body goes. */
@@ -289,6 +318,8 @@ static int refused(const struct nb_call *call, struct nb_error *error)
 {
     json_t *problem = json_loadb(call->reply->bytes, call->reply->length, 0, NULL);
     const char *detail = json_string_value(json_object_get(problem, "detail"));
+    if (detail == NULL) /* as rspamd's protocol tells errors */
+        detail = json_string_value(json_object_get(problem, "error"));
     int code = code_of(call->status);
     if (detail == NULL)
         code = nb_error_set(error, code == NB_NOT_FOUND ? NB_CLIENT_PROTOCOL : code,
@@ -321,6 +352,7 @@ int nb_call_make(struct nb_call *call, const struct nb_request_of_client *reques
     uint64_t waited = 0;
     for (;;) {
         call->reply = reply;
+        call->reply_most = request->reply_most > 0 ? request->reply_most : REPLY_MOST;
         call->source = request->source;
         call->sink = request->sink;
         int rc = attempt(call, request, error);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One HTTP request after the other to the daemon, on a connection that is kept. The only file that
- * knows libcurl. A call belongs to one thread at a time; nb_call_setup before the first thread.
+ * One HTTP request after the other to the daemon, on a connection that is kept. For bayesc and
+ * bayesd-milter; the only file that knows libcurl. A call belongs to one thread at a time;
+ * nb_call_setup before the first thread.
  */
 #ifndef NB_CLIENT_CALL_H
 #define NB_CLIENT_CALL_H
@@ -26,8 +27,11 @@ struct nb_request_of_client {
     const char *type; /* of the body; NULL: there is none */
     struct nb_string body;
     const char *encoding; /* of the body; or NULL */
-    FILE *source;         /* instead of `body`: sent as it is read, of unknown length */
-    FILE *sink;           /* takes the body of a good reply instead of `reply` */
+    /* Further header lines, "Name: value" without a line end, each ended by a NUL. */
+    struct nb_string headers;
+    size_t reply_most; /* bytes of a reply's body that are taken; 0: a gigabyte */
+    FILE *source;      /* instead of `body`: sent as it is read, of unknown length */
+    FILE *sink;        /* takes the body of a good reply instead of `reply` */
 };
 
 /* Makes the request and puts the reply's body into `reply` (emptied first; also that of an error).

@@ -15,7 +15,7 @@
 #include "server/client/filter.h"
 #include "server/version.h"
 
-enum { TIMEOUT_SECONDS = 60, TOKEN_MOST = 4096 };
+enum { TIMEOUT_SECONDS = 60 };
 
 static const struct nb_command *const COMMANDS[] = {
     &NB_COMMAND_TRAIN,   &NB_COMMAND_CLASSIFY, &NB_COMMAND_EXPLAIN, &NB_COMMAND_FILTER,
@@ -67,27 +67,6 @@ static const char *variable(const char *name, const char *otherwise)
 {
     const char *value = getenv(name);
     return value != NULL && *value != '\0' ? value : otherwise;
-}
-
-int nb_client_read_token(struct nb_client *client, struct nb_error *error)
-{
-    if (client->token_file == NULL)
-        return 0;
-    char line[TOKEN_MOST];
-    FILE *file = fopen(client->token_file, "re");
-    if (file == NULL)
-        return nb_error_set(error, NB_NOT_FOUND, "the token file %.200s cannot be opened",
-                            client->token_file);
-    bool is_read = fgets(line, sizeof line, file) != NULL;
-    (void)fclose(file); /* was only read */
-    size_t length = is_read ? strcspn(line, " \t\r\n") : 0;
-    for (size_t i = 0; i < length; i++)
-        if (line[i] < 33 || line[i] > 126)
-            length = 0;
-    if (length == 0)
-        return nb_error_set(error, NB_INVALID, "the first line of %.200s is no token",
-                            client->token_file);
-    return nb_buffer_append(&client->token, line, length) == 0 ? 0 : nb_error_no_memory(error);
 }
 
 static const struct nb_command *find_command(const char *name)
