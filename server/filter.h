@@ -30,11 +30,15 @@ enum {
     NB_FILTER_FIELD = 998 + 1 /* of the mail's header; RFC 5322, 2.1.1: a line has 998 bytes */
 };
 
+/* The header field that tells a verdict; it is taken out of mail that brings it. */
+#define NB_FILTER_HEADER "X-Bayes-Status"
+
 enum nb_filter_action {
     NB_FILTER_NO_ACTION,
     NB_FILTER_ADD_HEADER,
     NB_FILTER_REWRITE_SUBJECT,
-    NB_FILTER_REJECT
+    NB_FILTER_REJECT,
+    NB_FILTER_ACTIONS /* how many there are */
 };
 
 /* One reason for the score. The log-odds of all symbols add up to the report's. */
@@ -47,20 +51,18 @@ struct nb_filter_symbol {
 
 struct nb_filter_report {
     enum nb_filter_action action;
-    const char *status; /* "spam", "ham", "unsure" or "none" (no verdict); static */
-    bool is_skipped;    /* not scored: a test pattern, or nothing to score */
-    bool has_verdict;   /* false: nothing was learned yet, or there was no mail */
+    const char *status; /* "spam", "ham" or "unsure"; static */
+    const char *note;   /* behind the status: "", or ", too little learned" and the like; static */
+    bool is_test;       /* a GTUBE test pattern decided, not the model */
+    bool is_ready;      /* the model decided; else a symbol says what is missing */
     double probability; /* of spam */
-    double log_odds; /* ln p / (1 - p), bounded by NB_FILTER_LOG_ODDS_MOST; 0 when there is none */
+    double log_odds;    /* ln p / (1 - p), bounded; 0 when the model does not decide */
     char model[NB_FILTER_MODEL];
     char message_id[NB_FILTER_FIELD]; /* of the mail, without angle brackets; "" if it has none */
     char subject[NB_FILTER_FIELD];    /* the mail's, rewritten; with NB_FILTER_REWRITE_SUBJECT */
     struct nb_filter_symbol symbols[NB_FILTER_SYMBOLS];
     size_t symbol_count;
 };
-
-/* Beyond it a probability is as good as certain. */
-#define NB_FILTER_LOG_ODDS_MOST 30.0
 
 /* The mail inside of what mail software sends: without an mbox "From " line in front, and without
  * the pseudo header fields X-Envelope-From and X-Envelope-To that Exim puts before the mail's own
@@ -73,11 +75,18 @@ struct nb_string nb_filter_mail(struct nb_string body);
 int nb_filter_model(const struct nb_config *config, struct nb_string user,
                     char model[NB_FILTER_MODEL], struct nb_error *error);
 
-/* Scores a mail with the user's own model, or with the one of all when that is not trained enough
- * or `user` cannot name one. Too little training is no error but a report that says so. Returns 0,
- * or what nb_engine_classify does (NB_IO, NB_NO_MEMORY ...). */
+/* Scores a mail with the user's own model, or with the one of all when that is not ready or `user`
+ * cannot name one. Too little training is no error but a report that says so, and so is no mail at
+ * all (length 0). Returns 0, or what nb_engine_classify does (NB_IO, NB_NO_MEMORY ...). */
 int nb_filter_check(struct nb_server *server, struct nb_string mail, struct nb_string user,
                     struct nb_filter_report *report, struct nb_error *error);
+
+/* The mail's Message-ID without angle brackets, on one line; "" when it has none. */
+void nb_filter_message_id(const struct nb_config *config, struct nb_string mail,
+                          char message_id[NB_FILTER_FIELD]);
+
+/* Whether the options of [filter] go together. NB_INVALID says which do not. */
+int nb_filter_check_config(const struct nb_config *config, struct nb_error *error);
 
 /* What log-odds are on a scale that has 0 at even odds and `required` exactly at the probability
  * `threshold` (above 0.5; 1 is never reached). */
@@ -97,5 +106,8 @@ int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb
 
 /* What became of it; the request's, until it ends. */
 const struct nb_receipt *nb_filter_receipt(const struct nb_request *request);
+
+/* Its Message-ID without angle brackets, "" when it has none; the request's, until it ends. */
+const char *nb_filter_learned_message(const struct nb_request *request);
 
 #endif

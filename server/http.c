@@ -319,9 +319,13 @@ static int prepare_body(struct call *call, struct nb_error *error)
     struct nb_request *request = &call->request;
     uint64_t most = request->server->config->body_bytes;
     enum nb_coding coding = NB_CODING_IDENTITY;
-    int rc = check_media(call, error);
+    const char *encoding = field(call, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    bool is_rspamd = request->route->is_rspamd;
+    if (is_rspamd && encoding == NULL)
+        encoding = field(call, "Compression"); /* of the same meaning; newer clients send both */
+    int rc = is_rspamd ? 0 : check_media(call, error);
     if (rc == 0)
-        rc = nb_coding_read(field(call, MHD_HTTP_HEADER_CONTENT_ENCODING), &coding, error);
+        rc = nb_coding_read(encoding, &coding, error);
     if (rc != 0)
         return rc;
     if (!request->is_lines && call->length != UINT64_MAX && call->length > most)
@@ -382,7 +386,8 @@ static void check_request(struct call *call, const char *url, const char *method
             nb_reply_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, "this path takes no body");
         return;
     }
-    if (field(call, MHD_HTTP_HEADER_CONTENT_LENGTH) == NULL && !call->has_body) {
+    if (field(call, MHD_HTTP_HEADER_CONTENT_LENGTH) == NULL && !call->has_body &&
+        !request->route->is_rspamd) {
         nb_reply_problem(request, MHD_HTTP_LENGTH_REQUIRED,
                          "a body is needed, with Content-Length or chunked");
         return;

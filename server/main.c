@@ -14,6 +14,7 @@
 #include "core/base/clock.h"
 #include "core/engine.h"
 #include "server/evaluations.h"
+#include "server/filter.h"
 #include "server/http.h"
 #include "server/listen.h"
 #include "server/log.h"
@@ -41,7 +42,7 @@ static int read_config(const struct nb_options *options, struct nb_config *confi
         rc = nb_config_set(config, "store", "data", options->data, "--data", error);
     if (rc == 0 && options->listen != NULL)
         rc = nb_config_set(config, "server", "listen", options->listen, "--listen", error);
-    return rc;
+    return rc == 0 ? nb_filter_check_config(config, error) : rc;
 }
 
 /* Whoever reaches the port may read and change every model. */
@@ -155,7 +156,7 @@ static int open_and_serve(struct nb_server *server, struct nb_error *error)
 
 static int run_daemon(const struct nb_config *config, struct nb_error *error)
 {
-    struct nb_server server = {.config = config};
+    struct nb_server server = {.config = config, .started = nb_clock_monotonic()};
     server.spool_directory =
         config->spool_directory[0] != '\0' ? config->spool_directory : config->data;
     int rc = check_access(config, error);

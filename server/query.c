@@ -87,6 +87,12 @@ int nb_request_add_query(struct nb_request *request, char *name, size_t name_len
     if (decoded_name == SIZE_MAX || decoded_value == SIZE_MAX)
         return nb_error_set(error, NB_INVALID, "the query holds a broken percent-escape or a NUL");
     struct nb_parameter parameter = {{name, decoded_name}, {value, decoded_value}};
+    if (request->route->is_rspamd) {
+        /* Its clients send a dozen fields of which we know a few, all of them optional. */
+        if (request->query_count < NB_QUERY_MOST)
+            request->query[request->query_count++] = parameter;
+        return 0;
+    }
     const char *const *known = request->route->query;
     while (*known != NULL && !is_same(parameter.name, *known))
         known++;

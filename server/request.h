@@ -124,7 +124,8 @@ void nb_reply_error(struct nb_request *request, const struct nb_error *error);
 
 void nb_reply_deinit(struct nb_reply *reply);
 
-/* The value of a header field (its name in any case); bytes == NULL when there is none. */
+/* The value of a header field (its name in any case), on rspamd's routes also of a query parameter
+ * of that name; bytes == NULL when there is none. */
 struct nb_string nb_request_field(const struct nb_request *request, const char *name);
 
 /* ---- waiting (request.c) ------------------------------------------------------------------------
@@ -134,6 +135,10 @@ struct nb_string nb_request_field(const struct nb_request *request, const char *
  * end may come at once on another thread; the handler then returns NB_WAIT. False: the daemon
  * breaks off what runs, and nothing may be begun. */
 bool nb_request_suspend(struct nb_request *request);
+
+/* A queue that only grows serves nobody: whoever comes late with a change is asked to come again.
+ * Returns 0 or NB_STOPPING. */
+int nb_request_check_load(const struct nb_request *request, struct nb_error *error);
 
 /* Puts it back; any thread. The request must not be touched afterwards. */
 void nb_request_resume(struct nb_request *request);

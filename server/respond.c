@@ -47,13 +47,26 @@ void nb_reply_deinit(struct nb_reply *reply)
 void nb_reply_problem(struct nb_request *request, unsigned status, const char *detail)
 {
     nb_reply_deinit(&request->reply);
+    bool is_rspamd = request->route != NULL && request->route->is_rspamd;
+    int rc = is_rspamd ? nb_codec_rspamd_error(&request->reply.body, (int)status, detail)
+                       : nb_codec_problem(&request->reply.body, (int)status, detail);
     /* Without memory for the text the status alone must do. */
-    if (nb_codec_problem(&request->reply.body, (int)status, detail) != 0)
+    if (rc != 0)
         nb_buffer_deinit(&request->reply.body);
-    (void)nb_reply_with(request, status, "application/problem+json"); /* always 0 */
+    (void)nb_reply_with(request, status,
+                        is_rspamd ? "application/json" : "application/problem+json"); /* always 0 */
+}
+
+/* OpenSMTPD's filter and Haraka let a mail pass when they are told of an error without an action:
+ * one that could not be judged must wait. One that is too large would wait for ever. */
+static unsigned status_of(const struct nb_request *request, int code)
+{
+    bool is_scan = request->route != NULL && request->route->is_rspamd &&
+                   request->route->role == NB_ROLE_CLASSIFY;
+    return is_scan && code != NB_TOO_LARGE ? 503 : (unsigned)nb_codec_status(code);
 }
 
 void nb_reply_error(struct nb_request *request, const struct nb_error *error)
 {
-    nb_reply_problem(request, (unsigned)nb_codec_status(error->code), error->text);
+    nb_reply_problem(request, status_of(request, error->code), error->text);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "config/config.h"
 #include "server/documents.h"
 #include "server/routes.h"
 #include "server/server.h"
@@ -10,16 +9,6 @@
 static enum nb_codec_verb verb_of(const struct nb_request *request)
 {
     return strstr(request->route->pattern, "/untrain") != NULL ? NB_CODEC_UNTRAIN : NB_CODEC_TRAIN;
-}
-
-/* A queue that only grows serves nobody: who comes late is asked to come again. */
-static int check_load(const struct nb_request *request, struct nb_error *error)
-{
-    size_t waiting = atomic_load(&request->server->waiting_changes);
-    if (waiting <= request->server->config->queue_changes)
-        return 0;
-    return nb_error_set(error, NB_STOPPING,
-                        "overloaded: %zu changes wait for the disk; try again later", waiting);
 }
 
 static int begin(void *user, bool is_batch, struct nb_error *error)
@@ -50,7 +39,7 @@ static int begin_lines(struct nb_request *request, struct nb_error *error)
         return 0;
     int rc = nb_check_model_name(request->model, error);
     if (rc == 0)
-        rc = check_load(request, error);
+        rc = nb_request_check_load(request, error);
     return rc != 0 ? rc : nb_training_new(request, NB_TRAINING_LINES, &training, error);
 }
 
@@ -77,7 +66,7 @@ int nb_route_train(struct nb_request *request, struct nb_error *error)
     }
     rc = nb_check_model_name(request->model, error);
     if (rc == 0)
-        rc = check_load(request, error);
+        rc = nb_request_check_load(request, error);
     if (rc == 0)
         rc = nb_documents_read(request, verb_of(request), &TAKER, request, error);
     return rc != 0 ? rc : nb_training_submit(request->state, error);

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 #include "server/routes.h"
 
@@ -14,36 +15,54 @@ static const char *const CLASSIFY_QUERY[] = {
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", NULL};
 static const char *const VOCABULARY_QUERY[] = {"label", "limit", NULL};
 
+/* rspamd does not look at the method; its proxy sends GET with a body. */
+#define RSPAMD(path, role, handler)                                                                \
+    {"POST", path, role, NB_BODY_DOCUMENTS, NO_QUERY, handler, NULL, true},                        \
+    {                                                                                              \
+        "GET", path, role, NB_BODY_DOCUMENTS, NO_QUERY, handler, NULL, true                        \
+    }
+
 static const struct nb_route ROUTES[] = {
     {"POST", "/v1/models/{model}/classify", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, CLASSIFY_QUERY,
-     nb_route_classify, nb_route_classify_line},
+     nb_route_classify, nb_route_classify_line, false},
     {"POST", "/v1/models/{model}/train", NB_ROLE_TRAIN, NB_BODY_DOCUMENTS, DOCUMENT_QUERY,
-     nb_route_train, nb_route_train_line},
+     nb_route_train, nb_route_train_line, false},
     {"POST", "/v1/models/{model}/untrain", NB_ROLE_TRAIN, NB_BODY_DOCUMENTS, DOCUMENT_QUERY,
-     nb_route_train, nb_route_train_line},
+     nb_route_train, nb_route_train_line, false},
     {"POST", "/v1/models/{model}/tokenize", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, DOCUMENT_QUERY,
-     nb_route_tokenize, nb_route_tokenize_line},
-    {"GET", "/v1/models", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_models, NULL},
-    {"GET", "/v1/models/{model}", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_model, NULL},
+     nb_route_tokenize, nb_route_tokenize_line, false},
+    {"GET", "/v1/models", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_models, NULL, false},
+    {"GET", "/v1/models/{model}", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_model, NULL,
+     false},
     {"PUT", "/v1/models/{model}", NB_ROLE_ADMIN, NB_BODY_SETTINGS, NO_QUERY, nb_route_put_model,
-     NULL},
+     NULL, false},
     {"DELETE", "/v1/models/{model}", NB_ROLE_ADMIN, NB_BODY_NONE, NO_QUERY, nb_route_delete_model,
-     NULL},
+     NULL, false},
     {"GET", "/v1/models/{model}/vocabulary", NB_ROLE_CLASSIFY, NB_BODY_NONE, VOCABULARY_QUERY,
-     nb_route_vocabulary, NULL},
+     nb_route_vocabulary, NULL, false},
     {"GET", "/v1/models/{model}/evaluation", NB_ROLE_CLASSIFY, NB_BODY_NONE, EVALUATION_QUERY,
-     nb_route_evaluation, NULL},
+     nb_route_evaluation, NULL, false},
     {"GET", "/v1/models/{model}/documents/{id}", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY,
-     nb_route_document, NULL},
+     nb_route_document, NULL, false},
     {"GET", "/v1/models/{model}/export", NB_ROLE_ADMIN, NB_BODY_NONE, NO_QUERY, nb_route_export,
-     NULL},
+     NULL, false},
     {"PUT", "/v1/models/{model}/import", NB_ROLE_ADMIN, NB_BODY_DUMP, NO_QUERY, nb_route_import,
-     nb_route_import_line},
-    {"GET", "/healthz", NB_ROLE_NONE, NB_BODY_NONE, NO_QUERY, nb_route_healthz, NULL},
-    {"GET", "/readyz", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_readyz, NULL},
-    {"GET", "/metrics", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_metrics, NULL},
-    {"GET", "/openapi.json", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_openapi, NULL},
-    {"GET", "/", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_page, NULL},
+     nb_route_import_line, false},
+    RSPAMD("/checkv2", NB_ROLE_CLASSIFY, nb_route_rspamd_check),
+    RSPAMD("/check", NB_ROLE_CLASSIFY, nb_route_rspamd_check),
+    RSPAMD("/symbols", NB_ROLE_CLASSIFY, nb_route_rspamd_check),
+    RSPAMD("/scan", NB_ROLE_CLASSIFY, nb_route_rspamd_check),
+    RSPAMD("/learnspam", NB_ROLE_TRAIN, nb_route_rspamd_learn),
+    RSPAMD("/learnham", NB_ROLE_TRAIN, nb_route_rspamd_learn),
+    {"GET", "/ping", NB_ROLE_NONE, NB_BODY_NONE, NO_QUERY, nb_route_rspamd_ping, NULL, true},
+    {"GET", "/stat", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_rspamd_stat, NULL, true},
+    {"GET", "/auth", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_rspamd_auth, NULL, true},
+    {"GET", "/healthz", NB_ROLE_NONE, NB_BODY_NONE, NO_QUERY, nb_route_healthz, NULL, false},
+    {"GET", "/readyz", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_readyz, NULL, false},
+    {"GET", "/metrics", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_metrics, NULL, false},
+    {"GET", "/openapi.json", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_openapi, NULL,
+     false},
+    {"GET", "/", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_page, NULL, false},
 };
 
 enum { ROUTE_COUNT = sizeof ROUTES / sizeof ROUTES[0], SEGMENTS_MOST = 6 };
@@ -105,9 +124,16 @@ static size_t split_path(char *path, struct nb_string segments[SEGMENTS_MOST], b
     return count;
 }
 
-static bool matches(const char *pattern, const struct nb_string *segments, size_t count,
+static bool is_word(const struct nb_route *route, const char *word, struct nb_string segment)
+{
+    return route->is_rspamd ? strncasecmp(segment.bytes, word, segment.length) == 0
+                            : memcmp(segment.bytes, word, segment.length) == 0;
+}
+
+static bool matches(const struct nb_route *route, const struct nb_string *segments, size_t count,
                     struct nb_string parameters[NB_PATH_PARAMETERS])
 {
+    const char *pattern = route->pattern;
     size_t taken = 0;
     for (size_t i = 0; i < count; i++) {
         if (*pattern++ != '/')
@@ -117,8 +143,7 @@ static bool matches(const char *pattern, const struct nb_string *segments, size_
             if (segments[i].length == 0)
                 return false;
             parameters[taken++] = segments[i];
-        } else if (length != segments[i].length ||
-                   memcmp(pattern, segments[i].bytes, length) != 0) {
+        } else if (length != segments[i].length || !is_word(route, pattern, segments[i])) {
             return false;
         }
         pattern += length;
@@ -164,7 +189,7 @@ enum nb_route_result nb_route_find(const char *method, char *path, struct nb_mat
         method = "GET";
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         struct nb_string parameters[NB_PATH_PARAMETERS] = {{NULL, 0}};
-        if (!matches(ROUTES[i].pattern, segments, count, parameters))
+        if (!matches(&ROUTES[i], segments, count, parameters))
             continue;
         if (strcmp(ROUTES[i].method, method) != 0) {
             add_allowed(match, ROUTES[i].method);

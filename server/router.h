@@ -6,6 +6,7 @@
 #ifndef NB_SERVER_ROUTER_H
 #define NB_SERVER_ROUTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/buffer.h"
@@ -44,6 +45,9 @@ struct nb_route {
     const char *const *query; /* names of the parameters it knows, NULL-terminated */
     nb_handler *handler;
     nb_line_handler *line; /* NULL: the route takes no NDJSON */
+    /* Spoken to as clients of rspamd do: the path in any case, a body of any type or none, query
+     * parameters instead of header fields; and errors are told as rspamd tells them. */
+    bool is_rspamd;
 };
 
 /* All routes; sets *count. */

@@ -27,6 +27,12 @@ nb_handler nb_route_export;
 nb_handler nb_route_import; /* the end of an import's lines */
 nb_line_handler nb_route_import_line;
 
+nb_handler nb_route_rspamd_check; /* the path tells the shape of the reply */
+nb_handler nb_route_rspamd_learn; /* learnspam and learnham: the path tells which */
+nb_handler nb_route_rspamd_ping;
+nb_handler nb_route_rspamd_stat;
+nb_handler nb_route_rspamd_auth;
+
 nb_handler nb_route_healthz;
 nb_handler nb_route_readyz;
 nb_handler nb_route_metrics;

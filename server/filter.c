@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/filter.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "config/config.h"
+#include "server/server.h"
+#include "tokenizer/mime.h"
+
+/* Beyond it a probability is as good as certain; and what no probability reaches. */
+static const double LOG_ODDS_MOST = 30, LOG_ODDS_OF_CERTAINTY = 30.5;
+
+/* A token that changes the odds by less than 1.6 to 1 is no strong evidence. */
+static const double LOG_ODDS_STRONG = 0.5;
+
+/* ---- the mail ----------------------------------------------------------------------------------
+ */
+
+static bool takes(struct nb_string *text, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    if (text->length < length || strncasecmp(text->bytes, prefix, length) != 0)
+        return false;
+    const char *end = memchr(text->bytes, '\n', text->length);
+    size_t line = end != NULL ? (size_t)(end - text->bytes) + 1 : text->length;
+    text->bytes += line;
+    text->length -= line;
+    return true;
+}
+
+struct nb_string nb_filter_mail(struct nb_string body)
+{
+    struct nb_string mail = body;
+    if (!takes(&mail, "From "))
+        return body;
+    (void)takes(&mail, "X-Envelope-From:"); /* if they are there */
+    (void)takes(&mail, "X-Envelope-To:");
+    return mail;
+}
+
+/* A field's text on one line of printable characters: what goes into replies that are lines. */
+static void copy_clean(struct nb_string from, char *to, size_t room)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < from.length && length + 1 < room; i++) {
+        unsigned char c = (unsigned char)from.bytes[i];
+        if (c == '\r' || c == '\n')
+            continue; /* folded: what follows begins with a blank (RFC 5322, 2.2.3) */
+        to[length++] = (char)(c < 0x20 || c == 0x7f ? ' ' : c);
+    }
+    to[length] = '\0';
+}
+
+static struct nb_string trim(struct nb_string s)
+{
+    while (s.length > 0 && isspace((unsigned char)s.bytes[0]))
+        s = (struct nb_string){s.bytes + 1, s.length - 1};
+    while (s.length > 0 && isspace((unsigned char)s.bytes[s.length - 1]))
+        s.length--;
+    return s;
+}
+
+static struct nb_string without_angles(struct nb_string s)
+{
+    s = trim(s);
+    if (s.length >= 2 && s.bytes[0] == '<' && s.bytes[s.length - 1] == '>')
+        s = (struct nb_string){s.bytes + 1, s.length - 2};
+    return s;
+}
+
+static bool is_named(struct nb_string name, const char *wanted)
+{
+    return name.length == strlen(wanted) && strncasecmp(name.bytes, wanted, name.length) == 0;
+}
+
+/* The subject as [filter] subject has it; the mail's own words stay as they are encoded. */
+static void rewrite_subject(const char *format, struct nb_string own, char subject[NB_FILTER_FIELD])
+{
+    const char *place = strstr(format, "%s");
+    size_t before = place != NULL ? (size_t)(place - format) : strlen(format);
+    const struct nb_string parts[] = {
+        {format, before},
+        place != NULL ? trim(own) : (struct nb_string){"", 0},
+        {place != NULL ? place + 2 : "", place != NULL ? strlen(place + 2) : 0}};
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        copy_clean(parts[i], subject + length, NB_FILTER_FIELD - length);
+        length += strlen(subject + length);
+    }
+}
+
+/* The first field of a name; of length 0 when there is none. */
+static struct nb_string find_field(const struct nb_config *config, struct nb_string mail,
+                                   const char *wanted)
+{
+    struct nb_mime_scanner scanner;
+    struct nb_string name, value;
+    size_t most = (size_t)config->header_bytes;
+    nb_mime_scan(&scanner, mail.bytes, mail.length < most ? mail.length : most);
+    struct nb_string head = nb_mime_head(&scanner);
+    while (nb_mime_field(&head, &name, &value)) {
+        if (is_named(name, wanted))
+            return value;
+    }
+    return (struct nb_string){"", 0};
+}
+
+void nb_filter_message_id(const struct nb_config *config, struct nb_string mail,
+                          char message_id[NB_FILTER_FIELD])
+{
+    copy_clean(without_angles(find_field(config, mail, "Message-ID")), message_id, NB_FILTER_FIELD);
+}
+
+/* ---- the model ---------------------------------------------------------------------------------
+ */
+
+int nb_filter_model(const struct nb_config *config, struct nb_string user,
+                    char model[NB_FILTER_MODEL], struct nb_error *error)
+{
+    const char *format = config->filter_user_model;
+    const char *place = strstr(format, "%u");
+    user = without_angles(user);
+    if (place == NULL || user.length == 0) {
+        (void)snprintf(model, NB_FILTER_MODEL, "%s", config->filter_model); /* 128 bytes at most */
+        return 0;
+    }
+    /* One byte more than fits tells that it is too long. */
+    char name[NB_FILTER_MODEL + 1];
+    int length = snprintf(name, sizeof name, "%.*s%.*s%s", (int)(place - format), format,
+                          (int)(user.length < sizeof name ? user.length : sizeof name), user.bytes,
+                          place + 2);
+    for (char *c = name; *c != '\0'; c++)
+        *c = (char)tolower((unsigned char)*c);
+    int rc = nb_check_model_name((struct nb_string){name, strlen(name)}, error);
+    if (rc != 0 || length >= NB_FILTER_MODEL)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "the user's address makes no name of a model ([filter] user_model)");
+    memcpy(model, name, (size_t)length + 1);
+    return 0;
+}
+
+/* ---- scores ------------------------------------------------------------------------------------
+ */
+
+static double log_odds_of(double probability)
+{
+    if (probability <= 0)
+        return -LOG_ODDS_MOST;
+    if (probability >= 1)
+        return LOG_ODDS_MOST;
+    return fmax(-LOG_ODDS_MOST, fmin(LOG_ODDS_MOST, log(probability) - log1p(-probability)));
+}
+
+static double log_odds_at(double threshold)
+{
+    return threshold < 1 ? log_odds_of(threshold) : LOG_ODDS_OF_CERTAINTY;
+}
+
+double nb_filter_score(double log_odds, double required, double threshold)
+{
+    return required * (log_odds / log_odds_at(threshold));
+}
+
+/* 1 as a threshold means never. */
+static bool reaches(double probability, double threshold)
+{
+    return threshold < 1 && probability >= threshold;
+}
+
+static enum nb_filter_action action_at(const struct nb_config *config, double probability)
+{
+    if (reaches(probability, config->filter_reject))
+        return NB_FILTER_REJECT;
+    if (reaches(probability, config->filter_rewrite_subject))
+        return NB_FILTER_REWRITE_SUBJECT;
+    return reaches(probability, config->filter_add_header) ? NB_FILTER_ADD_HEADER
+                                                           : NB_FILTER_NO_ACTION;
+}
+
+const char *nb_filter_action_name(enum nb_filter_action action)
+{
+    static const char *const names[] = {
+        [NB_FILTER_NO_ACTION] = "no action",
+        [NB_FILTER_ADD_HEADER] = "add header",
+        [NB_FILTER_REWRITE_SUBJECT] = "rewrite subject",
+        [NB_FILTER_REJECT] = "reject",
+    };
+    return names[action];
+}
+
+int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *out)
+{
+    bool is_ham = strcmp(report->status, "ham") == 0;
+    return nb_buffer_printf(out, "%s, probability=%.4f, model=%s%s", report->status,
+                            is_ham ? 1 - report->probability : report->probability, report->model,
+                            report->note);
+}
+
+/* ---- symbols -----------------------------------------------------------------------------------
+ */
+
+static struct nb_filter_symbol *add_symbol(struct nb_filter_report *report, const char *name,
+                                           double log_odds)
+{
+    struct nb_filter_symbol *symbol = &report->symbols[report->symbol_count++];
+    symbol->log_odds = log_odds;
+    (void)snprintf(symbol->name, sizeof symbol->name, "%s", name); /* fits */
+    symbol->option[0] = '\0';
+    return symbol;
+}
+
+/* What a token adds, of the strongest. Returns what all of them add. */
+static double add_evidence(const struct nb_verdict *verdict, double sign,
+                           struct nb_filter_report *report)
+{
+    double sum = 0;
+    for (size_t i = 0; i < verdict->explanation_count; i++) {
+        const struct nb_explained *row = &verdict->explanation[i];
+        double log_odds = sign * row->evidence;
+        char name[NB_FILTER_NAME], token[NB_FILTER_TEXT];
+        if (row->token.bytes == NULL || fabs(log_odds) < LOG_ODDS_STRONG ||
+            report->symbol_count == NB_FILTER_SYMBOLS)
+            continue;
+        (void)snprintf(name, sizeof name, "BAYES_EVIDENCE_%zu", report->symbol_count);
+        struct nb_filter_symbol *symbol = add_symbol(report, name, log_odds);
+        copy_clean(row->token, token, sizeof token);
+        memcpy(symbol->option, token, sizeof token);
+        (void)snprintf(symbol->description, sizeof symbol->description,
+                       "%llu times '%.120s', speaks for %s", (unsigned long long)row->count, token,
+                       log_odds > 0 ? "spam" : "ham"); /* cut to fit */
+        sum += log_odds;
+    }
+    return sum;
+}
+
+/* ---- verdicts ----------------------------------------------------------------------------------
+ */
+
+static double probability_of(const struct nb_verdict *verdict, const char *label)
+{
+    for (size_t i = 0; i < verdict->size; i++) {
+        if (strcmp(verdict->labels[i], label) == 0)
+            return verdict->probabilities[i];
+    }
+    bool is_unseen = verdict->unseen_label != NULL && strcmp(verdict->unseen_label, label) == 0;
+    return is_unseen ? verdict->unseen_probability : 0;
+}
+
+/* The verdict of a model that knows enough. */
+static void judge(const struct nb_config *config, const struct nb_verdict *verdict,
+                  struct nb_filter_report *report)
+{
+    const char *label = config->filter_spam_label;
+    double p = probability_of(verdict, label);
+    report->is_ready = true;
+    report->probability = p;
+    report->log_odds = log_odds_of(p);
+    report->action = action_at(config, p);
+    bool is_spam = report->action != NB_FILTER_NO_ACTION;
+    report->status = is_spam ? "spam" : p >= config->filter_unsure ? "unsure" : "ham";
+    struct nb_filter_symbol *symbol = add_symbol(report,
+                                                 is_spam                      ? "BAYES_SPAM"
+                                                 : p >= config->filter_unsure ? "BAYES_UNSURE"
+                                                                              : "BAYES_HAM",
+                                                 0);
+    (void)snprintf(symbol->description, sizeof symbol->description,
+                   "Probability of spam %.4f, and all evidence that is not listed", p); /* fits */
+    /* Evidence speaks for the winner against the runner-up. */
+    bool is_best = strcmp(verdict->labels[verdict->best], label) == 0;
+    symbol->log_odds = report->log_odds - add_evidence(verdict, is_best ? 1 : -1, report);
+}
+
+static void say_not_ready(const char *missing, const char *note, struct nb_filter_report *report)
+{
+    report->status = "unsure";
+    report->note = note;
+    report->probability = 0.5;
+    struct nb_filter_symbol *symbol = add_symbol(report, "BAYES_NOT_READY", 0);
+    (void)snprintf(symbol->description, sizeof symbol->description, "Too little training: %s",
+                   missing);
+}
+
+/* Asks one model. `is_last`: there is no other one to ask. Sets *is_done when the report is made.
+ */
+static int ask(struct nb_server *server, struct nb_scratch *scratch, struct nb_string mail,
+               bool is_last, struct nb_filter_report *report, bool *is_done, struct nb_error *error)
+{
+    struct nb_document document = {
+        .kind = NB_DOCUMENT_MAIL, .bytes = mail.bytes, .length = mail.length};
+    struct nb_string model = {report->model, strlen(report->model)};
+    struct nb_verdict *verdict = &scratch->verdict;
+    struct nb_error why = {0};
+    int rc = nb_engine_classify(server->engine, model, &document,
+                                (size_t)server->config->filter_evidence, verdict, &why);
+    bool is_unknown = rc == NB_NOT_FOUND || rc == NB_CONFLICT; /* nothing was learned yet */
+    if (rc != 0 && !is_unknown)
+        return nb_error_set(error, rc, "%s", why.text);
+    *is_done = is_last || (rc == 0 && verdict->ready);
+    if (rc == 0 && verdict->ready)
+        judge(server->config, verdict, report);
+    else if (is_last && is_unknown)
+        say_not_ready("nothing was learned yet", ", nothing learned", report);
+    else if (is_last)
+        say_not_ready(verdict->missing, ", too little learned", report);
+    nb_verdict_reset(verdict);
+    return 0;
+}
+
+static int ask_models(struct nb_server *server, struct nb_string mail, struct nb_string user,
+                      struct nb_filter_report *report, struct nb_error *error)
+{
+    const struct nb_config *config = server->config;
+    struct nb_scratch *scratch = nb_scratch_take(&server->scratch);
+    bool is_done = false;
+    int rc = 0;
+    if (scratch == NULL)
+        return nb_error_no_memory(error);
+    bool has_own = nb_filter_model(config, user, report->model, NULL) == 0 &&
+                   strcmp(report->model, config->filter_model) != 0;
+    if (has_own)
+        rc = ask(server, scratch, mail, false, report, &is_done, error);
+    if (rc == 0 && !is_done) {
+        (void)snprintf(report->model, sizeof report->model, "%s", config->filter_model);
+        rc = ask(server, scratch, mail, true, report, &is_done, error);
+    }
+    nb_scratch_give(&server->scratch, scratch);
+    return rc;
+}
+
+/* ---- test patterns -----------------------------------------------------------------------------
+ */
+
+/* The Generic Test for Unsolicited Bulk Email, which every filter rejects, and its variants of
+ * rspamd (src/libmime/message.c), by which an administrator sees each action at work. */
+static const struct {
+    char first;
+    enum nb_filter_action action;
+} TESTS[] = {
+    {'X', NB_FILTER_REJECT},
+    {'Y', NB_FILTER_ADD_HEADER},
+    {'Z', NB_FILTER_REWRITE_SUBJECT},
+    {'A', NB_FILTER_NO_ACTION},
+};
+
+/* Returns whether the mail is a test, and its action. */
+static bool find_test(const struct nb_config *config, struct nb_string mail,
+                      enum nb_filter_action *action)
+{
+    static const char PATTERN[] =
+        "JS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X";
+    size_t length = mail.length < config->mail_bytes ? mail.length : (size_t)config->mail_bytes;
+    const char *at = memmem(mail.bytes, length, PATTERN, sizeof PATTERN - 1);
+    if (at == NULL || at == mail.bytes)
+        return false;
+    for (size_t i = 0; i < sizeof TESTS / sizeof TESTS[0]; i++) {
+        if (TESTS[i].first == at[-1]) {
+            *action = TESTS[i].action;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void pass_test(const struct nb_config *config, enum nb_filter_action action,
+                      struct nb_filter_report *report)
+{
+    report->is_test = true;
+    report->action = action;
+    report->note = ", test mail";
+    report->status = action == NB_FILTER_NO_ACTION ? "ham" : "spam";
+    report->probability = action == NB_FILTER_NO_ACTION ? 0 : 1;
+    /* For clients that look at the score and not at the action. */
+    report->log_odds = action == NB_FILTER_REJECT      ? log_odds_at(config->filter_reject)
+                       : action == NB_FILTER_NO_ACTION ? 0
+                                                       : log_odds_at(config->filter_add_header);
+    (void)snprintf(report->model, sizeof report->model, "%s", config->filter_model);
+    struct nb_filter_symbol *symbol = add_symbol(report, "GTUBE", report->log_odds);
+    (void)snprintf(symbol->description, sizeof symbol->description,
+                   "Generic Test for Unsolicited Bulk Email");
+}
+
+int nb_filter_check(struct nb_server *server, struct nb_string mail, struct nb_string user,
+                    struct nb_filter_report *report, struct nb_error *error)
+{
+    enum nb_filter_action action;
+    report->action = NB_FILTER_NO_ACTION;
+    report->status = "unsure";
+    report->note = "";
+    report->is_test = report->is_ready = false;
+    report->probability = 0.5;
+    report->log_odds = 0;
+    report->symbol_count = 0;
+    report->message_id[0] = report->subject[0] = '\0';
+    (void)snprintf(report->model, sizeof report->model, "%s", server->config->filter_model);
+    if (mail.length == 0)
+        return 0;
+    nb_filter_message_id(server->config, mail, report->message_id);
+    int rc = 0;
+    if (find_test(server->config, mail, &action))
+        pass_test(server->config, action, report);
+    else
+        rc = ask_models(server, mail, user, report, error);
+    if (report->action == NB_FILTER_REWRITE_SUBJECT)
+        rewrite_subject(server->config->filter_subject, find_field(server->config, mail, "Subject"),
+                        report->subject);
+    if (rc == 0)
+        atomic_fetch_add(&server->filter_actions[report->action], 1);
+    return rc;
+}
+
+/* ---- the options -------------------------------------------------------------------------------
+ */
+
+int nb_filter_check_config(const struct nb_config *config, struct nb_error *error)
+{
+    char model[NB_FILTER_MODEL];
+    struct nb_string names[] = {{config->filter_model, strlen(config->filter_model)},
+                                {config->filter_spam_label, strlen(config->filter_spam_label)},
+                                {config->filter_ham_label, strlen(config->filter_ham_label)}};
+    int rc = nb_check_model_name(names[0], error);
+    for (size_t i = 1; i < 3 && rc == 0; i++)
+        rc = nb_check_label(names[i], error);
+    if (rc != 0)
+        return rc;
+    if (strcmp(config->filter_spam_label, config->filter_ham_label) == 0)
+        return nb_error_set(error, NB_INVALID,
+                            "[filter] spam_label and ham_label must be two labels");
+    if (config->filter_add_header <= 0.5 || config->filter_reject <= 0.5)
+        return nb_error_set(error, NB_INVALID,
+                            "[filter] add_header and reject must be above 0.5, where scores are 0");
+    if (config->filter_unsure > config->filter_add_header)
+        return nb_error_set(error, NB_INVALID,
+                            "[filter] unsure is the lower end of a band that ends at add_header; "
+                            "it must not be above it");
+    if (config->filter_user_model[0] == '\0')
+        return 0;
+    if (strstr(config->filter_user_model, "%u") == NULL)
+        return nb_error_set(error, NB_INVALID,
+                            "[filter] user_model must hold %%u, where the user's address goes");
+    return nb_filter_model(config, (struct nb_string){"user@example.org", 16}, model, error);
+}
