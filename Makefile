@@ -17,7 +17,7 @@ PACKAGES := libmicrohttpd jansson libutf8proc lmdb libxxhash libsodium zlib libz
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check clean help format install-deps docker uninstall
+FREE_GOALS := run check check-interop clean help format install-deps docker uninstall
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
@@ -67,7 +67,7 @@ LINK_FLAGS := $(filter -fsanitize% -fno-sanitize% --coverage,$(OPTIMIZE_$(FLAVOU
 INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null))
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
 # The client alone speaks HTTP to others: the daemon never links libcurl.
-CLIENT_LIBS := $(shell pkg-config --libs libcurl jansson 2>/dev/null) -lm
+CLIENT_LIBS := $(shell pkg-config --libs libcurl jansson libutf8proc libsodium 2>/dev/null) -lm
 # The caller's CFLAGS and LDFLAGS come last.
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -g $(OPTIMIZE_$(FLAVOUR)) $(SPEED) $(HARDEN) $(WARNINGS) -pthread \
              $(INCLUDES) -MMD -MP $(CFLAGS)
@@ -203,6 +203,14 @@ check-valgrind:
 check-valgrind-here: $(BUILD)/bayesd $(BUILD)/bayesc $(WANTED_TESTS)
 	$(Q)VALGRIND=1 FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) unit $(if $(T),,api)
 
+# Real mail software (tests/interop/README.md). As root.
+.PHONY: check-interop check-interop-here
+check-interop:
+	$(Q)scripts/install-deps --interop
+	$(Q)$(MAKE) $(JOBS) check-interop-here
+check-interop-here: all
+	$(Q)tests/interop/run $(BUILD)
+
 .PHONY: fuzz fuzz-here
 fuzz:
 	$(Q)scripts/install-deps --all
@@ -306,6 +314,7 @@ help:
 	@echo '  check-unit check-api fuzz-regress    parts of it'
 	@echo '  check-asan check-ubsan check-tsan    the same tests under sanitizers'
 	@echo '  check-valgrind                       unit tests and a short API test under valgrind'
+	@echo 'make check-interop   real mail servers and clients against bayesd (as root)'
 	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'
 	@echo '                     clang-format, layers, shellcheck'
 	@echo 'make format          clang-format -i'

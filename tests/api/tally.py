@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds tests and counts them: shared by tests/api/run and tests/interop/run."""
+import importlib
+import os
+import time
+import traceback
+
+
+def collect(folder, is_wanted):
+    """[(module, [(name, function)])], in the order of their names and of the source."""
+    found = []
+    for file in sorted(os.listdir(folder)):
+        if not (file.startswith("test_") and file.endswith(".py")):
+            continue
+        module = importlib.import_module(file[:-3])
+        tests = [(name, f) for name, f in vars(module).items()
+                 if name.startswith("test_") and callable(f) and f.__module__ == module.__name__
+                 and is_wanted(module, name)]
+        if tests:
+            found.append((module, tests))
+    return found
+
+
+class Tally:
+    def __init__(self, times):
+        self.passed = self.failed = 0
+        self.times = times
+
+    def run(self, title, function, *args):
+        start = time.monotonic()
+        try:
+            function(*args)
+            self.passed += 1
+        except Exception as error:  # every failure is reported, none stops the others
+            self.failed += 1
+            print(f"FAILED {title}")
+            frames = traceback.extract_tb(error.__traceback__)
+            print("".join("    %s:%d %s\n" % (os.path.basename(f.filename), f.lineno, f.line)
+                          for f in frames[1:]), end="")
+            print(f"    {type(error).__name__}: {error}", flush=True)
+        if self.times:
+            print("%8.2f s  %s" % (time.monotonic() - start, title), flush=True)

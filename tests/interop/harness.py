@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine in small for one module of tests: a trained bayesd, mail software, folders, ports.
+
+A test is a function test_*(host) that raises when something does not hold; `host` is a Host. A module
+may have `prepare(host)`, which starts its mail software and is called once, before its first test.
+What the harness of tests/api gives (equal, holds, wait_for ...) is here under the same names.
+"""
+import ctypes
+import importlib.util
+import mailbox
+import os
+import re
+import shutil
+import signal
+import smtplib
+import socket
+import subprocess
+import sys
+import tempfile
+
+import mails
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REPOSITORY = os.path.dirname(os.path.dirname(HERE))
+INTEGRATIONS = os.path.join(REPOSITORY, "config", "integrations")
+# What scripts/unpack-mail-software has unpacked.
+UNPACKED = os.path.join(REPOSITORY, "build", "interop")
+
+sys.path.append(os.path.join(REPOSITORY, "tests", "api"))  # for what that harness imports
+_found = importlib.util.spec_from_file_location(
+    "api_harness", os.path.join(REPOSITORY, "tests", "api", "harness.py"))
+api = importlib.util.module_from_spec(_found)
+_found.loader.exec_module(api)
+equal, holds, wait_for, shown, slow = api.equal, api.holds, api.wait_for, api.shown, api.slow
+
+# Unseen mails of mails.py are at least at 0.999 or at most at 0.001 after the training below.
+TRAINING = 40
+FILTER = {"unsure": 0.3, "add_header": 0.9, "reject": 0.99}
+# A reject of 1 means never: the same spam is then delivered, with a mark.
+TAG_ONLY = {"reject": 1}
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+# ---- processes ----------------------------------------------------------------------------------
+def adopt_orphans():
+    """Servers that leave their parent become children of this program, which ends them at last."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def descendants(pid):
+    """Process ids of the children of `pid`, theirs and so on."""
+    found = []
+    for task in _folder(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+                children = [int(word) for word in file.read().split()]
+        except OSError:
+            continue
+        for child in children:
+            found += [child, *descendants(child)]
+    return found
+
+
+def _folder(path):
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+def end_descendants():
+    """Ends whatever this program has started, and what that has started, and waits for it."""
+    def none_left():
+        for pid in descendants(os.getpid()):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+        return not descendants(os.getpid())
+    wait_for(none_left, "processes that were killed go away")
+
+
+class Program:
+    """A program that runs beside the test; what it prints goes to a file in the host's folder."""
+
+    def __init__(self, name, command, log, environment, folder):
+        self.name, self.log = name, log
+        with open(log, "ab") as output:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=folder,
+                env=environment, start_new_session=True,
+                preexec_fn=lambda: ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+
+    def running(self):
+        return self.process.poll() is None
+
+    def output(self, most=6000):
+        with open(self.log, encoding="utf-8", errors="replace") as file:
+            return file.read()[-most:]
+
+    def stop(self):
+        """Ends it as its service manager would, then what is left of its session."""
+        if self.running():
+            self.process.terminate()
+            try:
+                self.process.wait(10 * slow())
+            except subprocess.TimeoutExpired:
+                pass
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+
+def free_port():
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def answers(port):
+    """Whether somebody listens on the port of 127.0.0.1."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+        return True
+    except OSError:
+        return False
+
+
+# ---- files --------------------------------------------------------------------------------------
+def filled(text, replacements, what):
+    """The text with each key of `replacements` replaced by its value; each must be there."""
+    for key in replacements:
+        holds(key in text, f"{what} does not contain {key!r}: the test and the file differ")
+    keys = sorted(replacements, key=len, reverse=True)
+    pattern = "|".join(re.escape(key) for key in keys)
+    return re.sub(pattern, lambda match: str(replacements[match.group()]), text) if keys else text
+
+
+def read_mails(path):
+    """The mails in a Maildir or mbox, as email messages in order; none if it is not there yet."""
+    if not os.path.exists(path):
+        return []
+    box = mailbox.Maildir(path) if os.path.isdir(path) else mailbox.mbox(path, create=False)
+    try:
+        return [box[key] for key in sorted(box.keys())]
+    finally:
+        box.close()
+
+
+# ---- what a test gets ---------------------------------------------------------------------------
+class Host:
+    """bayesd, trained with mails/, and the means to run mail software against it."""
+
+    def __init__(self, build, name):
+        self.build = os.path.abspath(build)
+        self.bayesd, self.bayesc, self.milter = (
+            os.path.join(self.build, program) for program in ("bayesd", "bayesc", "bayesd-milter"))
+        # Mail servers change to users of their own, who must get at their files.
+        self.folder = tempfile.mkdtemp(prefix=f"interop-{name}-")
+        os.chmod(self.folder, 0o755)
+        self.port = free_port()
+        self.daemon = None
+        self._settings, self._programs, self._serial = None, [], 0
+        self._is_prepared, self._wrong = False, None
+
+    # -- bayesd
+    def start_bayesd(self, **settings):
+        """Starts it on the host's port with FILTER and `settings` in [filter]; restarts if needed."""
+        if self.daemon is not None and self.daemon.running() and self._settings == settings:
+            return
+        self.stop_bayesd()
+        self.daemon = api.Daemon(self.bayesd, self.path("bayesd"), listen=f"127.0.0.1:{self.port}",
+                                 config={"filter": {**FILTER, **settings}}).start()
+        self._settings = settings
+        if self.http.get("/v1/models/mail").status != 200:
+            for kind in ("spam", "ham"):
+                self.http.post(f"/v1/models/mail/train?label={kind}",
+                               mails.mbox(mails.mails(kind, TRAINING, "training")),
+                               "application/mbox").ok()
+
+    def stop_bayesd(self):
+        """Ends it; the port then refuses connections until start_bayesd()."""
+        if self.daemon is not None:
+            self.daemon.stop()
+            self.daemon = None
+
+    @property
+    def http(self):
+        """A client of bayesd: host.http.get("/v1/models/mail")."""
+        return self.daemon.client
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    # -- files
+    def path(self, *names, mode=0o755, owner=None):
+        """A folder of the host, made if it is missing; `owner` is a user's name."""
+        path = os.path.join(self.folder, *names)
+        os.makedirs(path, exist_ok=True)
+        os.chmod(path, mode)
+        if owner:
+            shutil.chown(path, owner)
+        return path
+
+    def write(self, name, content, mode=0o644):
+        """A file in the host's folder; returns its path."""
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        os.chmod(path, mode)
+        return path
+
+    def integration(self, name, replacements=None):
+        """The text of config/integrations/NAME with ports and folders of this host filled in."""
+        with open(os.path.join(INTEGRATIONS, name), encoding="utf-8") as file:
+            return filled(file.read(), replacements or {}, "config/integrations/" + name)
+
+    # -- programs
+    def start(self, name, command, port=None, environment=None, folder=None, seconds=30):
+        """Starts a server and, with `port`, waits until it listens there. Ended with the host."""
+        log = os.path.join(self.folder, name + ".output")
+        program = Program(name, command, log, {**api.clean_environment(), **(environment or {})},
+                          folder or self.folder)
+        self._programs.append(program)
+        if port is not None:
+            wait_for(lambda: answers(port) or not program.running(), f"{name} listens", seconds)
+            holds(program.running() and answers(port), f"{name} ended:\n{program.output()}")
+        return program
+
+    def run(self, command, input=b"", seconds=30, status=None, environment=None, folder=None):
+        """Runs a program to its end: (exit status, standard output, standard error), as bytes."""
+        done = subprocess.run(command, input=input, capture_output=True, timeout=seconds * slow(),
+                              env={**api.clean_environment(), **(environment or {})},
+                              cwd=folder or self.folder, check=False)
+        if status is not None:
+            equal(done.returncode, status, f"{command}: {shown(done.stderr)} {shown(done.stdout)}")
+        return done.returncode, done.stdout, done.stderr
+
+    # -- mail
+    def mail(self, kind, headers=()):
+        """A mail, spam or ham, that is neither in the training nor was given before."""
+        self._serial += 1
+        return mails.mails(kind, 1, f"unseen-{self._serial}", headers)[0]
+
+    def send(self, port, mail, recipients=(mails.RECIPIENT,), sender="sender@example.org"):
+        """Hands a mail to an SMTP server: (code, text) of the reply to its last line."""
+        with smtplib.SMTP("127.0.0.1", port, local_hostname="client.example.org",
+                          timeout=60 * slow()) as client:
+            client.ehlo()
+            for reply in (client.mail(sender), *(client.rcpt(name) for name in recipients)):
+                holds(reply[0] // 100 == 2, f"refused before DATA: {reply}")
+            code, text = client.data(mail)
+            return code, text.decode("utf-8", "replace")
+
+    def delivered(self, path, mail, seconds=15):
+        """The one copy of `mail` in a Maildir or mbox, once it is there, as an email message."""
+        found = wait_for(lambda: self.copies(path, mail), f"the mail is in {path}", seconds)
+        equal(len(found), 1, "copies of the mail")
+        return found[0]
+
+    def copies(self, path, mail):
+        """What has the mail's Message-ID in a Maildir or mbox."""
+        identity = re.search(rb"^Message-ID: (.*)$", mail, re.M).group(1).decode()
+        return [copy for copy in read_mails(path) if copy["Message-ID"] == identity]
+
+    # -- for tests/interop/run
+    def one(self, module, function):
+        """Runs one test with bayesd running; the first one prepares the module's software."""
+        if self._wrong is not None:
+            raise AssertionError(f"the module's software did not start: {self._wrong}")
+        self.start_bayesd()
+        if hasattr(module, "prepare") and not self._is_prepared:
+            self._is_prepared = True
+            try:
+                module.prepare(self)
+            except Exception as error:
+                self._wrong = error
+                raise
+        try:
+            function(self)
+        except Exception:
+            self.show_programs()
+            raise
+
+    def show_programs(self):
+        """Prints the ends of what the servers have written."""
+        for folder, _, files in sorted(os.walk(self.folder)):
+            for name in sorted(files):
+                path = os.path.join(folder, name)
+                if name.endswith((".output", ".log", "maillog", "mainlog", "paniclog")):
+                    with open(path, encoding="utf-8", errors="replace") as file:
+                        text = file.read()[-2000:]
+                    print(f"--- {path[len(self.folder) + 1:]}\n{text}", flush=True)
+        if self.daemon is not None:
+            print("--- bayesd\n" + "\n".join(self.daemon.lines[-20:]), flush=True)
+
+    def close(self):
+        """Ends everything, newest first, and removes the folder."""
+        try:
+            for program in reversed(self._programs):
+                program.stop()
+            self.stop_bayesd()
+        finally:
+            if self.daemon is not None:
+                self.daemon.kill()
+            end_descendants()
+            shutil.rmtree(self.folder, ignore_errors=True)
