@@ -238,8 +238,7 @@ static int add_headers(const struct filter_options *options, const struct nb_cli
         rc = add_header(options->headers.items[i], client, v, out);
     for (size_t i = 0; i < options->spam_headers.count && rc == 0 && v->is_spam; i++)
         rc = add_header(options->spam_headers.items[i], client, v, out);
-    /* add_lines() of the other file reads lines up to a NUL. */
-    return rc == 0 ? nb_buffer_append(out, "", 1) : rc;
+    return rc;
 }
 
 /* ---- options -----------------------------------------------------------------------------------
@@ -286,10 +285,8 @@ static int find_verdict(const struct nb_client *client, const struct filter_opti
         return rc;
     out->length = 0;
     rc = add_headers(options, client, v, &fields->text);
-    if (rc == 0) {
-        fields->text.length--; /* the NUL */
+    if (rc == 0)
         rc = nb_fields_apply(fields, mail, out);
-    }
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 

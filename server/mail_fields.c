@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "server/mail_fields.h"
+
+#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
-
-#include "server/client/filter.h"
 
 /* The first byte behind the line at `line`. */
 static const char *next_line(const char *line, const char *end)
@@ -54,15 +55,17 @@ static const char *copy_header(const struct nb_fields *fields, const char *line,
 
 static int add_lines(const struct nb_buffer *text, bool is_crlf, struct nb_buffer *out)
 {
-    for (size_t at = 0; at < text->length;) {
-        const char *line = text->bytes + at;
-        size_t length = strcspn(line, "\n");
-        int rc = nb_buffer_append(out, line, length);
+    if (text->length == 0)
+        return 0;
+    const char *line = text->bytes, *end = line + text->length;
+    while (line < end) {
+        const char *next = next_line(line, end);
+        int rc = nb_buffer_append(out, line, (size_t)(next - line) - 1);
         if (rc == 0)
             rc = nb_buffer_puts(out, is_crlf ? "\r\n" : "\n");
         if (rc != 0)
             return rc;
-        at += length + 1;
+        line = next;
     }
     return 0;
 }
