@@ -6,6 +6,7 @@
 #define NB_SERVER_MAIL_FIELDS_H
 
 #include "core/base/buffer.h"
+#include "core/base/error.h"
 
 /* What one caller adds at most: bayesc takes two lists of 64 names beside its own. */
 enum { NB_FIELDS_MOST = 129 };
