@@ -62,7 +62,7 @@ struct nb_config {
     double filter_required_score;       /* at filter_reject */
     double filter_spamd_required_score; /* at filter_add_header */
     char *filter_subject;               /* "%s" is the mail's own */
-    uint64_t filter_evidence;           /* symbols */
+    uint64_t filter_evidence;           /* tokens named in a symbol */
     /* [log] */
     int log_level; /* enum nb_log_level: error, warning, info, debug */
 };

@@ -134,8 +134,10 @@ static const struct nb_option options[] = {
      "protocol, who have one threshold only."},
     {"filter", "subject", NB_OPTION_STRING, AT(filter_subject), 1, 200, NULL, "***SPAM*** %s",
      "The Subject of a mail with the action \"rewrite subject\"; %s stands for its own."},
-    {"filter", "evidence", NB_OPTION_COUNT, AT(filter_evidence), 0, 64, NULL, "8",
-     "Symbols beside the verdict: the tokens that weighed most. 0 gives none."},
+    {"filter", "evidence", NB_OPTION_COUNT, AT(filter_evidence), 0, 16, NULL, "3",
+     "Tokens that are named in each symbol: beside the verdict there is a symbol for every part of "
+     "the mail (Subject, links, addresses ...) that weighed much. 0 gives the verdict alone, "
+     "faster."},
 
     {"log", "level", NB_OPTION_ENUM, AT(log_level), 0, 3, log_levels, "info",
      "How much is logged to standard error: error, warning, info or debug, each with all before "

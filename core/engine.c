@@ -244,6 +244,18 @@ static int find_evidence(struct nb_verdict_private *p, const struct nb_published
                       p->evidence, count);
 }
 
+static void sum_fields(struct nb_verdict *verdict, size_t count)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    memset(verdict->field_evidence, 0, sizeof verdict->field_evidence);
+    for (size_t i = 0; i < count; i++) {
+        const struct nb_evidence *e = &p->evidence[i];
+        if (e->feature != SIZE_MAX)
+            verdict->field_evidence[nb_feature_field(p->bag.features[e->feature].id)] +=
+                e->evidence;
+    }
+}
+
 static int explain(struct nb_verdict *verdict, const struct nb_published *published, size_t most)
 {
     struct nb_verdict_private *p = verdict->private_;
@@ -267,10 +279,12 @@ static int explain(struct nb_verdict *verdict, const struct nb_published *publis
         *x = (struct nb_explained){.evidence = e->evidence};
         if (e->feature != SIZE_MAX) {
             x->token = p->bag.texts[e->feature];
+            x->field = nb_feature_field(p->bag.features[e->feature].id);
             x->count = p->bag.features[e->feature].count;
         }
     }
     verdict->explanation_count = wanted;
+    sum_fields(verdict, count);
     return 0;
 }
 

@@ -128,6 +128,7 @@ const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t i
 
 struct nb_explained {
     struct nb_string token; /* bytes == NULL: the prior's row */
+    enum nb_field field;    /* of the token */
     uint64_t count;
     double evidence;
 };
@@ -152,6 +153,7 @@ struct nb_verdict {
     double unsure_band;               /* the model's setting */
     struct nb_explained *explanation; /* strongest first, the prior's row last */
     size_t explanation_count;
+    double field_evidence[NB_FIELDS]; /* of all tokens of a field; filled with an explanation */
     struct nb_verdict_private *private_;
 };
 void nb_verdict_init(struct nb_verdict *verdict);

@@ -14,8 +14,11 @@
 /* Beyond it a probability is as good as certain; and what no probability reaches. */
 static const double LOG_ODDS_MOST = 30, LOG_ODDS_OF_CERTAINTY = 30.5;
 
-/* A token that changes the odds by less than 1.6 to 1 is no strong evidence. */
+/* What changes the odds by less than 1.6 to 1 is no strong evidence. */
 static const double LOG_ODDS_STRONG = 0.5;
+
+/* The strongest tokens of a mail, of which each field's first are named. */
+enum { EXPLAIN = 256 };
 
 /* ---- the mail ----------------------------------------------------------------------------------
  */
@@ -213,25 +216,61 @@ static struct nb_filter_symbol *add_symbol(struct nb_filter_report *report, cons
     return symbol;
 }
 
-/* What a token adds, of the strongest. Returns what all of them add. */
-static double add_evidence(const struct nb_verdict *verdict, double sign,
+/* The fields of a mail as an administrator reads of them. */
+static const struct {
+    const char *symbol, *what;
+} FIELDS[NB_FIELDS] = {
+    [NB_FIELD_BODY] = {"BAYES_BODY", "Words of the text"},
+    [NB_FIELD_SUBJECT] = {"BAYES_SUBJECT", "Words of the Subject"},
+    [NB_FIELD_ADDRESS] = {"BAYES_ADDRESS", "Addresses and names"},
+    [NB_FIELD_RECEIVED] = {"BAYES_RECEIVED", "Hosts of the Received fields"},
+    [NB_FIELD_HEADER] = {"BAYES_HEADER", "Other header fields"},
+    [NB_FIELD_STRUCTURE] = {"BAYES_STRUCTURE", "MIME and HTML structure"},
+    [NB_FIELD_URL] = {"BAYES_URL", "Links"},
+    [NB_FIELD_HIDDEN] = {"BAYES_HIDDEN", "Hidden text"},
+    [NB_FIELD_CASE] = {"BAYES_CASE", "Words with capitals"},
+    [NB_FIELD_PAIR] = {"BAYES_PAIR", "Pairs of words"},
+    [NB_FIELD_NGRAM] = {"BAYES_NGRAM", "Character 5-grams"},
+};
+
+/* The strongest tokens of a field that speak the way the field does. */
+static void name_tokens(const struct nb_verdict *verdict, enum nb_field field, uint64_t most,
+                        char option[NB_FILTER_TEXT])
+{
+    size_t length = 0;
+    uint64_t named = 0;
+    bool is_positive = verdict->field_evidence[field] > 0;
+    option[0] = '\0';
+    for (size_t i = 0; i < verdict->explanation_count && named < most; i++) {
+        const struct nb_explained *row = &verdict->explanation[i];
+        if (row->token.bytes == NULL || row->field != field || (row->evidence > 0) != is_positive)
+            continue;
+        /* Whole tokens, with room for the comma before the next one. */
+        if (length + row->token.length + sizeof ", " > NB_FILTER_TEXT / 2)
+            continue;
+        if (named++ > 0)
+            length += (size_t)sprintf(option + length, ", ");
+        copy_clean(row->token, option + length, NB_FILTER_TEXT - length);
+        length += strlen(option + length);
+    }
+}
+
+/* What the fields of the mail add, where it is much. Returns what all of these add. */
+static double add_evidence(const struct nb_verdict *verdict, double sign, uint64_t most,
                            struct nb_filter_report *report)
 {
     double sum = 0;
-    for (size_t i = 0; i < verdict->explanation_count; i++) {
-        const struct nb_explained *row = &verdict->explanation[i];
-        double log_odds = sign * row->evidence;
-        char name[NB_FILTER_NAME], token[NB_FILTER_TEXT];
-        if (row->token.bytes == NULL || fabs(log_odds) < LOG_ODDS_STRONG ||
-            report->symbol_count == NB_FILTER_SYMBOLS)
+    for (unsigned field = 0; field < NB_FIELDS && most > 0; field++) {
+        double log_odds = sign * verdict->field_evidence[field];
+        char tokens[NB_FILTER_TEXT];
+        if (fabs(log_odds) < LOG_ODDS_STRONG)
             continue;
-        (void)snprintf(name, sizeof name, "BAYES_EVIDENCE_%zu", report->symbol_count);
-        struct nb_filter_symbol *symbol = add_symbol(report, name, log_odds);
-        copy_clean(row->token, token, sizeof token);
-        memcpy(symbol->option, token, sizeof token);
-        (void)snprintf(symbol->description, sizeof symbol->description,
-                       "%llu times '%.120s', speaks for %s", (unsigned long long)row->count, token,
-                       log_odds > 0 ? "spam" : "ham"); /* cut to fit */
+        struct nb_filter_symbol *symbol = add_symbol(report, FIELDS[field].symbol, log_odds);
+        name_tokens(verdict, (enum nb_field)field, most, tokens);
+        memcpy(symbol->option, tokens, sizeof tokens);
+        (void)snprintf(symbol->description, sizeof symbol->description, "%s speak for %s%s%.128s",
+                       FIELDS[field].what, log_odds > 0 ? "spam" : "ham",
+                       tokens[0] != '\0' ? ": " : "", tokens); /* fits */
         sum += log_odds;
     }
     return sum;
@@ -268,10 +307,11 @@ static void judge(const struct nb_config *config, const struct nb_verdict *verdi
                                                                               : "BAYES_HAM",
                                                  0);
     (void)snprintf(symbol->description, sizeof symbol->description,
-                   "Probability of spam %.4f, and all evidence that is not listed", p); /* fits */
+                   "Probability of spam %.4f; the evidence that no other symbol has", p); /* fits */
     /* Evidence speaks for the winner against the runner-up. */
     bool is_best = strcmp(verdict->labels[verdict->best], label) == 0;
-    symbol->log_odds = report->log_odds - add_evidence(verdict, is_best ? 1 : -1, report);
+    symbol->log_odds =
+        report->log_odds - add_evidence(verdict, is_best ? 1 : -1, config->filter_evidence, report);
 }
 
 static void say_not_ready(const char *missing, const char *note, struct nb_filter_report *report)
@@ -295,7 +335,7 @@ static int ask(struct nb_server *server, struct nb_scratch *scratch, struct nb_s
     struct nb_verdict *verdict = &scratch->verdict;
     struct nb_error why = {0};
     int rc = nb_engine_classify(server->engine, model, &document,
-                                (size_t)server->config->filter_evidence, verdict, &why);
+                                server->config->filter_evidence > 0 ? EXPLAIN : 0, verdict, &why);
     bool is_unknown = rc == NB_NOT_FOUND || rc == NB_CONFLICT; /* nothing was learned yet */
     if (rc != 0 && !is_unknown)
         return nb_error_set(error, rc, "%s", why.text);

@@ -22,8 +22,7 @@ struct nb_request;
 struct nb_server;
 
 enum {
-    NB_FILTER_EVIDENCE = 64, /* the most that [filter] evidence may ask for */
-    NB_FILTER_SYMBOLS = NB_FILTER_EVIDENCE + 1,
+    NB_FILTER_SYMBOLS = 1 + NB_FIELDS, /* the verdict, and what each field of the mail adds */
     NB_FILTER_NAME = 32,
     NB_FILTER_TEXT = 256,
     NB_FILTER_MODEL = 129,    /* a model's name with its NUL */
@@ -43,9 +42,9 @@ enum nb_filter_action {
 
 /* One reason for the score. The log-odds of all symbols add up to the report's. */
 struct nb_filter_symbol {
-    char name[NB_FILTER_NAME];        /* "BAYES_SPAM" */
+    char name[NB_FILTER_NAME];        /* "BAYES_SPAM", "BAYES_SUBJECT" */
     char description[NB_FILTER_TEXT]; /* a sentence, never empty; its words need not be UTF-8 */
-    char option[NB_FILTER_TEXT];      /* the token, or "" */
+    char option[NB_FILTER_TEXT];      /* the strongest tokens, or "" */
     double log_odds;                  /* above 0 speaks for spam */
 };
 

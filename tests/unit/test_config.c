@@ -106,7 +106,7 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert_double_eq(c.filter_required_score, 15);
     ck_assert_double_eq(c.filter_spamd_required_score, 5);
     ck_assert_str_eq(c.filter_subject, "***SPAM*** %s");
-    ck_assert_uint_eq(c.filter_evidence, 8);
+    ck_assert_uint_eq(c.filter_evidence, 3);
     ck_assert_int_eq(c.log_level, 2);
     nb_config_deinit(&c);
 }
