@@ -195,6 +195,18 @@ const char *nb_filter_action_name(enum nb_filter_action action)
     return names[action];
 }
 
+int nb_filter_metrics(struct nb_server *server, struct nb_buffer *out)
+{
+    int rc = nb_buffer_puts(out, "# HELP bayesd_filter_mails_total Mails judged for mail filters, "
+                                 "by the action they were told.\n"
+                                 "# TYPE bayesd_filter_mails_total counter\n");
+    for (int i = 0; i < NB_FILTER_ACTIONS && rc == 0; i++)
+        rc = nb_buffer_printf(out, "bayesd_filter_mails_total{action=\"%s\"} %llu\n",
+                              nb_filter_action_name((enum nb_filter_action)i),
+                              (unsigned long long)atomic_load(&server->filter_actions[i]));
+    return rc;
+}
+
 int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *out)
 {
     bool is_ham = strcmp(report->status, "ham") == 0;

@@ -94,6 +94,9 @@ double nb_filter_score(double log_odds, double required, double threshold);
 /* "no action", "add header", "rewrite subject", "reject". */
 const char *nb_filter_action_name(enum nb_filter_action action);
 
+/* Appends how many mails got which action, as Prometheus text. 0 or NB_NO_MEMORY. */
+int nb_filter_metrics(struct nb_server *server, struct nb_buffer *out);
+
 /* Appends the text of an X-Bayes-Status header: "spam, probability=0.9987, model=mail". */
 int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *out);
 

@@ -36,6 +36,7 @@ int nb_route_metrics(struct nb_request *request, struct nb_error *error)
     struct nb_engine_statistics statistics;
     nb_engine_statistics(request->server->engine, &statistics);
     if (nb_metrics_write(request->server->metrics, &statistics, &request->reply.body) != 0 ||
+        nb_filter_metrics(request->server, &request->reply.body) != 0 ||
         nb_evaluations_metrics(request->server->evaluations, &request->reply.body) != 0)
         return nb_error_no_memory(error);
     return nb_reply_with(request, 200, "text/plain; version=0.0.4; charset=utf-8");

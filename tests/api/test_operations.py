@@ -36,7 +36,7 @@ def test_metrics_are_well_formed(api):
         for name in ("bayesd_http_requests_total", "bayesd_http_request_seconds", "bayesd_changes_total", "bayesd_models",
                      "bayesd_documents", "bayesd_vocabulary", "bayesd_model_memory_bytes", "bayesd_commits_total",
                      "bayesd_commit_seconds_total", "bayesd_commit_changes_total", "bayesd_queued_changes",
-                     "bayesd_store_bytes", "bayesd_info", "process_start_time_seconds", "process_resident_memory_bytes"):
+                     "bayesd_store_bytes", "bayesd_info", "bayesd_filter_mails_total", "process_start_time_seconds", "process_resident_memory_bytes"):
             holds(name in metrics.families, f"no {name}")
 
 
