@@ -5,18 +5,19 @@ WORKDIR /src
 COPY scripts/install-deps scripts/install-deps
 RUN scripts/install-deps && rm -rf /var/lib/apt/lists/*
 COPY . .
-RUN make -j"$(nproc)" && make install DESTDIR=/out PREFIX=/usr && strip /out/usr/bin/bayesd /out/usr/bin/bayesc
+RUN make -j"$(nproc)" && make install DESTDIR=/out PREFIX=/usr \
+    && strip /out/usr/bin/*
 
 FROM debian:bookworm-slim
 # The libraries of `readelf -d bayesd`; curl for the health check.
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-        curl libcurl4 libglib2.0-0 libgmime-3.0-0 libjansson4 liblmdb0 libmicrohttpd12 libsodium23 \
-        libutf8proc2 libxxhash0 libzstd1 zlib1g \
+        curl libcurl4 libglib2.0-0 libgmime-3.0-0 libjansson4 liblmdb0 libmicrohttpd12 libmilter1.0.1 \
+        libsodium23 libutf8proc2 libxxhash0 libzstd1 zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 8763 --home-dir /var/lib/bayesd --shell /usr/sbin/nologin bayesd \
     && install -d -o bayesd -g bayesd -m 700 /var/lib/bayesd
-COPY --from=build /out/usr/bin/bayesd /out/usr/bin/bayesc /usr/bin/
+COPY --from=build /out/usr/bin/ /usr/bin/
 COPY --from=build /out/etc/bayesd/bayesd.conf /etc/bayesd/bayesd.conf
 USER bayesd
 # Inside the container every address is the container's own; who reaches it is decided by how the port

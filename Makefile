@@ -19,7 +19,7 @@ PACKAGES := libmicrohttpd jansson libutf8proc lmdb libxxhash libsodium zlib libz
 # These goals need no library, or call scripts/install-deps first and then make again.
 FREE_GOALS := run check check-interop clean help format install-deps docker uninstall
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
-ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl 2>/dev/null && echo yes),yes)
+ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
 endif
 endif
@@ -66,8 +66,9 @@ LINK_FLAGS := $(filter -fsanitize% -fno-sanitize% --coverage,$(OPTIMIZE_$(FLAVOU
 # The libraries' own headers are system headers: their warnings are not ours.
 INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null))
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
-# The client alone speaks HTTP to others: the daemon never links libcurl.
+# The client and the milter speak HTTP to others: the daemon never links libcurl.
 CLIENT_LIBS := $(shell pkg-config --libs libcurl jansson libutf8proc libsodium 2>/dev/null) -lm
+MILTER_LIBS := $(shell pkg-config --libs libcurl jansson milter 2>/dev/null) -lm
 # The caller's CFLAGS and LDFLAGS come last.
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -g $(OPTIMIZE_$(FLAVOUR)) $(SPEED) $(HARDEN) $(WARNINGS) -pthread \
              $(INCLUDES) -MMD -MP $(CFLAGS)
@@ -78,12 +79,13 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LINK_FLAGS) $(
 LIBRARY_SOURCES := $(wildcard core/base/*.c core/*.c tokenizer/*.c config/*.c) \
                    $(filter-out server/main.c,$(wildcard server/*.c))
 CLIENT_SOURCES := $(wildcard server/client/*.c)
+MILTER_SOURCES := $(wildcard server/milter/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 GOLDEN_SOURCES := $(wildcard tests/golden/*.c)
-ALL_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) $(CLIENT_SOURCES) $(UNIT_SOURCES) \
-               $(BENCH_SOURCES) $(FUZZ_SOURCES) tests/fuzz/main.c $(GOLDEN_SOURCES)
+ALL_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) $(CLIENT_SOURCES) $(MILTER_SOURCES) \
+               $(UNIT_SOURCES) $(BENCH_SOURCES) $(FUZZ_SOURCES) tests/fuzz/main.c $(GOLDEN_SOURCES)
 HEADERS := $(wildcard */*.h */*/*.h)
 
 LIBRARY := $(BUILD)/libbayesd.a
@@ -92,13 +94,14 @@ BENCHES := $(BENCH_SOURCES:%.c=$(BUILD)/%)
 FUZZERS := $(FUZZ_SOURCES:%.c=$(BUILD)/%)
 GOLDEN := $(GOLDEN_SOURCES:%.c=$(BUILD)/%)
 OBJECTS := $(ALL_SOURCES:%.c=$(BUILD)/%.o)
+PROGRAMS := bayesd bayesc bayesd-milter
 
 # ---- build ---------------------------------------------------------------------------------------
 
 .PHONY: all debug
-all: $(BUILD)/bayesd $(BUILD)/bayesc
+all: $(PROGRAMS:%=$(BUILD)/%)
 ifeq ($(BUILD),build/release)
-all: build/bayesd build/bayesc
+all: $(PROGRAMS:%=build/%)
 endif
 
 debug:
@@ -131,8 +134,14 @@ $(BUILD)/bayesc: $(CLIENT_SOURCES:%.c=$(BUILD)/%.o) $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(CLIENT_LIBS) -o $@
 
+# And two of the client's: the call over HTTP and its token.
+$(BUILD)/bayesd-milter: $(MILTER_SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/server/client/call.o \
+                        $(BUILD)/server/client/token.o $(LIBRARY)
+	$(if $(Q),@echo '  LINK    $@')
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(MILTER_LIBS) -o $@
+
 # Renamed into place: the old one may be running.
-build/bayesd build/bayesc: build/%: build/release/%
+$(PROGRAMS:%=build/%): build/%: build/release/%
 	$(Q)cp $< $@.new && mv $@.new $@
 
 $(UNIT_TESTS): %: %.o $(LIBRARY)
@@ -184,7 +193,7 @@ check-here: all $(WANTED_TESTS) $(GOLDEN) $(FUZZERS)
 check-unit: $(WANTED_TESTS)
 	$(Q)FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) unit
 
-check-api: $(BUILD)/bayesd $(BUILD)/bayesc
+check-api: $(PROGRAMS:%=$(BUILD)/%)
 	$(Q)FLAVOUR=$(FLAVOUR) scripts/check $(BUILD) api
 
 fuzz-regress: $(FUZZERS)
@@ -200,7 +209,7 @@ check-valgrind:
 	$(Q)scripts/install-deps --all
 	+$(Q)$(call flavour,debug) check-valgrind-here
 .PHONY: check-valgrind-here
-check-valgrind-here: $(BUILD)/bayesd $(BUILD)/bayesc $(WANTED_TESTS)
+check-valgrind-here: $(PROGRAMS:%=$(BUILD)/%) $(WANTED_TESTS)
 	$(Q)VALGRIND=1 FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) unit $(if $(T),,api)
 
 # Real mail software (tests/interop/README.md). As root.
@@ -258,7 +267,7 @@ lint-cppcheck:
 .PHONY: objects tidy
 objects: $(OBJECTS)
 # Checked again when the object was compiled again: it knows the headers.
-TIDY_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) $(CLIENT_SOURCES)
+TIDY_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) $(CLIENT_SOURCES) $(MILTER_SOURCES)
 TIDY_MODEL = $(if $(filter core/base/error,$*),,-include scripts/error-model.h)
 tidy: $(TIDY_SOURCES:%.c=$(BUILD)/%.tidy)
 $(BUILD)/%.tidy: $(BUILD)/%.o .clang-tidy scripts/error-model.h
@@ -275,10 +284,12 @@ format:
 
 .PHONY: install uninstall docker
 # A configuration that is there already is kept.
-install: $(BUILD)/bayesd $(BUILD)/bayesc
+install: $(PROGRAMS:%=$(BUILD)/%)
 	install -D -m 755 $(BUILD)/bayesd $(DESTDIR)$(PREFIX)/bin/bayesd
-	install -m 755 $(BUILD)/bayesc $(DESTDIR)$(PREFIX)/bin/bayesc
+	install -m 755 $(BUILD)/bayesc $(BUILD)/bayesd-milter $(DESTDIR)$(PREFIX)/bin/
 	install -D -m 644 server/client/bayesc.1 $(DESTDIR)$(PREFIX)/share/man/man1/bayesc.1
+	install -D -m 644 server/milter/bayesd-milter.8 \
+	    $(DESTDIR)$(PREFIX)/share/man/man8/bayesd-milter.8
 	install -D -m 644 server/client/bayesc.bash \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bayesc
 	install -D -m 644 config/bayesd.conf $(DESTDIR)$(PREFIX)/share/doc/bayesd/bayesd.conf
@@ -289,11 +300,14 @@ install: $(BUILD)/bayesd $(BUILD)/bayesc
 	install -d $(DESTDIR)$(UNITDIR)
 	sed -e 's|/usr/local/|$(PREFIX)/|' -e 's|/etc/bayesd/|$(SYSCONFDIR)/bayesd/|' \
 	    config/bayesd.service >$(DESTDIR)$(UNITDIR)/bayesd.service
+	sed -e 's|/usr/local/|$(PREFIX)/|' \
+	    config/bayesd-milter.service >$(DESTDIR)$(UNITDIR)/bayesd-milter.service
 
 # The configuration and the data stay.
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/bayesd $(DESTDIR)$(PREFIX)/bin/bayesc
-	rm -f $(DESTDIR)$(UNITDIR)/bayesd.service $(DESTDIR)$(PREFIX)/share/man/man1/bayesc.1
+	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%) $(DESTDIR)$(PREFIX)/share/man/man1/bayesc.1
+	rm -f $(DESTDIR)$(UNITDIR)/bayesd.service $(DESTDIR)$(UNITDIR)/bayesd-milter.service
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man8/bayesd-milter.8
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bayesc
 	rm -rf $(DESTDIR)$(PREFIX)/share/doc/bayesd
 
@@ -307,7 +321,7 @@ clean:
 	rm -rf build
 
 help:
-	@echo 'make                 builds build/bayesd and its client build/bayesc'
+	@echo 'make                 builds build/bayesd, its client bayesc and bayesd-milter'
 	@echo 'make run             installs what is missing, builds, starts it here, trains a sample'
 	@echo '                     LISTEN=127.0.0.1:8763 DATA=var'
 	@echo 'make check           builds and passes every test; T=NAME: one unit test'

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesd-milter: between a mail server that speaks the milter protocol and bayesd, which speaks
+ * HTTP. Reads the command line, opens the socket, serves until a signal comes.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/log.h"
+#include "server/milter/filter.h"
+#include "server/notify.h"
+#include "server/version.h"
+
+enum { EXIT_COMMAND_LINE = 2 };
+
+static void stop_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGHUP); /* stops libmilter too */
+}
+
+static int write_pid(const char *path, struct nb_error *error)
+{
+    if (path == NULL)
+        return 0;
+    FILE *file = fopen(path, "we");
+    bool is_written = file != NULL && fprintf(file, "%ld\n", (long)getpid()) > 0;
+    if (file != NULL && fclose(file) != 0)
+        is_written = false;
+    return is_written ? 0 : nb_error_set(error, NB_IO, "%.200s cannot be written", path);
+}
+
+/* Serves until a signal comes. */
+static int serve(const struct nb_milter_options *options, struct nb_ask *ask,
+                 struct nb_error *error)
+{
+    int rc = nb_milter_open(options, ask, error);
+    if (rc == 0)
+        rc = write_pid(options->pid_file, error);
+    if (rc == 0)
+        rc = nb_milter_start(error);
+    if (rc != 0)
+        return rc;
+    /* Tests and scripts wait for this line: it is there whatever the log's level. */
+    (void)fprintf(stderr, "bayesd-milter: ready on %s\n", options->socket);
+    nb_notify("READY=1");
+    sigset_t signals;
+    int which = 0;
+    stop_signals(&signals);
+    (void)sigwait(&signals, &which); /* fails for an invalid set only */
+    nb_log(NB_LOG_INFO, "stopping signal=%s", strsignal(which));
+    nb_notify("STOPPING=1");
+    bool is_over = nb_milter_stop();
+    if (options->pid_file != NULL)
+        (void)unlink(options->pid_file); /* whoever reads it finds no such process */
+    if (!is_over)
+        _exit(EXIT_SUCCESS); /* threads still use what would be freed */
+    return 0;
+}
+
+static int run(struct nb_milter_options *options, struct nb_error *error)
+{
+    struct nb_ask ask;
+    int rc = nb_client_read_token(&options->client, error);
+    if (rc == 0)
+        rc = nb_call_setup(error);
+    if (rc != 0)
+        return rc;
+    rc = nb_ask_init(&ask, &options->client, error);
+    if (rc == 0) {
+        rc = serve(options, &ask, error);
+        nb_ask_deinit(&ask);
+    }
+    nb_call_teardown();
+    return rc;
+}
+
+static void set_up_process(const struct nb_milter_options *options)
+{
+    nb_log_set_name("bayesd-milter");
+    nb_log_setup(options->is_quiet ? NB_LOG_WARNING : NB_LOG_INFO);
+    /* Blocked before any thread starts, so that all inherit it: the main thread waits for them. */
+    sigset_t signals;
+    stop_signals(&signals);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    (void)signal(SIGPIPE, SIG_IGN); /* a daemon that has gone is an error of write() */
+}
+
+int main(int argc, char **argv)
+{
+    struct nb_milter_options options;
+    struct nb_error error = {0};
+    if (nb_milter_options_read(argc, argv, &options, &error) != 0) {
+        (void)fprintf(stderr, "bayesd-milter: %s (--help lists the options)\n", error.text);
+        return EXIT_COMMAND_LINE;
+    }
+    if (options.command == NB_MILTER_HELP) {
+        nb_milter_options_help(stdout);
+        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (options.command == NB_MILTER_VERSION) {
+        (void)puts("bayesd-milter " NB_PROGRAM_VERSION);
+        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    set_up_process(&options);
+    int rc = run(&options, &error);
+    nb_buffer_deinit(&options.client.token);
+    if (rc != 0)
+        nb_log(NB_LOG_ERROR, "%s", error.text);
+    return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/milter/options.h"
+
+#include <ctype.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TIMEOUT_SECONDS = 10,
+    /* Postfix gives up after 300 s (milter_content_timeout). */
+    TIMEOUT_MOST = 240,
+    BYTES_LEAST = 1 << 10,
+    BYTES_DEFAULT = 4 << 20, /* what bayesd reads of a mail: [tokenizer] mail_bytes */
+    BYTES_MOST = 1 << 30
+};
+
+static const struct option LONG[] = {
+    {"socket", required_argument, NULL, 's'},
+    {"socket-mode", required_argument, NULL, 'm'},
+    {"url", required_argument, NULL, 'u'},
+    {"token-file", required_argument, NULL, 't'},
+    {"timeout", required_argument, NULL, 'T'},
+    {"max-bytes", required_argument, NULL, 'b'},
+    {"on-reject", required_argument, NULL, 'r'},
+    {"on-failure", required_argument, NULL, 'f'},
+    {"skip-authenticated", no_argument, NULL, 'a'},
+    {"pid-file", required_argument, NULL, 'p'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"version", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static const char *const ON_REJECT[] = {
+    [NB_MILTER_REJECT] = "reject",
+    [NB_MILTER_QUARANTINE] = "quarantine",
+    [NB_MILTER_DISCARD] = "discard",
+    [NB_MILTER_TAG] = "tag",
+};
+static const char *const ON_FAILURE[] = {
+    [NB_MILTER_ACCEPT] = "accept",
+    [NB_MILTER_TEMPFAIL] = "tempfail",
+};
+
+void nb_milter_options_help(FILE *out)
+{
+    (void)fputs(
+        "Usage: bayesd-milter [OPTION]...\n"
+        "Filters the mail of Postfix or Sendmail: asks bayesd about each, and adds a header, "
+        "changes\n"
+        "the subject or rejects, as bayesd's thresholds say.\n"
+        "\n"
+        "  --socket SOCKET        where the mail server finds it: inet:PORT@ADDRESS,\n"
+        "                         inet6:PORT@ADDRESS or unix:PATH (inet:8764@127.0.0.1)\n"
+        "  --socket-mode MODE     permissions of a unix socket, octal (0660)\n"
+        "  --url URL              where bayesd is (http://127.0.0.1:8763)\n"
+        "  --token-file FILE      its first line is the access token\n"
+        "  --timeout SECONDS      wait no longer for bayesd, per mail (10)\n"
+        "  --max-bytes N[K|M]     send the first N bytes of a mail (4M)\n"
+        "  --on-reject ACTION     with mail that bayesd would reject: reject, quarantine,\n"
+        "                         discard, or tag: deliver it with its header (reject)\n"
+        "  --on-failure ACTION    without a verdict: accept, or tempfail: the sender tries\n"
+        "                         again later (accept)\n"
+        "  --skip-authenticated   do not check mail of users who logged in\n"
+        "  --pid-file FILE        write the process id there\n"
+        "  --quiet                log warnings and errors only\n"
+        "  --version              print the version, and end\n"
+        "  --help                 print this, and end\n"
+        "\n"
+        "It stays in the foreground and logs to standard error. Exit status: 0 after SIGTERM,\n"
+        "1 it failed, 2 the command line is wrong.\n",
+        out); /* what cannot be printed is seen by the reader */
+}
+
+/* ---- values ------------------------------------------------------------------------------------
+ */
+
+static int bad_value(const char *name, const char *right, struct nb_error *error)
+{
+    return nb_error_set(error, NB_INVALID, "--%s '%.80s': write %s", name, optarg, right);
+}
+
+/* Digits only: strtoul takes signs and blanks. `end` is set to what follows them. */
+static bool read_number(const char *text, int base, unsigned long most, unsigned long *number,
+                        const char **end)
+{
+    char *after;
+    *number = strtoul(text, &after, base);
+    *end = after;
+    return isdigit((unsigned char)*text) && *number <= most;
+}
+
+static int set_timeout(struct nb_milter_options *options, struct nb_error *error)
+{
+    unsigned long number;
+    const char *end;
+    if (!read_number(optarg, 10, TIMEOUT_MOST, &number, &end) || *end != '\0' || number == 0)
+        return bad_value("timeout", "1 to 240", error);
+    options->client.timeout = number;
+    return 0;
+}
+
+static int set_max_bytes(struct nb_milter_options *options, struct nb_error *error)
+{
+    unsigned long number, unit = 1;
+    const char *end;
+    bool is_number = read_number(optarg, 10, BYTES_MOST, &number, &end);
+    if (toupper((unsigned char)*end) == 'K')
+        unit = 1 << 10;
+    if (toupper((unsigned char)*end) == 'M')
+        unit = 1 << 20;
+    end += unit > 1;
+    if (!is_number || *end != '\0' || number > BYTES_MOST / unit || number * unit < BYTES_LEAST)
+        return bad_value("max-bytes", "1K to 1024M", error);
+    options->max_bytes = number * unit;
+    return 0;
+}
+
+static int set_socket_mode(struct nb_milter_options *options, struct nb_error *error)
+{
+    unsigned long number;
+    const char *end;
+    if (!read_number(optarg, 8, 0777, &number, &end) || *end != '\0')
+        return bad_value("socket-mode", "0000 to 0777", error);
+    options->socket_mode = (mode_t)number;
+    return 0;
+}
+
+/* Without a host libmilter would listen on all addresses. */
+static int set_socket(struct nb_milter_options *options, struct nb_error *error)
+{
+    const char *rest = strchr(optarg, ':');
+    bool is_inet = strncmp(optarg, "inet:", 5) == 0 || strncmp(optarg, "inet6:", 6) == 0;
+    bool is_file = strncmp(optarg, "unix:", 5) == 0 || strncmp(optarg, "local:", 6) == 0;
+    if (is_inet) {
+        unsigned long port;
+        const char *end;
+        if (!read_number(rest + 1, 10, 65535, &port, &end) || port == 0 || *end != '@' ||
+            end[1] == '\0')
+            return bad_value("socket", "inet:PORT@ADDRESS", error);
+    } else if (!is_file || rest[1] != '/') {
+        return bad_value("socket", "inet:PORT@ADDRESS or unix:/PATH", error);
+    }
+    options->socket = optarg;
+    return 0;
+}
+
+/* The index of the value among the names; -1 if it is none of them. */
+static int find(const char *const names[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], optarg) == 0)
+            return (int)i;
+    return -1;
+}
+
+static int set_on_reject(struct nb_milter_options *options, struct nb_error *error)
+{
+    int index = find(ON_REJECT, sizeof ON_REJECT / sizeof ON_REJECT[0]);
+    if (index < 0)
+        return bad_value("on-reject", "reject, quarantine, discard or tag", error);
+    options->on_reject = (enum nb_milter_on_reject)index;
+    return 0;
+}
+
+static int set_on_failure(struct nb_milter_options *options, struct nb_error *error)
+{
+    int index = find(ON_FAILURE, sizeof ON_FAILURE / sizeof ON_FAILURE[0]);
+    if (index < 0)
+        return bad_value("on-failure", "accept or tempfail", error);
+    options->on_failure = (enum nb_milter_on_failure)index;
+    return 0;
+}
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static void set_command(struct nb_milter_options *options, enum nb_milter_command command)
+{
+    /* --help and --version win over whatever stands beside them. */
+    if (command > options->command)
+        options->command = command;
+}
+
+static int take(struct nb_milter_options *options, int option, struct nb_error *error)
+{
+    switch (option) {
+    case 's':
+        return set_socket(options, error);
+    case 'm':
+        return set_socket_mode(options, error);
+    case 'u':
+        options->client.url = optarg;
+        return 0;
+    case 't':
+        options->client.token_file = optarg;
+        return 0;
+    case 'T':
+        return set_timeout(options, error);
+    case 'b':
+        return set_max_bytes(options, error);
+    case 'r':
+        return set_on_reject(options, error);
+    case 'f':
+        return set_on_failure(options, error);
+    case 'a':
+        options->skip_authenticated = true;
+        return 0;
+    case 'p':
+        options->pid_file = optarg;
+        return 0;
+    case 'q':
+        options->is_quiet = true;
+        return 0;
+    case 'v':
+        set_command(options, NB_MILTER_VERSION);
+        return 0;
+    default:
+        set_command(options, NB_MILTER_HELP);
+        return 0;
+    }
+}
+
+int nb_milter_options_read(int argc, char **argv, struct nb_milter_options *options,
+                           struct nb_error *error)
+{
+    *options = (struct nb_milter_options){
+        .socket = "inet:8764@127.0.0.1",
+        .socket_mode = 0660,
+        .max_bytes = BYTES_DEFAULT,
+        .client = {.url = "http://127.0.0.1:8763", .timeout = TIMEOUT_SECONDS, .is_hasty = true},
+    };
+    opterr = 0; /* the message is ours */
+    int option;
+    while ((option = getopt_long(argc, argv, ":", LONG, NULL)) != -1) {
+        const char *at = argv[optind - 1];
+        if (option == ':')
+            return nb_error_set(error, NB_INVALID, "%.80s needs a value", at);
+        if (option == '?')
+            return nb_error_set(error, NB_INVALID, "%.80s is no option", at);
+        int rc = take(options, option, error);
+        if (rc != 0)
+            return rc;
+    }
+    if (optind < argc)
+        return nb_error_set(error, NB_INVALID, "%.80s is no option", argv[optind]);
+    return 0;
+}
