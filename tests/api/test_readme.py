@@ -64,6 +64,8 @@ def prepare(folder):
     os.symlink(os.path.join(os.path.abspath(TOP), "scripts"), os.path.join(folder, "scripts"))
     with open(os.path.join(folder, "message.eml"), "w", encoding="ascii", newline="") as file:
         file.write(MESSAGE)
+    with open(os.path.join(folder, "spam.eml"), "w", encoding="ascii", newline="") as file:
+        file.write(MAIL % ("Watches", 4, "Watches like new, cheap, order now!"))
     with open(os.path.join(folder, "spam.mbox"), "w", encoding="ascii", newline="") as file:
         for mail in SPAM:
             file.write("From anna@example.org Mon Mar  4 10:00:00 2024\n"
