@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/number.h"
 #include "server/request.h"
 
-static bool is_same(struct nb_string a, const char *b)
+static bool is_same(struct nb_string a, const char *b, bool in_any_case)
 {
-    return strlen(b) == a.length && memcmp(a.bytes, b, a.length) == 0;
+    return strlen(b) == a.length &&
+           (in_any_case ? strncasecmp(a.bytes, b, a.length) : memcmp(a.bytes, b, a.length)) == 0;
 }
 
 struct nb_string nb_request_query(const struct nb_request *request, const char *name)
 {
     for (size_t i = 0; i < request->query_count; i++) {
-        if (is_same(request->query[i].name, name))
+        if (is_same(request->query[i].name, name, false))
             return request->query[i].value;
     }
     return (struct nb_string){NULL, 0};
@@ -86,20 +88,18 @@ int nb_request_add_query(struct nb_request *request, char *name, size_t name_len
     size_t decoded_value = nb_percent_decode(value, value_length);
     if (decoded_name == SIZE_MAX || decoded_value == SIZE_MAX)
         return nb_error_set(error, NB_INVALID, "the query holds a broken percent-escape or a NUL");
-    struct nb_parameter parameter = {{name, decoded_name}, {value, decoded_value}};
-    if (request->route->is_rspamd) {
-        /* Its clients send a dozen fields of which we know a few, all of them optional. */
-        if (request->query_count < NB_QUERY_MOST)
-            request->query[request->query_count++] = parameter;
-        return 0;
-    }
+    struct nb_string its_name = {name, decoded_name};
+    bool is_rspamd = request->route->is_rspamd;
     const char *const *known = request->route->query;
-    while (*known != NULL && !is_same(parameter.name, *known))
+    while (*known != NULL && !is_same(its_name, *known, is_rspamd))
         known++;
-    if (*known == NULL)
-        return unknown_parameter(request, parameter.name, error);
+    if (*known == NULL) /* clients of rspamd send a dozen fields, of which we know a few */
+        return is_rspamd ? 0 : unknown_parameter(request, its_name, error);
     if (nb_request_query(request, *known).bytes != NULL || request->query_count == NB_QUERY_MOST)
-        return nb_error_set(error, NB_INVALID, "query parameter '%s' is given twice", *known);
-    request->query[request->query_count++] = parameter;
+        return is_rspamd
+                   ? 0 /* the first one holds, as of header fields */
+                   : nb_error_set(error, NB_INVALID, "query parameter '%s' is given twice", *known);
+    request->query[request->query_count++] =
+        (struct nb_parameter){{*known, strlen(*known)}, {value, decoded_value}};
     return 0;
 }

@@ -14,12 +14,13 @@ static const char *const CLASSIFY_QUERY[] = {
     "explain", "label", "id", "threshold", "target_fpr", "cost_fp", "cost_fn", "positive", NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", NULL};
 static const char *const VOCABULARY_QUERY[] = {"label", "limit", NULL};
+static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NULL};
 
 /* rspamd does not look at the method; its proxy sends GET with a body. */
 #define RSPAMD(path, role, handler)                                                                \
-    {"POST", path, role, NB_BODY_DOCUMENTS, NO_QUERY, handler, NULL, true},                        \
+    {"POST", path, role, NB_BODY_DOCUMENTS, MAIL_QUERY, handler, NULL, true},                      \
     {                                                                                              \
-        "GET", path, role, NB_BODY_DOCUMENTS, NO_QUERY, handler, NULL, true                        \
+        "GET", path, role, NB_BODY_DOCUMENTS, MAIL_QUERY, handler, NULL, true                      \
     }
 
 static const struct nb_route ROUTES[] = {

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "server/codec_private.h"
+#include "server/filter.h"
 #include "server/openapi.h"
 #include "server/router.h"
 
@@ -162,11 +164,14 @@ START_TEST(bodies_are_those_of_the_routes)
     const struct nb_route *routes = nb_route_table(&count);
     for (size_t i = 0; i < count; i++) {
         const struct nb_route *r = &routes[i];
-        json_t *content = find(operation_of(r), "requestBody/content");
-        size_t types = r->body == NB_BODY_NONE        ? 0
-                       : r->body == NB_BODY_DOCUMENTS ? sizeof documents / sizeof *documents
-                                                      : 1;
+        json_t *body = resolve(json_object_get(operation_of(r), "requestBody"));
+        json_t *content = json_object_get(body, "content");
+        bool any = r->is_rspamd && r->body != NB_BODY_NONE;
+        size_t types = r->body == NB_BODY_NONE                ? 0
+                       : r->body == NB_BODY_DOCUMENTS && !any ? sizeof documents / sizeof *documents
+                                                              : 1;
         ck_assert_msg(json_object_size(content) == types, "%s %s", r->method, r->pattern);
+        ck_assert_msg((json_object_get(content, "*/*") != NULL) == any, "%s", r->pattern);
         for (size_t t = 0; types > 1 && t < types; t++)
             ck_assert_ptr_nonnull(json_object_get(content, documents[t]));
         if (r->body == NB_BODY_SETTINGS)
@@ -177,20 +182,38 @@ START_TEST(bodies_are_those_of_the_routes)
 }
 END_TEST
 
-/* 400 for an unknown query parameter and 405 are everywhere; a body brings its own refusals. */
+/* An error's type: of a wrong method there is no route yet that could be rspamd's. */
+static void check_response(const struct nb_route *route, const char *status, json_t *response)
+{
+    json_t *content = json_object_get(response, "content");
+    bool is_rspamd = route->is_rspamd && strcmp(status, "405") != 0;
+    bool is_error = status[0] != '2', is_described = is_error;
+    if (is_error)
+        is_described = is_rspamd ? json_object_get(content, "application/json") != NULL
+                                 : json_object_get(content, "application/problem+json") != NULL;
+    ck_assert_ptr_nonnull(json_object_get(response, "description"));
+    ck_assert_msg(is_described == is_error, "%s %s", route->pattern, status);
+    ck_assert_msg(is_error || json_object_get(content, "application/problem+json") == NULL, "%s %s",
+                  route->pattern, status);
+}
+
+/* 400 for an unknown query parameter and 405 are everywhere; a body brings its own refusals.
+ * rspamd's clients may send none, of any type, and with any user. */
 START_TEST(every_operation_says_how_it_fails)
 {
     static const struct {
         const char *status;
-        bool with_body;
-    } table[] = {{"400", false}, {"403", false}, {"405", false}, {"411", true},
-                 {"413", true},  {"415", true},  {"422", true},  {"503", true}};
+        bool with_body, of_rspamd;
+    } table[] = {{"400", false, true}, {"403", false, true}, {"405", false, true},
+                 {"411", true, false}, {"413", true, true},  {"415", true, false},
+                 {"422", true, false}, {"503", true, true}};
     size_t count;
     const struct nb_route *routes = nb_route_table(&count);
     for (size_t i = 0; i < count; i++) {
         json_t *responses = json_object_get(operation_of(&routes[i]), "responses");
         for (size_t s = 0; s < sizeof table / sizeof *table; s++)
-            if (!table[s].with_body || routes[i].body != NB_BODY_NONE)
+            if ((!table[s].with_body || routes[i].body != NB_BODY_NONE) &&
+                (!routes[i].is_rspamd || table[s].of_rspamd))
                 ck_assert_msg(json_object_get(responses, table[s].status) != NULL, "%s: no %s",
                               routes[i].pattern, table[s].status);
         const char *status;
@@ -199,12 +222,7 @@ START_TEST(every_operation_says_how_it_fails)
         json_object_foreach(responses, status, response)
         {
             successes += status[0] == '2';
-            response = resolve(response);
-            ck_assert_ptr_nonnull(json_object_get(response, "description"));
-            json_t *problem =
-                json_object_get(json_object_get(response, "content"), "application/problem+json");
-            ck_assert_msg((problem != NULL) == (status[0] != '2'), "%s %s", routes[i].pattern,
-                          status);
+            check_response(&routes[i], status, resolve(response));
         }
         ck_assert_uint_ge(successes, 1);
     }
@@ -413,7 +431,8 @@ START_TEST(readings_are_as_described)
 {
     const char *labels[] = {"ham"};
     double scores[] = {-1.5}, probabilities[] = {1};
-    struct nb_explained rows[] = {{{"a", 1}, 1, 2}, {{NULL, 0}, 0, 0.5}};
+    struct nb_explained rows[] = {{.token = {"a", 1}, .count = 1, .evidence = 2},
+                                  {.evidence = 0.5}};
     struct nb_verdict verdict = {.size = 1,
                                  .labels = labels,
                                  .log_scores = scores,
@@ -435,6 +454,44 @@ START_TEST(readings_are_as_described)
     batch_answers(NB_CODEC_READINGS, "TokenizeResults", NULL, NULL);
     nb_codec_problem(&out, 404, "no such path");
     answers(&out, "Problem");
+}
+END_TEST
+
+START_TEST(mail_filters_are_as_described)
+{
+    struct nb_config config;
+    struct nb_filter_report report = {.action = NB_FILTER_REWRITE_SUBJECT,
+                                      .status = "spam",
+                                      .note = "",
+                                      .log_odds = 3,
+                                      .model = "mail",
+                                      .message_id = "a@b",
+                                      .subject = "spam",
+                                      .symbols = {{"BAYES_SPAM", "why", "a, b", 3}},
+                                      .symbol_count = 1};
+    const uint64_t actions[NB_FILTER_ACTIONS] = {1, 2, 3, 4};
+    const struct nb_codec_rspamd_stat stat = {.actions = actions, .version = "1"};
+    struct nb_buffer out = {0};
+    ck_assert_int_eq(nb_config_init(&config, NULL), 0);
+    for (; report.action < NB_FILTER_ACTIONS; report.action++) {
+        nb_codec_rspamd_report(&out, &config, &report, NB_CODEC_RSPAMD_V2, 0.5);
+        answers(&out, "RspamdReport");
+        nb_codec_rspamd_report(&out, &config, &report, NB_CODEC_RSPAMD_OLD, 0.5);
+        answers(&out, "RspamdOldReport");
+    }
+    nb_config_deinit(&config);
+    nb_codec_rspamd_error(&out, 400, "bad");
+    answers(&out, "RspamdError");
+    nb_codec_rspamd_error(&out, 503, NULL);
+    answers(&out, "RspamdFailure");
+    nb_codec_rspamd_learned(&out);
+    answers(&out, "RspamdSuccess");
+    nb_codec_rspamd_unchanged(&out, "", "ham");
+    answers(&out, "RspamdAlreadyLearned");
+    nb_codec_rspamd_stat(&out, &stat);
+    answers(&out, "RspamdStat");
+    nb_codec_rspamd_auth(&out, "1", 2);
+    answers(&out, "RspamdAuth");
 }
 END_TEST
 
@@ -530,6 +587,7 @@ int main(void)
     tcase_add_test(tests, settings_are_those_of_the_table);
     tcase_add_test(tests, receipts_are_as_described);
     tcase_add_test(tests, readings_are_as_described);
+    tcase_add_test(tests, mail_filters_are_as_described);
     tcase_add_test(tests, models_and_listings_are_as_described);
     tcase_add_test(tests, evaluations_are_as_described);
     tcase_add_test(tests, dumps_are_as_described);

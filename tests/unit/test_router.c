@@ -52,6 +52,18 @@ static const struct {
     {"POST", "/", NB_ROUTE_NO_METHOD, "GET, HEAD", NULL, NULL},
     {"get", "/", NB_ROUTE_NO_METHOD, "GET, HEAD", NULL, NULL},
     {"HEAD", "/v1/models/m/classify", NB_ROUTE_NO_METHOD, "POST", NULL, NULL},
+    {"POST", "/checkv2", NB_ROUTE_FOUND, "/checkv2", NULL, NULL},
+    {"GET", "/checkV2", NB_ROUTE_FOUND, "/checkv2", NULL, NULL},
+    {"POST", "/LEARN%53pam", NB_ROUTE_FOUND, "/learnspam", NULL, NULL},
+    {"GET", "/Ping", NB_ROUTE_FOUND, "/ping", NULL, NULL},
+    {"POST", "/checkv", NB_ROUTE_NO_PATH, NULL, NULL, NULL},
+    {"POST", "/checkv22", NB_ROUTE_NO_PATH, NULL, NULL, NULL},
+    {"POST", "/checkv2/", NB_ROUTE_NO_PATH, NULL, NULL, NULL},
+    {"PUT", "/CHECK", NB_ROUTE_NO_METHOD, "POST, GET, HEAD", NULL, NULL},
+    {"POST", "/stat", NB_ROUTE_NO_METHOD, "GET, HEAD", NULL, NULL},
+    /* Only those of rspamd. */
+    {"GET", "/Healthz", NB_ROUTE_NO_PATH, NULL, NULL, NULL},
+    {"GET", "/v1/Models", NB_ROUTE_NO_PATH, NULL, NULL, NULL},
 };
 
 static void check_string(int i, struct nb_string got, const char *expected)
@@ -90,7 +102,8 @@ START_TEST(every_route_is_found_by_its_own_pattern)
         ck_assert_ptr_eq(match.route, &routes[i]);
         ck_assert_uint_eq(match.index, i);
         ck_assert(routes[i].handler != NULL);
-        bool takes_lines = routes[i].body == NB_BODY_DOCUMENTS || routes[i].body == NB_BODY_DUMP;
+        bool takes_lines = !routes[i].is_rspamd &&
+                           (routes[i].body == NB_BODY_DOCUMENTS || routes[i].body == NB_BODY_DUMP);
         ck_assert(takes_lines == (routes[i].line != NULL));
         free(path);
     }
@@ -173,6 +186,23 @@ START_TEST(refuses_a_parameter_given_twice)
     char name[] = "label", value[] = "";
     ck_assert_int_eq(add(&request, name, value, &error), 0);
     ck_assert_int_eq(add(&request, name, value, &error), NB_INVALID);
+}
+END_TEST
+
+/* What rspamd's clients send beside what is known is passed over, however much it is. */
+START_TEST(keeps_of_rspamd_what_it_knows)
+{
+    struct nb_route route = {.query = known, .is_rspamd = true};
+    struct nb_request request = {.route = &route};
+    struct nb_error error = {0};
+    char other[] = "helo", name[] = "LaBel", first[] = "a%20b", second[] = "c", bad[] = "%00";
+    for (int i = 0; i < 3 * NB_QUERY_MOST; i++)
+        ck_assert_int_eq(add(&request, other, second, &error), 0);
+    ck_assert_int_eq(add(&request, name, first, &error), 0);
+    ck_assert_int_eq(add(&request, name, second, &error), 0);
+    check_string(0, nb_request_query(&request, "label"), "a b");
+    ck_assert_ptr_null(nb_request_query(&request, "helo").bytes);
+    ck_assert_int_eq(add(&request, other, bad, &error), NB_INVALID);
 }
 END_TEST
 
@@ -272,6 +302,7 @@ int main(void)
     tcase_add_test(tcase, keeps_known_parameters);
     tcase_add_loop_test(tcase, refuses_each_bad_query, 0, COUNT(bad_queries));
     tcase_add_test(tcase, refuses_a_parameter_given_twice);
+    tcase_add_test(tcase, keeps_of_rspamd_what_it_knows);
     tcase_add_loop_test(tcase, refuses_each_bad_number, 0, COUNT(bad_numbers));
     tcase_add_loop_test(tcase, reads_each_content_type, 0, COUNT(types));
     tcase_add_loop_test(tcase, reads_each_content_encoding, 0, COUNT(codings));
