@@ -1,0 +1,11 @@
+require ["copy", "environment", "imapsieve", "special-use", "variables", "vnd.dovecot.pipe"];
+
+if environment :matches "imap.mailbox" "*" {
+    set "mailbox" "${1}";
+}
+# Spam that is thrown away, or filed among other spam, is spam still.
+if anyof (string :matches "${mailbox}" ["Junk*", "Trash*"],
+          specialuse_exists "${mailbox}" ["\\Trash"]) {
+    stop;
+}
+pipe :copy "bayesd-learn" ["ham"];

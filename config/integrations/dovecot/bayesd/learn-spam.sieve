@@ -1,0 +1,3 @@
+require ["copy", "imapsieve", "vnd.dovecot.pipe"];
+
+pipe :copy "bayesd-learn" ["spam"];
