@@ -21,6 +21,7 @@ struct nb_config {
     /* [server] */
     char *listen;                     /* ADDRESS:PORT, [IPv6]:PORT; port 0 takes a free one */
     bool insecure;                    /* allow an address that is not loopback without tokens */
+    char *hosts;                      /* names that a Host may have, separated by commas */
     uint64_t threads;                 /* 0: one per core */
     uint64_t connections;             /* 1,000 */
     uint64_t connections_per_address; /* 0: no limit */

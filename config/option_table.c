@@ -31,6 +31,13 @@ static const struct nb_option options[] = {
     {"server", "insecure", NB_OPTION_BOOL, AT(insecure), 0, 1, NULL, "no",
      "Allow an address that is not loopback although nothing asks clients who they are. Everybody "
      "who reaches the port can then train and delete models."},
+    {"server", "hosts", NB_OPTION_STRING, AT(hosts), 0, PATH_BYTES, NULL, "",
+     "Names, separated by commas, by which clients may call the daemon in their Host field while "
+     "it "
+     "listens on loopback, besides addresses and localhost; * allows any. A web page whose name "
+     "was "
+     "made to point here could otherwise use it through a browser of this machine. Needed behind a "
+     "reverse proxy that passes the Host on."},
     {"server", "threads", NB_OPTION_COUNT, AT(threads), 0, 1024, NULL, "0",
      "Threads that serve requests. 0 takes one per processor core."},
     {"server", "connections", NB_OPTION_COUNT, AT(connections), 1, MOST_CONNECTIONS, NULL, "1000",

@@ -25,6 +25,7 @@ struct nb_server {
     struct nb_evaluations *evaluations;                     /* borrowed; thread-safe */
     const char *spool_directory;                            /* borrowed, read-only */
     struct nb_scratch_pool scratch;                         /* thread-safe */
+    bool is_loopback;                                       /* reached from this machine alone */
     uint64_t started;                                       /* nb_clock_monotonic */
     atomic_uint_fast64_t filter_actions[NB_FILTER_ACTIONS]; /* answered, by nb_filter_action */
     atomic_bool is_stopping;       /* requests that come now are answered with 503 */

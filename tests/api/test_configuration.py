@@ -34,6 +34,15 @@ def server_insecure(api):
     api.another(config={"server": {"listen": "0.0.0.0:0", "insecure": "yes"}}, listen=None).start()
 
 
+def server_hosts(api):
+    named, other = {"Host": "bayes.example.org"}, {"Host": "evil.example:8763"}
+    refused(api.call("GET", "/v1/models", **named), 403, "[server] hosts")
+    daemon = with_options(api, "server", hosts="mail.example.org, bayes.example.org")
+    daemon.client.get("/v1/models", **named).ok()
+    refused(daemon.client.get("/v1/models", **other), 403, "Host")
+    with_options(api, "server", hosts="*").client.get("/v1/models", **other).ok()
+
+
 def server_threads(api):
     counts = [len(os.listdir(f"/proc/{with_options(api, 'server', threads=n).pid}/task")) for n in (1, 6)]
     holds(counts[1] >= counts[0] + 4, counts)
