@@ -136,8 +136,10 @@ int nb_filter_model(const struct nb_config *config, struct nb_string user,
     int length = snprintf(name, sizeof name, "%.*s%.*s%s", (int)(place - format), format,
                           (int)(user.length < sizeof name ? user.length : sizeof name), user.bytes,
                           place + 2);
-    for (char *c = name; *c != '\0'; c++)
+    for (size_t i = 0; i < user.length && (size_t)(place - format) + i < sizeof name; i++) {
+        char *c = &name[(size_t)(place - format) + i];
         *c = (char)tolower((unsigned char)*c);
+    }
     int rc = nb_check_model_name((struct nb_string){name, strlen(name)}, error);
     if (rc != 0 || length >= NB_FILTER_MODEL)
         return nb_error_set(error, NB_UNUSABLE,
@@ -291,22 +293,23 @@ static double add_evidence(const struct nb_verdict *verdict, double sign, uint64
 /* ---- verdicts ----------------------------------------------------------------------------------
  */
 
-static double probability_of(const struct nb_verdict *verdict, const char *label)
+/* Returns whether the model knows the label. */
+static bool find_probability(const struct nb_verdict *verdict, const char *label, double *p)
 {
     for (size_t i = 0; i < verdict->size; i++) {
-        if (strcmp(verdict->labels[i], label) == 0)
-            return verdict->probabilities[i];
+        if (strcmp(verdict->labels[i], label) == 0) {
+            *p = verdict->probabilities[i];
+            return true;
+        }
     }
-    bool is_unseen = verdict->unseen_label != NULL && strcmp(verdict->unseen_label, label) == 0;
-    return is_unseen ? verdict->unseen_probability : 0;
+    return false;
 }
 
-/* The verdict of a model that knows enough. */
-static void judge(const struct nb_config *config, const struct nb_verdict *verdict,
+/* The verdict of a model that knows enough; `p` is the probability of spam. */
+static void judge(const struct nb_config *config, const struct nb_verdict *verdict, double p,
                   struct nb_filter_report *report)
 {
     const char *label = config->filter_spam_label;
-    double p = probability_of(verdict, label);
     report->is_ready = true;
     report->probability = p;
     report->log_odds = log_odds_of(p);
@@ -336,8 +339,8 @@ static void say_not_ready(const char *missing, const char *note, struct nb_filte
                    missing);
 }
 
-/* Asks one model. `is_last`: there is no other one to ask. Sets *is_done when the report is made.
- */
+/* Asks one model. `is_last`: there is no other one to ask. Sets *is_done when the report is made. A
+ * label that the model never heard of is no proof of ham: the configuration names another one. */
 static int ask(struct nb_server *server, struct nb_scratch *scratch, struct nb_string mail,
                bool is_last, struct nb_filter_report *report, bool *is_done, struct nb_error *error)
 {
@@ -351,13 +354,19 @@ static int ask(struct nb_server *server, struct nb_scratch *scratch, struct nb_s
     bool is_unknown = rc == NB_NOT_FOUND || rc == NB_CONFLICT; /* nothing was learned yet */
     if (rc != 0 && !is_unknown)
         return nb_error_set(error, rc, "%s", why.text);
-    *is_done = is_last || (rc == 0 && verdict->ready);
-    if (rc == 0 && verdict->ready)
-        judge(server->config, verdict, report);
+    const char *label = server->config->filter_spam_label;
+    double p = 0;
+    bool knows = rc == 0 && verdict->ready && find_probability(verdict, label, &p);
+    if (knows)
+        judge(server->config, verdict, p, report);
     else if (is_last && is_unknown)
         say_not_ready("nothing was learned yet", ", nothing learned", report);
-    else if (is_last)
+    else if (is_last && !verdict->ready)
         say_not_ready(verdict->missing, ", too little learned", report);
+    else if (is_last)
+        say_not_ready("no mail has the label of [filter] spam_label", ", too little learned",
+                      report);
+    *is_done = is_last || knows;
     nb_verdict_reset(verdict);
     return 0;
 }
