@@ -284,6 +284,20 @@ class Host:
                 reply = client.data(mail.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
             return reply[0], reply[1].decode("utf-8", "replace")
 
+    def taken(self, port, box, mail):
+        """Sends a mail that the server must take; returns the recipient's copy from `box`."""
+        code, text = self.send(port, mail)
+        equal(code, 250, text)
+        return self.delivered(box, mail)
+
+    def refused(self, port, box, mail, code, word):
+        """Sends a mail that the server must not take: the sender learns it with `code` and `word`,
+        and the recipient gets nothing."""
+        got, text = self.send(port, mail)
+        equal(got, code, text)
+        holds(word in text, f"{word!r} is not in the reply {text!r}")
+        equal(self.copies(box, mail), [], "mail that was refused and delivered")
+
     def delivered(self, path, mail, seconds=15):
         """The one copy of `mail` in a Maildir or mbox, once it is there, as an email message."""
         found = wait_for(lambda: self.copies(path, mail), f"the mail is in {path}", seconds)
