@@ -22,6 +22,11 @@ struct nb_decoder {
     ZSTD_DStream *zstd;
 };
 
+static bool uses_zlib(const struct nb_decoder *d)
+{
+    return d->coding == NB_CODING_GZIP || d->coding == NB_CODING_ZLIB;
+}
+
 int nb_decoder_new(enum nb_coding coding, struct nb_decoder **decoder)
 {
     struct nb_decoder *made = calloc(1, sizeof *made);
@@ -30,8 +35,9 @@ int nb_decoder_new(enum nb_coding coding, struct nb_decoder **decoder)
     made->coding = coding;
     bool is_ready = true;
     /* 16 + 15: a gzip header is a must, and the largest window. */
-    if (coding == NB_CODING_GZIP)
-        is_ready = inflateInit2(&made->zlib, 16 + MAX_WBITS) == Z_OK;
+    if (uses_zlib(made))
+        is_ready =
+            inflateInit2(&made->zlib, (coding == NB_CODING_GZIP ? 16 : 0) + MAX_WBITS) == Z_OK;
     if (coding == NB_CODING_ZSTD) {
         made->zstd = ZSTD_createDStream();
         is_ready = made->zstd != NULL &&
@@ -50,7 +56,7 @@ void nb_decoder_free(struct nb_decoder **decoder)
 {
     if (*decoder == NULL)
         return;
-    if ((*decoder)->coding == NB_CODING_GZIP)
+    if (uses_zlib(*decoder))
         (void)inflateEnd(&(*decoder)->zlib);  /* only complains of what was never initialized */
     (void)ZSTD_freeDStream((*decoder)->zstd); /* NULL is allowed */
     free(*decoder);
@@ -72,8 +78,8 @@ static int pull_plain(struct nb_string *input, char *out, size_t room, size_t *p
     return 0;
 }
 
-/* gzip may be several members one after the other (RFC 1952, 2.2). */
-static int pull_gzip(struct nb_decoder *d, struct nb_string *input, char *out, size_t room,
+/* Also of zlib. gzip may be several members one after the other (RFC 1952, 2.2). */
+static int pull_zlib(struct nb_decoder *d, struct nb_string *input, char *out, size_t room,
                      size_t *produced, struct nb_error *error)
 {
     z_stream *z = &d->zlib;
@@ -105,7 +111,8 @@ static int pull_gzip(struct nb_decoder *d, struct nb_string *input, char *out, s
     *produced = 0;
     if (rc == Z_MEM_ERROR)
         return nb_error_no_memory(error);
-    return nb_error_set(error, NB_INVALID, "the body is not valid gzip: %s",
+    return nb_error_set(error, NB_INVALID, "the body is not valid %s: %s",
+                        d->coding == NB_CODING_GZIP ? "gzip" : "zlib",
                         z->msg != NULL ? z->msg : "broken stream");
 }
 
@@ -138,7 +145,8 @@ int nb_decoder_pull(struct nb_decoder *decoder, struct nb_string *input, char *o
 {
     switch (decoder->coding) {
     case NB_CODING_GZIP:
-        return pull_gzip(decoder, input, out, room, produced, error);
+    case NB_CODING_ZLIB:
+        return pull_zlib(decoder, input, out, room, produced, error);
     case NB_CODING_ZSTD:
         return pull_zstd(decoder, input, out, room, produced, error);
     case NB_CODING_IDENTITY:

@@ -22,33 +22,31 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
 #include "server/codec.h"
+#include "server/connections.h"
 #include "server/linger.h"
 #include "server/log.h"
-#include "server/metrics.h"
 #include "server/request.h"
+#include "server/site.h"
 #include "server/transfer.h"
 
 /* A body that nobody wants is read to its end if it is no longer than this. */
-enum { DROP_BYTES = 1024 * 1024, STOP_POLL_NANOSECONDS = 5000000 };
+enum { DROP_BYTES = 1024 * 1024 };
 
 struct nb_http {
     struct nb_server *server;
     struct MHD_Daemon *daemon;
-    struct nb_linger *linger;
-    atomic_int connections; /* open now */
+    struct nb_connections *connections; /* borrowed */
+    struct nb_linger *linger;           /* borrowed */
 };
 
 /* A request with what only this file knows of it. */
 struct call {
     struct nb_request request;
     struct nb_http *http;
-    uint64_t started;
     uint64_t received;     /* bytes of the body */
     uint64_t sent;         /* bytes of the reply's body */
     uint64_t length;       /* Content-Length, or UINT64_MAX when it is chunked */
@@ -334,17 +332,21 @@ static int prepare_body(struct call *call, struct nb_error *error)
     return nb_transfer_begin(request, coding, error);
 }
 
-/* A browser on this machine would let any page that it shows train a daemon that asks nobody who he
- * is: a text/plain POST needs no leave. But it says where a request comes from (Fetch standard,
- * section 3.1, "Origin"): only a page of the daemon's own address may. */
-static bool is_of_another_site(const struct call *call)
+/* Returns whether a page in a browser is behind the request that has no business here; the reply is
+ * then made. */
+static bool refuses_site(struct call *call)
 {
-    const char *origin = field(call, MHD_HTTP_HEADER_ORIGIN);
+    struct nb_server *server = call->request.server;
     const char *host = field(call, MHD_HTTP_HEADER_HOST);
-    if (origin == NULL)
-        return false;
-    const char *authority = strstr(origin, "://");
-    return authority == NULL || host == NULL || strcasecmp(authority + 3, host) != 0;
+    if (nb_site_is_foreign(field(call, MHD_HTTP_HEADER_ORIGIN), host))
+        nb_reply_problem(
+            &call->request, MHD_HTTP_FORBIDDEN,
+            "the request comes from a page of another site: its Origin is not the Host");
+    else if (server->is_loopback && !nb_site_is_named(host, server->config->hosts))
+        nb_reply_problem(&call->request, MHD_HTTP_FORBIDDEN,
+                         "the Host is no address, not localhost, and no name that the option "
+                         "[server] hosts allows");
+    return nb_reply_is_there(&call->request);
 }
 
 static void check_request(struct call *call, const char *url, const char *method)
@@ -360,12 +362,8 @@ static void check_request(struct call *call, const char *url, const char *method
     }
     if (!find_route(call, url, method))
         return;
-    if (is_of_another_site(call)) {
-        nb_reply_problem(
-            request, MHD_HTTP_FORBIDDEN,
-            "the request comes from a page of another site: its Origin is not the Host");
+    if (refuses_site(call))
         return;
-    }
     if (atomic_load(&request->server->is_stopping)) {
         nb_reply_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, "the daemon is stopping");
         return;
@@ -402,13 +400,12 @@ static struct call *begin(struct nb_http *http, struct MHD_Connection *connectio
     struct call *call = calloc(1, sizeof *call);
     if (call == NULL)
         return NULL;
-    call->started = nb_clock_monotonic();
     call->http = http;
     call->request.server = http->server;
     call->request.carrier = &CARRIER;
     call->request.connection = connection;
     (void)snprintf(call->method, sizeof call->method, "%s", method); /* cut for the log */
-    atomic_fetch_add(&http->server->running, 1);
+    nb_request_begin(&call->request);
     measure_body(call);
     check_request(call, url, method);
     return call;
@@ -540,18 +537,6 @@ static enum MHD_Result on_call(void *user, struct MHD_Connection *connection, co
     return *size > 0 ? upload(call, data, size) : finish(call);
 }
 
-static void report(const struct call *call, unsigned status, uint64_t nanoseconds)
-{
-    const struct nb_request *request = &call->request;
-    enum nb_log_level level = status >= 500 ? NB_LOG_WARNING : NB_LOG_DEBUG;
-    if (!nb_log_wants(level))
-        return;
-    nb_log(level, "request method=%s route=%s model=%.*s status=%u us=%llu", call->method,
-           request->route != NULL ? request->route->pattern : "-", (int)request->model.length,
-           request->model.length > 0 ? request->model.bytes : "", status,
-           (unsigned long long)(nanoseconds / 1000));
-}
-
 static void on_completed(void *user, struct MHD_Connection *connection, void **state,
                          enum MHD_RequestTerminationCode how)
 {
@@ -560,25 +545,18 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     struct call *call = *state;
     if (call == NULL)
         return;
-    struct nb_request *request = &call->request;
-    uint64_t nanoseconds = nb_clock_monotonic() - call->started;
     bool is_answered = how == MHD_REQUEST_TERMINATED_COMPLETED_OK || call->lingers;
-    unsigned status = is_answered ? request->reply.status : 0;
-    report(call, status, nanoseconds);
-    nb_metrics_request(http->server->metrics, request->route_index, status, nanoseconds,
-                       call->received, call->sent);
     int file = call->lingers ? dup(socket_of(call)) : -1;
     if (file >= 0)
         nb_linger_add(http->linger, file);
-    if (request->state_free != NULL)
-        request->state_free(request->state);
-    nb_transfer_end(request);
-    nb_reply_deinit(&request->reply);
-    free(request->query_text);
-    free(request->path);
+    nb_request_end(&call->request, &(struct nb_request_figures){
+                                       .method = call->method,
+                                       .status = is_answered ? call->request.reply.status : 0,
+                                       .received = call->received,
+                                       .sent = call->sent,
+                                   });
     free(call);
     *state = NULL;
-    atomic_fetch_sub(&http->server->running, 1);
 }
 
 /* ---- start and stop ----------------------------------------------------------------------------
@@ -606,111 +584,64 @@ static size_t leave_escaped(void *user, struct MHD_Connection *connection, char 
 static void on_connection(void *user, struct MHD_Connection *connection, void **state,
                           enum MHD_ConnectionNotificationCode what)
 {
-    (void)connection, (void)state;
+    (void)state;
     struct nb_http *http = user;
-    int change = what == MHD_CONNECTION_NOTIFY_STARTED ? 1 : -1;
-    atomic_fetch_add(&http->connections, change);
-    nb_metrics_connection(http->server->metrics, change);
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED)
+        nb_connections_close(
+            http->connections,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
 }
 
-/* The limit of connections. The library's own is a share of it for each thread: a thread that has
- * its share leaves newcomers to the others, who may have been told of them no longer (seen with
- * 0.9.75: with 900 of 1,000 open, some were never accepted). Threads that accept at the same moment
- * may pass it by one each. */
-static enum MHD_Result on_accept(void *user, const struct sockaddr *address, socklen_t length)
-{
-    (void)address, (void)length;
-    struct nb_http *http = user;
-    return atomic_load(&http->connections) < (int)http->server->config->connections ? MHD_YES
-                                                                                    : MHD_NO;
-}
-
-static unsigned thread_count(const struct nb_config *config)
-{
-    if (config->threads > 0)
-        return (unsigned)config->threads;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 0 ? (unsigned)cores : 1;
-}
-
-static struct MHD_Daemon *start_daemon(struct nb_http *http, int socket)
+static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads)
 {
     const struct nb_config *config = http->server->config;
-    unsigned threads = thread_count(config);
-    /* The library divides its limit by the number of threads: any may have all, see on_accept. */
+    /* The library divides its limit by the number of threads: any may have all. Whoever gives us
+     * connections keeps the limit (connections.h). */
     uint64_t connections = (config->connections + 1) * threads;
     if (connections > INT_MAX)
         connections = INT_MAX;
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)connections, NULL},
-        {MHD_OPTION_PER_IP_CONNECTION_LIMIT, (intptr_t)config->connections_per_address, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)config->timeout, NULL},
         {threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL},
         {MHD_OPTION_END, 0, NULL}};
-    return MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, on_accept,
-        http, on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_message, http, MHD_OPTION_LISTEN_SOCKET,
-        socket, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, http, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_ARRAY,
-        options, MHD_OPTION_END);
+    return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
+                                MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+                            0, NULL, NULL, on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_message,
+                            http, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, http,
+                            MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
+                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_ARRAY,
+                            options, MHD_OPTION_END);
 }
 
-int nb_http_start(struct nb_server *server, int socket, struct nb_http **http,
-                  struct nb_error *error)
+int nb_http_start(struct nb_server *server, unsigned threads, struct nb_connections *connections,
+                  struct nb_linger *linger, struct nb_http **http, struct nb_error *error)
 {
     struct nb_http *made = calloc(1, sizeof *made);
-    int rc = made == NULL ? NB_NO_MEMORY : nb_linger_start(&made->linger);
-    if (rc != 0)
-        goto out;
-    made->server = server;
-    made->daemon = start_daemon(made, socket);
+    if (made == NULL)
+        return nb_error_no_memory(error);
+    *made = (struct nb_http){.server = server, .connections = connections, .linger = linger};
+    made->daemon = start_daemon(made, threads);
     if (made->daemon == NULL) {
-        rc = NB_IO;
-        goto out;
+        free(made);
+        return nb_error_set(error, NB_IO, "the HTTP server does not start");
     }
     *http = made;
     return 0;
-out:
-    (void)close(socket);
-    if (made != NULL)
-        nb_linger_stop(&made->linger);
-    free(made);
-    return nb_error_set(error, rc, "the HTTP server does not start");
 }
 
-/* Waits until nothing is counted any more. Returns whether that came about in time. */
-static bool wait_for_none(const atomic_size_t *counter, uint64_t seconds)
+void nb_http_take(struct nb_http *http, int file, const struct sockaddr *address, socklen_t length)
 {
-    uint64_t end = nb_clock_monotonic() + seconds * 1000000000u;
-    struct timespec pause = {0, STOP_POLL_NANOSECONDS};
-    while (atomic_load(counter) > 0) {
-        if (nb_clock_monotonic() > end)
-            return false;
-        (void)nanosleep(&pause, NULL); /* woken early is no harm */
-    }
-    return true;
+    /* On failure the library has closed it. */
+    if (MHD_add_connection(http->daemon, file, address, length) != MHD_YES)
+        nb_connections_close(http->connections, address);
 }
 
 void nb_http_stop(struct nb_http **http)
 {
-    struct nb_http *h = *http;
-    if (h == NULL)
+    if (*http == NULL)
         return;
-    struct nb_server *server = h->server;
-    atomic_store(&server->is_stopping, true);
-    int socket = MHD_quiesce_daemon(h->daemon);
-    if (socket >= 0)
-        (void)shutdown(socket, SHUT_RD); /* who comes now is refused, not left waiting */
-    if (!wait_for_none(&server->running, server->config->stop_seconds)) {
-        nb_log(NB_LOG_WARNING, "breaking off requests count=%zu", atomic_load(&server->running));
-        atomic_store(&server->is_cutting, true);
-        /* The writer still runs and ends every wait; stopping the library before would be wrong. */
-        (void)wait_for_none(&server->suspended, UINT32_MAX);
-    }
-    MHD_stop_daemon(h->daemon);
-    if (socket >= 0)
-        (void)close(socket);
-    nb_linger_stop(&h->linger);
-    free(h);
+    MHD_stop_daemon((*http)->daemon);
+    free(*http);
     *http = NULL;
 }

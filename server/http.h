@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The HTTP server: libmicrohttpd and nothing else of it is seen outside of http.c. Started and
- * stopped by the main thread; requests are worked on by a pool of threads.
+ * The HTTP server: libmicrohttpd and nothing else of it is seen outside of http.c. It is given
+ * connections that others have accepted; requests are worked on by a pool of threads. Started and
+ * stopped by the main thread.
  */
 #ifndef NB_SERVER_HTTP_H
 #define NB_SERVER_HTTP_H
 
+#include <sys/socket.h>
+
 #include "core/base/error.h"
 #include "server/server.h"
 
+struct nb_connections;
 struct nb_http;
+struct nb_linger;
 
-/* Begins to serve on a listening socket (see listen.h), which it takes over. `server` is borrowed
- * until nb_http_stop. Returns 0, NB_NO_MEMORY or NB_IO. */
-int nb_http_start(struct nb_server *server, int socket, struct nb_http **http,
-                  struct nb_error *error);
+/* Starts `threads` threads. `server`, `connections` and `linger` are borrowed until nb_http_stop.
+ * Returns 0, NB_NO_MEMORY or NB_IO. */
+int nb_http_start(struct nb_server *server, unsigned threads, struct nb_connections *connections,
+                  struct nb_linger *linger, struct nb_http **http, struct nb_error *error);
 
-/* Accepts no more connections; answers 503 on those that are open; waits for running requests, as
- * long as the configuration's stop_seconds; breaks off those that are left; ends the threads. The
- * engine must be open until this has returned. */
+/* Takes over a connection that is counted in `connections`, with no byte taken from it; any one
+ * thread. It is counted out when it is closed. */
+void nb_http_take(struct nb_http *http, int file, const struct sockaddr *address, socklen_t length);
+
+/* Closes what is open and ends the threads; NULL is allowed inside. No request may be suspended and
+ * no connection be given any more (see serve.c). */
 void nb_http_stop(struct nb_http **http);
 
 #endif

@@ -15,13 +15,14 @@
 #include "core/engine.h"
 #include "server/evaluations.h"
 #include "server/filter.h"
-#include "server/http.h"
+#include "server/line_routes.h"
 #include "server/listen.h"
 #include "server/log.h"
 #include "server/metrics.h"
 #include "server/notify.h"
 #include "server/options.h"
 #include "server/router.h"
+#include "server/serve.h"
 #include "server/server.h"
 #include "server/version.h"
 
@@ -46,11 +47,10 @@ static int read_config(const struct nb_options *options, struct nb_config *confi
 }
 
 /* Whoever reaches the port may read and change every model. */
-static int check_access(const struct nb_config *config, struct nb_error *error)
+static int check_access(const struct nb_config *config, bool *is_loopback, struct nb_error *error)
 {
-    bool is_loopback;
-    int rc = nb_listen_is_loopback(config->listen, &is_loopback, error);
-    if (rc != 0 || is_loopback || config->insecure)
+    int rc = nb_listen_is_loopback(config->listen, is_loopback, error);
+    if (rc != 0 || *is_loopback || config->insecure)
         return rc;
     return nb_error_set(error, NB_INVALID,
                         "%s can be reached from other machines, and there are no tokens: listen on "
@@ -85,16 +85,18 @@ static void settings_of(const struct nb_config *config, struct nb_engine_setting
 
 static struct nb_metrics *make_metrics(void)
 {
-    static const char *methods[ROUTES_MOST], *patterns[ROUTES_MOST]; /* of the one table */
-    size_t count;
+    static const char *methods[ROUTES_MOST], *patterns[ROUTES_MOST]; /* of both tables */
+    size_t count, line_count;
     const struct nb_route *routes = nb_route_table(&count);
-    if (count > ROUTES_MOST)
-        count = ROUTES_MOST;
-    for (size_t i = 0; i < count; i++) {
-        methods[i] = routes[i].method;
-        patterns[i] = routes[i].pattern;
+    const struct nb_line_route *line_routes = nb_line_route_table(&line_count);
+    for (size_t i = 0; i < count + line_count && i < ROUTES_MOST; i++) {
+        const struct nb_route *route = i < count ? &routes[i] : &line_routes[i - count].route;
+        methods[i] = route->method;
+        patterns[i] = route->pattern;
     }
-    return nb_metrics_new(methods, patterns, count, NB_PROGRAM_VERSION);
+    count += line_count;
+    return nb_metrics_new(methods, patterns, count < ROUTES_MOST ? count : ROUTES_MOST,
+                          NB_PROGRAM_VERSION);
 }
 
 static void stop_signals(sigset_t *set)
@@ -108,10 +110,10 @@ static void stop_signals(sigset_t *set)
 static int serve(struct nb_server *server, struct nb_error *error)
 {
     struct nb_listener listener;
-    struct nb_http *http = NULL;
+    struct nb_serving *serving = NULL;
     int rc = nb_listen(server->config->listen, &listener, error);
     if (rc == 0)
-        rc = nb_http_start(server, listener.socket, &http, error);
+        rc = nb_serve_start(server, listener.socket, &serving, error);
     if (rc != 0)
         return rc;
     /* Tests and scripts read the port from this line: it is there whatever the log's level. */
@@ -123,7 +125,7 @@ static int serve(struct nb_server *server, struct nb_error *error)
     (void)sigwait(&signals, &which); /* fails for an invalid set only */
     nb_log(NB_LOG_INFO, "stopping signal=%s", strsignal(which));
     nb_notify("STOPPING=1");
-    nb_http_stop(&http);
+    nb_serve_stop(&serving);
     return 0;
 }
 
@@ -159,7 +161,7 @@ static int run_daemon(const struct nb_config *config, struct nb_error *error)
     struct nb_server server = {.config = config, .started = nb_clock_monotonic()};
     server.spool_directory =
         config->spool_directory[0] != '\0' ? config->spool_directory : config->data;
-    int rc = check_access(config, error);
+    int rc = check_access(config, &server.is_loopback, error);
     if (rc != 0)
         return rc;
     /* Blocked before any thread starts, so that all inherit it: the main thread waits for them. */
@@ -194,10 +196,11 @@ static int verify(const struct nb_config *config, struct nb_error *error)
 
 static int act(enum nb_action action, const struct nb_config *config, struct nb_error *error)
 {
+    bool is_loopback;
     int rc;
     switch (action) {
     case NB_ACTION_CHECK_CONFIG:
-        rc = check_access(config, error);
+        rc = check_access(config, &is_loopback, error);
         if (rc == 0)
             (void)puts("the configuration is in order");
         return rc;

@@ -23,7 +23,8 @@ struct nb_media_type {
  * than UTF-8 (RFC 8259, 8.1). */
 int nb_media_read(const char *content_type, struct nb_media_type *type, struct nb_error *error);
 
-enum nb_coding { NB_CODING_IDENTITY, NB_CODING_GZIP, NB_CODING_ZSTD };
+/* ZLIB (RFC 1950) is for SPAMC alone: what HTTP calls "deflate" is read in two ways. */
+enum nb_coding { NB_CODING_IDENTITY, NB_CODING_GZIP, NB_CODING_ZLIB, NB_CODING_ZSTD };
 
 /* Reads a Content-Encoding (NULL: there is none): one of gzip, x-gzip, zstd, identity. Returns 0 or
  * NB_UNSUPPORTED, also for two codings one over the other. */

@@ -20,7 +20,7 @@ struct nb_metrics *nb_metrics_new(const char *const *methods, const char *const 
                                   size_t count, const char *version);
 void nb_metrics_free(struct nb_metrics **metrics);
 
-/* Counts a finished request. `route` is the index in the table, or its size for none; `status` 0
+/* Counts a finished request. `route` is the index in the table, SIZE_MAX for none; `status` 0
  * stands for a client that went away before its reply. Seconds go from the request's header fields
  * to the last byte of the reply. */
 void nb_metrics_request(struct nb_metrics *metrics, size_t route, unsigned status,

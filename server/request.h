@@ -75,7 +75,8 @@ struct nb_request {
     void *state;                /* the route's own, from call to call ... */
     void (*state_free)(void *); /* ... and what frees it when the request ends */
 
-    struct nb_transfer *transfer; /* how far the body has come; for http.c and transfer.c */
+    struct nb_transfer *transfer; /* how far the body has come; for the carrier and transfer.c */
+    uint64_t started;             /* nb_clock_monotonic */
 };
 
 /* ---- query (query.c) ----------------------------------------------------------------------------
@@ -142,5 +143,22 @@ int nb_request_check_load(const struct nb_request *request, struct nb_error *err
 
 /* Puts it back; any thread. The request must not be touched afterwards. */
 void nb_request_resume(struct nb_request *request);
+
+/* ---- beginning and end (request.c) --------------------------------------------------------------
+ */
+
+/* Called by the carrier when the header fields are there. A stop waits for the request from now on.
+ */
+void nb_request_begin(struct nb_request *request);
+
+struct nb_request_figures {
+    const char *method;      /* for the log */
+    unsigned status;         /* 0: the client was gone before it had the reply */
+    uint64_t received, sent; /* bytes of the bodies */
+};
+
+/* Called by the carrier when the reply is out, or the client gone: writes the log, counts, and
+ * frees what the request owns (not `request` itself). */
+void nb_request_end(struct nb_request *request, const struct nb_request_figures *figures);
 
 #endif

@@ -4,12 +4,10 @@
 #include <stdlib.h>
 
 #include "config/config.h"
+#include "server/held.h"
 #include "server/server.h"
 
-enum {
-    CHUNK_BYTES = 64 * 1024, /* of decoded output at a time */
-    BODIES_AT_ONCE = 8       /* bodies of the full size whose memory may be held at once */
-};
+enum { CHUNK_BYTES = 64 * 1024 }; /* of decoded output at a time */
 
 struct nb_transfer {
     struct nb_decoder *decoder;
@@ -40,34 +38,18 @@ int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct 
     return 0;
 }
 
-/* Keeps account of memory that strangers make us hold: many large bodies at once are refused, each
- * being within its own limit. */
 static int count_memory(struct nb_request *request, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
-    atomic_size_t *held = &request->server->held_bytes;
-    size_t now = t->whole.capacity + t->splitter.rest.capacity;
-    if (now == t->held)
-        return 0;
-    size_t before =
-        atomic_fetch_add(held, now - t->held); /* wraps round when it is less: as meant */
-    bool is_growing = now > t->held;
-    size_t after = before + (now - t->held);
-    t->held = now;
-    size_t most = (size_t)request->server->config->body_bytes * BODIES_AT_ONCE;
-    if (is_growing && after > most)
-        return nb_error_set(error, NB_NO_MEMORY,
-                            "the bodies being received fill the memory set aside for them; "
-                            "try again later");
-    return 0;
+    return nb_held_set(request->server, &t->held, t->whole.capacity + t->splitter.rest.capacity,
+                       error);
 }
 
 static void release(struct nb_request *request)
 {
     struct nb_transfer *t = request->transfer;
     nb_buffer_deinit(&t->whole);
-    atomic_fetch_sub(&request->server->held_bytes, t->held);
-    t->held = 0;
+    (void)nb_held_set(request->server, &t->held, 0, NULL); /* giving back never fails */
 }
 
 /* Gives lines to the route until `text` holds no more of them. */

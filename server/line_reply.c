@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/line_reply.h"
+
+#include <math.h>
+
+#include "server/codec.h"
+#include "server/filter.h"
+#include "server/request.h"
+
+double nb_line_score(double log_odds, double required, double threshold, bool is_over,
+                     unsigned digits)
+{
+    double step = pow(10, -(double)digits);
+    double score = round(nb_filter_score(log_odds, required, threshold) / step) * step;
+    if (is_over)
+        return fmax(score, required);
+    /* The largest number of so few digits that is below. */
+    return fmin(score, ceil(required / step - 1e-6) * step - step) + 0.0; /* no -0.0 */
+}
+
+const struct nb_line_failure *nb_line_failure_of(const struct nb_error *error)
+{
+    static const struct nb_line_failure protocol = {76, "EX_PROTOCOL", "Bad header line"},
+                                        data = {65, "EX_DATAERR", "Data Error"},
+                                        temporary = {69, "EX_UNAVAILABLE", "Service Unavailable"};
+    int code = error->code;
+    if (code == NB_INVALID)
+        return &protocol;
+    if (code == NB_TOO_LARGE || code == NB_UNUSABLE || code == NB_UNSUPPORTED)
+        return &data;
+    return &temporary;
+}
+
+int nb_line_reply(struct nb_request *request, int code)
+{
+    return nb_reply_with(request, (unsigned)nb_codec_status(code), "text/plain");
+}

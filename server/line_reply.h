@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the replies of both line protocols have in common. Pure functions; any thread.
+ */
+#ifndef NB_SERVER_LINE_REPLY_H
+#define NB_SERVER_LINE_REPLY_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+
+struct nb_request;
+
+/* The score of a report with `digits` digits after the point, such that a client that compares it
+ * with `required` comes to what was decided: never rounded up to it, and no test mail below it. */
+double nb_line_score(double log_odds, double required, double threshold, bool is_over,
+                     unsigned digits);
+
+/* How a failure is told, by number and name of sysexits.h. */
+struct nb_line_failure {
+    int code;
+    const char *name;
+    const char *title; /* as spamd words it */
+};
+
+const struct nb_line_failure *nb_line_failure_of(const struct nb_error *error);
+
+/* The reply is what was appended to reply.body; `code` is 0 or why it failed, for the metrics.
+ * Returns 0. */
+int nb_line_reply(struct nb_request *request, int code);
+
+#endif

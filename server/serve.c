@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/serve.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "core/base/clock.h"
+#include "server/accept.h"
+#include "server/connections.h"
+#include "server/http.h"
+#include "server/linger.h"
+#include "server/log.h"
+
+enum { STOP_POLL_NANOSECONDS = 5000000 };
+
+struct nb_serving {
+    struct nb_server *server;
+    int socket; /* that listens */
+    struct nb_connections *connections;
+    struct nb_linger *linger;
+    struct nb_http *http;
+    struct nb_acceptor *acceptor;
+};
+
+static unsigned thread_count(const struct nb_config *config)
+{
+    if (config->threads > 0)
+        return (unsigned)config->threads;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 ? (unsigned)cores : 1;
+}
+
+/* Ends and frees what there is, in the opposite order of nb_serve_start. */
+static void dismantle(struct nb_serving **serving)
+{
+    struct nb_serving *s = *serving;
+    nb_acceptor_stop(&s->acceptor);
+    nb_http_stop(&s->http);
+    nb_linger_stop(&s->linger);
+    nb_connections_free(&s->connections);
+    (void)close(s->socket); /* nobody accepts any more */
+    free(s);
+    *serving = NULL;
+}
+
+int nb_serve_start(struct nb_server *server, int socket, struct nb_serving **serving,
+                   struct nb_error *error)
+{
+    struct nb_serving *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        (void)close(socket);
+        return nb_error_no_memory(error);
+    }
+    unsigned threads = thread_count(server->config);
+    s->server = server;
+    s->socket = socket;
+    s->connections = nb_connections_new(server);
+    int rc = s->connections != NULL ? nb_linger_start(&s->linger) : NB_NO_MEMORY;
+    if (rc != 0)
+        (void)nb_error_set(error, rc, "the threads that serve do not start");
+    if (rc == 0)
+        rc = nb_http_start(server, threads, s->connections, s->linger, &s->http, error);
+    if (rc == 0)
+        rc = nb_acceptor_start(&(struct nb_acceptor_settings){.server = server,
+                                                              .socket = socket,
+                                                              .threads = threads,
+                                                              .connections = s->connections,
+                                                              .linger = s->linger,
+                                                              .http = s->http},
+                               &s->acceptor, error);
+    if (rc != 0)
+        dismantle(&s);
+    *serving = s;
+    return rc;
+}
+
+/* Waits until nothing is counted any more. Returns whether that came about in time. */
+static bool wait_for_none(const atomic_size_t *counter, uint64_t seconds)
+{
+    uint64_t end = nb_clock_monotonic() + seconds * 1000000000u;
+    struct timespec pause = {0, STOP_POLL_NANOSECONDS};
+    while (atomic_load(counter) > 0) {
+        if (nb_clock_monotonic() > end)
+            return false;
+        (void)nanosleep(&pause, NULL); /* woken early is no harm */
+    }
+    return true;
+}
+
+void nb_serve_stop(struct nb_serving **serving)
+{
+    struct nb_server *server = (*serving)->server;
+    atomic_store(&server->is_stopping, true);
+    (void)shutdown((*serving)->socket, SHUT_RD); /* who comes now is refused, not left waiting */
+    if (!wait_for_none(&server->running, server->config->stop_seconds)) {
+        nb_log(NB_LOG_WARNING, "breaking off requests count=%zu", atomic_load(&server->running));
+        atomic_store(&server->is_cutting, true);
+        /* The writer still runs and ends every wait; stopping what waits before would be wrong. */
+        (void)wait_for_none(&server->suspended, UINT32_MAX);
+    }
+    dismantle(serving);
+}
