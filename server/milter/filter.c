@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <syslog.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <libmilter/mfapi.h>
 
@@ -22,6 +23,8 @@
 enum {
     BACKLOG = 128,
     GRACE_SECONDS = 1, /* for libmilter to send the last reply */
+    KNOCK_MILLISECONDS = 10,
+    FILES_MOST = 1024, /* libmilter's socket is one of the first files that the program opens */
     /* RFC 5321, 4.5.3.1.5: a reply line has 512 bytes, with its codes. */
     REPLY_TEXT = 480
 };
@@ -47,6 +50,7 @@ static struct {
     pthread_t owner;      /* the thread that called nb_milter_start */
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t change;
+    bool is_closed; /* no more connections are taken */
     size_t sessions;
     size_t checks;      /* mails that bayesd is being asked about */
     uint64_t last_done; /* when the last of them was done, or the stop began */
@@ -402,6 +406,13 @@ static int open_socket(const struct nb_milter_options *options)
     return rc;
 }
 
+/* libmilter leaves the file to root. */
+void nb_milter_remove_socket(const struct nb_milter_options *options)
+{
+    if (is_file(options->socket))
+        (void)unlink(strchr(options->socket, ':') + 1); /* it may be gone */
+}
+
 int nb_milter_open(const struct nb_milter_options *options, struct nb_ask *ask,
                    struct nb_error *error)
 {
@@ -445,8 +456,7 @@ static void *listen_for_mail(void *unused)
     return NULL;
 }
 
-/* smfi_main looks only every five seconds whether it shall stop, and a restart must not take so
- * long: it gets a thread of its own, which nobody waits for. */
+/* The main thread is to wait for signals itself: smfi_main gets a thread that nobody waits for. */
 int nb_milter_start(struct nb_error *error)
 {
     pthread_t thread;
@@ -458,6 +468,63 @@ int nb_milter_start(struct nb_error *error)
     return 0;
 }
 
+static void *close_socket(void *unused)
+{
+    (void)unused;
+    (void)smfi_stop();
+    (void)pthread_mutex_lock(&filter.lock);
+    filter.is_closed = true;
+    (void)pthread_cond_signal(&filter.change);
+    (void)pthread_mutex_unlock(&filter.lock);
+    return NULL;
+}
+
+/* Connects to libmilter's socket, the only one of the program that listens, and goes away again. */
+static void knock(void)
+{
+    struct sockaddr_storage address;
+    for (int file = STDERR_FILENO + 1; file < FILES_MOST; file++) {
+        int listens = 0;
+        socklen_t size = sizeof listens, length = sizeof address;
+        if (getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || !listens ||
+            getsockname(file, (struct sockaddr *)&address, &length) != 0)
+            continue;
+        int visitor = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        (void)connect(visitor, (struct sockaddr *)&address, length); /* or the next time */
+        (void)close(visitor);
+        return;
+    }
+}
+
+/* Waits for a change, which `lock` guards, but not for long. */
+static void wait_for_change(long milliseconds)
+{
+    struct timespec wake;
+    (void)clock_gettime(CLOCK_REALTIME, &wake);
+    wake.tv_nsec += milliseconds * 1000000;
+    wake.tv_sec += wake.tv_nsec / 1000000000;
+    wake.tv_nsec %= 1000000000;
+    (void)pthread_cond_timedwait(&filter.change, &filter.lock, &wake);
+}
+
+/* smfi_stop waits for the lock that smfi_main holds while it waits for a connection, five seconds
+ * at most. A restart must not take so long, in which nobody is served: so there is a connection. */
+static void stop_listening(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, close_socket, NULL) != 0) {
+        (void)close_socket(NULL);
+        return;
+    }
+    (void)pthread_mutex_lock(&filter.lock);
+    while (!filter.is_closed) {
+        knock();
+        wait_for_change(KNOCK_MILLISECONDS);
+    }
+    (void)pthread_mutex_unlock(&filter.lock);
+    (void)pthread_join(thread, NULL);
+}
+
 static bool is_time_over(uint64_t deadline)
 {
     uint64_t now = nb_clock_monotonic();
@@ -467,17 +534,14 @@ static bool is_time_over(uint64_t deadline)
 
 bool nb_milter_stop(void)
 {
-    uint64_t start = nb_clock_monotonic();
     uint64_t most = (filter.options->client.timeout + GRACE_SECONDS) * UINT64_C(1000000000);
-    (void)smfi_stop();
+    stop_listening();
+    nb_milter_remove_socket(filter.options);
     (void)pthread_mutex_lock(&filter.lock);
-    filter.last_done = start;
-    while (filter.sessions > 0 && !is_time_over(start + most)) {
-        struct timespec wake;
-        (void)clock_gettime(CLOCK_REALTIME, &wake);
-        wake.tv_sec += GRACE_SECONDS;
-        (void)pthread_cond_timedwait(&filter.change, &filter.lock, &wake);
-    }
+    filter.last_done = nb_clock_monotonic();
+    uint64_t deadline = filter.last_done + most;
+    while (filter.sessions > 0 && !is_time_over(deadline))
+        wait_for_change(GRACE_SECONDS * 1000L);
     bool is_over = filter.sessions == 0;
     (void)pthread_mutex_unlock(&filter.lock);
     return is_over;

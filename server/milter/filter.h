@@ -19,8 +19,12 @@ int nb_milter_open(const struct nb_milter_options *options, struct nb_ask *ask,
  * SIGTERM is sent to the calling thread. NB_IO. */
 int nb_milter_start(struct nb_error *error);
 
-/* Takes no more connections, and waits for the mails that are being checked, no longer than their
- * time-out. Returns whether all connections have ended: if not, their threads still run. */
+/* Removes the socket if it is a file: for a program that cannot go on after nb_milter_open. */
+void nb_milter_remove_socket(const struct nb_milter_options *options);
+
+/* Takes no more connections, removes the socket, and waits for the mails that are being checked, no
+ * longer than their time-out. Returns whether all connections have ended: if not, their threads
+ * still run. */
 bool nb_milter_stop(void);
 
 #endif

@@ -40,12 +40,15 @@ static int serve(const struct nb_milter_options *options, struct nb_ask *ask,
                  struct nb_error *error)
 {
     int rc = nb_milter_open(options, ask, error);
-    if (rc == 0)
-        rc = write_pid(options->pid_file, error);
-    if (rc == 0)
-        rc = nb_milter_start(error);
     if (rc != 0)
         return rc;
+    rc = write_pid(options->pid_file, error);
+    if (rc == 0)
+        rc = nb_milter_start(error);
+    if (rc != 0) {
+        nb_milter_remove_socket(options);
+        return rc;
+    }
     /* Tests and scripts wait for this line: it is there whatever the log's level. */
     (void)fprintf(stderr, "bayesd-milter: ready on %s\n", options->socket);
     nb_notify("READY=1");

@@ -146,6 +146,16 @@ static int set_socket(struct nb_milter_options *options, struct nb_error *error)
     return 0;
 }
 
+static int set_url(struct nb_milter_options *options, struct nb_error *error)
+{
+    const char *host = strstr(optarg, "://");
+    bool is_http = strncmp(optarg, "http://", 7) == 0 || strncmp(optarg, "https://", 8) == 0;
+    if (!is_http || host[3] == '\0' || host[3] == '/')
+        return bad_value("url", "http://ADDRESS:PORT", error);
+    options->client.url = optarg;
+    return 0;
+}
+
 /* The index of the value among the names; -1 if it is none of them. */
 static int find(const char *const names[], size_t count)
 {
@@ -191,8 +201,7 @@ static int take(struct nb_milter_options *options, int option, struct nb_error *
     case 'm':
         return set_socket_mode(options, error);
     case 'u':
-        options->client.url = optarg;
-        return 0;
+        return set_url(options, error);
     case 't':
         options->client.token_file = optarg;
         return 0;

@@ -1,0 +1,642 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bayesd-milter, the real program, between a mail server (mta.py, and miltertest of OpenDKIM) and a stub
+of bayesd; at the end the real one."""
+import os
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import threading
+
+import mta
+from harness import FAULTS, clean_environment, equal, holds, slow, wait_for, _die_with_parent
+from mta import Mta, Stub, http, verdict
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NAME = "X-Bayes-Status"
+AWAY = (NAME, "none, bayesd is away")
+FIELDS = [("From", "alice@example.org"), ("Subject", "lunch")]
+GTUBE = b"XJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X\r\n"
+
+
+class Milter:
+    """The bayesd-milter that was built beside the daemon."""
+
+    def __init__(self, api, url, *options, socket_at=None, environment=None):
+        self.path = os.path.join(os.path.dirname(api.binary), "bayesd-milter")
+        holds(os.access(self.path, os.X_OK), f"{self.path} is not there: build it first")
+        self.at = socket_at or "unix:" + os.path.join(api.new_folder(), "socket")
+        self.command = [self.path, "--socket", self.at, "--url", url, *options]
+        self.environment = clean_environment(**(environment or {}))
+
+    def __enter__(self):
+        self.lines, self.ready = [], threading.Event()
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, env=self.environment,
+                                        preexec_fn=_die_with_parent)
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+        self.ready.wait(20 * slow())
+        if not any("ready on" in line for line in self.lines):
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError("the milter did not get ready:\n" + self.said())
+        return self
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.append(line.decode("utf-8", "replace").rstrip("\n"))
+            if "ready on" in self.lines[-1]:
+                self.ready.set()
+        self.ready.set()
+
+    def said(self):
+        return "\n".join(self.lines)
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.stop()
+        elif self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+
+    def stop(self, number=signal.SIGTERM):
+        if self.process.returncode is not None:
+            return
+        self.process.send_signal(number)
+        try:
+            status = self.process.wait(30 * slow())
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError("the milter does not stop:\n" + self.said()) from None
+        self.reader.join(10)
+        self.process.stdout.close()
+        equal(status, 0, "exit status; the milter said:\n" + self.said())
+        for fault in FAULTS:
+            holds(fault not in self.said(), self.said())
+
+    def mail(self, fields=None, body=b"hello\r\n", **how):
+        """One mail on a connection of its own."""
+        with Mta(self.at) as server:
+            return server.mail(FIELDS if fields is None else fields, body, **how)
+
+
+def status_of(result, fields=None):
+    """The one X-Bayes-Status that the recipient sees."""
+    found = [value for name, value in result.header(FIELDS if fields is None else fields)
+             if name.strip().lower() == NAME.lower()]
+    equal(len(found), 1, f"fields {NAME}: {found}")
+    return found[0]
+
+
+# ---- what bayesd is told ------------------------------------------------------------------------
+def test_the_question(api):
+    with Stub() as stub, Milter(api, stub.url + "/") as milter:
+        fields = [("Received", "from a\n\tby b;\n\ttoday"), ("From", "alice@example.org"),
+                  ("Subject", "=?utf-8?q?l=C3=BCnch?="), ("X-Odd", ""), ("X-Raw", b"\xff\xfe caf\xe9")]
+        body = b"one\r\n\r\n.\r\nbytes \x00\x80\xff\r\n" * 9000  # several pieces
+        with Mta(milter.at) as server:
+            result = server.mail(fields, body, user="alice", queue_id="4XyZ-1",
+                                 recipients=("<bob@example.net>", "<carol@example.net>"))
+        holds(result.passes(), result.end)
+        question, = stub.questions
+        equal(question.line, "POST /checkv2 HTTP/1.1")
+        want = {"From": "<alice@example.org>", "IP": "192.0.2.10", "Helo": "client", "User": "alice",
+                "Hostname": "client.example.org", "Queue-Id": "4XyZ-1", "MTA-Name": "mx.example.net",
+                "Rcpt": ["<bob@example.net>", "<carol@example.net>"], "Deliver-To": None,
+                "Authorization": None}
+        equal({name: question.one(name) for name in want}, want)
+        head = (b"Received: from a\r\n\tby b;\r\n\ttoday\r\nFrom: alice@example.org\r\n"
+                b"Subject: =?utf-8?q?l=C3=BCnch?=\r\nX-Odd: \r\nX-Raw: \xff\xfe caf\xe9\r\n\r\n")
+        equal(question.body, head + body, "the mail as it is sent")
+
+
+def test_one_recipient_is_delivered_to(api):
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        milter.mail()
+        equal(stub.questions[0].one("Deliver-To"), "<bob@example.net>")
+        equal(stub.questions[0].one("Rcpt"), "<bob@example.net>")
+        equal(stub.questions[0].one("User"), None)
+        milter.mail(sender="<>")
+        equal(stub.questions[1].one("From"), "<>")
+
+
+def test_addresses_of_clients(api):
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        for address, want in ((("6", 25, "2001:db8::17"), "2001:db8::17"), (("U", 0, ""), None)):
+            with Mta(milter.at, connect=False) as server:
+                server.connect("localhost", address, helo=None)
+                holds(server.mail(FIELDS).passes(), address)
+            equal(stub.questions[-1].one("IP"), want)
+            equal(stub.questions[-1].one("Helo"), None)
+
+
+def test_hostile_envelope(api):
+    """Nothing that a client says becomes a header line of the request, or a request too long."""
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        with Mta(milter.at, connect=False) as server:
+            server.connect("h" * 5000, helo=b"a\r\nDeliver-To: root\r\n\r\nGET / HTTP/1.1\x01\x7f")
+            recipients = [b"<user%d@example.net>" % i for i in range(3000)]
+            holds(server.mail(FIELDS, recipients=recipients, sender=b"<%s>" % (b"x" * 1023)).passes(), "mail")
+        question, = stub.questions
+        equal(question.one("Helo"), "a??Deliver-To: root????GET / HTTP/1.1??")
+        for name in ("Hostname", "From", "Deliver-To"):
+            equal(question.one(name), None, name)
+        sent = question.all("Rcpt")
+        equal(sent, [r.decode() for r in recipients[:len(sent)]])
+        holds(200 < len(sent) < 500, f"{len(sent)} recipients")
+
+
+def test_hostile_header(api):
+    """A value with line ends in it stays one field; thousands of fields are as good as a few."""
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        holds(milter.mail([("Subject", "a\r\n\r\nbody\rX: y\n\nFrom: z"), ("X", "\r\n ")]).passes(), "mail")
+        equal(stub.questions[0].body, b"Subject: abodyX: yFrom: z\r\nX: \r\n \r\n\r\nhello\r\n")
+        fields = [("X-%d" % i, "v" * 100) for i in range(5000)] + [(NAME, "ham")] * 300
+        equal(status_of(milter.mail(fields), fields), "ham, probability=0.1")
+
+
+def test_max_bytes(api):
+    with Stub() as stub, Milter(api, stub.url, "--max-bytes", "16K") as milter:
+        body = b"x" * 78 + b"\r\n"
+        with Mta(milter.at) as server:
+            server.mail(FIELDS, body * 10000, piece=8000)
+            holds(server.sent <= 24000, f"{server.sent} bytes were taken")
+        # A mail server that cannot skip sends all of it, and it goes nowhere.
+        with Mta(milter.at, steps=mta.ALL_STEPS & ~mta.SKIP) as server:
+            server.mail(FIELDS, body * 1000000, piece=60000)
+            equal(server.sent, len(body) * 1000000)
+        head = b"From: alice@example.org\r\nSubject: lunch\r\n\r\n"
+        for question in stub.questions:
+            equal(question.body, (head + body * 1000)[:16384])
+        milter.mail([("X", "y" * 30000), (NAME, "ham"), ("Subject", "z")])
+        equal(stub.questions[-1].body, b"X: " + b"y" * 16381)
+        with open(f"/proc/{milter.process.pid}/status", encoding="ascii") as file:
+            peak = int(next(line for line in file if line.startswith("VmHWM")).split()[1])
+        holds(peak < 40000 * slow(), f"{peak} KiB of memory")
+        holds(any(" cut" in line for line in milter.lines), milter.said())
+
+
+def test_token(api):
+    path = os.path.join(api.new_folder(), "token")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("secret-token\n")
+    with Stub() as stub, Milter(api, stub.url, "--token-file", path) as milter:
+        milter.mail()
+        equal(stub.questions[0].one("Authorization"), "Bearer secret-token")
+
+
+# ---- what becomes of a mail ---------------------------------------------------------------------
+def test_header_is_added(api):
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        for action in ("no action", "add header"):
+            stub.says(verdict(action, milter={"add_headers": {NAME: "spam, probability=0.95", "X-Two": "a\n\tb"}}))
+            result = milter.mail()
+            holds(result.passes(), result.end)
+            equal(result.header(FIELDS), FIELDS + [(NAME, "spam, probability=0.95"), ("X-Two", "a\n\tb")])
+        stub.says({"action": "no action"})  # the least there is
+        result = milter.mail()
+        holds(result.passes() and not result.changes, result.changes)
+
+
+def test_forged_fields_go(api):
+    fields = [(NAME, "ham, forged")] + FIELDS + [("x-bayes-status", "a"), ("X-BAYES-STATUS ", "b"),
+                                                 ("X-Bayes-Status-Not", "stays"), (NAME, "c\n d")]
+    kept = FIELDS + [("X-Bayes-Status-Not", "stays")]
+    with Stub() as stub, Milter(api, stub.url, "--skip-authenticated", "--on-reject", "tag") as milter:
+        for reply, status in ((verdict(), "ham, probability=0.1"),
+                              (verdict("reject", milter={"add_headers": {NAME: "spam"}}), "spam"),
+                              (b"nonsense", AWAY[1])):
+            stub.says(reply)
+            equal(milter.mail(fields).header(fields), kept + [(NAME, status)])
+        asked = len(stub.questions)
+        equal(milter.mail(fields, user="alice").header(fields), kept)
+        equal(len(stub.questions), asked, "a user who logged in")
+
+
+def test_other_fields_are_removed(api):
+    fields = [("X-Spam", "1"), ("X-Two", "1"), ("x-spam", "2"), ("X-Two", "2"), ("X-Two", "3")]
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        stub.says(verdict(milter={"remove_headers": {"X-Spam": 0, "X-Two": 2, "X-None": 0, "X-Many": 7}}))
+        equal(milter.mail(fields).header(fields), [("X-Two", "1"), ("X-Two", "3")])
+
+
+def test_subject_is_rewritten(api):
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        stub.says(verdict("rewrite subject", subject="***SPAM*** lunch"))
+        status = (NAME, "ham, probability=0.1")
+        equal(milter.mail().header(FIELDS), [FIELDS[0], ("Subject", "***SPAM*** lunch"), status])
+        bare = [("From", "alice@example.org")]
+        equal(milter.mail(bare).header(bare), bare + [status, ("Subject", "***SPAM*** lunch")])
+        stub.says(verdict("no action", subject="not asked for"))
+        equal(milter.mail().header(FIELDS), FIELDS + [status])
+
+
+def test_reject(api):
+    said = verdict("reject", messages={"smtp_message": "Spam, 100 % sure\tof it \u20ac"})
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        stub.says(said)
+        result = milter.mail()
+        equal((result.end, result.text), ("y", "550 5.7.1 Spam, 100 %% sure of it    "), "reply")
+        stub.says(verdict("reject"))
+        equal(milter.mail().text, "550 5.7.1 This message is refused as spam")
+        stub.says(verdict("reject", messages={"smtp_message": "%" * 5000}))
+        result = milter.mail()
+        holds(result.end == "y" and len(result.text) < 510, result.text)
+    want = {"quarantine": lambda r: r.passes() and r.quarantined() and status_of(r) == "ham, probability=0.1",
+            "discard": lambda r: r.end == "d",
+            "tag": lambda r: r.passes() and not r.quarantined() and status_of(r) == "ham, probability=0.1"}
+    for action, is_right in want.items():
+        with Stub() as stub, Milter(api, stub.url, "--on-reject", action) as milter:
+            stub.says(said)
+            result = milter.mail()
+            holds(is_right(result), f"{action}: {vars(result)}")
+
+
+def test_soft_reject(api):
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        stub.says(verdict("soft reject", messages={"smtp_message": "Come back"}))
+        result = milter.mail()
+        equal((result.end, result.text), ("y", "451 4.7.1 Come back"))
+        stub.says(verdict("soft reject"))
+        equal(milter.mail().text, "451 4.7.1 The mail cannot be checked now, try again later")
+
+
+# ---- bayesd is away -----------------------------------------------------------------------------
+def drip(question, connection):
+    """A byte now and then: progress, but no end."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    held = threading.Event()
+    while not held.wait(0.2):
+        connection.sendall(b" ")
+
+
+def silence(question, connection):
+    connection.recv(1)  # until the milter has had enough
+
+
+def endless(question, connection):
+    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        connection.sendall(b" " * 65536)
+
+
+GOOD = http(verdict())
+FAILURES = {
+    "closed at once": lambda question, connection: None,
+    "half a status line": lambda question, connection: connection.sendall(b"HTTP/1."),
+    "half a reply": lambda question, connection: connection.sendall(GOOD[:-40]),
+    "half a header": lambda question, connection: connection.sendall(GOOD[:60]),
+    "no HTTP": b"220 mx.example.net ESMTP\r\n",
+    "no JSON": http(b"<html>It works!</html>"),
+    "nothing": http(b""),
+    "204": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "JSON that ends too early": http(b'{"action": "no action"'),
+    "an array": http(b'["action"]'),
+    "deep JSON": http(b"[" * 100000),
+    "no action": http({}),
+    "an action of another kind": http(verdict(action=7)),
+    "an unknown action": http(verdict("explode")),
+    "a subject is missing": http(verdict("rewrite subject")),
+    "a subject of two lines": http(verdict("rewrite subject", subject="a\nBcc: all")),
+    "a subject with a carriage return": http(verdict("rewrite subject", subject="a\rb")),
+    "a subject with a NUL": http(verdict("rewrite subject", subject="a\0b")),
+    "a subject that is a number": http(verdict("rewrite subject", subject=1)),
+    "a reason of two lines": http(verdict("reject", messages={"smtp_message": "a\n550 b"})),
+    "milter is an array": http(verdict(milter=[])),
+    "a header of two": http(verdict(milter={"add_headers": {"X": "a\r\nBcc: all"}})),
+    "a header of two names": http(verdict(milter={"add_headers": {"X: a\nY": "b"}})),
+    "a header without a name": http(verdict(milter={"add_headers": {"": "b"}})),
+    "a header that is a number": http(verdict(milter={"add_headers": {"X": 1}})),
+    "a header too long": http(verdict(milter={"add_headers": {"X": "a" * 9000}})),
+    "too many headers": http(verdict(milter={"add_headers": {"X%d" % i: "a" for i in range(33)}})),
+    "a place below 0": http(verdict(milter={"remove_headers": {"X": -1}})),
+    "a place too far": http(verdict(milter={"remove_headers": {"X": 2 ** 40}})),
+    "a place that is text": http(verdict(milter={"remove_headers": {"X": "0"}})),
+    "busy": http({"error": "stopping", "action": "soft reject"}, "503 Service Unavailable"),
+    "an error": http({"error": "out of order"}, "500 Internal Server Error"),
+    "a token is wanted": http(verdict(), "401 Unauthorized"),
+    "elsewhere": b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+    "a reply without end": endless,
+    "silence": silence,
+    "a reply that drips": drip,
+}
+
+
+def test_failures_let_mail_pass(api):
+    fields = [(NAME, "ham, forged")] + FIELDS
+    with Stub() as stub, Milter(api, stub.url, "--timeout", "1") as milter:
+        for what, reply in FAILURES.items():
+            stub.says(reply)
+            result = milter.mail(fields)
+            holds(result.passes(), f"{what}: {vars(result)}")
+            equal(result.header(fields), FIELDS + [AWAY], what)
+            holds("not checked queue_id=4XyZ accepted" in milter.lines[-1], milter.lines[-1])
+        stub.says(verdict())
+        equal(status_of(milter.mail()), "ham, probability=0.1", "after all of them")
+
+
+def test_failures_put_mail_off(api):
+    with Stub() as stub, Milter(api, stub.url, "--timeout", "1", "--on-failure", "tempfail") as milter:
+        for what, reply in FAILURES.items():
+            stub.says(reply)
+            result = milter.mail()
+            equal((result.end, result.text),
+                  ("y", "451 4.7.1 The mail cannot be checked now, try again later"), what)
+        stub.says(verdict())
+        holds(milter.mail().passes(), "after all of them")
+
+
+def test_nobody_listens(api):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = "http://127.0.0.1:%d" % listener.getsockname()[1]
+    for action, end in (("accept", "c"), ("tempfail", "y")):
+        with Milter(api, url, "--on-failure", action) as milter:
+            equal(milter.mail().end, end)
+            holds("refused" in milter.lines[-1] or "connect" in milter.lines[-1], milter.lines[-1])
+
+
+def test_kept_connection_was_closed(api):
+    """bayesd closes idle connections: the next mail must not suffer from that."""
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        gone = threading.Event()
+
+        def answer(question, connection):
+            connection.sendall(GOOD)
+            gone.set()  # and closes, without having said so
+
+        stub.says(answer)
+        for _ in range(5):
+            equal(status_of(milter.mail()), "ham, probability=0.1")
+            holds(gone.wait(10 * slow()), "an answer")
+            gone.clear()
+
+
+# ---- connections --------------------------------------------------------------------------------
+def test_connections_are_kept(api):
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        for _ in range(10):
+            milter.mail()
+        equal((stub.connections, len(stub.questions)), (1, 10))
+
+
+def test_several_mails_of_a_connection(api):
+    with Stub() as stub, Milter(api, stub.url) as milter, Mta(milter.at) as server:
+        server.mail([(NAME, "forged")] + FIELDS, b"first\r\n", user="alice", queue_id="1",
+                    recipients=("<a@example.net>", "<b@example.net>"))
+        server.envelope("<given-up@example.org>", ("<c@example.net>",))
+        equal(server.command(b"L", NAME, "forged")[0], "c")
+        server.send(b"A")  # no reply
+        result = server.mail(FIELDS, b"second\r\n", queue_id="2")
+        equal(result.header(FIELDS), FIELDS + [(NAME, "ham, probability=0.1")])
+        first, second = stub.questions
+        holds(second.body.endswith(b"\r\n\r\nsecond\r\n") and b"first" not in second.body, second.body)
+        equal([second.one(n) for n in ("From", "Rcpt", "Queue-Id", "IP", "Deliver-To")],
+              ["<alice@example.org>", "<bob@example.net>", "2", "192.0.2.10", "<bob@example.net>"])
+        equal(len(first.all("Rcpt")), 2)
+
+
+def test_mails_at_the_same_time(api):
+    """Each gets its own verdict."""
+    def answer(question, connection):
+        return http(verdict(milter={"add_headers": {NAME: question.one("Queue-Id")}}))
+
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        stub.says(answer)
+        wrong = []
+
+        def work(number):
+            try:
+                for i in range(20):
+                    name = f"{number}-{i}"
+                    if status_of(milter.mail(queue_id=name)) != name:
+                        wrong.append(name)
+            except Exception as error:  # told by the main thread
+                wrong.append(error)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        equal(wrong, [])
+        holds(stub.connections <= 21 * 20, stub.connections)
+
+
+def test_mail_servers_that_break_off(api):
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        silent = threading.Event()
+        with Mta(milter.at) as server:
+            server.envelope()
+            server.command(b"L", "Subject", "never finished")
+            server.socket.close()
+        for data in (b"", b"\0\0\0\0", b"\xff\xff\xff\xffB", b"\0\0\0\1E", b"\0\0\0\x0dO" + b"\0" * 12,
+                     b"GET / HTTP/1.1\r\n\r\n", struct.pack("!I", 70) + b"L" + b"x" * 69):
+            with socket.socket(socket.AF_UNIX) as raw:
+                raw.connect(milter.at[5:])
+                raw.sendall(data)
+        # It goes while bayesd is asked.
+        stub.says(lambda question, connection: silent.wait(30 * slow()) and GOOD)
+        with Mta(milter.at) as server:
+            server.envelope()
+            server.send(b"N")
+            server.receive()
+            server.send(b"E")
+            wait_for(lambda: stub.questions, "a question")
+            server.socket.close()
+        silent.set()
+        stub.says(verdict())
+        holds(milter.mail().passes(), "after all of them")
+        try:
+            with Mta(milter.at, actions=mta.ADD):  # lets nobody change headers
+                raise AssertionError("that is agreed to")
+        except ConnectionError:
+            pass
+        holds(any("does not let filters" in line for line in milter.lines), milter.said())
+
+
+def test_miltertest(api):
+    """Another program that knows the protocol. It does not tell the codes of an SMTP reply."""
+    spam = {"add_headers": {NAME: "spam"}}
+    table = [
+        ((), verdict(milter=spam), {"end": "pass", "deleted": "true", "added": "true"}),
+        ((), verdict("rewrite subject", subject="*** lunch", milter=spam),
+         {"end": "pass", "subject": "true", "added": "true"}),
+        ((), verdict("reject", milter=spam), {"end": "reply", "added": "true"}),
+        ((), verdict("soft reject"), {"end": "reply", "added": "false"}),
+        (("--on-reject", "quarantine"), verdict("reject", milter=spam),
+         {"end": "pass", "quarantined": "true", "added": "true"}),
+        (("--on-reject", "discard"), verdict("reject"), {"end": "discard"}),
+        (("--on-reject", "tag"), verdict("reject", milter=spam),
+         {"end": "pass", "quarantined": "false", "added": "true", "deleted": "true"}),
+        ((), b"", {"end": "pass", "deleted": "true", "added": "true", "subject": "false"}),
+        (("--on-failure", "tempfail"), b"", {"end": "reply", "deleted": "true"}),
+    ]
+    for options, reply, want in table:
+        with Stub() as stub, Milter(api, stub.url, *options) as milter:
+            stub.says(reply or FAILURES["closed at once"])
+            done = subprocess.run(["miltertest", "-s", os.path.join(HERE, "milter.lua"),
+                                   "-D", "socket=" + milter.at,
+                                   "-D", "status=" + ("spam" if reply else AWAY[1])],
+                                  capture_output=True, text=True, timeout=60 * slow(), check=False)
+            equal((done.returncode, done.stderr), (0, ""), done.stdout)
+            facts = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+            equal({name: facts.get(name) for name in want}, want, f"{options} {reply}")
+
+
+# ---- the program --------------------------------------------------------------------------------
+def test_stop_waits_for_checks(api):
+    answer_now = threading.Event()
+    pid_file = os.path.join(api.new_folder(), "pid")
+    with Stub() as stub:
+        stub.says(lambda question, connection: answer_now.wait(30 * slow()) and GOOD)
+        with Milter(api, stub.url, "--timeout", "100", "--pid-file", pid_file) as milter:
+            with open(pid_file, encoding="ascii") as file:
+                equal(int(file.read()), milter.process.pid)
+            server = Mta(milter.at)
+            server.envelope()
+            server.send(b"N")
+            server.receive()
+            server.send(b"E")
+            wait_for(lambda: stub.questions, "a question")
+            milter.process.send_signal(signal.SIGTERM)
+            wait_for(lambda: not os.path.exists(milter.at[5:]), "the socket goes")
+            holds(milter.process.poll() is None, "it waits")
+            answer_now.set()
+            holds(server.outcome().passes(), "the verdict of the mail that was checked")
+            server.close()
+            equal(milter.process.wait(30 * slow()), 0, milter.said())
+            holds(not os.path.exists(pid_file), "the pid file goes")
+
+
+def test_stop_does_not_wait_for_ever(api):
+    """For idle connections hardly; for bayesd as long as the time-out."""
+    with Stub() as stub:
+        stub.says(silence)
+        with Milter(api, stub.url, "--timeout", "1", "--on-failure", "tempfail") as milter:
+            idle, busy = Mta(milter.at), Mta(milter.at)
+            busy.envelope()
+            equal(busy.command(b"N")[0], "c")
+            busy.send(b"E")
+            wait_for(lambda: stub.questions, "a question")
+            milter.stop()
+            equal(busy.outcome().text[:9], "451 4.7.1")
+            idle.close()
+            busy.close()
+
+
+def test_other_signals_stop_it(api):
+    with Stub() as stub:
+        for number in (signal.SIGINT, signal.SIGHUP):
+            with Milter(api, stub.url) as milter:
+                milter.mail()
+                milter.stop(number)
+                holds(not os.path.exists(milter.at[5:]), "the socket")
+
+
+def test_sockets(api):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with Stub() as stub, Milter(api, stub.url, socket_at=f"inet:{port}@127.0.0.1") as milter:
+        holds(milter.mail().passes(), "by TCP")
+    for options, mode in (((), 0o660), (("--socket-mode", "0606"), 0o606)):
+        with Stub() as stub, Milter(api, stub.url, *options) as milter:
+            equal(stat.S_IMODE(os.stat(milter.at[5:]).st_mode), mode)
+            holds(milter.mail().passes(), "by a file")
+    # The file of one that was killed does not keep the next from starting.
+    path = os.path.join(api.new_folder(), "socket")
+    with socket.socket(socket.AF_UNIX) as old:
+        old.bind(path)
+    with Stub() as stub, Milter(api, stub.url, socket_at="unix:" + path) as milter:
+        holds(milter.mail().passes(), "the next")
+
+
+def test_log(api):
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        milter.mail(queue_id="4X\nyZ")
+        stub.says(verdict("reject"))
+        milter.mail()
+        lines = [line for line in milter.lines if " checked " in line]
+        equal(len(lines), 2, milter.said())
+        holds(lines[0].startswith("bayesd-milter: info: checked queue_id=4X?yZ action=no action score=1.50 "),
+              lines[0])
+        holds("action=reject" in lines[1], lines[1])
+        holds("example.org" not in milter.said() and "lunch" not in milter.said(), milter.said())
+    with Stub() as stub, Milter(api, stub.url, "--quiet") as milter:
+        milter.mail()
+        stub.says(b"")
+        milter.mail()
+        equal(len([line for line in milter.lines if "checked" in line]), 1, milter.said())
+
+
+def test_service_manager_is_told(api):
+    path = os.path.join(api.new_folder(), "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.settimeout(20 * slow())
+        with Stub() as stub, Milter(api, stub.url, environment={"NOTIFY_SOCKET": path}):
+            equal(manager.recv(100), b"READY=1")
+        equal(manager.recv(100), b"STOPPING=1")
+
+
+def test_command_line(api):
+    path = Milter(api, "").path
+
+    def run(*options):
+        done = subprocess.run([path, *options], capture_output=True, text=True, timeout=60 * slow(),
+                              env=clean_environment(), check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    status, out, err = run("--help")
+    equal((status, err), (0, ""))
+    with open(os.path.join(HERE, "..", "..", "server", "milter", "bayesd-milter.8"), encoding="utf-8") as file:
+        manual = file.read().replace("\\-", "-")
+    for option in ("socket", "socket-mode", "url", "token-file", "timeout", "max-bytes", "on-reject",
+                   "on-failure", "skip-authenticated", "pid-file", "quiet", "version", "help"):
+        holds(f"  --{option}" in out and f"--{option}" in manual, f"--{option} is not told of")
+    holds(run("--version")[1].startswith("bayesd-milter "), "version")
+    for options in (("--nonsense",), ("--url",), ("argument",), ("--socket", "8764"), ("--socket", "inet:8764"),
+                    ("--socket", "inet:0@127.0.0.1"), ("--socket", "inet:99999@127.0.0.1"),
+                    ("--socket", "unix:relative"), ("--socket", "tcp:/x"), ("--socket-mode", "888"),
+                    ("--socket-mode", "1777"), ("--timeout", "0"), ("--timeout", "241"), ("--timeout", "-1"),
+                    ("--timeout", "5s"), ("--max-bytes", "0"), ("--max-bytes", "1T"), ("--max-bytes", "2048M"),
+                    ("--max-bytes", "99999999999999999999"), ("--on-reject", "accept"), ("--on-failure", ""),
+                    ("--url", "gopher://127.0.0.1:8763"), ("--url", ""),
+                    ("--url", "http://"), ("--url", "http:///")):
+        status, out, err = run(*options)
+        equal((status, out), (2, ""), options)
+        holds("--help" in err and err.count("\n") == 1, err)
+    folder = api.new_folder()
+    for options in (("--socket", f"unix:{folder}/none/socket"), ("--token-file", f"{folder}/none"), ("--pid-file", f"{folder}/none/pid")):
+        status, out, err = run("--socket", f"unix:{folder}/socket", *options)
+        equal((status, out), (1, ""), f"{options}: {err}")
+        holds("bayesd-milter: error: " in err, err)
+        holds(not os.path.exists(f"{folder}/socket"), f"{options} leaves its socket")
+
+
+# ---- the real bayesd ----------------------------------------------------------------------------
+def test_with_bayesd(api):
+    daemon = api.another(config={"filter": {"reject": "1", "rewrite_subject": "0.95"}}).start()
+    with Milter(api, f"http://127.0.0.1:{daemon.port}") as milter:
+        holds("nothing learned" in status_of(milter.mail()), "before any training")
+        for i in range(12):
+            for label, text in (("spam", "cheap pills, win a prize"), ("ham", "lunch in the garden")):
+                mail = f"From: {label}@example.org\r\nSubject: {text}\r\n\r\n{text} {i}\r\n"
+                daemon.client.post(f"/v1/models/mail/train?label={label}", mail, "message/rfc822").ok()
+        fields = [("From", "ham@example.org"), ("Subject", "lunch in the garden")]
+        result = milter.mail(fields, b"lunch in the garden\r\n")
+        holds(result.passes() and status_of(result, fields).startswith("ham, probability="), vars(result))
+        fields = [("From", "spam@example.org"), ("Subject", "cheap pills, win a prize")]
+        result = milter.mail(fields, b"cheap pills, win a prize\r\n")
+        holds(result.passes() and status_of(result, fields).startswith("spam, probability="), vars(result))
+        holds(("Subject", "***SPAM*** cheap pills, win a prize") in result.header(fields), vars(result))
+        result = milter.mail(body=GTUBE)
+        holds(result.text.startswith("550 5.7.1 "), vars(result))
+        many = [b"<user%d@example.net>" % i for i in range(3000)]
+        result = milter.mail(recipients=many, sender=b"<%s>" % (b"x" * 1000))
+        holds(result.passes() and "model=mail" in status_of(result), vars(result))
+        daemon.stop()
+        equal(milter.mail().header(FIELDS), FIELDS + [AWAY], "bayesd is stopped")
