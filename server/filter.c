@@ -479,14 +479,18 @@ int nb_filter_check(struct nb_server *server, struct nb_string mail, struct nb_s
 int nb_filter_check_config(const struct nb_config *config, struct nb_error *error)
 {
     char model[NB_FILTER_MODEL];
-    struct nb_string names[] = {{config->filter_model, strlen(config->filter_model)},
-                                {config->filter_spam_label, strlen(config->filter_spam_label)},
-                                {config->filter_ham_label, strlen(config->filter_ham_label)}};
-    int rc = nb_check_model_name(names[0], error);
-    for (size_t i = 1; i < 3 && rc == 0; i++)
-        rc = nb_check_label(names[i], error);
-    if (rc != 0)
-        return rc;
+    const struct {
+        const char *key, *value;
+        int (*check)(struct nb_string, struct nb_error *);
+    } names[] = {{"model", config->filter_model, nb_check_model_name},
+                 {"spam_label", config->filter_spam_label, nb_check_label},
+                 {"ham_label", config->filter_ham_label, nb_check_label}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct nb_string value = {names[i].value, strlen(names[i].value)};
+        struct nb_error why = {0};
+        if (names[i].check(value, &why) != 0)
+            return nb_error_set(error, NB_INVALID, "[filter] %s: %s", names[i].key, why.text);
+    }
     if (strcmp(config->filter_spam_label, config->filter_ham_label) == 0)
         return nb_error_set(error, NB_INVALID,
                             "[filter] spam_label and ham_label must be two labels");

@@ -113,16 +113,19 @@ def test_later_sources_win(api):
 
 def test_every_option_is_taken_from_the_environment(api):
     other = {"yes": "no", "no": "yes", "info": "debug"}
+    special = {"listen": "[::1]:7", "user_model": "of-%u", "rewrite_subject": "0.5"}
     for (group, key), value in printed(api).items():
-        if key == "listen":
-            new = "[::1]:7"
+        if key in special:
+            new = special[key]
         elif value in other:
             new = other[value]
         elif value.rstrip("KMGT").isdigit():
             digits = value.rstrip("KMGT")
             new = str(int(digits) + 1) + value[len(digits):]
+        elif value.startswith("0."):
+            new = f"{(float(value) + 0.95) / 2:g}"  # they stay in their order
         else:
-            new = "/tmp/elsewhere"
+            new = "elsewhere" if group == "filter" else "/tmp/elsewhere"
         name = f"BAYESD_{group}_{key}".upper()
         equal(printed(api, environment={name: new})[group, key], new, name)
 

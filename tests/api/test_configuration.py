@@ -5,6 +5,7 @@ import json
 import os
 import time
 
+import rspamd
 from harness import equal, holds, problem, refused, slow, wait_for
 from prometheus import parse
 from test_command_line import printed
@@ -323,6 +324,102 @@ def tokenizer_header_bytes(api):
     tokenizer_case(api, "header_bytes", "1K", mail, "subject:late")
 
 
+# ---- [filter] -----------------------------------------------------------------------------------
+def filter_model(api):
+    daemon = with_options(api, "filter", model="inbox")
+    rspamd.learn(daemon, "spam", rspamd.spam()).ok()
+    equal([row["name"] for row in daemon.client.get("/v1/models").json["models"]], ["inbox"])
+
+
+def filter_user_model(api):
+    daemon = with_options(api, "filter", user_model="of-%u")
+    rspamd.learn(daemon, "spam", rspamd.spam(), [("Deliver-To", "Bob")]).ok()
+    equal([row["name"] for row in daemon.client.get("/v1/models").json["models"]], ["of-bob"])
+
+
+def filter_spam_label(api):
+    daemon = with_options(api, "filter", spam_label="junk")
+    rspamd.learn(daemon, "spam", rspamd.spam()).ok()
+    equal(rspamd.documents(daemon), {"junk": 1})
+    # And it is asked for: a model that knows only "spam" says nothing about junk.
+    rspamd.teach(daemon)
+    equal(list(rspamd.check(daemon, rspamd.spam())["symbols"]), ["BAYES_NOT_READY"])
+    daemon.client.delete(rspamd.MAIL).ok(204)
+    rspamd.teach(daemon, labels=("junk", "ham"))
+    equal(rspamd.check(daemon, rspamd.spam())["action"], "add header")
+
+
+def filter_ham_label(api):
+    daemon = with_options(api, "filter", ham_label="good")
+    rspamd.learn(daemon, "ham", rspamd.ham()).ok()
+    equal(rspamd.documents(daemon), {"good": 1})
+
+
+def filter_reports(api, mail, options):
+    """The report on a mail by each of several settings, by daemons that learned the same."""
+    folder = None
+    for how in options:
+        daemon = api.another(data=folder, config={"filter": how}).start()
+        if folder is None:
+            rspamd.teach(daemon)
+        folder = daemon.data
+        report = rspamd.check(daemon, mail)
+        daemon.stop()
+        yield report
+
+
+def filter_actions(api, options):
+    return [report["action"] for report in filter_reports(api, rspamd.spam(), options)]
+
+
+def filter_unsure(api):
+    symbols = [next(iter(report["symbols"])) for report in
+               filter_reports(api, rspamd.ham(), [{"unsure": 0.3}, {"unsure": 0}])]
+    equal(symbols, ["BAYES_HAM", "BAYES_UNSURE"])
+
+
+def filter_add_header(api):
+    equal(filter_actions(api, [{"add_header": 0.51}, {"add_header": 1}]), ["add header", "no action"])
+
+
+def filter_rewrite_subject(api):
+    equal(filter_actions(api, [{"rewrite_subject": 0.51}, {"rewrite_subject": 1}]), ["rewrite subject", "add header"])
+
+
+def filter_reject(api):
+    equal(filter_actions(api, [{"reject": 0.51}, {"reject": 1}]), ["reject", "add header"])
+
+
+def filter_required_score(api):
+    one, two = filter_reports(api, rspamd.spam(), [{"required_score": 10}, {"required_score": 20}])
+    equal((one["required_score"], two["required_score"]), (10, 20))
+    holds(one["score"] > 0 and abs(two["score"] - 2 * one["score"]) < 1e-9, (one["score"], two["score"]))
+
+
+def filter_spamd_required_score(api):
+    """By a test mail, which needs no training: its status line ends with the score required."""
+    daemon = with_options(api, "filter", spamd_required_score=42)
+    with Wire(daemon) as wire:
+        wire.send(b"CHECK SPAMC/1.5\r\nContent-length: 71\r\n\r\n\n\nX" + rspamd.GTUBE + b"\n")
+        wire.until(b"\r\nSpam: ")
+        line = wire.until(b"\r\n")
+        holds(line is not None and line.endswith(b"/ 42.0"), line)
+
+
+def filter_subject(api):
+    mail = b"Subject: hello\n\nZ" + rspamd.GTUBE
+    subjects = [report["subject"] for report in filter_reports(api, mail, [{}, {"subject": "%s (junk?)"}])]
+    equal(subjects, ["***SPAM*** hello", "hello (junk?)"])
+
+
+def filter_evidence(api):
+    none, one, many = filter_reports(api, rspamd.spam(), [{"evidence": 0}, {"evidence": 1}, {"evidence": 5}])
+    equal(list(none["symbols"]), ["BAYES_SPAM"])
+    named = [[option for symbol in report["symbols"].values() for option in symbol.get("options", [])] for report in (one, many)]
+    holds(named[0] and not any(", " in option for option in named[0]), named[0])
+    equal(max(option.count(", ") for option in named[1]), 4)
+
+
 # ---- [log] --------------------------------------------------------------------------------------
 def log_level(api):
     counts = []
@@ -336,8 +433,8 @@ def log_level(api):
 
 
 EFFECTS = {tuple(name.split("_", 1)): function for name, function in list(globals().items())
-           if name.split("_", 1)[0] in ("server", "store", "models", "tokenizer", "log") and callable(function)
-           and name != "tokenizer_case"}
+           if name.split("_", 1)[0] in ("server", "store", "models", "tokenizer", "filter", "log") and callable(function)
+           and name not in ("tokenizer_case", "filter_reports", "filter_actions")}
 
 
 def test_every_option_has_a_test(api):

@@ -206,9 +206,10 @@ static const struct {
     const char *key, *value, *other_key, *other_value, *said; /* NULL: taken */
 } options[] = {
     {NULL, NULL, NULL, NULL, NULL},
-    {"model", "a b", NULL, NULL, "model"},
+    {"model", "a b", NULL, NULL, "[filter] model: "},
     {"model", "-mail", NULL, NULL, "model"},
-    {"spam_label", "sp\tam", NULL, NULL, "label"},
+    {"spam_label", "sp\tam", NULL, NULL, "[filter] spam_label: "},
+    {"ham_label", "h\tam", NULL, NULL, "[filter] ham_label: "},
     {"spam_label", "same", "ham_label", "same", "two labels"},
     {"spam_label", "ham", NULL, NULL, "two labels"},
     {"spam_label", "Ham", NULL, NULL, NULL},
@@ -242,7 +243,7 @@ START_TEST(options_go_together_or_are_refused)
         ck_assert_msg(rc == 0, "case %d: %s", _i, error.text);
         return;
     }
-    ck_assert_msg(rc == NB_INVALID || rc == NB_UNUSABLE, "case %d: %d", _i, rc);
+    ck_assert_msg(rc == NB_INVALID || rc == NB_UNUSABLE, "case %d: %d", _i, rc); /* the user's */
     ck_assert_msg(strstr(error.text, options[_i].said) != NULL, "case %d: %s", _i, error.text);
 }
 END_TEST

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rspamd's clients are told about a mail, and what they teach: thresholds, scores, symbols,
+subjects, users' models, receipts."""
+import math
+import re
+
+import rspamd
+from harness import equal, holds, near
+from rspamd import CHECKS, LEARNS, GTUBE, ask, check, documents, error, ham, learn, probability, spam, taught, verdict_of
+
+VALGRIND = True
+SENTENCE = "<{}> has been already learned as {}, ignore it"
+
+
+# ---- learning -----------------------------------------------------------------------------------
+def test_learning(api):
+    daemon = api.another().start()
+    for label, mail, id in (("spam", spam(1), "s1@spam.example"), ("ham", ham(1), "h1@club.example")):
+        reply = learn(daemon, label, mail).ok()
+        equal((reply.json, reply.headers["content-type"]), ({"success": True}, "application/json"))
+        reply = learn(daemon, label, mail)
+        equal((reply.status, reply.json), (208, {"error": SENTENCE.format(id, label)}))
+    equal(documents(daemon), {"spam": 1, "ham": 1})
+    learn(daemon, "ham", spam(1)).ok()
+    equal(documents(daemon), {"ham": 2}, "learned as ham, after all")
+    equal(learn(daemon, "ham", spam(1)).status, 208)
+    learn(daemon, "spam", spam(1)).ok()
+    equal(documents(daemon), {"spam": 1, "ham": 1})
+    daemon.stop()
+
+
+def test_names_of_what_was_learned(api):
+    """The mail's Message-ID in rspamd's sentence, on one line and without angle brackets."""
+    daemon = api.another().start()
+    for field, name in (("", "undef"), ("Message-ID: <a@b>\n", "a@b"), ("MESSAGE-ID:c@d\n", "c@d"), ("Message-ID:\n <e@f>\n", "e@f"),
+                        ("Message-ID: <g\n\t@h>\n", "g @h"), ('Message-ID: <"i\\">@j>\n', '"i\\">@j'), ("Message-ID: <>\n", "undef"),
+                        ("Message-ID: <" + "k" * 3000 + ">\n", "k" * 998)):
+        mail = (field + f"Subject: {name}\n\ntext\n").encode()
+        learn(daemon, "spam", mail).ok()
+        equal(learn(daemon, "spam", mail).json, {"error": SENTENCE.format(name, "spam")})
+    mail = b"Message-ID: <\xff\x01\x7f\xc3\xa4>\n\ntext\n"
+    learn(daemon, "ham", mail).ok()
+    said = learn(daemon, "ham", mail).json["error"]
+    holds(said.isprintable() or "\ufffd" in said, repr(said))
+    holds("\u00e4> has been already learned as ham, ignore it" in said, repr(said))
+    daemon.stop()
+
+
+def forms(mail):
+    """A mail as one program or another hands it over."""
+    crlf = mail.replace(b"\n", b"\r\n")
+    pseudo = b"From MAILER-DAEMON Fri Nov 20 20:21:20 2026\nX-Envelope-From: <a@b>\nX-Envelope-To: c@d,\te@f\n"
+    return [mail, crlf, b"From a@b Fri Nov 20 20:21:20 2026\n" + mail, b"From a@b Fri Nov 20 20:21:20 2026\r\n" + crlf,
+            pseudo + mail, pseudo.replace(b"\n", b"\r\n") + crlf]
+
+
+def test_one_mail_in_many_forms(api):
+    """Is one document, however it comes; and has one verdict."""
+    daemon = taught(api)
+    reports = [verdict_of(check(daemon, form)) for form in forms(spam())]
+    for report in reports[1:]:
+        equal(report, reports[0])
+    before = documents(daemon)
+    mail = ham("in many forms")
+    learn(daemon, "ham", mail).ok()
+    for form in forms(mail):
+        equal(learn(daemon, "ham", form).status, 208, form[:60])
+    equal(documents(daemon), {**before, "ham": before["ham"] + 1})
+    # What was learned through the daemon's own interface is known here, and the other way round.
+    equal(learn(daemon, "spam", spam(1)).status, 208)
+    receipt = daemon.client.post(rspamd.MAIL + "/train?label=ham", mail, "message/rfc822").ok().json
+    equal(receipt["status"], "unchanged")
+    daemon.stop()
+
+
+def test_without_auto_create(api):
+    daemon = api.another(config={"models": {"auto_create": "no"}}).start()
+    for path in LEARNS:
+        error(ask(daemon, path, spam()), 404, "mail")
+    equal(list(check(daemon, spam())["symbols"]), ["BAYES_NOT_READY"])
+    daemon.client.put(rspamd.MAIL, {"preset": "mail"}).ok(201)
+    learn(daemon, "spam", spam()).ok()
+    daemon.stop()
+
+
+# ---- too little training ------------------------------------------------------------------------
+def not_ready(daemon, word, mail=None):
+    report = check(daemon, mail or spam())
+    equal((report["action"], report["score"], list(report["symbols"])), ("no action", 0, ["BAYES_NOT_READY"]))
+    holds(word in report["symbols"]["BAYES_NOT_READY"]["description"], report["symbols"])
+    holds("unsure, probability=0.5000, model=mail, " in report["milter"]["add_headers"]["X-Bayes-Status"], report["milter"])
+
+
+def test_too_little_training(api):
+    daemon = api.another().start()
+    not_ready(daemon, "nothing")
+    for number in range(10):
+        learn(daemon, "spam", spam(number)).ok()
+        not_ready(daemon, "two labels")
+    for number in range(9):
+        learn(daemon, "ham", ham(number)).ok()
+        not_ready(daemon, "10", ham())
+    learn(daemon, "ham", ham(9)).ok()
+    holds("BAYES_NOT_READY" not in check(daemon, spam())["symbols"], "not ready after ten of each")
+    settings = daemon.client.get(rspamd.MAIL).json["settings"]
+    daemon.client.put(rspamd.MAIL, {**settings, "ready_documents": 11}).ok()
+    not_ready(daemon, "11")
+    daemon.stop()
+
+
+# ---- thresholds ---------------------------------------------------------------------------------
+def with_thresholds(api, folder, **options):
+    """A daemon on what another one has learned."""
+    return api.another(data=folder, config={"filter": options}).start()
+
+
+def asked(api, folder, mail, **options):
+    daemon = with_thresholds(api, folder, **options)
+    report = check(daemon, mail)
+    old = ask(daemon, "/check", mail).ok().json["default"]
+    equal([old[key] for key in ("action", "score", "required_score")], [report[key] for key in ("action", "score", "required_score")])
+    equal(old["is_spam"], report["action"] != "no action")
+    daemon.stop()
+    return report
+
+
+def verdict_symbol(report):
+    return next(iter(report["symbols"]))
+
+
+def test_actions_at_their_thresholds(api):
+    """The probability that classify gives decides: at a threshold it is reached, below it is not."""
+    made = taught(api)
+    p, folder = probability(made, spam()), made.data
+    made.stop()
+    holds(0.5 < p < 1 - 1e-12, p)
+    above = repr(math.nextafter(p, 2))
+    at, off = repr(p), {"unsure": 0, "add_header": 1, "rewrite_subject": 1, "reject": 1}
+    for options, action, symbol in (({"add_header": at}, "add header", "BAYES_SPAM"),
+                                    ({"add_header": above}, "no action", "BAYES_UNSURE"),
+                                    ({"unsure": at}, "no action", "BAYES_UNSURE"),
+                                    ({"unsure": above}, "no action", "BAYES_HAM"),
+                                    ({"rewrite_subject": at}, "rewrite subject", "BAYES_SPAM"),
+                                    ({"rewrite_subject": above, "add_header": at}, "add header", "BAYES_SPAM"),
+                                    ({"add_header": at, "rewrite_subject": at, "reject": at}, "reject", "BAYES_SPAM"),
+                                    ({"rewrite_subject": at, "reject": above}, "rewrite subject", "BAYES_SPAM")):
+        report = asked(api, folder, spam(), **{**off, **options})
+        equal((report["action"], verdict_symbol(report)), (action, symbol), options)
+    report = asked(api, folder, spam(), **{**off, "reject": at, "required_score": 7.3})
+    equal((report["score"], report["required_score"], report["messages"]), (7.3, 7.3, {"smtp_message": "Spam message rejected"}))
+    report = asked(api, folder, spam(), **{**off, "reject": above, "required_score": 7.3})
+    holds(7.2 < report["score"] <= 7.3, report["score"])
+    report = asked(api, folder, spam(), **off)
+    equal(report["action"], "no action", "1 means never")
+
+
+def test_scores_are_linear_in_the_log_odds(api):
+    made = taught(api)
+    mails = [spam(), ham(), b"Subject: unheard\n\nvocables only\n", spam() + ham()]
+    probabilities = [probability(made, mail) for mail in mails]
+    folder = made.data
+    made.stop()
+    for reject, required in ((0.9999, 15), (0.75, 1), (0.51, 1000)):
+        daemon = with_thresholds(api, folder, reject=reject, required_score=required)
+        for mail, p in zip(mails, probabilities):
+            want = required * (math.log(p) - math.log1p(-p)) / (math.log(reject) - math.log1p(-reject))
+            near(check(daemon, mail)["score"], want, f"reject = {reject}", 1e-6)
+        daemon.stop()
+
+
+def test_symbols(api):
+    """They add up to the score (Postal does so); each has a description; the shapes agree."""
+    daemon = taught(api)
+    for mail in (spam(), ham(), b"Subject: unheard\n\nvocables only\n", b"\n\nX" + GTUBE):
+        report = check(daemon, mail)
+        near(sum(symbol["score"] for symbol in report["symbols"].values()), report["score"], "the sum", 1e-6)
+        for path in CHECKS[1:]:
+            old = ask(daemon, path, mail).ok().json
+            inner = old["default"]
+            symbols = {name: row for name, row in inner.items() if isinstance(row, dict)}
+            equal(symbols, report["symbols"], path)
+            equal(old.get("rmilter"), report["milter"], path)
+            equal(old.get("message-id"), report.get("message-id"), path)
+            equal(inner["is_skipped"], report["is_skipped"], path)
+    holds(len(check(daemon, spam())["symbols"]) > 2, "no reasons")
+    holds("watches" in rspamd.text_of(check(daemon, spam())["symbols"]), "no word is named")
+    daemon.stop()
+
+
+def test_status_header(api):
+    """What classify says of the same mail; a forged one of the mail's own goes."""
+    daemon = taught(api)
+    for mail, status in ((spam(), "spam"), (ham(), "ham")):
+        p = probability(daemon, mail)
+        milter = check(daemon, b"X-Bayes-Status: ham, probability=1\n" + mail)["milter"]
+        equal(milter["remove_headers"], {"X-Bayes-Status": 0})
+        milter = check(daemon, mail)["milter"]
+        shown = f"{p if status == 'spam' else 1 - p:.4f}"
+        equal(milter, {"remove_headers": {"X-Bayes-Status": 0},
+                       "add_headers": {"X-Bayes-Status": f"{status}, probability={shown}, model=mail"}})
+    daemon.stop()
+
+
+def test_message_ids(api):
+    daemon = taught(api)
+    equal(check(daemon, spam(7))["message-id"], "s7@spam.example")
+    holds("message-id" not in check(daemon, b"Subject: x\n\ny\n"), "of a mail that has none")
+    daemon.stop()
+
+
+# ---- test mails ---------------------------------------------------------------------------------
+def test_test_mails(api):
+    """Need no training; the score follows the action."""
+    for daemon in (api.another().start(), taught(api)):
+        for first, action, least in (("X", "reject", 15), ("Y", "add header", None), ("Z", "rewrite subject", None), ("A", "no action", 0)):
+            report = check(daemon, b"Subject: test\n\n" + first.encode() + GTUBE + b"\n")
+            equal((report["action"], report["is_skipped"], list(report["symbols"])), (action, True, ["GTUBE"]))
+            holds(report["score"] == least if least is not None else 0 < report["score"] < 15, report["score"])
+            holds(report["milter"]["add_headers"]["X-Bayes-Status"].endswith(", model=mail, test mail"), report["milter"])
+            equal(report.get("subject"), "***SPAM*** test" if first == "Z" else None)
+        holds("GTUBE" not in check(daemon, b"\n\nQ" + GTUBE)["symbols"], "another letter in front")
+        daemon.stop()
+
+
+# ---- subjects -----------------------------------------------------------------------------------
+def test_rewritten_subjects(api):
+    daemon = taught(api, rewrite_subject=0)
+    for field, subject in ((b"Subject: win\n", "***SPAM*** win"), (b"Subject: win\r\n more\r\n\tand more\r\n", "***SPAM*** win more and more"),
+                           (b"Subject: =?UTF-8?B?w6RoZW0=?= x\n", "***SPAM*** =?UTF-8?B?w6RoZW0=?= x"),
+                           ("Subject: f\u00fcr\n".encode(), "***SPAM*** f\u00fcr"), (b"Subject: a\x01\x02b\n", "***SPAM*** a  b"),
+                           (b"Subject:\n", "***SPAM*** "), (b"From: a\n", "***SPAM*** "), (b"subject:x%s%n\n", "***SPAM*** x%s%n")):
+        report = check(daemon, field + b"\nunheard\n")
+        equal((report["action"], report["subject"]), ("rewrite subject", subject))
+    subject = check(daemon, b"Subject: " + b"x" * 5000 + b"\n\nunheard\n")["subject"]
+    holds(re.fullmatch(r"\*\*\*SPAM\*\*\* x{900,}", subject) and len(subject) <= 998, len(subject))
+    # Bytes that are no UTF-8 are replaced: JSON has no others.
+    holds(check(daemon, b"Subject: caf\xe9\n\nunheard\n")["subject"].startswith("***SPAM*** caf"), "8-bit")
+    daemon.stop()
+
+
+# ---- users' models ------------------------------------------------------------------------------
+def test_models_of_users(api):
+    daemon = taught(api, user_model="mail-%u")
+    bob = [("Deliver-To", "<Bob@Example.NET>")]
+    shared = documents(daemon)
+
+    def asked_model(headers):
+        header = check(daemon, spam(), headers)["milter"]["add_headers"]["X-Bayes-Status"]
+        return header.split("model=")[1]
+
+    equal(asked_model(bob), "mail")
+    for number in range(10):
+        learn(daemon, "spam", ham(number), bob).ok()  # Bob loathes the garden club
+        equal(asked_model(bob), "mail", "with too little training")
+        learn(daemon, "ham", spam(number), [("Deliver-To", "bob@example.net")]).ok()
+    equal(learn(daemon, "ham", spam(0), bob).status, 208)
+    equal(documents(daemon, "mail-bob@example.net"), {"spam": 10, "ham": 10})
+    equal(documents(daemon), shared, "the model of all")
+    for headers in (bob, [("deliver-to", "bob@example.net")]):
+        equal(asked_model(headers), "mail-bob@example.net")
+    equal(check(daemon, ham(), bob)["symbols"].keys() & {"BAYES_SPAM"}, {"BAYES_SPAM"})
+    equal(check(daemon, ham())["symbols"].keys() & {"BAYES_HAM"}, {"BAYES_HAM"})
+    for headers in ([], [("Deliver-To", "")], [("Deliver-To", "carol@example.net")], [("User", "bob@example.net")]):
+        equal(asked_model(headers), "mail", headers)
+    near(check(daemon, spam(), bob)["score"], daemon_score(daemon, "mail-bob@example.net"), "Bob's own", 1e-6)
+    daemon.stop()
+
+
+def daemon_score(daemon, model):
+    p = probability(daemon, spam(), model)
+    return 15 * (math.log(p) - math.log1p(-p)) / (math.log(0.9999) - math.log1p(-0.9999))
+
+
+def test_users_by_query(api):
+    daemon = taught(api, user_model="mail-%u")
+    for query, model in (("deliver-to=bob@example.net", "mail-bob@example.net"), ("Deliver-To=%3cCarol%40example.net%3E", "mail-carol@example.net"),
+                         ("&".join(f"a{i}=1" for i in range(20)) + "&DELIVER-TO=dan", "mail-dan"), ("deliver-to=eve&deliver-to=fay", "mail-eve"),
+                         ("deliver-to=", "mail")):
+        before = documents(daemon, model) if model == "mail" else {}
+        ask(daemon, "/learnspam?" + query, spam("by query")).ok()
+        equal(documents(daemon, model).get("spam", 0), before.get("spam", 0) + 1, query)
+    # The header field comes before the query.
+    ask(daemon, "/learnspam?deliver-to=bob@example.net", spam("other"), [("Deliver-To", "gus")]).ok()
+    equal(documents(daemon, "mail-gus"), {"spam": 1})
+    equal(documents(daemon, "mail-bob@example.net"), {"spam": 1})
+    daemon.stop()
+
+
+def test_users_who_name_no_model(api):
+    """Are judged by the model of all; but what they teach has no place."""
+    daemon = taught(api, user_model="mail-%u")
+    plain = verdict_of(check(daemon, spam()))
+    before = daemon.client.get("/v1/models").json
+    for user in ("../etc", "a b", "x/y", "a" * 200, "b\xf6b", "%u", "a,b", "<a", "*", "a\tb", "'; drop", "\x7f"):
+        headers = [("Deliver-To", user)]
+        equal(verdict_of(check(daemon, spam(), headers)), plain, user)
+        for label in ("spam", "ham"):
+            error(learn(daemon, label, spam("lost"), headers), 422, "user_model")
+    equal(daemon.client.get("/v1/models").json, before)
+    daemon.stop()
+
+
+def test_without_models_of_users(api):
+    daemon = taught(api)
+    learn(daemon, "spam", spam("of Bob"), [("Deliver-To", "bob@example.net")]).ok()
+    learn(daemon, "spam", spam("of nobody"), [("Deliver-To", "../..")]).ok()
+    equal([row["name"] for row in daemon.client.get("/v1/models").json["models"]], ["mail"])
+    equal(documents(daemon), {"spam": 14, "ham": 12})
+    daemon.stop()
+
+
+# ---- any bytes ----------------------------------------------------------------------------------
+def test_any_bytes_are_a_mail(api):
+    """Whatever comes has a verdict, in JSON that decodes, and no line end gets into a header."""
+    daemon = taught(api, rewrite_subject=0)
+    rng = api.random
+    names = [b"Subject", b"Message-ID", b"From", b"X-Bayes-Status", b"Content-Type", b"", b"Received"]
+    for _ in range(300):
+        fields = [rng.choice(names) + b": " + rng.randbytes(rng.randrange(60)) + rng.choice([b"\n", b"\r\n", b"\r", b""])
+                  for _ in range(rng.randrange(6))]
+        mail = b"".join(fields) + rng.choice([b"\n", b"\r\n", b""]) + rng.randbytes(rng.randrange(300)) + rng.choice([b"", b"win watches"])
+        if mail:
+            report = check(daemon, mail)
+            equal(report["action"], "rewrite subject")
+            holds("\n" not in report["subject"] and "\r" not in report["subject"] and "\0" not in report["subject"], repr(report))
+    daemon.stop()
