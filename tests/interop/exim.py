@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An Exim of the unpacked Debian package, which takes mail for example.net into a Maildir.
 
-The files under test are included where their pages tell an administrator to put them
+The files under test are included where Debian's configuration includes them
 (https://www.exim.org/exim-html-current/doc/html/spec_html/ch-content_scanning_at_acl_time.html).
 """
 import os
@@ -12,9 +12,9 @@ PROGRAM = os.path.join(harness.UNPACKED, "exim", "usr", "sbin", "exim4")
 
 
 class Exim:
-    """Listens on `port` with the texts of the main section and of the ACL for DATA."""
+    """Listens on `port`. `main` is text for the main section; its macro names the file of the ACL."""
 
-    def __init__(self, host, name, main, acl):
+    def __init__(self, host, name, main):
         self.port = harness.free_port()
         folder = host.path(name)
         self.box = os.path.join(host.path(name, "box", owner="Debian-exim"), "inbox")
@@ -39,7 +39,7 @@ begin acl
 acl_rcpt:
   accept domains = example.net
 acl_data:
-.include {host.write(f"{name}/acl.conf", acl)}
+.include CHECK_DATA_LOCAL_ACL_FILE
   accept
 begin routers
 local:

@@ -16,10 +16,11 @@ def prepare(host):
     host.exims = {}
     strict = {"  warn\n    set acl_m_bayes": "  require\n    set acl_m_bayes", "/defer_ok\n": "\n"}
     for kind in ("rspamd", "spamd"):
-        main = host.integration(f"exim-{kind}/main.conf", {"127.0.0.1 8763": f"127.0.0.1 {host.port}"})
         for name, changes in ((kind, {}), ("strict-" + kind, strict)):
-            acl = host.integration(f"exim-{kind}/acl.conf", changes)
-            host.exims[name] = Exim(host, "exim-" + name, main, acl)
+            acl = host.write(f"{name}-acl.conf", host.integration(f"exim-{kind}/acl.conf", changes))
+            main = host.integration(f"exim-{kind}/main.conf", {
+                "127.0.0.1 8763": f"127.0.0.1 {host.port}", "/etc/exim4/bayesd_acl.conf": acl})
+            host.exims[name] = Exim(host, "exim-" + name, main)
 
 
 def taken(host, kind, mail):
