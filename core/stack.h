@@ -117,6 +117,12 @@ struct nb_stack_weights;
 struct nb_stack_weights *nb_stack_weights_new(const struct nb_stack_settings *settings);
 void nb_stack_weights_free(struct nb_stack_weights **weights);
 
+/* Multiplies the two-label weights of the fields in the mask `fields` (1u << enum nb_field), and of
+ * all fields together: for counts that come without the documents from which trust is learned,
+ * before anybody else sees the weights. */
+void nb_stack_weights_raise(struct nb_stack_weights *weights, uint32_t fields, double field_factor,
+                            double total_factor);
+
 void nb_stack_weights_read_lock(const struct nb_stack_weights *weights);
 void nb_stack_weights_unlock(const struct nb_stack_weights *weights);
 

@@ -49,6 +49,17 @@ void nb_stack_weights_free(struct nb_stack_weights **weights)
     free(w);
 }
 
+void nb_stack_weights_raise(struct nb_stack_weights *weights, uint32_t fields, double field_factor,
+                            double total_factor)
+{
+    for (unsigned e = 0; e < weights->settings.two.size; e++) {
+        struct nb_stack_weight *w = weights->two + (size_t)e * NB_STACK_GROUPS;
+        for (unsigned g = 0; g < NB_FIELDS; g++)
+            w[g].value *= (fields >> g & 1u) != 0 ? field_factor : 1;
+        w[NB_STACK_TOTAL].value *= total_factor;
+    }
+}
+
 void nb_stack_weights_read_lock(const struct nb_stack_weights *weights)
 {
     if (pthread_rwlock_rdlock(weights->lock) != 0)

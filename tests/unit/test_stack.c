@@ -354,6 +354,25 @@ START_TEST(start_values_are_the_recipes)
 }
 END_TEST
 
+START_TEST(raised_weights_are_those_of_two_labels)
+{
+    struct nb_stack_settings set;
+    nb_stack_settings_init(&set);
+    struct nb_stack_weights *w = nb_stack_weights_new(&set);
+    nb_stack_weights_raise(w, 1u << NB_FIELD_BODY | 1u << NB_FIELD_CASE, 4, 8);
+    for (size_t e = 0; e < 2; e++) {
+        const struct nb_stack_weight *of = w->two + e * NB_STACK_GROUPS;
+        double start = e == 0 ? 0.05 : 0.08;
+        ck_assert(of[NB_FIELD_BODY].value == 4 * start);
+        ck_assert(of[NB_FIELD_CASE].value == 4 * start);
+        ck_assert(of[NB_FIELD_SUBJECT].value == start);
+        ck_assert(of[NB_STACK_TOTAL].value == 8 * (e == 0 ? 0.5 : 0.8));
+    }
+    ck_assert(w->many[NB_FIELD_BODY].value == 0.05);
+    nb_stack_weights_free(&w);
+}
+END_TEST
+
 /* ---- learning ----------------------------------------------------------------------------------
  */
 
@@ -783,6 +802,7 @@ int main(void)
     tcase_add_loop_test(formulas, scores_are_weighted_sums, 0, LABELS - 1);
     tcase_add_test(formulas, two_labels_are_a_logistic_regression);
     tcase_add_test(formulas, start_values_are_the_recipes);
+    tcase_add_test(formulas, raised_weights_are_those_of_two_labels);
     tcase_add_loop_test(formulas, explanations_add_up, 0, LABELS);
     tcase_add_test(formulas, extreme_counts_stay_finite);
     tcase_set_timeout(formulas, 60);
