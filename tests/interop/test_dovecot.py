@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dovecot with imapsieve: what users move into and out of Junk is learned."""
+"""Dovecot: what users move into and out of Junk is learned, marked mail is delivered into Junk."""
 import imaplib
 import os
 import re
@@ -58,9 +58,9 @@ def prepare(host):
     settings = SETTINGS.format(base=host.path("dovecot"), home=host.homes, password=PASSWORD,
                                port=host.imap_port)
     host.write("etc/dovecot/conf.d/99-host.conf", settings)
-    configuration = host.path("etc", "dovecot") + "/dovecot.conf"
-    host.run(["sievec", "-c", configuration, host.path("etc", "dovecot", "bayesd")], status=0)
-    host.start("dovecot", ["dovecot", "-F", "-c", configuration], host.imap_port)
+    host.configuration = host.path("etc", "dovecot") + "/dovecot.conf"
+    host.run(["sievec", "-c", host.configuration, host.path("etc", "dovecot", "bayesd")], status=0)
+    host.start("dovecot", ["dovecot", "-F", "-c", host.configuration], host.imap_port)
 
 
 def install(host):
@@ -71,7 +71,7 @@ def install(host):
         "private", "10-auth.conf", "10-ssl.conf"))
     host.write("etc/dovecot/conf.d/90-bayesd.conf", host.integration(
         "dovecot/90-bayesd.conf", {"/etc/dovecot": target}))
-    for name in ("learn-spam.sieve", "learn-ham.sieve"):
+    for name in ("learn-spam.sieve", "learn-ham.sieve", "file-spam.sieve"):
         host.write("etc/dovecot/bayesd/" + name, host.integration("dovecot/bayesd/" + name))
     write_script(host, {})
 
@@ -226,6 +226,20 @@ def test_a_model_for_each_user(host):
         learned.equals(0, 0, "the model of all")
     finally:
         write_script(host, {})
+
+
+def test_marked_mail_is_delivered_into_junk(host):
+    mails = {kind: host.mail(kind) for kind in ("spam", "ham")}
+    learned = Learned(host)
+    with Mailbox(host) as box:
+        for kind, folder in (("spam", "Junk"), ("ham", "INBOX")):
+            marked = host.run([host.bayesc, "filter", "--url", host.url], mails[kind], status=0)[1]
+            holds(marked.startswith(b"X-Bayes-Status: "), f"the filter's header in {marked}")
+            host.run(["/usr/lib/dovecot/dovecot-lda", "-c", host.configuration, "-d", USER], marked, status=0)
+            equal(len(box.numbers(folder, mails[kind])), 1, f"{kind} in {folder}")
+        learned.equals(0, 0, "a delivery teaches nothing")
+        box.move(mails["spam"], "Junk", "INBOX")
+        learned.equals(0, 1, "out of Junk")
 
 
 def test_without_bayesd_the_move_succeeds(host):

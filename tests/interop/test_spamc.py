@@ -44,9 +44,9 @@ def stripped(content):
     return header + b"\n" + text
 
 
-def labels(host):
-    found = host.http.get("/v1/models/mail").ok().json["labels"]
-    return found["spam"]["documents"], found["ham"]["documents"]
+def labels(host, model="mail"):
+    found = host.http.get(f"/v1/models/{model}").ok().json["labels"]
+    return tuple(found.get(name, {"documents": 0})["documents"] for name in ("spam", "ham"))
 
 
 def test_check(host):
@@ -105,6 +105,15 @@ def test_learning(host):
                             ("forget", done, (spam, ham)), ("forget", known, (spam, ham))):
         holds(said in spamc(host, mail, "-L", kind), f"-L {kind}")
         equal(labels(host), now, f"(spam, ham) after -L {kind}")
+
+
+def test_a_user_with_a_model_of_his_own(host):
+    host.start_bayesd(user_model="mail-%u")
+    mail, before = host.mail("spam"), labels(host)
+    spamc(host, mail, "-u", "User@Example.NET", "-L", "spam")
+    equal(labels(host, "mail-user@example.net"), (1, 0))
+    equal(labels(host), before, "the model of all")
+    spamc(host, mail, "-u", "user@example.net", "-c", status=SPAM)  # by the model of all, until his is ready
 
 
 def test_a_mail_over_the_limit_is_not_sent(host):
