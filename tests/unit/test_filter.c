@@ -501,6 +501,57 @@ START_TEST(symbols_name_as_many_tokens_as_asked_for)
 }
 END_TEST
 
+/* A field's evidence speaks for spam or for ham, whichever of the two wins. */
+START_TEST(symbols_speak_for_what_their_words_speak_for)
+{
+    static const struct {
+        const char *mail;
+        bool subject_is_spam, body_is_spam;
+    } table[] = {
+        {SPAM, true, true},
+        {HAM, false, false},
+        {"Subject: cheap watches\n\nWe meet at six in the garden; Ann brings the seeds.\n", true,
+         false},
+        {"Subject: garden club\n\nOrder cheap watches today, win a prize, click now!\n", false,
+         true},
+    };
+    train("mail", 12);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        check(table[i].mail);
+        const struct nb_filter_symbol *subject = symbol("BAYES_SUBJECT");
+        const struct nb_filter_symbol *body = symbol("BAYES_BODY");
+        ck_assert_msg(subject != NULL || body != NULL, "mail %zu", i);
+        ck_assert(subject == NULL || (subject->log_odds > 0) == table[i].subject_is_spam);
+        ck_assert(body == NULL || (body->log_odds > 0) == table[i].body_is_spam);
+    }
+}
+END_TEST
+
+/* A model that decides by Bayes alone can be certain; "never" is still never. */
+START_TEST(certainty_does_not_reach_1)
+{
+    char mail[8192] = "Subject: watches\n\n";
+    struct nb_settings settings;
+    bool created;
+    nb_settings_init(&settings, NB_PRESET_TEXT);
+    ck_assert_int_eq(nb_engine_put_model(engine, str("mail"), &settings, false, &created, NULL), 0);
+    nb_settings_deinit(&settings);
+    train("mail", 12);
+    for (size_t i = strlen(mail); i + 8 < sizeof mail; i += 8)
+        memcpy(mail + i, "watches ", 9);
+    set_thresholds(0, 1, 1, 1);
+    expect(mail, NB_FILTER_NO_ACTION, "BAYES_UNSURE", "unsure");
+    ck_assert(report.is_ready && report.probability == 1);
+    ck_assert(nb_filter_score(report.log_odds, 15, config.filter_reject) < 15);
+    set_thresholds(0, 1, 1, 1 - 1e-12);
+    expect(mail, NB_FILTER_REJECT, "BAYES_SPAM", "spam");
+    check_sum();
+    expect(HAM, NB_FILTER_NO_ACTION, "BAYES_UNSURE", "unsure");
+    ck_assert(isfinite(report.log_odds));
+    check_sum();
+}
+END_TEST
+
 /* ---- too little training -----------------------------------------------------------------------
  */
 
@@ -802,6 +853,8 @@ static TCase *with_engine(void)
     tcase_add_test(tcase, actions_are_counted);
     tcase_add_test(tcase, symbols_add_up);
     tcase_add_test(tcase, symbols_name_as_many_tokens_as_asked_for);
+    tcase_add_test(tcase, symbols_speak_for_what_their_words_speak_for);
+    tcase_add_test(tcase, certainty_does_not_reach_1);
     tcase_add_test(tcase, too_little_training_is_said);
     tcase_add_test(tcase, a_model_without_the_label_is_not_ready);
     tcase_add_test(tcase, no_mail_is_no_verdict);
