@@ -9,13 +9,9 @@
  * more spam and no ham were learned they are 40 (1 over 0.9), and without these rows 405 (158).
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "server/client/bogofilter.h"
-
-/* Parts of the messages; what matters is that there are some dozens. */
-#define PART_OF_MARKS 0.1
-#define PART_OF_SHORT_WORDS 0.03
+#include "tokenizer/bag.h"
 
 enum { MARKS_IN_A_ROW = 3 };
 
@@ -24,32 +20,29 @@ static const char CAPITALS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 static const char DIGITS[] = "0123456789";
 static const char MARKS[] = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
-static int add(struct nb_bogofilter *list, enum nb_field field, const char *prefix,
-               const char *word, double part)
+static const struct {
+    enum nb_field field;
+    const char *prefix;
+} TEXTS[] = {{NB_FIELD_BODY, ""}, {NB_FIELD_SUBJECT, "subject:"}};
+
+static int add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field,
+               const char *prefix, const char *word)
 {
     char text[32];
-    uint32_t row;
     int length = snprintf(text, sizeof text, "%s%s", prefix, word);
-    struct nb_string s = {text, (size_t)length};
-    uint64_t id = nb_feature_id(field, nb_key_hash(&list->key, s.bytes, s.length));
-    if (nb_model_find(list->rows, id) != NB_NO_ROW)
-        return 0; /* the list has it after all */
-    int rc = nb_bogofilter_add_row(list, id, s, &row);
-    for (size_t i = 0; rc == 0 && i < NB_BOGOFILTER_LABELS; i++)
-        list->documents[row][i] = (uint32_t)((double)list->messages[i] * part + 0.5);
-    return rc;
+    return nb_bag_add(bag, key, field, text, (size_t)length);
 }
 
 /* Words of a character of `first` and, unless it is empty, one of `second`. */
-static int add_pairs(struct nb_bogofilter *list, enum nb_field field, const char *prefix,
-                     const char *first, const char *second)
+static int add_pairs(struct nb_bag *bag, const struct nb_key *key, enum nb_field field,
+                     const char *prefix, const char *first, const char *second)
 {
     int rc = 0;
     for (const char *a = first; *a != '\0'; a++) {
         const char *b = second;
         do {
             const char word[] = {*a, *b, '\0'};
-            rc = add(list, field, prefix, word, *b != '\0' ? PART_OF_SHORT_WORDS : PART_OF_MARKS);
+            rc = add(bag, key, field, prefix, word);
         } while (rc == 0 && *b != '\0' && *++b != '\0');
         if (rc != 0)
             return rc;
@@ -57,43 +50,84 @@ static int add_pairs(struct nb_bogofilter *list, enum nb_field field, const char
     return 0;
 }
 
-static int add_marks(struct nb_bogofilter *list, enum nb_field field, const char *prefix)
+static int add_marks(struct nb_bag *bag, const struct nb_key *key, enum nb_field field,
+                     const char *prefix)
 {
     int rc = 0;
     for (const char *mark = MARKS; rc == 0 && *mark != '\0'; mark++) {
         char run[MARKS_IN_A_ROW + 1] = {0};
         for (size_t i = 0; rc == 0 && i < MARKS_IN_A_ROW; i++) {
             run[i] = *mark;
-            rc = add(list, field, prefix, run, PART_OF_MARKS);
+            rc = add(bag, key, field, prefix, run);
         }
     }
     return rc;
 }
 
-static int add_text(struct nb_bogofilter *list, enum nb_field field, const char *prefix)
+/* Marks and words of one character. */
+static int fill_frequent(struct nb_bag *bag, const struct nb_key *key)
 {
-    int rc = add_marks(list, field, prefix);
+    int rc = add_pairs(bag, key, NB_FIELD_CASE, "case:", CAPITALS, "");
+    for (size_t i = 0; rc == 0 && i < sizeof TEXTS / sizeof TEXTS[0]; i++) {
+        rc = add_marks(bag, key, TEXTS[i].field, TEXTS[i].prefix);
+        if (rc == 0)
+            rc = add_pairs(bag, key, TEXTS[i].field, TEXTS[i].prefix, LETTERS, "");
+        if (rc == 0)
+            rc = add_pairs(bag, key, TEXTS[i].field, TEXTS[i].prefix, DIGITS, "");
+    }
+    return rc;
+}
+
+/* Words of two characters. */
+static int fill_short(struct nb_bag *bag, const struct nb_key *key)
+{
+    int rc = add_pairs(bag, key, NB_FIELD_CASE, "case:", CAPITALS, LETTERS);
     if (rc == 0)
-        rc = add_pairs(list, field, prefix, LETTERS, "");
-    if (rc == 0)
-        rc = add_pairs(list, field, prefix, DIGITS, "");
-    if (rc == 0)
-        rc = add_pairs(list, field, prefix, LETTERS, LETTERS);
-    return rc != 0 ? rc : add_pairs(list, field, prefix, DIGITS, DIGITS);
+        rc = add_pairs(bag, key, NB_FIELD_CASE, "case:", CAPITALS, CAPITALS);
+    for (size_t i = 0; rc == 0 && i < sizeof TEXTS / sizeof TEXTS[0]; i++) {
+        rc = add_pairs(bag, key, TEXTS[i].field, TEXTS[i].prefix, LETTERS, LETTERS);
+        if (rc == 0)
+            rc = add_pairs(bag, key, TEXTS[i].field, TEXTS[i].prefix, DIGITS, DIGITS);
+    }
+    return rc;
+}
+
+static int fill_everywhere(struct nb_bag *bag, const struct nb_key *key)
+{
+    int rc = add(bag, key, NB_FIELD_RECEIVED, "received:", "by");
+    return rc != 0 ? rc : add(bag, key, NB_FIELD_RECEIVED, "received:", "id");
+}
+
+/* Rows for those that the list has not after all. */
+static int add_rows(struct nb_bogofilter *list, const struct nb_bag *bag, double part)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < bag->size; i++) {
+        uint64_t id = bag->features[i].id;
+        uint32_t row;
+        if (nb_model_find(list->rows, id) != NB_NO_ROW)
+            continue;
+        rc = nb_bogofilter_add_row(list, id, bag->texts[i], &row);
+        for (size_t label = 0; rc == 0 && label < NB_BOGOFILTER_LABELS; label++)
+            list->documents[row][label] = (uint32_t)((double)list->messages[label] * part + 0.5);
+    }
+    return rc;
 }
 
 int nb_bogofilter_add_neutral(struct nb_bogofilter *list)
 {
-    int rc = add_text(list, NB_FIELD_BODY, "");
-    if (rc == 0)
-        rc = add_text(list, NB_FIELD_SUBJECT, "subject:");
-    if (rc == 0)
-        rc = add_pairs(list, NB_FIELD_CASE, "case:", CAPITALS, "");
-    if (rc == 0)
-        rc = add_pairs(list, NB_FIELD_CASE, "case:", CAPITALS, LETTERS);
-    if (rc == 0)
-        rc = add_pairs(list, NB_FIELD_CASE, "case:", CAPITALS, CAPITALS);
-    if (rc == 0)
-        rc = add(list, NB_FIELD_RECEIVED, "received:", "by", 1);
-    return rc != 0 ? rc : add(list, NB_FIELD_RECEIVED, "received:", "id", 1);
+    static const struct {
+        int (*fill)(struct nb_bag *bag, const struct nb_key *key);
+        double part; /* of the messages; what matters is that there are some dozens */
+    } steps[] = {{fill_frequent, 0.1}, {fill_short, 0.03}, {fill_everywhere, 1}};
+    struct nb_bag bag = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof steps / sizeof steps[0]; i++) {
+        nb_bag_reset(&bag);
+        rc = steps[i].fill(&bag, &list->key);
+        if (rc == 0)
+            rc = add_rows(list, &bag, steps[i].part);
+    }
+    nb_bag_deinit(&bag);
+    return rc;
 }
