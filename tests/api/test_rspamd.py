@@ -2,8 +2,10 @@
 """rspamd's HTTP protocol: every way in which its clients were seen to write a request, and every
 way in which one may fail."""
 import gzip
+import itertools
 import os
 import signal
+import threading
 
 import rspamd
 from harness import equal, holds, wait_for
@@ -81,6 +83,49 @@ def test_chunks_of_any_size(api):
             chunks = b"".join(chunk(spam()[i:i + size]) for i in range(0, len(spam()), size))
             start = head(method, path, [("Transfer-Encoding", "chunked")])
             same(daemon, exchange(daemon, start + chunks + b"0\r\n\r\n", method, path))
+    for size in SIZES:
+        mail = ham(f"in chunks of {size}")
+        chunks = b"".join(chunk(mail[i:i + size]) for i in range(0, len(mail), size))
+        start = head("POST", "/learnham", [("Transfer-Encoding", "chunked")])
+        exchange(daemon, start + chunks + b"0\r\n\r\n", "POST", "/learnham").ok()
+        equal(ask(daemon, "/learnham", mail).status, 208, f"chunks of {size}")
+
+
+def test_requests_one_behind_the_other(api):
+    """Sent without waiting for replies, which come in order."""
+    daemon = daemon_of(api)
+    mail = ham("behind the other")
+    requests = [("/learnham", mail, 200), ("/checkv2", mail, 200), ("/learnham", mail, 208), ("/learnspam", mail, 200),
+                ("/learnspam", b"", 400), ("/learnham", mail, 200)]
+    with Wire(daemon) as wire:
+        wire.send(b"".join(head("POST", path, [("Content-Length", len(body))]) + body for path, body, _ in requests))
+        equal([receive(wire, "POST", path).status for path, _, _ in requests], [status for _, _, status in requests])
+
+
+def test_many_at_once(api):
+    """Learning and judging on many connections: every receipt is true."""
+    daemon = api.another(config={"server": {"threads": 4}}).start()
+    rspamd.teach(daemon)
+    before, faults = rspamd.documents(daemon), []
+
+    def learner(number):
+        for i in range(20):
+            label, mail = (("spam", spam), ("ham", ham))[i % 2]
+            for status in (200, 208):
+                reply = rspamd.learn(daemon, label, mail(f"{number} and {i}"))
+                if reply.status != status:
+                    faults.append(reply.body)
+            if "BAYES_NOT_READY" in check(daemon, spam())["symbols"]:
+                faults.append("not ready any more")
+
+    threads = [threading.Thread(target=learner, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(faults, [])
+    equal(rspamd.documents(daemon), {"spam": before["spam"] + 60, "ham": before["ham"] + 60})
+    daemon.stop()
 
 
 def test_a_body_byte_by_byte(api):
@@ -296,6 +341,30 @@ def test_a_store_that_fails(api):
     daemon.kill()
     daemon.start()
     ask(daemon, "/learnspam", spam("at last")).ok()
+    daemon.stop()
+
+
+def test_more_to_learn_than_may_wait(api):
+    """Who is told to come back has learned nothing."""
+    daemon = api.another(config={"server": {"queue_changes": 1, "threads": 4}, "store": {"group_documents": 1}}).start()
+    learned, serial = 0, itertools.count()
+
+    def overflow():
+        nonlocal learned
+        wires = [Wire(daemon) for _ in range(24)]
+        for wire in wires:
+            mail = spam(next(serial))
+            wire.send(head("POST", "/learnspam", [("Content-Length", len(mail))]) + mail)
+        replies = [receive(wire, "POST", "/learnspam") for wire in wires]
+        for wire in wires:
+            wire.close()
+        learned += sum(reply.status == 200 for reply in replies)
+        full = [reply for reply in replies if reply.status != 200]
+        for reply in full:
+            error(reply, 503, "overloaded")
+        return full
+    wait_for(overflow, "some mails find the queue full", 20)
+    equal(rspamd.documents(daemon), {"spam": learned})
     daemon.stop()
 
 
