@@ -452,6 +452,10 @@ static void *listen_for_mail(void *unused)
     (void)unused;
     if (smfi_main() != MI_SUCCESS)
         nb_log(NB_LOG_ERROR, "libmilter gave up");
+    (void)pthread_mutex_lock(&filter.lock);
+    filter.is_closed = true;
+    (void)pthread_cond_signal(&filter.change);
+    (void)pthread_mutex_unlock(&filter.lock);
     (void)pthread_kill(filter.owner, SIGTERM);
     return NULL;
 }
@@ -466,17 +470,6 @@ int nb_milter_start(struct nb_error *error)
         return nb_error_errno(error, rc, "a thread");
     (void)pthread_detach(thread);
     return 0;
-}
-
-static void *close_socket(void *unused)
-{
-    (void)unused;
-    (void)smfi_stop();
-    (void)pthread_mutex_lock(&filter.lock);
-    filter.is_closed = true;
-    (void)pthread_cond_signal(&filter.change);
-    (void)pthread_mutex_unlock(&filter.lock);
-    return NULL;
 }
 
 /* Connects to libmilter's socket, the only one of the program that listens, and goes away again. */
@@ -507,22 +500,19 @@ static void wait_for_change(long milliseconds)
     (void)pthread_cond_timedwait(&filter.change, &filter.lock, &wake);
 }
 
-/* smfi_stop waits for the lock that smfi_main holds while it waits for a connection, five seconds
- * at most. A restart must not take so long, in which nobody is served: so there is a connection. */
+/* libmilter's own thread for signals is told, whether it runs already or not: smfi_stop must not be
+ * called before smfi_main has set up its locks. It then waits, five seconds at most, for the lock
+ * that smfi_main holds while it waits for a connection. A restart must not take so long, in which
+ * nobody is served: so there is a connection. */
 static void stop_listening(void)
 {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, close_socket, NULL) != 0) {
-        (void)close_socket(NULL);
-        return;
-    }
+    (void)kill(getpid(), SIGTERM);
     (void)pthread_mutex_lock(&filter.lock);
     while (!filter.is_closed) {
         knock();
         wait_for_change(KNOCK_MILLISECONDS);
     }
     (void)pthread_mutex_unlock(&filter.lock);
-    (void)pthread_join(thread, NULL);
 }
 
 static bool is_time_over(uint64_t deadline)

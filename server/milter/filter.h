@@ -16,7 +16,8 @@ int nb_milter_open(const struct nb_milter_options *options, struct nb_ask *ask,
                    struct nb_error *error);
 
 /* Serves in threads of its own until nb_milter_stop, or a signal that libmilter itself takes: then
- * SIGTERM is sent to the calling thread. NB_IO. */
+ * SIGTERM is sent to the calling thread. It and SIGINT and SIGHUP are blocked in all threads.
+ * NB_IO. */
 int nb_milter_start(struct nb_error *error);
 
 /* Removes the socket if it is a file: for a program that cannot go on after nb_milter_open. */
