@@ -128,7 +128,8 @@ def test_a_user_with_a_model_of_his_own(host):
     equal(labels(host), before, "the model of all")
     holds("BAYES_HAM" in symbols(rspamc(host, "-d", "user@example.net", mail=host.mail("spam"))),
           "the user's own taste")
-    holds("BAYES_SPAM" in symbols(rspamc(host, "-d", "other@example.net", mail=host.mail("spam"))), "another's")
+    report = rspamc(host, "-d", "other@example.net", mail=host.mail("spam"))
+    holds("BAYES_SPAM" in symbols(report), f"another user's: {report}")
 
 
 def test_too_little_training(host):
