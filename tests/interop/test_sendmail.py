@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sendmail with bayesd-milter: config/integrations/sendmail-milter."""
+from harness import TAG_ONLY, equal, free_port, holds, intact
+from mails import GTUBE, build
+from sendmail import Sendmail
+
+FORGED = "X-Bayes-Status: spam, probability=0.9876, model=mail"
+
+
+def prepare(host):
+    """Sendmail as the page describes it, and one with each option that the page names."""
+    host.filters, host.servers = {}, {}
+    for name, options in (("default", []), ("quarantine", ["--on-reject", "quarantine"])):
+        port = free_port()
+        host.filters[name] = host.start(f"bayesd-milter-{name}", [
+            host.milter, "--socket", f"inet:{port}@127.0.0.1", "--url", host.url, *options], port=port)
+        address = {"S=inet:8764@127.0.0.1": f"S=inet:{port}@127.0.0.1"}
+        line = host.integration("sendmail-milter/bayesd.mc", address)
+        host.servers[name] = Sendmail(host, f"sendmail-{name}", line)
+        if name == "default":
+            strict = host.integration("sendmail-milter/bayesd.mc", {
+                "S=inet:8764@127.0.0.1,": f"S=inet:{port}@127.0.0.1, F=T,"})
+            host.servers["strict"] = Sendmail(host, "sendmail-strict", strict)
+
+
+def taken(host, mail, name="default"):
+    return host.taken(host.servers[name].port, host.servers[name].box, mail)
+
+
+def refused(host, mail, code, word, name="default"):
+    host.refused(host.servers[name].port, host.servers[name].box, mail, code, word)
+
+
+def test_spam_is_refused(host):
+    refused(host, host.mail("spam"), 550, "5.7.1")
+
+
+def test_gtube_is_refused(host):
+    refused(host, build("gtube", "Test Sender", "a test", [GTUBE]), 550, "5.7.1")
+
+
+def test_spam_below_reject_is_marked(host):
+    host.start_bayesd(**TAG_ONLY)
+    mail = host.mail("spam", [FORGED])
+    copy = taken(host, mail)
+    equal(len(copy.get_all("X-Bayes-Status")), 1, "status headers")
+    holds(copy["X-Bayes-Status"].startswith("spam, probability=0.99"), copy["X-Bayes-Status"])
+    intact(copy, mail, ["X-Bayes-Status"])
+
+
+def test_subject_is_rewritten(host):
+    host.start_bayesd(**TAG_ONLY, rewrite_subject=0.95)
+    mail = host.mail("spam")
+    copy = taken(host, mail)
+    equal(len(copy.get_all("Subject")), 1, "subjects")
+    holds(copy["Subject"].startswith("***SPAM*** "), copy["Subject"])
+    intact(copy, mail, ["Subject"])
+
+
+def test_ham_is_delivered(host):
+    mail = host.mail("ham", [FORGED])
+    copy = taken(host, mail)
+    equal(len(copy.get_all("X-Bayes-Status")), 1, "status headers")
+    holds(copy["X-Bayes-Status"].startswith("ham, probability="), copy["X-Bayes-Status"])
+    intact(copy, mail, ["X-Bayes-Status"])
+
+
+def test_quarantine_holds_spam(host):
+    code, text = host.send(host.servers["quarantine"].port, mail := host.mail("spam"))
+    equal(code, 250, text)
+    equal(host.servers["quarantine"].held(), 1, "mails held")
+    equal(host.copies(host.servers["quarantine"].box, mail), [], "mail that is held and delivered")
+
+
+def test_bayesd_is_away(host):
+    host.stop_bayesd()
+    mail = host.mail("spam", [FORGED])
+    copy = taken(host, mail)
+    equal(copy.get_all("X-Bayes-Status"), ["none, bayesd is away"], "status headers")
+    intact(copy, mail, ["X-Bayes-Status"])
+
+
+def test_milter_is_away(host):
+    host.filters["default"].kill()
+    mail = host.mail("spam")
+    copy = taken(host, mail)
+    equal(copy["X-Bayes-Status"], None, "status header")
+    intact(copy, mail)
+    refused(host, host.mail("ham"), 451, "4.3.2", "strict")
