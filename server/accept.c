@@ -149,7 +149,7 @@ static void go_on(struct nb_acceptor *a, struct client *c)
 }
 
 /* Looks at the first bytes. They stay where they are, so the epoll tells of new ones only
- * (EPOLLET). `is_last`: no more will come. */
+ * (EPOLLET). `is_last`: no more will come, and what is undecided then is no request. */
 static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
 {
     char bytes[NB_LINE_SNIFF_BYTES];
@@ -171,7 +171,7 @@ static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
         break;
     case NB_SNIFF_MORE:
         if (is_last)
-            give_to_http(a, c);
+            drop(a, c, false);
         break;
     case NB_SNIFF_HTTP:
         give_to_http(a, c);
