@@ -25,7 +25,7 @@ static const struct {
     [NB_LOSS_FROM] = {"from", "from:"},
     [NB_LOSS_TO] = {"to", "to:"},
     [NB_LOSS_RETURN] = {"rtrn", "rtrn:"},
-    [NB_LOSS_HEAD] = {"head", "head: (of an unknown header field)"},
+    [NB_LOSS_HEAD] = {"head", "head:, of an unknown header field"},
     [NB_LOSS_MIME] = {"mime", "mime:"},
     [NB_LOSS_URL] = {"url", "url:"},
     [NB_LOSS_IP] = {"ip", "ip:"},

@@ -77,7 +77,7 @@ static int refuse_existing(const struct nb_client *client, struct nb_error *erro
 
 /* ---- what came of it ------------------------------------------------------------------------- */
 
-/* "9 malformed (lines 3, 7 and 7 more)" */
+/* "9  no line of a word list (lines 3, 7 ...)" */
 static void print_losses(const struct nb_bogofilter *list)
 {
     for (int i = 0; i < NB_LOSSES; i++) {
@@ -85,12 +85,12 @@ static void print_losses(const struct nb_bogofilter *list)
         uint64_t named = losses->count < NB_LOSS_LINES ? losses->count : NB_LOSS_LINES;
         if (losses->count == 0)
             continue;
-        (void)printf("  %12s  %s: %s ", nb_figure_of(losses->count).text,
+        (void)printf("  %12s  %s (%s ", nb_figure_of(losses->count).text,
                      nb_bogofilter_loss_text((enum nb_bogofilter_loss)i),
                      losses->count > 1 ? "lines" : "line");
         for (uint64_t n = 0; n < named; n++)
             (void)printf("%s%ju", n > 0 ? ", " : "", (uintmax_t)losses->lines[n]);
-        (void)fputs(losses->count > named ? " ...\n" : "\n", stdout);
+        (void)fputs(losses->count > named ? " ...)\n" : ")\n", stdout);
     }
 }
 
@@ -245,10 +245,8 @@ const struct nb_command NB_COMMAND_IMPORT = {
         "A word list of bogofilter is given as text: bogoutil -d wordlist.db | bayesc import. Each "
         "of its\nmessages becomes a document, bogofilter:spam:1 ..., which can be untrained; each "
         "word is in as many\nof them as bogofilter counted. Words of the body, Subject and "
-        "Received are "
-        "taken; what is left out is listed. SpamAssassin's\nand rspamd's data are hashes of words "
-        "and "
-        "cannot be imported: train from the mails.\n",
+        "Received are taken; what is left out is\nlisted. What SpamAssassin and rspamd keep are "
+        "hashes of words and cannot be imported: train from the\nmails.\n",
     .options = IMPORT_OPTIONS,
     .option_count = sizeof IMPORT_OPTIONS / sizeof IMPORT_OPTIONS[0],
     .defaults = &IMPORT_DEFAULTS,
