@@ -155,9 +155,12 @@ def filled(text, replacements, what):
 
 def read_mails(path):
     """The mails in a Maildir or mbox, as email messages in order; none if it is not there yet."""
-    if not os.path.exists(path):
+    is_maildir = os.path.isdir(path)
+    # A mail server makes the folders of a Maildir one after another, with the first mail.
+    needed = [os.path.join(path, part) for part in ("new", "cur")] if is_maildir else [path]
+    if not all(os.path.exists(part) for part in needed):
         return []
-    box = mailbox.Maildir(path) if os.path.isdir(path) else mailbox.mbox(path, create=False)
+    box = mailbox.Maildir(path) if is_maildir else mailbox.mbox(path, create=False)
     try:
         return [box[key] for key in sorted(box.keys())]
     finally:
