@@ -1,33 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/milter/filter.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
+#include <libmilter/mfapi.h>
 #include <netdb.h>
-#include <pthread.h>
-#include <signal.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <syslog.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <libmilter/mfapi.h>
 
 #include "core/base/clock.h"
 #include "server/log.h"
+#include "server/milter/serve.h"
 
-enum {
-    BACKLOG = 128,
-    GRACE_SECONDS = 1, /* for libmilter to send the last reply */
-    KNOCK_MILLISECONDS = 10,
-    FILES_MOST = 1024, /* libmilter's socket is one of the first files that the program opens */
-    /* RFC 5321, 4.5.3.1.5: a reply line has 512 bytes, with its codes. */
-    REPLY_TEXT = 480
-};
+/* RFC 5321, 4.5.3.1.5: a reply line has 512 bytes, with its codes. */
+enum { REPLY_TEXT = 480 };
 
 /* What is done to mails, all of which a mail server must allow. */
 static const unsigned long CHANGES = SMFIF_ADDHDRS | SMFIF_CHGHDRS | SMFIF_QUARANTINE;
@@ -47,14 +34,7 @@ struct session {
 static struct {
     const struct nb_milter_options *options;
     struct nb_ask *ask;
-    pthread_t owner;      /* the thread that called nb_milter_start */
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t change;
-    bool is_closed; /* no more connections are taken */
-    size_t sessions;
-    size_t checks;      /* mails that bayesd is being asked about */
-    uint64_t last_done; /* when the last of them was done, or the stop began */
-} filter = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
+} filter;
 
 /* libmilter declares texts that it only reads as char *. */
 static char *unguarded(const char *text)
@@ -69,16 +49,6 @@ static char *unguarded(const char *text)
 /* ---- connections -------------------------------------------------------------------------------
  */
 
-static void count(size_t *counter, int change)
-{
-    (void)pthread_mutex_lock(&filter.lock);
-    *counter += (size_t)change;
-    if (counter == &filter.checks)
-        filter.last_done = nb_clock_monotonic();
-    (void)pthread_cond_signal(&filter.change);
-    (void)pthread_mutex_unlock(&filter.lock);
-}
-
 /* The connection's session, made when it is first asked for; NULL without memory. */
 static struct session *session_of(SMFICTX *ctx)
 {
@@ -91,7 +61,7 @@ static struct session *session_of(SMFICTX *ctx)
         return NULL;
     }
     session->mail.most = filter.options->max_bytes;
-    count(&filter.sessions, 1);
+    nb_milter_count_sessions(1);
     return session;
 }
 
@@ -150,7 +120,7 @@ static sfsistat on_close(SMFICTX *ctx)
     nb_milter_mail_reset(&session->mail);
     (void)smfi_setpriv(ctx, NULL);
     free(session);
-    count(&filter.sessions, -1);
+    nb_milter_count_sessions(-1);
     return SMFIS_CONTINUE;
 }
 
@@ -378,43 +348,18 @@ static sfsistat on_message_end(SMFICTX *ctx)
         return SMFIS_TEMPFAIL;
     struct nb_milter_mail *mail = &session->mail;
     nb_milter_mail_set(mail->queue_id, smfi_getsymval(ctx, unguarded("i")));
-    count(&filter.checks, 1);
+    nb_milter_count_checks(1);
     sfsistat status = SMFIS_CONTINUE;
     if (remove_all(ctx, NB_MILTER_STATUS, mail->forged) != MI_SUCCESS)
         status = put_off(ctx, TRY_LATER); /* a forged field is never let through */
     else if (!session->is_skipped)
         status = check(ctx, mail);
     nb_milter_mail_reset(mail);
-    count(&filter.checks, -1);
+    nb_milter_count_checks(-1);
     return status;
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
-
-static bool is_file(const char *socket)
-{
-    return strncmp(socket, "inet", 4) != 0;
-}
-
-/* The file has its permissions from the beginning: nobody can come in between. */
-static int open_socket(const struct nb_milter_options *options)
-{
-    mode_t old = umask(is_file(options->socket) ? 0777 & ~options->socket_mode : 0077);
-    int rc = smfi_opensocket(true);
-    (void)umask(old);
-    return rc;
-}
-
-/* libmilter leaves the file to root. */
-void nb_milter_remove_socket(const struct nb_milter_options *options)
-{
-    if (is_file(options->socket))
-        (void)unlink(strchr(options->socket, ':') + 1); /* it may be gone */
-}
-
-int nb_milter_open(const struct nb_milter_options *options, struct nb_ask *ask,
-                   struct nb_error *error)
+int nb_milter_register(const struct nb_milter_options *options, struct nb_ask *ask)
 {
     static char name[] = "bayesd-milter";
     const struct smfiDesc callbacks = {
@@ -437,102 +382,5 @@ int nb_milter_open(const struct nb_milter_options *options, struct nb_ask *ask,
     };
     filter.options = options;
     filter.ask = ask;
-    /* libmilter tells its reasons to syslog(3) only. */
-    openlog(name, LOG_PID | (getenv("JOURNAL_STREAM") == NULL ? LOG_PERROR : 0), LOG_MAIL);
-    if (smfi_register(callbacks) != MI_SUCCESS)
-        return nb_error_no_memory(error);
-    if (smfi_setconn(unguarded(options->socket)) != MI_SUCCESS ||
-        smfi_setbacklog(BACKLOG) != MI_SUCCESS || open_socket(options) != MI_SUCCESS)
-        return nb_error_set(error, NB_IO, "%.200s cannot be listened on", options->socket);
-    return 0;
-}
-
-static void *listen_for_mail(void *unused)
-{
-    (void)unused;
-    if (smfi_main() != MI_SUCCESS)
-        nb_log(NB_LOG_ERROR, "libmilter gave up");
-    (void)pthread_mutex_lock(&filter.lock);
-    filter.is_closed = true;
-    (void)pthread_cond_signal(&filter.change);
-    (void)pthread_mutex_unlock(&filter.lock);
-    (void)pthread_kill(filter.owner, SIGTERM);
-    return NULL;
-}
-
-/* The main thread is to wait for signals itself: smfi_main gets a thread that nobody waits for. */
-int nb_milter_start(struct nb_error *error)
-{
-    pthread_t thread;
-    filter.owner = pthread_self();
-    int rc = pthread_create(&thread, NULL, listen_for_mail, NULL);
-    if (rc != 0)
-        return nb_error_errno(error, rc, "a thread");
-    (void)pthread_detach(thread);
-    return 0;
-}
-
-/* Connects to libmilter's socket, the only one of the program that listens, and goes away again. */
-static void knock(void)
-{
-    struct sockaddr_storage address;
-    for (int file = STDERR_FILENO + 1; file < FILES_MOST; file++) {
-        int listens = 0;
-        socklen_t size = sizeof listens, length = sizeof address;
-        if (getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || !listens ||
-            getsockname(file, (struct sockaddr *)&address, &length) != 0)
-            continue;
-        int visitor = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        (void)connect(visitor, (struct sockaddr *)&address, length); /* or the next time */
-        (void)close(visitor);
-        return;
-    }
-}
-
-/* Waits for a change, which `lock` guards, but not for long. */
-static void wait_for_change(long milliseconds)
-{
-    struct timespec wake;
-    (void)clock_gettime(CLOCK_REALTIME, &wake);
-    wake.tv_nsec += milliseconds * 1000000;
-    wake.tv_sec += wake.tv_nsec / 1000000000;
-    wake.tv_nsec %= 1000000000;
-    (void)pthread_cond_timedwait(&filter.change, &filter.lock, &wake);
-}
-
-/* libmilter's own thread for signals is told, whether it runs already or not: smfi_stop must not be
- * called before smfi_main has set up its locks. It then waits, five seconds at most, for the lock
- * that smfi_main holds while it waits for a connection. A restart must not take so long, in which
- * nobody is served: so there is a connection. */
-static void stop_listening(void)
-{
-    (void)kill(getpid(), SIGTERM);
-    (void)pthread_mutex_lock(&filter.lock);
-    while (!filter.is_closed) {
-        knock();
-        wait_for_change(KNOCK_MILLISECONDS);
-    }
-    (void)pthread_mutex_unlock(&filter.lock);
-}
-
-static bool is_time_over(uint64_t deadline)
-{
-    uint64_t now = nb_clock_monotonic();
-    return now >= deadline ||
-           (filter.checks == 0 && now >= filter.last_done + GRACE_SECONDS * UINT64_C(1000000000));
-}
-
-bool nb_milter_stop(void)
-{
-    uint64_t most = (filter.options->client.timeout + GRACE_SECONDS) * UINT64_C(1000000000);
-    stop_listening();
-    nb_milter_remove_socket(filter.options);
-    (void)pthread_mutex_lock(&filter.lock);
-    filter.last_done = nb_clock_monotonic();
-    uint64_t deadline = filter.last_done + most;
-    while (filter.sessions > 0 && !is_time_over(deadline))
-        wait_for_change(GRACE_SECONDS * 1000L);
-    bool is_over = filter.sessions == 0;
-    (void)pthread_mutex_unlock(&filter.lock);
-    return is_over;
+    return smfi_register(callbacks) == MI_SUCCESS ? 0 : NB_NO_MEMORY;
 }

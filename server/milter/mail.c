@@ -129,9 +129,11 @@ bool nb_milter_mail_body(struct nb_milter_mail *mail, const void *bytes, size_t 
 
 size_t nb_milter_mail_count(const struct nb_milter_mail *mail, const char *name)
 {
-    const char *line = mail->message.bytes, *end = line + mail->header_size;
     size_t count = 0;
-    while (line != NULL && line < end) {
+    if (mail->header_size == 0)
+        return 0; /* and perhaps no buffer */
+    const char *line = mail->message.bytes, *end = line + mail->header_size;
+    while (line < end) {
         const char *next = memchr(line, '\n', (size_t)(end - line));
         next = next != NULL ? next + 1 : end;
         const char *colon = memchr(line, ':', (size_t)(next - line));

@@ -11,6 +11,7 @@
 
 #include "server/log.h"
 #include "server/milter/filter.h"
+#include "server/milter/serve.h"
 #include "server/notify.h"
 #include "server/version.h"
 
@@ -39,7 +40,10 @@ static int write_pid(const char *path, struct nb_error *error)
 static int serve(const struct nb_milter_options *options, struct nb_ask *ask,
                  struct nb_error *error)
 {
-    int rc = nb_milter_open(options, ask, error);
+    int rc = nb_milter_register(options, ask);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    rc = nb_milter_open(options, error);
     if (rc != 0)
         return rc;
     rc = write_pid(options->pid_file, error);
