@@ -14,10 +14,11 @@ enum { MOST = 1 << 20, SEED = 1763 };
 /* ---- making bodies -----------------------------------------------------------------------------
  */
 
-static void pack_gzip(const void *bytes, size_t length, struct nb_buffer *out)
+/* `window` is zlib's windowBits: 16 more make gzip of zlib. */
+static void pack_zlib(int window, const void *bytes, size_t length, struct nb_buffer *out)
 {
     z_stream z = {0};
-    ck_assert_int_eq(deflateInit2(&z, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    ck_assert_int_eq(deflateInit2(&z, 6, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY), Z_OK);
     ck_assert_int_eq(nb_buffer_reserve(out, deflateBound(&z, length) + 64), 0);
     char *copy = malloc(length + 1); /* zlib's input is not const */
     if (length > 0)
@@ -43,8 +44,8 @@ static void pack_zstd(const void *bytes, size_t length, struct nb_buffer *out)
 
 static void pack(enum nb_coding coding, const void *bytes, size_t length, struct nb_buffer *out)
 {
-    if (coding == NB_CODING_GZIP)
-        pack_gzip(bytes, length, out);
+    if (coding == NB_CODING_GZIP || coding == NB_CODING_ZLIB)
+        pack_zlib(coding == NB_CODING_GZIP ? 16 + MAX_WBITS : MAX_WBITS, bytes, length, out);
     else if (coding == NB_CODING_ZSTD)
         pack_zstd(bytes, length, out);
     else

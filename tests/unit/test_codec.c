@@ -547,8 +547,9 @@ END_TEST
 static const char *verdict_labels[] = {"ham", "spam \xC3\xA9"};
 static double verdict_scores[] = {-1041.2260000000001, -1034.9610000000002};
 static double verdict_probabilities[] = {0.0018999999999999998, 0.99809999999999999};
-static struct nb_explained verdict_rows[] = {{{BYTES("unsub\xFFscribe")}, 2, 4.7100000000000009},
-                                             {{NULL, 0}, 0, -0.1}};
+static struct nb_explained verdict_rows[] = {
+    {.token = {BYTES("unsub\xFFscribe")}, .count = 2, .evidence = 4.7100000000000009},
+    {.evidence = -0.1}};
 static const struct nb_verdict verdict = {.size = 2,
                                           .labels = verdict_labels,
                                           .log_scores = verdict_scores,
