@@ -312,6 +312,7 @@ def test_pages_of_other_sites(api):
     for path in (*CHECKS, *LEARNS):
         for origin in ("http://evil.example", "null"):
             error(ask(daemon, path, ham("planted"), [("Origin", origin)]), 403, "Origin")
+        error(ask(daemon, path, ham("planted"), [("Host", "evil.example")]), 403, "Host")
     error(ask(daemon, "/stat", method="GET", headers=[("Origin", "http://evil.example")]), 403, "Origin")
     equal(rspamd.documents(daemon), before)
 
