@@ -34,6 +34,11 @@ struct nb_config {
     char *spool_directory;  /* for unlinked temporary files; empty: the data directory */
     uint64_t queue_changes; /* waiting changes above which train answers 503, 100,000 */
     uint64_t stop_seconds;  /* how long a stop waits for running requests, 8 */
+    /* [tokens], lists */
+    char *tokens_classify;
+    char *tokens_train;
+    char *tokens_admin;
+    char *tokens_trusted; /* addresses and networks */
     /* [store] */
     char *data;        /* directory */
     uint64_t map_size; /* bytes, 1 GiB to begin with */

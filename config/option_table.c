@@ -20,6 +20,9 @@
 #define MODEL_BYTES 128
 #define LABEL_BYTES 64
 
+/* Of tokens: some hundred of them. */
+#define LIST_BYTES 16384
+
 #define AT(member) offsetof(struct nb_config, member)
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
@@ -29,8 +32,9 @@ static const struct nb_option options[] = {
      "Where to listen: ADDRESS:PORT or [IPv6]:PORT, the address in digits. Port 0 takes a free "
      "one, which the line \"bayesd: ready on ...\" names."},
     {"server", "insecure", NB_OPTION_BOOL, AT(insecure), 0, 1, NULL, "no",
-     "Allow an address that is not loopback although nothing asks clients who they are. Everybody "
-     "who reaches the port can then train and delete models."},
+     "Allow an address that is not loopback although there are no tokens: nothing then asks "
+     "clients who "
+     "they are, and everybody who reaches the port can train and delete models."},
     {"server", "hosts", NB_OPTION_STRING, AT(hosts), 0, PATH_BYTES, NULL, "",
      "Names, separated by commas, by which clients may call the daemon in their Host field while "
      "it "
@@ -69,6 +73,23 @@ static const struct nb_option options[] = {
     {"server", "stop_seconds", NB_OPTION_COUNT, AT(stop_seconds), 0, 3600, NULL, "8",
      "Seconds that a stop waits for running requests. What was acknowledged is on disk in any "
      "case."},
+
+    {"tokens", "classify", NB_OPTION_STRING, AT(tokens_classify), 0, LIST_BYTES, NULL, "",
+     "Tokens of clients that may classify and read, separated by commas: each of at least 16 "
+     "characters, or sha256: and the hexadecimal SHA-256 of one, as \"printf %s TOKEN | "
+     "sha256sum\" "
+     "gives it. As soon as there is any token, every request but /healthz needs one, shown as "
+     "Authorization: Bearer TOKEN, or by clients of rspamd as their password."},
+    {"tokens", "train", NB_OPTION_STRING, AT(tokens_train), 0, LIST_BYTES, NULL, "",
+     "Tokens of clients that may also train and untrain."},
+    {"tokens", "admin", NB_OPTION_STRING, AT(tokens_admin), 0, LIST_BYTES, NULL, "",
+     "Tokens of clients that may do everything: make, change, delete, export and import models."},
+    {"tokens", "trusted", NB_OPTION_STRING, AT(tokens_trusted), 0, LIST_BYTES, NULL,
+     "127.0.0.1, ::1",
+     "Addresses and networks (192.0.2.0/24), separated by commas, whose mail software may check "
+     "and "
+     "learn mail without a token by the rspamd and SpamAssassin protocols, whose clients mostly "
+     "cannot show one. It matters only when there are tokens."},
 
     {"store", "data", NB_OPTION_STRING, AT(data), 1, PATH_BYTES, NULL, "/var/lib/bayesd",
      "Directory of the models, made if it is missing. One daemon at a time may use it. It must be "

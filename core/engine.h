@@ -128,9 +128,9 @@ const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t i
 
 struct nb_explained {
     struct nb_string token; /* bytes == NULL: the prior's row */
-    enum nb_field field;    /* of the token */
     uint64_t count;
     double evidence;
+    enum nb_field field; /* of the token */
 };
 
 /* A classification; reused from call to call. */

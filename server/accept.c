@@ -163,7 +163,8 @@ static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
     touch(a, c, &a->waiting);
     switch (nb_line_sniff(bytes, (size_t)n)) {
     case NB_SNIFF_LINE:
-        c->line = nb_line_client_new(a->lines, c->file, (struct nb_string){bytes, (size_t)n}, c);
+        c->line = nb_line_client_new(a->lines, c->file, &c->address.any,
+                                     (struct nb_string){bytes, (size_t)n}, c);
         if (c->line != NULL)
             go_on(a, c);
         else

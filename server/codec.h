@@ -27,8 +27,8 @@
 
 /* The HTTP status of an engine's or codec's code (enum nb_code), the one place that says so:
  * 400 INVALID; 422 UNUSABLE; 413 TOO_LARGE; 404 NOT_FOUND; 409 CONFLICT and EXISTS;
- * 415 UNSUPPORTED; 503 for DISK_FULL, IO, CORRUPT, VERSION, LOCKED, STOPPING, NO_MEMORY.
- * 0 gives 200; a code that is none of them 500. */
+ * 415 UNSUPPORTED; 401 UNKNOWN; 403 FORBIDDEN; 503 for DISK_FULL, IO, CORRUPT, VERSION, LOCKED,
+ * STOPPING, NO_MEMORY. 0 gives 200; a code that is none of them 500. */
 int nb_codec_status(int code);
 
 /* The reason phrase of a status (RFC 9110), the `title` of its problem: "Not Found". */
@@ -173,8 +173,8 @@ int nb_codec_rspamd_report(struct nb_buffer *out, const struct nb_config *config
                            const struct nb_filter_report *report, enum nb_codec_rspamd_shape shape,
                            double seconds);
 
-/* {"error": detail}; from status 500 on with the action "soft reject", which makes every client
- * try again later, whatever it thinks of the status. */
+/* {"error": detail}; for 401, 403 and from status 500 on with the action "soft reject", which makes
+ * every client try again later, whatever it thinks of the status. */
 int nb_codec_rspamd_error(struct nb_buffer *out, int status, const char *detail);
 
 /* The reply to a mail that was learned: {"success": true}; or was already: rspamd's very sentence,

@@ -140,7 +140,7 @@ int nb_codec_rspamd_error(struct nb_buffer *out, int status, const char *detail)
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
     emit_member(&e, "error", detail == NULL || *detail == '\0' ? nb_codec_title(status) : detail);
-    if (status >= 500) {
+    if (status >= 500 || status == 401 || status == 403) {
         emit_member(&e, "action", "soft reject");
         emit_messages(&e, TRY_AGAIN);
     }

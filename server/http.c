@@ -96,6 +96,8 @@ static void add_fields(struct MHD_Response *response, const struct call *call)
     if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE ||
         reply->status == MHD_HTTP_TOO_MANY_REQUESTS)
         add_field(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    if (reply->status == MHD_HTTP_UNAUTHORIZED)
+        add_field(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"bayesd\"");
     if (call->closes || atomic_load(&call->http->server->is_stopping))
         add_field(response, MHD_HTTP_HEADER_CONNECTION, "close");
     if (reply->is_page) {
@@ -167,7 +169,14 @@ static struct nb_string field_of_request(const struct nb_request *request, const
     return (struct nb_string){value, value != NULL ? strlen(value) : 0};
 }
 
-static const struct nb_carrier CARRIER = {suspend, resume, field_of_request};
+static const struct sockaddr *address_of(const struct nb_request *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info != NULL ? info->client_addr : NULL;
+}
+
+static const struct nb_carrier CARRIER = {suspend, resume, field_of_request, address_of, false};
 
 /* ---- 1: the header fields ----------------------------------------------------------------------
  */
@@ -364,6 +373,10 @@ static void check_request(struct call *call, const char *url, const char *method
         return;
     if (refuses_site(call))
         return;
+    if (nb_request_check_access(request, &error) != 0) {
+        nb_reply_error(request, &error);
+        return;
+    }
     if (atomic_load(&request->server->is_stopping)) {
         nb_reply_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, "the daemon is stopping");
         return;

@@ -13,7 +13,8 @@
  * others' turn. */
 enum { HEAD_BYTES_AT_ONCE = 4096, BODY_BYTES_AT_ONCE = 64 * 1024, READS_AT_ONCE = 4 };
 
-struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file, struct nb_string first,
+struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file,
+                                          const struct sockaddr *address, struct nb_string first,
                                           void *owner)
 {
     struct nb_line_client *line = calloc(1, sizeof *line);
@@ -25,6 +26,7 @@ struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file, stru
     nb_line_head_begin(&line->head, first);
     line->lines = lines;
     line->file = file;
+    line->address = address;
     line->owner = owner;
     return line;
 }
@@ -124,7 +126,7 @@ static int check_head(const struct nb_line_client *line, struct nb_error *error)
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     if (line->head.has_length && line->head.length > most)
         return nb_body_too_large(most, error);
-    return 0;
+    return nb_request_check_access(&line->request, error);
 }
 
 /* What came of the body. Returns 0 when it is complete. */

@@ -25,9 +25,10 @@ int nb_lines_start(struct nb_server *server, unsigned threads, int wake, struct 
 void nb_lines_stop(struct nb_lines **lines);
 
 /* A connection whose first bytes nb_line_sniff has called a line protocol's; they were not taken
- * from the socket `file`, which is borrowed. `owner` is what nb_lines_finished returns. NULL
- * without memory. */
-struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file, struct nb_string first,
+ * from the socket `file`, which is borrowed, as is the client's address. `owner` is what
+ * nb_lines_finished returns. NULL without memory. */
+struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file,
+                                          const struct sockaddr *address, struct nb_string first,
                                           void *owner);
 
 /* Not while it is at work. A request that was not answered counts as one whose client has gone. */

@@ -19,6 +19,7 @@ struct nb_line_client {
     struct nb_lines *lines;
     void *owner;
     int file;
+    const struct sockaddr *address; /* borrowed */
     enum nb_line_state state;
     struct nb_line_head head;
     struct nb_buffer input;      /* head and body as they came */

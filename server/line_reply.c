@@ -22,13 +22,14 @@ const struct nb_line_failure *nb_line_failure_of(const struct nb_error *error)
 {
     static const struct nb_line_failure protocol = {76, "EX_PROTOCOL", "Bad header line"},
                                         data = {65, "EX_DATAERR", "Data Error"},
-                                        temporary = {69, "EX_UNAVAILABLE", "Service Unavailable"};
+                                        temporary = {69, "EX_UNAVAILABLE", "Service Unavailable"},
+                                        denied = {77, "EX_NOPERM", "Permission Denied"};
     int code = error->code;
     if (code == NB_INVALID)
         return &protocol;
     if (code == NB_TOO_LARGE || code == NB_UNUSABLE || code == NB_UNSUPPORTED)
         return &data;
-    return &temporary;
+    return code == NB_UNKNOWN || code == NB_FORBIDDEN ? &denied : &temporary;
 }
 
 int nb_line_reply(struct nb_request *request, int code)

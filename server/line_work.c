@@ -95,7 +95,12 @@ static struct nb_string field(const struct nb_request *request, const char *name
                               (struct nb_string){line->input.bytes, line->input.length}, name);
 }
 
-const struct nb_carrier nb_line_carrier = {suspend, resume, field};
+static const struct sockaddr *address(const struct nb_request *request)
+{
+    return ((const struct nb_line_client *)request->connection)->address;
+}
+
+const struct nb_carrier nb_line_carrier = {suspend, resume, field, address, true};
 
 /* ---- work --------------------------------------------------------------------------------------
  */

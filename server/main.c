@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "core/engine.h"
+#include "server/access.h"
 #include "server/evaluations.h"
 #include "server/filter.h"
 #include "server/line_routes.h"
@@ -46,16 +47,20 @@ static int read_config(const struct nb_options *options, struct nb_config *confi
     return rc == 0 ? nb_filter_check_config(config, error) : rc;
 }
 
-/* Whoever reaches the port may read and change every model. */
-static int check_access(const struct nb_config *config, bool *is_loopback, struct nb_error *error)
+/* Whoever reaches the port may read and change every model, if nobody asks who he is. *access is
+ * the caller's to free, also on failure. */
+static int check_access(const struct nb_config *config, bool *is_loopback,
+                        struct nb_access **access, struct nb_error *error)
 {
     int rc = nb_listen_is_loopback(config->listen, is_loopback, error);
-    if (rc != 0 || *is_loopback || config->insecure)
+    if (rc == 0)
+        rc = nb_access_new(config, access, error);
+    if (rc != 0 || *is_loopback || *access != NULL || config->insecure)
         return rc;
     return nb_error_set(error, NB_INVALID,
-                        "%s can be reached from other machines, and there are no tokens: listen on "
-                        "127.0.0.1 or [::1], or write 'insecure = yes' to [server] when the "
-                        "network itself keeps strangers out",
+                        "%s can be reached from other machines, and there are no [tokens]: set "
+                        "some, listen on 127.0.0.1 or [::1], or write 'insecure = yes' to [server] "
+                        "when the network itself keeps strangers out",
                         config->listen);
 }
 
@@ -161,9 +166,13 @@ static int run_daemon(const struct nb_config *config, struct nb_error *error)
     struct nb_server server = {.config = config, .started = nb_clock_monotonic()};
     server.spool_directory =
         config->spool_directory[0] != '\0' ? config->spool_directory : config->data;
-    int rc = check_access(config, &server.is_loopback, error);
-    if (rc != 0)
+    struct nb_access *access = NULL;
+    int rc = check_access(config, &server.is_loopback, &access, error);
+    if (rc != 0) {
+        nb_access_free(&access);
         return rc;
+    }
+    server.access = access;
     /* Blocked before any thread starts, so that all inherit it: the main thread waits for them. */
     sigset_t signals;
     stop_signals(&signals);
@@ -173,6 +182,7 @@ static int run_daemon(const struct nb_config *config, struct nb_error *error)
     server.metrics = make_metrics();
     rc = server.metrics != NULL ? open_and_serve(&server, error) : nb_error_no_memory(error);
     nb_metrics_free(&server.metrics);
+    nb_access_free(&access);
     return rc;
 }
 
@@ -194,16 +204,23 @@ static int verify(const struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
-static int act(enum nb_action action, const struct nb_config *config, struct nb_error *error)
+static int check_config(const struct nb_config *config, struct nb_error *error)
 {
     bool is_loopback;
+    struct nb_access *access = NULL;
+    int rc = check_access(config, &is_loopback, &access, error);
+    nb_access_free(&access);
+    if (rc == 0)
+        (void)puts("the configuration is in order");
+    return rc;
+}
+
+static int act(enum nb_action action, const struct nb_config *config, struct nb_error *error)
+{
     int rc;
     switch (action) {
     case NB_ACTION_CHECK_CONFIG:
-        rc = check_access(config, &is_loopback, error);
-        if (rc == 0)
-            (void)puts("the configuration is in order");
-        return rc;
+        return check_config(config, error);
     case NB_ACTION_PRINT_CONFIG:
         rc = nb_config_print(config, false, stdout);
         return rc == 0 ? 0 : nb_error_set(error, rc, "standard output cannot be written");

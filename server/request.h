@@ -21,6 +21,7 @@
 
 struct nb_request;
 struct nb_server;
+struct sockaddr;
 
 /* A handler returns it after nb_request_suspend: the reply is not there yet; `again` is called when
  * the request goes on. */
@@ -50,6 +51,9 @@ struct nb_carrier {
     /* The value of a header field, the first one of that name; bytes == NULL when there is none.
      * It lives as long as the request. */
     struct nb_string (*field)(const struct nb_request *request, const char *name);
+    /* The client's address; NULL when it is not known. */
+    const struct sockaddr *(*address)(const struct nb_request *request);
+    bool is_line; /* its requests are those of line protocols (line_routes.h) */
 };
 
 struct nb_request {
@@ -136,6 +140,10 @@ struct nb_string nb_request_field(const struct nb_request *request, const char *
  * end may come at once on another thread; the handler then returns NB_WAIT. False: the daemon
  * breaks off what runs, and nothing may be begun. */
 bool nb_request_suspend(struct nb_request *request);
+
+/* Whether the client may use the request's route: by its token (Authorization; for rspamd's routes
+ * Password too), or for mail filters by its address. Returns 0, NB_UNKNOWN or NB_FORBIDDEN. */
+int nb_request_check_access(const struct nb_request *request, struct nb_error *error);
 
 /* A queue that only grows serves nobody: whoever comes late with a change is asked to come again.
  * Returns 0 or NB_STOPPING. */

@@ -63,7 +63,8 @@ static unsigned status_of(const struct nb_request *request, int code)
 {
     bool is_scan = request->route != NULL && request->route->is_rspamd &&
                    request->route->role == NB_ROLE_CLASSIFY;
-    return is_scan && code != NB_TOO_LARGE ? 503 : (unsigned)nb_codec_status(code);
+    bool is_told = code == NB_TOO_LARGE || code == NB_UNKNOWN || code == NB_FORBIDDEN;
+    return is_scan && !is_told ? 503 : (unsigned)nb_codec_status(code);
 }
 
 void nb_reply_error(struct nb_request *request, const struct nb_error *error)

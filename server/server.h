@@ -14,12 +14,14 @@
 #include "server/filter.h"
 #include "server/scratch.h"
 
+struct nb_access;
 struct nb_config;
 struct nb_evaluations;
 struct nb_metrics;
 
 struct nb_server {
     const struct nb_config *config;                         /* borrowed, read-only */
+    const struct nb_access *access;     /* borrowed, read-only; NULL: nobody is asked */
     struct nb_engine *engine;                               /* borrowed */
     struct nb_metrics *metrics;                             /* borrowed */
     struct nb_evaluations *evaluations;                     /* borrowed; thread-safe */

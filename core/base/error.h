@@ -25,6 +25,8 @@ enum nb_code {
     NB_LOCKED = -12,     /* another process owns the data */
     NB_STOPPING = -13,   /* the engine no longer takes changes */
     NB_EXISTS = -14,     /* something of this name is already there */
+    NB_UNKNOWN = -15,    /* it is not known who asks, or he is nobody */
+    NB_FORBIDDEN = -16,  /* it is known, and he may not */
 };
 
 #define NB_ERROR_TEXT 320

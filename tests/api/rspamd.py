@@ -132,21 +132,21 @@ def verdict_of(report):
 
 
 def error(reply, status, *words):
-    """An error as rspamd tells it: nothing that a client may take for a verdict below status 500,
-    and from there on one that makes all of them try again."""
+    """An error as rspamd tells it: nothing that a client may take for a verdict, but with a status from
+    500 on, or one that denies access, an action that makes all of them try again."""
     equal(reply.status, status, shown(reply.body, 600))
     equal(reply.headers["content-type"].split(";")[0], "application/json")
     body = reply.json
     holds(isinstance(body["error"], str) and body["error"], body)
     for word in words:
         holds(word in body["error"], f"does not name {word!r}: {body['error']!r}")
-    if status < 500:
+    if status < 500 and status not in (401, 403):
         equal(sorted(body), ["error"])
         return body
     equal(sorted(body), ["action", "error", "messages"])
     equal(body["action"], "soft reject")
     holds(isinstance(body["messages"]["smtp_message"], str), body)
-    holds("retry-after" in reply.headers, reply.headers)
+    holds(status < 500 or "retry-after" in reply.headers, reply.headers)
     return body
 
 

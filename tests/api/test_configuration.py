@@ -13,6 +13,7 @@ from wire import Wire, request
 
 M = "/v1/models/m"
 NDJSON = "application/x-ndjson"
+T = "a-token-of-this-test"
 
 
 def with_options(api, group, **how):
@@ -184,6 +185,33 @@ def server_stop_seconds(api):
         times.append(time.monotonic() - start)
         wire.close()
     holds(times[0] < 3 * slow() and times[1] >= 3, f"took {times}")
+
+
+# ---- [tokens]: the roles are in test_access ------------------------------------------------------
+def reached(api, reach, **how):
+    """Who has the token T may do what is reached, and nothing else."""
+    daemon, token = with_options(api, "tokens", **how), {"Authorization": "Bearer " + T}
+    for what, status in zip((("GET", M), ("POST", M + "/train?label=x"), ("PUT", M)), reach):
+        equal(daemon.client.call(*what, {} if what[0] == "PUT" else "a" if what[0] == "POST" else None,
+                                 None if what[0] != "POST" else "text/plain", **token).status, status, (what, how))
+    equal(daemon.client.get(M).status, 401)
+
+
+def tokens_classify(api):
+    reached(api, (404, 403, 403), classify=T)
+
+
+def tokens_train(api):
+    reached(api, (404, 200, 403), train=T)
+
+
+def tokens_admin(api):
+    reached(api, (404, 200, 200), admin=T)
+
+
+def tokens_trusted(api):
+    equal([with_options(api, "tokens", admin=T, trusted=trusted).client.post("/checkv2", "Subject: a\n\nb").status
+           for trusted in ("127.0.0.1", "192.0.2.1", "127.0.0.0/8")], [200, 401, 200])
 
 
 # ---- [store] ------------------------------------------------------------------------------------
@@ -433,7 +461,7 @@ def log_level(api):
 
 
 EFFECTS = {tuple(name.split("_", 1)): function for name, function in list(globals().items())
-           if name.split("_", 1)[0] in ("server", "store", "models", "tokenizer", "filter", "log") and callable(function)
+           if name.split("_", 1)[0] in ("server", "tokens", "store", "models", "tokenizer", "filter", "log") and callable(function)
            and name not in ("tokenizer_case", "filter_reports", "filter_actions")}
 
 

@@ -47,7 +47,7 @@ def test_bodies_over_the_limit(api):
                 refused(model.post("train?label=a" if kind != "application/json" else "train",
                                    b" " * (64 * MIB + 1), kind), 413, "67108864")
                 with Wire(api.daemon) as wire:  # refused by its length, before it is sent
-                    wire.send((f"POST {model.path}/classify HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\n"
+                    wire.send((f"POST {model.path}/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
                                "Content-Length: 99999999999\r\n\r\n").encode())
                     refused(wire.reply(), 413, "67108864")
         unharmed(api, model)
@@ -67,7 +67,7 @@ def test_chunked_body_over_the_limit(api):
     with Model(api) as model:
         model.filled()
         with Bounded(api, 160 * MIB), Wire(api.daemon) as wire:
-            wire.send((f"POST {model.path}/classify HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n"
+            wire.send((f"POST {model.path}/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
                        "Transfer-Encoding: chunked\r\n\r\n").encode())
             piece = b"100000\r\n" + b"a" * MIB + b"\r\n"
             for _ in range(100):
@@ -203,7 +203,7 @@ def test_million_lines(api):
             return b"".join(b'{"text":"%s"}\n' % (b"win" if i % 3 else b"garden") for i in range(start, start + size))
 
         with Bounded(api, 64 * MIB), Wire(api.daemon, timeout=300) as wire:
-            wire.send((f"POST {model.path}/classify HTTP/1.1\r\nHost: x\r\nContent-Type: {NDJSON}\r\n"
+            wire.send((f"POST {model.path}/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: {NDJSON}\r\n"
                        "Transfer-Encoding: chunked\r\n\r\n").encode())
             for start in range(0, count, 10000):
                 piece = lines(start, 10000)
@@ -252,7 +252,7 @@ def test_training_many_lines(api):
     count = 100000 if slow() == 1 else 10000
     with Model(api) as model:
         with Bounded(api, 96 * MIB), Wire(api.daemon, timeout=300) as wire:
-            wire.send((f"POST {model.path}/train HTTP/1.1\r\nHost: x\r\nContent-Type: {NDJSON}\r\n"
+            wire.send((f"POST {model.path}/train HTTP/1.1\r\nHost: localhost\r\nContent-Type: {NDJSON}\r\n"
                        "Transfer-Encoding: chunked\r\n\r\n").encode())
             for start in range(0, count, 5000):
                 piece = b"".join(b'{"text":"w%d common w%d","label":"%s","id":"%d"}\n'

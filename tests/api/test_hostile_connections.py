@@ -59,7 +59,7 @@ def test_a_body_that_stops_half_way(api):
 def test_one_byte_and_then_nothing(api):
     with Model(api) as model:
         model.filled()
-        for data in (b"P", b"POST /v1/models HTTP/1.1\r\n", b"GET /healthz HTTP/1.1\r\nHost: x\r\n", b""):
+        for data in (b"P", b"POST /v1/models HTTP/1.1\r\n", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", b""):
             seconds, reply = stalls(api, data) if data else (0, None)
             holds(seconds < 10 * slow(), f"{data!r} was held for {seconds:.0f} s")
             holds(reply is None or reply.status in (400, 408), reply)
@@ -82,7 +82,7 @@ def test_chunked_in_tiny_pieces(api):
     with Model(api) as model:
         model.filled()
         body = json.dumps({"text": "win the prize"}).encode()
-        head = (f"POST {model.path}/classify HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        head = (f"POST {model.path}/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                 "Transfer-Encoding: chunked\r\n\r\n").encode()
         with Wire(api.daemon) as wire:
             wire.send(head)
@@ -108,7 +108,7 @@ def test_chunked_in_tiny_pieces(api):
 def test_broken_chunks(api):
     with Model(api) as model:
         model.filled()
-        head = (f"POST {model.path}/train HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        head = (f"POST {model.path}/train HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                 "Transfer-Encoding: chunked\r\n\r\n").encode()
         body = json.dumps({"text": "win", "label": "spam", "id": "bad"}).encode()
         for bad in (b"zz\r\n", b"-5\r\n" + body, b"ffffffffffffffffff\r\n" + body, b"5\r\n" + body, b"\r\n",
@@ -182,7 +182,7 @@ def test_expect_100_continue(api):
             equal(wire.reply().status, 100)
             wire.send(body)
             equal(wire.reply().ok().json, model.classify("win"))
-        huge = (f"POST {model.path}/classify HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n"
+        huge = (f"POST {model.path}/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
                 f"Content-Length: {1 << 40}\r\nExpect: 100-continue\r\n\r\n").encode()
         with Wire(api.daemon) as wire:
             wire.send(huge)
@@ -193,11 +193,11 @@ def test_a_length_is_needed(api):
     with Model(api) as model:
         model.filled()
         with Wire(api.daemon) as wire:
-            wire.send(f"POST {model.path}/classify HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\r\n".encode())
+            wire.send(f"POST {model.path}/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\r\n".encode())
             refused(wire.reply(), 411)
         for length in ("-1", "x", "1e3", "18446744073709551616", "0x10", "5, 6"):
             with Wire(api.daemon) as wire:
-                wire.send(f"POST {model.path}/classify HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                wire.send(f"POST {model.path}/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                           f"Content-Length: {length}\r\n\r\n".encode())
                 reply = wire.reply()
                 holds(reply is None or 400 <= reply.status < 500, f"{length}: {reply and reply.status}")
@@ -211,7 +211,7 @@ def test_one_length_only(api):
         for first in fields:
             for second in fields:
                 with Wire(api.daemon) as wire:
-                    wire.send(f"POST {model.path}/classify HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                    wire.send(f"POST {model.path}/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                               f"{first}\r\n{second}\r\n\r\nd\r\n{{\"text\": \"a\"}}\r\n0\r\n\r\n".encode())
                     reply = wire.reply()
                     equal(reply and reply.status, 400, f"{first}, {second}")
@@ -230,7 +230,7 @@ def test_escapes_and_bytes_in_paths(api):
                   base + b"/classify?explain=%", base + b"/classify?explain=%zz", base + b"/classify?%00=1"]
         for path in paths:
             with Wire(api.daemon) as wire:
-                wire.try_send(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                wire.try_send(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 reply = wire.reply()
                 if path.startswith(b"/?a&a"):  # libmicrohttpd 0.9.75 lets go of it after the timeout
                     continue
@@ -239,7 +239,7 @@ def test_escapes_and_bytes_in_paths(api):
                 holds(400 <= reply.status < 500 or absolute and reply.status == 200, f"{path[:60]!r}: {reply.status}")
         for tail in (b"%", b"%zz", b"%00", b"%ff%fe", b"%c3%28"):
             with Wire(api.daemon) as wire:
-                wire.send(b"GET " + base + b"/documents/" + tail + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+                wire.send(b"GET " + base + b"/documents/" + tail + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 reply = wire.reply()
                 holds(reply.status in (400, 404, 422), f"{tail}: {reply.status}")
                 refused(reply, reply.status)
@@ -253,7 +253,7 @@ def test_headers_of_any_size(api):
         for data in (b"X: " + b"a" * (10 << 20), b"A" * (10 << 20), b"".join(b"X%d: y\r\n" % i for i in range(200000)),
                      b"X: \0\x01\xff", b": x", b"NoColon", b" folded", b"X:" + b" \r\n" * 1000):
             with Wire(api.daemon) as wire:
-                wire.try_send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + data + b"\r\n\r\n")
+                wire.try_send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + data + b"\r\n\r\n")
                 reply = wire.reply()
                 holds(reply is None or reply.status in (200, 400, 413, 431), reply and reply.status)
         holds(api.daemon.memory()[0] < before + (64 << 20), "headers are kept in memory")
@@ -352,7 +352,7 @@ def test_many_idle_connections(api):
         daemon.client.post(path + "/train", {"text": f"word{i}", "label": "b", "id": str(i)}).ok()
         daemon.client.post(path + "/classify", {"text": "word"}).ok()
     for wire in idle[::3]:
-        wire.send(b"Host: x\r\n\r\n")
+        wire.send(b"Host: localhost\r\n\r\n")
     for wire in idle[::3]:
         wire.reply().ok()
     for wire in idle:
@@ -388,7 +388,7 @@ def test_connections_come_and_go(api):
     before = files()
     for _ in range(300):
         with Wire(api.daemon) as wire:
-            wire.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            wire.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             wire.reply().ok()
     wait_for(lambda: files() <= before + 2, f"descriptors go back to {before}", 10)
 

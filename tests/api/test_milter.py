@@ -437,22 +437,23 @@ def test_mails_at_the_same_time(api):
 
 def test_no_mail_waits_for_another(api):
     """bayesd answers none before it has been asked about all."""
-    together = threading.Barrier(40)
+    together = threading.Barrier(8)
 
     def answer(question, connection):
-        together.wait(30 * slow())
+        together.wait(20 * slow())
         return GOOD
 
-    with Stub() as stub, Milter(api, stub.url, "--timeout", "100") as milter:
+    with Stub() as stub, Milter(api, stub.url, "--timeout", "200") as milter:
         stub.says(answer)
-        results = []
-        threads = [threading.Thread(target=lambda: results.append(status_of(milter.mail())))
-                   for _ in range(together.parties)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        equal(results, ["ham, probability=0.1"] * together.parties)
+        for _ in range(60):  # libmilter forgets one of them in one of ten rounds
+            results = []
+            threads = [threading.Thread(target=lambda: results.append(status_of(milter.mail())))
+                       for _ in range(together.parties)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            equal(results, ["ham, probability=0.1"] * together.parties)
 
 
 def test_mail_servers_that_break_off(api):

@@ -99,7 +99,7 @@ def request(method, path, body=b"", kind="application/json", version="1.1", **he
     """The bytes of a request, with a length."""
     if isinstance(body, (dict, list)):
         body = json.dumps(body).encode()
-    lines = [f"{method} {path} HTTP/{version}", "Host: test"]
+    lines = [f"{method} {path} HTTP/{version}", "Host: localhost"]
     if body or method in ("POST", "PUT"):
         lines += [f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]

@@ -96,6 +96,10 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert_uint_eq(c.mail_depth, 32);
     ck_assert_uint_eq(c.header_bytes, 1u << 20);
     ck_assert_str_eq(c.hosts, "");
+    ck_assert_str_eq(c.tokens_classify, "");
+    ck_assert_str_eq(c.tokens_train, "");
+    ck_assert_str_eq(c.tokens_admin, "");
+    ck_assert_str_eq(c.tokens_trusted, "127.0.0.1, ::1");
     ck_assert_str_eq(c.filter_model, "mail");
     ck_assert_str_eq(c.filter_user_model, "");
     ck_assert_str_eq(c.filter_spam_label, "spam");
