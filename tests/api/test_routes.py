@@ -41,7 +41,7 @@ def test_pages_of_other_sites_are_refused(api):
             refused(api.call("DELETE", model.path, Origin=origin), 403)
         host = "localhost:8763"
         api.call("POST", model.path + "/classify", "free", "text/plain", Host=host, Origin="http://" + host).ok()
-        host = "localhost:8763"  # whose name somebody made to point here
+        host = "bayes.example:8763"  # whose name somebody made to point here
         refused(api.call("POST", model.path + "/train?label=x", "planted", "text/plain", Host=host, Origin="http://" + host), 403, "Host")
         equal(model.row()["documents"], 7, "a refused request changed something")
 
