@@ -158,7 +158,7 @@ def test_spamc_to_the_byte(api):
 
 
 FIELDS = ("X-Spam-Flag: YES\r\nX-Spam-Checker-Version: bayesd VERSION\r\nX-Spam-Level: *********************\r\n"
-          "X-Spam-Status: Yes, score=21.0 required=5.0 tests=GTUBE autolearn=no autolearn_force=no version=VERSION\r\n"
+          "X-Spam-Status: Yes, score=21.0 required=5.0 tests=GTUBE autolearn=no version=VERSION\r\n"
           "X-Bayes-Status: spam, probability=1.0000, model=mail, test mail\r\n")
 
 
