@@ -8,11 +8,11 @@ FORGED = "X-Bayes-Status: spam, probability=0.9876, model=mail"
 
 
 def prepare(host):
-    port = free_port()
+    port, own = free_port(), host.path("rspamd", owner="_rspamd")
     configuration = host.write("rspamd.conf", host.integration("postfix-rspamd-proxy/rspamd.conf", {
         "127.0.0.1:11332": f"127.0.0.1:{port}", "127.0.0.1:8763": f"127.0.0.1:{host.port}",
-        'type = "syslog"': 'type = "console"'}))
-    own = host.path("rspamd", owner="_rspamd")
+        'type = "syslog"': 'type = "console"',
+        'filters = "";': f'filters = ""; hs_cache_dir = "{own}";'}))
     host.proxy = host.start("rspamd", [
         "rspamd", "--no-fork", "--user", "_rspamd", "--group", "_rspamd", "--config", configuration,
         f"--var=DBDIR={own}", f"--var=RUNDIR={own}"], port=port, environment={"TMPDIR": own}, seconds=60)
