@@ -668,3 +668,17 @@ def test_with_bayesd(api):
         holds(result.passes() and "model=mail" in status_of(result), vars(result))
         daemon.stop()
         equal(milter.mail().header(FIELDS), FIELDS + [AWAY], "bayesd is stopped")
+
+
+def test_with_tokens(api):
+    path = os.path.join(api.new_folder(), "token")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("the-token-of-the-filter\n")
+    config = {"tokens": {"classify": "the-token-of-the-filter", "trusted": "192.0.2.1"}}
+    daemon = api.another(config=config).start()
+    url = f"http://127.0.0.1:{daemon.port}"
+    with Milter(api, url, "--token-file", path) as milter:
+        holds("nothing learned" in status_of(milter.mail()), "with a token")
+    with Milter(api, url) as milter:
+        equal(status_of(milter.mail()), AWAY[1], "without one")
+        holds("token" in milter.told("not checked"), milter.said())
