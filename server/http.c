@@ -326,13 +326,12 @@ static int prepare_body(struct call *call, struct nb_error *error)
     struct nb_request *request = &call->request;
     uint64_t most = request->server->config->body_bytes;
     enum nb_coding coding = NB_CODING_IDENTITY;
-    const char *encoding = field(call, MHD_HTTP_HEADER_CONTENT_ENCODING);
     bool is_rspamd = request->route->is_rspamd;
-    if (is_rspamd && encoding == NULL)
-        encoding = field(call, "Compression"); /* of the same meaning; newer clients send both */
     int rc = is_rspamd ? 0 : check_media(call, error);
     if (rc == 0)
-        rc = nb_coding_read(encoding, &coding, error);
+        rc = nb_coding_read(field(call, MHD_HTTP_HEADER_CONTENT_ENCODING), &coding, error);
+    if (rc == 0 && is_rspamd && coding == NB_CODING_IDENTITY) /* newer clients send both */
+        rc = nb_coding_read(field(call, "Compression"), &coding, error);
     if (rc != 0)
         return rc;
     if (!request->is_lines && call->length != UINT64_MAX && call->length > most)

@@ -194,6 +194,8 @@ def test_compressed_mails(api):
     for fields, packed in (([("Compression", "zstd")], zstd(spam())), ([("Content-Encoding", "zstd")], zstd(spam())),
                            ([("Compression", "zstd"), ("Content-Encoding", "zstd")], zstd(spam())),
                            ([("compression", "ZSTD"), ("Content-Type", "application/x-compressed")], zstd(spam())),
+                           ([("Compression", "zstd"), ("Content-Encoding", "identity")], zstd(spam())),
+                           ([("Compression", ""), ("Content-Encoding", "")], spam()),
                            ([("Content-Encoding", "gzip")], gzip.compress(spam()))):
         same(daemon, ask(daemon, "/checkv2", packed, fields))
         same(daemon, ask(daemon, "/checkv2", packed, fields, "GET", "1.0"))
