@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small mails, made of the pieces in mail/spam.txt and mail/ham.txt: the same ones in every run."""
+import base64
 import os
 import random
 
@@ -37,6 +38,20 @@ def mails(kind, count, seed, headers=()):
     return [build("%s-%s-%d" % (kind, seed, number), dice.choice(pieces["from"]),
                   dice.choice(pieces["subject"]), dice.sample(pieces["text"], 5), headers)
             for number in range(count)]
+
+
+def awkward(size=0):
+    """A ham mail that is hard to carry: dots at line starts, 8-bit text, a line of full length, no
+    Subject, and an attachment of `size` bytes."""
+    header, _, text = mails("ham", 1, f"awkward {size}")[0].partition(b"\n\n")
+    header = b"\n".join(line for line in header.split(b"\n")
+                       if not line.startswith((b"Subject:", b"Content-Type:")))
+    attachment = base64.encodebytes(random.Random(size).randbytes(size))
+    return (header + b'\nContent-Type: multipart/mixed; boundary="edge"\n\n--edge\n'
+            b"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n"
+            + text + ".\n..\n.Gr\u00fc\u00dfe aus K\u00f6ln\n".encode() + b"x" * 998 + b"\nFrom here\n"
+            b"--edge\nContent-Type: application/octet-stream\nContent-Transfer-Encoding: base64\n\n"
+            + attachment + b"--edge--\n")
 
 
 def mbox(documents):

@@ -2,7 +2,7 @@
 """Exim, which speaks two protocols to spam filters: config/integrations/exim-rspamd, exim-spamd."""
 from exim import Exim
 from harness import TAG_ONLY, equal, holds, intact
-from mails import GTUBE, build
+from mails import GTUBE, awkward, build
 
 FORGED = "X-Bayes-Status: spam, score=99"
 # The file's score for refusing, 20.9, is that of the probability 0.9999 with the defaults. The spam of
@@ -19,7 +19,7 @@ def prepare(host):
         for name, changes in ((kind, {}), ("strict-" + kind, strict)):
             acl = host.write(f"{name}-acl.conf", host.integration(f"exim-{kind}/acl.conf", changes))
             main = host.integration(f"exim-{kind}/main.conf", {
-                "127.0.0.1 8763": f"127.0.0.1 {host.port}", "/etc/exim4/bayesd_acl.conf": acl})
+                "127.0.0.1 8763": f"127.0.0.1 {host.port}", "tmo=10s": "tmo=1s", "/etc/exim4/bayesd_acl.conf": acl})
             host.exims[name] = Exim(host, "exim-" + name, main)
 
 
@@ -50,8 +50,22 @@ def ham(host, kind):
     intact(copy, mail, ["X-Bayes-Status"])
 
 
+def awkward_mails(host, kind):
+    for size in (0, 3_000_000):
+        intact(taken(host, kind, mail := awkward(size)), mail)
+
+
 def away(host, kind):
     host.stop_bayesd()
+    unchecked(host, kind)
+
+
+def hangs(host, kind):
+    with host.hanging_bayesd():
+        unchecked(host, kind)
+
+
+def unchecked(host, kind):
     mail = host.mail("spam", [FORGED])
     copy = taken(host, kind, mail)
     equal(status(copy), "none, bayesd is away", "status header")
@@ -85,6 +99,14 @@ def test_rspamd_ham_is_delivered(host):
     ham(host, "rspamd")
 
 
+def test_rspamd_awkward_mails_arrive_as_they_were(host):
+    awkward_mails(host, "rspamd")
+
+
+def test_rspamd_bayesd_hangs(host):
+    hangs(host, "rspamd")
+
+
 def test_rspamd_bayesd_is_away(host):
     away(host, "rspamd")
 
@@ -110,6 +132,14 @@ def test_spamd_spam_below_reject_is_marked(host):
 
 def test_spamd_ham_is_delivered(host):
     ham(host, "spamd")
+
+
+def test_spamd_awkward_mails_arrive_as_they_were(host):
+    awkward_mails(host, "spamd")
+
+
+def test_spamd_bayesd_hangs(host):
+    hangs(host, "spamd")
 
 
 def test_spamd_bayesd_is_away(host):

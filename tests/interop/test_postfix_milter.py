@@ -2,7 +2,7 @@
 """Postfix with bayesd-milter: config/integrations/postfix-milter."""
 import postfix
 from harness import TAG_ONLY, equal, free_port, holds, intact
-from mails import GTUBE, build
+from mails import GTUBE, awkward, build
 
 FORGED = "X-Bayes-Status: spam, probability=0.9876, model=mail"
 
@@ -24,7 +24,8 @@ def prepare(host):
 def start_milter(host, name, *options):
     port = free_port()
     return host.start(f"bayesd-milter-{name}", [
-        host.milter, "--socket", f"inet:{port}@127.0.0.1", "--url", host.url, *options], port=port), port
+        host.milter, "--socket", f"inet:{port}@127.0.0.1", "--url", host.url,
+        "--timeout", "1", *options], port=port), port
 
 
 def delivered(host, mail, listener=""):
@@ -77,8 +78,23 @@ def test_quarantine_holds_spam(host):
     equal(host.copies(host.mta.box, mail), [], "mail that is held and delivered")
 
 
+def test_awkward_mails_arrive_as_they_were(host):
+    for size in (0, 3_000_000):
+        intact(delivered(host, mail := awkward(size)), mail)
+
+
 def test_bayesd_is_away(host):
     host.stop_bayesd()
+    unchecked(host)
+
+
+def test_bayesd_hangs(host):
+    with host.hanging_bayesd():
+        unchecked(host)
+
+
+def unchecked(host):
+    """A mail passes, and says that nobody has looked at it."""
     mail = host.mail("spam", [FORGED])
     copy = delivered(host, mail)
     equal(copy.get_all("X-Bayes-Status"), ["none, bayesd is away"], "status headers")

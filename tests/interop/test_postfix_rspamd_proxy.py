@@ -2,7 +2,7 @@
 """Postfix with rspamd's proxy as its milter: config/integrations/postfix-rspamd-proxy."""
 import postfix
 from harness import TAG_ONLY, equal, free_port, holds, intact
-from mails import GTUBE, build
+from mails import GTUBE, awkward, build
 
 FORGED = "X-Bayes-Status: spam, probability=0.9876, model=mail"
 
@@ -11,7 +11,7 @@ def prepare(host):
     port, own = free_port(), host.path("rspamd", owner="_rspamd")
     configuration = host.write("rspamd.conf", host.integration("postfix-rspamd-proxy/rspamd.conf", {
         "127.0.0.1:11332": f"127.0.0.1:{port}", "127.0.0.1:8763": f"127.0.0.1:{host.port}",
-        'type = "syslog"': 'type = "console"',
+        "timeout = 10s": "timeout = 1s", 'type = "syslog"': 'type = "console"',
         'filters = "";': f'filters = ""; hs_cache_dir = "{own}";'}))
     host.proxy = host.start("rspamd", [
         "rspamd", "--no-fork", "--user", "_rspamd", "--group", "_rspamd", "--config", configuration,
@@ -67,11 +67,23 @@ def test_ham_is_delivered(host):
     intact(copy, mail, ["X-Bayes-Status"])
 
 
+def test_awkward_mails_arrive_as_they_were(host):
+    for size in (0, 3_000_000):
+        intact(delivered(host, mail := awkward(size)), mail)
+
+
 def test_bayesd_is_away(host):
     host.stop_bayesd()
     mail = host.mail("ham")
     refused(host, mail, 451, "4.7.1")
     host.start_bayesd()
+    intact(delivered(host, mail), mail)
+
+
+def test_bayesd_hangs(host):
+    mail = host.mail("ham")
+    with host.hanging_bayesd():
+        refused(host, mail, 451, "4.7.1")
     intact(delivered(host, mail), mail)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sendmail with bayesd-milter: config/integrations/sendmail-milter."""
 from harness import TAG_ONLY, equal, free_port, holds, intact
-from mails import GTUBE, build
+from mails import GTUBE, awkward, build
 from sendmail import Sendmail
 
 FORGED = "X-Bayes-Status: spam, probability=0.9876, model=mail"
@@ -13,7 +13,8 @@ def prepare(host):
     for name, options in (("default", []), ("quarantine", ["--on-reject", "quarantine"])):
         port = free_port()
         host.filters[name] = host.start(f"bayesd-milter-{name}", [
-            host.milter, "--socket", f"inet:{port}@127.0.0.1", "--url", host.url, *options], port=port)
+            host.milter, "--socket", f"inet:{port}@127.0.0.1", "--url", host.url,
+            "--timeout", "1", *options], port=port)
         address = {"S=inet:8764@127.0.0.1": f"S=inet:{port}@127.0.0.1"}
         line = host.integration("sendmail-milter/bayesd.mc", address)
         host.servers[name] = Sendmail(host, f"sendmail-{name}", line)
@@ -72,8 +73,23 @@ def test_quarantine_holds_spam(host):
     equal(host.copies(host.servers["quarantine"].box, mail), [], "mail that is held and delivered")
 
 
+def test_awkward_mails_arrive_as_they_were(host):
+    for size in (0, 3_000_000):
+        intact(taken(host, mail := awkward(size)), mail)
+
+
 def test_bayesd_is_away(host):
     host.stop_bayesd()
+    unchecked(host)
+
+
+def test_bayesd_hangs(host):
+    with host.hanging_bayesd():
+        unchecked(host)
+
+
+def unchecked(host):
+    """A mail passes, and says that nobody has looked at it."""
     mail = host.mail("spam", [FORGED])
     copy = taken(host, mail)
     equal(copy.get_all("X-Bayes-Status"), ["none, bayesd is away"], "status headers")
