@@ -140,8 +140,7 @@ int nb_filter_model(const struct nb_config *config, struct nb_string user,
         char *c = &name[(size_t)(place - format) + i];
         *c = (char)tolower((unsigned char)*c);
     }
-    int rc = nb_check_model_name((struct nb_string){name, strlen(name)}, error);
-    if (rc != 0 || length >= NB_FILTER_MODEL)
+    if (nb_check_model_name((struct nb_string){name, strlen(name)}, error) != 0)
         return nb_error_set(error, NB_UNUSABLE,
                             "the user's address makes no name of a model ([filter] user_model)");
     memcpy(model, name, (size_t)length + 1);
@@ -407,21 +406,30 @@ static const struct {
     {'A', NB_FILTER_NO_ACTION},
 };
 
+static bool take_test(char first, enum nb_filter_action *action)
+{
+    for (size_t i = 0; i < sizeof TESTS / sizeof TESTS[0]; i++) {
+        if (TESTS[i].first == first) {
+            *action = TESTS[i].action;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Returns whether the mail is a test, and its action. */
 static bool find_test(const struct nb_config *config, struct nb_string mail,
                       enum nb_filter_action *action)
 {
     static const char PATTERN[] =
         "JS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X";
-    size_t length = mail.length < config->mail_bytes ? mail.length : (size_t)config->mail_bytes;
-    const char *at = memmem(mail.bytes, length, PATTERN, sizeof PATTERN - 1);
-    if (at == NULL || at == mail.bytes)
-        return false;
-    for (size_t i = 0; i < sizeof TESTS / sizeof TESTS[0]; i++) {
-        if (TESTS[i].first == at[-1]) {
-            *action = TESTS[i].action;
+    size_t most = (size_t)config->mail_bytes;
+    const char *end = mail.bytes + (mail.length < most ? mail.length : most);
+    const char *at = mail.bytes + 1; /* behind the letter that makes it one of them */
+    while (at < end && (at = memmem(at, (size_t)(end - at), PATTERN, sizeof PATTERN - 1)) != NULL) {
+        if (take_test(at[-1], action))
             return true;
-        }
+        at += sizeof PATTERN - 1;
     }
     return false;
 }

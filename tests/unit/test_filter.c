@@ -647,6 +647,7 @@ static const struct {
     {"Subject: t\n\nB" GTUBE, false, 0, NULL},
     {"Subject: t\n\nx" GTUBE, false, 0, NULL},
     {GTUBE, false, 0, NULL},
+    {"Subject: B" GTUBE "\n\nC" GTUBE GTUBE "X" GTUBE, true, NB_FILTER_REJECT, "spam"},
     {"Subject: t\n\nXJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34", false, 0,
      NULL},
 };
