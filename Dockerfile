@@ -21,7 +21,7 @@ COPY --from=build /out/usr/bin/ /usr/bin/
 COPY --from=build /out/etc/bayesd/bayesd.conf /etc/bayesd/bayesd.conf
 USER bayesd
 # Inside the container every address is the container's own; who reaches it is decided by how the port
-# is published. Nothing asks clients who they are: publish it to 127.0.0.1, as above.
+# is published. Without [tokens] nothing asks clients who they are: publish it to 127.0.0.1, as above.
 ENV BAYESD_SERVER_LISTEN=0.0.0.0:8763 \
     BAYESD_SERVER_INSECURE=yes \
     BAYESD_STORE_DATA=/var/lib/bayesd
@@ -29,5 +29,5 @@ VOLUME /var/lib/bayesd
 EXPOSE 8763
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
-    CMD ["curl", "-fsS", "-o", "/dev/null", "http://127.0.0.1:8763/readyz"]
+    CMD ["curl", "-fsS", "-o", "/dev/null", "http://127.0.0.1:8763/healthz"]
 ENTRYPOINT ["/usr/bin/bayesd", "--config", "/etc/bayesd/bayesd.conf"]
