@@ -51,23 +51,23 @@ def adopt_orphans():
 
 def descendants(pid):
     """Process ids of the children of `pid`, theirs and so on."""
+    children = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                    # The name in parentheses may contain anything; then follow the state and the parent.
+                    parent = int(file.read().rpartition(")")[2].split()[1])
+            except OSError:
+                continue  # it has ended meanwhile
+            children.setdefault(parent, []).append(int(name))
     found = []
-    for task in _folder(f"/proc/{pid}/task"):
-        try:
-            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
-                children = [int(word) for word in file.read().split()]
-        except OSError:
-            continue
-        for child in children:
-            found += [child, *descendants(child)]
+    waiting = [pid]
+    while waiting:
+        own = children.get(waiting.pop(), [])
+        found += own
+        waiting += own
     return found
-
-
-def _folder(path):
-    try:
-        return os.listdir(path)
-    except OSError:
-        return []
 
 
 def end_descendants():
