@@ -48,10 +48,10 @@ class Postfix:
             + "".join(f"  -o {key}={value}\n" for key, value in own.items())
             for name, own in listeners.items()) + SERVICES)
         # -d: stays in the foreground, in the session of the harness.
+        self.environment = {"LD_LIBRARY_PATH": LIBRARIES, "MAIL_CONFIG": os.path.join(self.folder, "etc")}
         host.start("postfix", [os.path.join(LIBRARIES, "sbin", "master"), "-d", "-c",
-                               os.path.join(self.folder, "etc")],
-                   port=self.port, environment={"LD_LIBRARY_PATH": LIBRARIES,
-                                                "MAIL_CONFIG": os.path.join(self.folder, "etc")})
+                               self.environment["MAIL_CONFIG"]],
+                   port=self.port, environment=self.environment)
 
     def _make_queue(self, host):
         """As post-install does, whose owners are those of the files in the package."""
@@ -77,6 +77,7 @@ mydestination =
 inet_interfaces = 127.0.0.1
 inet_protocols = ipv4
 mynetworks = 127.0.0.0/8
+queue_run_delay = 1s
 smtpd_relay_restrictions = permit_mynetworks, reject
 alias_maps =
 virtual_transport = virtual
@@ -86,6 +87,11 @@ virtual_mailbox_maps = static:inbox/
 virtual_uid_maps = static:65534
 virtual_gid_maps = static:65534
 """
+
+    def run(self, host, program, *arguments):
+        """Runs one of Postfix's commands, such as postsuper."""
+        host.run([os.path.join(TREE, "usr", "sbin", program), *arguments], status=0,
+                 environment=self.environment)
 
     def held(self):
         """How many mails Postfix keeps in its hold queue."""

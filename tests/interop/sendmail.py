@@ -70,6 +70,7 @@ class Sendmail:
         program = shutil.copyfile(os.path.join(TREE, "libexec", "sendmail", "sendmail"),
                                   os.path.join(folder, "sendmail"))
         os.chmod(program, 0o755)
+        self.command, self.environment = [program, f"-C{configuration}"], environment
         host.start(name, [program, f"-C{configuration}", "-bD", f"-X{folder}/smtp.log"], port=self.port,
                    environment=environment)
 
@@ -81,5 +82,9 @@ class Sendmail:
         return library
 
     def held(self):
-        """How many mails Sendmail has in quarantine (files hf*)."""
-        return sum(name.startswith("hf") for name in os.listdir(os.path.join(self.folder, "queue")))
+        """Queue ids of the mails that Sendmail has in quarantine (files hfID)."""
+        return [name[2:] for name in os.listdir(os.path.join(self.folder, "queue")) if name[:2] == "hf"]
+
+    def run(self, host, *options):
+        """Runs sendmail with these options."""
+        host.run([*self.command, *options], status=0, environment=self.environment)

@@ -19,7 +19,8 @@ def prepare(host):
         for name, changes in ((kind, {}), ("strict-" + kind, strict)):
             acl = host.write(f"{name}-acl.conf", host.integration(f"exim-{kind}/acl.conf", changes))
             main = host.integration(f"exim-{kind}/main.conf", {
-                "127.0.0.1 8763": f"127.0.0.1 {host.port}", "tmo=10s": "tmo=1s", "/etc/exim4/bayesd_acl.conf": acl})
+                "127.0.0.1 8763": f"127.0.0.1 {host.port}", "tmo=10s": "tmo=1s",
+                "/etc/exim4/bayesd_acl.conf": acl})
             host.exims[name] = Exim(host, "exim-" + name, main)
 
 
