@@ -20,6 +20,8 @@
 struct nb_config {
     /* [server] */
     char *listen;                     /* ADDRESS:PORT, [IPv6]:PORT; port 0 takes a free one */
+    char *socket;                     /* path of a Unix socket; empty: none */
+    int socket_mode;                  /* 0: owner, 1: group, 2: all */
     bool insecure;                    /* allow an address that is not loopback without tokens */
     char *hosts;                      /* names that a Host may have, separated by commas */
     uint64_t threads;                 /* 0: one per core */

@@ -27,10 +27,17 @@
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 
+static const char *const socket_modes[] = {"owner", "group", "all", NULL};
+
 static const struct nb_option options[] = {
     {"server", "listen", NB_OPTION_ADDRESS, AT(listen), 1, 64, NULL, "127.0.0.1:8763",
      "Where to listen: ADDRESS:PORT or [IPv6]:PORT, the address in digits. Port 0 takes a free "
      "one, which the line \"bayesd: ready on ...\" names."},
+    {"server", "socket", NB_OPTION_STRING, AT(socket), 0, 107, NULL, "",
+     "Path of a Unix socket that is served as well, by the same protocols. Clients that come by it "
+     "need no token to check and learn mail. Empty: none."},
+    {"server", "socket_mode", NB_OPTION_ENUM, AT(socket_mode), 0, 2, socket_modes, "group",
+     "Who may use the socket: owner, group or all."},
     {"server", "insecure", NB_OPTION_BOOL, AT(insecure), 0, 1, NULL, "no",
      "Allow an address that is not loopback although there are no tokens: nothing then asks "
      "clients who "

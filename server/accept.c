@@ -21,6 +21,7 @@
 #include "server/line_head.h"
 #include "server/linger.h"
 #include "server/log.h"
+#include "server/serve.h"
 
 enum { EVENTS_AT_ONCE = 64, ACCEPTS_AT_ONCE = 64 };
 
@@ -48,6 +49,7 @@ struct client {
 
 struct nb_acceptor {
     struct nb_acceptor_settings settings;
+    int sockets[NB_SERVE_SOCKETS]; /* the settings' */
     struct nb_lines *lines;
     pthread_t thread;
     int epoll;
@@ -183,10 +185,16 @@ static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
 /* ---- accepting ---------------------------------------------------------------------------------
  */
 
-static void listen_for(struct nb_acceptor *a, int action)
+static bool listen_on(struct nb_acceptor *a, int action, int which)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &a->settings.socket};
-    (void)epoll_ctl(a->epoll, action, a->settings.socket, &event); /* tried once at the start */
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &a->sockets[which]};
+    return a->sockets[which] < 0 || epoll_ctl(a->epoll, action, a->sockets[which], &event) == 0;
+}
+
+static void listen_again(struct nb_acceptor *a, int action)
+{
+    for (int i = 0; i < NB_SERVE_SOCKETS; i++)
+        (void)listen_on(a, action, i); /* tried once at the start */
 }
 
 static void pause_accepting(struct nb_acceptor *a)
@@ -194,19 +202,19 @@ static void pause_accepting(struct nb_acceptor *a)
     if (!a->is_starved)
         nb_log(NB_LOG_WARNING, "cannot accept connections reason=\"%s\"", strerror(errno));
     a->is_starved = true;
-    listen_for(a, EPOLL_CTL_DEL);
+    listen_again(a, EPOLL_CTL_DEL);
     a->paused_until = a->now + PAUSE_NANOSECONDS;
 }
 
 /* Takes one connection. Returns whether to try for another one. */
-static bool accept_one(struct nb_acceptor *a)
+static bool accept_one(struct nb_acceptor *a, int which)
 {
     struct client client = {.address_length = sizeof client.address};
-    client.file = accept4(a->settings.socket, &client.address.any, &client.address_length,
+    client.file = accept4(a->sockets[which], &client.address.any, &client.address_length,
                           SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (client.file < 0) {
         if (errno == EINVAL) /* shut down: a stop */
-            listen_for(a, EPOLL_CTL_DEL);
+            (void)listen_on(a, EPOLL_CTL_DEL, which);
         else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
             pause_accepting(a);
         else
@@ -228,9 +236,9 @@ static bool accept_one(struct nb_acceptor *a)
     return true;
 }
 
-static void accept_some(struct nb_acceptor *a)
+static void accept_some(struct nb_acceptor *a, int which)
 {
-    for (int i = 0; i < ACCEPTS_AT_ONCE && accept_one(a); i++)
+    for (int i = 0; i < ACCEPTS_AT_ONCE && accept_one(a, which); i++)
         ;
 }
 
@@ -264,7 +272,7 @@ static void expire(struct nb_acceptor *a)
         drop(a, oldest, false);
     if (a->paused_until != 0 && a->now >= a->paused_until) {
         a->paused_until = 0;
-        listen_for(a, EPOLL_CTL_ADD);
+        listen_again(a, EPOLL_CTL_ADD);
     }
 }
 
@@ -281,9 +289,13 @@ static void take_up_finished(struct nb_acceptor *a)
 static void handle(struct nb_acceptor *a, const struct epoll_event *event)
 {
     struct client *c = event->data.ptr;
-    if (event->data.ptr == &a->settings.socket)
-        accept_some(a);
-    else if (event->data.ptr == &a->wake)
+    for (int i = 0; i < NB_SERVE_SOCKETS; i++) {
+        if (event->data.ptr == &a->sockets[i]) {
+            accept_some(a, i);
+            return;
+        }
+    }
+    if (event->data.ptr == &a->wake)
         take_up_finished(a);
     else if (c->line != NULL)
         go_on(a, c);
@@ -338,10 +350,10 @@ int nb_acceptor_start(const struct nb_acceptor_settings *settings, struct nb_acc
     a->epoll = epoll_create1(EPOLL_CLOEXEC);
     a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event woken = {.events = EPOLLIN, .data.ptr = &a->wake};
-    struct epoll_event asked = {.events = EPOLLIN, .data.ptr = &a->settings.socket};
     int rc = 0;
+    memcpy(a->sockets, settings->sockets, sizeof a->sockets);
     if (a->epoll < 0 || a->wake < 0 || epoll_ctl(a->epoll, EPOLL_CTL_ADD, a->wake, &woken) != 0 ||
-        epoll_ctl(a->epoll, EPOLL_CTL_ADD, settings->socket, &asked) != 0)
+        !listen_on(a, EPOLL_CTL_ADD, 0) || !listen_on(a, EPOLL_CTL_ADD, 1))
         rc = nb_error_errno(error, errno, "epoll");
     if (rc == 0)
         rc = nb_lines_start(settings->server, settings->threads, a->wake, &a->lines, error);

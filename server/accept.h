@@ -19,8 +19,9 @@ struct nb_linger;
 /* All borrowed until nb_acceptor_stop. */
 struct nb_acceptor_settings {
     struct nb_server *server;
-    int socket;       /* that listens; not blocking. Its shutdown() ends the accepting. */
-    unsigned threads; /* that work for the line protocols */
+    const int *sockets; /* NB_SERVE_SOCKETS that listen, not blocking, or -1. Their shutdown() ends
+                           the accepting. */
+    unsigned threads;   /* that work for the line protocols */
     struct nb_connections *connections;
     struct nb_linger *linger;
     struct nb_http *http;

@@ -194,6 +194,8 @@ bool nb_access_trusts(const struct nb_access *access, const struct sockaddr *add
     unsigned char bytes[ADDRESS_BYTES];
     if (address == NULL)
         return false;
+    if (address->sa_family == AF_UNIX)
+        return true; /* who may use the file is decided by its mode */
     const void *own =
         address->sa_family == AF_INET6
             ? (const void *)&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr

@@ -26,7 +26,7 @@ void nb_access_free(struct nb_access **access);
  * every token. */
 enum nb_role nb_access_role(const struct nb_access *access, struct nb_string token);
 
-/* Whether clients of this address (NULL: unknown) may check and learn mail without a token, by the
+/* Whether clients of this address (NULL: unknown; that of a file: always) may check and learn mail without a token, by the
  * protocols of mail filters, most of whose clients cannot show one. */
 bool nb_access_trusts(const struct nb_access *access, const struct sockaddr *address);
 

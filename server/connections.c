@@ -62,7 +62,7 @@ static struct address key_of(const struct sockaddr *address)
     struct address key = {.family = address->sa_family};
     if (address->sa_family == AF_INET6)
         memcpy(key.bytes, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
-    else
+    else if (address->sa_family == AF_INET) /* else a file, all of whose clients count as one */
         memcpy(key.bytes, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
     return key;
 }

@@ -150,6 +150,13 @@ static enum MHD_Result answer_at_once(struct call *call)
     return MHD_NO;
 }
 
+static const struct sockaddr *address_of(const struct nb_request *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info != NULL ? info->client_addr : NULL;
+}
+
 /* ---- carrier -----------------------------------------------------------------------------------
  */
 
@@ -167,13 +174,6 @@ static struct nb_string field_of_request(const struct nb_request *request, const
 {
     const char *value = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
     return (struct nb_string){value, value != NULL ? strlen(value) : 0};
-}
-
-static const struct sockaddr *address_of(const struct nb_request *request)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    return info != NULL ? info->client_addr : NULL;
 }
 
 static const struct nb_carrier CARRIER = {suspend, resume, field_of_request, address_of, false};
@@ -340,6 +340,12 @@ static int prepare_body(struct call *call, struct nb_error *error)
     return nb_transfer_begin(request, coding, error);
 }
 
+/* Whether the client has come by a Unix socket, which no browser does. */
+static bool is_file(const struct sockaddr *address)
+{
+    return address != NULL && address->sa_family == AF_UNIX;
+}
+
 /* Returns whether a page in a browser is behind the request that has no business here; the reply is
  * then made. */
 static bool refuses_site(struct call *call)
@@ -350,7 +356,8 @@ static bool refuses_site(struct call *call)
         nb_reply_problem(
             &call->request, MHD_HTTP_FORBIDDEN,
             "the request comes from a page of another site: its Origin is not the Host");
-    else if (server->is_loopback && !nb_site_is_named(host, server->config->hosts))
+    else if (server->is_loopback && !is_file(address_of(&call->request)) &&
+             !nb_site_is_named(host, server->config->hosts))
         nb_reply_problem(&call->request, MHD_HTTP_FORBIDDEN,
                          "the Host is no address, not localhost, and no name that the option "
                          "[server] hosts allows");

@@ -111,14 +111,32 @@ static void stop_signals(sigset_t *set)
     sigaddset(set, SIGINT);
 }
 
+/* Opens the listening sockets; none is left open on failure. */
+static int listen_on_all(const struct nb_config *config, struct nb_listener *listener,
+                         int sockets[NB_SERVE_SOCKETS], struct nb_error *error)
+{
+    static const mode_t modes[] = {0600, 0660, 0666}; /* as the option table names them */
+    int rc = nb_listen(config->listen, listener, error);
+    if (rc != 0)
+        return rc;
+    sockets[0] = listener->socket;
+    sockets[1] = -1;
+    if (config->socket[0] != '\0')
+        rc = nb_listen_unix(config->socket, modes[config->socket_mode], &sockets[1], error);
+    if (rc != 0)
+        (void)close(sockets[0]); /* it was never used */
+    return rc;
+}
+
 /* Serves on an open engine until a signal comes. */
 static int serve(struct nb_server *server, struct nb_error *error)
 {
+    int sockets[NB_SERVE_SOCKETS];
     struct nb_listener listener;
     struct nb_serving *serving = NULL;
-    int rc = nb_listen(server->config->listen, &listener, error);
+    int rc = listen_on_all(server->config, &listener, sockets, error);
     if (rc == 0)
-        rc = nb_serve_start(server, listener.socket, &serving, error);
+        rc = nb_serve_start(server, sockets, &serving, error);
     if (rc != 0)
         return rc;
     /* Tests and scripts read the port from this line: it is there whatever the log's level. */
@@ -131,6 +149,8 @@ static int serve(struct nb_server *server, struct nb_error *error)
     nb_log(NB_LOG_INFO, "stopping signal=%s", strsignal(which));
     nb_notify("STOPPING=1");
     nb_serve_stop(&serving);
+    if (server->config->socket[0] != '\0')
+        (void)unlink(server->config->socket); /* or the next start does it */
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "server/serve.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@ enum { STOP_POLL_NANOSECONDS = 5000000 };
 
 struct nb_serving {
     struct nb_server *server;
-    int socket; /* that listens */
+    int sockets[NB_SERVE_SOCKETS]; /* that listen */
     struct nb_connections *connections;
     struct nb_linger *linger;
     struct nb_http *http;
@@ -33,6 +34,14 @@ static unsigned thread_count(const struct nb_config *config)
     return cores > 0 ? (unsigned)cores : 1;
 }
 
+static void close_all(const int sockets[NB_SERVE_SOCKETS])
+{
+    for (int i = 0; i < NB_SERVE_SOCKETS; i++) {
+        if (sockets[i] >= 0)
+            (void)close(sockets[i]);
+    }
+}
+
 /* Ends and frees what there is, in the opposite order of nb_serve_start. */
 static void dismantle(struct nb_serving **serving)
 {
@@ -41,22 +50,22 @@ static void dismantle(struct nb_serving **serving)
     nb_http_stop(&s->http);
     nb_linger_stop(&s->linger);
     nb_connections_free(&s->connections);
-    (void)close(s->socket); /* nobody accepts any more */
+    close_all(s->sockets); /* nobody accepts any more */
     free(s);
     *serving = NULL;
 }
 
-int nb_serve_start(struct nb_server *server, int socket, struct nb_serving **serving,
-                   struct nb_error *error)
+int nb_serve_start(struct nb_server *server, const int sockets[NB_SERVE_SOCKETS],
+                   struct nb_serving **serving, struct nb_error *error)
 {
     struct nb_serving *s = calloc(1, sizeof *s);
     if (s == NULL) {
-        (void)close(socket);
+        close_all(sockets);
         return nb_error_no_memory(error);
     }
     unsigned threads = thread_count(server->config);
     s->server = server;
-    s->socket = socket;
+    memcpy(s->sockets, sockets, sizeof s->sockets);
     s->connections = nb_connections_new(server);
     int rc = s->connections != NULL ? nb_linger_start(&s->linger) : NB_NO_MEMORY;
     if (rc != 0)
@@ -65,7 +74,7 @@ int nb_serve_start(struct nb_server *server, int socket, struct nb_serving **ser
         rc = nb_http_start(server, threads, s->connections, s->linger, &s->http, error);
     if (rc == 0)
         rc = nb_acceptor_start(&(struct nb_acceptor_settings){.server = server,
-                                                              .socket = socket,
+                                                              .sockets = s->sockets,
                                                               .threads = threads,
                                                               .connections = s->connections,
                                                               .linger = s->linger,
@@ -94,7 +103,8 @@ void nb_serve_stop(struct nb_serving **serving)
 {
     struct nb_server *server = (*serving)->server;
     atomic_store(&server->is_stopping, true);
-    (void)shutdown((*serving)->socket, SHUT_RD); /* who comes now is refused, not left waiting */
+    for (int i = 0; i < NB_SERVE_SOCKETS; i++) /* who comes now is refused, not left waiting */
+        (void)shutdown((*serving)->sockets[i], SHUT_RD);
     if (!wait_for_none(&server->running, server->config->stop_seconds)) {
         nb_log(NB_LOG_WARNING, "breaking off requests count=%zu", atomic_load(&server->running));
         atomic_store(&server->is_cutting, true);

@@ -10,10 +10,12 @@
 
 struct nb_serving;
 
-/* Begins to serve on a listening socket (see listen.h), which it takes over. `server` is borrowed
- * until nb_serve_stop. Returns 0, NB_NO_MEMORY or NB_IO. */
-int nb_serve_start(struct nb_server *server, int socket, struct nb_serving **serving,
-                   struct nb_error *error);
+enum { NB_SERVE_SOCKETS = 2 }; /* of an address, and of a file */
+
+/* Begins to serve on listening sockets (see listen.h), which it takes over; -1 stands for none.
+ * `server` is borrowed until nb_serve_stop. Returns 0, NB_NO_MEMORY or NB_IO. */
+int nb_serve_start(struct nb_server *server, const int sockets[NB_SERVE_SOCKETS],
+                   struct nb_serving **serving, struct nb_error *error);
 
 /* Accepts no more connections; refuses requests on those that are open; waits for running requests,
  * as long as the configuration's stop_seconds; breaks off those that are left; ends the threads.

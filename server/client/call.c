@@ -124,6 +124,15 @@ static bool is_loopback(const char *url)
            strncmp(host, "localhost", 9) == 0;
 }
 
+static const char UNIX_SCHEME[] = "unix:";
+
+/* A Unix socket is asked as localhost would be. */
+static const char *base_url(const struct nb_client *client)
+{
+    bool is_unix = strncmp(client->url, UNIX_SCHEME, sizeof UNIX_SCHEME - 1) == 0;
+    return is_unix ? "http://localhost" : client->url;
+}
+
 static void set_up(struct nb_call *call)
 {
     CURL *curl = call->curl;
@@ -144,12 +153,16 @@ static void set_up(struct nb_call *call)
     /* http_proxy of the environment is meant for other machines. */
     if (is_loopback(call->url))
         (void)curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    if (base_url(call->client) != call->client->url)
+        (void)curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH,
+                               call->client->url + sizeof UNIX_SCHEME - 1);
 }
 
 int nb_call_open(const struct nb_client *client, struct nb_call **call, struct nb_error *error)
 {
-    size_t length = strlen(client->url);
-    while (length > 0 && client->url[length - 1] == '/')
+    const char *url = base_url(client);
+    size_t length = strlen(url);
+    while (length > 0 && url[length - 1] == '/')
         length--;
     if (length == 0 || length > URL_MOST / 2)
         return nb_error_set(error, NB_CLIENT_USAGE, "'%.80s' is no URL", client->url);
@@ -157,7 +170,7 @@ int nb_call_open(const struct nb_client *client, struct nb_call **call, struct n
     if (made == NULL)
         return nb_error_no_memory(error);
     made->client = client;
-    memcpy(made->url, client->url, length);
+    memcpy(made->url, url, length);
     made->url_length = length;
     made->curl = curl_easy_init();
     if (made->curl == NULL) {

@@ -15,7 +15,7 @@ static const struct nb_option COMMON[] = {
     {"model", 'm', NB_OPTION_TEXT, "NAME", AT(model), 0, 0,
      "the model (default: $BAYESC_MODEL, or mail)"},
     {"url", 'u', NB_OPTION_TEXT, "URL", AT(url), 0, 0,
-     "where the daemon is (default: $BAYESC_URL, or http://127.0.0.1:8763)"},
+     "where the daemon is, also unix:/PATH (default: $BAYESC_URL, or\nhttp://127.0.0.1:8763)"},
     {"token-file", 0, NB_OPTION_TEXT, "FILE", AT(token_file), 0, 0,
      "its first line is the access token (default: $BAYESC_TOKEN_FILE)"},
     {"timeout", 0, NB_OPTION_COUNT, "SECONDS", AT(timeout), 1, 86400,

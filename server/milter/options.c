@@ -54,7 +54,7 @@ void nb_milter_options_help(FILE *out)
         "  --socket SOCKET        where the mail server finds it: inet:PORT@ADDRESS,\n"
         "                         inet6:PORT@ADDRESS or unix:PATH (inet:8764@127.0.0.1)\n"
         "  --socket-mode MODE     permissions of a unix socket, octal (0660)\n"
-        "  --url URL              where bayesd is (http://127.0.0.1:8763)\n"
+        "  --url URL              where bayesd is, or unix:/PATH (http://127.0.0.1:8763)\n"
         "  --token-file FILE      its first line is the access token\n"
         "  --timeout SECONDS      wait no longer for bayesd, per mail (10)\n"
         "  --max-bytes N[K|M]     send the first N bytes of a mail (4M)\n"
@@ -150,8 +150,9 @@ static int set_url(struct nb_milter_options *options, struct nb_error *error)
 {
     const char *host = strstr(optarg, "://");
     bool is_http = strncmp(optarg, "http://", 7) == 0 || strncmp(optarg, "https://", 8) == 0;
-    if (!is_http || host[3] == '\0' || host[3] == '/')
-        return bad_value("url", "http://ADDRESS:PORT", error);
+    bool is_unix = strncmp(optarg, "unix:/", 6) == 0;
+    if (!is_unix && (!is_http || host[3] == '\0' || host[3] == '/'))
+        return bad_value("url", "http://ADDRESS:PORT or unix:/PATH", error);
     options->client.url = optarg;
     return 0;
 }

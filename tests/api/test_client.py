@@ -526,6 +526,25 @@ def test_unreachable_refused_and_forbidden(api):
     holds(b"\r\nAuthorization: Bearer secret-1763\r\n" in tokens[0], tokens[0])
 
 
+def test_unix_socket(api):
+    path = os.path.join(api.new_folder(), "bayesd.sock")
+    daemon = api.another(config={"server": {"socket": path}}).start()
+    client = Bayesc(api, "unix:" + path)
+    client.run("train", "--label", "spam", stdin=SPAM % (1, 1))
+    equal(daemon.client.get("/v1/models/mail").ok().json["documents"], 1)
+    daemon.stop()
+    client.run("models", status=UNAVAILABLE)
+
+
+def test_tokens(api):
+    daemon = api.another(config={"tokens": {"train": "this-token-teaches"}}).start()
+    file = write(api.new_folder(), "token", content=b"this-token-teaches\n")
+    client = Bayesc(api, daemon.url)
+    client.run("train", "--label", "spam", stdin=SPAM % (1, 1), status=NOPERM)
+    client.run("train", "--label", "spam", "--token-file", file, stdin=SPAM % (1, 1))
+    client.run("export", environment={"BAYESC_TOKEN_FILE": file}, status=NOPERM)
+
+
 def test_colours_and_progress_only_on_a_terminal(api):
     client, model, folder = trained(api)
     holds(b"\x1b" not in client.run("models") and "\x1b" not in client.said, "colours in a pipe")

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import socket
 import time
 
 import rspamd
@@ -34,6 +35,52 @@ def server_insecure(api):
     daemon = api.another(config={"server": {"listen": "0.0.0.0:0"}}, listen=None).spawn()
     holds(daemon.wait(20) > 0, "started")
     api.another(config={"server": {"listen": "0.0.0.0:0", "insecure": "yes"}}, listen=None).start()
+
+
+def over_file(path, data):
+    """What comes back over a Unix socket."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(30 * slow())
+        connection.connect(path)
+        connection.sendall(data)
+        reply = b""
+        while more := connection.recv(65536):
+            reply += more
+        return reply
+
+
+def server_socket(api):
+    path = os.path.join(api.new_folder(), "bayesd.sock")
+    mail = b"Subject: a\n\nb"
+    checks = {b"HTTP/1.1 200": b"POST /learnspam HTTP/1.0\r\nContent-Length: %d\r\n\r\n" % len(mail) + mail,
+              b"HTTP/1.1 200 ": b"GET /healthz HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n",
+              b"SPAMD/1.5 0 PONG": b"PING SPAMC/1.5\r\n\r\n",
+              b"RSPAMD/1.3 0 EX_OK": b"CHECK RSPAMC/1.3\r\nContent-length: %d\r\n\r\n" % len(mail) + mail}
+    daemon = api.another(config={"server": {"socket": path}, "tokens": {"admin": T}}).start()
+    for want, data in checks.items():
+        holds(over_file(path, data).startswith(want), want)
+    holds(b" 401 " in over_file(path, b"GET /v1/models HTTP/1.0\r\n\r\n"), "models need a token")
+    problem_of = api.another(config={"server": {"socket": path}}).spawn()
+    holds(problem_of.wait(20) > 0, "two daemons on one socket")
+    holds(over_file(path, checks[b"SPAMD/1.5 0 PONG"]), "the first one lost its socket")
+    daemon.kill()
+    holds(os.path.exists(path), "a kill leaves it behind")
+    daemon = api.another(config={"server": {"socket": path}}).start()
+    holds(over_file(path, checks[b"SPAMD/1.5 0 PONG"]), "what was left behind is replaced")
+    daemon.stop()
+    holds(not os.path.exists(path), "a stop removes it")
+    with open(path, "w") as file:
+        file.write("no socket")
+    holds(api.another(config={"server": {"socket": path}}).spawn().wait(20) > 0, "a file was replaced")
+    with open(path) as file:
+        equal(file.read(), "no socket")
+
+
+def server_socket_mode(api):
+    for mode, bits in (("owner", 0o600), ("group", 0o660), ("all", 0o666)):
+        path = os.path.join(api.new_folder(), "bayesd.sock")
+        api.another(config={"server": {"socket": path, "socket_mode": mode}}).start()
+        equal(os.stat(path).st_mode & 0o777, bits, mode)
 
 
 def server_hosts(api):
