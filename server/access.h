@@ -26,8 +26,8 @@ void nb_access_free(struct nb_access **access);
  * every token. */
 enum nb_role nb_access_role(const struct nb_access *access, struct nb_string token);
 
-/* Whether clients of this address (NULL: unknown; that of a file: always) may check and learn mail without a token, by the
- * protocols of mail filters, most of whose clients cannot show one. */
+/* Whether clients of this address (NULL: unknown; that of a file: always) may check and learn mail
+ * without a token, by the protocols of mail filters, most of whose clients cannot show one. */
 bool nb_access_trusts(const struct nb_access *access, const struct sockaddr *address);
 
 /* The token of an Authorization field (RFC 6750, section 2.1: "Bearer" and the token); of length 0

@@ -73,8 +73,7 @@ static int add_status(const struct nb_line_scan *scan, struct nb_buffer *out)
     if (rc == 0)
         rc = add_tests(scan, out->length - before, out);
     if (rc == 0)
-        rc = nb_buffer_puts(out, " autolearn=no version=" NB_PROGRAM_VERSION
-                                 "\nX-Bayes-Status: ");
+        rc = nb_buffer_puts(out, " autolearn=no version=" NB_PROGRAM_VERSION "\nX-Bayes-Status: ");
     if (rc == 0)
         rc = nb_filter_status(&scan->report, out);
     return rc == 0 ? nb_buffer_puts(out, "\n") : rc;

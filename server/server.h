@@ -20,15 +20,15 @@ struct nb_evaluations;
 struct nb_metrics;
 
 struct nb_server {
-    const struct nb_config *config;                         /* borrowed, read-only */
+    const struct nb_config *config;     /* borrowed, read-only */
     const struct nb_access *access;     /* borrowed, read-only; NULL: nobody is asked */
-    struct nb_engine *engine;                               /* borrowed */
-    struct nb_metrics *metrics;                             /* borrowed */
-    struct nb_evaluations *evaluations;                     /* borrowed; thread-safe */
-    const char *spool_directory;                            /* borrowed, read-only */
-    struct nb_scratch_pool scratch;                         /* thread-safe */
-    bool is_loopback;                                       /* reached from this machine alone */
-    uint64_t started;                                       /* nb_clock_monotonic */
+    struct nb_engine *engine;           /* borrowed */
+    struct nb_metrics *metrics;         /* borrowed */
+    struct nb_evaluations *evaluations; /* borrowed; thread-safe */
+    const char *spool_directory;        /* borrowed, read-only */
+    struct nb_scratch_pool scratch;     /* thread-safe */
+    bool is_loopback;                   /* reached from this machine alone */
+    uint64_t started;                   /* nb_clock_monotonic */
     atomic_uint_fast64_t filter_actions[NB_FILTER_ACTIONS]; /* answered, by nb_filter_action */
     atomic_bool is_stopping;       /* requests that come now are answered with 503 */
     atomic_bool is_cutting;        /* requests that still run are broken off */

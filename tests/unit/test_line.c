@@ -260,8 +260,7 @@ static void make_scan(const struct nb_config *config, enum nb_filter_action acti
 }
 
 /* The tests' names, folded as SpamAssassin folds them. */
-#define STATUS_TESTS                                                                               \
-    "tests=BAYES_SPAM,\n\tBAYES_EVIDENCE_1,BAYES_EVIDENCE_2 autolearn=no "
+#define STATUS_TESTS "tests=BAYES_SPAM,\n\tBAYES_EVIDENCE_1,BAYES_EVIDENCE_2 autolearn=no "
 
 static void expect_rewritten(const struct nb_line_scan *scan, const char *mail, const char *wanted)
 {
