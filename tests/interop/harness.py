@@ -354,6 +354,8 @@ class Host:
                 if name.endswith((".output", ".log", "maillog", "mainlog", "paniclog")):
                     with open(path, encoding="utf-8", errors="replace") as file:
                         text = file.read()[-2000:]
+                    if "\0" in text:
+                        continue  # an index of Dovecot's
                     print(f"--- {path[len(self.folder) + 1:]}\n{text}", flush=True)
         if self.daemon is not None:
             print("--- bayesd\n" + "\n".join(self.daemon.lines[-20:]), flush=True)
@@ -365,6 +367,9 @@ class Host:
                 program.terminate()
             for program in reversed(self._programs):
                 program.stop()
+                if program.name.startswith("bayesd"):
+                    text = program.output()
+                    holds(not any(fault in text for fault in api.FAULTS), text)
             self.stop_bayesd()
         finally:
             if self.daemon is not None:
