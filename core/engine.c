@@ -266,6 +266,8 @@ static int explain(struct nb_verdict *verdict, const struct nb_published *publis
     p->evidence = evidence;
     if (rc == 0)
         rc = find_evidence(p, published, &count);
+    if (rc == 0)
+        nb_evidence_sort(p->evidence, count - 1, most);
     size_t wanted = count < most + 1 ? count : most + 1;
     if (rc == 0)
         rc = make_room(&explanation, &p->explanation_room, wanted, sizeof *verdict->explanation);

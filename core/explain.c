@@ -35,17 +35,6 @@ static const struct nb_row *used_row(const struct nb_scorer *s, const struct nb_
     return counts && nb_view_uses(s, view, row->id, *all) ? row : NULL;
 }
 
-int nb_evidence_order(const void *a, const void *b)
-{
-    const struct nb_evidence *x = a;
-    const struct nb_evidence *y = b;
-    double mx = fabs(x->evidence);
-    double my = fabs(y->evidence);
-    if (mx != my)
-        return mx > my ? -1 : 1;
-    return x->feature < y->feature ? -1 : x->feature > y->feature;
-}
-
 int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
                const struct nb_feature *features, size_t size, const struct nb_scores *scores,
                struct nb_evidence *rows, size_t *count)
@@ -71,12 +60,60 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
         double weight = nb_weight_of(scorer, features[i].count);
         rows[filled++] = (struct nb_evidence){.feature = i, .evidence = weight * difference};
     }
-    qsort(rows, filled, sizeof *rows, nb_evidence_order);
     rows[filled++] =
         (struct nb_evidence){.feature = SIZE_MAX, .evidence = best->base - second->base};
     *count = filled;
     return 0;
 }
+
+/* ---- order -------------------------------------------------------------------------------------
+ */
+
+/* Strongest first, ties by feature. */
+static int compare(const void *a, const void *b)
+{
+    const struct nb_evidence *x = a;
+    const struct nb_evidence *y = b;
+    double mx = fabs(x->evidence);
+    double my = fabs(y->evidence);
+    if (mx != my)
+        return mx > my ? -1 : 1;
+    return x->feature < y->feature ? -1 : x->feature > y->feature;
+}
+
+/* Restores a heap whose weakest row is at the top, after the row at `top` was replaced. */
+static void sift_down(struct nb_evidence *heap, size_t size, size_t top)
+{
+    struct nb_evidence row = heap[top];
+    for (size_t child; (child = 2 * top + 1) < size; top = child) {
+        if (child + 1 < size && compare(&heap[child + 1], &heap[child]) > 0)
+            child++;
+        if (compare(&heap[child], &row) <= 0)
+            break;
+        heap[top] = heap[child];
+    }
+    heap[top] = row;
+}
+
+void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most)
+{
+    if (most > count)
+        most = count;
+    for (size_t i = most / 2; i-- > 0 && most < count;)
+        sift_down(rows, most, i);
+    for (size_t i = most; i < count && most > 0; i++) {
+        if (compare(&rows[i], &rows[0]) > 0)
+            continue;
+        struct nb_evidence weakest = rows[0];
+        rows[0] = rows[i];
+        rows[i] = weakest;
+        sift_down(rows, most, 0);
+    }
+    qsort(rows, most, sizeof *rows, compare);
+}
+
+/* ---- one row -----------------------------------------------------------------------------------
+ */
 
 /* ln of the estimate of P(w|v) from a count, a sum and the settings' smoothing. */
 static double log_estimate(const struct nb_scorer *s, uint64_t count, uint64_t sum,

@@ -60,9 +60,6 @@ int nb_scores_grow(struct nb_scores *scores, size_t size);
 /* Winner, runner-up and probabilities from the `size` log scores, at least one. */
 void nb_scores_rank(struct nb_scores *scores);
 
-/* Strongest evidence first, ties by feature: for qsort. */
-int nb_evidence_order(const void *a, const void *b);
-
 /* The view of the model's counts as they are. Returns 0 or NB_NO_MEMORY. */
 int nb_scorer_view(struct nb_scorer *scorer, const struct nb_model *model,
                    const struct nb_view **view);

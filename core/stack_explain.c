@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "core/score_private.h"
 #include "core/stack_private.h"
 
@@ -103,7 +101,6 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
         double evidence = evidence_of(&c, nb_model_row(model, number));
         rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
     }
-    qsort(rows, filled, sizeof *rows, nb_evidence_order);
     rows[filled++] =
         (struct nb_evidence){.feature = SIZE_MAX, .evidence = bias_evidence(&c, weights, scores)};
     *count = filled;
