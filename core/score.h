@@ -48,8 +48,8 @@ struct nb_evidence {
     size_t feature;
     double evidence;
 };
-/* The evidence of every known feature, in the order of the bag, and the prior's row last. `rows` has room for size + 1; sets *count. All rows sum to
- * log_scores[best] - log_scores[second]. */
+/* The evidence of every known feature, in the order of the bag, and the prior's row last. `rows`
+ * has room for size + 1; sets *count. All rows sum to log_scores[best] - log_scores[second]. */
 int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
                const struct nb_feature *features, size_t size, const struct nb_scores *scores,
                struct nb_evidence *rows, size_t *count);
