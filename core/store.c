@@ -65,7 +65,8 @@ static int store_error(struct nb_error *error, int rc, const char *what)
         return nb_error_set(error, NB_CORRUPT, "%s: the store's data file is damaged (%s)", what,
                             mdb_strerror(rc));
     case EFBIG:
-        return nb_error_set(error, NB_DISK_FULL, "%s: %s", what, strerror(rc));
+        return nb_error_set(error, NB_DISK_FULL, "%s: no space, the file is at its limit: %s", what,
+                            strerror(rc));
     default:
         break;
     }
