@@ -75,11 +75,6 @@ static struct nb_string without_angles(struct nb_string s)
     return s;
 }
 
-static bool is_named(struct nb_string name, const char *wanted)
-{
-    return name.length == strlen(wanted) && strncasecmp(name.bytes, wanted, name.length) == 0;
-}
-
 /* The subject as [filter] subject has it; the mail's own words stay as they are encoded. */
 static void rewrite_subject(const char *format, struct nb_string own, char subject[NB_FILTER_FIELD])
 {
@@ -106,7 +101,7 @@ static struct nb_string find_field(const struct nb_config *config, struct nb_str
     nb_mime_scan(&scanner, mail.bytes, mail.length < most ? mail.length : most);
     struct nb_string head = nb_mime_head(&scanner);
     while (nb_mime_field(&head, &name, &value)) {
-        if (is_named(name, wanted))
+        if (nb_string_is(name, wanted))
             return value;
     }
     return (struct nb_string){"", 0};

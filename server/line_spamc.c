@@ -185,21 +185,16 @@ static int after_learning(struct nb_request *request, struct nb_error *error)
     return answer_tell(request, is_set ? "DidSet: local\r\n" : "DidRemove: local\r\n", error);
 }
 
-static bool is_class(struct nb_string text, const char *name)
-{
-    return text.length == strlen(name) && strncasecmp(text.bytes, name, text.length) == 0;
-}
-
 int nb_spamc_tell(struct nb_request *request, struct nb_error *error)
 {
     const struct nb_config *config = request->server->config;
     struct nb_string class = nb_request_field(request, "Message-class");
     bool is_set = names_local(request, "Set"), is_removed = names_local(request, "Remove");
-    bool is_spam = is_class(class, "spam");
+    bool is_spam = nb_string_is(class, "spam");
     if (is_set && is_removed)
         return nb_error_set(error, NB_INVALID,
                             "Unable to set local and remove local in the same operation.");
-    if (is_set && !is_spam && !is_class(class, "ham"))
+    if (is_set && !is_spam && !nb_string_is(class, "ham"))
         return nb_error_set(error, NB_INVALID, "(Message-class header contains invalid class)");
     if (!is_set && !is_removed)
         return answer_tell(request, "", error);

@@ -2,8 +2,6 @@
 #include "server/request.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 #include "config/config.h"
 #include "core/base/clock.h"
@@ -20,8 +18,7 @@ struct nb_string nb_request_field(const struct nb_request *request, const char *
         return value;
     for (size_t i = 0; i < request->query_count; i++) {
         const struct nb_parameter *parameter = &request->query[i];
-        if (parameter->name.length == strlen(name) &&
-            strncasecmp(parameter->name.bytes, name, parameter->name.length) == 0)
+        if (nb_string_is(parameter->name, name))
             return parameter->value;
     }
     return value;

@@ -178,6 +178,13 @@ def intact(copy, mail, changed=()):
         equal(copy.get_all(name), sent.get_all(name), f"{name} of the delivered mail")
 
 
+def marked(copy, begins, mail):
+    """Checks that a mail has the one status header that bayesd gave it, and is otherwise as it was sent."""
+    equal(len(copy.get_all("X-Bayes-Status")), 1, "status headers")
+    holds(copy["X-Bayes-Status"].startswith(begins), copy["X-Bayes-Status"])
+    intact(copy, mail, ["X-Bayes-Status"])
+
+
 def _body(message):
     """With LF line ends; mail servers may add the last one."""
     whole = message.as_bytes().replace(b"\r\n", b"\n")

@@ -3,7 +3,7 @@
 import os
 
 import postfix
-from harness import TAG_ONLY, equal, free_port, holds, intact, wait_for
+from harness import TAG_ONLY, equal, free_port, holds, intact, marked, wait_for
 from mails import GTUBE, awkward, build
 
 FORGED = "X-Bayes-Status: spam, probability=0.9876, model=mail"
@@ -58,9 +58,7 @@ def test_spam_below_reject_is_marked(host):
     host.start_bayesd(**TAG_ONLY)
     mail = host.mail("spam", [FORGED])
     copy = delivered(host, mail)
-    equal(len(copy.get_all("X-Bayes-Status")), 1, "status headers")
-    holds(copy["X-Bayes-Status"].startswith("spam, probability=0.99"), copy["X-Bayes-Status"])
-    intact(copy, mail, ["X-Bayes-Status"])
+    marked(copy, "spam, probability=0.99", mail)
 
 
 def test_subject_is_rewritten(host):
@@ -76,9 +74,7 @@ def test_subject_is_rewritten(host):
 def test_ham_is_delivered(host):
     mail = host.mail("ham", [FORGED])
     copy = delivered(host, mail)
-    equal(len(copy.get_all("X-Bayes-Status")), 1, "status headers")
-    holds(copy["X-Bayes-Status"].startswith("ham, probability="), copy["X-Bayes-Status"])
-    intact(copy, mail, ["X-Bayes-Status"])
+    marked(copy, "ham, probability=", mail)
 
 
 def test_quarantine_holds_spam_until_it_is_released(host):

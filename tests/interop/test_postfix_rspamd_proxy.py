@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Postfix with rspamd's proxy as its milter: config/integrations/postfix-rspamd-proxy."""
 import postfix
-from harness import TAG_ONLY, equal, free_port, holds, intact
+from harness import TAG_ONLY, equal, free_port, holds, intact, marked
 from mails import GTUBE, awkward, build
 
 FORGED = "X-Bayes-Status: spam, probability=0.9876, model=mail"
@@ -44,9 +44,7 @@ def test_spam_below_reject_is_marked(host):
     mail = host.mail("spam", [FORGED])
     copy = delivered(host, mail)
     equal(copy["X-Spam"], "Yes", "X-Spam")
-    equal(len(copy.get_all("X-Bayes-Status")), 1, "status headers")
-    holds(copy["X-Bayes-Status"].startswith("spam, probability=0.99"), copy["X-Bayes-Status"])
-    intact(copy, mail, ["X-Bayes-Status"])
+    marked(copy, "spam, probability=0.99", mail)
 
 
 def test_subject_is_rewritten(host):
@@ -62,9 +60,7 @@ def test_ham_is_delivered(host):
     mail = host.mail("ham", [FORGED])
     copy = delivered(host, mail)
     equal(copy["X-Spam"], None, "X-Spam")
-    equal(len(copy.get_all("X-Bayes-Status")), 1, "status headers")
-    holds(copy["X-Bayes-Status"].startswith("ham, probability="), copy["X-Bayes-Status"])
-    intact(copy, mail, ["X-Bayes-Status"])
+    marked(copy, "ham, probability=", mail)
 
 
 def test_awkward_mails_arrive_as_they_were(host):

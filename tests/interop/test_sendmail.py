@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sendmail with bayesd-milter: config/integrations/sendmail-milter."""
-from harness import TAG_ONLY, equal, free_port, holds, intact
+from harness import TAG_ONLY, equal, free_port, holds, intact, marked
 from mails import GTUBE, awkward, build
 from sendmail import Sendmail
 
@@ -44,9 +44,7 @@ def test_spam_below_reject_is_marked(host):
     host.start_bayesd(**TAG_ONLY)
     mail = host.mail("spam", [FORGED])
     copy = taken(host, mail)
-    equal(len(copy.get_all("X-Bayes-Status")), 1, "status headers")
-    holds(copy["X-Bayes-Status"].startswith("spam, probability=0.99"), copy["X-Bayes-Status"])
-    intact(copy, mail, ["X-Bayes-Status"])
+    marked(copy, "spam, probability=0.99", mail)
 
 
 def test_subject_is_rewritten(host):
@@ -61,9 +59,7 @@ def test_subject_is_rewritten(host):
 def test_ham_is_delivered(host):
     mail = host.mail("ham", [FORGED])
     copy = taken(host, mail)
-    equal(len(copy.get_all("X-Bayes-Status")), 1, "status headers")
-    holds(copy["X-Bayes-Status"].startswith("ham, probability="), copy["X-Bayes-Status"])
-    intact(copy, mail, ["X-Bayes-Status"])
+    marked(copy, "ham, probability=", mail)
 
 
 def test_quarantine_holds_spam_until_it_is_released(host):
