@@ -26,7 +26,7 @@ _Static_assert(sizeof fields / sizeof *fields == NB_FIELDS + 1, "every field has
     (TEXT_FIELDS | 1u << NB_FIELD_STRUCTURE | 1u << NB_FIELD_URL | 1u << NB_FIELD_CASE |           \
      1u << NB_FIELD_PAIR | 1u << NB_FIELD_NGRAM)
 
-static const char *const presets[] = {"text", "mail", NULL};
+static const char *const presets[] = {"text", "mail", "book", NULL};
 
 #define NUMBER(member, low, high, text)                                                            \
     {                                                                                              \
@@ -41,7 +41,7 @@ static const struct nb_setting table[] = {
      .offset = offsetof(struct nb_settings, preset),
      .names = presets,
      .help = "What the other settings are where they are left out: those of plain texts (text), "
-             "or of raw mails (mail)."},
+             "of raw mails (mail), or of the textbook to the letter (book)."},
     {.name = "event_model",
      .type = NB_SETTING_ENUM,
      .offset = offsetof(struct nb_settings, event_model),
