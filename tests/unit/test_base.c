@@ -313,6 +313,25 @@ START_TEST(a_feature_names_its_field)
 }
 END_TEST
 
+START_TEST(fields_are_a_table)
+{
+    ck_assert_str_eq(nb_field_table[NB_FIELD_BODY].name, "body");
+    ck_assert_str_eq(nb_field_table[NB_FIELD_NGRAM].name, "ngram");
+    for (unsigned f = 0; f < NB_FIELDS; f++) {
+        const struct nb_field_info *info = &nb_field_table[f];
+        ck_assert_ptr_eq(nb_field_name((enum nb_field)f), info->name);
+        ck_assert_str_eq(nb_field_names[f], info->name);
+        ck_assert_int_eq(nb_field_is_token((enum nb_field)f), info->is_token);
+        ck_assert_uint_eq(nb_field_find(nb_string_of(info->name)), f);
+    }
+    ck_assert_ptr_null(nb_field_names[NB_FIELDS]);
+    ck_assert_str_eq(nb_field_name(NB_FIELDS), "unknown");
+    static const char *const none[] = {"", "bod", "bodys", "Body", "unknown"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        ck_assert_int_eq(nb_field_find(nb_string_of(none[i])), NB_FIELDS);
+}
+END_TEST
+
 START_TEST(clocks_go_forward)
 {
     int64_t year_2024 = INT64_C(1704067200000);
@@ -344,6 +363,7 @@ int main(void)
     tcase_add_test(all, a_restored_key_never_changes);
     tcase_add_test(all, a_mail_has_one_id_however_it_travelled);
     tcase_add_test(all, a_feature_names_its_field);
+    tcase_add_test(all, fields_are_a_table);
     tcase_add_test(all, clocks_go_forward);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
