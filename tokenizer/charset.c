@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/charset.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <iconv.h>
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/ascii.h"
 #include "tokenizer/utf8.h"
 
 enum { NAME_BYTES = 64 };
@@ -108,21 +108,16 @@ static const struct alias {
  * for what cannot be a charset's name (RFC 2978, 2.3), so that no options reach iconv. */
 static bool clean_name(struct nb_string charset, char name[NAME_BYTES])
 {
-    const char *from = charset.bytes;
+    static const char around[] = " \t\"'";
+    charset = nb_string_trim_end(nb_string_trim_start(charset, around), around);
     size_t length = charset.length;
-    while (length > 0 && strchr(" \t\"'", from[0]) != NULL) {
-        from++;
-        length--;
-    }
-    while (length > 0 && strchr(" \t\"'", from[length - 1]) != NULL)
-        length--;
     if (length == 0 || length >= NAME_BYTES)
         return false;
     for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)from[i];
-        if (c >= 0x80 || (!isalnum(c) && strchr("-_.:()+", c) == NULL))
+        char c = charset.bytes[i];
+        if (!nb_ascii_is_alphanumeric(c) && (c == '\0' || strchr("-_.:()+", c) == NULL))
             return false;
-        name[i] = (char)c;
+        name[i] = c;
     }
     name[length] = '\0';
     return true;

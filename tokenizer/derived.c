@@ -118,15 +118,14 @@ static int count_ngrams(struct nb_tokenizing *t, const unsigned char *text, size
     }
 }
 
-/* The first `most` bytes of a text, or less, so that no character is cut. */
+/* The first `most` bytes of a text, or less, so that no character is cut; if the first character
+ * alone is longer than that, it is cut. */
 static size_t cut(const unsigned char *text, size_t length, size_t most)
 {
     if (length <= most)
         return length;
-    for (size_t back = 0; back < 4 && back < most; back++)
-        if (!nb_utf8_is_continuation(text[most - back]))
-            return most - back;
-    return most;
+    size_t whole = nb_utf8_cut((struct nb_string){(const char *)text, length}, most).length;
+    return whole > 0 ? whole : most;
 }
 
 /* ---- URLs and mail domains
@@ -136,8 +135,7 @@ enum { SCHEME_BYTES = 16 };
 
 static bool is_host_byte(unsigned char byte)
 {
-    return nb_ascii_is_letter(byte) || nb_ascii_is_digit(byte) || byte == '-' || byte == '.' ||
-           byte >= 0x80;
+    return nb_ascii_is_alphanumeric(byte) || byte == '-' || byte == '.' || byte >= 0x80;
 }
 
 static bool ends_url(unsigned char byte)

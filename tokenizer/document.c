@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/document.h"
 
-#include <string.h>
-#include <strings.h>
-
-#include "tokenizer/ascii.h"
+#include "core/base/ascii.h"
+#include "core/base/lines.h"
 #include "tokenizer/mail.h"
 #include "tokenizer/text.h"
 
@@ -28,7 +26,7 @@ void nb_tokenizer_teardown(void)
 static bool is_field(const char *at, const char *end)
 {
     const char *c = at;
-    while (c < end && (nb_ascii_is_letter((unsigned char)*c) || *c == '-'))
+    while (c < end && (nb_ascii_is_letter(*c) || *c == '-'))
         c++;
     return c > at && c < end && *c == ':';
 }
@@ -38,14 +36,12 @@ static bool is_field(const char *at, const char *end)
 static struct nb_string find_subject(const char *text, size_t length)
 {
     static const char name[] = "subject:";
-    const size_t name_length = sizeof name - 1;
     const char *end = text + length;
-    for (const char *at = text; at < end && is_field(at, end);) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        const char *to = newline != NULL ? newline : end;
-        if ((size_t)(to - at) > name_length && strncasecmp(at, name, name_length) == 0)
-            return (struct nb_string){at + name_length, (size_t)(to - at) - name_length};
-        at = newline != NULL ? newline + 1 : end;
+    for (const char *at = text, *next; at < end && is_field(at, end); at = next) {
+        next = nb_lines_next(at, end);
+        struct nb_string line = {at, (size_t)(next - at)};
+        if (nb_string_starts_nocase(line, name))
+            return nb_string_trim_end(nb_string_from(line, sizeof name - 1), "\n");
     }
     return (struct nb_string){NULL, 0};
 }

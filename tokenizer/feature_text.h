@@ -9,6 +9,7 @@
 #ifndef NB_TOKENIZER_FEATURE_TEXT_H
 #define NB_TOKENIZER_FEATURE_TEXT_H
 
+#include "core/base/ascii.h"
 #include "tokenizer/text.h"
 
 enum { NB_FEATURE_TEXT = 320 }; /* bytes; longer ones are cut */
@@ -21,9 +22,7 @@ struct nb_feature_text {
 static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length && f->length < NB_FEATURE_TEXT; i++) {
-        char c = bytes[i];
-        if (c >= 'A' && c <= 'Z')
-            c = (char)(c | 0x20);
+        char c = nb_ascii_lower(bytes[i]);
         if (c != ' ' && c != '\t' && c != '\n' && c != '\r')
             f->bytes[f->length++] = c > ' ' && c < 0x7f ? c : '?';
     }
@@ -55,8 +54,8 @@ static inline void nb_feature_put_shape(struct nb_feature_text *f, struct nb_str
     char last = '\0';
     for (size_t i = 0; i < s.length && most > 0; i++) {
         char c = s.bytes[i];
-        char kind = c >= '0' && c <= '9' ? '9' : c >= 'a' && c <= 'z' ? 'a' : c;
-        kind = c >= 'A' && c <= 'Z' ? 'A' : kind;
+        char letter = c == nb_ascii_lower(c) ? 'a' : 'A';
+        char kind = nb_ascii_is_digit(c) ? '9' : nb_ascii_is_letter(c) ? letter : c;
         if (kind == last || f->length == NB_FEATURE_TEXT)
             continue;
         f->bytes[f->length++] = kind > ' ' && kind < 0x7f ? kind : '?';

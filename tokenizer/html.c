@@ -4,13 +4,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/ascii.h"
 #include "tokenizer/html_entity.h"
 
-static bool is_letter(char c)
-{
-    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
-}
-
+/* Not nb_ascii_is_space: to HTML the vertical tab is no white space. */
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
@@ -32,11 +29,6 @@ static bool begins_with(const char *at, const char *end, const char *word)
 {
     size_t length = strlen(word);
     return (size_t)(end - at) >= length && memcmp(at, word, length) == 0;
-}
-
-bool nb_html_is(struct nb_string name, const char *word)
-{
-    return strlen(word) == name.length && strncasecmp(name.bytes, word, name.length) == 0;
 }
 
 struct nb_html_lexer nb_html_lexer_of(const char *html, size_t length)
@@ -121,8 +113,8 @@ static const char *tag_end(const char *at, const char *end)
 /* The text in these elements is no markup. */
 static bool is_raw(struct nb_string name)
 {
-    return nb_html_is(name, "script") || nb_html_is(name, "style") || nb_html_is(name, "title") ||
-           nb_html_is(name, "textarea");
+    return nb_string_equals_nocase(name, "script") || nb_string_equals_nocase(name, "style") ||
+           nb_string_equals_nocase(name, "title") || nb_string_equals_nocase(name, "textarea");
 }
 
 /* `at` is behind the '<' of a start tag or the '</' of an end tag. */
@@ -197,9 +189,9 @@ static bool read_markup(struct nb_html_lexer *lexer, struct nb_html_token *token
     const char *at = lexer->at + 1;
     if (at == lexer->end)
         return false;
-    if (is_letter(*at)) {
+    if (nb_ascii_is_letter(*at)) {
         read_tag(lexer, at, NB_HTML_START, token);
-    } else if (*at == '/' && at + 1 < lexer->end && is_letter(at[1])) {
+    } else if (*at == '/' && at + 1 < lexer->end && nb_ascii_is_letter(at[1])) {
         read_tag(lexer, at + 1, NB_HTML_END, token);
     } else if (begins_with(at, lexer->end, "!--")) {
         read_comment(lexer, at + 3, token);

@@ -51,9 +51,6 @@ enum nb_html_kind nb_html_next(struct nb_html_lexer *lexer, struct nb_html_token
 bool nb_html_attribute(struct nb_string *attributes, struct nb_string *name,
                        struct nb_string *value);
 
-/* Whether a name is `word` (lower-case) in any case of ASCII letters. */
-bool nb_html_is(struct nb_string name, const char *word);
-
 /* Appends text with its entities decoded and NUL bytes left out, as browsers do. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_html_decode(struct nb_buffer *out, const char *text, size_t length);

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+#include "core/base/hex.h"
 
 /* A difference per channel up to which a colour cannot be told from its background. */
 enum { COLOR_TOLERANCE = 12 };
@@ -27,17 +28,6 @@ struct nb_html_style nb_html_style_default(void)
     return (struct nb_html_style){.color = 0x000000, .background = 0xffffff};
 }
 
-static struct nb_string trim(struct nb_string s)
-{
-    while (s.length > 0 && (unsigned char)s.bytes[0] <= ' ') {
-        s.bytes++;
-        s.length--;
-    }
-    while (s.length > 0 && (unsigned char)s.bytes[s.length - 1] <= ' ')
-        s.length--;
-    return s;
-}
-
 /* The part of `rest` before the first `separator`, which is taken off with it. */
 static struct nb_string take(struct nb_string *rest, char separator)
 {
@@ -47,21 +37,7 @@ static struct nb_string take(struct nb_string *rest, char separator)
     size_t skip = length + (found != NULL);
     rest->bytes = rest->length > 0 ? rest->bytes + skip : rest->bytes;
     rest->length -= skip;
-    return trim(part);
-}
-
-static bool begins_with(struct nb_string s, const char *word)
-{
-    size_t length = strlen(word);
-    return s.length >= length && strncasecmp(s.bytes, word, length) == 0;
-}
-
-static int hexadecimal_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+    return nb_string_trim(part);
 }
 
 /* Three or six hexadecimal digits. */
@@ -71,7 +47,7 @@ static int read_hexadecimal(struct nb_string s)
     if (s.length != 3 && s.length != 6)
         return NB_COLOR_UNKNOWN;
     for (size_t i = 0; i < s.length; i++) {
-        int digit = hexadecimal_digit(s.bytes[i]);
+        int digit = nb_hex_digit(s.bytes[i]);
         if (digit < 0)
             return NB_COLOR_UNKNOWN;
         color = s.length == 3 ? color << 8 | digit << 4 | digit : color << 4 | digit;
@@ -118,15 +94,15 @@ static int read_rgb(struct nb_string s)
 
 static int read_color(struct nb_string s)
 {
-    s = trim(s);
+    s = nb_string_trim(s);
     if (s.length > 0 && s.bytes[0] == '#')
         return read_hexadecimal((struct nb_string){s.bytes + 1, s.length - 1});
-    if (begins_with(s, "rgb(")) { /* rgba() lets through what lies beneath: unknown */
+    if (nb_string_starts_nocase(s, "rgb(")) { /* rgba() lets through what lies beneath: unknown */
         take(&s, '(');
         return read_rgb(s);
     }
     for (size_t i = 0; i < sizeof color_names / sizeof *color_names; i++) {
-        if (nb_html_is(s, color_names[i].name))
+        if (nb_string_equals_nocase(s, color_names[i].name))
             return color_names[i].color;
     }
     return read_hexadecimal(s); /* bgcolor=ffffff */
@@ -135,11 +111,11 @@ static int read_color(struct nb_string s)
 /* The shorthand `background`: the first word that is a colour; a picture makes it unknown. */
 static int read_background(struct nb_string s)
 {
-    s = trim(s);
+    s = nb_string_trim(s);
     int color = read_color(s);
     while (color == NB_COLOR_UNKNOWN && s.length > 0) {
         struct nb_string word = take(&s, ' ');
-        if (begins_with(word, "url("))
+        if (nb_string_starts_nocase(word, "url("))
             return NB_COLOR_UNKNOWN;
         color = read_color(word);
     }
@@ -162,23 +138,26 @@ static bool is_tiny(struct nb_string size, bool tiny)
 static void apply_declaration(struct nb_html_style *style, struct nb_string property,
                               struct nb_string value)
 {
-    if (nb_html_is(property, "display"))
-        style->hidden |= begins_with(value, "none");
-    else if (nb_html_is(property, "visibility"))
-        style->invisible = !begins_with(value, "visible");
-    else if (nb_html_is(property, "opacity"))
+    if (nb_string_equals_nocase(property, "display"))
+        style->hidden |= nb_string_starts_nocase(value, "none");
+    else if (nb_string_equals_nocase(property, "visibility"))
+        style->invisible = !nb_string_starts_nocase(value, "visible");
+    else if (nb_string_equals_nocase(property, "opacity"))
         style->hidden |= read_thousandths(value) == 0;
-    else if (nb_html_is(property, "font-size"))
+    else if (nb_string_equals_nocase(property, "font-size"))
         style->tiny = is_tiny(value, style->tiny);
-    else if (nb_html_is(property, "color") && begins_with(value, "transparent"))
+    else if (nb_string_equals_nocase(property, "color") &&
+             nb_string_starts_nocase(value, "transparent"))
         style->hidden = true;
-    else if (nb_html_is(property, "color"))
+    else if (nb_string_equals_nocase(property, "color"))
         style->color = read_color(value);
-    else if (nb_html_is(property, "background-color") || nb_html_is(property, "background"))
-        style->background = begins_with(value, "transparent") || begins_with(value, "none")
-                                ? style->background
-                                : read_background(value);
-    else if (nb_html_is(property, "background-image"))
+    else if (nb_string_equals_nocase(property, "background-color") ||
+             nb_string_equals_nocase(property, "background"))
+        style->background =
+            nb_string_starts_nocase(value, "transparent") || nb_string_starts_nocase(value, "none")
+                ? style->background
+                : read_background(value);
+    else if (nb_string_equals_nocase(property, "background-image"))
         style->background = NB_COLOR_UNKNOWN;
 }
 
@@ -200,15 +179,15 @@ bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token
     bool any = false;
     while (nb_html_attribute(&attributes, &name, &value)) {
         bool speaks = true;
-        if (nb_html_is(name, "style"))
+        if (nb_string_equals_nocase(name, "style"))
             css = value;
-        else if (nb_html_is(name, "bgcolor"))
+        else if (nb_string_equals_nocase(name, "bgcolor"))
             style->background = read_color(value);
-        else if (nb_html_is(name, "background"))
+        else if (nb_string_equals_nocase(name, "background"))
             style->background = NB_COLOR_UNKNOWN;
-        else if (nb_html_is(name, "color") || nb_html_is(name, "text"))
+        else if (nb_string_equals_nocase(name, "color") || nb_string_equals_nocase(name, "text"))
             style->color = read_color(value);
-        else if (nb_html_is(name, "hidden"))
+        else if (nb_string_equals_nocase(name, "hidden"))
             style->hidden = true;
         else
             speaks = false;

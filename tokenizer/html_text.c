@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/ascii.h"
 #include "tokenizer/html_style.h"
 
 enum {
@@ -53,10 +54,8 @@ static const char *const self_ending[] = {"dd", "dt", "li", "option", "p", "td",
 static void lower_name(struct nb_string name, char lower[NAME_BYTES])
 {
     size_t length = name.length < NAME_BYTES - 1 ? name.length : NAME_BYTES - 1;
-    for (size_t i = 0; i < length; i++) {
-        char c = name.bytes[i];
-        lower[i] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
-    }
+    for (size_t i = 0; i < length; i++)
+        lower[i] = nb_ascii_lower(name.bytes[i]);
     lower[length] = '\0';
 }
 
@@ -156,7 +155,8 @@ static int write_attributes(struct walk *walk, const struct nb_html_token *tag)
     struct nb_string value;
     int rc = 0;
     while (rc == 0 && nb_html_attribute(&attributes, &name, &value)) {
-        if (value.length == 0 || (!nb_html_is(name, "alt") && !nb_html_is(name, "title")))
+        if (value.length == 0 ||
+            (!nb_string_equals_nocase(name, "alt") && !nb_string_equals_nocase(name, "title")))
             continue;
         rc = write_text(walk, value.bytes, value.length);
         if (rc == 0)
@@ -195,7 +195,8 @@ static int end_tag(struct walk *walk, const struct nb_html_token *tag)
 
 static int raw_text(struct walk *walk, const struct nb_html_token *token)
 {
-    if (nb_html_is(token->name, "script") || nb_html_is(token->name, "style"))
+    if (nb_string_equals_nocase(token->name, "script") ||
+        nb_string_equals_nocase(token->name, "style"))
         return 0;
     return write_text(walk, token->text.bytes, token->text.length);
 }
@@ -246,11 +247,10 @@ bool nb_html_sniff(const char *text, size_t length)
         nb_html_lexer_of(text, length < SNIFF_BYTES ? length : SNIFF_BYTES);
     struct nb_html_token token;
     while (nb_html_next(&lexer, &token) != NB_HTML_FINISHED) {
-        if (token.kind == NB_HTML_START &&
-            (nb_html_is(token.name, "html") || nb_html_is(token.name, "body")))
+        if (token.kind == NB_HTML_START && (nb_string_equals_nocase(token.name, "html") ||
+                                            nb_string_equals_nocase(token.name, "body")))
             return true;
-        if (token.kind == NB_HTML_COMMENT && token.text.length >= 12 &&
-            nb_html_is((struct nb_string){token.text.bytes, 12}, "!doctype htm"))
+        if (token.kind == NB_HTML_COMMENT && nb_string_starts_nocase(token.text, "!doctype htm"))
             return true;
     }
     return false;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/mail.h"
 
-#include <ctype.h>
 #include <gmime/gmime.h>
 #include <string.h>
-#include <strings.h>
 
+#include "core/base/ascii.h"
+#include "core/base/lines.h"
 #include "tokenizer/mail_decode.h"
 
 enum {
@@ -31,7 +31,7 @@ static void copy(char *to, size_t size, const char *from, bool lower)
 {
     size_t length = from != NULL ? strnlen(from, size - 1) : 0;
     for (size_t i = 0; i < length; i++)
-        to[i] = lower && from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] | 0x20) : from[i];
+        to[i] = lower ? nb_ascii_lower(from[i]) : from[i];
     to[length] = '\0';
 }
 
@@ -169,11 +169,6 @@ static int decode_run(GMimeContentEncoding encoding, struct nb_string body, stru
     return 0;
 }
 
-static struct nb_string rest_from(struct nb_string s, size_t at)
-{
-    return (struct nb_string){s.bytes + at, s.length - at};
-}
-
 /* Whether a long line of base64 follows: padding stood where two encoded pieces were joined, and
  * not where a mailing list added its footer. */
 static bool is_base64(struct nb_string s)
@@ -183,7 +178,7 @@ static bool is_base64(struct nb_string s)
         char c = s.bytes[i];
         if (run == 0 && (c == '\r' || c == '\n' || c == '='))
             continue;
-        if (!isalnum((unsigned char)c) && c != '+' && c != '/')
+        if (!nb_ascii_is_alphanumeric(c) && c != '+' && c != '/')
             break;
         run++;
     }
@@ -199,7 +194,7 @@ static int decode_base64(struct nb_string body, struct nb_buffer *out)
         rc = decode_run(GMIME_CONTENT_ENCODING_BASE64, (struct nb_string){body.bytes, length}, out);
         while (length < body.length && body.bytes[length] == '=')
             length++;
-        body = rest_from(body, length);
+        body = nb_string_from(body, length);
     } while (rc == 0 && body.length > 0 && is_base64(body));
     return rc;
 }
@@ -207,13 +202,12 @@ static int decode_base64(struct nb_string body, struct nb_buffer *out)
 /* The lines after "begin MODE NAME". */
 static struct nb_string after_begin(struct nb_string body)
 {
-    size_t at = 0;
-    while (at < body.length) {
-        const char *newline = memchr(body.bytes + at, '\n', body.length - at);
-        size_t next = newline != NULL ? (size_t)(newline - body.bytes) + 1 : body.length;
-        if (next - at > 6 && memcmp(body.bytes + at, "begin ", 6) == 0)
-            return rest_from(body, next);
-        at = next;
+    const char *end = body.bytes + body.length;
+    for (const char *line = body.bytes, *next; line < end; line = next) {
+        next = nb_lines_next(line, end);
+        struct nb_string text = {line, (size_t)(next - line)};
+        if (nb_string_starts(text, "begin ") && text.length > 6)
+            return nb_string_from(body, (size_t)(next - body.bytes));
     }
     return body;
 }

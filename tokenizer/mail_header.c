@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/ascii.h"
 #include "tokenizer/feature_text.h"
 #include "tokenizer/mail_decode.h"
 #include "tokenizer/mail_received.h"
@@ -88,8 +89,7 @@ static bool is_in(struct nb_string name, const char *const *patterns, size_t cou
 {
     char first[3] = {0};
     for (size_t i = 0; i < 3 && i < name.length; i++)
-        first[i] = (char)(name.bytes[i] >= 'A' && name.bytes[i] <= 'Z' ? name.bytes[i] | 0x20
-                                                                       : name.bytes[i]);
+        first[i] = nb_ascii_lower(name.bytes[i]);
     for (size_t i = 0; i < count; i++) {
         if (may_match(first, patterns[i]) && matches(name, patterns[i]))
             return true;
@@ -237,13 +237,11 @@ static int date_field(struct nb_tokenizing *t, struct nb_string value)
         return count_parts(t, NB_FIELD_HEADER, "date:", "", (struct nb_string){value.bytes + i, 5});
     }
     size_t word = value.length;
-    while (word > 0 &&
-           ((value.bytes[word - 1] | 0x20) >= 'a' && (value.bytes[word - 1] | 0x20) <= 'z'))
+    while (word > 0 && nb_ascii_is_letter(value.bytes[word - 1]))
         word--;
     if (word == value.length || value.length - word > 5)
         return count_parts(t, NB_FIELD_HEADER, "date:", "none", (struct nb_string){"", 0});
-    return count_parts(t, NB_FIELD_HEADER, "date:", "",
-                       (struct nb_string){value.bytes + word, value.length - word});
+    return count_parts(t, NB_FIELD_HEADER, "date:", "", nb_string_from(value, word));
 }
 
 static int other_field(struct nb_tokenizing *t, const char *prefix, struct nb_string value,
@@ -262,7 +260,7 @@ static int header_value(struct nb_tokenizing *t, struct nb_string name, struct n
 {
     char prefix[PREFIX + 1];
     make_prefix(name, prefix);
-    if (matches(name, "date"))
+    if (nb_string_equals_nocase(name, "date"))
         return date_field(t, value);
     if (IS_IN(name, dates) || IS_IN(name, structure))
         return 0;
@@ -275,9 +273,9 @@ int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_str
 {
     char prefix[PREFIX + 1];
     scratch->length = 0;
-    if (matches(name, "subject") || nb_mail_header_ignored(name))
+    if (nb_string_equals_nocase(name, "subject") || nb_mail_header_ignored(name))
         return 0;
-    if (matches(name, "received"))
+    if (nb_string_equals_nocase(name, "received"))
         return nb_mail_received(t, value);
     if (IS_IN(name, addresses)) {
         make_prefix(name, prefix);

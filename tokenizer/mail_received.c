@@ -2,8 +2,8 @@
 #include "tokenizer/mail_received.h"
 
 #include <string.h>
-#include <strings.h>
 
+#include "core/base/ascii.h"
 #include "tokenizer/feature_text.h"
 #include "tokenizer/url.h"
 
@@ -18,11 +18,6 @@ static const char prefix[] = "received:";
 static bool is_separator(char c)
 {
     return (unsigned char)c <= ' ' || strchr("()[]<>,;=\"'", c) != NULL;
-}
-
-static bool is(struct nb_string word, const char *text)
-{
-    return strlen(text) == word.length && strncasecmp(word.bytes, text, word.length) == 0;
 }
 
 static int count(struct nb_tokenizing *t, struct nb_string word)
@@ -60,7 +55,7 @@ static bool looks_made_up(struct nb_string word)
 {
     size_t digits = 0;
     for (size_t i = 0; i < word.length; i++)
-        digits += word.bytes[i] >= '0' && word.bytes[i] <= '9';
+        digits += nb_ascii_is_digit(word.bytes[i]);
     return digits == word.length || (digits > 0 && word.length >= ID_BYTES) ||
            word.length > WORD_BYTES;
 }
@@ -68,8 +63,8 @@ static bool looks_made_up(struct nb_string word)
 static int count_word(struct nb_tokenizing *t, struct nb_string word)
 {
     const char *at = memchr(word.bytes, '@', word.length);
-    if (word.length > 5 && strncasecmp(word.bytes, "IPv6:", 5) == 0)
-        word = (struct nb_string){word.bytes + 5, word.length - 5};
+    if (word.length > 5 && nb_string_starts_nocase(word, "IPv6:"))
+        word = nb_string_from(word, 5);
     if (nb_is_ipv4(word) || nb_is_host(word))
         return nb_tokenize_host(t, NB_FIELD_RECEIVED, prefix, word);
     if (is_ipv6(word))
@@ -103,7 +98,7 @@ int nb_mail_received(struct nb_tokenizing *t, struct nb_string value)
             continue;
         if (!after_id)
             rc = count_word(t, word);
-        after_id = is(word, "id");
+        after_id = nb_string_equals_nocase(word, "id");
     }
     return rc;
 }

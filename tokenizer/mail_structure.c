@@ -75,8 +75,10 @@ int nb_mail_structure_part(struct nb_tokenizing *t, const struct nb_mail_type *t
 
 static bool holds_url(struct nb_string attribute)
 {
-    return nb_html_is(attribute, "href") || nb_html_is(attribute, "src") ||
-           nb_html_is(attribute, "action") || nb_html_is(attribute, "background");
+    return nb_string_equals_nocase(attribute, "href") ||
+           nb_string_equals_nocase(attribute, "src") ||
+           nb_string_equals_nocase(attribute, "action") ||
+           nb_string_equals_nocase(attribute, "background");
 }
 
 /* The scheme into `f`; relative URLs have an empty one. */

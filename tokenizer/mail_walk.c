@@ -10,7 +10,6 @@
  * the last part's text stands at the end.
  */
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/error.h"
 #include "tokenizer/charset.h"
@@ -149,19 +148,15 @@ static int subject(struct walk *walk, struct nb_string value)
                             walk->utf8.length);
 }
 
-static bool is_named(struct nb_string name, const char *word)
-{
-    return strlen(word) == name.length && strncasecmp(name.bytes, word, name.length) == 0;
-}
-
 /* Of fields that are there twice the first counts, as for most readers. */
 static void content_field(struct nb_mail_type *type, struct nb_string name, struct nb_string value)
 {
-    if (is_named(name, "Content-Type") && type->media[0] == '\0')
+    if (nb_string_equals_nocase(name, "Content-Type") && type->media[0] == '\0')
         nb_mail_read_type(type, value);
-    else if (is_named(name, "Content-Disposition"))
+    else if (nb_string_equals_nocase(name, "Content-Disposition"))
         nb_mail_read_disposition(type, value);
-    else if (is_named(name, "Content-Transfer-Encoding") && type->transfer[0] == '\0')
+    else if (nb_string_equals_nocase(name, "Content-Transfer-Encoding") &&
+             type->transfer[0] == '\0')
         nb_mail_read_encoding(type, value);
 }
 
@@ -182,7 +177,7 @@ static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
     walk->header_left -= head.length;
     while (rc == 0 && nb_mime_field(&head, &name, &value)) {
         content_field(type, name, value);
-        if (kind != PART && is_named(name, "Subject"))
+        if (kind != PART && nb_string_equals_nocase(name, "Subject"))
             rc = subject(walk, value);
         if (rc == 0 && kind == MAIL && walk->wants_header)
             rc = nb_mail_header(walk->t, name, value, &walk->utf8);

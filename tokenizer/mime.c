@@ -3,16 +3,11 @@
 
 #include <string.h>
 
+#include "core/base/lines.h"
+
 static struct nb_string between(const char *from, const char *to)
 {
     return (struct nb_string){from, (size_t)(to - from)};
-}
-
-/* Where the line after that of `at` begins. */
-static const char *next_line(const char *at, const char *end)
-{
-    const char *newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
-    return newline != NULL ? newline + 1 : end;
 }
 
 /* The length of the field's name if a field begins at `at` (RFC 5322, 2.2: printable ASCII and a
@@ -28,11 +23,6 @@ static size_t field_name(const char *at, const char *end)
     return c < end && *c == ':' ? length : 0;
 }
 
-static bool is_blank_line(const char *at, const char *end)
-{
-    return at < end && (*at == '\n' || (*at == '\r' && at + 1 < end && at[1] == '\n'));
-}
-
 static bool is_folded_line(const char *at, const char *end)
 {
     return at < end && (*at == ' ' || *at == '\t');
@@ -43,7 +33,7 @@ static bool is_mbox_line(const char *at, const char *end)
 {
     if (at < end && *at == '>')
         at++;
-    return end - at >= 5 && memcmp(at, "From ", 5) == 0;
+    return nb_lines_is_separator(at, end);
 }
 
 void nb_mime_scan(struct nb_mime_scanner *scanner, const char *bytes, size_t length)
@@ -76,10 +66,7 @@ bool nb_mime_open(struct nb_mime_scanner *scanner, struct nb_string boundary, si
 /* A line without blanks and line break at its end, which mailers add to boundaries. */
 static struct nb_string trim_line(const char *at, const char *next)
 {
-    while (next > at &&
-           (next[-1] == '\n' || next[-1] == '\r' || next[-1] == ' ' || next[-1] == '\t'))
-        next--;
-    return between(at, next);
+    return nb_string_trim_end(between(at, next), " \t\r\n");
 }
 
 /* The number of the innermost open level whose boundary the line is, counted from 1; 0 if none. */
@@ -113,8 +100,8 @@ static bool continues_head(const char *at, const char *end, bool began)
         return true;
     if (!began)
         return false;
-    const char *next = next_line(at, end);
-    return is_folded_line(at, end) || field_name(next, end) > 0 || is_blank_line(next, end);
+    const char *next = nb_lines_next(at, end);
+    return is_folded_line(at, end) || field_name(next, end) > 0 || nb_lines_is_empty(next, end);
 }
 
 struct nb_string nb_mime_head(struct nb_mime_scanner *scanner)
@@ -122,14 +109,14 @@ struct nb_string nb_mime_head(struct nb_mime_scanner *scanner)
     const char *from = scanner->at;
     const char *at = from;
     const char *end = scanner->end;
-    while (at < end && !is_blank_line(at, end)) {
-        const char *next = next_line(at, end);
+    while (at < end && !nb_lines_is_empty(at, end)) {
+        const char *next = nb_lines_next(at, end);
         bool closing;
         if (boundary_at(scanner, at, next, &closing) > 0 || !continues_head(at, end, at > from))
             break;
         at = next;
     }
-    scanner->at = is_blank_line(at, end) ? next_line(at, end) : at;
+    scanner->at = nb_lines_is_empty(at, end) ? nb_lines_next(at, end) : at;
     return between(from, at);
 }
 
@@ -138,7 +125,7 @@ enum nb_mime_next nb_mime_body(struct nb_mime_scanner *scanner, struct nb_string
     const char *from = scanner->at;
     const char *at = scanner->open > 0 ? from : scanner->end;
     while (at < scanner->end) {
-        const char *next = next_line(at, scanner->end);
+        const char *next = nb_lines_next(at, scanner->end);
         bool closing = false;
         size_t level = boundary_at(scanner, at, next, &closing);
         if (level > 0) {
@@ -163,14 +150,14 @@ bool nb_mime_field(struct nb_string *head, struct nb_string *name, struct nb_str
     const char *at = head->bytes;
     size_t length = 0;
     while (at < end && (length = field_name(at, end)) == 0)
-        at = next_line(at, end);
+        at = nb_lines_next(at, end);
     if (at == end)
         return false;
     *name = between(at, at + length);
     const char *colon = memchr(at + length, ':', (size_t)(end - at) - length);
-    const char *next = next_line(at, end);
+    const char *next = nb_lines_next(at, end);
     while (is_folded_line(next, end))
-        next = next_line(next, end);
+        next = nb_lines_next(next, end);
     *value = trim_line(colon + 1, next);
     *head = between(next, end);
     return true;

@@ -2,8 +2,9 @@
 #include "tokenizer/url.h"
 
 #include <string.h>
-#include <strings.h>
 
+#include "core/base/ascii.h"
+#include "core/base/hex.h"
 #include "tokenizer/feature_text.h"
 
 enum {
@@ -14,14 +15,10 @@ enum {
     PATH_WORD_BYTES = 24
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
+/* Letters and digits of ASCII, and whatever is not ASCII. */
 static bool is_alphanumeric(char c)
 {
-    return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c & 0x80) != 0;
+    return nb_ascii_is_alphanumeric(c) || (c & 0x80) != 0;
 }
 
 bool nb_is_ipv4(struct nb_string s)
@@ -32,7 +29,7 @@ bool nb_is_ipv4(struct nb_string s)
         if (s.bytes[i] == '.' && digits > 0) {
             points++;
             digits = 0;
-        } else if (!is_digit(s.bytes[i]) || ++digits > 3) {
+        } else if (!nb_ascii_is_digit(s.bytes[i]) || ++digits > 3) {
             return false;
         }
     }
@@ -54,7 +51,7 @@ bool nb_is_host(struct nb_string s)
             return false;
     }
     const char *last = point ? (const char *)memrchr(s.bytes, '.', s.length) + 1 : s.bytes;
-    return point && !is_digit(*last); /* "5.9.0" is a version */
+    return point && !nb_ascii_is_digit(*last); /* "5.9.0" is a version */
 }
 
 static int count(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
@@ -98,21 +95,13 @@ int nb_tokenize_host(struct nb_tokenizing *t, enum nb_field field, const char *p
     return rc;
 }
 
-static int hexadecimal_digit(char c)
-{
-    if (is_digit(c))
-        return c - '0';
-    char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /* Copies a URL with %XX decoded, and without the blanks and line breaks that browsers leave out. */
 static struct nb_string decode(const char *url, size_t length, char out[URL_BYTES])
 {
     size_t used = 0;
     for (size_t i = 0; i < length && used < URL_BYTES; i++) {
-        int high = url[i] == '%' && i + 2 < length ? hexadecimal_digit(url[i + 1]) : -1;
-        int low = high >= 0 ? hexadecimal_digit(url[i + 2]) : -1;
+        int high = url[i] == '%' && i + 2 < length ? nb_hex_digit(url[i + 1]) : -1;
+        int low = high >= 0 ? nb_hex_digit(url[i + 2]) : -1;
         if (low >= 0) {
             out[used++] = (char)(high << 4 | low);
             i += 2;
@@ -129,17 +118,6 @@ static size_t span(struct nb_string s, const char *stops)
     while (i < s.length && (s.bytes[i] == '\0' || strchr(stops, s.bytes[i]) == NULL))
         i++;
     return i;
-}
-
-static struct nb_string skip(struct nb_string s, size_t n)
-{
-    return (struct nb_string){s.bytes + n, s.length - n};
-}
-
-static bool begins_with(struct nb_string s, const char *word)
-{
-    size_t length = strlen(word);
-    return s.length >= length && strncasecmp(s.bytes, word, length) == 0;
 }
 
 static int count_path(struct nb_tokenizing *t, struct nb_string path)
@@ -166,14 +144,14 @@ static int count_authority(struct nb_tokenizing *t, struct nb_string authority)
     int rc = 0;
     if (at != NULL) {
         rc = nb_tokenize_feature(t, NB_FIELD_URL, "url:@", 5);
-        authority = skip(authority, (size_t)(at - authority.bytes) + 1);
+        authority = nb_string_from(authority, (size_t)(at - authority.bytes) + 1);
     }
     struct nb_string host = {authority.bytes, span(authority, ":")};
-    struct nb_string port = skip(authority, host.length);
+    struct nb_string port = nb_string_from(authority, host.length);
     if (rc == 0)
         rc = nb_tokenize_host(t, NB_FIELD_URL, "url:", host);
     if (rc == 0 && port.length > 1)
-        rc = count(t, NB_FIELD_URL, "url:port=", skip(port, 1));
+        rc = count(t, NB_FIELD_URL, "url:port=", nb_string_from(port, 1));
     return rc;
 }
 
@@ -183,20 +161,21 @@ int nb_tokenize_url(struct nb_tokenizing *t, const char *url, size_t length)
         return 0;
     char bytes[URL_BYTES];
     struct nb_string s = decode(url, length, bytes);
-    if (begins_with(s, "mailto:")) {
+    if (nb_string_starts_nocase(s, "mailto:")) {
         size_t at = span(s, "@");
-        struct nb_string domain = at < s.length ? skip(s, at + 1) : skip(s, s.length);
+        struct nb_string domain =
+            at < s.length ? nb_string_from(s, at + 1) : nb_string_from(s, s.length);
         domain.length = span(domain, "?>, ");
         return nb_tokenize_host(t, NB_FIELD_URL, "url:", domain);
     }
     size_t scheme = span(s, ":/?#");
-    if (begins_with(skip(s, scheme), "://"))
-        s = skip(s, scheme + 3);
-    else if (begins_with(s, "//"))
-        s = skip(s, 2);
+    if (nb_string_starts_nocase(nb_string_from(s, scheme), "://"))
+        s = nb_string_from(s, scheme + 3);
+    else if (nb_string_starts_nocase(s, "//"))
+        s = nb_string_from(s, 2);
     else
         return 0;
     struct nb_string authority = {s.bytes, span(s, "/?#\\")};
     int rc = count_authority(t, authority);
-    return rc != 0 ? rc : count_path(t, skip(s, authority.length));
+    return rc != 0 ? rc : count_path(t, nb_string_from(s, authority.length));
 }

@@ -227,7 +227,7 @@ END_TEST
 static int stop_at_p(void *user, const struct nb_html_token *start_tag)
 {
     ++*(int *)user;
-    return nb_html_is(start_tag->name, "p") ? -99 : 0;
+    return nb_string_equals_nocase(start_tag->name, "p") ? -99 : 0;
 }
 
 START_TEST(test_observer)

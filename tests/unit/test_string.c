@@ -248,6 +248,8 @@ START_TEST(a_text_is_cut_between_characters)
         ck_assert_uint_eq(nb_utf8_cut(s, most).length, lengths[most]);
         ck_assert_ptr_eq(nb_utf8_cut(s, most).bytes, s.bytes);
     }
+    /* Five bytes that begin no character: nothing is whole, and any place will do. */
+    ck_assert_uint_eq(nb_utf8_cut(nb_string_of("\x80\x80\x80\x80\x80"), 4).length, 4);
 }
 END_TEST
 
