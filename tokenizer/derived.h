@@ -9,7 +9,7 @@
 #ifndef NB_TOKENIZER_DERIVED_H
 #define NB_TOKENIZER_DERIVED_H
 
-#include "tokenizer/text_private.h"
+#include "tokenizer/token.h"
 
 enum {
     NB_WORD_BYTES = 4 * NB_TOKEN_CHARACTERS,

@@ -4,21 +4,20 @@
 #include "core/base/ascii.h"
 #include "core/base/lines.h"
 #include "tokenizer/mail.h"
+#include "tokenizer/mail_decode.h"
 #include "tokenizer/text.h"
 
 int nb_tokenizer_setup(struct nb_error *error)
 {
-    int rc = nb_text_setup();
-    if (rc == 0)
-        rc = nb_mail_setup();
-    if (rc == NB_NO_MEMORY)
+    if (nb_text_setup() != 0)
         return nb_error_no_memory(error);
-    return rc == 0 ? 0 : nb_error_set(error, rc, "the MIME library cannot be prepared");
+    nb_mail_decode_setup();
+    return 0;
 }
 
 void nb_tokenizer_teardown(void)
 {
-    nb_mail_teardown();
+    nb_mail_decode_teardown();
     nb_text_teardown();
 }
 

@@ -10,7 +10,7 @@
 #define NB_TOKENIZER_FEATURE_TEXT_H
 
 #include "core/base/ascii.h"
-#include "tokenizer/text.h"
+#include "tokenizer/tokenizing.h"
 
 enum { NB_FEATURE_TEXT = 320 }; /* bytes; longer ones are cut */
 

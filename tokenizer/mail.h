@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A raw mail to tokens: the only file that includes GMime is mail.c. Any thread, any number at
- * once.
+ * A raw mail to tokens. Any thread, any number at once.
  */
 #ifndef NB_TOKENIZER_MAIL_H
 #define NB_TOKENIZER_MAIL_H
 
-#include "tokenizer/text.h"
+#include "tokenizer/tokenizing.h"
 
 /* Counts the features of a raw mail: Subject (decoded, RFC 2047) and text parts (transfer encoding
  * and charset decoded, HTML brought to its visible text), every alternative, nested messages to
@@ -15,9 +14,5 @@
  * last quarter from its end. Whatever the bytes, no error but NB_NO_MEMORY; what is over a limit is
  * left out and sets bag->truncated. */
 int nb_tokenize_mail(struct nb_tokenizing *t, const char *bytes, size_t length);
-
-/* Prepares and releases the MIME library (see nb_tokenizer_setup). */
-int nb_mail_setup(void);
-void nb_mail_teardown(void);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is encoded in a mail, decoded by GMime: encoded words, parameters of header fields, transfer
- * encodings. Any thread. Whatever the bytes, these find something to return.
+ * What is encoded in a mail, decoded by GMime, which only mail_decode.c includes: encoded words,
+ * parameters of header fields, transfer encodings. Any thread. Whatever the bytes, these find
+ * something to return.
  */
 #ifndef NB_TOKENIZER_MAIL_DECODE_H
 #define NB_TOKENIZER_MAIL_DECODE_H
@@ -35,6 +36,10 @@ struct nb_mail_type {
     char transfer[NB_MAIL_TRANSFER]; /* Content-Transfer-Encoding as it stands */
     enum nb_mail_encoding encoding;
 };
+
+/* Prepares and releases the MIME library (see nb_tokenizer_setup). */
+void nb_mail_decode_setup(void);
+void nb_mail_decode_teardown(void);
 
 /* Read the values of Content-Type, Content-Disposition and Content-Transfer-Encoding into `type`,
  * parameters after RFC 2231 and RFC 2047. */

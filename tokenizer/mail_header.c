@@ -9,6 +9,7 @@
 #include "tokenizer/feature_text.h"
 #include "tokenizer/mail_decode.h"
 #include "tokenizer/mail_received.h"
+#include "tokenizer/text.h"
 #include "tokenizer/url.h"
 
 enum {

@@ -9,7 +9,7 @@
 #ifndef NB_TOKENIZER_MAIL_HEADER_H
 #define NB_TOKENIZER_MAIL_HEADER_H
 
-#include "tokenizer/text.h"
+#include "tokenizer/tokenizing.h"
 
 /* Counts the features of one field in NB_FIELD_ADDRESS, NB_FIELD_RECEIVED or NB_FIELD_HEADER.
  * `value` is as it stands in the mail; `scratch` is used and left with anything in it. Returns 0 or

@@ -5,7 +5,7 @@
 #ifndef NB_TOKENIZER_MAIL_RECEIVED_H
 #define NB_TOKENIZER_MAIL_RECEIVED_H
 
-#include "tokenizer/text.h"
+#include "tokenizer/tokenizing.h"
 
 /* Counts, in NB_FIELD_RECEIVED, hosts and their last labels, networks of addresses, and words, up
  * to the ';' before the date. Queue ids and other made-up words are left out: they never come

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tokenizer/feature_text.h"
+#include "tokenizer/text.h"
 #include "tokenizer/url.h"
 
 enum {

@@ -11,7 +11,7 @@
 
 #include "tokenizer/html.h"
 #include "tokenizer/mail_decode.h"
-#include "tokenizer/text.h"
+#include "tokenizer/tokenizing.h"
 
 /* "mime:text/html", "mime:charset=utf-8", "mime:encoding=base64", the shape of the boundary, and of
  * an attachment "mime:file=.exe" and the words of its name ("file:invoice"). Returns 0 or

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/text.h"
 
-#include <stdio.h>
-
 #include "tokenizer/ascii.h"
 #include "tokenizer/character.h"
 #include "tokenizer/derived.h"
 #include "tokenizer/scripts.h"
-#include "tokenizer/text_private.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/token.h"
+#include "tokenizer/words.h"
 
 /* Whether a mark between two bytes of ASCII belongs to the word (UAX #29, rules WB6, WB7, WB11 and
  * WB12): don't, example.com, 3.14, 1,000; not a,b and not 1.a. */
@@ -85,18 +83,6 @@ static int scan_ascii(struct nb_text_run *run, const unsigned char **at, const u
     return rc;
 }
 
-int nb_text_count_long(struct nb_text_run *run, uint32_t first, size_t characters)
-{
-    unsigned char letter[5] = {0};
-    nb_utf8_encode(first, letter);
-    size_t coarse = 1;
-    while (coarse <= characters / 2)
-        coarse *= 2;
-    char *token = (char *)nb_text_token(run);
-    int length = snprintf(token, NB_BAG_ROOM - NB_PREFIX_BYTES, "long:%s:%zu", letter, coarse);
-    return nb_text_count(run, (size_t)length);
-}
-
 static int scan(struct nb_tokenizing *t, enum nb_field field, const char *prefix, const char *text,
                 size_t length)
 {
@@ -114,7 +100,7 @@ static int scan(struct nb_tokenizing *t, enum nb_field field, const char *prefix
     while (rc == 0 && at < end) {
         rc = scan_ascii(&run, &at, end);
         if (rc == 0 && at < end)
-            rc = nb_text_scan_unicode(&run, &at, end);
+            rc = nb_words_scan(&run, &at, end);
     }
     return rc;
 }
@@ -134,19 +120,6 @@ int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *p
         nb_scripts_zero_width(text, length))
         rc = nb_tokenize_feature(t, NB_FIELD_STRUCTURE, "text:zero-width", 15);
     return rc == NB_BUDGET_SPENT ? 0 : rc;
-}
-
-int nb_tokenize_feature(struct nb_tokenizing *t, enum nb_field field, const char *text,
-                        size_t length)
-{
-    if (!nb_tokenizing_wants(t, field))
-        return 0;
-    if (t->tokens_left == 0) {
-        t->bag->truncated = true;
-        return 0;
-    }
-    t->tokens_left--;
-    return nb_bag_add(t->bag, t->key, field, text, length);
 }
 
 int nb_text_setup(void)

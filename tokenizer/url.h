@@ -6,7 +6,7 @@
 #ifndef NB_TOKENIZER_URL_H
 #define NB_TOKENIZER_URL_H
 
-#include "tokenizer/text.h"
+#include "tokenizer/tokenizing.h"
 
 /* Counts in NB_FIELD_URL the parts of one URL ("http://...", "//host...", "mailto:..."; others,
  * like relative ones, have none): "url:www.example.com" and the 1 to 4 last labels of the host

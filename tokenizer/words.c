@@ -1,13 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Folded characters to tokens, one character at a time: all that scan_ascii in text.c leaves.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/words.h"
+
 #include <stdbool.h>
 
 #include "tokenizer/derived.h"
 #include "tokenizer/fold.h"
 #include "tokenizer/scripts.h"
-#include "tokenizer/text_private.h"
 
 enum state {
     STATE_NONE,
@@ -241,8 +239,7 @@ static int step(struct scanner *s, uint32_t packed)
     }
 }
 
-int nb_text_scan_unicode(struct nb_text_run *run, const unsigned char **at,
-                         const unsigned char *end)
+int nb_words_scan(struct nb_text_run *run, const unsigned char **at, const unsigned char *end)
 {
     struct nb_fold fold;
     struct scanner s = {.run = run, .state = STATE_NONE};

@@ -2,13 +2,13 @@
  *
  * Counting the tokens of one text, for the tokenizer's own files. Any thread; a run belongs to one.
  */
-#ifndef NB_TOKENIZER_TEXT_PRIVATE_H
-#define NB_TOKENIZER_TEXT_PRIVATE_H
+#ifndef NB_TOKENIZER_TOKEN_H
+#define NB_TOKENIZER_TOKEN_H
 
 #include <string.h>
 
 #include "tokenizer/bag_private.h"
-#include "tokenizer/text.h"
+#include "tokenizer/tokenizing.h"
 
 enum {
     NB_TOKEN_CHARACTERS = 40, /* longer tokens are replaced by a "long:" token */
@@ -59,10 +59,5 @@ static inline int nb_text_count(struct nb_text_run *run, size_t bytes)
 /* Counts the stand-in of a token of more than NB_TOKEN_CHARACTERS characters that begins with the
  * character `first`: "long:", that character, ':' and the length cut to a power of two. */
 int nb_text_count_long(struct nb_text_run *run, uint32_t first, size_t characters);
-
-/* Tokens of text that is not all ASCII, from *at, where a token begins, up to white space that is
- * followed by ASCII, or to `end`; moves *at there. Returns as nb_text_count. */
-int nb_text_scan_unicode(struct nb_text_run *run, const unsigned char **at,
-                         const unsigned char *end);
 
 #endif
