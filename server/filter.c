@@ -9,7 +9,7 @@
 
 #include "config/config.h"
 #include "server/server.h"
-#include "tokenizer/mime.h"
+#include "tokenizer/mail/mime.h"
 
 /* Beyond it a probability is as good as certain; and what no probability reaches. */
 static const double LOG_ODDS_MOST = 30, LOG_ODDS_OF_CERTAINTY = 30.5;

@@ -3,9 +3,9 @@
 
 #include "core/base/ascii.h"
 #include "core/base/lines.h"
-#include "tokenizer/mail.h"
-#include "tokenizer/mail_decode.h"
-#include "tokenizer/text.h"
+#include "tokenizer/mail/mail.h"
+#include "tokenizer/mail/mail_decode.h"
+#include "tokenizer/text/text.h"
 
 int nb_tokenizer_setup(struct nb_error *error)
 {

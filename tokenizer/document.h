@@ -10,8 +10,8 @@
 #define NB_TOKENIZER_DOCUMENT_H
 
 #include "core/base/error.h"
-#include "tokenizer/bag.h"
-#include "tokenizer/tokenizing.h"
+#include "tokenizer/bag/bag.h"
+#include "tokenizer/bag/tokenizing.h"
 
 /* Raised whenever the same bytes would give another bag; stored with every model. */
 enum { NB_TOKENIZER_VERSION = 1 };

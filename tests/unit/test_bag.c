@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "tokenizer/bag.h"
+#include "tokenizer/bag/bag.h"
 
 static struct nb_key key;
 

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "core/base/buffer.h"
-#include "tokenizer/text.h"
+#include "tokenizer/text/text.h"
 
 static struct nb_key key;
 

@@ -6,10 +6,10 @@
 #include <time.h>
 
 #include "core/base/clock.h"
-#include "tokenizer/html.h"
-#include "tokenizer/html_entity.h"
-#include "tokenizer/html_entity_table.h"
-#include "tokenizer/html_text.h"
+#include "tokenizer/html/html.h"
+#include "tokenizer/html/html_entity.h"
+#include "tokenizer/html/html_entity_table.h"
+#include "tokenizer/html/html_text.h"
 
 enum { MEGABYTE = 1 << 20 };
 

@@ -15,8 +15,8 @@
 
 #include "core/base/clock.h"
 #include "tokenizer/document.h"
-#include "tokenizer/mail.h"
-#include "tokenizer/mail_header.h"
+#include "tokenizer/mail/mail.h"
+#include "tokenizer/mail/mail_header.h"
 
 #define FIXTURES "tests/fixtures/mail"
 

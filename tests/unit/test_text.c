@@ -8,7 +8,7 @@
 
 #include "core/base/buffer.h"
 #include "tokenizer/document.h"
-#include "tokenizer/text.h"
+#include "tokenizer/text/text.h"
 
 static struct nb_key key;
 static const struct nb_tokenizer_settings body_only = {.fields = 1u << NB_FIELD_BODY};

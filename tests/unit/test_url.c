@@ -5,7 +5,7 @@
 
 #include "core/base/buffer.h"
 #include "tokenizer/document.h"
-#include "tokenizer/url.h"
+#include "tokenizer/text/url.h"
 
 static struct nb_bag bag;
 
