@@ -368,15 +368,6 @@ static void write_names(struct nb_packer *w, const char *name)
     nb_pack_string(w, (struct nb_string){name, strlen(name)});
 }
 
-/* The fields of a mask, by name: a store says which fields it means, whatever their numbers. */
-static void write_fields(struct nb_packer *w, uint32_t mask)
-{
-    nb_pack_varint(w, (uint64_t)__builtin_popcount(mask));
-    for (unsigned field = 0; field < NB_FIELDS; field++)
-        if ((mask >> field & 1) != 0)
-            write_names(w, nb_field_table[field].name);
-}
-
 static void write_value(struct nb_packer *w, const struct nb_setting *s,
                         const struct nb_settings *settings)
 {
@@ -399,7 +390,7 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
         }
         break;
     case NB_SETTING_FIELDS:
-        write_fields(w, get_mask(settings, s));
+        nb_pack_varint(w, get_mask(settings, s));
         break;
     }
 }
@@ -464,20 +455,6 @@ static int read_weights(struct nb_unpacker *r, struct nb_settings *settings)
     return 0;
 }
 
-/* False if the mask cannot be read, or has a field that this program does not know. */
-static bool read_fields(struct nb_unpacker *r, uint32_t *mask)
-{
-    uint64_t count = nb_unpack_varint(r);
-    *mask = 0;
-    for (uint64_t i = 0; i < count && !r->failed; i++) {
-        enum nb_field field = nb_field_find(nb_unpack_string(r));
-        if (field == NB_FIELDS)
-            return false;
-        *mask |= 1u << field;
-    }
-    return !r->failed;
-}
-
 static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
                       struct nb_settings *settings)
 {
@@ -489,10 +466,10 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
         uint64_t value = nb_unpack_varint(r);
         memcpy(to, &value, sizeof value);
     } else if (s->type == NB_SETTING_FIELDS) {
-        uint32_t value;
-        if (!read_fields(r, &value))
-            return r->failed ? NB_CORRUPT : NB_VERSION;
+        uint32_t value = (uint32_t)nb_unpack_bounded(r, UINT32_MAX);
         memcpy(to, &value, sizeof value);
+        if (value >> name_count(s->names) != 0)
+            return NB_VERSION;
     } else {
         struct nb_string name = nb_unpack_string(r);
         int value = find_name(s->names, name);
