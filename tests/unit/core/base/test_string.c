@@ -274,6 +274,10 @@ START_TEST(lines_are_walked)
     ck_assert_ptr_eq(nb_lines_next(end, end), end);
     ck_assert(!nb_lines_is_empty(end, end));
     ck_assert(!nb_lines_is_empty("\r", &"\r"[1]));
+    ck_assert_uint_eq(nb_lines_separator(nb_string_of(text)), 7);
+    ck_assert_uint_eq(nb_lines_separator(nb_string_of("From a")), 0);
+    ck_assert_uint_eq(nb_lines_separator(nb_string_of("from a\n")), 0);
+    ck_assert_uint_eq(nb_lines_separator(NOTHING), 0);
 }
 END_TEST
 
