@@ -26,6 +26,7 @@ START_TEST(classes_are_those_of_the_c_locale)
         ck_assert_msg(nb_ascii_is_letter(as_char) == (isalpha(c) != 0), "%d", c);
         ck_assert_msg(nb_ascii_is_space(as_char) == (isspace(c) != 0), "%d", c);
         ck_assert_msg(nb_ascii_lower(as_char) == (char)tolower(c), "%d", c);
+        ck_assert_msg(nb_ascii_upper(as_char) == (char)toupper(c), "%d", c);
     }
 }
 END_TEST
