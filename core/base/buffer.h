@@ -16,6 +16,12 @@ struct nb_string {
     size_t length;
 };
 
+/* The text of a C string. */
+static inline struct nb_string nb_string_of(const char *text)
+{
+    return (struct nb_string){text, strlen(text)};
+}
+
 /* Whether it is this word of ASCII, in any case. */
 static inline bool nb_string_is(struct nb_string s, const char *word)
 {
