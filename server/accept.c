@@ -21,7 +21,7 @@
 #include "server/line_head.h"
 #include "server/linger.h"
 #include "server/log.h"
-#include "server/serve.h"
+#include "server/server.h"
 
 enum { EVENTS_AT_ONCE = 64, ACCEPTS_AT_ONCE = 64 };
 
@@ -49,7 +49,7 @@ struct client {
 
 struct nb_acceptor {
     struct nb_acceptor_settings settings;
-    int sockets[NB_SERVE_SOCKETS]; /* the settings' */
+    int sockets[NB_LISTEN_SOCKETS]; /* the settings' */
     struct nb_lines *lines;
     pthread_t thread;
     int epoll;
@@ -193,7 +193,7 @@ static bool listen_on(struct nb_acceptor *a, int action, int which)
 
 static void listen_again(struct nb_acceptor *a, int action)
 {
-    for (int i = 0; i < NB_SERVE_SOCKETS; i++)
+    for (int i = 0; i < NB_LISTEN_SOCKETS; i++)
         (void)listen_on(a, action, i); /* tried once at the start */
 }
 
@@ -289,7 +289,7 @@ static void take_up_finished(struct nb_acceptor *a)
 static void handle(struct nb_acceptor *a, const struct epoll_event *event)
 {
     struct client *c = event->data.ptr;
-    for (int i = 0; i < NB_SERVE_SOCKETS; i++) {
+    for (int i = 0; i < NB_LISTEN_SOCKETS; i++) {
         if (event->data.ptr == &a->sockets[i]) {
             accept_some(a, i);
             return;

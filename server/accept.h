@@ -9,17 +9,18 @@
 #define NB_SERVER_ACCEPT_H
 
 #include "core/base/error.h"
-#include "server/server.h"
+#include "server/listen.h"
 
 struct nb_acceptor;
 struct nb_connections;
 struct nb_http;
 struct nb_linger;
+struct nb_server;
 
 /* All borrowed until nb_acceptor_stop. */
 struct nb_acceptor_settings {
     struct nb_server *server;
-    const int *sockets; /* NB_SERVE_SOCKETS that listen, not blocking, or -1. Their shutdown() ends
+    const int *sockets; /* NB_LISTEN_SOCKETS that listen, not blocking, or -1. Their shutdown() ends
                            the accepting. */
     unsigned threads;   /* that work for the line protocols */
     struct nb_connections *connections;

@@ -11,7 +11,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "server/router.h"
+#include "server/route.h"
 
 struct nb_config;
 struct nb_access;

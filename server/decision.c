@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "core/decide.h"
+#include "core/engine.h"
 #include "server/evaluations.h"
+#include "server/query.h"
 #include "server/request.h"
 #include "server/server.h"
 

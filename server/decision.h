@@ -7,10 +7,12 @@
 #ifndef NB_SERVER_DECISION_H
 #define NB_SERVER_DECISION_H
 
-#include "core/engine.h"
-#include "server/codec.h"
+#include <stdbool.h>
+
+#include "core/base/error.h"
 
 struct nb_request;
+struct nb_verdict;
 
 enum { NB_DECISION_LABEL = 65, NB_DECISION_TEXT = 512 };
 

@@ -1,219 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/documents.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-#include "config/config.h"
-#include "server/server.h"
-#include "tokenizer/mail/mbox.h"
-#include "tokenizer/text/charset.h"
+#include "core/engine.h"
+#include "server/classify.h"
+#include "server/document_source.h"
+#include "server/request.h"
+#include "server/results.h"
+#include "server/train.h"
 
-struct reading {
+/* The state of one request. */
+struct handling {
     struct nb_request *request;
-    enum nb_codec_verb verb;
-    const struct nb_document_taker *taker;
-    void *user;
+    enum nb_verb verb;
+    struct nb_results results;
+    struct nb_classify wanted;   /* of NB_VERB_CLASSIFY */
+    struct nb_training training; /* of NB_VERB_TRAIN and NB_VERB_UNTRAIN */
 };
 
-/* A batch or stream that has been going on for long ends with the daemon. */
-static int check_running(const struct reading *r, struct nb_error *error)
+static bool is_change(const struct handling *h)
 {
-    if (atomic_load_explicit(&r->request->server->is_cutting, memory_order_relaxed))
-        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
-    return 0;
+    return h->verb == NB_VERB_TRAIN || h->verb == NB_VERB_UNTRAIN;
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------
- */
-
-static int read_json_document(const struct reading *r, const struct nb_codec_body *body, size_t i,
-                              struct nb_error *error)
+static void handling_free(void *user)
 {
-    struct nb_codec_document document;
-    struct nb_error why = {0};
-    int rc = nb_codec_body_document(body, i, r->verb, &document, &why);
-    if (rc == 0) {
-        rc = r->taker->document(r->user, &document, error);
-        nb_codec_document_deinit(&document);
-        return rc;
-    }
-    if (nb_codec_body_is_batch(body) && rc != NB_NO_MEMORY)
-        return r->taker->failed(r->user, &why, error);
-    return nb_error_set(error, why.code, "%s", why.text);
+    struct handling *h = user;
+    nb_training_deinit(&h->training);
+    free(h);
 }
 
-static int read_json(const struct reading *r, struct nb_error *error)
+/* Sets *handling to the request's, which is made when there is none, and reads its wishes. */
+static int begin(struct nb_request *request, struct handling **handling, struct nb_error *error)
 {
-    struct nb_codec_body *body = NULL;
-    size_t most = (size_t)r->request->server->config->batch_documents;
-    int rc = nb_codec_body_new(r->request->body, most, &body, error);
-    if (rc == 0)
-        rc = r->taker->begin(r->user, nb_codec_body_is_batch(body), error);
-    size_t size = rc == 0 ? nb_codec_body_size(body) : 0;
-    for (size_t i = 0; rc == 0 && i < size; i++) {
-        rc = check_running(r, error);
-        if (rc == 0)
-            rc = read_json_document(r, body, i, error);
-    }
-    nb_codec_body_free(&body);
-    return rc;
-}
-
-/* In JSON, label and id are members: in the query they would be passed over in silence. */
-static int refuse_query(const struct nb_request *request, struct nb_error *error)
-{
-    static const char *const NAMES[] = {"label", "id"};
-    for (size_t i = 0; i < 2; i++) {
-        if (nb_request_query(request, NAMES[i]).bytes != NULL)
-            return nb_error_set(error, NB_INVALID,
-                                "query parameter '%s' goes with text/plain, message/rfc822 and "
-                                "application/mbox; in JSON it is a member of the document",
-                                NAMES[i]);
-    }
-    return 0;
-}
-
-/* ---- text and mail -----------------------------------------------------------------------------
- */
-
-/* Label and id of the query. The label is needed for training alone, the id never. */
-static int read_names(const struct reading *r, struct nb_codec_document *document,
-                      struct nb_error *error)
-{
-    struct nb_string label = nb_request_query(r->request, "label");
-    struct nb_string id = nb_request_query(r->request, "id");
-    int rc = 0;
-    if (label.bytes == NULL && r->verb == NB_CODEC_TRAIN)
-        return nb_error_set(error, NB_INVALID, "query parameter 'label' is missing");
-    if (label.bytes != NULL)
-        rc = nb_check_label(label, error);
-    if (rc == 0 && id.bytes != NULL)
-        rc = nb_check_id(id, error);
-    if (rc != 0)
-        return rc;
-    *document = (struct nb_codec_document){.has_content = true, .label = label, .id = id};
-    return 0;
-}
-
-static int read_one(const struct reading *r, enum nb_document_kind kind, struct nb_string content,
-                    struct nb_error *error)
-{
-    struct nb_codec_document document;
-    int rc = read_names(r, &document, error);
-    if (rc == 0)
-        rc = r->taker->begin(r->user, false, error);
-    if (rc != 0)
-        return rc;
-    document.document = (struct nb_document){kind, content.bytes, content.length};
-    return r->taker->document(r->user, &document, error);
-}
-
-/* UTF-8 is used where it lies; other charsets are converted first. */
-static int read_text(const struct reading *r, struct nb_error *error)
-{
-    struct nb_request *request = r->request;
-    const char *charset = request->type.charset;
-    if (charset[0] == '\0')
-        return read_one(r, NB_DOCUMENT_TEXT, request->body, error);
-    struct nb_buffer text = {NULL, 0, 0};
-    int rc = nb_charset_to_utf8((struct nb_string){charset, strlen(charset)}, request->body.bytes,
-                                request->body.length, (size_t)request->server->config->body_bytes,
-                                &text, error);
-    if (rc == 0)
-        rc = read_one(r, NB_DOCUMENT_TEXT, (struct nb_string){text.bytes, text.length}, error);
-    nb_buffer_deinit(&text);
-    return rc;
-}
-
-static int read_mails(const struct reading *r, struct nb_codec_document *document,
-                      struct nb_buffer *mail, struct nb_error *error)
-{
-    struct nb_string body = r->request->body;
-    struct nb_mbox mbox = nb_mbox_of(body.bytes, body.length);
-    uint64_t most = r->request->server->config->batch_documents;
-    for (uint64_t count = 1;; count++) {
-        int rc = nb_mbox_next(&mbox, mail);
-        if (rc == NB_INVALID)
-            return nb_error_set(error, rc, "the mbox does not begin with a 'From ' line");
-        if (rc <= 0)
-            return rc == 0 ? 0 : nb_error_no_memory(error);
-        if (count > most)
-            return nb_error_set(error, NB_TOO_LARGE,
-                                "the mbox holds more than the limit of %llu documents "
-                                "(batch_documents)",
-                                (unsigned long long)most);
-        document->document = (struct nb_document){NB_DOCUMENT_MAIL, mail->bytes, mail->length};
-        rc = check_running(r, error);
-        if (rc == 0)
-            rc = r->taker->document(r->user, document, error);
-        if (rc != 0)
-            return rc;
-    }
-}
-
-static int read_mbox(const struct reading *r, struct nb_error *error)
-{
-    struct nb_codec_document document = {.has_content = true};
-    struct nb_buffer mail = {NULL, 0, 0};
-    int rc = read_names(r, &document, error);
-    if (rc == 0 && document.id.length > 0)
-        return nb_error_set(error, NB_INVALID,
-                            "query parameter 'id' cannot name all the mails of an mbox");
-    if (rc == 0)
-        rc = r->taker->begin(r->user, true, error);
-    if (rc == 0)
-        rc = read_mails(r, &document, &mail, error);
-    nb_buffer_deinit(&mail);
-    return rc;
-}
-
-int nb_documents_read(struct nb_request *request, enum nb_codec_verb verb,
-                      const struct nb_document_taker *taker, void *user, struct nb_error *error)
-{
-    struct reading r = {request, verb, taker, user};
-    int rc;
-    switch (request->type.media) {
-    case NB_MEDIA_TEXT:
-        return read_text(&r, error);
-    case NB_MEDIA_MAIL:
-        return read_one(&r, NB_DOCUMENT_MAIL, request->body, error);
-    case NB_MEDIA_MBOX:
-        return read_mbox(&r, error);
-    case NB_MEDIA_JSON:
-    case NB_MEDIA_NDJSON:
-    default:
-        rc = refuse_query(request, error);
-        return rc != 0 ? rc : read_json(&r, error);
-    }
-}
-
-/* ---- lines -------------------------------------------------------------------------------------
- */
-
-int nb_documents_read_line(struct nb_request *request, const struct nb_line *line,
-                           enum nb_codec_verb verb, const struct nb_document_taker *taker,
-                           void *user, struct nb_error *error)
-{
-    struct reading r = {request, verb, taker, user};
-    struct nb_codec_document document;
-    struct nb_error why = {0};
-    int rc = line->number == 1 ? refuse_query(request, error) : check_running(&r, error);
-    if (rc != 0)
-        return rc;
-    if (line->is_too_long)
-        rc = nb_error_set(&why, NB_TOO_LARGE, "longer than the limit of %llu bytes (line_bytes)",
-                          (unsigned long long)request->server->config->line_bytes);
-    else
-        rc = nb_codec_document_read(line->text, verb, &document, &why);
-    if (rc == 0) {
-        rc = taker->document(user, &document, error);
-        nb_codec_document_deinit(&document);
-        return rc;
-    }
-    if (rc == NB_NO_MEMORY)
+    *handling = request->state;
+    if (*handling != NULL)
+        return 0;
+    struct handling *h = calloc(1, sizeof *h);
+    if (h == NULL)
         return nb_error_no_memory(error);
-    struct nb_error placed = {0};
-    (void)nb_error_set(&placed, why.code, "line %llu: %s", (unsigned long long)line->number,
-                       why.text); /* returns the code it was given */
-    return taker->failed(user, &placed, error);
+    request->state = *handling = h;
+    request->state_free = handling_free;
+    h->request = request;
+    h->verb = (enum nb_verb)request->route->verb;
+    h->training.results = &h->results;
+    int rc = 0;
+    if (is_change(h))
+        rc = nb_training_check(request, error);
+    else if (h->verb == NB_VERB_CLASSIFY)
+        rc = nb_classify_read(request, &h->wanted, error);
+    if (rc == 0 && request->is_lines)
+        rc = nb_results_begin(&h->results, request, NB_RESULTS_LINES, error);
+    return rc;
+}
+
+/* ---- documents ---------------------------------------------------------------------------------
+ */
+
+static int take(struct handling *h, const struct nb_json_document *document, struct nb_error *error)
+{
+    int rc;
+    if (is_change(h))
+        return nb_training_add(&h->training, document, error);
+    if (h->verb == NB_VERB_CLASSIFY)
+        rc = nb_classify_document(&h->wanted, &document->document, &h->results, error);
+    else
+        rc = nb_tokenize_document(&document->document, &h->results, error);
+    /* A model that goes away in the middle of a stream is told line by line. */
+    bool is_model_gone = rc == NB_NOT_FOUND || rc == NB_CONFLICT;
+    if (!is_model_gone || !nb_results_has_lines(&h->results))
+        return rc;
+    struct nb_error why = *error;
+    return nb_results_error(&h->results, &why, error);
+}
+
+static int take_error(struct handling *h, const struct nb_error *why, struct nb_error *error)
+{
+    return is_change(h) ? nb_training_add_error(&h->training, why, error)
+                        : nb_results_error(&h->results, why, error);
+}
+
+/* The documents of a line, or of the whole body when `line` is NULL. */
+static int take_all(struct handling *h, const struct nb_ndjson_line *line, struct nb_error *error)
+{
+    struct nb_document_source source;
+    int rc = nb_document_source_open(&source, h->request, line, error);
+    if (rc == 0 && line == NULL)
+        rc = nb_results_begin(&h->results, h->request,
+                              source.is_batch ? NB_RESULTS_BATCH : NB_RESULTS_ONE, error);
+    while (rc == 0 && (rc = nb_document_source_next(&source, error)) > 0)
+        rc = source.why.code != 0 ? take_error(h, &source.why, error)
+                                  : take(h, &source.document, error);
+    nb_document_source_close(&source);
+    return rc;
+}
+
+/* ---- changes -----------------------------------------------------------------------------------
+ */
+
+/* The receipts of a round; of a whole body they are the reply. */
+static int write_round(struct nb_request *request, struct nb_error *error)
+{
+    struct handling *h = request->state;
+    int rc = nb_training_write(&h->training, error);
+    if (rc != 0 || h->results.form == NB_RESULTS_LINES)
+        return rc;
+    return nb_results_end(&h->results, error);
+}
+
+/* NB_WAIT, or what write_round returns. */
+static int end_round(struct handling *h, struct nb_error *error)
+{
+    int rc = nb_training_submit(&h->training, write_round, error);
+    return rc != 0 ? rc : write_round(h->request, error);
+}
+
+/* ---- routes ------------------------------------------------------------------------------------
+ */
+
+int nb_route_documents_line(struct nb_request *request, const struct nb_ndjson_line *line,
+                            struct nb_error *error)
+{
+    struct handling *h;
+    int rc = begin(request, &h, error);
+    if (rc == 0)
+        rc = take_all(h, line, error);
+    if (rc != 0 || !is_change(h) || !nb_training_is_full(&h->training))
+        return rc;
+    return end_round(h, error);
+}
+
+int nb_route_documents(struct nb_request *request, struct nb_error *error)
+{
+    struct handling *h;
+    int rc = begin(request, &h, error);
+    if (rc == 0 && !request->is_lines)
+        rc = take_all(h, NULL, error);
+    if (rc == 0 && is_change(h))
+        rc = end_round(h, error);
+    /* Of a stream of changes this is called a second time when the last round is on disk. */
+    if (rc != 0 || (is_change(h) && !request->is_lines))
+        return rc;
+    return nb_results_end(&h->results, error);
 }

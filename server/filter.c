@@ -2,12 +2,15 @@
 #include "server/filter.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
 #include "core/base/ascii.h"
 #include "core/base/lines.h"
+#include "server/scratch.h"
 #include "server/server.h"
 #include "tokenizer/mail/mime.h"
 
@@ -180,15 +183,36 @@ const char *nb_filter_action_name(enum nb_filter_action action)
     return names[action];
 }
 
-int nb_filter_metrics(struct nb_server *server, struct nb_buffer *out)
+struct nb_filter_counters {
+    atomic_uint_fast64_t actions[NB_FILTER_ACTIONS];
+};
+
+struct nb_filter_counters *nb_filter_counters_new(void)
+{
+    return calloc(1, sizeof(struct nb_filter_counters));
+}
+
+void nb_filter_counters_free(struct nb_filter_counters **counters)
+{
+    free(*counters);
+    *counters = NULL;
+}
+
+uint64_t nb_filter_count(const struct nb_filter_counters *counters, enum nb_filter_action action)
+{
+    return atomic_load(&counters->actions[action]);
+}
+
+int nb_filter_metrics(const struct nb_filter_counters *counters, struct nb_buffer *out)
 {
     int rc = nb_buffer_puts(out, "# HELP bayesd_filter_mails_total Mails judged for mail filters, "
                                  "by the action they were told.\n"
                                  "# TYPE bayesd_filter_mails_total counter\n");
     for (int i = 0; i < NB_FILTER_ACTIONS && rc == 0; i++)
-        rc = nb_buffer_printf(out, "bayesd_filter_mails_total{action=\"%s\"} %llu\n",
-                              nb_filter_action_name((enum nb_filter_action)i),
-                              (unsigned long long)atomic_load(&server->filter_actions[i]));
+        rc = nb_buffer_printf(
+            out, "bayesd_filter_mails_total{action=\"%s\"} %llu\n",
+            nb_filter_action_name((enum nb_filter_action)i),
+            (unsigned long long)nb_filter_count(counters, (enum nb_filter_action)i));
     return rc;
 }
 
@@ -358,7 +382,7 @@ static int ask_models(struct nb_server *server, struct nb_string mail, struct nb
                       struct nb_filter_report *report, struct nb_error *error)
 {
     const struct nb_config *config = server->config;
-    struct nb_scratch *scratch = nb_scratch_take(&server->scratch);
+    struct nb_scratch *scratch = nb_scratch_take(server->scratch);
     bool is_done = false;
     int rc = 0;
     if (scratch == NULL)
@@ -371,7 +395,7 @@ static int ask_models(struct nb_server *server, struct nb_string mail, struct nb
         (void)snprintf(report->model, sizeof report->model, "%s", config->filter_model);
         rc = ask(server, scratch, mail, true, report, &is_done, error);
     }
-    nb_scratch_give(&server->scratch, scratch);
+    nb_scratch_give(server->scratch, scratch);
     return rc;
 }
 
@@ -461,7 +485,7 @@ int nb_filter_check(struct nb_server *server, struct nb_string mail, struct nb_s
         rewrite_subject(server->config->filter_subject, find_field(server->config, mail, "Subject"),
                         report->subject);
     if (rc == 0)
-        atomic_fetch_add(&server->filter_actions[report->action], 1);
+        atomic_fetch_add(&server->filter_counters->actions[report->action], 1);
     return rc;
 }
 

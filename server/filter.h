@@ -15,10 +15,9 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/engine.h"
-#include "server/router.h"
 
 struct nb_config;
-struct nb_request;
+struct nb_filter_counters;
 struct nb_server;
 
 enum {
@@ -94,22 +93,15 @@ double nb_filter_score(double log_odds, double required, double threshold);
 /* "no action", "add header", "rewrite subject", "reject". */
 const char *nb_filter_action_name(enum nb_filter_action action);
 
-/* Appends how many mails got which action, as Prometheus text. 0 or NB_NO_MEMORY. */
-int nb_filter_metrics(struct nb_server *server, struct nb_buffer *out);
+/* How many mails were answered with which action, since the start. NULL when there is no memory. */
+struct nb_filter_counters *nb_filter_counters_new(void);
+void nb_filter_counters_free(struct nb_filter_counters **counters);
+uint64_t nb_filter_count(const struct nb_filter_counters *counters, enum nb_filter_action action);
+
+/* Appends them as Prometheus text. 0 or NB_NO_MEMORY. */
+int nb_filter_metrics(const struct nb_filter_counters *counters, struct nb_buffer *out);
 
 /* Appends the text of an X-Bayes-Status header: "spam, probability=0.9987, model=mail". */
 int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *out);
-
-/* Hands a mail to the user's model, to be learned under `label`, or forgotten when `label` is NULL,
- * and suspends the request: NB_WAIT; `after` goes on with nb_filter_receipt. Other codes fail the
- * request: NB_UNUSABLE, NB_NOT_FOUND (nothing to forget, no auto_create), NB_STOPPING ... */
-int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb_string user,
-                    const char *label, nb_handler *after, struct nb_error *error);
-
-/* What became of it; the request's, until it ends. */
-const struct nb_receipt *nb_filter_receipt(const struct nb_request *request);
-
-/* Its Message-ID without angle brackets, "" when it has none; the request's, until it ends. */
-const char *nb_filter_learned_message(const struct nb_request *request);
 
 #endif

@@ -1,15 +1,13 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Mail filters' learning: one mail, one change, through the writer.
- */
-#include "server/filter.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/filter_learn.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "config/config.h"
+#include "core/engine.h"
+#include "server/filter.h"
 #include "server/request.h"
 #include "server/server.h"
+#include "server/wait.h"
 
 struct learning {
     struct nb_request *request;
@@ -25,28 +23,19 @@ static void learning_free(void *user)
     free(learning);
 }
 
-/* On the writer's thread. */
-static void on_committed(struct nb_batch *batch, void *user)
-{
-    struct learning *learning = user;
-    atomic_fetch_sub(&learning->request->server->waiting_changes, nb_batch_size(batch));
-    nb_request_resume(learning->request);
-}
-
 static int make_batch(struct learning *learning, struct nb_string mail, const char *label,
                       struct nb_error *error)
 {
     const struct nb_document document = {
         .kind = NB_DOCUMENT_MAIL, .bytes = mail.bytes, .length = mail.length};
     const struct nb_string no_id = {NULL, 0};
-    struct nb_string model = {learning->model, strlen(learning->model)};
+    struct nb_string model = nb_string_of(learning->model);
     int rc = nb_batch_new(learning->request->server->engine, model, true, &learning->batch, error);
     if (rc != 0)
         return rc;
     if (label == NULL)
         return nb_batch_untrain(learning->batch, &document, no_id, error);
-    return nb_batch_train(learning->batch, &document, (struct nb_string){label, strlen(label)},
-                          no_id, error);
+    return nb_batch_train(learning->batch, &document, nb_string_of(label), no_id, error);
 }
 
 int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb_string user,
@@ -68,12 +57,7 @@ int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb
         rc = make_batch(learning, mail, label, error);
     if (rc != 0)
         return rc;
-    if (!nb_request_suspend(request))
-        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
-    request->again = after;
-    atomic_fetch_add(&server->waiting_changes, 1);
-    nb_engine_submit(server->engine, learning->batch, on_committed, learning);
-    return NB_WAIT;
+    return nb_request_submit(request, learning->batch, after, error);
 }
 
 const struct nb_receipt *nb_filter_receipt(const struct nb_request *request)

@@ -21,11 +21,19 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "server/connections.h"
-#include "server/http_private.h"
-#include "server/linger.h"
+#include "server/http.h"
+#include "server/http_call.h"
+#include "server/lifecycle.h"
 #include "server/log.h"
+#include "server/reply.h"
+#include "server/server.h"
 #include "server/transfer.h"
+
+struct nb_http {
+    struct nb_server *server;
+    struct MHD_Daemon *daemon;
+    struct nb_http_owner owner;
+};
 
 /* ---- carrier -----------------------------------------------------------------------------------
  */
@@ -46,8 +54,12 @@ static struct nb_string field_of_request(const struct nb_request *request, const
     return (struct nb_string){value, value != NULL ? strlen(value) : 0};
 }
 
-static const struct nb_carrier CARRIER = {suspend, resume, field_of_request, nb_http_address,
-                                          false};
+static const struct sockaddr *address_of(const struct nb_request *request)
+{
+    return nb_http_address(request->connection);
+}
+
+static const struct nb_carrier CARRIER = {suspend, resume, field_of_request, address_of};
 
 /* ---- 1: the header fields ----------------------------------------------------------------------
  */
@@ -205,7 +217,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     bool is_answered = how == MHD_REQUEST_TERMINATED_COMPLETED_OK || call->lingers;
     int file = call->lingers ? dup(nb_http_socket(call)) : -1;
     if (file >= 0)
-        nb_linger_add(http->linger, file);
+        http->owner.linger(http->owner.user, file);
     nb_request_end(&call->request, &(struct nb_request_figures){
                                        .method = call->method,
                                        .status = is_answered ? call->request.reply.status : 0,
@@ -244,16 +256,14 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     (void)state;
     struct nb_http *http = user;
     if (what == MHD_CONNECTION_NOTIFY_CLOSED)
-        nb_connections_close(
-            http->connections,
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+        http->owner.closed(http->owner.user, nb_http_address(connection));
 }
 
 static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads)
 {
     const struct nb_config *config = http->server->config;
-    /* The library divides its limit by the number of threads: any may have all. Whoever gives us
-     * connections keeps the limit (connections.h). */
+    /* The library divides its limit by the number of threads: any thread may have all. The acceptor
+     * enforces the limit (connections.h). */
     uint64_t connections = (config->connections + 1) * threads;
     if (connections > INT_MAX)
         connections = INT_MAX;
@@ -271,13 +281,13 @@ static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads)
                             options, MHD_OPTION_END);
 }
 
-int nb_http_start(struct nb_server *server, unsigned threads, struct nb_connections *connections,
-                  struct nb_linger *linger, struct nb_http **http, struct nb_error *error)
+int nb_http_start(struct nb_server *server, unsigned threads, const struct nb_http_owner *owner,
+                  struct nb_http **http, struct nb_error *error)
 {
     struct nb_http *made = calloc(1, sizeof *made);
     if (made == NULL)
         return nb_error_no_memory(error);
-    *made = (struct nb_http){.server = server, .connections = connections, .linger = linger};
+    *made = (struct nb_http){.server = server, .owner = *owner};
     made->daemon = start_daemon(made, threads);
     if (made->daemon == NULL) {
         free(made);
@@ -291,7 +301,7 @@ void nb_http_take(struct nb_http *http, int file, const struct sockaddr *address
 {
     /* On failure the library has closed it. */
     if (MHD_add_connection(http->daemon, file, address, length) != MHD_YES)
-        nb_connections_close(http->connections, address);
+        http->owner.closed(http->owner.user, address);
 }
 
 void nb_http_stop(struct nb_http **http)

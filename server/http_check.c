@@ -6,15 +6,21 @@
 #include <sys/socket.h>
 
 #include "config/config.h"
-#include "server/http_private.h"
+#include "server/admission.h"
+#include "server/content_type.h"
+#include "server/decoder.h"
+#include "server/http_call.h"
+#include "server/origin.h"
+#include "server/query.h"
+#include "server/reply.h"
+#include "server/router.h"
 #include "server/server.h"
-#include "server/site.h"
 #include "server/transfer.h"
 
-const struct sockaddr *nb_http_address(const struct nb_request *request)
+const struct sockaddr *nb_http_address(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     return info != NULL ? info->client_addr : NULL;
 }
 
@@ -114,7 +120,8 @@ static bool find_route(struct nb_http_call *call, const char *url, const char *m
         nb_reply_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
         return false;
     }
-    enum nb_route_result result = nb_route_find(method, request->path, &match);
+    enum nb_route_result result = nb_route_find(
+        request->server->routes, request->server->route_count, method, request->path, &match);
     request->route = match.route;
     request->route_index = match.index;
     request->model = match.parameters[0];
@@ -163,11 +170,11 @@ static int prepare_body(struct nb_http_call *call, struct nb_error *error)
     struct nb_request *request = &call->request;
     uint64_t most = request->server->config->body_bytes;
     enum nb_coding coding = NB_CODING_IDENTITY;
-    bool is_rspamd = request->route->is_rspamd;
-    int rc = is_rspamd ? 0 : check_media(call, error);
+    bool is_for_mail = request->route->protocol->is_for_mail;
+    int rc = is_for_mail ? 0 : check_media(call, error);
     if (rc == 0)
         rc = nb_coding_read(field(call, MHD_HTTP_HEADER_CONTENT_ENCODING), &coding, error);
-    if (rc == 0 && is_rspamd && coding == NB_CODING_IDENTITY) /* newer clients send both */
+    if (rc == 0 && is_for_mail && coding == NB_CODING_IDENTITY) /* newer clients send both */
         rc = nb_coding_read(field(call, "Compression"), &coding, error);
     if (rc != 0)
         return rc;
@@ -189,12 +196,12 @@ static bool refuses_site(struct nb_http_call *call)
 {
     struct nb_server *server = call->request.server;
     const char *host = field(call, MHD_HTTP_HEADER_HOST);
-    if (nb_site_is_foreign(field(call, MHD_HTTP_HEADER_ORIGIN), host))
+    if (nb_origin_is_foreign(field(call, MHD_HTTP_HEADER_ORIGIN), host))
         nb_reply_problem(
             &call->request, MHD_HTTP_FORBIDDEN,
             "the request comes from a page of another site: its Origin is not the Host");
-    else if (server->is_loopback && !is_file(nb_http_address(&call->request)) &&
-             !nb_site_is_named(host, server->config->hosts))
+    else if (server->is_loopback && !is_file(nb_http_address(call->request.connection)) &&
+             !nb_origin_is_named(host, server->config->hosts))
         nb_reply_problem(&call->request, MHD_HTTP_FORBIDDEN,
                          "the Host is no address, not localhost, and no name that the option "
                          "[server] hosts allows");
@@ -241,7 +248,7 @@ static void check_request(struct nb_http_call *call, const char *url, const char
         return;
     }
     if (field(call, MHD_HTTP_HEADER_CONTENT_LENGTH) == NULL && !call->has_body &&
-        !request->route->is_rspamd) {
+        !request->route->protocol->is_for_mail) {
         nb_reply_problem(request, MHD_HTTP_LENGTH_REQUIRED,
                          "a body is needed, with Content-Length or chunked");
         return;

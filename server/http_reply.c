@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "server/codec.h"
-#include "server/http_private.h"
+#include "server/http_call.h"
+#include "server/problem.h"
 #include "server/server.h"
 
 static void add_field(struct MHD_Response *response, const char *name, const char *value)
@@ -42,7 +42,7 @@ static void add_fields(struct MHD_Response *response, const struct nb_http_call 
         add_field(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     if (reply->status == MHD_HTTP_UNAUTHORIZED)
         add_field(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"bayesd\"");
-    if (call->closes || atomic_load(&call->http->server->is_stopping))
+    if (call->closes || atomic_load(&call->request.server->is_stopping))
         add_field(response, MHD_HTTP_HEADER_CONNECTION, "close");
     if (reply->is_page) {
         add_field(response, "X-Content-Type-Options", "nosniff");
@@ -81,7 +81,7 @@ enum MHD_Result nb_http_answer_at_once(struct nb_http_call *call)
     int length = snprintf(head, sizeof head,
                           "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
                           "Connection: close\r\n\r\n",
-                          reply->status, nb_codec_title((int)reply->status), reply->content_type,
+                          reply->status, nb_json_title((int)reply->status), reply->content_type,
                           reply->body.length, reply->status == 503 ? "Retry-After: 1\r\n" : "");
     struct iovec parts[2] = {{head, (size_t)length}, {reply->body.bytes, reply->body.length}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};

@@ -8,12 +8,13 @@
 #ifndef NB_SERVER_LINE_H
 #define NB_SERVER_LINE_H
 
+#include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "server/request.h"
-#include "server/server.h"
 
 struct nb_line_client; /* a connection */
 struct nb_lines;       /* what all of them share */
+struct nb_server;
+struct sockaddr;
 
 /* Starts `threads` threads. `wake` is an eventfd that is written to when nb_lines_finished has
  * something. `server` is borrowed until nb_lines_stop. Returns 0, NB_NO_MEMORY or NB_IO. */
@@ -48,8 +49,5 @@ enum nb_line_next nb_line_client_go(struct nb_line_client *line);
 /* The owner of a connection that is not at work any more and wants to go on; NULL when there is no
  * other one. */
 void *nb_lines_finished(struct nb_lines *lines);
-
-/* The version that a request's client speaks, major * 100 + minor. For handlers. */
-unsigned nb_line_version(const struct nb_request *request);
 
 #endif

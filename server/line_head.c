@@ -122,7 +122,7 @@ static int read_field(struct nb_line_head *head, struct nb_string line, struct n
         return nb_error_set(error, NB_INVALID, "a header field is not of the form 'Name: value'");
     if (is_named(line, "Content-length"))
         return read_length(head, text_of(line), error);
-    if (head->route->protocol == &nb_spamc && is_named(line, "Compress")) {
+    if (head->route->protocol->takes_zlib && is_named(line, "Compress")) {
         struct nb_string text = text_of(line);
         head->is_zlib = nb_string_equals_nocase(text, "zlib");
         if (!head->is_zlib)

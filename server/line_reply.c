@@ -3,9 +3,8 @@
 
 #include <math.h>
 
-#include "server/codec.h"
 #include "server/filter.h"
-#include "server/request.h"
+#include "server/reply.h"
 
 double nb_line_score(double log_odds, double required, double threshold, bool is_over,
                      unsigned digits)
@@ -18,21 +17,28 @@ double nb_line_score(double log_odds, double required, double threshold, bool is
     return fmin(score, ceil(required / step - 1e-6) * step - step) + 0.0; /* no -0.0 */
 }
 
-const struct nb_line_failure *nb_line_failure_of(const struct nb_error *error)
+const struct nb_line_failure *nb_line_failure_of(unsigned status)
 {
     static const struct nb_line_failure protocol = {76, "EX_PROTOCOL", "Bad header line"},
                                         data = {65, "EX_DATAERR", "Data Error"},
                                         temporary = {69, "EX_UNAVAILABLE", "Service Unavailable"},
                                         denied = {77, "EX_NOPERM", "Permission Denied"};
-    int code = error->code;
-    if (code == NB_INVALID)
+    switch (status) {
+    case 400:
         return &protocol;
-    if (code == NB_TOO_LARGE || code == NB_UNUSABLE || code == NB_UNSUPPORTED)
+    case 401:
+    case 403:
+        return &denied;
+    case 413:
+    case 415:
+    case 422:
         return &data;
-    return code == NB_UNKNOWN || code == NB_FORBIDDEN ? &denied : &temporary;
+    default:
+        return &temporary;
+    }
 }
 
-int nb_line_reply(struct nb_request *request, int code)
+int nb_line_reply(struct nb_request *request)
 {
-    return nb_reply_with(request, (unsigned)nb_codec_status(code), "text/plain");
+    return nb_reply_with(request, 200, "text/plain");
 }

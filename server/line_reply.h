@@ -7,8 +7,6 @@
 
 #include <stdbool.h>
 
-#include "core/base/error.h"
-
 struct nb_request;
 
 /* The score of a report with `digits` digits after the point, such that a client that compares it
@@ -23,10 +21,10 @@ struct nb_line_failure {
     const char *title; /* as spamd words it */
 };
 
-const struct nb_line_failure *nb_line_failure_of(const struct nb_error *error);
+/* The one that an HTTP status stands for. */
+const struct nb_line_failure *nb_line_failure_of(unsigned status);
 
-/* The reply is what was appended to reply.body; `code` is 0 or why it failed, for the metrics.
- * Returns 0. */
-int nb_line_reply(struct nb_request *request, int code);
+/* The reply is what was appended to reply.body. Returns 0. */
+int nb_line_reply(struct nb_request *request);
 
 #endif

@@ -1,29 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/line_routes.h"
 
+#include "server/line_rspamc.h"
+#include "server/line_spamc.h"
+
+#define RSPAMC(name, needed, takes, function)                                                      \
+    {                                                                                              \
+        .route = {.method = (name),                                                                \
+                  .pattern = "rspamc",                                                             \
+                  .role = (needed),                                                                \
+                  .body = (takes),                                                                 \
+                  .handler = (function),                                                           \
+                  .protocol = &nb_rspamc.protocol},                                                \
+        .protocol = &nb_rspamc                                                                     \
+    }
+#define SPAMC(name, needed, takes, function, which)                                                \
+    {                                                                                              \
+        .route = {.method = (name),                                                                \
+                  .pattern = "spamc",                                                              \
+                  .role = (needed),                                                                \
+                  .body = (takes),                                                                 \
+                  .handler = (function),                                                           \
+                  .protocol = &nb_spamc.protocol,                                                  \
+                  .verb = (which)},                                                                \
+        .protocol = &nb_spamc                                                                      \
+    }
+
 static const struct nb_line_route ROUTES[] = {
-    {{"CHECK", "rspamc", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, NULL, nb_rspamc_check, NULL, false},
-     &nb_rspamc},
-    {{"SYMBOLS", "rspamc", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, NULL, nb_rspamc_check, NULL, false},
-     &nb_rspamc},
-    {{"PING", "rspamc", NB_ROLE_NONE, NB_BODY_NONE, NULL, nb_rspamc_ping, NULL, false}, &nb_rspamc},
-    {{"CHECK", "spamc", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, NULL, nb_spamc_check, NULL, false},
-     &nb_spamc},
-    {{"SYMBOLS", "spamc", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, NULL, nb_spamc_symbols, NULL, false},
-     &nb_spamc},
-    {{"REPORT", "spamc", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, NULL, nb_spamc_report, NULL, false},
-     &nb_spamc},
-    {{"REPORT_IFSPAM", "spamc", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, NULL, nb_spamc_report, NULL,
-      false},
-     &nb_spamc},
-    {{"PROCESS", "spamc", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, NULL, nb_spamc_process, NULL, false},
-     &nb_spamc},
-    {{"HEADERS", "spamc", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, NULL, nb_spamc_process, NULL, false},
-     &nb_spamc},
-    {{"TELL", "spamc", NB_ROLE_TRAIN, NB_BODY_DOCUMENTS, NULL, nb_spamc_tell, NULL, false},
-     &nb_spamc},
-    {{"PING", "spamc", NB_ROLE_NONE, NB_BODY_NONE, NULL, nb_spamc_ping, NULL, false}, &nb_spamc},
-    {{"SKIP", "spamc", NB_ROLE_NONE, NB_BODY_NONE, NULL, nb_spamc_skip, NULL, false}, &nb_spamc},
+    RSPAMC("CHECK", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, nb_rspamc_check),
+    RSPAMC("SYMBOLS", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, nb_rspamc_check),
+    RSPAMC("PING", NB_ROLE_NONE, NB_BODY_NONE, nb_rspamc_ping),
+    SPAMC("CHECK", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, nb_spamc_check, 0),
+    SPAMC("SYMBOLS", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, nb_spamc_symbols, 0),
+    SPAMC("REPORT", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, nb_spamc_report, NB_SPAMC_REPORT),
+    SPAMC("REPORT_IFSPAM", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, nb_spamc_report,
+          NB_SPAMC_REPORT_IF_SPAM),
+    SPAMC("PROCESS", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, nb_spamc_process, NB_SPAMC_PROCESS),
+    SPAMC("HEADERS", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, nb_spamc_process, NB_SPAMC_HEADERS),
+    SPAMC("TELL", NB_ROLE_TRAIN, NB_BODY_DOCUMENTS, nb_spamc_tell, 0),
+    SPAMC("PING", NB_ROLE_NONE, NB_BODY_NONE, nb_spamc_ping, 0),
+    SPAMC("SKIP", NB_ROLE_NONE, NB_BODY_NONE, nb_spamc_skip, 0),
 };
 
 const struct nb_line_route *nb_line_route_table(size_t *count)

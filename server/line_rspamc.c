@@ -5,27 +5,29 @@
  * REQUIRED / REJECT", perhaps "Action: ..."; the rest up to the close is $spam_report. It takes the
  * mail for spam when SCORE reaches REQUIRED, and defers it when the reply is none of this.
  */
+#include "server/line_rspamc.h"
+
 #include "config/config.h"
 #include "server/filter.h"
 #include "server/line_reply.h"
-#include "server/line_routes.h"
+#include "server/query.h"
 #include "server/request.h"
 #include "server/server.h"
 
-/* Only lack of memory can make the writing of a failure fail: then the client hears nothing but the
- * close, which is a failure for it too. */
-static void fail(struct nb_request *request, const struct nb_error *error)
+static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
-    const struct nb_line_failure *failure = nb_line_failure_of(error);
-    request->reply.body.length = 0;
+    const struct nb_line_failure *failure = nb_line_failure_of(status);
+    /* Without memory the client sees nothing but the close, a failure for it too. */
     (void)nb_buffer_printf(&request->reply.body, "RSPAMD/1.3 %d %s\r\nError: %s\r\n", failure->code,
-                           failure->name, error->text);
-    (void)nb_line_reply(request, error->code); /* always 0 */
+                           failure->name, detail);
+    return "text/plain";
 }
 
 /* Requests without header fields were never seen in this protocol. */
 const struct nb_line_protocol nb_rspamc = {
-    .name = "rspamc", .greeting = " RSPAMC/", .first_with_fields = 0, .fail = fail};
+    .protocol = {.door = "rspamd", .is_for_mail = true, .problem = write_problem},
+    .greeting = " RSPAMC/",
+    .first_with_fields = 0};
 
 static int write_report(const struct nb_config *config, const struct nb_filter_report *report,
                         struct nb_buffer *out)
@@ -56,12 +58,12 @@ int nb_rspamc_check(struct nb_request *request, struct nb_error *error)
         return rc;
     if (write_report(request->server->config, &report, &request->reply.body) != 0)
         return nb_error_no_memory(error);
-    return nb_line_reply(request, 0);
+    return nb_line_reply(request);
 }
 
 int nb_rspamc_ping(struct nb_request *request, struct nb_error *error)
 {
     if (nb_buffer_puts(&request->reply.body, "RSPAMD/1.3 0 PONG\r\n") != 0)
         return nb_error_no_memory(error);
-    return nb_line_reply(request, 0);
+    return nb_line_reply(request);
 }

@@ -3,15 +3,16 @@
  * SPAMC/1.x, SpamAssassin's protocol between spamc and spamd (spamd/PROTOCOL), as spamd 4.0.1
  * answers it: what older clients do not expect is left out for them.
  */
-#include <string.h>
+#include "server/line_spamc.h"
+
 #include <strings.h>
 
 #include "config/config.h"
 #include "server/filter.h"
-#include "server/line.h"
+#include "server/filter_learn.h"
 #include "server/line_reply.h"
 #include "server/line_rewrite.h"
-#include "server/line_routes.h"
+#include "server/query.h"
 #include "server/request.h"
 #include "server/server.h"
 
@@ -21,18 +22,20 @@ enum { SENDS_FIELDS = 101, TAKES_LENGTH = 102, TAKES_FIELDS = 103 };
 
 #define STATUS_LINE "SPAMD/1.1 0 EX_OK\r\n"
 
-static void fail(struct nb_request *request, const struct nb_error *error)
+static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
-    const struct nb_line_failure *failure = nb_line_failure_of(error);
-    request->reply.body.length = 0;
-    /* Without memory for it the client sees nothing but the close, a failure for it too. */
+    const struct nb_line_failure *failure = nb_line_failure_of(status);
+    /* Without memory the client sees nothing but the close, a failure for it too. */
     (void)nb_buffer_printf(&request->reply.body, "SPAMD/1.0 %d %s: %s\r\n", failure->code,
-                           failure->title, error->text);
-    (void)nb_line_reply(request, error->code); /* always 0 */
+                           failure->title, detail);
+    return "text/plain";
 }
 
 const struct nb_line_protocol nb_spamc = {
-    .name = "spamc", .greeting = " SPAMC/", .first_with_fields = SENDS_FIELDS, .fail = fail};
+    .protocol = {.door = "spamc", .is_for_mail = true, .problem = write_problem},
+    .greeting = " SPAMC/",
+    .first_with_fields = SENDS_FIELDS,
+    .takes_zlib = true};
 
 /* ---- scanning ----------------------------------------------------------------------------------
  */
@@ -68,7 +71,7 @@ int nb_spamc_check(struct nb_request *request, struct nb_error *error)
         return rc;
     if (nb_buffer_puts(out, STATUS_LINE) != 0 || add_verdict(&scan, "True", "False", out) != 0)
         return nb_error_no_memory(error);
-    return nb_line_reply(request, 0);
+    return nb_line_reply(request);
 }
 
 /* The reply of all verbs that answer with a text. 0 or NB_NO_MEMORY. */
@@ -76,9 +79,9 @@ static int answer(struct nb_request *request, const struct nb_line_scan *scan,
                   const struct nb_buffer *text)
 {
     struct nb_buffer *out = &request->reply.body;
-    bool is_if_spam = strcmp(request->route->method, "REPORT_IFSPAM") == 0;
+    bool is_if_spam = request->route->verb == NB_SPAMC_REPORT_IF_SPAM;
     int rc = nb_buffer_puts(out, STATUS_LINE);
-    if (rc == 0 && nb_line_version(request) >= TAKES_FIELDS)
+    if (rc == 0 && request->version >= TAKES_FIELDS)
         rc = nb_buffer_printf(out, "Content-length: %zu\r\n", text->length);
     if (rc == 0)
         rc = add_verdict(scan, is_if_spam ? "Yes" : "True", is_if_spam ? "No" : "False", out);
@@ -93,12 +96,12 @@ int nb_spamc_symbols(struct nb_request *request, struct nb_error *error)
     if (rc != 0)
         return rc;
     rc = nb_line_names(&scan, ",", &text);
-    if (rc == 0 && nb_line_version(request) < TAKES_FIELDS)
+    if (rc == 0 && request->version < TAKES_FIELDS)
         rc = nb_buffer_puts(&text, "\r\n");
     if (rc == 0)
         rc = answer(request, &scan, &text);
     nb_buffer_deinit(&text);
-    return rc == 0 ? nb_line_reply(request, 0) : nb_error_no_memory(error);
+    return rc == 0 ? nb_line_reply(request) : nb_error_no_memory(error);
 }
 
 int nb_spamc_report(struct nb_request *request, struct nb_error *error)
@@ -108,12 +111,12 @@ int nb_spamc_report(struct nb_request *request, struct nb_error *error)
     int rc = scan_mail(request, &scan, error);
     if (rc != 0)
         return rc;
-    if (scan.is_spam || strcmp(request->route->method, "REPORT") == 0)
+    if (scan.is_spam || request->route->verb == NB_SPAMC_REPORT)
         rc = nb_line_report(&scan, &text);
     if (rc == 0)
         rc = answer(request, &scan, &text);
     nb_buffer_deinit(&text);
-    return rc == 0 ? nb_line_reply(request, 0) : nb_error_no_memory(error);
+    return rc == 0 ? nb_line_reply(request) : nb_error_no_memory(error);
 }
 
 /* ---- PROCESS and HEADERS -----------------------------------------------------------------------
@@ -123,7 +126,7 @@ static int answer_with_mail(struct nb_request *request, const struct nb_line_sca
                             const struct nb_buffer *mail)
 {
     struct nb_buffer *out = &request->reply.body;
-    unsigned version = nb_line_version(request);
+    unsigned version = request->version;
     int rc = nb_buffer_puts(out, version >= TAKES_LENGTH ? STATUS_LINE : "SPAMD/1.0 0 EX_OK\r\n");
     if (rc == 0 && version >= TAKES_LENGTH)
         rc = nb_buffer_printf(out, "Content-length: %zu\r\n", mail->length);
@@ -138,7 +141,7 @@ int nb_spamc_process(struct nb_request *request, struct nb_error *error)
 {
     struct nb_line_scan scan;
     struct nb_buffer mail = {NULL, 0, 0};
-    bool is_header_only = strcmp(request->route->method, "HEADERS") == 0;
+    bool is_header_only = request->route->verb == NB_SPAMC_HEADERS;
     int rc = scan_mail(request, &scan, error);
     if (rc != 0)
         return rc;
@@ -147,7 +150,7 @@ int nb_spamc_process(struct nb_request *request, struct nb_error *error)
     if (rc == 0)
         rc = answer_with_mail(request, &scan, &mail);
     nb_buffer_deinit(&mail);
-    return rc == 0 ? nb_line_reply(request, 0) : nb_error_no_memory(error);
+    return rc == 0 ? nb_line_reply(request) : nb_error_no_memory(error);
 }
 
 /* ---- TELL --------------------------------------------------------------------------------------
@@ -169,7 +172,7 @@ static int answer_tell(struct nb_request *request, const char *field, struct nb_
 {
     if (nb_buffer_printf(&request->reply.body, STATUS_LINE "%s\r\n\r\n", field) != 0)
         return nb_error_no_memory(error);
-    return nb_line_reply(request, 0);
+    return nb_line_reply(request);
 }
 
 static int after_learning(struct nb_request *request, struct nb_error *error)
@@ -213,12 +216,12 @@ int nb_spamc_ping(struct nb_request *request, struct nb_error *error)
 {
     if (nb_buffer_puts(&request->reply.body, "SPAMD/1.5 0 PONG\r\n") != 0)
         return nb_error_no_memory(error);
-    return nb_line_reply(request, 0);
+    return nb_line_reply(request);
 }
 
 /* The client has changed its mind and waits for nothing but the close. */
 int nb_spamc_skip(struct nb_request *request, struct nb_error *error)
 {
     (void)error;
-    return nb_line_reply(request, 0);
+    return nb_line_reply(request);
 }

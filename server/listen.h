@@ -10,7 +10,10 @@
 
 #include "core/base/error.h"
 
-enum { NB_ADDRESS_BYTES = 80 };
+enum {
+    NB_ADDRESS_BYTES = 80,
+    NB_LISTEN_SOCKETS = 2 /* of an address, and of a file */
+};
 
 struct nb_listener {
     int socket;                     /* owned by the caller */

@@ -22,7 +22,8 @@
 #include "server/metrics.h"
 #include "server/notify.h"
 #include "server/options.h"
-#include "server/router.h"
+#include "server/routes.h"
+#include "server/scratch.h"
 #include "server/serve.h"
 #include "server/server.h"
 #include "server/version.h"
@@ -88,18 +89,19 @@ static void settings_of(const struct nb_config *config, struct nb_engine_setting
 /* ---- serving -----------------------------------------------------------------------------------
  */
 
-static struct nb_metrics *make_metrics(void)
+static struct nb_metrics *make_metrics(const struct nb_server *server)
 {
     static const char *methods[ROUTES_MOST], *patterns[ROUTES_MOST]; /* of both tables */
-    size_t count, line_count;
-    const struct nb_route *routes = nb_route_table(&count);
+    size_t line_count;
     const struct nb_line_route *line_routes = nb_line_route_table(&line_count);
-    for (size_t i = 0; i < count + line_count && i < ROUTES_MOST; i++) {
-        const struct nb_route *route = i < count ? &routes[i] : &line_routes[i - count].route;
+    size_t count = server->route_count + line_count;
+    for (size_t i = 0; i < count && i < ROUTES_MOST; i++) {
+        const struct nb_route *route = i < server->route_count
+                                           ? &server->routes[i]
+                                           : &line_routes[i - server->route_count].route;
         methods[i] = route->method;
         patterns[i] = route->pattern;
     }
-    count += line_count;
     return nb_metrics_new(methods, patterns, count < ROUTES_MOST ? count : ROUTES_MOST,
                           NB_PROGRAM_VERSION);
 }
@@ -113,7 +115,7 @@ static void stop_signals(sigset_t *set)
 
 /* Opens the listening sockets; none is left open on failure. */
 static int listen_on_all(const struct nb_config *config, struct nb_listener *listener,
-                         int sockets[NB_SERVE_SOCKETS], struct nb_error *error)
+                         int sockets[NB_LISTEN_SOCKETS], struct nb_error *error)
 {
     static const mode_t modes[] = {0600, 0660, 0666}; /* as the option table names them */
     int rc = nb_listen(config->listen, listener, error);
@@ -131,7 +133,7 @@ static int listen_on_all(const struct nb_config *config, struct nb_listener *lis
 /* Serves on an open engine until a signal comes. */
 static int serve(struct nb_server *server, struct nb_error *error)
 {
-    int sockets[NB_SERVE_SOCKETS];
+    int sockets[NB_LISTEN_SOCKETS];
     struct nb_listener listener;
     struct nb_serving *serving = NULL;
     int rc = listen_on_all(server->config, &listener, sockets, error);
@@ -162,17 +164,17 @@ static int open_and_serve(struct nb_server *server, struct nb_error *error)
     int rc = nb_engine_open(&settings, &server->engine, error);
     if (rc != 0)
         return rc;
-    server->evaluations = nb_evaluations_new(server->engine);
-    if (server->evaluations == NULL || nb_scratch_pool_init(&server->scratch) != 0) {
-        nb_evaluations_free(&server->evaluations);
-        nb_engine_close(&server->engine);
-        return nb_error_no_memory(error);
-    }
     nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->config->data,
            (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
-    rc = serve(server, error);
-    /* The verdicts in it hold models of the engine. */
-    nb_scratch_pool_deinit(&server->scratch);
+    server->evaluations = nb_evaluations_new(server->engine);
+    server->filter_counters = nb_filter_counters_new();
+    server->scratch = nb_scratch_pool_new();
+    if (server->evaluations == NULL || server->filter_counters == NULL || server->scratch == NULL)
+        rc = nb_error_no_memory(error);
+    else
+        rc = serve(server, error);
+    nb_scratch_pool_free(&server->scratch); /* before the engine: its verdicts hold models */
+    nb_filter_counters_free(&server->filter_counters);
     nb_evaluations_free(&server->evaluations);
     start = nb_clock_monotonic();
     nb_engine_close(&server->engine);
@@ -199,7 +201,8 @@ static int run_daemon(const struct nb_config *config, struct nb_error *error)
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of write() */
     (void)umask(0077);              /* the store is the daemon's own */
-    server.metrics = make_metrics();
+    server.routes = nb_route_table(&server.route_count);
+    server.metrics = make_metrics(&server);
     rc = server.metrics != NULL ? open_and_serve(&server, error) : nb_error_no_memory(error);
     nb_metrics_free(&server.metrics);
     nb_access_free(&access);

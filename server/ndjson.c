@@ -42,9 +42,9 @@ static int keep(struct nb_splitter *s, const char *bytes, size_t length)
 
 /* A complete line: `tail` is its end, its beginning may lie in `rest`. Returns 1, 0 (blank) or
  * NB_NO_MEMORY. */
-static int complete(struct nb_splitter *s, struct nb_string tail, struct nb_line *line)
+static int complete(struct nb_splitter *s, struct nb_string tail, struct nb_ndjson_line *line)
 {
-    *line = (struct nb_line){.number = ++s->number};
+    *line = (struct nb_ndjson_line){.number = ++s->number};
     if (s->rest.length > 0 || s->is_skipping || tail.length > s->most) {
         if (keep(s, tail.bytes, tail.length) != 0)
             return NB_NO_MEMORY;
@@ -57,7 +57,8 @@ static int complete(struct nb_splitter *s, struct nb_string tail, struct nb_line
     return line->is_too_long || nb_string_trim_start(tail, " \t\r").length > 0;
 }
 
-int nb_splitter_next(struct nb_splitter *splitter, struct nb_string *input, struct nb_line *line)
+int nb_splitter_next(struct nb_splitter *splitter, struct nb_string *input,
+                     struct nb_ndjson_line *line)
 {
     int rc = 0;
     while (rc == 0 && input->length > 0) {
@@ -75,7 +76,7 @@ int nb_splitter_next(struct nb_splitter *splitter, struct nb_string *input, stru
     return rc;
 }
 
-int nb_splitter_last(struct nb_splitter *splitter, struct nb_line *line)
+int nb_splitter_last(struct nb_splitter *splitter, struct nb_ndjson_line *line)
 {
     forget_given(splitter);
     if (splitter->rest.length == 0 && !splitter->is_skipping)

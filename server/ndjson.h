@@ -12,7 +12,7 @@
 
 #include "core/base/buffer.h"
 
-struct nb_line {
+struct nb_ndjson_line {
     struct nb_string text; /* without the line feed; valid until the next call */
     uint64_t number;       /* from 1 */
     bool is_too_long;      /* over the limit: skipped, `text` is empty */
@@ -32,9 +32,10 @@ void nb_splitter_deinit(struct nb_splitter *splitter);
 /* Takes bytes from the front of `input` up to the end of a line. Returns 1 with the line, 0 when
  * all input was taken and no line is complete, or NB_NO_MEMORY. Lines of white space alone are
  * passed over, but counted. A line that lies wholly in `input` is not copied. */
-int nb_splitter_next(struct nb_splitter *splitter, struct nb_string *input, struct nb_line *line);
+int nb_splitter_next(struct nb_splitter *splitter, struct nb_string *input,
+                     struct nb_ndjson_line *line);
 
 /* After the last input: 1 with a last line that had no line feed, or 0. */
-int nb_splitter_last(struct nb_splitter *splitter, struct nb_line *line);
+int nb_splitter_last(struct nb_splitter *splitter, struct nb_ndjson_line *line);
 
 #endif

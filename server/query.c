@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "server/query.h"
+
+#include "core/base/hex.h"
 #include "core/base/number.h"
 #include "server/request.h"
+
+size_t nb_percent_decode(char *text, size_t length)
+{
+    size_t to = 0;
+    for (size_t from = 0; from < length; from++, to++) {
+        text[to] = text[from];
+        if (text[from] != '%')
+            continue;
+        int high = length - from > 2 ? nb_hex_digit(text[from + 1]) : -1;
+        int low = length - from > 2 ? nb_hex_digit(text[from + 2]) : -1;
+        if (high < 0 || low < 0 || high + low == 0)
+            return SIZE_MAX;
+        text[to] = (char)(high * 16 + low);
+        from += 2;
+    }
+    return to;
+}
 
 static bool is_same(struct nb_string a, const char *b, bool in_any_case)
 {
@@ -80,17 +100,30 @@ int nb_request_add_query(struct nb_request *request, char *name, size_t name_len
     if (decoded_name == SIZE_MAX || decoded_value == SIZE_MAX)
         return nb_error_set(error, NB_INVALID, "the query holds a broken percent-escape or a NUL");
     struct nb_string its_name = {name, decoded_name};
-    bool is_rspamd = request->route->is_rspamd;
+    bool is_for_mail = request->route->protocol->is_for_mail;
     const char *const *known = request->route->query;
-    while (*known != NULL && !is_same(its_name, *known, is_rspamd))
+    while (*known != NULL && !is_same(its_name, *known, is_for_mail))
         known++;
-    if (*known == NULL) /* clients of rspamd send a dozen fields, of which we know a few */
-        return is_rspamd ? 0 : unknown_parameter(request, its_name, error);
+    if (*known == NULL) /* rspamd's clients send a dozen that mean nothing here */
+        return is_for_mail ? 0 : unknown_parameter(request, its_name, error);
     if (nb_request_query(request, *known).bytes != NULL || request->query_count == NB_QUERY_MOST)
-        return is_rspamd
+        return is_for_mail
                    ? 0 /* the first one holds, as of header fields */
                    : nb_error_set(error, NB_INVALID, "query parameter '%s' is given twice", *known);
     request->query[request->query_count++] =
         (struct nb_parameter){{*known, strlen(*known)}, {value, decoded_value}};
     return 0;
+}
+
+struct nb_string nb_request_field(const struct nb_request *request, const char *name)
+{
+    struct nb_string value = request->carrier->field(request, name);
+    if (value.bytes != NULL || request->route == NULL || !request->route->protocol->is_for_mail)
+        return value;
+    for (size_t i = 0; i < request->query_count; i++) {
+        const struct nb_parameter *parameter = &request->query[i];
+        if (nb_string_equals_nocase(parameter->name, name))
+            return parameter->value;
+    }
+    return value;
 }

@@ -6,91 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/hex.h"
-#include "server/routes.h"
+#include "server/query.h"
 
-static const char *const NO_QUERY[] = {NULL};
-static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};
-static const char *const CLASSIFY_QUERY[] = {
-    "explain", "label", "id", "threshold", "target_fpr", "cost_fp", "cost_fn", "positive", NULL};
-static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", NULL};
-static const char *const VOCABULARY_QUERY[] = {"label", "limit", NULL};
-static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NULL};
-
-/* rspamd does not look at the method; its proxy sends GET with a body. */
-#define RSPAMD(path, role, handler)                                                                \
-    {"POST", path, role, NB_BODY_DOCUMENTS, MAIL_QUERY, handler, NULL, true},                      \
-    {                                                                                              \
-        "GET", path, role, NB_BODY_DOCUMENTS, MAIL_QUERY, handler, NULL, true                      \
-    }
-
-static const struct nb_route ROUTES[] = {
-    {"POST", "/v1/models/{model}/classify", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, CLASSIFY_QUERY,
-     nb_route_classify, nb_route_classify_line, false},
-    {"POST", "/v1/models/{model}/train", NB_ROLE_TRAIN, NB_BODY_DOCUMENTS, DOCUMENT_QUERY,
-     nb_route_train, nb_route_train_line, false},
-    {"POST", "/v1/models/{model}/untrain", NB_ROLE_TRAIN, NB_BODY_DOCUMENTS, DOCUMENT_QUERY,
-     nb_route_train, nb_route_train_line, false},
-    {"POST", "/v1/models/{model}/tokenize", NB_ROLE_CLASSIFY, NB_BODY_DOCUMENTS, DOCUMENT_QUERY,
-     nb_route_tokenize, nb_route_tokenize_line, false},
-    {"GET", "/v1/models", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_models, NULL, false},
-    {"GET", "/v1/models/{model}", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_model, NULL,
-     false},
-    {"PUT", "/v1/models/{model}", NB_ROLE_ADMIN, NB_BODY_SETTINGS, NO_QUERY, nb_route_put_model,
-     NULL, false},
-    {"DELETE", "/v1/models/{model}", NB_ROLE_ADMIN, NB_BODY_NONE, NO_QUERY, nb_route_delete_model,
-     NULL, false},
-    {"GET", "/v1/models/{model}/vocabulary", NB_ROLE_CLASSIFY, NB_BODY_NONE, VOCABULARY_QUERY,
-     nb_route_vocabulary, NULL, false},
-    {"GET", "/v1/models/{model}/evaluation", NB_ROLE_CLASSIFY, NB_BODY_NONE, EVALUATION_QUERY,
-     nb_route_evaluation, NULL, false},
-    {"GET", "/v1/models/{model}/documents/{id}", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY,
-     nb_route_document, NULL, false},
-    {"GET", "/v1/models/{model}/export", NB_ROLE_ADMIN, NB_BODY_NONE, NO_QUERY, nb_route_export,
-     NULL, false},
-    {"PUT", "/v1/models/{model}/import", NB_ROLE_ADMIN, NB_BODY_DUMP, NO_QUERY, nb_route_import,
-     nb_route_import_line, false},
-    RSPAMD("/checkv2", NB_ROLE_CLASSIFY, nb_route_rspamd_check),
-    RSPAMD("/check", NB_ROLE_CLASSIFY, nb_route_rspamd_check),
-    RSPAMD("/symbols", NB_ROLE_CLASSIFY, nb_route_rspamd_check),
-    RSPAMD("/scan", NB_ROLE_CLASSIFY, nb_route_rspamd_check),
-    RSPAMD("/learnspam", NB_ROLE_TRAIN, nb_route_rspamd_learn),
-    RSPAMD("/learnham", NB_ROLE_TRAIN, nb_route_rspamd_learn),
-    {"GET", "/ping", NB_ROLE_NONE, NB_BODY_NONE, NO_QUERY, nb_route_rspamd_ping, NULL, true},
-    {"GET", "/stat", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_rspamd_stat, NULL, true},
-    {"GET", "/auth", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_rspamd_auth, NULL, true},
-    {"GET", "/healthz", NB_ROLE_NONE, NB_BODY_NONE, NO_QUERY, nb_route_healthz, NULL, false},
-    {"GET", "/readyz", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_readyz, NULL, false},
-    {"GET", "/metrics", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_metrics, NULL, false},
-    {"GET", "/openapi.json", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_openapi, NULL,
-     false},
-    {"GET", "/", NB_ROLE_CLASSIFY, NB_BODY_NONE, NO_QUERY, nb_route_page, NULL, false},
-};
-
-enum { ROUTE_COUNT = sizeof ROUTES / sizeof ROUTES[0], SEGMENTS_MOST = 6 };
-
-const struct nb_route *nb_route_table(size_t *count)
-{
-    *count = ROUTE_COUNT;
-    return ROUTES;
-}
-
-size_t nb_percent_decode(char *text, size_t length)
-{
-    size_t to = 0;
-    for (size_t from = 0; from < length; from++, to++) {
-        text[to] = text[from];
-        if (text[from] != '%')
-            continue;
-        int high = length - from > 2 ? nb_hex_digit(text[from + 1]) : -1;
-        int low = length - from > 2 ? nb_hex_digit(text[from + 2]) : -1;
-        if (high < 0 || low < 0 || high + low == 0)
-            return SIZE_MAX;
-        text[to] = (char)(high * 16 + low);
-        from += 2;
-    }
-    return to;
-}
+enum { SEGMENTS_MOST = 6 };
 
 /* Splits "/a/b" into decoded "a" and "b"; "/" is one empty segment. Returns how many there are,
  * SEGMENTS_MOST + 1 for more than any route has, and 0 for a path that is none. */
@@ -118,8 +36,8 @@ static size_t split_path(char *path, struct nb_string segments[SEGMENTS_MOST], b
 static bool is_word(const struct nb_route *route, const char *word, struct nb_string segment)
 {
     /* `word` is the rest of a pattern: it goes on behind the segment. */
-    return route->is_rspamd ? strncasecmp(segment.bytes, word, segment.length) == 0
-                            : memcmp(segment.bytes, word, segment.length) == 0;
+    return route->protocol->is_for_mail ? strncasecmp(segment.bytes, word, segment.length) == 0
+                                        : memcmp(segment.bytes, word, segment.length) == 0;
 }
 
 static bool matches(const struct nb_route *route, const struct nb_string *segments, size_t count,
@@ -167,27 +85,28 @@ static char *path_of_target(char *target)
     return path != NULL ? path : target;
 }
 
-enum nb_route_result nb_route_find(const char *method, char *path, struct nb_match *match)
+enum nb_route_result nb_route_find(const struct nb_route *routes, size_t count, const char *method,
+                                   char *path, struct nb_match *match)
 {
-    *match = (struct nb_match){.index = ROUTE_COUNT};
+    *match = (struct nb_match){.index = count};
     struct nb_string segments[SEGMENTS_MOST];
     bool is_bad = false;
-    size_t count = split_path(path_of_target(path), segments, &is_bad);
+    size_t length = split_path(path_of_target(path), segments, &is_bad);
     if (is_bad)
         return NB_ROUTE_BAD_PATH;
-    if (count == 0 || count > SEGMENTS_MOST)
+    if (length == 0 || length > SEGMENTS_MOST)
         return NB_ROUTE_NO_PATH;
     if (strcmp(method, "HEAD") == 0)
         method = "GET";
-    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct nb_string parameters[NB_PATH_PARAMETERS] = {{NULL, 0}};
-        if (!matches(&ROUTES[i], segments, count, parameters))
+        if (!matches(&routes[i], segments, length, parameters))
             continue;
-        if (strcmp(ROUTES[i].method, method) != 0) {
-            add_allowed(match, ROUTES[i].method);
+        if (strcmp(routes[i].method, method) != 0) {
+            add_allowed(match, routes[i].method);
             continue;
         }
-        match->route = &ROUTES[i];
+        match->route = &routes[i];
         match->index = i;
         memcpy(match->parameters, parameters, sizeof parameters);
         return NB_ROUTE_FOUND;

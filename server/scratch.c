@@ -1,35 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/scratch.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
-#include "core/base/error.h"
+struct nb_scratch_pool {
+    pthread_mutex_t lock; /* innermost: nothing else is taken while it is held */
+    struct nb_scratch *free;
+};
 
-/* A text above this size is not kept for the next document. */
-enum { KEEP_BYTES = 1024 * 1024 };
-
-int nb_scratch_pool_init(struct nb_scratch_pool *pool)
+struct nb_scratch_pool *nb_scratch_pool_new(void)
 {
-    pool->free = NULL;
-    return pthread_mutex_init(&pool->lock, NULL) == 0 ? 0 : NB_NO_MEMORY;
+    struct nb_scratch_pool *pool = calloc(1, sizeof *pool);
+    if (pool != NULL)
+        (void)pthread_mutex_init(&pool->lock, NULL); /* cannot fail with the GNU library */
+    return pool;
 }
 
 static void scratch_free(struct nb_scratch *scratch)
 {
     nb_verdict_deinit(&scratch->verdict);
     nb_bag_deinit(&scratch->bag);
-    nb_buffer_deinit(&scratch->text);
     free(scratch);
 }
 
-void nb_scratch_pool_deinit(struct nb_scratch_pool *pool)
+void nb_scratch_pool_free(struct nb_scratch_pool **pool)
 {
-    while (pool->free != NULL) {
-        struct nb_scratch *scratch = pool->free;
-        pool->free = scratch->next;
+    struct nb_scratch_pool *p = *pool;
+    if (p == NULL)
+        return;
+    while (p->free != NULL) {
+        struct nb_scratch *scratch = p->free;
+        p->free = scratch->next;
         scratch_free(scratch);
     }
-    (void)pthread_mutex_destroy(&pool->lock); /* fails only when locked, which would be our bug */
+    (void)pthread_mutex_destroy(&p->lock); /* fails only when locked, which would be a bug */
+    free(p);
+    *pool = NULL;
 }
 
 struct nb_scratch *nb_scratch_take(struct nb_scratch_pool *pool)
@@ -46,7 +53,6 @@ struct nb_scratch *nb_scratch_take(struct nb_scratch_pool *pool)
         return NULL;
     nb_verdict_init(&scratch->verdict);
     nb_bag_init(&scratch->bag);
-    nb_buffer_init(&scratch->text);
     return scratch;
 }
 
@@ -55,8 +61,6 @@ void nb_scratch_give(struct nb_scratch_pool *pool, struct nb_scratch *scratch)
     if (scratch == NULL)
         return;
     nb_verdict_reset(&scratch->verdict);
-    if (scratch->text.capacity > KEEP_BYTES)
-        nb_buffer_deinit(&scratch->text);
     pthread_mutex_lock(&pool->lock);
     scratch->next = pool->free;
     pool->free = scratch;

@@ -6,27 +6,20 @@
 #ifndef NB_SERVER_SCRATCH_H
 #define NB_SERVER_SCRATCH_H
 
-#include <pthread.h>
-
-#include "core/base/buffer.h"
 #include "core/engine.h"
 
 struct nb_scratch {
     struct nb_verdict verdict;
     struct nb_bag bag;
-    struct nb_buffer text; /* a document after charset conversion, or one mail of an mbox */
     struct nb_scratch *next;
 };
 
-/* As many as were ever in use at once, that is at most one per HTTP thread. */
-struct nb_scratch_pool {
-    pthread_mutex_t lock; /* innermost: nothing else is taken while it is held */
-    struct nb_scratch *free;
-};
+/* Holds as many as were ever in use at once: at most one for each thread that works on requests. */
+struct nb_scratch_pool;
 
-/* 0 or NB_NO_MEMORY. */
-int nb_scratch_pool_init(struct nb_scratch_pool *pool);
-void nb_scratch_pool_deinit(struct nb_scratch_pool *pool);
+/* NULL when there is no memory. */
+struct nb_scratch_pool *nb_scratch_pool_new(void);
+void nb_scratch_pool_free(struct nb_scratch_pool **pool);
 
 /* NULL when there is no memory. Give it back with nb_scratch_give. */
 struct nb_scratch *nb_scratch_take(struct nb_scratch_pool *pool);

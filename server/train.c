@@ -2,23 +2,25 @@
 #include "server/train.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/array.h"
+#include "core/engine.h"
+#include "server/document.h"
+#include "server/problem.h"
+#include "server/request.h"
+#include "server/results.h"
 #include "server/server.h"
+#include "server/wait.h"
 
 /* One round of a stream: large enough to share an fsync well, small enough to be held in memory for
  * each of a thousand connections. */
 enum { ROUND_DOCUMENTS = 256, ROUND_BYTES = 4 * 1024 * 1024 };
 
-struct nb_training {
-    struct nb_request *request;
-    enum nb_training_form form;
-    bool is_untrain;
-    struct nb_batch *batch;   /* owned; NULL between rounds */
-    struct nb_error **places; /* owned, each: the error in this place, or NULL for a receipt */
-    size_t count, room;
-};
+int nb_training_check(const struct nb_request *request, struct nb_error *error)
+{
+    int rc = nb_check_model_name(request->model, error);
+    return rc != 0 ? rc : nb_request_check_load(request, error);
+}
 
 static void clear_round(struct nb_training *t)
 {
@@ -28,29 +30,12 @@ static void clear_round(struct nb_training *t)
     nb_batch_free(&t->batch);
 }
 
-static void training_free(void *user)
+void nb_training_deinit(struct nb_training *training)
 {
-    struct nb_training *t = user;
-    clear_round(t);
-    free(t->places);
-    free(t);
-}
-
-int nb_training_new(struct nb_request *request, enum nb_training_form form,
-                    struct nb_training **training, struct nb_error *error)
-{
-    struct nb_training *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        return nb_error_no_memory(error);
-    t->request = request;
-    t->form = form;
-    t->is_untrain = strstr(request->route->pattern, "/untrain") != NULL;
-    request->state = t;
-    request->state_free = training_free;
-    if (form == NB_TRAINING_LINES)
-        nb_reply_spool(request);
-    *training = t;
-    return 0;
+    clear_round(training);
+    free(training->places);
+    training->places = NULL;
+    training->room = 0;
 }
 
 /* ---- in ----------------------------------------------------------------------------------------
@@ -64,22 +49,23 @@ static int make_place(struct nb_training *t, struct nb_error *error)
     return 0;
 }
 
-int nb_training_add_error(struct nb_training *training, const struct nb_error *error)
+int nb_training_add_error(struct nb_training *training, const struct nb_error *why,
+                          struct nb_error *error)
 {
-    if (make_place(training, NULL) != 0)
-        return NB_NO_MEMORY;
     struct nb_error *copy = malloc(sizeof *copy);
-    if (copy == NULL)
-        return NB_NO_MEMORY;
-    *copy = *error;
+    if (copy == NULL || make_place(training, NULL) != 0) {
+        free(copy);
+        return nb_error_no_memory(error);
+    }
+    *copy = *why;
     training->places[training->count++] = copy;
     return 0;
 }
 
-static int add_to_batch(struct nb_training *t, const struct nb_codec_document *document,
+static int add_to_batch(struct nb_training *t, const struct nb_json_document *document,
                         struct nb_error *error)
 {
-    if (t->is_untrain)
+    if (t->results->request->route->verb == NB_VERB_UNTRAIN)
         return nb_batch_untrain(t->batch, document->has_content ? &document->document : NULL,
                                 document->id, error);
     return nb_batch_train(t->batch, &document->document, document->label, document->id, error);
@@ -89,21 +75,20 @@ static int add_to_batch(struct nb_training *t, const struct nb_codec_document *d
  * has begun to answer, a model that has gone is told line by line. */
 static bool fails_request(const struct nb_training *t, int code)
 {
-    bool has_begun = t->form == NB_TRAINING_LINES &&
-                     (t->count > 0 || nb_spool_length(&t->request->reply.spool) > 0);
+    bool is_stream = t->results->form == NB_RESULTS_LINES;
     if (code == NB_NOT_FOUND)
-        return !has_begun;
-    return t->form == NB_TRAINING_SINGLE || code == NB_NO_MEMORY;
+        return !is_stream || (t->count == 0 && !nb_results_has_lines(t->results));
+    return t->results->form == NB_RESULTS_ONE || code == NB_NO_MEMORY;
 }
 
-int nb_training_add(struct nb_training *training, const struct nb_codec_document *document,
+int nb_training_add(struct nb_training *training, const struct nb_json_document *document,
                     struct nb_error *error)
 {
-    struct nb_request *request = training->request;
+    const struct nb_request *request = training->results->request;
     int rc = make_place(training, error);
     if (rc == 0 && training->batch == NULL)
         rc = nb_batch_new(request->server->engine, request->model,
-                          training->form == NB_TRAINING_SINGLE, &training->batch, error);
+                          training->results->form == NB_RESULTS_ONE, &training->batch, error);
     if (rc != 0)
         return rc;
     struct nb_error why = {0};
@@ -112,9 +97,10 @@ int nb_training_add(struct nb_training *training, const struct nb_codec_document
         training->places[training->count++] = NULL;
         return 0;
     }
-    if (fails_request(training, rc))
-        return nb_error_set(error, why.code, "%s", why.text);
-    return nb_training_add_error(training, &why) == 0 ? 0 : nb_error_no_memory(error);
+    if (!fails_request(training, rc))
+        return nb_training_add_error(training, &why, error);
+    *error = why;
+    return rc;
 }
 
 bool nb_training_is_full(const struct nb_training *training)
@@ -126,17 +112,11 @@ bool nb_training_is_full(const struct nb_training *training)
 /* ---- out ---------------------------------------------------------------------------------------
  */
 
-static int write_single(struct nb_training *t, struct nb_error *error)
+int nb_training_submit(struct nb_training *training, nb_handler *again, struct nb_error *error)
 {
-    struct nb_request *request = t->request;
-    const struct nb_receipt *receipt = nb_batch_receipt(t->batch, 0);
-    if (receipt->code != 0) {
-        *error = receipt->error;
-        return receipt->code;
-    }
-    if (nb_codec_receipt(&request->reply.body, request->model, receipt) != 0)
-        return nb_error_no_memory(error);
-    return nb_reply_json(request, 200);
+    if (training->batch == NULL || nb_batch_size(training->batch) == 0)
+        return 0;
+    return nb_request_submit(training->results->request, training->batch, again, error);
 }
 
 /* When the store took none of the changes, the request as a whole has failed. */
@@ -146,100 +126,25 @@ static int check_store(const struct nb_training *t, struct nb_error *error)
     if (size == 0)
         return 0;
     for (size_t i = 0; i < size; i++) {
-        if (nb_codec_status(nb_batch_receipt(t->batch, i)->code) != 503)
+        if (nb_json_status(nb_batch_receipt(t->batch, i)->code) != 503)
             return 0;
     }
     *error = nb_batch_receipt(t->batch, 0)->error;
     return error->code;
 }
 
-static int write_results(struct nb_training *t, struct nb_error *error)
+int nb_training_write(struct nb_training *training, struct nb_error *error)
 {
-    struct nb_request *request = t->request;
-    struct nb_codec_results results;
+    struct nb_training *t = training;
     size_t receipt = 0;
-    nb_reply_spool(request);
-    struct nb_spool *spool = &request->reply.spool;
-    int rc = nb_codec_results_begin(&results, t->is_untrain ? NB_CODEC_UNTRAINED : NB_CODEC_TRAINED,
-                                    &spool->tail);
+    int rc = nb_results_has_lines(t->results) ? 0 : check_store(t, error);
     for (size_t i = 0; rc == 0 && i < t->count; i++) {
         if (t->places[i] != NULL)
-            rc = nb_codec_results_error(&results, t->places[i]);
+            rc = nb_results_error(t->results, t->places[i], error);
         else
-            rc = nb_codec_results_receipt(&results, request->model,
-                                          nb_batch_receipt(t->batch, receipt++));
-        if (rc == 0)
-            rc = nb_spool_settle(spool, error);
-        else
-            (void)nb_error_no_memory(error); /* the codec's only failure */
+            rc = nb_results_receipt(t->results, nb_batch_receipt(t->batch, receipt++), error);
     }
-    if (rc == 0 && nb_codec_results_end(&results) != 0)
-        rc = nb_error_no_memory(error);
-    return rc != 0 ? rc : nb_reply_spooled(request, 200, "application/json", error);
-}
-
-static int write_lines(struct nb_training *t, struct nb_error *error)
-{
-    struct nb_spool *spool = &t->request->reply.spool;
-    size_t receipt = 0;
-    for (size_t i = 0; i < t->count; i++) {
-        int rc;
-        if (t->places[i] != NULL)
-            rc = nb_codec_error(&spool->tail, t->places[i]);
-        else
-            rc = nb_codec_receipt(&spool->tail, t->request->model,
-                                  nb_batch_receipt(t->batch, receipt++));
-        if (rc != 0 || nb_buffer_append(&spool->tail, "\n", 1) != 0)
-            return nb_error_no_memory(error);
-        rc = nb_spool_settle(spool, error);
-        if (rc != 0)
-            return rc;
-    }
-    clear_round(t);
-    return 0;
-}
-
-static int write_receipts(struct nb_training *t, struct nb_error *error)
-{
-    if (t->form == NB_TRAINING_SINGLE)
-        return write_single(t, error);
-    bool is_first = t->form == NB_TRAINING_BATCH || nb_spool_length(&t->request->reply.spool) == 0;
-    int rc = is_first ? check_store(t, error) : 0;
-    if (rc != 0)
-        return rc;
-    return t->form == NB_TRAINING_BATCH ? write_results(t, error) : write_lines(t, error);
-}
-
-/* ---- the writer --------------------------------------------------------------------------------
- */
-
-static int after_commit(struct nb_request *request, struct nb_error *error)
-{
-    return write_receipts(request->state, error);
-}
-
-/* On the writer's thread. */
-static void on_committed(struct nb_batch *batch, void *user)
-{
-    struct nb_training *t = user;
-    atomic_fetch_sub(&t->request->server->waiting_changes, nb_batch_size(batch));
-    nb_request_resume(t->request);
-}
-
-int nb_training_submit(struct nb_training *training, struct nb_error *error)
-{
-    struct nb_server *server = training->request->server;
-    if (training->batch == NULL || nb_batch_size(training->batch) == 0)
-        return write_receipts(training, error);
-    if (!nb_request_suspend(training->request))
-        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
-    training->request->again = after_commit;
-    atomic_fetch_add(&server->waiting_changes, nb_batch_size(training->batch));
-    nb_engine_submit(server->engine, training->batch, on_committed, training);
-    return NB_WAIT;
-}
-
-int nb_training_end(struct nb_training *training, struct nb_error *error)
-{
-    return nb_reply_spooled(training->request, 200, "application/x-ndjson", error);
+    if (rc == 0)
+        clear_round(t);
+    return rc;
 }

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 #include "config/config.h"
+#include "server/decoder.h"
 #include "server/held.h"
+#include "server/ndjson.h"
+#include "server/request.h"
 #include "server/server.h"
 
 enum { CHUNK_BYTES = 64 * 1024 }; /* of decoded output at a time */
@@ -56,7 +59,7 @@ static void release(struct nb_request *request)
 static int give_lines(struct nb_request *request, struct nb_string *text, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
-    struct nb_line line;
+    struct nb_ndjson_line line;
     int rc;
     while ((rc = nb_splitter_next(&t->splitter, text, &line)) == 1) {
         rc = request->route->line(request, &line, error);
@@ -109,7 +112,7 @@ static int finish_lines(struct nb_request *request, struct nb_error *error)
     int rc = take_lines(request, &nothing, error);
     if (rc == 0)
         rc = nb_decoder_finish(t->decoder, error);
-    struct nb_line line;
+    struct nb_ndjson_line line;
     if (rc != 0 || t->is_last_given)
         return rc;
     t->is_last_given = true;

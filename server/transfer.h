@@ -6,9 +6,11 @@
 #ifndef NB_SERVER_TRANSFER_H
 #define NB_SERVER_TRANSFER_H
 
+#include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "server/media.h"
-#include "server/request.h"
+
+struct nb_request;
 
 /* Prepares for the body that request->type and request->is_lines describe. 0 or NB_NO_MEMORY. */
 int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct nb_error *error);

@@ -7,7 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "server/body.h"
+#include "server/decoder.h"
 
 enum { MOST = 1 << 20, SEED = 1763 };
 

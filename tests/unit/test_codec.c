@@ -8,7 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/codec_private.h"
+#include "server/document.h"
+#include "server/dump_read.h"
+#include "server/dump_write.h"
+#include "server/emit.h"
+#include "server/load.h"
+#include "server/model.h"
+#include "server/problem.h"
+#include "server/receipt.h"
+#include "server/scan.h"
+#include "server/settings.h"
+#include "server/verdict.h"
 
 #include "tests/fuzz/fuzz_codec.c"
 
@@ -189,7 +199,7 @@ START_TEST(strings_are_valid_whatever_the_bytes)
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_buffer out = {0};
-        ck_assert_int_eq(nb_codec_string(&out, (struct nb_string){table[i].bytes, table[i].length}),
+        ck_assert_int_eq(nb_json_string(&out, (struct nb_string){table[i].bytes, table[i].length}),
                          0);
         ck_assert_msg(out.length == strlen(table[i].json) &&
                           memcmp(out.bytes, table[i].json, out.length) == 0,
@@ -225,11 +235,11 @@ START_TEST(every_code_has_a_status_and_every_status_a_title)
         {-999, 500, "Internal Server Error"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        ck_assert_int_eq(nb_codec_status(table[i].code), table[i].status);
-        ck_assert_str_eq(nb_codec_title(table[i].status), table[i].title);
+        ck_assert_int_eq(nb_json_status(table[i].code), table[i].status);
+        ck_assert_str_eq(nb_json_title(table[i].status), table[i].title);
     }
-    ck_assert_str_eq(nb_codec_title(499), "Bad Request");
-    ck_assert_str_eq(nb_codec_title(599), "Internal Server Error");
+    ck_assert_str_eq(nb_json_title(499), "Bad Request");
+    ck_assert_str_eq(nb_json_title(599), "Internal Server Error");
 }
 END_TEST
 
@@ -247,15 +257,15 @@ START_TEST(problems)
     struct nb_buffer out = {0};
     struct nb_error error;
     nb_error_set(&error, NB_UNUSABLE, "label \"%s\"", "a\nb");
-    ck_assert_int_eq(nb_codec_problem_of(&out, &error), 0);
+    ck_assert_int_eq(nb_json_problem_of(&out, &error), 0);
     json_t *value = parsed(&out);
     is_problem(value, 422, "Unprocessable Content", "label \"a\nb\"");
     json_decref(value);
-    ck_assert_int_eq(nb_codec_problem(&out, 405, NULL), 0);
+    ck_assert_int_eq(nb_json_problem(&out, 405, NULL), 0);
     value = parsed(&out);
     is_problem(value, 405, "Method Not Allowed", "Method Not Allowed");
     json_decref(value);
-    ck_assert_int_eq(nb_codec_problem(&out, 400, "cut off: \xE2\x82"), 0);
+    ck_assert_int_eq(nb_json_problem(&out, 400, "cut off: \xE2\x82"), 0);
     value = parsed(&out);
     is_problem(value, 400, "Bad Request", "cut off: \xEF\xBF\xBD\xEF\xBF\xBD");
     json_decref(value);
@@ -274,63 +284,63 @@ static bool same(struct nb_string got, const char *want, size_t length)
 static const struct {
     const char *json;
     size_t json_length;
-    enum nb_codec_verb verb;
+    enum nb_verb verb;
     enum nb_document_kind kind;
     const char *content;
     size_t length;
     const char *label, *id;
 } good[] = {
-    {BYTES("{\"text\":\"hello\"}"), NB_CODEC_READ, NB_DOCUMENT_TEXT, BYTES("hello"), "", ""},
-    {BYTES(" {\r\n \"text\" :\t\"\" } "), NB_CODEC_READ, NB_DOCUMENT_TEXT, BYTES(""), "", ""},
-    {BYTES("{\"text\":\"a\",\"label\":\"x\",\"id\":\"7\"}"), NB_CODEC_TRAIN, NB_DOCUMENT_TEXT,
+    {BYTES("{\"text\":\"hello\"}"), NB_VERB_CLASSIFY, NB_DOCUMENT_TEXT, BYTES("hello"), "", ""},
+    {BYTES(" {\r\n \"text\" :\t\"\" } "), NB_VERB_CLASSIFY, NB_DOCUMENT_TEXT, BYTES(""), "", ""},
+    {BYTES("{\"text\":\"a\",\"label\":\"x\",\"id\":\"7\"}"), NB_VERB_TRAIN, NB_DOCUMENT_TEXT,
      BYTES("a"), "x", "7"},
-    {BYTES("{\"text\":\"a\",\"label\":\"x\",\"id\":\"7\"}"), NB_CODEC_READ, NB_DOCUMENT_TEXT,
+    {BYTES("{\"text\":\"a\",\"label\":\"x\",\"id\":\"7\"}"), NB_VERB_CLASSIFY, NB_DOCUMENT_TEXT,
      BYTES("a"), "x", "7"},
-    {BYTES("{\"te\\u0078t\":\"a\\n\",\"label\":\"x\"}"), NB_CODEC_TRAIN, NB_DOCUMENT_TEXT,
+    {BYTES("{\"te\\u0078t\":\"a\\n\",\"label\":\"x\"}"), NB_VERB_TRAIN, NB_DOCUMENT_TEXT,
      BYTES("a\n"), "x", ""},
     {BYTES("{\"label\":\"\\u00e9t\\u00E9\",\"mail\":\"Subject: "
            "\\u20ac\\r\\n\\r\\n\\\"\\/\\\\\\b\\f\\t\"}"),
-     NB_CODEC_TRAIN, NB_DOCUMENT_MAIL, BYTES("Subject: \xE2\x82\xAC\r\n\r\n\"/\\\b\f\t"),
+     NB_VERB_TRAIN, NB_DOCUMENT_MAIL, BYTES("Subject: \xE2\x82\xAC\r\n\r\n\"/\\\b\f\t"),
      "\xC3\xA9t\xC3\xA9", ""},
-    {BYTES("{\"text\":\"\\u0000\\ud83d\\udcb0\\u007f\\u0080\\uFFFF\"}"), NB_CODEC_READ,
+    {BYTES("{\"text\":\"\\u0000\\ud83d\\udcb0\\u007f\\u0080\\uFFFF\"}"), NB_VERB_CLASSIFY,
      NB_DOCUMENT_TEXT, BYTES("\0\xF0\x9F\x92\xB0\x7f\xC2\x80\xEF\xBF\xBF"), "", ""},
     {BYTES("{\"text\":\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x92\xB0 and then plain letters\"}"),
-     NB_CODEC_READ, NB_DOCUMENT_TEXT,
+     NB_VERB_CLASSIFY, NB_DOCUMENT_TEXT,
      BYTES("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x92\xB0 and then plain letters"), "", ""},
-    {BYTES("{\"mail_base64\":\"U3ViamVjdDog\\n Zm9v\\r\\n/+8=\"}"), NB_CODEC_READ, NB_DOCUMENT_MAIL,
-     BYTES("Subject: foo\xFF\xEF"), "", ""},
-    {BYTES("{\"mail_base64\":\"AA==\",\"id\":\"\\\"\"}"), NB_CODEC_UNTRAIN, NB_DOCUMENT_MAIL,
+    {BYTES("{\"mail_base64\":\"U3ViamVjdDog\\n Zm9v\\r\\n/+8=\"}"), NB_VERB_CLASSIFY,
+     NB_DOCUMENT_MAIL, BYTES("Subject: foo\xFF\xEF"), "", ""},
+    {BYTES("{\"mail_base64\":\"AA==\",\"id\":\"\\\"\"}"), NB_VERB_UNTRAIN, NB_DOCUMENT_MAIL,
      BYTES("\0"), "", "\""},
-    {BYTES("{\"mail_base64\":\"\"}"), NB_CODEC_READ, NB_DOCUMENT_MAIL, BYTES(""), "", ""},
-    {BYTES("{\"text\":\"\"}"), NB_CODEC_UNTRAIN, NB_DOCUMENT_TEXT, BYTES(""), "", ""},
+    {BYTES("{\"mail_base64\":\"\"}"), NB_VERB_CLASSIFY, NB_DOCUMENT_MAIL, BYTES(""), "", ""},
+    {BYTES("{\"text\":\"\"}"), NB_VERB_UNTRAIN, NB_DOCUMENT_TEXT, BYTES(""), "", ""},
 };
 
 START_TEST(documents_are_read)
 {
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        struct nb_codec_document d;
+        struct nb_json_document d;
         struct nb_error error = {0};
         struct nb_string text = {good[i].json, good[i].json_length};
-        int rc = nb_codec_document_read(text, good[i].verb, &d, &error);
+        int rc = nb_json_document_read(text, good[i].verb, &d, &error);
         ck_assert_msg(rc == 0, "row %zu: %s", i, error.text);
         struct nb_string content = {d.document.bytes, d.document.length};
         ck_assert_msg(same(content, good[i].content, good[i].length), "row %zu", i);
         ck_assert_msg(d.has_content && d.document.kind == good[i].kind, "row %zu", i);
         ck_assert_msg(same(d.label, good[i].label, strlen(good[i].label)), "row %zu", i);
         ck_assert_msg(same(d.id, good[i].id, strlen(good[i].id)), "row %zu", i);
-        nb_codec_document_deinit(&d);
-        nb_codec_document_deinit(&d);
+        nb_json_document_deinit(&d);
+        nb_json_document_deinit(&d);
     }
 }
 END_TEST
 
 START_TEST(an_id_alone_is_enough_to_untrain)
 {
-    struct nb_codec_document d;
+    struct nb_json_document d;
     struct nb_string text = {BYTES("{\"id\":\"gone\"}")};
-    ck_assert_int_eq(nb_codec_document_read(text, NB_CODEC_UNTRAIN, &d, NULL), 0);
+    ck_assert_int_eq(nb_json_document_read(text, NB_VERB_UNTRAIN, &d, NULL), 0);
     ck_assert(!d.has_content && same(d.id, "gone", 4) && d.document.length == 0);
-    nb_codec_document_deinit(&d);
+    nb_json_document_deinit(&d);
 }
 END_TEST
 
@@ -340,73 +350,76 @@ END_TEST
 static const struct {
     const char *json;
     size_t length;
-    enum nb_codec_verb verb;
+    enum nb_verb verb;
     int code;
     const char *word;
 } bad[] = {
-    {BYTES(""), NB_CODEC_READ, NB_INVALID, "nothing"},
-    {BYTES("{"), NB_CODEC_READ, NB_INVALID, "column 1"},
-    {BYTES("{\n\"text\": x}"), NB_CODEC_READ, NB_INVALID, "line 2, column 9"},
-    {BYTES("{broken"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
-    {BYTES("{\"text\":\"a\",\"text\":\"b\"}"), NB_CODEC_READ, NB_INVALID, "duplicate"},
-    {BYTES("{\"text\": \"\xff\"}"), NB_CODEC_READ, NB_INVALID, "0xff"},
-    {BYTES("{\"text\": \"\xed\xa0\x80\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
-    {BYTES("{\"text\": \"\\ud800\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
-    {BYTES("{\"text\": \"\\udc00\\ud800\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
-    {BYTES("{\"text\": \"\\ud83d\\u0041\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
-    {BYTES("{\"text\": \"\\ud83d\\n12345\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
-    {BYTES("{\"text\": \"\\x\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
-    {BYTES("{\"text\": \"a\nb\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
-    {BYTES("{\"text\": \"a\0b\"}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
-    {BYTES("{\"text\": \"a\"} x"), NB_CODEC_READ, NB_INVALID, "end of file"},
-    {BYTES("{\"text\": \"a\"}{\"text\": \"b\"}"), NB_CODEC_READ, NB_INVALID, "end of file"},
-    {BYTES("{\"text\": \"a\",}"), NB_CODEC_READ, NB_INVALID, "not valid JSON"},
-    {BYTES("{\"text\": 5}"), NB_CODEC_READ, NB_INVALID, "\"text\" must be a string, not a number"},
-    {BYTES("{\"text\": null}"), NB_CODEC_READ, NB_INVALID, "\"text\" must be a string, not null"},
-    {BYTES("{\"text\": [\"a\"]}"), NB_CODEC_READ, NB_INVALID, "not an array"},
-    {BYTES("{\"text\": \"a\", \"label\": true}"), NB_CODEC_READ, NB_INVALID, "\"label\""},
-    {BYTES("{\"txet\": \"x\"}"), NB_CODEC_READ, NB_INVALID,
+    {BYTES(""), NB_VERB_CLASSIFY, NB_INVALID, "nothing"},
+    {BYTES("{"), NB_VERB_CLASSIFY, NB_INVALID, "column 1"},
+    {BYTES("{\n\"text\": x}"), NB_VERB_CLASSIFY, NB_INVALID, "line 2, column 9"},
+    {BYTES("{broken"), NB_VERB_CLASSIFY, NB_INVALID, "not valid JSON"},
+    {BYTES("{\"text\":\"a\",\"text\":\"b\"}"), NB_VERB_CLASSIFY, NB_INVALID, "duplicate"},
+    {BYTES("{\"text\": \"\xff\"}"), NB_VERB_CLASSIFY, NB_INVALID, "0xff"},
+    {BYTES("{\"text\": \"\xed\xa0\x80\"}"), NB_VERB_CLASSIFY, NB_INVALID, "not valid JSON"},
+    {BYTES("{\"text\": \"\\ud800\"}"), NB_VERB_CLASSIFY, NB_INVALID, "not valid JSON"},
+    {BYTES("{\"text\": \"\\udc00\\ud800\"}"), NB_VERB_CLASSIFY, NB_INVALID, "not valid JSON"},
+    {BYTES("{\"text\": \"\\ud83d\\u0041\"}"), NB_VERB_CLASSIFY, NB_INVALID, "not valid JSON"},
+    {BYTES("{\"text\": \"\\ud83d\\n12345\"}"), NB_VERB_CLASSIFY, NB_INVALID, "not valid JSON"},
+    {BYTES("{\"text\": \"\\x\"}"), NB_VERB_CLASSIFY, NB_INVALID, "not valid JSON"},
+    {BYTES("{\"text\": \"a\nb\"}"), NB_VERB_CLASSIFY, NB_INVALID, "not valid JSON"},
+    {BYTES("{\"text\": \"a\0b\"}"), NB_VERB_CLASSIFY, NB_INVALID, "not valid JSON"},
+    {BYTES("{\"text\": \"a\"} x"), NB_VERB_CLASSIFY, NB_INVALID, "end of file"},
+    {BYTES("{\"text\": \"a\"}{\"text\": \"b\"}"), NB_VERB_CLASSIFY, NB_INVALID, "end of file"},
+    {BYTES("{\"text\": \"a\",}"), NB_VERB_CLASSIFY, NB_INVALID, "not valid JSON"},
+    {BYTES("{\"text\": 5}"), NB_VERB_CLASSIFY, NB_INVALID,
+     "\"text\" must be a string, not a number"},
+    {BYTES("{\"text\": null}"), NB_VERB_CLASSIFY, NB_INVALID,
+     "\"text\" must be a string, not null"},
+    {BYTES("{\"text\": [\"a\"]}"), NB_VERB_CLASSIFY, NB_INVALID, "not an array"},
+    {BYTES("{\"text\": \"a\", \"label\": true}"), NB_VERB_CLASSIFY, NB_INVALID, "\"label\""},
+    {BYTES("{\"txet\": \"x\"}"), NB_VERB_CLASSIFY, NB_INVALID,
      "unknown member \"txet\"; a document has text, mail, mail_base64, label, id"},
-    {BYTES("{\"text\": \"x\", \"mail\": \"y\"}"), NB_CODEC_READ, NB_INVALID,
+    {BYTES("{\"text\": \"x\", \"mail\": \"y\"}"), NB_VERB_CLASSIFY, NB_INVALID,
      "\"text\" and \"mail\""},
-    {BYTES("{\"mail_base64\": \"\", \"mail\": \"y\"}"), NB_CODEC_READ, NB_INVALID, "mail_base64"},
-    {BYTES("{}"), NB_CODEC_READ, NB_INVALID, "text"},
-    {BYTES("{\"id\": \"x\"}"), NB_CODEC_READ, NB_INVALID, "text"},
-    {BYTES("{\"label\": \"x\"}"), NB_CODEC_UNTRAIN, NB_INVALID, "id"},
-    {BYTES("5"), NB_CODEC_READ, NB_INVALID, "an object, not a number"},
-    {BYTES("[]"), NB_CODEC_READ, NB_INVALID, "an object, not an array"},
-    {BYTES("{\"text\": \"x\"}"), NB_CODEC_TRAIN, NB_INVALID, "label"},
-    {BYTES("{\"text\": \"x\", \"label\": \"\"}"), NB_CODEC_TRAIN, NB_UNUSABLE, "label"},
-    {BYTES("{\"text\": \"x\", \"label\": \"" L64 "l\"}"), NB_CODEC_TRAIN, NB_UNUSABLE, "label"},
-    {BYTES("{\"text\": \"x\", \"label\": \"a\\nb\"}"), NB_CODEC_TRAIN, NB_UNUSABLE, "label"},
-    {BYTES("{\"text\": \"x\", \"label\": \"a\\u0000\"}"), NB_CODEC_READ, NB_UNUSABLE, "label"},
-    {BYTES("{\"text\": \"x\", \"id\": \"\"}"), NB_CODEC_READ, NB_UNUSABLE, "id"},
-    {BYTES("{\"id\": \"" L64 L64 L64 L64 "i\"}"), NB_CODEC_UNTRAIN, NB_UNUSABLE, "id"},
-    {BYTES("{\"mail_base64\": \"%%%\"}"), NB_CODEC_READ, NB_INVALID, "mail_base64"},
-    {BYTES("{\"mail_base64\": \"AAA\"}"), NB_CODEC_READ, NB_INVALID, "mail_base64"},
-    {BYTES("{\"mail_base64\": \"AB==\"}"), NB_CODEC_READ, NB_INVALID, "mail_base64"},
-    {BYTES("{\"mail_base64\": \"AA==AA==\"}"), NB_CODEC_READ, NB_INVALID, "mail_base64"},
-    {BYTES("{\"mail_base64\": \"-_8=\"}"), NB_CODEC_READ, NB_INVALID, "mail_base64"},
+    {BYTES("{\"mail_base64\": \"\", \"mail\": \"y\"}"), NB_VERB_CLASSIFY, NB_INVALID,
+     "mail_base64"},
+    {BYTES("{}"), NB_VERB_CLASSIFY, NB_INVALID, "text"},
+    {BYTES("{\"id\": \"x\"}"), NB_VERB_CLASSIFY, NB_INVALID, "text"},
+    {BYTES("{\"label\": \"x\"}"), NB_VERB_UNTRAIN, NB_INVALID, "id"},
+    {BYTES("5"), NB_VERB_CLASSIFY, NB_INVALID, "an object, not a number"},
+    {BYTES("[]"), NB_VERB_CLASSIFY, NB_INVALID, "an object, not an array"},
+    {BYTES("{\"text\": \"x\"}"), NB_VERB_TRAIN, NB_INVALID, "label"},
+    {BYTES("{\"text\": \"x\", \"label\": \"\"}"), NB_VERB_TRAIN, NB_UNUSABLE, "label"},
+    {BYTES("{\"text\": \"x\", \"label\": \"" L64 "l\"}"), NB_VERB_TRAIN, NB_UNUSABLE, "label"},
+    {BYTES("{\"text\": \"x\", \"label\": \"a\\nb\"}"), NB_VERB_TRAIN, NB_UNUSABLE, "label"},
+    {BYTES("{\"text\": \"x\", \"label\": \"a\\u0000\"}"), NB_VERB_CLASSIFY, NB_UNUSABLE, "label"},
+    {BYTES("{\"text\": \"x\", \"id\": \"\"}"), NB_VERB_CLASSIFY, NB_UNUSABLE, "id"},
+    {BYTES("{\"id\": \"" L64 L64 L64 L64 "i\"}"), NB_VERB_UNTRAIN, NB_UNUSABLE, "id"},
+    {BYTES("{\"mail_base64\": \"%%%\"}"), NB_VERB_CLASSIFY, NB_INVALID, "mail_base64"},
+    {BYTES("{\"mail_base64\": \"AAA\"}"), NB_VERB_CLASSIFY, NB_INVALID, "mail_base64"},
+    {BYTES("{\"mail_base64\": \"AB==\"}"), NB_VERB_CLASSIFY, NB_INVALID, "mail_base64"},
+    {BYTES("{\"mail_base64\": \"AA==AA==\"}"), NB_VERB_CLASSIFY, NB_INVALID, "mail_base64"},
+    {BYTES("{\"mail_base64\": \"-_8=\"}"), NB_VERB_CLASSIFY, NB_INVALID, "mail_base64"},
 };
 
 START_TEST(wrong_documents_are_refused_by_name)
 {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct nb_codec_document d;
+        struct nb_json_document d;
         struct nb_error error = {0};
         struct nb_string text = {bad[i].json, bad[i].length};
-        int rc = nb_codec_document_read(text, bad[i].verb, &d, &error);
+        int rc = nb_json_document_read(text, bad[i].verb, &d, &error);
         ck_assert_msg(rc == bad[i].code && error.code == rc, "row %zu: %d %s", i, rc, error.text);
         ck_assert_msg(strstr(error.text, bad[i].word) != NULL, "row %zu: %s", i, error.text);
         /* As a body of its own it is refused alike. */
-        struct nb_codec_body *body = NULL;
-        rc = nb_codec_body_new(text, 10, &body, NULL);
+        struct nb_json_body *body = NULL;
+        rc = nb_json_body_new(text, 10, &body, NULL);
         if (rc == 0) {
-            ck_assert(!nb_codec_body_is_batch(body));
-            rc = nb_codec_body_document(body, 0, bad[i].verb, &d, NULL);
+            ck_assert(!nb_json_body_is_batch(body));
+            rc = nb_json_body_document(body, 0, bad[i].verb, &d, NULL);
         }
         ck_assert_msg(rc == bad[i].code, "row %zu: %d", i, rc);
-        nb_codec_body_free(&body);
+        nb_json_body_free(&body);
     }
 }
 END_TEST
@@ -414,25 +427,25 @@ END_TEST
 START_TEST(nesting_and_numbers_of_values_are_bounded)
 {
     static char deep[100000], wide[400000];
-    struct nb_codec_document d;
-    struct nb_codec_body *body;
+    struct nb_json_document d;
+    struct nb_json_body *body;
     struct nb_error error;
     memset(deep, '[', sizeof deep);
     struct nb_string text = {deep, sizeof deep};
-    ck_assert_int_eq(nb_codec_body_new(text, 1000000, &body, &error), NB_INVALID);
+    ck_assert_int_eq(nb_json_body_new(text, 1000000, &body, &error), NB_INVALID);
     ck_assert_msg(strstr(error.text, "depth") != NULL, "%s", error.text);
-    ck_assert_int_eq(nb_codec_document_read(text, NB_CODEC_READ, &d, &error), NB_INVALID);
+    ck_assert_int_eq(nb_json_document_read(text, NB_VERB_CLASSIFY, &d, &error), NB_INVALID);
     for (size_t i = 0; i < sizeof wide; i += 2)
         memcpy(wide + i, "0,", 2);
     wide[0] = '[';
     text = (struct nb_string){wide, sizeof wide};
-    ck_assert_int_eq(nb_codec_body_new(text, 1000, &body, &error), NB_TOO_LARGE);
+    ck_assert_int_eq(nb_json_body_new(text, 1000, &body, &error), NB_TOO_LARGE);
     /* Commas in a string are no values. */
     memcpy(wide, "{\"txet\":\"", 9);
     memcpy(wide + sizeof wide - 2, "\"}", 2);
-    ck_assert_int_eq(nb_codec_body_new(text, 1000, &body, &error), 0);
-    ck_assert_int_eq(nb_codec_body_document(body, 0, NB_CODEC_READ, &d, &error), NB_INVALID);
-    nb_codec_body_free(&body);
+    ck_assert_int_eq(nb_json_body_new(text, 1000, &body, &error), 0);
+    ck_assert_int_eq(nb_json_body_document(body, 0, NB_VERB_CLASSIFY, &d, &error), NB_INVALID);
+    nb_json_body_free(&body);
 }
 END_TEST
 
@@ -450,26 +463,26 @@ START_TEST(a_batch_keeps_order_and_good_documents)
          " {\"mail\": \"c\\n\", \"label\": \"y\"}]}"),
     };
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
-        struct nb_codec_body *body;
-        struct nb_codec_document first, second, third;
+        struct nb_json_body *body;
+        struct nb_json_document first, second, third;
         struct nb_error error;
         struct nb_string text = nb_string_of(batches[i]);
-        ck_assert_int_eq(nb_codec_body_new(text, 3, &body, &error), 0);
-        ck_assert(nb_codec_body_is_batch(body));
-        ck_assert_uint_eq(nb_codec_body_size(body), 3);
-        ck_assert_int_eq(nb_codec_body_document(body, 0, NB_CODEC_TRAIN, &first, &error), 0);
-        ck_assert_int_eq(nb_codec_body_document(body, 1, NB_CODEC_TRAIN, &second, &error),
+        ck_assert_int_eq(nb_json_body_new(text, 3, &body, &error), 0);
+        ck_assert(nb_json_body_is_batch(body));
+        ck_assert_uint_eq(nb_json_body_size(body), 3);
+        ck_assert_int_eq(nb_json_body_document(body, 0, NB_VERB_TRAIN, &first, &error), 0);
+        ck_assert_int_eq(nb_json_body_document(body, 1, NB_VERB_TRAIN, &second, &error),
                          NB_INVALID);
-        ck_assert_int_eq(nb_codec_body_document(body, 2, NB_CODEC_TRAIN, &third, &error), 0);
-        nb_codec_body_free(&body); /* the documents live on */
+        ck_assert_int_eq(nb_json_body_document(body, 2, NB_VERB_TRAIN, &third, &error), 0);
+        nb_json_body_free(&body); /* the documents live on */
         ck_assert(same(first.label, "x", 1) && same(first.id, "1", 1));
         ck_assert_uint_eq(first.document.length, 3);
         ck_assert_mem_eq(first.document.bytes, "a b", 3);
         ck_assert_int_eq(third.document.kind, NB_DOCUMENT_MAIL);
         ck_assert_mem_eq(third.document.bytes, "c\n", 2);
-        nb_codec_document_deinit(&first);
-        nb_codec_document_deinit(&third);
-        ck_assert_int_eq(nb_codec_body_new(text, 2, &body, &error), NB_TOO_LARGE);
+        nb_json_document_deinit(&first);
+        nb_json_document_deinit(&third);
+        ck_assert_int_eq(nb_json_body_new(text, 2, &body, &error), NB_TOO_LARGE);
         ck_assert_msg(strstr(error.text, "2 documents") != NULL, "%s", error.text);
     }
 }
@@ -494,14 +507,14 @@ START_TEST(batches_of_other_shapes)
         {"[{\"text\": \"a\"}]", 0, 1, ""}, /* not a batch: its one document is no object */
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        struct nb_codec_body *body = NULL;
+        struct nb_json_body *body = NULL;
         struct nb_error error = {0};
-        int rc = nb_codec_body_new(nb_string_of(table[i].json), 10, &body, &error);
+        int rc = nb_json_body_new(nb_string_of(table[i].json), 10, &body, &error);
         ck_assert_msg(rc == table[i].code, "row %zu: %d %s", i, rc, error.text);
         ck_assert_msg(strstr(error.text, table[i].word) != NULL, "row %zu: %s", i, error.text);
         if (rc == 0)
-            ck_assert_uint_eq(nb_codec_body_size(body), table[i].size);
-        nb_codec_body_free(&body);
+            ck_assert_uint_eq(nb_json_body_size(body), table[i].size);
+        nb_json_body_free(&body);
     }
 }
 END_TEST
@@ -524,7 +537,7 @@ START_TEST(receipts)
                                      .truncated = status == NB_UPDATED,
                                      .labels = labels,
                                      .label_count = 2};
-        ck_assert_int_eq(nb_codec_receipt(&out, model, &receipt), 0);
+        ck_assert_int_eq(nb_json_receipt(&out, model, &receipt), 0);
         json_t *value = parsed(&out);
         is_text(value, "model", "mail");
         ck_assert_uint_eq(json_string_length(at(value, "id")), 4);
@@ -567,7 +580,7 @@ START_TEST(verdicts)
         snprintf(v.missing, sizeof v.missing, "more documents");
         v.explanation = full ? verdict_rows : NULL;
         v.explanation_count = full ? 2 : 0;
-        ck_assert_int_eq(nb_codec_verdict(&out, model, &v, NULL), 0);
+        ck_assert_int_eq(nb_json_verdict(&out, model, &v, NULL), 0);
         json_t *value = parsed(&out);
         is_text(value, "model", "mail");
         is_text(value, "label", verdict_labels[1]);
@@ -614,7 +627,7 @@ START_TEST(only_tokens_are_listed)
 {
     struct nb_buffer out = {0};
     struct nb_bag bag = some_bag();
-    ck_assert_int_eq(nb_codec_tokens(&out, &bag), 0);
+    ck_assert_int_eq(nb_json_tokens(&out, &bag), 0);
     json_t *value = parsed(&out);
     const json_t *tokens = at(value, "tokens");
     ck_assert_uint_eq(json_array_size(tokens), 2);
@@ -626,74 +639,10 @@ START_TEST(only_tokens_are_listed)
     json_decref(value);
     bag.truncated = true;
     bag.size = 0;
-    ck_assert_int_eq(nb_codec_tokens(&out, &bag), 0);
+    ck_assert_int_eq(nb_json_tokens(&out, &bag), 0);
     value = parsed(&out);
     ck_assert_uint_eq(json_array_size(at(value, "tokens")), 0);
     ck_assert(json_is_true(at(value, "truncated")));
-    json_decref(value);
-}
-END_TEST
-
-START_TEST(results_add_up)
-{
-    struct nb_buffer out = {0};
-    struct nb_codec_results results;
-    struct nb_error error;
-    ck_assert_int_eq(nb_codec_results_begin(&results, NB_CODEC_TRAINED, &out), 0);
-    for (int i = 0; i < 12; i++) {
-        struct nb_receipt receipt = {.status = (enum nb_status)(i % 4), .id = {BYTES("x")}};
-        receipt.code = i == 5 ? nb_error_set(&receipt.error, NB_DISK_FULL, "no space") : 0;
-        ck_assert_int_eq(nb_codec_results_receipt(&results, model, &receipt), 0);
-    }
-    nb_error_set(&error, NB_INVALID, "bad");
-    ck_assert_int_eq(nb_codec_results_error(&results, &error), 0);
-    ck_assert_int_eq(nb_codec_results_end(&results), 0);
-    json_t *value = parsed(&out);
-    ck_assert_uint_eq(json_array_size(at(value, "results")), 13);
-    is_problem(at(json_array_get(at(value, "results"), 5), "error"), 503, "Service Unavailable",
-               "no space");
-    is_problem(at(json_array_get(at(value, "results"), 12), "error"), 400, "Bad Request", "bad");
-    is_count(value, "learned", 3);
-    is_count(value, "unchanged", 2);
-    is_count(value, "relabelled", 3);
-    is_count(value, "updated", 3);
-    is_count(value, "failed", 2);
-    ck_assert_uint_eq(json_object_size(value), 6);
-    json_decref(value);
-}
-END_TEST
-
-/* As when a long reply goes to a file piece by piece. */
-START_TEST(results_may_be_taken_away_in_between)
-{
-    struct nb_buffer out = {0}, whole = {0};
-    struct nb_codec_results results;
-    struct nb_bag bag = some_bag();
-    ck_assert_int_eq(nb_codec_results_begin(&results, NB_CODEC_READINGS, &out), 0);
-    for (int i = 0; i < 4; i++) {
-        nb_buffer_append(&whole, out.bytes, out.length);
-        out.length = 0;
-        int rc = i % 2 ? nb_codec_results_tokens(&results, &bag)
-                       : nb_codec_results_verdict(&results, model, &verdict, NULL);
-        ck_assert_int_eq(rc, 0);
-    }
-    nb_buffer_append(&whole, out.bytes, out.length);
-    out.length = 0;
-    ck_assert_int_eq(nb_codec_results_end(&results), 0);
-    nb_buffer_append(&whole, out.bytes, out.length);
-    nb_buffer_deinit(&out);
-    json_t *value = parsed(&whole);
-    ck_assert_uint_eq(json_array_size(at(value, "results")), 4);
-    is_text(json_array_get(at(value, "results"), 2), "model", "mail");
-    is_count(value, "failed", 0);
-    ck_assert_uint_eq(json_object_size(value), 2);
-    json_decref(value);
-    ck_assert_int_eq(nb_codec_results_begin(&results, NB_CODEC_UNTRAINED, &out), 0);
-    ck_assert_int_eq(nb_codec_results_end(&results), 0);
-    value = parsed(&out);
-    ck_assert_uint_eq(json_array_size(at(value, "results")), 0);
-    is_count(value, "forgotten", 0);
-    ck_assert_uint_eq(json_object_size(value), 3);
     json_decref(value);
 }
 END_TEST
@@ -708,7 +657,7 @@ START_TEST(models)
     infos[0].label_count = 2;
     nb_settings_init(&infos[0].settings, NB_PRESET_TEXT);
     struct nb_buffer out = {0};
-    ck_assert_int_eq(nb_codec_models(&out, infos, 2), 0);
+    ck_assert_int_eq(nb_json_models(&out, infos, 2), 0);
     json_t *value = parsed(&out);
     const json_t *first = json_array_get(at(value, "models"), 0);
     is_text(first, "name", "a");
@@ -719,11 +668,11 @@ START_TEST(models)
     ck_assert_ptr_null(json_object_get(first, "settings"));
     ck_assert_uint_eq(json_object_size(at(json_array_get(at(value, "models"), 1), "labels")), 0);
     json_decref(value);
-    ck_assert_int_eq(nb_codec_model(&out, &infos[0], true), 0);
+    ck_assert_int_eq(nb_json_model(&out, &infos[0], true), 0);
     value = parsed(&out);
     is_text(at(value, "settings"), "event_model", "multinomial");
     json_decref(value);
-    ck_assert_int_eq(nb_codec_models(&out, NULL, 0), 0);
+    ck_assert_int_eq(nb_json_models(&out, NULL, 0), 0);
     value = parsed(&out);
     ck_assert_uint_eq(json_array_size(at(value, "models")), 0);
     json_decref(value);
@@ -746,7 +695,7 @@ START_TEST(times_are_rfc_3339)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_buffer out = {0};
         struct nb_document_info info = {(char[]){"ham"}, table[i].milliseconds, 12};
-        ck_assert_int_eq(nb_codec_document_info(&out, model, &info), 0);
+        ck_assert_int_eq(nb_json_document_info(&out, model, &info), 0);
         json_t *value = parsed(&out);
         is_text(value, "id", "mail");
         is_text(value, "label", "ham");
@@ -765,7 +714,7 @@ START_TEST(vocabularies)
     struct nb_vocabulary v = {
         .size = 99, .labels = labels, .label_count = 2, .tokens = tokens, .count = 1};
     struct nb_buffer out = {0};
-    ck_assert_int_eq(nb_codec_vocabulary(&out, &v), 0);
+    ck_assert_int_eq(nb_json_vocabulary(&out, &v), 0);
     json_t *value = parsed(&out);
     is_count(value, "vocabulary", 99);
     const json_t *token = json_array_get(at(value, "tokens"), 0);
@@ -850,14 +799,14 @@ START_TEST(no_byte_slips_through_at_any_place)
         for (size_t i = begin; i < end; i++) {
             char before = text[i];
             text[i] = (char)byte;
-            struct nb_codec_document d = {0};
-            int rc = nb_codec_document_read((struct nb_string){text, sizeof text - 1},
-                                            NB_CODEC_READ, &d, NULL);
+            struct nb_json_document d = {0};
+            int rc = nb_json_document_read((struct nb_string){text, sizeof text - 1},
+                                           NB_VERB_CLASSIFY, &d, NULL);
             bool plain = byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
             /* A backslash may make an escape of what follows it. */
             if (byte != '\\')
                 ck_assert_msg((rc == 0) == plain, "byte %u at %zu", byte, i);
-            nb_codec_document_deinit(&d);
+            nb_json_document_deinit(&d);
             LLVMFuzzerTestOneInput((const uint8_t *)text, sizeof text - 1);
             text[i] = before;
         }
@@ -919,8 +868,6 @@ int main(void)
     tcase_add_test(replies, receipts);
     tcase_add_test(replies, verdicts);
     tcase_add_test(replies, only_tokens_are_listed);
-    tcase_add_test(replies, results_add_up);
-    tcase_add_test(replies, results_may_be_taken_away_in_between);
     tcase_add_test(replies, models);
     tcase_add_test(replies, times_are_rfc_3339);
     tcase_add_test(replies, vocabularies);

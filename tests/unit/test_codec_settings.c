@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/codec_private.h"
+#include "core/engine.h"
+#include "server/dump_read.h"
+#include "server/dump_write.h"
+#include "server/settings.h"
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
@@ -24,7 +27,7 @@ START_TEST(nothing_said_is_the_default)
         struct nb_settings got, want;
         struct nb_error error = {0};
         nb_settings_init(&want, table[i].preset);
-        int rc = nb_codec_settings_read(nb_string_of(table[i].json), NULL, false, &got, &error);
+        int rc = nb_json_settings_read(nb_string_of(table[i].json), NULL, false, &got, &error);
         ck_assert_msg(rc == 0, "row %zu: %s", i, error.text);
         ck_assert_int_eq(got.event_model, want.event_model);
         ck_assert(got.smoothing == want.smoothing);
@@ -43,7 +46,7 @@ START_TEST(every_setting_is_read)
 {
     struct nb_settings s;
     struct nb_error error = {0};
-    int rc = nb_codec_settings_read(
+    int rc = nb_json_settings_read(
         nb_string_of("{\"preset\": \"mail\", \"event_model\": \"complement\", \"smoothing\": 2,"
                      " \"prior\": {\"spam\": 0.6, \"ham\": 3, \"\\u00e9\": 1e-3},"
                      " \"min_count\": 3, \"skip_top\": 100, \"decision\": \"bayes\","
@@ -78,12 +81,12 @@ START_TEST(settings_there_and_back)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_settings first, second;
         struct nb_buffer written = {0}, again = {0};
-        ck_assert_int_eq(nb_codec_settings_read(nb_string_of(table[i]), NULL, false, &first, NULL),
+        ck_assert_int_eq(nb_json_settings_read(nb_string_of(table[i]), NULL, false, &first, NULL),
                          0);
-        ck_assert_int_eq(nb_codec_settings(&written, &first), 0);
+        ck_assert_int_eq(nb_json_settings(&written, &first), 0);
         struct nb_string text = {written.bytes, written.length};
-        ck_assert_int_eq(nb_codec_settings_read(text, NULL, false, &second, NULL), 0);
-        ck_assert_int_eq(nb_codec_settings(&again, &second), 0);
+        ck_assert_int_eq(nb_json_settings_read(text, NULL, false, &second, NULL), 0);
+        ck_assert_int_eq(nb_json_settings(&again, &second), 0);
         ck_assert_uint_eq(written.length, again.length);
         ck_assert_mem_eq(written.bytes, again.bytes, again.length);
         ck_assert(memcmp(&first.smoothing, &second.smoothing, sizeof first.smoothing) == 0);
@@ -142,7 +145,7 @@ START_TEST(wrong_settings_are_refused_by_name)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_settings s;
         struct nb_error error = {0};
-        int rc = nb_codec_settings_read(nb_string_of(table[i].json), NULL, false, &s, &error);
+        int rc = nb_json_settings_read(nb_string_of(table[i].json), NULL, false, &s, &error);
         ck_assert_msg(rc == table[i].code && error.code == rc, "row %zu: %d %s", i, rc, error.text);
         ck_assert_msg(strstr(error.text, table[i].word) && strstr(error.text, table[i].also),
                       "row %zu: %s", i, error.text);
@@ -181,12 +184,12 @@ static struct nb_buffer write_dump(bool with_texts)
                                         .counts = dump_counts,
                                         .size = 3};
     struct nb_dump_document empty = {.id = {"2", 1}};
-    ck_assert_int_eq(nb_codec_dump_header(&out, &header), 0);
-    ck_assert_int_eq(nb_codec_dump_words(&out, &words), 0);
-    ck_assert_int_eq(nb_codec_dump_words(&out, &rest), 0);
-    ck_assert_int_eq(nb_codec_dump_document(&out, &document), 0);
-    ck_assert_int_eq(nb_codec_dump_document(&out, &empty), 0);
-    ck_assert_int_eq(nb_codec_dump_end(&out, 2, 4), 0);
+    ck_assert_int_eq(nb_json_dump_header(&out, &header), 0);
+    ck_assert_int_eq(nb_json_dump_words(&out, &words), 0);
+    ck_assert_int_eq(nb_json_dump_words(&out, &rest), 0);
+    ck_assert_int_eq(nb_json_dump_document(&out, &document), 0);
+    ck_assert_int_eq(nb_json_dump_document(&out, &empty), 0);
+    ck_assert_int_eq(nb_json_dump_end(&out, 2, 4), 0);
     return out;
 }
 
@@ -199,11 +202,11 @@ static struct nb_string next_line(const struct nb_buffer *dump, size_t *at)
     return (struct nb_string){line, (size_t)(feed - line)};
 }
 
-static void read_next(struct nb_codec_dump_reader *reader, const struct nb_buffer *dump, size_t *at,
-                      enum nb_codec_record_kind kind, struct nb_codec_record *record)
+static void read_next(struct nb_json_dump_reader *reader, const struct nb_buffer *dump, size_t *at,
+                      enum nb_json_record_kind kind, struct nb_json_record *record)
 {
     struct nb_error error = {0};
-    int rc = nb_codec_dump_read(reader, next_line(dump, at), record, &error);
+    int rc = nb_json_dump_read(reader, next_line(dump, at), record, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
     ck_assert_int_eq(record->kind, kind);
 }
@@ -241,18 +244,18 @@ static void check_words(const struct nb_dump_words *words, size_t first, size_t 
 START_TEST(dumps_there_and_back)
 {
     for (int texts = 0; texts < 2; texts++) {
-        struct nb_codec_dump_reader *reader;
-        struct nb_codec_record record;
+        struct nb_json_dump_reader *reader;
+        struct nb_json_record record;
         struct nb_buffer dump = write_dump(texts);
         size_t at = 0;
-        ck_assert_int_eq(nb_codec_dump_reader_new(&reader), 0);
-        read_next(reader, &dump, &at, NB_CODEC_RECORD_HEADER, &record);
+        ck_assert_int_eq(nb_json_dump_reader_new(&reader), 0);
+        read_next(reader, &dump, &at, NB_JSON_RECORD_HEADER, &record);
         check_header(&record.header);
-        read_next(reader, &dump, &at, NB_CODEC_RECORD_WORDS, &record);
+        read_next(reader, &dump, &at, NB_JSON_RECORD_WORDS, &record);
         check_words(&record.words, 0, 3, texts);
-        read_next(reader, &dump, &at, NB_CODEC_RECORD_WORDS, &record);
+        read_next(reader, &dump, &at, NB_JSON_RECORD_WORDS, &record);
         check_words(&record.words, 3, 1, texts);
-        read_next(reader, &dump, &at, NB_CODEC_RECORD_DOCUMENT, &record);
+        read_next(reader, &dump, &at, NB_JSON_RECORD_DOCUMENT, &record);
         ck_assert_uint_eq(record.document.id.length, 6);
         ck_assert_mem_eq(record.document.id.bytes, "id \"1\"", 6);
         ck_assert_uint_eq(record.document.label, 1);
@@ -261,14 +264,14 @@ START_TEST(dumps_there_and_back)
         ck_assert_uint_eq(record.document.size, 3);
         ck_assert_mem_eq(record.document.rows, dump_rows, sizeof dump_rows);
         ck_assert_mem_eq(record.document.counts, dump_counts, sizeof dump_counts);
-        read_next(reader, &dump, &at, NB_CODEC_RECORD_DOCUMENT, &record);
+        read_next(reader, &dump, &at, NB_JSON_RECORD_DOCUMENT, &record);
         ck_assert_uint_eq(record.document.size, 0);
-        ck_assert_int_eq(nb_codec_dump_finish(reader, NULL), NB_INVALID);
-        read_next(reader, &dump, &at, NB_CODEC_RECORD_END, &record);
-        ck_assert_int_eq(nb_codec_dump_read(reader, nb_string_of(" \r\n"), &record, NULL), 0);
-        ck_assert_int_eq(record.kind, NB_CODEC_RECORD_BLANK);
-        ck_assert_int_eq(nb_codec_dump_finish(reader, NULL), 0);
-        nb_codec_dump_reader_free(&reader);
+        ck_assert_int_eq(nb_json_dump_finish(reader, NULL), NB_INVALID);
+        read_next(reader, &dump, &at, NB_JSON_RECORD_END, &record);
+        ck_assert_int_eq(nb_json_dump_read(reader, nb_string_of(" \r\n"), &record, NULL), 0);
+        ck_assert_int_eq(record.kind, NB_JSON_RECORD_BLANK);
+        ck_assert_int_eq(nb_json_dump_finish(reader, NULL), 0);
+        nb_json_dump_reader_free(&reader);
         nb_buffer_deinit(&dump);
     }
 }
@@ -287,23 +290,23 @@ START_TEST(long_runs_of_words_become_several_lines)
     struct nb_dump_header header = {0};
     struct nb_dump_words words = {.count = WORDS, .ids = ids, .texts = texts};
     nb_settings_init(&header.settings, NB_PRESET_TEXT);
-    ck_assert_int_eq(nb_codec_dump_header(&out, &header), 0);
-    ck_assert_int_eq(nb_codec_dump_words(&out, &words), 0);
-    ck_assert_int_eq(nb_codec_dump_end(&out, 0, WORDS), 0);
-    struct nb_codec_dump_reader *reader;
-    struct nb_codec_record record;
+    ck_assert_int_eq(nb_json_dump_header(&out, &header), 0);
+    ck_assert_int_eq(nb_json_dump_words(&out, &words), 0);
+    ck_assert_int_eq(nb_json_dump_end(&out, 0, WORDS), 0);
+    struct nb_json_dump_reader *reader;
+    struct nb_json_record record;
     size_t at = 0, seen = 0, lines = 0;
-    ck_assert_int_eq(nb_codec_dump_reader_new(&reader), 0);
-    read_next(reader, &out, &at, NB_CODEC_RECORD_HEADER, &record);
+    ck_assert_int_eq(nb_json_dump_reader_new(&reader), 0);
+    read_next(reader, &out, &at, NB_JSON_RECORD_HEADER, &record);
     while (seen < WORDS) {
-        read_next(reader, &out, &at, NB_CODEC_RECORD_WORDS, &record);
+        read_next(reader, &out, &at, NB_JSON_RECORD_WORDS, &record);
         for (size_t i = 0; i < record.words.count; i++)
             ck_assert_uint_eq(record.words.ids[i], seen++);
         lines++;
     }
     ck_assert_uint_gt(lines, 1);
-    read_next(reader, &out, &at, NB_CODEC_RECORD_END, &record);
-    nb_codec_dump_reader_free(&reader);
+    read_next(reader, &out, &at, NB_JSON_RECORD_END, &record);
+    nb_json_dump_reader_free(&reader);
     nb_buffer_deinit(&out);
 }
 END_TEST
@@ -391,18 +394,18 @@ static const struct {
 /* Reads a whole dump; returns the first failure, that of its end included. */
 static int read_dump(const char *dump, struct nb_error *error)
 {
-    struct nb_codec_dump_reader *reader;
-    struct nb_codec_record record;
-    ck_assert_int_eq(nb_codec_dump_reader_new(&reader), 0);
+    struct nb_json_dump_reader *reader;
+    struct nb_json_record record;
+    ck_assert_int_eq(nb_json_dump_reader_new(&reader), 0);
     int rc = 0;
     while (*dump != '\0' && rc == 0) {
         size_t length = strcspn(dump, "\n") + 1;
-        rc = nb_codec_dump_read(reader, (struct nb_string){dump, length}, &record, error);
+        rc = nb_json_dump_read(reader, (struct nb_string){dump, length}, &record, error);
         dump += length;
     }
     if (rc == 0)
-        rc = nb_codec_dump_finish(reader, error);
-    nb_codec_dump_reader_free(&reader);
+        rc = nb_json_dump_finish(reader, error);
+    nb_json_dump_reader_free(&reader);
     ck_assert_ptr_null(reader);
     return rc;
 }

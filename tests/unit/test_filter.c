@@ -13,6 +13,7 @@
 
 #include "config/config.h"
 #include "server/filter.h"
+#include "server/scratch.h"
 #include "server/server.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
@@ -276,7 +277,9 @@ static void setup(void)
     memset(&server, 0, sizeof server);
     server.config = &config;
     server.engine = engine;
-    ck_assert_int_eq(nb_scratch_pool_init(&server.scratch), 0);
+    server.scratch = nb_scratch_pool_new();
+    server.filter_counters = nb_filter_counters_new();
+    ck_assert(server.scratch != NULL && server.filter_counters != NULL);
 }
 
 static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
@@ -287,7 +290,8 @@ static int remove_one(const char *path, const struct stat *status, int flag, str
 
 static void teardown(void)
 {
-    nb_scratch_pool_deinit(&server.scratch);
+    nb_scratch_pool_free(&server.scratch);
+    nb_filter_counters_free(&server.filter_counters);
     nb_engine_close(&engine);
     nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     teardown_config();
@@ -433,10 +437,10 @@ START_TEST(actions_are_counted)
     check(SPAM);
     check("X" GTUBE);
     check("");
-    ck_assert_uint_eq(server.filter_actions[NB_FILTER_NO_ACTION], 1);
-    ck_assert_uint_eq(server.filter_actions[NB_FILTER_ADD_HEADER], 2);
-    ck_assert_uint_eq(server.filter_actions[NB_FILTER_REWRITE_SUBJECT], 0);
-    ck_assert_uint_eq(server.filter_actions[NB_FILTER_REJECT], 2);
+    ck_assert_uint_eq(nb_filter_count(server.filter_counters, NB_FILTER_NO_ACTION), 1);
+    ck_assert_uint_eq(nb_filter_count(server.filter_counters, NB_FILTER_ADD_HEADER), 2);
+    ck_assert_uint_eq(nb_filter_count(server.filter_counters, NB_FILTER_REWRITE_SUBJECT), 0);
+    ck_assert_uint_eq(nb_filter_count(server.filter_counters, NB_FILTER_REJECT), 2);
 }
 END_TEST
 

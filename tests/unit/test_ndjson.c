@@ -13,7 +13,7 @@ enum { SEED = 1763 };
 static void split(const char *text, size_t length, size_t piece, size_t most, struct nb_buffer *out)
 {
     struct nb_splitter splitter;
-    struct nb_line line;
+    struct nb_ndjson_line line;
     int rc;
     nb_splitter_init(&splitter, most);
     for (size_t at = 0; at < length; at += piece) {
@@ -101,7 +101,7 @@ END_TEST
 START_TEST(holds_nothing_of_a_line_that_is_too_long)
 {
     struct nb_splitter splitter;
-    struct nb_line line;
+    struct nb_ndjson_line line;
     char piece[1000];
     memset(piece, 'x', sizeof piece);
     nb_splitter_init(&splitter, 5000);
@@ -125,7 +125,7 @@ END_TEST
 START_TEST(does_not_copy_a_line_that_is_whole)
 {
     struct nb_splitter splitter;
-    struct nb_line line;
+    struct nb_ndjson_line line;
     const char *text = "one\ntwo\n";
     struct nb_string input = {text, 8};
     nb_splitter_init(&splitter, 100);

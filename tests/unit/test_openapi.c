@@ -5,15 +5,27 @@
  */
 #include <check.h>
 #include <ctype.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
-#include "server/codec_private.h"
+#include "server/document.h"
+#include "server/dump_write.h"
+#include "server/evaluation_json.h"
 #include "server/filter.h"
+#include "server/model.h"
 #include "server/openapi.h"
-#include "server/router.h"
+#include "server/problem.h"
+#include "server/receipt.h"
+#include "server/request.h"
+#include "server/results.h"
+#include "server/routes.h"
+#include "server/rspamd_json.h"
+#include "server/server.h"
+#include "server/settings.h"
+#include "server/verdict.h"
 
 static json_t *api;
 
@@ -166,7 +178,7 @@ START_TEST(bodies_are_those_of_the_routes)
         const struct nb_route *r = &routes[i];
         json_t *body = resolve(json_object_get(operation_of(r), "requestBody"));
         json_t *content = json_object_get(body, "content");
-        bool any = r->is_rspamd && r->body != NB_BODY_NONE;
+        bool any = r->protocol->is_for_mail && r->body != NB_BODY_NONE;
         size_t types = r->body == NB_BODY_NONE                ? 0
                        : r->body == NB_BODY_DOCUMENTS && !any ? sizeof documents / sizeof *documents
                                                               : 1;
@@ -186,7 +198,7 @@ END_TEST
 static void check_response(const struct nb_route *route, const char *status, json_t *response)
 {
     json_t *content = json_object_get(response, "content");
-    bool is_rspamd = route->is_rspamd && strcmp(status, "405") != 0;
+    bool is_rspamd = route->protocol->is_for_mail && strcmp(status, "405") != 0;
     bool is_error = status[0] != '2', is_described = is_error;
     if (is_error)
         is_described = is_rspamd ? json_object_get(content, "application/json") != NULL
@@ -213,7 +225,7 @@ START_TEST(every_operation_says_how_it_fails)
         json_t *responses = json_object_get(operation_of(&routes[i]), "responses");
         for (size_t s = 0; s < sizeof table / sizeof *table; s++)
             if ((!table[s].with_body || routes[i].body != NB_BODY_NONE) &&
-                (!routes[i].is_rspamd || table[s].of_rspamd))
+                (!routes[i].protocol->is_for_mail || table[s].of_rspamd))
                 ck_assert_msg(json_object_get(responses, table[s].status) != NULL, "%s: no %s",
                               routes[i].pattern, table[s].status);
         const char *status;
@@ -260,7 +272,7 @@ START_TEST(settings_are_those_of_the_table)
     struct nb_settings defaults;
     struct nb_buffer out = {0};
     nb_settings_init(&defaults, NB_PRESET_TEXT);
-    ck_assert_int_eq(nb_codec_settings(&out, &defaults), 0);
+    ck_assert_int_eq(nb_json_settings(&out, &defaults), 0);
     json_t *values = json_loadb(out.bytes, out.length, 0, NULL);
     json_t *properties = find(api, "components/schemas/Settings/properties");
     ck_assert_uint_eq(json_object_size(properties), count);
@@ -389,22 +401,25 @@ static void answers(struct nb_buffer *out, const char *schema)
 
 static const struct nb_string model = {"mail", 4};
 
-static void batch_answers(enum nb_codec_results_kind kind, const char *schema,
-                          const struct nb_receipt *receipt, const struct nb_verdict *verdict)
+static void batch_answers(enum nb_verb verb, const char *schema, const struct nb_receipt *receipt,
+                          const struct nb_verdict *verdict)
 {
-    struct nb_buffer out = {0};
-    struct nb_codec_results results;
-    struct nb_error error;
-    struct nb_codec_decision decision = {"unsure", "why"};
-    nb_error_set(&error, NB_INVALID, "bad");
-    nb_codec_results_begin(&results, kind, &out);
+    static struct nb_config config = {.spool_memory = 1 << 20};
+    static struct nb_server server = {.config = &config};
+    struct nb_route route = {.verb = verb};
+    struct nb_request request = {.server = &server, .route = &route, .model = model};
+    struct nb_results results;
+    struct nb_error error, bad;
+    struct nb_json_decision decision = {"unsure", "why"};
+    nb_error_set(&bad, NB_INVALID, "bad");
+    nb_results_begin(&results, &request, NB_RESULTS_BATCH, &error);
     if (receipt != NULL)
-        nb_codec_results_receipt(&results, model, receipt);
+        nb_results_receipt(&results, receipt, &error);
     if (verdict != NULL)
-        nb_codec_results_verdict(&results, model, verdict, &decision);
-    nb_codec_results_error(&results, &error);
-    nb_codec_results_end(&results);
-    answers(&out, schema);
+        nb_results_verdict(&results, verdict, &decision, &error);
+    nb_results_error(&results, &bad, &error);
+    nb_results_end(&results, &error);
+    answers(&request.reply.spool.tail, schema);
 }
 
 START_TEST(receipts_are_as_described)
@@ -419,9 +434,9 @@ START_TEST(receipts_are_as_described)
                                      .truncated = true,
                                      .labels = labels,
                                      .label_count = 1};
-        nb_codec_receipt(&out, model, &receipt);
+        nb_json_receipt(&out, model, &receipt);
         answers(&out, "Receipt");
-        batch_answers(status == NB_FORGOTTEN ? NB_CODEC_UNTRAINED : NB_CODEC_TRAINED,
+        batch_answers(status == NB_FORGOTTEN ? NB_VERB_UNTRAIN : NB_VERB_TRAIN,
                       status == NB_FORGOTTEN ? "UntrainResults" : "TrainResults", &receipt, NULL);
     }
 }
@@ -445,14 +460,14 @@ START_TEST(readings_are_as_described)
     struct nb_string texts[] = {{"free", 4}};
     struct nb_bag bag = {.features = features, .texts = texts, .size = 1, .truncated = true};
     struct nb_buffer out = {0};
-    struct nb_codec_decision decision = {"unsure", "why"};
-    nb_codec_verdict(&out, model, &verdict, &decision);
+    struct nb_json_decision decision = {"unsure", "why"};
+    nb_json_verdict(&out, model, &verdict, &decision);
     answers(&out, "Verdict");
-    batch_answers(NB_CODEC_READINGS, "ClassifyResults", NULL, &verdict);
-    nb_codec_tokens(&out, &bag);
+    batch_answers(NB_VERB_CLASSIFY, "ClassifyResults", NULL, &verdict);
+    nb_json_tokens(&out, &bag);
     answers(&out, "Tokens");
-    batch_answers(NB_CODEC_READINGS, "TokenizeResults", NULL, NULL);
-    nb_codec_problem(&out, 404, "no such path");
+    batch_answers(NB_VERB_TOKENIZE, "TokenizeResults", NULL, NULL);
+    nb_json_problem(&out, 404, "no such path");
     answers(&out, "Problem");
 }
 END_TEST
@@ -470,27 +485,27 @@ START_TEST(mail_filters_are_as_described)
                                       .symbols = {{"BAYES_SPAM", "why", "a, b", 3}},
                                       .symbol_count = 1};
     const uint64_t actions[NB_FILTER_ACTIONS] = {1, 2, 3, 4};
-    const struct nb_codec_rspamd_stat stat = {.actions = actions, .version = "1"};
+    const struct nb_json_rspamd_stat stat = {.actions = actions, .version = "1"};
     struct nb_buffer out = {0};
     ck_assert_int_eq(nb_config_init(&config, NULL), 0);
     for (; report.action < NB_FILTER_ACTIONS; report.action++) {
-        nb_codec_rspamd_report(&out, &config, &report, NB_CODEC_RSPAMD_V2, 0.5);
+        nb_json_rspamd_report(&out, &config, &report, NB_JSON_RSPAMD_V2, 0.5);
         answers(&out, "RspamdReport");
-        nb_codec_rspamd_report(&out, &config, &report, NB_CODEC_RSPAMD_OLD, 0.5);
+        nb_json_rspamd_report(&out, &config, &report, NB_JSON_RSPAMD_OLD, 0.5);
         answers(&out, "RspamdOldReport");
     }
     nb_config_deinit(&config);
-    nb_codec_rspamd_error(&out, 400, "bad");
+    nb_json_rspamd_error(&out, 400, "bad");
     answers(&out, "RspamdError");
-    nb_codec_rspamd_error(&out, 503, NULL);
+    nb_json_rspamd_error(&out, 503, NULL);
     answers(&out, "RspamdFailure");
-    nb_codec_rspamd_learned(&out);
+    nb_json_rspamd_learned(&out);
     answers(&out, "RspamdSuccess");
-    nb_codec_rspamd_unchanged(&out, "", "ham");
+    nb_json_rspamd_unchanged(&out, "", "ham");
     answers(&out, "RspamdAlreadyLearned");
-    nb_codec_rspamd_stat(&out, &stat);
+    nb_json_rspamd_stat(&out, &stat);
     answers(&out, "RspamdStat");
-    nb_codec_rspamd_auth(&out, "1", 2);
+    nb_json_rspamd_auth(&out, "1", 2);
     answers(&out, "RspamdAuth");
 }
 END_TEST
@@ -507,13 +522,13 @@ START_TEST(models_and_listings_are_as_described)
     struct nb_document_info document = {(char[]){"ham"}, 0, 1};
     struct nb_buffer out = {0};
     nb_settings_init(&info.settings, NB_PRESET_MAIL);
-    nb_codec_model(&out, &info, true);
+    nb_json_model(&out, &info, true);
     answers(&out, "Model");
-    nb_codec_models(&out, &info, 1);
+    nb_json_models(&out, &info, 1);
     answers(&out, "Models");
-    nb_codec_vocabulary(&out, &vocabulary);
+    nb_json_vocabulary(&out, &vocabulary);
     answers(&out, "Vocabulary");
-    nb_codec_document_info(&out, model, &document);
+    nb_json_document_info(&out, model, &document);
     answers(&out, "DocumentInfo");
 }
 END_TEST
@@ -540,7 +555,7 @@ START_TEST(evaluations_are_as_described)
         ck_assert_int_eq(nb_evaluator_add(evaluator, &scored), 0);
     }
     nb_evaluator_finish(evaluator, 0, &report.evaluations[0]);
-    nb_codec_evaluation(&out, model, &report);
+    nb_json_evaluation(&out, model, &report);
     answers(&out, "Evaluation");
     for (size_t i = 0; i < 2; i++)
         nb_evaluation_deinit(&report.evaluations[i]);
@@ -560,16 +575,16 @@ START_TEST(dumps_are_as_described)
         .id = {"1", 1}, .rows = numbers, .counts = numbers, .size = 1};
     struct nb_buffer out = {0};
     nb_settings_init(&header.settings, NB_PRESET_TEXT);
-    nb_codec_dump_header(&out, &header);
+    nb_json_dump_header(&out, &header);
     answers(&out, "DumpHeader");
-    nb_codec_dump_words(&out, &words);
+    nb_json_dump_words(&out, &words);
     answers(&out, "DumpWords");
     words.texts = texts;
-    nb_codec_dump_words(&out, &words);
+    nb_json_dump_words(&out, &words);
     answers(&out, "DumpLine");
-    nb_codec_dump_document(&out, &document);
+    nb_json_dump_document(&out, &document);
     answers(&out, "DumpDocument");
-    nb_codec_dump_end(&out, 1, 1);
+    nb_json_dump_end(&out, 1, 1);
     answers(&out, "DumpEnd");
 }
 END_TEST

@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/media.h"
+#include "server/content_type.h"
+#include "server/query.h"
+#include "server/reply.h"
 #include "server/request.h"
 #include "server/router.h"
+#include "server/routes.h"
+#include "server/rspamd.h"
 
 /* ---- paths -------------------------------------------------------------------------------------
  */
@@ -73,11 +77,18 @@ static void check_string(int i, struct nb_string got, const char *expected)
                   "case %d: \"%.*s\"", i, (int)got.length, got.bytes);
 }
 
+static enum nb_route_result find(const char *method, char *path, struct nb_match *match)
+{
+    size_t count;
+    const struct nb_route *routes = nb_route_table(&count);
+    return nb_route_find(routes, count, method, path, match);
+}
+
 START_TEST(finds_each_path)
 {
     struct nb_match match;
     char *path = strdup(paths[_i].path);
-    ck_assert_int_eq(nb_route_find(paths[_i].method, path, &match), paths[_i].result);
+    ck_assert_int_eq(find(paths[_i].method, path, &match), paths[_i].result);
     if (paths[_i].result == NB_ROUTE_FOUND)
         ck_assert_str_eq(match.route->pattern, paths[_i].pattern);
     else
@@ -98,11 +109,11 @@ START_TEST(every_route_is_found_by_its_own_pattern)
     for (size_t i = 0; i < count; i++) {
         struct nb_match match;
         char *path = strdup(routes[i].pattern);
-        ck_assert_int_eq(nb_route_find(routes[i].method, path, &match), NB_ROUTE_FOUND);
+        ck_assert_int_eq(find(routes[i].method, path, &match), NB_ROUTE_FOUND);
         ck_assert_ptr_eq(match.route, &routes[i]);
         ck_assert_uint_eq(match.index, i);
         ck_assert(routes[i].handler != NULL);
-        bool takes_lines = !routes[i].is_rspamd &&
+        bool takes_lines = !routes[i].protocol->is_for_mail &&
                            (routes[i].body == NB_BODY_DOCUMENTS || routes[i].body == NB_BODY_DUMP);
         ck_assert(takes_lines == (routes[i].line != NULL));
         free(path);
@@ -135,7 +146,7 @@ static int add(struct nb_request *request, char *name, char *value, struct nb_er
 
 START_TEST(keeps_known_parameters)
 {
-    struct nb_route route = {.query = known};
+    struct nb_route route = {.query = known, .protocol = &nb_protocol_api};
     struct nb_request request = {.route = &route};
     struct nb_error error = {0};
     char name[] = "l%61bel", value[] = "a%20b%2B+", limit[] = "limit", number[] = "12";
@@ -167,7 +178,7 @@ static const struct {
 
 START_TEST(refuses_each_bad_query)
 {
-    struct nb_route route = {.query = bad_queries[_i].known};
+    struct nb_route route = {.query = bad_queries[_i].known, .protocol = &nb_protocol_api};
     struct nb_request request = {.route = &route};
     struct nb_error error = {0};
     char *name = strdup(bad_queries[_i].name), *value = strdup(bad_queries[_i].value);
@@ -180,7 +191,7 @@ END_TEST
 
 START_TEST(refuses_a_parameter_given_twice)
 {
-    struct nb_route route = {.query = known};
+    struct nb_route route = {.query = known, .protocol = &nb_protocol_api};
     struct nb_request request = {.route = &route};
     struct nb_error error = {0};
     char name[] = "label", value[] = "";
@@ -192,7 +203,7 @@ END_TEST
 /* What rspamd's clients send beside what is known is passed over, however much it is. */
 START_TEST(keeps_of_rspamd_what_it_knows)
 {
-    struct nb_route route = {.query = known, .is_rspamd = true};
+    struct nb_route route = {.query = known, .protocol = &nb_protocol_rspamd};
     struct nb_request request = {.route = &route};
     struct nb_error error = {0};
     char other[] = "helo", name[] = "LaBel", first[] = "a%20b", second[] = "c", bad[] = "%00";
@@ -211,7 +222,7 @@ static const char *const bad_numbers[] = {"",    "x",   "-1",  "+1",  "1 ",
 
 START_TEST(refuses_each_bad_number)
 {
-    struct nb_route route = {.query = known};
+    struct nb_route route = {.query = known, .protocol = &nb_protocol_api};
     struct nb_request request = {.route = &route};
     char name[] = "limit", *value = strdup(bad_numbers[_i]);
     uint64_t count = 7;
