@@ -3,13 +3,12 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "config/config.h"
+#include "server/metrics.h"
 #include "server/scratch.h"
 #include "server/server.h"
 #include "tokenizer/mime.h"
@@ -183,48 +182,16 @@ static enum nb_filter_action action_at(const struct nb_config *config, double pr
                                                            : NB_FILTER_NO_ACTION;
 }
 
-const char *nb_filter_action_name(enum nb_filter_action action)
-{
-    static const char *const names[] = {
-        [NB_FILTER_NO_ACTION] = "no action",
-        [NB_FILTER_ADD_HEADER] = "add header",
-        [NB_FILTER_REWRITE_SUBJECT] = "rewrite subject",
-        [NB_FILTER_REJECT] = "reject",
-    };
-    return names[action];
-}
-
-struct nb_filter_counters {
-    atomic_uint_fast64_t actions[NB_FILTER_ACTIONS];
+const char *const nb_filter_action_names[NB_FILTER_ACTIONS] = {
+    [NB_FILTER_NO_ACTION] = "no action",
+    [NB_FILTER_ADD_HEADER] = "add header",
+    [NB_FILTER_REWRITE_SUBJECT] = "rewrite subject",
+    [NB_FILTER_REJECT] = "reject",
 };
 
-struct nb_filter_counters *nb_filter_counters_new(void)
+const char *nb_filter_action_name(enum nb_filter_action action)
 {
-    return calloc(1, sizeof(struct nb_filter_counters));
-}
-
-void nb_filter_counters_free(struct nb_filter_counters **counters)
-{
-    free(*counters);
-    *counters = NULL;
-}
-
-uint64_t nb_filter_count(const struct nb_filter_counters *counters, enum nb_filter_action action)
-{
-    return atomic_load(&counters->actions[action]);
-}
-
-int nb_filter_metrics(const struct nb_filter_counters *counters, struct nb_buffer *out)
-{
-    int rc = nb_buffer_puts(out, "# HELP bayesd_filter_mails_total Mails judged for mail filters, "
-                                 "by the action they were told.\n"
-                                 "# TYPE bayesd_filter_mails_total counter\n");
-    for (int i = 0; i < NB_FILTER_ACTIONS && rc == 0; i++)
-        rc = nb_buffer_printf(
-            out, "bayesd_filter_mails_total{action=\"%s\"} %llu\n",
-            nb_filter_action_name((enum nb_filter_action)i),
-            (unsigned long long)nb_filter_count(counters, (enum nb_filter_action)i));
-    return rc;
+    return nb_filter_action_names[action];
 }
 
 int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *out)
@@ -496,7 +463,7 @@ int nb_filter_check(struct nb_server *server, struct nb_string mail, struct nb_s
         rewrite_subject(server->config->filter_subject, find_field(server->config, mail, "Subject"),
                         report->subject);
     if (rc == 0)
-        atomic_fetch_add(&server->filter_counters->actions[report->action], 1);
+        nb_metrics_mail(server->metrics, report->action);
     return rc;
 }
 

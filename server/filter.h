@@ -17,7 +17,6 @@
 #include "core/engine.h"
 
 struct nb_config;
-struct nb_filter_counters;
 struct nb_server;
 
 enum {
@@ -90,16 +89,9 @@ int nb_filter_check_config(const struct nb_config *config, struct nb_error *erro
  * `threshold` (above 0.5; 1 is never reached). */
 double nb_filter_score(double log_odds, double required, double threshold);
 
-/* "no action", "add header", "rewrite subject", "reject". */
+/* By enum nb_filter_action: "no action", "add header", "rewrite subject", "reject". */
+extern const char *const nb_filter_action_names[NB_FILTER_ACTIONS];
 const char *nb_filter_action_name(enum nb_filter_action action);
-
-/* How many mails were answered with which action, since the start. NULL when there is no memory. */
-struct nb_filter_counters *nb_filter_counters_new(void);
-void nb_filter_counters_free(struct nb_filter_counters **counters);
-uint64_t nb_filter_count(const struct nb_filter_counters *counters, enum nb_filter_action action);
-
-/* Appends them as Prometheus text. 0 or NB_NO_MEMORY. */
-int nb_filter_metrics(const struct nb_filter_counters *counters, struct nb_buffer *out);
 
 /* Appends the text of an X-Bayes-Status header: "spam, probability=0.9987, model=mail". */
 int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *out);

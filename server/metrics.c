@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/metrics.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,9 @@ struct nb_metrics {
     atomic_llong connections;
     atomic_ullong accepted, bytes_in, bytes_out;
     struct route_counters *routes; /* count + 1 */
+    const char *const *action_names;
+    size_t action_count;
+    atomic_ullong actions[NB_METRICS_ACTIONS];
 };
 
 struct nb_metrics *nb_metrics_new(const char *const *methods, const char *const *patterns,
@@ -102,6 +106,25 @@ void nb_metrics_connection(struct nb_metrics *metrics, int change)
     atomic_fetch_add_explicit(&metrics->connections, change, memory_order_relaxed);
     if (change > 0)
         add(&metrics->accepted, 1);
+}
+
+void nb_metrics_name_actions(struct nb_metrics *metrics, const char *const *names, size_t count)
+{
+    assert(count <= NB_METRICS_ACTIONS);
+    metrics->action_names = names;
+    metrics->action_count = count;
+}
+
+void nb_metrics_mail(struct nb_metrics *metrics, size_t action)
+{
+    assert(action < metrics->action_count);
+    add(&metrics->actions[action], 1);
+}
+
+uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action)
+{
+    assert(action < metrics->action_count);
+    return get(&metrics->actions[action]);
 }
 
 /* ---- the page ----------------------------------------------------------------------------------
@@ -262,6 +285,17 @@ static double resident_bytes(void)
     return (double)resident * (double)sysconf(_SC_PAGESIZE);
 }
 
+static void print_mails(struct page *page, const struct nb_metrics *metrics)
+{
+    if (metrics->action_count == 0)
+        return;
+    print_head(page, "filter_mails_total", "counter",
+               "Mails judged for mail filters, by the action they were told.");
+    for (size_t i = 0; i < metrics->action_count; i++)
+        PRINT(page, "bayesd_filter_mails_total{action=\"%s\"} %llu\n", metrics->action_names[i],
+              (unsigned long long)nb_metrics_mails(metrics, i));
+}
+
 int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_statistics *engine,
                      struct nb_buffer *out)
 {
@@ -280,5 +314,6 @@ int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_st
     print_http(&page, metrics);
     if (engine != NULL)
         print_engine(&page, engine);
+    print_mails(&page, metrics);
     return page.code;
 }

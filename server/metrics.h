@@ -29,6 +29,16 @@ void nb_metrics_request(struct nb_metrics *metrics, size_t route, unsigned statu
 /* A connection was opened (+1) or closed (-1). */
 void nb_metrics_connection(struct nb_metrics *metrics, int change);
 
+/* Names what mail software can be told about a mail (borrowed, static; at most
+ * NB_METRICS_ACTIONS), in the order of the numbers that nb_metrics_mail counts by. Before the
+ * threads start. */
+enum { NB_METRICS_ACTIONS = 8 };
+void nb_metrics_name_actions(struct nb_metrics *metrics, const char *const *names, size_t count);
+
+/* Counts a mail that was judged; and how many there were. `action` is below `count`. */
+void nb_metrics_mail(struct nb_metrics *metrics, size_t action);
+uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action);
+
 /* Appends the page. `engine` may be NULL. Returns 0 or NB_NO_MEMORY. */
 int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_statistics *engine,
                      struct nb_buffer *out);

@@ -3,7 +3,6 @@
 
 #include "core/engine.h"
 #include "server/evaluations.h"
-#include "server/filter.h"
 #include "server/metrics.h"
 #include "server/openapi.h"
 #include "server/reply.h"
@@ -39,7 +38,6 @@ int nb_route_metrics(struct nb_request *request, struct nb_error *error)
     struct nb_engine_statistics statistics;
     nb_engine_statistics(request->server->engine, &statistics);
     if (nb_metrics_write(request->server->metrics, &statistics, &request->reply.body) != 0 ||
-        nb_filter_metrics(request->server->filter_counters, &request->reply.body) != 0 ||
         nb_evaluations_metrics(request->server->evaluations, &request->reply.body) != 0)
         return nb_error_no_memory(error);
     return nb_reply_with(request, 200, "text/plain; version=0.0.4; charset=utf-8");

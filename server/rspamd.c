@@ -9,6 +9,7 @@
 #include "core/engine.h"
 #include "server/filter.h"
 #include "server/filter_learn.h"
+#include "server/metrics.h"
 #include "server/problem.h"
 #include "server/query.h"
 #include "server/reply.h"
@@ -158,7 +159,7 @@ int nb_route_rspamd_stat(struct nb_request *request, struct nb_error *error)
     struct nb_engine_statistics statistics;
     struct nb_model_info info;
     for (size_t i = 0; i < NB_FILTER_ACTIONS; i++)
-        actions[i] = nb_filter_count(server->filter_counters, (enum nb_filter_action)i);
+        actions[i] = nb_metrics_mails(server->metrics, i);
     nb_engine_statistics(server->engine, &statistics);
     struct nb_json_rspamd_stat stat = {
         .actions = actions,

@@ -15,7 +15,6 @@ struct nb_access;
 struct nb_config;
 struct nb_engine;
 struct nb_evaluations;
-struct nb_filter_counters;
 struct nb_metrics;
 struct nb_pool;
 struct nb_route;
@@ -30,7 +29,6 @@ struct nb_server {
     struct nb_engine *engine;
     struct nb_metrics *metrics;
     struct nb_evaluations *evaluations;
-    struct nb_filter_counters *filter_counters;
     struct nb_scratch_pool *scratch;
     struct nb_pool *work; /* long work; while requests are served (serve.c) */
     const char *spool_directory;

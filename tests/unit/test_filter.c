@@ -13,6 +13,7 @@
 
 #include "config/config.h"
 #include "server/filter.h"
+#include "server/metrics.h"
 #include "server/scratch.h"
 #include "server/server.h"
 
@@ -278,8 +279,9 @@ static void setup(void)
     server.config = &config;
     server.engine = engine;
     server.scratch = nb_scratch_pool_new();
-    server.filter_counters = nb_filter_counters_new();
-    ck_assert(server.scratch != NULL && server.filter_counters != NULL);
+    server.metrics = nb_metrics_new(NULL, NULL, 0, "1");
+    ck_assert(server.scratch != NULL && server.metrics != NULL);
+    nb_metrics_name_actions(server.metrics, nb_filter_action_names, NB_FILTER_ACTIONS);
 }
 
 static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
@@ -291,7 +293,7 @@ static int remove_one(const char *path, const struct stat *status, int flag, str
 static void teardown(void)
 {
     nb_scratch_pool_free(&server.scratch);
-    nb_filter_counters_free(&server.filter_counters);
+    nb_metrics_free(&server.metrics);
     nb_engine_close(&engine);
     nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     teardown_config();
@@ -437,10 +439,10 @@ START_TEST(actions_are_counted)
     check(SPAM);
     check("X" GTUBE);
     check("");
-    ck_assert_uint_eq(nb_filter_count(server.filter_counters, NB_FILTER_NO_ACTION), 1);
-    ck_assert_uint_eq(nb_filter_count(server.filter_counters, NB_FILTER_ADD_HEADER), 2);
-    ck_assert_uint_eq(nb_filter_count(server.filter_counters, NB_FILTER_REWRITE_SUBJECT), 0);
-    ck_assert_uint_eq(nb_filter_count(server.filter_counters, NB_FILTER_REJECT), 2);
+    ck_assert_uint_eq(nb_metrics_mails(server.metrics, NB_FILTER_NO_ACTION), 1);
+    ck_assert_uint_eq(nb_metrics_mails(server.metrics, NB_FILTER_ADD_HEADER), 2);
+    ck_assert_uint_eq(nb_metrics_mails(server.metrics, NB_FILTER_REWRITE_SUBJECT), 0);
+    ck_assert_uint_eq(nb_metrics_mails(server.metrics, NB_FILTER_REJECT), 2);
 }
 END_TEST
 
