@@ -89,9 +89,9 @@ static int drop_one(struct nb_view *view, const struct nb_live *live, uint64_t n
     int rc = nb_store_get(view, NB_TABLE_GARBAGE, nb_store_key_string(&key), &value, error);
     if (rc != 0)
         return rc;
-    struct nb_reader r = nb_reader_of(value.bytes, value.length);
-    uint64_t replaced = nb_read_varint(&r);
-    bool both = nb_read_u8(&r) != 0;
+    struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
+    uint64_t replaced = nb_unpack_varint(&r);
+    bool both = nb_unpack_u8(&r) != 0;
     struct nb_store_key old = nb_store_key_sequence(live->number, replaced);
     rc = nb_store_delete(view, NB_TABLE_LEDGER, nb_store_key_string(&old), error);
     if (rc == 0 && both)

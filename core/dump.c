@@ -69,14 +69,14 @@ static int dump_words(void *user, struct nb_string key, struct nb_string value,
     struct dumping *d = user;
     uint64_t first = nb_store_key_tail(key);
     size_t count = 0;
-    struct nb_reader r = nb_reader_of(value.bytes, value.length);
+    struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
     if (first < d->next || first >= d->rows)
         return nb_error_set(error, NB_CORRUPT, "the store is damaged: words out of order");
     int rc = dump_gap(d, (uint32_t)first, error);
     while (rc == 0 && r.at < r.end && !r.failed) {
         if (make_room(d, count + 1 < d->room ? d->room : (count + 1) * 2) != 0)
             return nb_error_no_memory(error);
-        d->texts[count++] = nb_read_string(&r);
+        d->texts[count++] = nb_unpack_string(&r);
     }
     if (rc != 0)
         return rc;
@@ -100,8 +100,8 @@ static int is_living(const struct dumping *d, const struct nb_entry *entry, uint
     int rc = nb_store_get(d->view, NB_TABLE_DOCUMENTS, nb_store_key_string(&key), &value, error);
     if (rc != 0)
         return rc == NB_NOT_FOUND ? 0 : rc;
-    struct nb_reader r = nb_reader_of(value.bytes, value.length);
-    *living = nb_read_varint(&r) == sequence;
+    struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
+    *living = nb_unpack_varint(&r) == sequence;
     return 0;
 }
 

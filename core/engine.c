@@ -537,8 +537,8 @@ static int read_document(const struct nb_view *view, const struct nb_live *live,
                             live->name, (int)id.length, id.bytes);
     if (rc != 0)
         return rc;
-    struct nb_reader r = nb_reader_of(value.bytes, value.length);
-    key = nb_store_key_sequence(live->number, nb_read_varint(&r));
+    struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
+    key = nb_store_key_sequence(live->number, nb_unpack_varint(&r));
     rc = nb_store_get(view, NB_TABLE_LEDGER, nb_store_key_string(&key), &value, error);
     if (rc == NB_NOT_FOUND)
         return nb_error_set(error, NB_CORRUPT,

@@ -99,7 +99,7 @@ static struct nb_group_model *model_of(struct nb_group *group, struct nb_live *l
                                      .saved = live->checkpoint,
                                      .rows_before = nb_model_rows(live->counts),
                                      .last = live->checkpoint.last};
-    struct nb_writer w = {.out = &model->weights};
+    struct nb_packer w = {.out = &model->weights};
     if (is_stacked(live))
         nb_stack_weights_write(live->published->weights, &w);
     if (w.code == 0)
@@ -159,14 +159,14 @@ static uint32_t row_of(const struct nb_model *counts, const struct nb_pending *p
 
 static int new_row(struct staging *s, const struct nb_pending *p, uint32_t *row)
 {
-    struct nb_writer ids = {.out = &s->ids};
-    struct nb_writer words = {.out = &s->words};
+    struct nb_packer ids = {.out = &s->ids};
+    struct nb_packer words = {.out = &s->words};
     int rc = nb_model_append(s->live->counts, p->id, row);
     if (rc != 0)
         return rc;
-    nb_write_u64(&ids, p->id);
-    nb_write_string(&words,
-                    (struct nb_string){s->change->texts.bytes + p->text_offset, p->text_length});
+    nb_pack_u64(&ids, p->id);
+    nb_pack_string(&words,
+                   (struct nb_string){s->change->texts.bytes + p->text_offset, p->text_length});
     return ids.code != 0 ? ids.code : words.code;
 }
 
@@ -214,11 +214,11 @@ static int find_entry(struct staging *s, uint64_t *sequence, struct nb_entry *en
     int rc = nb_store_get(s->view, NB_TABLE_DOCUMENTS, nb_store_key_string(&key), &value, error);
     if (rc != 0)
         return rc == NB_NOT_FOUND ? 0 : rc;
-    struct nb_reader r = nb_reader_of(value.bytes, value.length);
-    *sequence = nb_read_varint(&r);
+    struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
+    *sequence = nb_unpack_varint(&r);
     key = nb_store_key_sequence(s->live->number, *sequence);
     rc = nb_store_get(s->view, NB_TABLE_LEDGER, nb_store_key_string(&key), &value, error);
-    if (rc == NB_NOT_FOUND || !nb_reader_done(&r))
+    if (rc == NB_NOT_FOUND || !nb_unpacker_done(&r))
         return nb_error_set(error, NB_CORRUPT,
                             "the store is damaged: a document's ledger entry is missing");
     return rc != 0 ? rc : nb_entry_read(entry, value, error);
@@ -231,13 +231,13 @@ static int put_entry(struct staging *s, const struct nb_entry *entry, struct nb_
     uint64_t sequence = s->change->sequence = ++s->model->last;
     struct nb_store_key key = nb_store_key_sequence(live->number, sequence);
     struct nb_store_key id_key = nb_store_key_id(live->number, entry->id);
-    struct nb_writer small = {.out = &s->bag};
+    struct nb_packer small = {.out = &s->bag};
     if (nb_entry_write(entry, &s->entry) != 0)
         return nb_error_no_memory(error);
     int rc = nb_store_put(s->view, NB_TABLE_LEDGER, nb_store_key_string(&key),
                           (struct nb_string){s->entry.bytes, s->entry.length}, error);
     s->bag.length = 0;
-    nb_write_varint(&small, sequence);
+    nb_pack_varint(&small, sequence);
     if (rc == 0 && small.code != 0)
         rc = nb_error_no_memory(error);
     if (rc == 0 && entry->kind == NB_ENTRY_LEARNED)
@@ -252,8 +252,8 @@ static int put_entry(struct staging *s, const struct nb_entry *entry, struct nb_
     }
     if (rc == 0 && entry->replaced != 0) {
         s->bag.length = 0;
-        nb_write_varint(&small, entry->replaced);
-        nb_write_u8(&small, entry->kind == NB_ENTRY_FORGOTTEN);
+        nb_pack_varint(&small, entry->replaced);
+        nb_pack_u8(&small, entry->kind == NB_ENTRY_FORGOTTEN);
         rc = small.code != 0 ? nb_error_no_memory(error)
                              : nb_store_put(s->view, NB_TABLE_GARBAGE, nb_store_key_string(&key),
                                             (struct nb_string){s->bag.bytes, s->bag.length}, error);
@@ -622,7 +622,7 @@ static int put_checkpoints(struct nb_group *group, struct nb_view *view, struct 
 
 static void restore_weights(const struct nb_group_model *model)
 {
-    struct nb_reader r = nb_reader_of(model->weights.bytes, model->weights.length);
+    struct nb_unpacker r = nb_unpacker_of(model->weights.bytes, model->weights.length);
     if (model->weights.length > 0 &&
         nb_stack_weights_read(model->live->published->weights, &r) != 0)
         abort();

@@ -30,10 +30,10 @@ struct nb_import {
 static int collect(struct nb_import *import, enum nb_table table, const struct nb_store_key *key,
                    const struct nb_buffer *value)
 {
-    struct nb_writer w = {.out = &import->puts};
-    nb_write_u8(&w, (uint8_t)table);
-    nb_write_string(&w, nb_store_key_string(key));
-    nb_write_string(&w, (struct nb_string){value->bytes, value->length});
+    struct nb_packer w = {.out = &import->puts};
+    nb_pack_u8(&w, (uint8_t)table);
+    nb_pack_string(&w, nb_store_key_string(key));
+    nb_pack_string(&w, (struct nb_string){value->bytes, value->length});
     return w.code;
 }
 
@@ -41,14 +41,14 @@ static int write_puts(struct nb_engine *engine, struct nb_view *view, void *argu
                       struct nb_error *error)
 {
     struct nb_import *import = argument;
-    struct nb_reader r = nb_reader_of(import->puts.bytes, import->puts.length);
+    struct nb_unpacker r = nb_unpacker_of(import->puts.bytes, import->puts.length);
     struct nb_string old;
     int rc = 0;
     (void)engine;
     while (rc == 0 && r.at < r.end) {
-        enum nb_table table = (enum nb_table)nb_read_u8(&r);
-        struct nb_string key = nb_read_string(&r);
-        struct nb_string value = nb_read_string(&r);
+        enum nb_table table = (enum nb_table)nb_unpack_u8(&r);
+        struct nb_string key = nb_unpack_string(&r);
+        struct nb_string value = nb_unpack_string(&r);
         if (table == NB_TABLE_DOCUMENTS &&
             nb_store_get(view, table, key, &old, error) != NB_NOT_FOUND)
             return nb_error_set(error, NB_INVALID, "the dump has two documents with the id '%.*s'",
@@ -192,11 +192,11 @@ static int take_stack(struct nb_import *import, struct nb_string stack, struct n
 {
     if (stack.length == 0)
         return 0;
-    struct nb_reader r = nb_reader_of(stack.bytes, stack.length);
+    struct nb_unpacker r = nb_unpacker_of(stack.bytes, stack.length);
     int rc = nb_stack_weights_read(import->live->published->weights, &r);
     if (rc == NB_NO_MEMORY)
         return nb_error_no_memory(error);
-    if (rc == 0 && nb_reader_done(&r))
+    if (rc == 0 && nb_unpacker_done(&r))
         return 0;
     return nb_error_set(error, NB_INVALID, "the dump's stack does not read back");
 }
@@ -264,11 +264,11 @@ int nb_import_words(struct nb_import *import, const struct nb_dump_words *words,
     if (rc != 0 || words->texts == NULL || words->count == 0 ||
         !import->engine->settings.keep_words)
         return rc;
-    struct nb_writer w = {.out = &import->scratch};
+    struct nb_packer w = {.out = &import->scratch};
     struct nb_store_key key = nb_store_key_number(import->number, words->first_row);
     import->scratch.length = 0;
     for (size_t i = 0; i < words->count; i++)
-        nb_write_string(&w, words->texts[i]);
+        nb_pack_string(&w, words->texts[i]);
     if (w.code != 0 || collect(import, NB_TABLE_WORDS, &key, &import->scratch) != 0)
         return nb_error_no_memory(error);
     return flush(import, FLUSH_BYTES, error);
@@ -301,7 +301,7 @@ static int collect_document(struct nb_import *import, const struct nb_dump_docum
     struct nb_store_key key = nb_store_key_sequence(import->number, ++live->checkpoint.last);
     struct nb_store_key id = nb_store_key_id(import->number, document->id);
     struct nb_buffer bag = {0};
-    struct nb_writer w = {.out = &import->scratch};
+    struct nb_packer w = {.out = &import->scratch};
     int rc = nb_bag_encode(&import->rows, &bag);
     struct nb_entry entry = {.kind = NB_ENTRY_LEARNED,
                              .id = document->id,
@@ -316,13 +316,13 @@ static int collect_document(struct nb_import *import, const struct nb_dump_docum
         rc = collect(import, NB_TABLE_LEDGER, &key, &import->scratch);
     nb_buffer_deinit(&bag);
     import->scratch.length = 0;
-    nb_write_varint(&w, live->checkpoint.last);
+    nb_pack_varint(&w, live->checkpoint.last);
     if (rc == 0)
         rc = w.code;
     if (rc == 0)
         rc = collect(import, NB_TABLE_DOCUMENTS, &id, &import->scratch);
     import->scratch.length = 0;
-    nb_write_bytes(&w, document->score.bytes, document->score.length);
+    nb_pack_bytes(&w, document->score.bytes, document->score.length);
     if (rc != 0 || document->score.length == 0)
         return rc;
     return w.code != 0 ? w.code : collect(import, NB_TABLE_SCORES, &key, &import->scratch);

@@ -20,48 +20,48 @@ static int corrupt(struct nb_error *error, const char *what)
 
 int nb_entry_write(const struct nb_entry *entry, struct nb_buffer *out)
 {
-    struct nb_writer w = {.out = out};
+    struct nb_packer w = {.out = out};
     unsigned flags = (entry->kind == NB_ENTRY_LEARNED ? FLAG_LEARNED : 0) |
                      (entry->truncated ? FLAG_TRUNCATED : 0);
-    nb_write_u8(&w, (uint8_t)flags);
-    nb_write_string(&w, entry->id);
-    nb_write_varint(&w, entry->label);
-    nb_write_varint(&w, (uint64_t)entry->time);
-    nb_write_varint(&w, entry->replaced);
-    nb_write_varint(&w, entry->tokens);
-    nb_write_varint(&w, entry->first_row);
-    nb_write_varint(&w, entry->new_count);
-    nb_write_bytes(&w, entry->new_ids, entry->new_count * ID_BYTES);
-    nb_write_bytes(&w, entry->bag.bytes, entry->bag.length);
+    nb_pack_u8(&w, (uint8_t)flags);
+    nb_pack_string(&w, entry->id);
+    nb_pack_varint(&w, entry->label);
+    nb_pack_varint(&w, (uint64_t)entry->time);
+    nb_pack_varint(&w, entry->replaced);
+    nb_pack_varint(&w, entry->tokens);
+    nb_pack_varint(&w, entry->first_row);
+    nb_pack_varint(&w, entry->new_count);
+    nb_pack_bytes(&w, entry->new_ids, entry->new_count * ID_BYTES);
+    nb_pack_bytes(&w, entry->bag.bytes, entry->bag.length);
     return w.code;
 }
 
 int nb_entry_read(struct nb_entry *entry, struct nb_string stored, struct nb_error *error)
 {
-    struct nb_reader r = nb_reader_of(stored.bytes, stored.length);
-    unsigned flags = nb_read_u8(&r);
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
+    unsigned flags = nb_unpack_u8(&r);
     *entry = (struct nb_entry){
         .kind = flags & FLAG_LEARNED ? NB_ENTRY_LEARNED : NB_ENTRY_FORGOTTEN,
         .truncated = (flags & FLAG_TRUNCATED) != 0,
     };
-    entry->id = nb_read_string(&r);
-    entry->label = (uint32_t)nb_read_bounded(&r, NB_LABELS_MOST);
-    entry->time = (int64_t)nb_read_bounded(&r, INT64_MAX);
-    entry->replaced = nb_read_varint(&r);
-    entry->tokens = nb_read_varint(&r);
-    entry->first_row = (uint32_t)nb_read_bounded(&r, UINT32_MAX);
-    entry->new_count = (size_t)nb_read_bounded(&r, (uint64_t)(r.end - r.at) / ID_BYTES);
-    entry->new_ids = (const unsigned char *)nb_read_bytes(&r, entry->new_count * ID_BYTES).bytes;
-    entry->bag = nb_read_bytes(&r, (size_t)(r.end - r.at));
-    if (!nb_reader_done(&r) || flags > FLAGS_ALL)
+    entry->id = nb_unpack_string(&r);
+    entry->label = (uint32_t)nb_unpack_bounded(&r, NB_LABELS_MOST);
+    entry->time = (int64_t)nb_unpack_bounded(&r, INT64_MAX);
+    entry->replaced = nb_unpack_varint(&r);
+    entry->tokens = nb_unpack_varint(&r);
+    entry->first_row = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
+    entry->new_count = (size_t)nb_unpack_bounded(&r, (uint64_t)(r.end - r.at) / ID_BYTES);
+    entry->new_ids = (const unsigned char *)nb_unpack_bytes(&r, entry->new_count * ID_BYTES).bytes;
+    entry->bag = nb_unpack_bytes(&r, (size_t)(r.end - r.at));
+    if (!nb_unpacker_done(&r) || flags > FLAGS_ALL)
         return corrupt(error, "a ledger entry");
     return 0;
 }
 
 uint64_t nb_entry_new_id(const struct nb_entry *entry, size_t index)
 {
-    struct nb_reader r = nb_reader_of(entry->new_ids + index * ID_BYTES, ID_BYTES);
-    return nb_read_u64(&r);
+    struct nb_unpacker r = nb_unpacker_of(entry->new_ids + index * ID_BYTES, ID_BYTES);
+    return nb_unpack_u64(&r);
 }
 
 /* ---- bags ------------------------------------------------------------------------------------ */
@@ -135,13 +135,13 @@ void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_
  * above one follows. */
 int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out)
 {
-    struct nb_writer w = {.out = out};
+    struct nb_packer w = {.out = out};
     uint32_t next = 0;
     for (size_t i = 0; i < rows->size; i++) {
         const struct nb_row_count *c = &rows->counts[i];
-        nb_write_varint(&w, (uint64_t)(c->row - next) << 1 | (c->count > 1));
+        nb_pack_varint(&w, (uint64_t)(c->row - next) << 1 | (c->count > 1));
         if (c->count > 1)
-            nb_write_varint(&w, c->count);
+            nb_pack_varint(&w, c->count);
         next = c->row + 1;
     }
     return w.code;
@@ -150,12 +150,12 @@ int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out)
 int nb_bag_decode(struct nb_string bag, uint32_t limit, struct nb_rows *rows,
                   struct nb_error *error)
 {
-    struct nb_reader r = nb_reader_of(bag.bytes, bag.length);
+    struct nb_unpacker r = nb_unpacker_of(bag.bytes, bag.length);
     uint64_t next = 0;
     rows->size = 0;
     while (r.at < r.end) {
-        uint64_t code = nb_read_varint(&r);
-        uint64_t count = code & 1 ? nb_read_bounded(&r, UINT32_MAX) : 1;
+        uint64_t code = nb_unpack_varint(&r);
+        uint64_t count = code & 1 ? nb_unpack_bounded(&r, UINT32_MAX) : 1;
         uint64_t row = next + (code >> 1);
         if (r.failed || row >= limit || count == 0)
             return corrupt(error, "a document's bag");
@@ -198,22 +198,22 @@ static int read_cells(const struct nb_model *model, uint32_t row, struct cells *
 int nb_range_write(const struct nb_model *model, uint32_t first, uint32_t count, uint64_t mark,
                    struct nb_buffer *out)
 {
-    struct nb_writer w = {.out = out};
+    struct nb_packer w = {.out = out};
     struct cells c = {0};
-    nb_write_varint(&w, mark);
-    nb_write_varint(&w, count);
+    nb_pack_varint(&w, mark);
+    nb_pack_varint(&w, count);
     for (uint32_t row = first; row < first + count; row++) {
         size_t size;
         if (w.code == 0)
             w.code = read_cells(model, row, &c, &size);
         if (w.code != 0)
             break;
-        nb_write_u64(&w, nb_model_row_id(model, row));
-        nb_write_varint(&w, size);
+        nb_pack_u64(&w, nb_model_row_id(model, row));
+        nb_pack_varint(&w, size);
         for (size_t i = 0; i < size; i++) {
-            nb_write_varint(&w, c.cells[i].label);
-            nb_write_varint(&w, c.cells[i].occurrences);
-            nb_write_varint(&w, c.cells[i].documents);
+            nb_pack_varint(&w, c.cells[i].label);
+            nb_pack_varint(&w, c.cells[i].occurrences);
+            nb_pack_varint(&w, c.cells[i].documents);
         }
     }
     free(c.cells);
@@ -223,29 +223,29 @@ int nb_range_write(const struct nb_model *model, uint32_t first, uint32_t count,
 /* A stored row in two steps, so that the memory that its id leads to is on its way meanwhile. */
 struct stored_row {
     uint64_t id;
-    struct nb_reader cells; /* stands at their number */
+    struct nb_unpacker cells; /* stands at their number */
 };
 
-static void read_id(struct nb_reader *r, struct stored_row *row)
+static void read_id(struct nb_unpacker *r, struct stored_row *row)
 {
-    row->id = nb_read_u64(r);
+    row->id = nb_unpack_u64(r);
     row->cells = *r;
-    for (size_t left = 3 * (size_t)nb_read_bounded(r, NB_LABELS_MOST); left > 0 && !r->failed;
+    for (size_t left = 3 * (size_t)nb_unpack_bounded(r, NB_LABELS_MOST); left > 0 && !r->failed;
          left--)
-        (void)nb_read_varint(r); /* comes again in read_row */
+        (void)nb_unpack_varint(r); /* comes again in read_row */
 }
 
 static int read_row(struct nb_model *model, uint32_t row, struct stored_row *stored,
                     struct cells *c)
 {
-    struct nb_reader *r = &stored->cells;
-    size_t size = (size_t)nb_read_bounded(r, NB_LABELS_MOST);
+    struct nb_unpacker *r = &stored->cells;
+    size_t size = (size_t)nb_unpack_bounded(r, NB_LABELS_MOST);
     if (make_cells_room(c, size) != 0)
         return NB_NO_MEMORY;
     for (size_t i = 0; i < size; i++) {
-        c->cells[i].label = (uint32_t)nb_read_bounded(r, NB_LABELS_MOST - 1);
-        c->cells[i].occurrences = (uint32_t)nb_read_bounded(r, UINT32_MAX);
-        c->cells[i].documents = (uint32_t)nb_read_bounded(r, UINT32_MAX);
+        c->cells[i].label = (uint32_t)nb_unpack_bounded(r, NB_LABELS_MOST - 1);
+        c->cells[i].occurrences = (uint32_t)nb_unpack_bounded(r, UINT32_MAX);
+        c->cells[i].documents = (uint32_t)nb_unpack_bounded(r, UINT32_MAX);
     }
     uint32_t made;
     if (r->failed || nb_feature_field(stored->id) >= NB_FIELDS ||
@@ -262,11 +262,11 @@ enum { AHEAD = 16 }; /* rows */
 int nb_range_read(struct nb_model *model, uint32_t first, struct nb_string stored, uint64_t *mark,
                   struct nb_error *error)
 {
-    struct nb_reader r = nb_reader_of(stored.bytes, stored.length);
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
     struct stored_row rows[AHEAD];
     struct cells c = {0};
-    *mark = nb_read_varint(&r);
-    uint32_t count = (uint32_t)nb_read_bounded(&r, NB_RANGE_ROWS);
+    *mark = nb_unpack_varint(&r);
+    uint32_t count = (uint32_t)nb_unpack_bounded(&r, NB_RANGE_ROWS);
     int rc = nb_model_rows(model) == first ? 0 : NB_CORRUPT;
     for (uint32_t i = 0; rc == 0 && i < count + AHEAD; i++) {
         struct stored_row *row = &rows[i % AHEAD];
@@ -280,42 +280,42 @@ int nb_range_read(struct nb_model *model, uint32_t first, struct nb_string store
     free(c.cells);
     if (rc == NB_NO_MEMORY)
         return nb_error_no_memory(error);
-    return rc == 0 && nb_reader_done(&r) ? 0 : corrupt(error, "a range of rows");
+    return rc == 0 && nb_unpacker_done(&r) ? 0 : corrupt(error, "a range of rows");
 }
 
 /* ---- small records --------------------------------------------------------------------------- */
 
 int nb_state_write(const struct nb_state_record *state, struct nb_buffer *out)
 {
-    struct nb_writer w = {.out = out};
-    nb_write_varint(&w, state->last);
-    nb_write_varint(&w, state->replay);
-    nb_write_varint(&w, state->rows);
+    struct nb_packer w = {.out = out};
+    nb_pack_varint(&w, state->last);
+    nb_pack_varint(&w, state->replay);
+    nb_pack_varint(&w, state->rows);
     return w.code;
 }
 
 int nb_state_read(struct nb_state_record *state, struct nb_string stored, struct nb_error *error)
 {
-    struct nb_reader r = nb_reader_of(stored.bytes, stored.length);
-    state->last = nb_read_varint(&r);
-    state->replay = nb_read_varint(&r);
-    state->rows = (uint32_t)nb_read_bounded(&r, UINT32_MAX);
-    return nb_reader_done(&r) ? 0 : corrupt(error, "a model's state");
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
+    state->last = nb_unpack_varint(&r);
+    state->replay = nb_unpack_varint(&r);
+    state->rows = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
+    return nb_unpacker_done(&r) ? 0 : corrupt(error, "a model's state");
 }
 
 int nb_label_write(struct nb_string name, uint64_t documents, struct nb_buffer *out)
 {
-    struct nb_writer w = {.out = out};
-    nb_write_string(&w, name);
-    nb_write_varint(&w, documents);
+    struct nb_packer w = {.out = out};
+    nb_pack_string(&w, name);
+    nb_pack_varint(&w, documents);
     return w.code;
 }
 
 int nb_label_read(struct nb_string stored, struct nb_string *name, uint64_t *documents,
                   struct nb_error *error)
 {
-    struct nb_reader r = nb_reader_of(stored.bytes, stored.length);
-    *name = nb_read_string(&r);
-    *documents = nb_read_varint(&r);
-    return nb_reader_done(&r) ? 0 : corrupt(error, "a label");
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
+    *name = nb_unpack_string(&r);
+    *documents = nb_unpack_varint(&r);
+    return nb_unpacker_done(&r) ? 0 : corrupt(error, "a label");
 }

@@ -10,7 +10,7 @@
 #ifndef NB_CORE_LEDGER_H
 #define NB_CORE_LEDGER_H
 
-#include "core/base/wire.h"
+#include "core/base/pack.h"
 #include "core/model.h"
 
 enum { NB_ENTRY_FORGOTTEN = 0, NB_ENTRY_LEARNED = 1 };

@@ -15,13 +15,13 @@
 int nb_model_record_write(const struct nb_live *live, const struct nb_settings *settings,
                           struct nb_buffer *out)
 {
-    struct nb_writer w = {.out = out};
+    struct nb_packer w = {.out = out};
     struct nb_buffer stored = {0};
-    nb_write_varint(&w, live->number);
-    nb_write_bytes(&w, live->key.bytes, NB_KEY_BYTES);
+    nb_pack_varint(&w, live->number);
+    nb_pack_bytes(&w, live->key.bytes, NB_KEY_BYTES);
     if (w.code == 0)
         w.code = nb_settings_write(settings, &stored);
-    nb_write_string(&w, (struct nb_string){stored.bytes, stored.length});
+    nb_pack_string(&w, (struct nb_string){stored.bytes, stored.length});
     nb_buffer_deinit(&stored);
     return w.code;
 }
@@ -30,11 +30,11 @@ static int load_record(void *user, struct nb_string key, struct nb_string value,
                        struct nb_error *error)
 {
     struct nb_engine *engine = user;
-    struct nb_reader r = nb_reader_of(value.bytes, value.length);
-    uint32_t number = (uint32_t)nb_read_bounded(&r, UINT32_MAX);
-    struct nb_string bytes = nb_read_bytes(&r, NB_KEY_BYTES);
-    struct nb_string stored = nb_read_string(&r);
-    if (!nb_reader_done(&r) || bytes.length != NB_KEY_BYTES)
+    struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
+    uint32_t number = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
+    struct nb_string bytes = nb_unpack_bytes(&r, NB_KEY_BYTES);
+    struct nb_string stored = nb_unpack_string(&r);
+    if (!nb_unpacker_done(&r) || bytes.length != NB_KEY_BYTES)
         return nb_error_set(error, NB_CORRUPT,
                             "the store is damaged: the record of model '%.*s' does not read back",
                             (int)key.length, key.bytes);
@@ -67,8 +67,8 @@ int nb_load_models(struct nb_engine *engine, struct nb_error *error)
     struct nb_string value;
     int got = rc != 0 ? rc : nb_store_get(&view, NB_TABLE_META, next, &value, error);
     if (got == 0) {
-        struct nb_reader r = nb_reader_of(value.bytes, value.length);
-        engine->next_stored = (uint32_t)nb_read_bounded(&r, UINT32_MAX);
+        struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
+        engine->next_stored = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
     } else if (got != NB_NOT_FOUND) {
         rc = got;
     }
@@ -224,11 +224,11 @@ static int load_weights(struct loading *l, struct nb_error *error)
     int rc = nb_store_get(l->view, NB_TABLE_STACK, nb_store_key_string(&key), &stored, error);
     if (rc != 0)
         return rc == NB_NOT_FOUND ? 0 : rc;
-    struct nb_reader r = nb_reader_of(stored.bytes, stored.length);
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
     rc = nb_stack_weights_read(l->live->published->weights, &r);
     if (rc == NB_NO_MEMORY)
         return nb_error_no_memory(error);
-    if (rc == 0 && nb_reader_done(&r))
+    if (rc == 0 && nb_unpacker_done(&r))
         return 0;
     return nb_error_set(error, NB_CORRUPT,
                         "the store is damaged: the weights of a stack do not read back");

@@ -138,12 +138,12 @@ int nb_prequential_learn(struct nb_prequential *p, const struct nb_published *pu
 
 int nb_scored_write(const struct nb_scored *scored, struct nb_buffer *out)
 {
-    struct nb_writer w = {.out = out};
-    nb_write_varint(&w, scored->label);
-    nb_write_double(&w, scored->log_odds);
+    struct nb_packer w = {.out = out};
+    nb_pack_varint(&w, scored->label);
+    nb_pack_double(&w, scored->log_odds);
     for (uint32_t i = 0; i < scored->size; i++) {
-        nb_write_varint(&w, scored->labels[i]);
-        nb_write_double(&w, scored->probabilities[i]);
+        nb_pack_varint(&w, scored->labels[i]);
+        nb_pack_double(&w, scored->probabilities[i]);
     }
     return w.code;
 }
@@ -166,20 +166,20 @@ static int make_room(struct nb_scored_lists *lists)
 int nb_scored_read(struct nb_string stored, struct nb_scored_lists *lists, struct nb_scored *scored,
                    struct nb_error *error)
 {
-    struct nb_reader r = nb_reader_of(stored.bytes, stored.length);
-    *scored = (struct nb_scored){.label = (uint32_t)nb_read_bounded(&r, NB_LABELS_MOST)};
-    scored->log_odds = nb_read_double(&r);
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
+    *scored = (struct nb_scored){.label = (uint32_t)nb_unpack_bounded(&r, NB_LABELS_MOST)};
+    scored->log_odds = nb_unpack_double(&r);
     while (r.at < r.end && !r.failed) {
         if (scored->size == lists->room && make_room(lists) != 0)
             return nb_error_no_memory(error);
-        lists->labels[scored->size] = (uint32_t)nb_read_bounded(&r, NB_LABELS_MOST);
-        lists->probabilities[scored->size++] = nb_read_double(&r);
+        lists->labels[scored->size] = (uint32_t)nb_unpack_bounded(&r, NB_LABELS_MOST);
+        lists->probabilities[scored->size++] = nb_unpack_double(&r);
     }
     scored->labels = lists->labels;
     scored->probabilities = lists->probabilities;
-    return nb_reader_done(&r) ? 0
-                              : nb_error_set(error, NB_CORRUPT,
-                                             "the store is damaged: a score does not read back");
+    return nb_unpacker_done(&r) ? 0
+                                : nb_error_set(error, NB_CORRUPT,
+                                               "the store is damaged: a score does not read back");
 }
 
 void nb_scored_lists_deinit(struct nb_scored_lists *lists)

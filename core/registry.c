@@ -28,11 +28,11 @@ struct nb_published *nb_published_next(const struct nb_settings *settings,
 {
     struct nb_published *published = nb_published_new(settings);
     struct nb_buffer learned = {0};
-    struct nb_writer w = {.out = &learned};
+    struct nb_packer w = {.out = &learned};
     if (published == NULL)
         return NULL;
     nb_stack_weights_write(old->weights, &w);
-    struct nb_reader r = nb_reader_of(learned.bytes, learned.length);
+    struct nb_unpacker r = nb_unpacker_of(learned.bytes, learned.length);
     if (w.code != 0 || nb_stack_weights_read(published->weights, &r) != 0)
         nb_published_release(&published);
     nb_buffer_deinit(&learned);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/feature.h"
-#include "core/base/wire.h"
+#include "core/base/pack.h"
 #include "tokenizer/document.h"
 
 /* Values as they stand in JSON and in the store, in the order of their enums. */
@@ -367,12 +367,12 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
 
 /* ---- stored form: a number of entries, each a name and a value in a string of its own -------- */
 
-static void write_names(struct nb_writer *w, const char *name)
+static void write_names(struct nb_packer *w, const char *name)
 {
-    nb_write_string(w, (struct nb_string){name, strlen(name)});
+    nb_pack_string(w, (struct nb_string){name, strlen(name)});
 }
 
-static void write_value(struct nb_writer *w, const struct nb_setting *s,
+static void write_value(struct nb_packer *w, const struct nb_setting *s,
                         const struct nb_settings *settings)
 {
     switch (s->type) {
@@ -380,21 +380,21 @@ static void write_value(struct nb_writer *w, const struct nb_setting *s,
         write_names(w, s->names[get_int(settings, s)]);
         break;
     case NB_SETTING_DOUBLE:
-        nb_write_double(w, get_double(settings, s));
+        nb_pack_double(w, get_double(settings, s));
         break;
     case NB_SETTING_COUNT:
-        nb_write_varint(w, get_count(settings, s));
+        nb_pack_varint(w, get_count(settings, s));
         break;
     case NB_SETTING_PRIOR:
         write_names(w, s->names[settings->prior]);
-        nb_write_varint(w, settings->weight_count);
+        nb_pack_varint(w, settings->weight_count);
         for (size_t i = 0; i < settings->weight_count; i++) {
             write_names(w, settings->weights[i].label);
-            nb_write_double(w, settings->weights[i].weight);
+            nb_pack_double(w, settings->weights[i].weight);
         }
         break;
     case NB_SETTING_FIELDS:
-        nb_write_varint(w, get_mask(settings, s));
+        nb_pack_varint(w, get_mask(settings, s));
         break;
     }
 }
@@ -402,20 +402,20 @@ static void write_value(struct nb_writer *w, const struct nb_setting *s,
 int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
 {
     struct nb_buffer value = {0};
-    struct nb_writer w = {.out = out};
-    struct nb_writer v = {.out = &value};
+    struct nb_packer w = {.out = out};
+    struct nb_packer v = {.out = &value};
     size_t before = out->length;
-    nb_write_varint(&w, sizeof table / sizeof *table + 1);
+    nb_pack_varint(&w, sizeof table / sizeof *table + 1);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         value.length = 0;
         write_value(&v, &table[i], settings);
         write_names(&w, table[i].name);
-        nb_write_string(&w, (struct nb_string){value.bytes, value.length});
+        nb_pack_string(&w, (struct nb_string){value.bytes, value.length});
     }
     value.length = 0;
-    nb_write_varint(&v, settings->tokenizer_version);
+    nb_pack_varint(&v, settings->tokenizer_version);
     write_names(&w, version_name);
-    nb_write_string(&w, (struct nb_string){value.bytes, value.length});
+    nb_pack_string(&w, (struct nb_string){value.bytes, value.length});
     nb_buffer_deinit(&value);
     int rc = w.code != 0 ? w.code : v.code;
     if (rc != 0)
@@ -437,10 +437,10 @@ static int find_name(const char *const *names, struct nb_string s)
     return -1;
 }
 
-static int read_weights(struct nb_reader *r, struct nb_settings *settings)
+static int read_weights(struct nb_unpacker *r, struct nb_settings *settings)
 {
     /* each takes a length byte and eight of the weight at least, which bounds the allocation */
-    size_t count = (size_t)nb_read_bounded(r, (uint64_t)(r->end - r->at) / 9);
+    size_t count = (size_t)nb_unpack_bounded(r, (uint64_t)(r->end - r->at) / 9);
     if (count == 0)
         return 0;
     settings->weights = calloc(count, sizeof *settings->weights);
@@ -448,8 +448,8 @@ static int read_weights(struct nb_reader *r, struct nb_settings *settings)
         return NB_NO_MEMORY;
     for (; settings->weight_count < count; settings->weight_count++) {
         struct nb_prior_weight *w = &settings->weights[settings->weight_count];
-        struct nb_string label = nb_read_string(r);
-        w->weight = nb_read_double(r);
+        struct nb_string label = nb_unpack_string(r);
+        w->weight = nb_unpack_double(r);
         if (r->failed || memchr(label.bytes, '\0', label.length) != NULL)
             return NB_CORRUPT;
         w->label = strndup(label.bytes, label.length);
@@ -459,22 +459,23 @@ static int read_weights(struct nb_reader *r, struct nb_settings *settings)
     return 0;
 }
 
-static int read_value(struct nb_reader *r, const struct nb_setting *s, struct nb_settings *settings)
+static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
+                      struct nb_settings *settings)
 {
     char *to = (char *)settings + s->offset;
     if (s->type == NB_SETTING_DOUBLE) {
-        double value = nb_read_double(r);
+        double value = nb_unpack_double(r);
         memcpy(to, &value, sizeof value);
     } else if (s->type == NB_SETTING_COUNT) {
-        uint64_t value = nb_read_varint(r);
+        uint64_t value = nb_unpack_varint(r);
         memcpy(to, &value, sizeof value);
     } else if (s->type == NB_SETTING_FIELDS) {
-        uint32_t value = (uint32_t)nb_read_bounded(r, UINT32_MAX);
+        uint32_t value = (uint32_t)nb_unpack_bounded(r, UINT32_MAX);
         memcpy(to, &value, sizeof value);
         if (value >> name_count(s->names) != 0)
             return NB_VERSION;
     } else {
-        struct nb_string name = nb_read_string(r);
+        struct nb_string name = nb_unpack_string(r);
         int value = find_name(s->names, name);
         if (value < 0)
             return r->failed ? NB_CORRUPT : NB_VERSION;
@@ -486,13 +487,13 @@ static int read_value(struct nb_reader *r, const struct nb_setting *s, struct nb
 }
 
 /* One entry; `seen` has a bit for each of the table's and, above, one for the version. */
-static int read_entry(struct nb_reader *r, struct nb_settings *settings, uint32_t *seen,
+static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint32_t *seen,
                       struct nb_error *error)
 {
     const size_t count = sizeof table / sizeof *table;
-    struct nb_string name = nb_read_string(r);
-    struct nb_string stored = nb_read_string(r);
-    struct nb_reader value = nb_reader_of(stored.bytes, stored.length);
+    struct nb_string name = nb_unpack_string(r);
+    struct nb_string stored = nb_unpack_string(r);
+    struct nb_unpacker value = nb_unpacker_of(stored.bytes, stored.length);
     size_t i = 0;
     while (i < count && !is_name(name, table[i].name))
         i++;
@@ -502,11 +503,11 @@ static int read_entry(struct nb_reader *r, struct nb_settings *settings, uint32_
     else if (i < count)
         rc = read_value(&value, &table[i], settings);
     else if (is_name(name, version_name))
-        settings->tokenizer_version = (uint32_t)nb_read_bounded(&value, UINT32_MAX);
+        settings->tokenizer_version = (uint32_t)nb_unpack_bounded(&value, UINT32_MAX);
     else
         rc = NB_VERSION;
     *seen |= 1u << i;
-    if (rc == 0 && !nb_reader_done(&value))
+    if (rc == 0 && !nb_unpacker_done(&value))
         rc = NB_CORRUPT;
     if (rc == NB_VERSION)
         return nb_error_set(error, rc, "the setting \"%.*s\" is of a newer version",
@@ -520,13 +521,13 @@ int nb_settings_read(struct nb_settings *settings, struct nb_string stored, stru
 {
     struct nb_settings read;
     nb_settings_init(&read, NB_PRESET_TEXT);
-    struct nb_reader r = nb_reader_of(stored.bytes, stored.length);
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
     uint32_t seen = 0;
-    uint64_t entries = nb_read_varint(&r);
+    uint64_t entries = nb_unpack_varint(&r);
     int rc = 0;
     for (uint64_t i = 0; rc == 0 && i < entries; i++)
         rc = read_entry(&r, &read, &seen, error);
-    if (rc == 0 && !nb_reader_done(&r))
+    if (rc == 0 && !nb_unpacker_done(&r))
         rc = nb_error_set(error, NB_CORRUPT, "the stored settings are damaged");
     if (rc == 0 && nb_settings_check(&read, error) != 0)
         rc = nb_error_set(error, NB_CORRUPT, "the stored settings have a value out of range");

@@ -487,23 +487,23 @@ static uint64_t inputs_mask(const struct nb_stack_inputs *inputs)
     return mask;
 }
 
-void nb_stack_inputs_write(const struct nb_stack_inputs *inputs, struct nb_writer *w)
+void nb_stack_inputs_write(const struct nb_stack_inputs *inputs, struct nb_packer *w)
 {
     uint64_t mask = inputs_mask(inputs);
     uint32_t columns = nb_stack_columns(inputs->size);
-    nb_write_varint(w, inputs->size);
+    nb_pack_varint(w, inputs->size);
     for (uint32_t v = 0; v < inputs->size; v++)
-        nb_write_varint(w, inputs->labels[v]);
-    nb_write_varint(w, inputs->count);
-    nb_write_varint(w, mask);
+        nb_pack_varint(w, inputs->labels[v]);
+    nb_pack_varint(w, inputs->count);
+    nb_pack_varint(w, mask);
     for (uint32_t i = 0; i < inputs->count; i++)
         for (uint32_t v = 0; v < columns && (mask >> i & 1) != 0; v++)
-            nb_write_double(w, inputs->x[i * inputs->size + v]);
+            nb_pack_double(w, inputs->x[i * inputs->size + v]);
 }
 
-int nb_stack_inputs_read(struct nb_stack_inputs *inputs, struct nb_reader *r)
+int nb_stack_inputs_read(struct nb_stack_inputs *inputs, struct nb_unpacker *r)
 {
-    uint32_t size = (uint32_t)nb_read_bounded(r, NB_LABELS_MOST);
+    uint32_t size = (uint32_t)nb_unpack_bounded(r, NB_LABELS_MOST);
     if (r->failed || size > (size_t)(r->end - r->at)) /* a label takes a byte at least */
         return NB_CORRUPT;
     if (inputs_room(inputs, size) != 0)
@@ -511,15 +511,15 @@ int nb_stack_inputs_read(struct nb_stack_inputs *inputs, struct nb_reader *r)
     inputs->size = size;
     memset(inputs->features, 0, sizeof inputs->features);
     for (uint32_t v = 0; v < size; v++)
-        inputs->labels[v] = (uint32_t)nb_read_bounded(r, NB_LABELS_MOST - 1);
-    inputs->count = (uint32_t)nb_read_bounded(r, NB_STACK_INPUTS);
-    uint64_t mask = nb_read_bounded(r, (UINT64_C(1) << inputs->count) - 1);
+        inputs->labels[v] = (uint32_t)nb_unpack_bounded(r, NB_LABELS_MOST - 1);
+    inputs->count = (uint32_t)nb_unpack_bounded(r, NB_STACK_INPUTS);
+    uint64_t mask = nb_unpack_bounded(r, (UINT64_C(1) << inputs->count) - 1);
     uint32_t columns = nb_stack_columns(size);
     bool finite = true;
     for (uint32_t i = 0; i < inputs->count; i++) {
         double *x = inputs->x + (size_t)i * size;
         for (uint32_t v = 0; v < columns; v++) {
-            x[v] = (mask >> i & 1) != 0 ? nb_read_double(r) : 0;
+            x[v] = (mask >> i & 1) != 0 ? nb_unpack_double(r) : 0;
             finite = finite && isfinite(x[v]);
         }
         if (size == 2)

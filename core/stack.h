@@ -35,7 +35,7 @@
 #ifndef NB_CORE_STACK_H
 #define NB_CORE_STACK_H
 
-#include "core/base/wire.h"
+#include "core/base/pack.h"
 #include "core/model.h"
 #include "core/score.h"
 
@@ -105,8 +105,8 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
 
 /* Stored form: labels by number and the inputs that are not zero, 8 bytes each. Reading returns 0,
  * NB_CORRUPT or NB_NO_MEMORY; what is read learns exactly as what was written. */
-void nb_stack_inputs_write(const struct nb_stack_inputs *inputs, struct nb_writer *w);
-int nb_stack_inputs_read(struct nb_stack_inputs *inputs, struct nb_reader *r);
+void nb_stack_inputs_write(const struct nb_stack_inputs *inputs, struct nb_packer *w);
+int nb_stack_inputs_read(struct nb_stack_inputs *inputs, struct nb_unpacker *r);
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
@@ -139,8 +139,8 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
                    uint32_t label);
 
 /* Stored form of the weights. Reading returns 0, NB_CORRUPT or NB_NO_MEMORY. */
-void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_writer *w);
-int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_reader *r);
+void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *w);
+int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *r);
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 

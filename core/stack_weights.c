@@ -209,22 +209,22 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
 
 /* ---- stored form ----------------------------------------------------------------------------- */
 
-static void write_weights(struct nb_writer *w, const struct nb_stack_weight *weights, size_t count)
+static void write_weights(struct nb_packer *w, const struct nb_stack_weight *weights, size_t count)
 {
-    nb_write_varint(w, count);
+    nb_pack_varint(w, count);
     for (size_t i = 0; i < count; i++) {
-        nb_write_double(w, weights[i].value);
-        nb_write_double(w, weights[i].squares);
+        nb_pack_double(w, weights[i].value);
+        nb_pack_double(w, weights[i].squares);
     }
 }
 
-static void write_losses(struct nb_writer *w, const double *losses, unsigned count)
+static void write_losses(struct nb_packer *w, const double *losses, unsigned count)
 {
     for (unsigned e = 0; e < count; e++)
-        nb_write_double(w, losses[e]);
+        nb_pack_double(w, losses[e]);
 }
 
-void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_writer *w)
+void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *w)
 {
     write_weights(w, weights->two, (size_t)weights->settings.two.size * NB_STACK_GROUPS);
     write_weights(w, weights->many, (size_t)weights->settings.many.size * NB_STACK_GROUPS);
@@ -233,37 +233,37 @@ void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_wr
     write_weights(w, weights->biases, (size_t)weights->bias_count * NB_STACK_EXPERTS);
 }
 
-static bool read_weights(struct nb_reader *r, struct nb_stack_weight *weights, size_t count)
+static bool read_weights(struct nb_unpacker *r, struct nb_stack_weight *weights, size_t count)
 {
     bool good = true;
     for (size_t i = 0; i < count; i++) {
-        weights[i].value = nb_read_double(r);
-        weights[i].squares = nb_read_double(r);
+        weights[i].value = nb_unpack_double(r);
+        weights[i].squares = nb_unpack_double(r);
         good = good && isfinite(weights[i].value) && weights[i].squares >= 0;
     }
     return good && !r->failed;
 }
 
 /* A bank's weights, which must be as many as the settings have. */
-static bool read_bank(struct nb_reader *r, const struct nb_stack_bank *bank,
+static bool read_bank(struct nb_unpacker *r, const struct nb_stack_bank *bank,
                       struct nb_stack_weight *weights)
 {
     size_t count = (size_t)bank->size * NB_STACK_GROUPS;
-    return nb_read_varint(r) == count && read_weights(r, weights, count);
+    return nb_unpack_varint(r) == count && read_weights(r, weights, count);
 }
 
-static bool read_losses(struct nb_reader *r, double *losses, unsigned count)
+static bool read_losses(struct nb_unpacker *r, double *losses, unsigned count)
 {
     bool good = true;
     for (unsigned e = 0; e < count; e++) {
-        losses[e] = nb_read_double(r);
+        losses[e] = nb_unpack_double(r);
         good = good && isfinite(losses[e]) && losses[e] >= 0;
     }
     return good && !r->failed;
 }
 
 /* All but the biases, into `back`. */
-static bool read_banks(struct nb_reader *r, const struct nb_stack_settings *settings,
+static bool read_banks(struct nb_unpacker *r, const struct nb_stack_settings *settings,
                        struct nb_stack_weights *back)
 {
     return read_bank(r, &settings->two, back->two) && read_bank(r, &settings->many, back->many) &&
@@ -271,13 +271,13 @@ static bool read_banks(struct nb_reader *r, const struct nb_stack_settings *sett
            read_losses(r, back->many_losses, settings->many.size);
 }
 
-int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_reader *r)
+int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *r)
 {
     struct nb_stack_weights back = {0};
     if (!read_banks(r, &weights->settings, &back))
         return NB_CORRUPT;
     size_t most = (size_t)NB_LABELS_MOST * NB_STACK_EXPERTS;
-    size_t count = (size_t)nb_read_bounded(r, most);
+    size_t count = (size_t)nb_unpack_bounded(r, most);
     if (r->failed || count % NB_STACK_EXPERTS != 0 ||
         count > (size_t)(r->end - r->at) / 16) /* two doubles each */
         return NB_CORRUPT;

@@ -15,7 +15,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/base/wire.h"
+#include "core/base/pack.h"
 
 enum {
     READERS = 1024, /* snapshots that may be open at once */
@@ -165,8 +165,8 @@ static int check_format(struct nb_view *view, struct nb_error *error)
     struct nb_string value = {"", 0};
     int rc = nb_store_get(view, NB_TABLE_META, key, &value, error);
     if (rc == 0) {
-        struct nb_reader r = nb_reader_of(value.bytes, value.length);
-        uint64_t format = nb_read_varint(&r);
+        struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
+        uint64_t format = nb_unpack_varint(&r);
         if (r.failed || format == 0)
             return nb_error_set(error, NB_CORRUPT, "%s: the format's number is damaged",
                                 view->store->directory);

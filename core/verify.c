@@ -54,8 +54,8 @@ static int add_document(void *user, struct nb_string key, struct nb_string value
     rc = nb_store_get(v->view, NB_TABLE_DOCUMENTS, nb_store_key_string(&id), &index, error);
     if (rc != 0)
         return rc == NB_NOT_FOUND ? 0 : rc;
-    struct nb_reader r = nb_reader_of(index.bytes, index.length);
-    if (nb_read_varint(&r) != nb_store_key_tail(key))
+    struct nb_unpacker r = nb_unpacker_of(index.bytes, index.length);
+    if (nb_unpack_varint(&r) != nb_store_key_tail(key))
         return 0; /* replaced */
     v->living++;
     rc = nb_bag_decode(entry.bag, nb_model_rows(v->fresh), &v->rows, error);
@@ -76,8 +76,8 @@ static int count_index(void *user, struct nb_string key, struct nb_string value,
                        struct nb_error *error)
 {
     struct verifying *v = user;
-    struct nb_reader r = nb_reader_of(value.bytes, value.length);
-    struct nb_store_key entry_key = nb_store_key_sequence(v->live->number, nb_read_varint(&r));
+    struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
+    struct nb_store_key entry_key = nb_store_key_sequence(v->live->number, nb_unpack_varint(&r));
     struct nb_string stored;
     struct nb_entry entry;
     v->indexed++;

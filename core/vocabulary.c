@@ -101,10 +101,10 @@ int nb_word_of_row(const struct nb_view *view, const struct nb_live *live, uint3
     if (rc != 0 && rc != NB_NOT_FOUND)
         return rc;
     if (rc == 0) {
-        struct nb_reader r = nb_reader_of(value.bytes, value.length);
+        struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
         uint64_t at = nb_store_key_tail(key);
         for (; at <= row && r.at < r.end && !r.failed; at++)
-            word = nb_read_string(&r);
+            word = nb_unpack_string(&r);
         if (r.failed || at != (uint64_t)row + 1)
             word = (struct nb_string){NULL, 0};
     }

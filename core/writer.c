@@ -90,7 +90,7 @@ int nb_writer_put_stack(struct nb_engine *engine, const struct nb_view *view,
                         const struct nb_live *live, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(live->number);
-    struct nb_writer w = {.out = &engine->scratch};
+    struct nb_packer w = {.out = &engine->scratch};
     engine->scratch.length = 0;
     nb_stack_weights_write(live->published->weights, &w);
     if (w.code != 0)
@@ -104,9 +104,9 @@ static int reserve_numbers(struct nb_engine *engine, const struct nb_view *view,
 {
     if (live->number < engine->next_stored)
         return 0;
-    struct nb_writer w = {.out = &engine->scratch};
+    struct nb_packer w = {.out = &engine->scratch};
     engine->scratch.length = 0;
-    nb_write_varint(&w, (uint64_t)live->number + 1);
+    nb_pack_varint(&w, (uint64_t)live->number + 1);
     if (w.code != 0)
         return nb_error_no_memory(error);
     return put_scratch(engine, view, NB_TABLE_META, (struct nb_string){"next_model", 10}, error);

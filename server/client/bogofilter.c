@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
-#include "core/base/wire.h"
+#include "core/base/pack.h"
 #include "server/client/wordlist.h"
 #include "tokenizer/mail_received.h"
 #include "tokenizer/text.h"
@@ -133,7 +133,7 @@ int nb_bogofilter_add_row(struct nb_bogofilter *list, uint64_t id, struct nb_str
                           uint32_t *row)
 {
     int rc = nb_model_append(list->rows, id, row);
-    struct nb_writer w = {.out = &list->texts};
+    struct nb_packer w = {.out = &list->texts};
     if (rc == 0 && *row >= list->room) {
         size_t room = list->room == 0 ? 4096 : list->room * 2;
         void *documents = realloc(list->documents, room * sizeof *list->documents);
@@ -145,7 +145,7 @@ int nb_bogofilter_add_row(struct nb_bogofilter *list, uint64_t id, struct nb_str
     if (rc != 0)
         return rc;
     memset(list->documents[*row], 0, sizeof list->documents[*row]);
-    nb_write_string(&w, text);
+    nb_pack_string(&w, text);
     return w.code;
 }
 
@@ -210,23 +210,23 @@ static int take(struct reading *reading, const struct nb_word_line *line, uint64
 /* Lists are sorted, and '!' and '$' sort before '.': some tokens come before the messages. */
 static int put_off(struct reading *reading, const struct nb_word_line *line)
 {
-    struct nb_writer w = {.out = &reading->waiting};
-    nb_write_varint(&w, reading->lines.number);
-    nb_write_varint(&w, line->spam);
-    nb_write_varint(&w, line->ham);
-    nb_write_string(&w, line->token);
+    struct nb_packer w = {.out = &reading->waiting};
+    nb_pack_varint(&w, reading->lines.number);
+    nb_pack_varint(&w, line->spam);
+    nb_pack_varint(&w, line->ham);
+    nb_pack_string(&w, line->token);
     return w.code;
 }
 
 static int take_waiting(struct reading *reading)
 {
-    struct nb_reader r = nb_reader_of(reading->waiting.bytes, reading->waiting.length);
+    struct nb_unpacker r = nb_unpacker_of(reading->waiting.bytes, reading->waiting.length);
     int rc = 0;
     while (rc == 0 && r.at < r.end) {
-        uint64_t number = nb_read_varint(&r);
-        struct nb_word_line line = {.spam = (uint32_t)nb_read_varint(&r),
-                                    .ham = (uint32_t)nb_read_varint(&r)};
-        line.token = nb_read_string(&r);
+        uint64_t number = nb_unpack_varint(&r);
+        struct nb_word_line line = {.spam = (uint32_t)nb_unpack_varint(&r),
+                                    .ham = (uint32_t)nb_unpack_varint(&r)};
+        line.token = nb_unpack_string(&r);
         rc = take(reading, &line, number);
     }
     nb_buffer_deinit(&reading->waiting);

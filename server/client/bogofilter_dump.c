@@ -36,11 +36,11 @@ struct stream {
     const struct nb_bogofilter *list;
     struct deal deals[NB_BOGOFILTER_LABELS];
     enum step step;
-    uint32_t row;           /* the next one of STEP_WORDS */
-    struct nb_reader texts; /* likewise */
-    struct nb_buffer out;   /* lines that were made */
-    size_t given;           /* bytes of them that were read */
-    uint32_t *rows;         /* owned: of a document, and as many counts behind them */
+    uint32_t row;             /* the next one of STEP_WORDS */
+    struct nb_unpacker texts; /* likewise */
+    struct nb_buffer out;     /* lines that were made */
+    size_t given;             /* bytes of them that were read */
+    uint32_t *rows;           /* owned: of a document, and as many counts behind them */
 };
 
 static const char *const LABELS[NB_BOGOFILTER_LABELS] = {"ham", "spam"};
@@ -100,7 +100,7 @@ static int write_stack(struct nb_buffer *out)
     struct nb_stack_weights *weights = nb_stack_weights_new(&settings);
     if (weights == NULL)
         return NB_NO_MEMORY;
-    struct nb_writer w = {.out = out};
+    struct nb_packer w = {.out = out};
     nb_stack_weights_raise(weights, NB_BOGOFILTER_FIELDS, FIELD_FACTOR, TOTAL_FACTOR);
     nb_stack_weights_write(weights, &w);
     nb_stack_weights_free(&weights);
@@ -132,7 +132,7 @@ static int write_words(struct stream *s)
     struct nb_dump_words words = {.first_row = s->row, .ids = ids, .texts = texts};
     for (; words.count < WORDS_AT_A_TIME && s->row < nb_model_rows(s->list->rows); s->row++) {
         ids[words.count] = nb_model_row_id(s->list->rows, s->row);
-        texts[words.count++] = nb_read_string(&s->texts);
+        texts[words.count++] = nb_unpack_string(&s->texts);
     }
     if (s->row == nb_model_rows(s->list->rows))
         s->step = STEP_DOCUMENTS;
@@ -239,7 +239,7 @@ static int start(struct stream *s)
         rc = start_deal(s, i);
         most = s->deals[i].count > most ? s->deals[i].count : most;
     }
-    s->texts = nb_reader_of(s->list->texts.bytes, s->list->texts.length);
+    s->texts = nb_unpacker_of(s->list->texts.bytes, s->list->texts.length);
     s->rows = calloc(2 * most + 1, sizeof *s->rows);
     return rc != 0 || s->rows == NULL ? NB_NO_MEMORY : 0;
 }

@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/feature.h"
 #include "core/base/key.h"
-#include "core/base/wire.h"
+#include "core/base/pack.h"
 
 /* ---- error -------------------------------------------------------------------------------------
  */
@@ -111,7 +111,7 @@ START_TEST(printing_appends)
 }
 END_TEST
 
-/* ---- wire --------------------------------------------------------------------------------------
+/* ---- pack --------------------------------------------------------------------------------------
  */
 
 static const uint64_t numbers[] = {0,          1,          0x7F,           0x80,
@@ -123,47 +123,47 @@ START_TEST(what_is_written_is_read)
 {
     static const double doubles[] = {0.0, -0.0, 1.5, -1e308, 5e-324};
     struct nb_buffer b = {0};
-    struct nb_writer w = {.out = &b};
+    struct nb_packer w = {.out = &b};
     for (size_t i = 0; i < NUMBERS; i++) {
-        nb_write_varint(&w, numbers[i]);
-        nb_write_u64(&w, numbers[i]);
-        nb_write_u8(&w, (uint8_t)numbers[i]);
+        nb_pack_varint(&w, numbers[i]);
+        nb_pack_u64(&w, numbers[i]);
+        nb_pack_u8(&w, (uint8_t)numbers[i]);
     }
     for (size_t i = 0; i < 5; i++)
-        nb_write_double(&w, doubles[i]);
-    nb_write_string(&w, (struct nb_string){"a\0b", 3});
-    nb_write_string(&w, (struct nb_string){NULL, 0});
+        nb_pack_double(&w, doubles[i]);
+    nb_pack_string(&w, (struct nb_string){"a\0b", 3});
+    nb_pack_string(&w, (struct nb_string){NULL, 0});
     ck_assert_int_eq(w.code, 0);
-    struct nb_reader r = nb_reader_of(b.bytes, b.length);
+    struct nb_unpacker r = nb_unpacker_of(b.bytes, b.length);
     for (size_t i = 0; i < NUMBERS; i++) {
-        ck_assert_uint_eq(nb_read_varint(&r), numbers[i]);
-        ck_assert_uint_eq(nb_read_u64(&r), numbers[i]);
-        ck_assert_uint_eq(nb_read_u8(&r), (uint8_t)numbers[i]);
+        ck_assert_uint_eq(nb_unpack_varint(&r), numbers[i]);
+        ck_assert_uint_eq(nb_unpack_u64(&r), numbers[i]);
+        ck_assert_uint_eq(nb_unpack_u8(&r), (uint8_t)numbers[i]);
     }
     for (size_t i = 0; i < 5; i++) {
-        double d = nb_read_double(&r);
+        double d = nb_unpack_double(&r);
         ck_assert_mem_eq(&d, &doubles[i], sizeof d);
     }
-    struct nb_string s = nb_read_string(&r);
+    struct nb_string s = nb_unpack_string(&r);
     ck_assert_uint_eq(s.length, 3);
     ck_assert_mem_eq(s.bytes, "a\0b", 3);
-    ck_assert(!nb_reader_done(&r));
-    ck_assert_uint_eq(nb_read_string(&r).length, 0);
-    ck_assert(nb_reader_done(&r));
+    ck_assert(!nb_unpacker_done(&r));
+    ck_assert_uint_eq(nb_unpack_string(&r).length, 0);
+    ck_assert(nb_unpacker_done(&r));
     /* Every shorter input fails somewhere, and reads zeros from there on. */
     for (size_t length = 0; length < b.length; length++) {
-        r = nb_reader_of(b.bytes, length);
+        r = nb_unpacker_of(b.bytes, length);
         for (size_t i = 0; i < NUMBERS; i++) {
-            (void)nb_read_varint(&r);
-            (void)nb_read_u64(&r);
-            (void)nb_read_u8(&r);
+            (void)nb_unpack_varint(&r);
+            (void)nb_unpack_u64(&r);
+            (void)nb_unpack_u8(&r);
         }
         for (size_t i = 0; i < 5; i++)
-            (void)nb_read_double(&r);
-        (void)nb_read_string(&r);
-        (void)nb_read_string(&r);
-        ck_assert(r.failed && !nb_reader_done(&r));
-        ck_assert_uint_eq(nb_read_u64(&r), 0);
+            (void)nb_unpack_double(&r);
+        (void)nb_unpack_string(&r);
+        (void)nb_unpack_string(&r);
+        ck_assert(r.failed && !nb_unpacker_done(&r));
+        ck_assert_uint_eq(nb_unpack_u64(&r), 0);
     }
     nb_buffer_deinit(&b);
 }
@@ -172,9 +172,9 @@ END_TEST
 START_TEST(numbers_are_little_endian_and_short)
 {
     struct nb_buffer b = {0};
-    struct nb_writer w = {.out = &b};
-    nb_write_u64(&w, 0x0102030405060708);
-    nb_write_varint(&w, 300);
+    struct nb_packer w = {.out = &b};
+    nb_pack_u64(&w, 0x0102030405060708);
+    nb_pack_varint(&w, 300);
     ck_assert_uint_eq(b.length, 10);
     ck_assert_mem_eq(b.bytes, "\x08\x07\x06\x05\x04\x03\x02\x01\xac\x02", 10);
     nb_buffer_deinit(&b);
@@ -193,24 +193,24 @@ START_TEST(impossible_input_fails)
         {"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", 11},
     };
     for (size_t i = 0; i < sizeof varints / sizeof *varints; i++) {
-        struct nb_reader r = nb_reader_of(varints[i].bytes, varints[i].length);
-        ck_assert_uint_eq(nb_read_varint(&r), 0);
+        struct nb_unpacker r = nb_unpacker_of(varints[i].bytes, varints[i].length);
+        ck_assert_uint_eq(nb_unpack_varint(&r), 0);
         ck_assert(r.failed);
     }
-    struct nb_reader r = nb_reader_of("\x0a", 1);
-    ck_assert_uint_eq(nb_read_bounded(&r, 10), 10);
-    r = nb_reader_of("\x0b", 1);
-    ck_assert_uint_eq(nb_read_bounded(&r, 10), 0);
+    struct nb_unpacker r = nb_unpacker_of("\x0a", 1);
+    ck_assert_uint_eq(nb_unpack_bounded(&r, 10), 10);
+    r = nb_unpacker_of("\x0b", 1);
+    ck_assert_uint_eq(nb_unpack_bounded(&r, 10), 0);
     ck_assert(r.failed);
-    r = nb_reader_of("\x05"
-                     "abcd",
-                     5); /* a string longer than the input */
-    ck_assert_uint_eq(nb_read_string(&r).length, 0);
+    r = nb_unpacker_of("\x05"
+                       "abcd",
+                       5); /* a string longer than the input */
+    ck_assert_uint_eq(nb_unpack_string(&r).length, 0);
     ck_assert(r.failed);
-    r = nb_reader_of(NULL, 0);
-    ck_assert(nb_reader_done(&r));
-    ck_assert_uint_eq(nb_read_u8(&r), 0);
-    ck_assert(!nb_reader_done(&r));
+    r = nb_unpacker_of(NULL, 0);
+    ck_assert(nb_unpacker_done(&r));
+    ck_assert_uint_eq(nb_unpack_u8(&r), 0);
+    ck_assert(!nb_unpacker_done(&r));
 }
 END_TEST
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/feature.h"
-#include "core/base/wire.h"
+#include "core/base/pack.h"
 #include "core/settings.h"
 #include "tokenizer/document.h"
 
@@ -278,10 +278,10 @@ static struct nb_string text(const char *s)
 static struct nb_buffer entry(const char *name, struct nb_string value)
 {
     struct nb_buffer out = {0};
-    struct nb_writer w = {.out = &out};
-    nb_write_varint(&w, 1);
-    nb_write_string(&w, text(name));
-    nb_write_string(&w, value);
+    struct nb_packer w = {.out = &out};
+    nb_pack_varint(&w, 1);
+    nb_pack_string(&w, text(name));
+    nb_pack_string(&w, value);
     return out;
 }
 

@@ -617,21 +617,21 @@ START_TEST(stored_inputs_learn_the_same)
     struct nb_buffer bytes = {0};
     for (int round = 0; round < 20; round++) {
         bytes.length = 0;
-        struct nb_writer w = {.out = &bytes};
+        struct nb_packer w = {.out = &bytes};
         f.size = random_below(4) == 0 ? 3 : random_bag(f.bag, 1);
         fixture_score(&f);
         nb_stack_inputs_write(&f.inputs, &w);
         ck_assert_int_eq(w.code, 0);
-        struct nb_reader r = nb_reader_of(bytes.bytes, bytes.length);
+        struct nb_unpacker r = nb_unpacker_of(bytes.bytes, bytes.length);
         ck_assert_int_eq(nb_stack_inputs_read(&back, &r), 0);
-        ck_assert(nb_reader_done(&r));
+        ck_assert(nb_unpacker_done(&r));
         uint32_t label = random_below(f.s.labels);
         ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, label), 0);
         ck_assert_int_eq(nb_stack_learn(twin, &back, label), 0);
         ck_assert_mem_eq(twin->two, f.weights->two, sizeof twin->two);
         ck_assert_mem_eq(twin->many, f.weights->many, sizeof twin->many);
         for (size_t length = 0; length < bytes.length; length++) {
-            r = nb_reader_of(bytes.bytes, length);
+            r = nb_unpacker_of(bytes.bytes, length);
             ck_assert_int_eq(nb_stack_inputs_read(&back, &r), NB_CORRUPT);
         }
     }
@@ -651,25 +651,25 @@ START_TEST(stored_weights_score_the_same)
     small_train(&f.s, 25);
     random_weights(&f);
     struct nb_buffer bytes = {0};
-    struct nb_writer w = {.out = &bytes};
+    struct nb_packer w = {.out = &bytes};
     nb_stack_weights_write(f.weights, &w);
     struct nb_stack_weights *back = nb_stack_weights_new(&f.set);
-    struct nb_reader r = nb_reader_of(bytes.bytes, bytes.length);
+    struct nb_unpacker r = nb_unpacker_of(bytes.bytes, bytes.length);
     ck_assert_int_eq(nb_stack_weights_read(back, &r), 0);
-    ck_assert(nb_reader_done(&r));
+    ck_assert(nb_unpacker_done(&r));
     struct nb_scores scores;
     nb_scores_init(&scores);
     ck_assert_int_eq(nb_stack_score(back, &f.inputs, &scores), 0);
     ck_assert_int_eq(nb_stack_score(f.weights, &f.inputs, &f.scores), 0);
     ck_assert_mem_eq(scores.log_scores, f.scores.log_scores, scores.size * sizeof(double));
     for (size_t length = 0; length < bytes.length; length++) {
-        r = nb_reader_of(bytes.bytes, length);
+        r = nb_unpacker_of(bytes.bytes, length);
         ck_assert_int_eq(nb_stack_weights_read(back, &r), NB_CORRUPT);
     }
     ck_assert_mem_eq(back->many, f.weights->many, sizeof back->many); /* untouched by failures */
     f.set.two.size = 1;
     struct nb_stack_weights *other = nb_stack_weights_new(&f.set);
-    r = nb_reader_of(bytes.bytes, bytes.length);
+    r = nb_unpacker_of(bytes.bytes, bytes.length);
     ck_assert_int_eq(nb_stack_weights_read(other, &r), NB_CORRUPT);
     nb_stack_weights_free(&other);
     nb_stack_weights_free(&back);

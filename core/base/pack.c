@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/base/wire.h"
+#include "core/base/pack.h"
 
 #include <string.h>
 
@@ -7,26 +7,26 @@
 
 enum { VARINT_MOST = 10 };
 
-void nb_write_bytes(struct nb_writer *w, const void *bytes, size_t length)
+void nb_pack_bytes(struct nb_packer *w, const void *bytes, size_t length)
 {
     if (w->code == 0)
         w->code = nb_buffer_append(w->out, bytes, length);
 }
 
-void nb_write_u8(struct nb_writer *w, uint8_t value)
+void nb_pack_u8(struct nb_packer *w, uint8_t value)
 {
-    nb_write_bytes(w, &value, 1);
+    nb_pack_bytes(w, &value, 1);
 }
 
-void nb_write_u64(struct nb_writer *w, uint64_t value)
+void nb_pack_u64(struct nb_packer *w, uint64_t value)
 {
     unsigned char bytes[8];
     for (unsigned i = 0; i < 8; i++)
         bytes[i] = (unsigned char)(value >> (8 * i));
-    nb_write_bytes(w, bytes, sizeof bytes);
+    nb_pack_bytes(w, bytes, sizeof bytes);
 }
 
-void nb_write_varint(struct nb_writer *w, uint64_t value)
+void nb_pack_varint(struct nb_packer *w, uint64_t value)
 {
     unsigned char bytes[VARINT_MOST];
     size_t n = 0;
@@ -35,41 +35,41 @@ void nb_write_varint(struct nb_writer *w, uint64_t value)
         value >>= 7;
     }
     bytes[n++] = (unsigned char)value;
-    nb_write_bytes(w, bytes, n);
+    nb_pack_bytes(w, bytes, n);
 }
 
-void nb_write_double(struct nb_writer *w, double value)
+void nb_pack_double(struct nb_packer *w, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    nb_write_u64(w, bits);
+    nb_pack_u64(w, bits);
 }
 
-void nb_write_string(struct nb_writer *w, struct nb_string s)
+void nb_pack_string(struct nb_packer *w, struct nb_string s)
 {
-    nb_write_varint(w, s.length);
-    nb_write_bytes(w, s.bytes, s.length);
+    nb_pack_varint(w, s.length);
+    nb_pack_bytes(w, s.bytes, s.length);
 }
 
-struct nb_reader nb_reader_of(const void *bytes, size_t length)
+struct nb_unpacker nb_unpacker_of(const void *bytes, size_t length)
 {
     const unsigned char *at = bytes;
-    return (struct nb_reader){.at = at, .end = at == NULL ? NULL : at + length, .failed = false};
+    return (struct nb_unpacker){.at = at, .end = at == NULL ? NULL : at + length, .failed = false};
 }
 
-static bool has(struct nb_reader *r, size_t length)
+static bool has(struct nb_unpacker *r, size_t length)
 {
     if (r->failed || (size_t)(r->end - r->at) < length)
         r->failed = true;
     return !r->failed;
 }
 
-uint8_t nb_read_u8(struct nb_reader *r)
+uint8_t nb_unpack_u8(struct nb_unpacker *r)
 {
     return has(r, 1) ? *r->at++ : 0;
 }
 
-uint64_t nb_read_u64(struct nb_reader *r)
+uint64_t nb_unpack_u64(struct nb_unpacker *r)
 {
     if (!has(r, 8))
         return 0;
@@ -80,7 +80,7 @@ uint64_t nb_read_u64(struct nb_reader *r)
     return value;
 }
 
-uint64_t nb_read_varint(struct nb_reader *r)
+uint64_t nb_unpack_varint(struct nb_unpacker *r)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -97,24 +97,24 @@ uint64_t nb_read_varint(struct nb_reader *r)
     return 0;
 }
 
-uint64_t nb_read_bounded(struct nb_reader *r, uint64_t most)
+uint64_t nb_unpack_bounded(struct nb_unpacker *r, uint64_t most)
 {
-    uint64_t value = nb_read_varint(r);
+    uint64_t value = nb_unpack_varint(r);
     if (value <= most)
         return value;
     r->failed = true;
     return 0;
 }
 
-double nb_read_double(struct nb_reader *r)
+double nb_unpack_double(struct nb_unpacker *r)
 {
-    uint64_t bits = nb_read_u64(r);
+    uint64_t bits = nb_unpack_u64(r);
     double value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-struct nb_string nb_read_bytes(struct nb_reader *r, size_t length)
+struct nb_string nb_unpack_bytes(struct nb_unpacker *r, size_t length)
 {
     if (!has(r, length))
         return (struct nb_string){"", 0};
@@ -123,12 +123,12 @@ struct nb_string nb_read_bytes(struct nb_reader *r, size_t length)
     return s;
 }
 
-struct nb_string nb_read_string(struct nb_reader *r)
+struct nb_string nb_unpack_string(struct nb_unpacker *r)
 {
-    return nb_read_bytes(r, (size_t)nb_read_bounded(r, (uint64_t)(r->end - r->at)));
+    return nb_unpack_bytes(r, (size_t)nb_unpack_bounded(r, (uint64_t)(r->end - r->at)));
 }
 
-bool nb_reader_done(const struct nb_reader *r)
+bool nb_unpacker_done(const struct nb_unpacker *r)
 {
     return !r->failed && r->at == r->end;
 }

@@ -7,8 +7,8 @@
  * later calls do nothing and return zeros, so a format is read in a row and checked once at the
  * end. Numbers are little-endian; varints are LEB128, 7 bits a byte, at most 10 bytes.
  */
-#ifndef NB_CORE_BASE_WIRE_H
-#define NB_CORE_BASE_WIRE_H
+#ifndef NB_CORE_BASE_PACK_H
+#define NB_CORE_BASE_PACK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,36 +16,36 @@
 
 #include "core/base/buffer.h"
 
-struct nb_writer {
+struct nb_packer {
     struct nb_buffer *out; /* borrowed */
     int code;              /* 0 or the first error (NB_NO_MEMORY) */
 };
 
-void nb_write_u8(struct nb_writer *w, uint8_t value);
-void nb_write_u64(struct nb_writer *w, uint64_t value);
-void nb_write_varint(struct nb_writer *w, uint64_t value);
-void nb_write_double(struct nb_writer *w, double value);
-void nb_write_bytes(struct nb_writer *w, const void *bytes, size_t length);
+void nb_pack_u8(struct nb_packer *w, uint8_t value);
+void nb_pack_u64(struct nb_packer *w, uint64_t value);
+void nb_pack_varint(struct nb_packer *w, uint64_t value);
+void nb_pack_double(struct nb_packer *w, double value);
+void nb_pack_bytes(struct nb_packer *w, const void *bytes, size_t length);
 /* Length as a varint, then the bytes. */
-void nb_write_string(struct nb_writer *w, struct nb_string s);
+void nb_pack_string(struct nb_packer *w, struct nb_string s);
 
-struct nb_reader {
+struct nb_unpacker {
     const unsigned char *at;
     const unsigned char *end;
     bool failed; /* a read went past the end or met an impossible value */
 };
 
-struct nb_reader nb_reader_of(const void *bytes, size_t length);
-uint8_t nb_read_u8(struct nb_reader *r);
-uint64_t nb_read_u64(struct nb_reader *r);
-uint64_t nb_read_varint(struct nb_reader *r);
+struct nb_unpacker nb_unpacker_of(const void *bytes, size_t length);
+uint8_t nb_unpack_u8(struct nb_unpacker *r);
+uint64_t nb_unpack_u64(struct nb_unpacker *r);
+uint64_t nb_unpack_varint(struct nb_unpacker *r);
 /* A varint that must be at most `most`; a larger one is an error and 0. */
-uint64_t nb_read_bounded(struct nb_reader *r, uint64_t most);
-double nb_read_double(struct nb_reader *r);
+uint64_t nb_unpack_bounded(struct nb_unpacker *r, uint64_t most);
+double nb_unpack_double(struct nb_unpacker *r);
 /* Borrowed from the input; empty on error. */
-struct nb_string nb_read_bytes(struct nb_reader *r, size_t length);
-struct nb_string nb_read_string(struct nb_reader *r);
+struct nb_string nb_unpack_bytes(struct nb_unpacker *r, size_t length);
+struct nb_string nb_unpack_string(struct nb_unpacker *r);
 /* Nothing failed and everything was read. */
-bool nb_reader_done(const struct nb_reader *r);
+bool nb_unpacker_done(const struct nb_unpacker *r);
 
 #endif
