@@ -13,20 +13,20 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "core/engine.h"
-#include "server/access.h"
-#include "server/evaluations.h"
-#include "server/filter.h"
-#include "server/line_routes.h"
-#include "server/listen.h"
-#include "server/log.h"
-#include "server/metrics.h"
-#include "server/notify.h"
+#include "server/api/evaluations.h"
+#include "server/base/log.h"
+#include "server/base/metrics.h"
+#include "server/base/notify.h"
+#include "server/base/version.h"
+#include "server/mail/filter.h"
+#include "server/mail/line_routes.h"
+#include "server/net/listen.h"
 #include "server/options.h"
+#include "server/request/access.h"
+#include "server/request/scratch.h"
+#include "server/request/server.h"
 #include "server/routes.h"
-#include "server/scratch.h"
 #include "server/serve.h"
-#include "server/server.h"
-#include "server/version.h"
 
 enum { EXIT_COMMAND_LINE = 2, ROUTES_MOST = 64 };
 
@@ -102,8 +102,11 @@ static struct nb_metrics *make_metrics(const struct nb_server *server)
         methods[i] = route->method;
         patterns[i] = route->pattern;
     }
-    return nb_metrics_new(methods, patterns, count < ROUTES_MOST ? count : ROUTES_MOST,
-                          NB_PROGRAM_VERSION);
+    struct nb_metrics *metrics = nb_metrics_new(
+        methods, patterns, count < ROUTES_MOST ? count : ROUTES_MOST, NB_PROGRAM_VERSION);
+    if (metrics != NULL)
+        nb_metrics_name_actions(metrics, nb_filter_action_names, NB_FILTER_ACTIONS);
+    return metrics;
 }
 
 static void stop_signals(sigset_t *set)
@@ -167,14 +170,12 @@ static int open_and_serve(struct nb_server *server, struct nb_error *error)
     nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->config->data,
            (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
     server->evaluations = nb_evaluations_new(server->engine);
-    server->filter_counters = nb_filter_counters_new();
     server->scratch = nb_scratch_pool_new();
-    if (server->evaluations == NULL || server->filter_counters == NULL || server->scratch == NULL)
+    if (server->evaluations == NULL || server->scratch == NULL)
         rc = nb_error_no_memory(error);
     else
         rc = serve(server, error);
     nb_scratch_pool_free(&server->scratch); /* before the engine: its verdicts hold models */
-    nb_filter_counters_free(&server->filter_counters);
     nb_evaluations_free(&server->evaluations);
     start = nb_clock_monotonic();
     nb_engine_close(&server->engine);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/routes.h"
 
-#include "server/document.h"
-#include "server/documents.h"
-#include "server/dump.h"
-#include "server/evaluation.h"
-#include "server/models.h"
-#include "server/operations.h"
-#include "server/page.h"
-#include "server/reply.h"
-#include "server/rspamd.h"
+#include "server/api/documents.h"
+#include "server/api/dump.h"
+#include "server/api/evaluation.h"
+#include "server/api/models.h"
+#include "server/api/operations.h"
+#include "server/console/page.h"
+#include "server/json/document.h"
+#include "server/mail/rspamd.h"
+#include "server/request/reply.h"
 
 static const char *const NO_QUERY[] = {NULL};
 static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};

@@ -9,12 +9,12 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "server/accept.h"
-#include "server/connections.h"
-#include "server/http.h"
-#include "server/linger.h"
-#include "server/log.h"
-#include "server/server.h"
+#include "server/base/log.h"
+#include "server/http/http.h"
+#include "server/net/accept.h"
+#include "server/net/connections.h"
+#include "server/net/linger.h"
+#include "server/request/server.h"
 
 enum { STOP_POLL_NANOSECONDS = 5000000 };
 

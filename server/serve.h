@@ -6,7 +6,7 @@
 #define NB_SERVER_SERVE_H
 
 #include "core/base/error.h"
-#include "server/listen.h"
+#include "server/net/listen.h"
 
 struct nb_server;
 struct nb_serving;

@@ -13,7 +13,7 @@
 
 #include "core/stack.h"
 #include "server/client/bogofilter.h"
-#include "server/dump_write.h"
+#include "server/json/dump_write.h"
 #include "tokenizer/document.h"
 
 enum { WORDS_AT_A_TIME = 4096 };

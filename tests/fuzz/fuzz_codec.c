@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/document.h"
-#include "server/dump_read.h"
-#include "server/dump_write.h"
-#include "server/emit.h"
-#include "server/load.h"
-#include "server/problem.h"
-#include "server/scan.h"
-#include "server/settings.h"
+#include "server/json/document.h"
+#include "server/json/dump_read.h"
+#include "server/json/dump_write.h"
+#include "server/json/emit.h"
+#include "server/json/load.h"
+#include "server/json/problem.h"
+#include "server/json/scan.h"
+#include "server/json/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
