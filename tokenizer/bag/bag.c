@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "tokenizer/bag/bag_private.h"
 
 /* A mail of 3 KB has some 350 distinct words: with these sizes its table takes 4 KB and stays in
@@ -107,14 +108,9 @@ static int reserve_features(struct nb_bag *bag, size_t count)
 {
     if (count <= bag->private_->feature_capacity)
         return 0;
-    struct nb_feature *features = realloc(bag->features, count * sizeof *features);
-    if (features == NULL)
+    if (nb_array_resize(&bag->features, count, sizeof *bag->features) != 0 ||
+        nb_array_resize(&bag->texts, count, sizeof *bag->texts) != 0)
         return NB_NO_MEMORY;
-    bag->features = features;
-    struct nb_string *texts = realloc(bag->texts, count * sizeof *texts);
-    if (texts == NULL)
-        return NB_NO_MEMORY;
-    bag->texts = texts;
     bag->private_->feature_capacity = count;
     return 0;
 }
