@@ -268,6 +268,24 @@ int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool un
     return rc;
 }
 
+bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model)
+{
+    struct nb_live *live = find(engine, model);
+    bool is_loaded = live == NULL || atomic_load(&live->loaded);
+    if (live != NULL)
+        nb_registry_release(engine, &live);
+    return is_loaded;
+}
+
+int nb_engine_load(struct nb_engine *engine, struct nb_string model, struct nb_error *error)
+{
+    struct nb_live *live;
+    int rc = nb_registry_acquire(engine, model, false, &live, error);
+    if (rc == 0)
+        nb_registry_release(engine, &live);
+    return rc;
+}
+
 /* An unborn model, with a reference for the caller from the beginning: whoever else looks at it and
  * is the last to hold it takes it out of the registry again. NB_EXISTS. */
 static int make_unborn(struct nb_engine *engine, struct nb_string name, enum nb_preset preset,

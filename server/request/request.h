@@ -74,6 +74,8 @@ struct nb_request {
     void *state;                /* the route's own, from call to call ... */
     void (*state_free)(void *); /* ... and what frees it when the request ends */
 
+    bool is_prepared;             /* route->prepare was called */
+    struct nb_work *work;         /* on a pool, or NULL; for work.c */
     struct nb_transfer *transfer; /* how far the body has come; for the carrier and transfer.c */
     uint64_t started;             /* nb_clock_monotonic */
 };
