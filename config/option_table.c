@@ -90,7 +90,9 @@ static const struct nb_option options[] = {
      "characters, or sha256: and the hexadecimal SHA-256 of one, as \"printf %s TOKEN | "
      "sha256sum\" "
      "gives it. As soon as there is any token, every request but /healthz needs one, shown as "
-     "Authorization: Bearer TOKEN, or by clients of rspamd as their password."},
+     "Authorization: Bearer TOKEN, or by clients of rspamd as their password. NAME=TOKEN gives it "
+     "a "
+     "name, the source of the changes that are made with it."},
     {"tokens", "train", NB_OPTION_STRING, AT(tokens_train), 0, LIST_BYTES, NULL, "",
      "Tokens of clients that may also train and untrain."},
     {"tokens", "admin", NB_OPTION_STRING, AT(tokens_admin), 0, LIST_BYTES, NULL, "",

@@ -62,7 +62,8 @@ struct nb_request {
     char *query_text; /* owned; the parameters' storage */
     struct nb_parameter query[NB_QUERY_MOST];
     size_t query_count;
-    bool only_new; /* If-None-Match: * */
+    bool only_new;          /* If-None-Match: * */
+    const char *token_name; /* of the token that was shown (access.h); NULL or "": none */
 
     struct nb_media_type type;
     bool is_lines;         /* the body is given to route->line, line by line */
