@@ -14,10 +14,6 @@ static const char *const event_models[] = {"multinomial", "binary", "bernoulli",
                                            NULL};
 static const char *const priors[] = {"empirical", "uniform", "given", NULL};
 static const char *const decisions[] = {"bayes", "stacked", NULL};
-static const char *const fields[] = {"body",   "subject",   "address", "received",
-                                     "header", "structure", "url",     "hidden",
-                                     "case",   "pair",      "ngram",   NULL};
-_Static_assert(sizeof fields / sizeof *fields == NB_FIELDS + 1, "every field has a name");
 
 #define ALL_FIELDS ((1u << NB_FIELDS) - 1)
 #define TEXT_FIELDS (1u << NB_FIELD_BODY | 1u << NB_FIELD_SUBJECT)
@@ -145,7 +141,7 @@ static const struct nb_setting table[] = {
     {.name = "tokenizer",
      .type = NB_SETTING_FIELDS,
      .offset = offsetof(struct nb_settings, tokenizer_fields),
-     .names = fields,
+     .names = nb_field_names,
      .help = "Which parts of a document are counted; fixed with the first document."},
 };
 

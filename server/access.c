@@ -6,9 +6,9 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "config/config.h"
+#include "core/base/number.h"
 
 enum { TOKEN_LEAST = 16, HASH_BYTES = crypto_hash_sha256_BYTES, ADDRESS_BYTES = 16 };
 
@@ -56,7 +56,7 @@ static int read_token(struct nb_string text, struct token *token)
 {
     size_t prefix = sizeof HASHED - 1, length = 0;
     const char *end;
-    if (text.length < prefix || strncmp(text.bytes, HASHED, prefix) != 0) {
+    if (!nb_string_starts(text, HASHED)) {
         (void)crypto_hash_sha256(token->hash, (const unsigned char *)text.bytes, text.length);
         return text.length >= TOKEN_LEAST ? 0 : NB_INVALID;
     }
@@ -98,14 +98,14 @@ static int read_network(struct nb_string item, struct network *network)
         return NB_INVALID;
     memcpy(text, item.bytes, item.length);
     text[item.length] = '\0';
-    char *slash = strchr(text, '/'), *end = NULL;
+    char *slash = strchr(text, '/');
     if (slash != NULL)
         *slash++ = '\0';
     unsigned own = read_address(text, network->address);
-    if (own == 0 || (slash != NULL && (*slash < '0' || *slash > '9')))
+    uint64_t bits = own;
+    if (slash != NULL && !nb_number_read_whole(nb_string_of(slash), &bits))
         return NB_INVALID;
-    unsigned long bits = slash != NULL ? strtoul(slash, &end, 10) : own;
-    if (bits > own || (slash != NULL && *end != '\0'))
+    if (own == 0 || bits > own)
         return NB_INVALID;
     network->bits = 128 - own + (unsigned)bits;
     return 0;
@@ -214,10 +214,7 @@ struct nb_string nb_access_bearer(struct nb_string authorization)
 {
     static const char SCHEME[] = "Bearer ";
     size_t length = sizeof SCHEME - 1;
-    if (authorization.length <= length || strncasecmp(authorization.bytes, SCHEME, length) != 0)
+    if (authorization.length <= length || !nb_string_starts_nocase(authorization, SCHEME))
         return (struct nb_string){NULL, 0};
-    struct nb_string token = {authorization.bytes + length, authorization.length - length};
-    while (token.length > 0 && *token.bytes == ' ')
-        token = (struct nb_string){token.bytes + 1, token.length - 1};
-    return token;
+    return nb_string_trim_start(nb_string_from(authorization, length), " ");
 }

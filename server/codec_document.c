@@ -5,8 +5,8 @@
  */
 #include <sodium.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "core/base/array.h"
 #include "server/codec_private.h"
 
 const struct nb_member nb_document_members[NB_MEMBERS] = {
@@ -219,14 +219,8 @@ static int over_limit(size_t most, struct nb_error *error)
 /* One more place at the end of body->flat. */
 static struct nb_flat_document *grow(struct nb_codec_body *body, size_t *capacity)
 {
-    if (body->size == *capacity) {
-        size_t wanted = *capacity == 0 ? 1 : *capacity * 4;
-        struct nb_flat_document *flat = reallocarray(body->flat, wanted, sizeof *flat);
-        if (flat == NULL)
-            return NULL;
-        body->flat = flat;
-        *capacity = wanted;
-    }
+    if (nb_array_reserve(&body->flat, capacity, body->size + 1, sizeof *body->flat) != 0)
+        return NULL;
     return &body->flat[body->size];
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/ascii.h"
+#include "core/base/hex.h"
 #include "core/model.h"
 #include "server/codec_private.h"
 
@@ -202,15 +204,12 @@ static int take_id(const json_t *value, uint64_t *id)
     struct nb_string text = {"", 0};
     if (json_is_string(value))
         text = nb_codec_text(value);
-    *id = 0;
-    for (size_t i = 0; i < text.length; i++) {
-        const char *digits = "0123456789abcdef";
-        const char *digit = text.bytes[i] == '\0' ? NULL : strchr(digits, text.bytes[i]);
-        if (digit == NULL)
-            return NB_INVALID;
-        *id = *id << 4 | (uint64_t)(digit - digits);
-    }
-    return text.length == NB_DUMP_ID_LENGTH && nb_feature_field(*id) < NB_FIELDS ? 0 : NB_INVALID;
+    for (size_t i = 0; i < text.length; i++)
+        if (nb_ascii_lower(text.bytes[i]) != text.bytes[i])
+            return NB_INVALID; /* one id has one spelling */
+    if (text.length != NB_DUMP_ID_LENGTH || !nb_hex_read(text, id))
+        return NB_INVALID;
+    return nb_feature_field(*id) < NB_FIELDS ? 0 : NB_INVALID;
 }
 
 static int take_ids(struct nb_codec_dump_reader *r, const json_t *list, struct nb_error *error)

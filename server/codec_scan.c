@@ -5,6 +5,8 @@
  */
 #include <string.h>
 
+#include "core/base/hex.h"
+#include "core/base/utf8.h"
 #include "server/codec_private.h"
 
 static void skip_space(const char **at, const char *end)
@@ -56,11 +58,7 @@ static int hex4(const char *at, const char *end)
         return -1;
     int value = 0;
     for (int i = 0; i < 4; i++) {
-        char c = at[i];
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
+        int digit = nb_hex_digit(at[i]);
         if (digit < 0)
             return -1;
         value = value * 16 + digit;
@@ -129,8 +127,7 @@ static bool scan_member(const char **at, const char *end, struct nb_flat_documen
     if (!scan_string(at, end, &name, &escaped) || !take(at, end, ':'))
         return false;
     unsigned i = 0;
-    while (i < NB_MEMBERS && (strlen(nb_document_members[i].name) != name.length ||
-                              memcmp(nb_document_members[i].name, name.bytes, name.length) != 0))
+    while (i < NB_MEMBERS && !nb_string_equals(name, nb_document_members[i].name))
         i++;
     if (i == NB_MEMBERS || (document->given >> i & 1u) != 0 ||
         !scan_string(at, end, &document->raw[i], &escaped))
@@ -159,8 +156,7 @@ bool nb_scan_batch_open(const char **at, const char *end)
     struct nb_string name;
     bool escaped;
     return take(at, end, '{') && scan_string(at, end, &name, &escaped) &&
-           name.length == strlen("documents") && memcmp(name.bytes, "documents", 9) == 0 &&
-           take(at, end, ':') && take(at, end, '[');
+           nb_string_equals(name, "documents") && take(at, end, ':') && take(at, end, '[');
 }
 
 int nb_scan_batch_next(const char **at, const char *end, bool first)
@@ -168,32 +164,6 @@ int nb_scan_batch_next(const char **at, const char *end, bool first)
     if (take(at, end, ']'))
         return take(at, end, '}') && nb_scan_end(*at, end) ? 0 : -1;
     return first || take(at, end, ',') ? 1 : -1;
-}
-
-/* A byte that continues a sequence: six bits, from bit `shift` on. */
-static char continuation(unsigned c, unsigned shift)
-{
-    return (char)(0x80 | (c >> shift & 0x3F));
-}
-
-static char *put_utf8(char *to, unsigned c)
-{
-    if (c < 0x80) {
-        *to++ = (char)c;
-        return to;
-    }
-    if (c < 0x800) {
-        *to++ = (char)(0xC0 | c >> 6);
-    } else if (c < 0x10000) {
-        *to++ = (char)(0xE0 | c >> 12);
-        *to++ = continuation(c, 6);
-    } else {
-        *to++ = (char)(0xF0 | c >> 18);
-        *to++ = continuation(c, 12);
-        *to++ = continuation(c, 6);
-    }
-    *to++ = continuation(c, 0);
-    return to;
 }
 
 /* What the escape at `at` means; its length was found by escape_length. */
@@ -208,7 +178,7 @@ static char *put_meaning(char *to, const char *at, const char *end)
     unsigned c = (unsigned)hex4(at + 2, end);
     if (is_high((int)c))
         c = 0x10000 + ((c - 0xD800) << 10) + ((unsigned)hex4(at + 8, end) - 0xDC00);
-    return put_utf8(to, c);
+    return to + nb_utf8_encode(c, (unsigned char *)to);
 }
 
 size_t nb_scan_unescape(struct nb_string raw, char *to)

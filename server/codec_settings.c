@@ -44,8 +44,7 @@ static int index_of(const char *const *names, size_t count, const json_t *value)
 {
     struct nb_string text = nb_codec_text(value);
     for (size_t i = 0; i < count; i++)
-        if (names[i] != NULL && strlen(names[i]) == text.length &&
-            memcmp(names[i], text.bytes, text.length) == 0)
+        if (names[i] != NULL && nb_string_equals(text, names[i]))
             return (int)i;
     return -1;
 }

@@ -5,8 +5,8 @@
 
 #include "config/config.h"
 #include "server/server.h"
-#include "tokenizer/charset.h"
-#include "tokenizer/mbox.h"
+#include "tokenizer/mail/mbox.h"
+#include "tokenizer/text/charset.h"
 
 struct reading {
     struct nb_request *request;

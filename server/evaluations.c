@@ -63,11 +63,6 @@ void nb_evaluations_free(struct nb_evaluations **evaluations)
 
 /* ---- thresholds ------------------------------------------------------------------------------ */
 
-static bool is_text(const char *text, struct nb_string s)
-{
-    return strlen(text) == s.length && memcmp(text, s.bytes, s.length) == 0;
-}
-
 static bool recall(struct nb_evaluations *e, struct nb_string model, struct nb_string positive,
                    double rate, uint64_t now, struct nb_threshold *found)
 {
@@ -75,8 +70,8 @@ static bool recall(struct nb_evaluations *e, struct nb_string model, struct nb_s
     pthread_mutex_lock(&e->thresholds_lock);
     for (size_t i = 0; !is_found && i < THRESHOLDS; i++) {
         struct threshold_entry *t = &e->thresholds[i];
-        is_found = now < t->until && t->rate == rate && is_text(t->model, model) &&
-                   is_text(t->positive, positive);
+        is_found = now < t->until && t->rate == rate && nb_string_equals(model, t->model) &&
+                   nb_string_equals(positive, t->positive);
         if (is_found) {
             *found = t->found;
             t->used = now;

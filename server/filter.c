@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/filter.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "config/config.h"
+#include "core/base/ascii.h"
+#include "core/base/lines.h"
 #include "server/server.h"
-#include "tokenizer/mime.h"
+#include "tokenizer/mail/mime.h"
 
 /* Beyond it a probability is as good as certain; and what no probability reaches. */
 static const double LOG_ODDS_MOST = 30, LOG_ODDS_OF_CERTAINTY = 30.5;
@@ -23,15 +23,13 @@ enum { EXPLAIN = 256 };
 /* ---- the mail ----------------------------------------------------------------------------------
  */
 
+/* Takes a line that begins with `prefix`, in any case, off the beginning of the text. */
 static bool takes(struct nb_string *text, const char *prefix)
 {
-    size_t length = strlen(prefix);
-    if (text->length < length || strncasecmp(text->bytes, prefix, length) != 0)
+    if (!nb_string_starts_nocase(*text, prefix))
         return false;
-    const char *end = memchr(text->bytes, '\n', text->length);
-    size_t line = end != NULL ? (size_t)(end - text->bytes) + 1 : text->length;
-    text->bytes += line;
-    text->length -= line;
+    const char *next = nb_lines_next(text->bytes, text->bytes + text->length);
+    *text = nb_string_from(*text, (size_t)(next - text->bytes));
     return true;
 }
 
@@ -58,18 +56,9 @@ static void copy_clean(struct nb_string from, char *to, size_t room)
     to[length] = '\0';
 }
 
-static struct nb_string trim(struct nb_string s)
-{
-    while (s.length > 0 && isspace((unsigned char)s.bytes[0]))
-        s = (struct nb_string){s.bytes + 1, s.length - 1};
-    while (s.length > 0 && isspace((unsigned char)s.bytes[s.length - 1]))
-        s.length--;
-    return s;
-}
-
 static struct nb_string without_angles(struct nb_string s)
 {
-    s = trim(s);
+    s = nb_string_trim(s);
     if (s.length >= 2 && s.bytes[0] == '<' && s.bytes[s.length - 1] == '>')
         s = (struct nb_string){s.bytes + 1, s.length - 2};
     return s;
@@ -82,7 +71,7 @@ static void rewrite_subject(const char *format, struct nb_string own, char subje
     size_t before = place != NULL ? (size_t)(place - format) : strlen(format);
     const struct nb_string parts[] = {
         {format, before},
-        place != NULL ? trim(own) : (struct nb_string){"", 0},
+        place != NULL ? nb_string_trim(own) : (struct nb_string){"", 0},
         {place != NULL ? place + 2 : "", place != NULL ? strlen(place + 2) : 0}};
     size_t length = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -101,7 +90,7 @@ static struct nb_string find_field(const struct nb_config *config, struct nb_str
     nb_mime_scan(&scanner, mail.bytes, mail.length < most ? mail.length : most);
     struct nb_string head = nb_mime_head(&scanner);
     while (nb_mime_field(&head, &name, &value)) {
-        if (nb_string_is(name, wanted))
+        if (nb_string_equals_nocase(name, wanted))
             return value;
     }
     return (struct nb_string){"", 0};
@@ -133,7 +122,7 @@ int nb_filter_model(const struct nb_config *config, struct nb_string user,
                           place + 2);
     for (size_t i = 0; i < user.length && (size_t)(place - format) + i < sizeof name; i++) {
         char *c = &name[(size_t)(place - format) + i];
-        *c = (char)tolower((unsigned char)*c);
+        *c = nb_ascii_lower(*c);
     }
     if (nb_check_model_name((struct nb_string){name, strlen(name)}, error) != 0)
         return nb_error_set(error, NB_UNUSABLE,

@@ -2,8 +2,8 @@
 #include "server/line_head.h"
 
 #include <string.h>
-#include <strings.h>
 
+#include "core/base/ascii.h"
 #include "server/line_routes.h"
 
 /* ---- whose it is -------------------------------------------------------------------------------
@@ -17,7 +17,7 @@ static enum nb_line_sniff take(struct nb_string *text, const char *wanted)
     size_t known = text->length < length ? text->length : length;
     if (memcmp(text->bytes, wanted, known) != 0)
         return NB_SNIFF_HTTP;
-    *text = (struct nb_string){text->bytes + known, text->length - known};
+    *text = nb_string_from(*text, known);
     return known == length ? NB_SNIFF_LINE : NB_SNIFF_MORE;
 }
 
@@ -63,19 +63,10 @@ static bool take_number(struct nb_string *text, size_t digits, uint64_t *number)
 {
     size_t i = 0;
     *number = 0;
-    while (i < text->length && i < digits && text->bytes[i] >= '0' && text->bytes[i] <= '9')
+    while (i < text->length && i < digits && nb_ascii_is_digit(text->bytes[i]))
         *number = *number * 10 + (uint64_t)(text->bytes[i++] - '0');
-    *text = (struct nb_string){text->bytes + i, text->length - i};
+    *text = nb_string_from(*text, i);
     return i > 0;
-}
-
-static struct nb_string trim(struct nb_string text)
-{
-    while (text.length > 0 && (text.bytes[0] == ' ' || text.bytes[0] == '\t'))
-        text = (struct nb_string){text.bytes + 1, text.length - 1};
-    while (text.length > 0 && strchr(" \t\r", text.bytes[text.length - 1]) != NULL)
-        text.length--;
-    return text;
 }
 
 /* The version behind verb and greeting. */
@@ -83,11 +74,11 @@ static int read_version(struct nb_line_head *head, struct nb_string line, struct
 {
     const struct nb_line_route *route = head->route;
     size_t before = strlen(route->route.method) + strlen(route->protocol->greeting);
-    struct nb_string text = trim((struct nb_string){line.bytes + before, line.length - before});
+    struct nb_string text = nb_string_trim(nb_string_from(line, before));
     uint64_t major, minor = 0;
     bool is_good = take_number(&text, 2, &major);
     if (is_good && text.length > 0 && text.bytes[0] == '.') {
-        text = (struct nb_string){text.bytes + 1, text.length - 1};
+        text = nb_string_from(text, 1);
         is_good = take_number(&text, 2, &minor);
     }
     if (!is_good || text.length > 0)
@@ -103,15 +94,14 @@ static int read_version(struct nb_line_head *head, struct nb_string line, struct
 static bool is_named(struct nb_string line, const char *name)
 {
     size_t length = strlen(name);
-    return line.length > length && line.bytes[length] == ':' &&
-           strncasecmp(line.bytes, name, length) == 0;
+    return line.length > length && line.bytes[length] == ':' && nb_string_starts_nocase(line, name);
 }
 
 static struct nb_string text_of(struct nb_string line)
 {
     const char *colon = memchr(line.bytes, ':', line.length);
     size_t before = (size_t)(colon - line.bytes) + 1;
-    return trim((struct nb_string){line.bytes + before, line.length - before});
+    return nb_string_trim(nb_string_from(line, before));
 }
 
 static int read_length(struct nb_line_head *head, struct nb_string text, struct nb_error *error)
@@ -134,7 +124,7 @@ static int read_field(struct nb_line_head *head, struct nb_string line, struct n
         return read_length(head, text_of(line), error);
     if (head->route->protocol == &nb_spamc && is_named(line, "Compress")) {
         struct nb_string text = text_of(line);
-        head->is_zlib = nb_string_is(text, "zlib");
+        head->is_zlib = nb_string_equals_nocase(text, "zlib");
         if (!head->is_zlib)
             return nb_error_set(error, NB_INVALID, "the only compression that is known is zlib");
     }

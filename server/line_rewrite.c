@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "core/base/lines.h"
 #include "server/mail_fields.h"
 #include "server/version.h"
 
@@ -116,12 +117,9 @@ struct nb_string nb_line_header(struct nb_string mail)
 {
     const char *line = mail.bytes, *end = mail.bytes + mail.length;
     while (line < end) {
-        const char *newline = memchr(line, '\n', (size_t)(end - line));
-        if (newline == NULL)
-            break;
-        bool is_empty = newline == line || (newline == line + 1 && *line == '\r');
-        line = newline + 1;
-        if (is_empty)
+        bool is_last = nb_lines_is_empty(line, end);
+        line = nb_lines_next(line, end);
+        if (is_last)
             return (struct nb_string){mail.bytes, (size_t)(line - mail.bytes)};
     }
     return mail;

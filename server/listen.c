@@ -6,12 +6,13 @@
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "core/base/number.h"
 
 enum { BACKLOG = 1024 };
 
@@ -26,12 +27,11 @@ struct address {
 
 static bool read_port(const char *text, in_port_t *port)
 {
-    char *end;
-    if (*text < '0' || *text > '9')
+    uint64_t number;
+    if (!nb_number_read_whole(nb_string_of(text), &number) || number > 65535)
         return false;
-    unsigned long number = strtoul(text, &end, 10);
     *port = htons((uint16_t)number);
-    return *end == '\0' && number <= 65535;
+    return true;
 }
 
 static int read_address(const char *text, struct address *address, struct nb_error *error)

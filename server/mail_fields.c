@@ -5,18 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The first byte behind the line at `line`. */
-static const char *next_line(const char *line, const char *end)
-{
-    const char *newline = memchr(line, '\n', (size_t)(end - line));
-    return newline != NULL ? newline + 1 : end;
-}
-
-static bool is_blank(const char *line, const char *next)
-{
-    return line == next || line[0] == '\n' ||
-           (line[0] == '\r' && next - line >= 2 && line[1] == '\n');
-}
+#include "core/base/lines.h"
 
 /* Whether the line begins one of the fields; RFC 5322, 4.5.8 lets spaces stand before the colon. */
 static bool is_listed(const struct nb_fields *fields, const char *line, const char *next)
@@ -41,8 +30,8 @@ static const char *copy_header(const struct nb_fields *fields, const char *line,
 {
     bool is_dropped = false;
     while (line < end) {
-        const char *next = next_line(line, end);
-        if (is_blank(line, next))
+        const char *next = nb_lines_next(line, end);
+        if (nb_lines_is_empty(line, next))
             break;
         if (*line != ' ' && *line != '\t')
             is_dropped = is_listed(fields, line, next);
@@ -59,7 +48,7 @@ static int add_lines(const struct nb_buffer *text, bool is_crlf, struct nb_buffe
         return 0;
     const char *line = text->bytes, *end = line + text->length;
     while (line < end) {
-        const char *next = next_line(line, end);
+        const char *next = nb_lines_next(line, end);
         int rc = nb_buffer_append(out, line, (size_t)(next - line) - 1);
         if (rc == 0)
             rc = nb_buffer_puts(out, is_crlf ? "\r\n" : "\n");
@@ -73,10 +62,10 @@ static int add_lines(const struct nb_buffer *text, bool is_crlf, struct nb_buffe
 int nb_fields_apply(const struct nb_fields *fields, struct nb_string mail, struct nb_buffer *out)
 {
     const char *line = mail.bytes, *end = mail.bytes + mail.length;
-    const char *next = next_line(line, end);
+    const char *next = nb_lines_next(line, end);
     bool is_crlf = next - line >= 2 && next[-1] == '\n' && next[-2] == '\r';
     int rc = 0;
-    if (mail.length > 5 && memcmp(line, "From ", 5) == 0) {
+    if (nb_lines_is_separator(line, end)) {
         rc = nb_buffer_append(out, line, (size_t)(next - line));
         line = next;
     }

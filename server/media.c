@@ -17,19 +17,6 @@ static const struct {
 static const char MEDIA_NAMES[] = "application/json, application/x-ndjson, text/plain, "
                                   "message/rfc822 or application/mbox";
 
-static bool is_name(const char *text, size_t length, const char *name)
-{
-    return strlen(name) == length && strncasecmp(text, name, length) == 0;
-}
-
-/* Length without the spaces and tabs at the end. */
-static size_t trimmed(const char *text, size_t length)
-{
-    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
-        length--;
-    return length;
-}
-
 /* Copies a parameter's value, in quotes or not; a value that does not fit is no charset we know. */
 static bool copy_value(const char *value, char *to, size_t room)
 {
@@ -68,17 +55,18 @@ int nb_media_read(const char *content_type, struct nb_media_type *type, struct n
         return nb_error_set(error, NB_UNSUPPORTED, "the body has no Content-Type; it must be %s",
                             MEDIA_NAMES);
     content_type += strspn(content_type, " \t");
-    size_t length = trimmed(content_type, strcspn(content_type, ";"));
+    struct nb_string name = {content_type, strcspn(content_type, ";")};
+    name = nb_string_trim_end(name, " \t");
     size_t i = 0;
     size_t count = sizeof MEDIA / sizeof MEDIA[0];
-    while (i < count && !is_name(content_type, length, MEDIA[i].name))
+    while (i < count && !nb_string_equals_nocase(name, MEDIA[i].name))
         i++;
     if (i == count)
         return nb_error_set(error, NB_UNSUPPORTED,
                             "Content-Type '%.*s' is not known; it must be %s",
-                            length < 80 ? (int)length : 80, content_type, MEDIA_NAMES);
+                            name.length < 80 ? (int)name.length : 80, content_type, MEDIA_NAMES);
     struct nb_media_type read = {.media = MEDIA[i].media};
-    if (!read_charset(content_type + length, read.charset))
+    if (!read_charset(content_type + name.length, read.charset))
         return nb_error_set(error, NB_UNSUPPORTED, "the charset in Content-Type cannot be read");
     if (is_utf8(read.charset))
         read.charset[0] = '\0';
@@ -95,15 +83,14 @@ int nb_coding_read(const char *content_encoding, enum nb_coding *coding, struct 
     *coding = NB_CODING_IDENTITY;
     if (content_encoding == NULL)
         return 0;
-    content_encoding += strspn(content_encoding, " \t");
-    size_t length = trimmed(content_encoding, strlen(content_encoding));
-    if (is_name(content_encoding, length, "gzip") || is_name(content_encoding, length, "x-gzip"))
+    struct nb_string name = nb_string_trim(nb_string_of(content_encoding));
+    if (nb_string_equals_nocase(name, "gzip") || nb_string_equals_nocase(name, "x-gzip"))
         *coding = NB_CODING_GZIP;
-    else if (is_name(content_encoding, length, "zstd"))
+    else if (nb_string_equals_nocase(name, "zstd"))
         *coding = NB_CODING_ZSTD;
-    else if (length > 0 && !is_name(content_encoding, length, "identity"))
+    else if (name.length > 0 && !nb_string_equals_nocase(name, "identity"))
         return nb_error_set(error, NB_UNSUPPORTED,
                             "Content-Encoding '%.*s' is not known; it must be gzip or zstd",
-                            length < 80 ? (int)length : 80, content_encoding);
+                            name.length < 80 ? (int)name.length : 80, name.bytes);
     return 0;
 }

@@ -28,15 +28,6 @@ static void forget_given(struct nb_splitter *s)
         nb_buffer_deinit(&s->rest);
 }
 
-static bool is_blank(struct nb_string text)
-{
-    for (size_t i = 0; i < text.length; i++) {
-        if (text.bytes[i] != ' ' && text.bytes[i] != '\t' && text.bytes[i] != '\r')
-            return false;
-    }
-    return true;
-}
-
 static int keep(struct nb_splitter *s, const char *bytes, size_t length)
 {
     if (s->is_skipping)
@@ -63,7 +54,7 @@ static int complete(struct nb_splitter *s, struct nb_string tail, struct nb_line
         tail = (struct nb_string){s->rest.bytes, s->rest.length};
     }
     line->text = tail;
-    return line->is_too_long || !is_blank(tail);
+    return line->is_too_long || nb_string_trim_start(tail, " \t\r").length > 0;
 }
 
 int nb_splitter_next(struct nb_splitter *splitter, struct nb_string *input, struct nb_line *line)

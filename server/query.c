@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-#include <strings.h>
-
 #include "core/base/number.h"
 #include "server/request.h"
 
 static bool is_same(struct nb_string a, const char *b, bool in_any_case)
 {
-    return strlen(b) == a.length &&
-           (in_any_case ? strncasecmp(a.bytes, b, a.length) : memcmp(a.bytes, b, a.length)) == 0;
+    return in_any_case ? nb_string_equals_nocase(a, b) : nb_string_equals(a, b);
 }
 
 struct nb_string nb_request_query(const struct nb_request *request, const char *name)
@@ -28,13 +24,8 @@ int nb_request_query_count(const struct nb_request *request, const char *name, u
         *value = otherwise;
         return 0;
     }
-    uint64_t number = 0;
-    bool is_good = text.length > 0 && text.length <= 18; /* 18 digits cannot overflow */
-    for (size_t i = 0; is_good && i < text.length; i++) {
-        is_good = text.bytes[i] >= '0' && text.bytes[i] <= '9';
-        number = number * 10 + (uint64_t)(text.bytes[i] - '0');
-    }
-    if (!is_good || number > most)
+    uint64_t number;
+    if (!nb_number_read_whole(text, &number) || number > most)
         return nb_error_set(error, NB_INVALID,
                             "query parameter '%s' must be a whole number from 0 to %llu", name,
                             (unsigned long long)most);

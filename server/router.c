@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/hex.h"
 #include "server/routes.h"
 
 static const char *const NO_QUERY[] = {NULL};
@@ -74,17 +75,6 @@ const struct nb_route *nb_route_table(size_t *count)
     return ROUTES;
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 size_t nb_percent_decode(char *text, size_t length)
 {
     size_t to = 0;
@@ -92,8 +82,8 @@ size_t nb_percent_decode(char *text, size_t length)
         text[to] = text[from];
         if (text[from] != '%')
             continue;
-        int high = length - from > 2 ? hex_value(text[from + 1]) : -1;
-        int low = length - from > 2 ? hex_value(text[from + 2]) : -1;
+        int high = length - from > 2 ? nb_hex_digit(text[from + 1]) : -1;
+        int low = length - from > 2 ? nb_hex_digit(text[from + 2]) : -1;
         if (high < 0 || low < 0 || high + low == 0)
             return SIZE_MAX;
         text[to] = (char)(high * 16 + low);
@@ -127,6 +117,7 @@ static size_t split_path(char *path, struct nb_string segments[SEGMENTS_MOST], b
 
 static bool is_word(const struct nb_route *route, const char *word, struct nb_string segment)
 {
+    /* `word` is the rest of a pattern: it goes on behind the segment. */
     return route->is_rspamd ? strncasecmp(segment.bytes, word, segment.length) == 0
                             : memcmp(segment.bytes, word, segment.length) == 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "server/server.h"
 
 /* One round of a stream: large enough to share an fsync well, small enough to be held in memory for
@@ -57,14 +58,9 @@ int nb_training_new(struct nb_request *request, enum nb_training_form form,
 
 static int make_place(struct nb_training *t, struct nb_error *error)
 {
-    if (t->count < t->room)
-        return 0;
-    size_t room = t->room == 0 ? 16 : t->room * 2; /* bounded by the documents of a batch */
-    struct nb_error **places = realloc(t->places, room * sizeof *places);
-    if (places == NULL)
+    /* Bounded by the documents of a batch. */
+    if (nb_array_reserve(&t->places, &t->room, t->count + 1, sizeof *t->places) != 0)
         return nb_error_no_memory(error);
-    t->places = places;
-    t->room = room;
     return 0;
 }
 
