@@ -15,16 +15,16 @@ struct comparison {
 static void put_worth(struct comparison *c, const struct nb_stack_weights *weights,
                       const struct nb_stack_inputs *inputs)
 {
-    const struct nb_stack_weight *w = nb_stack_weights_of(weights, inputs->size);
     const struct nb_stack_settings *s = &weights->settings;
     double total_share = nb_stack_share(s, inputs->features[NB_STACK_TOTAL]);
     double trust[NB_STACK_EXPERTS] = {0};
     nb_stack_trust(weights, inputs->size, trust);
-    for (unsigned e = 0; e < c->experts; e++, w += NB_STACK_GROUPS) {
+    for (unsigned e = 0; e < c->experts; e++) {
+        const double *w = weights->shared.values + nb_stack_place(nb_stack_set(inputs->size, e), 0);
         for (unsigned f = 0; f < NB_FIELDS; f++) {
-            double worth = w[f].value * nb_stack_share(s, inputs->features[f]);
+            double worth = w[2 * f] * nb_stack_share(s, inputs->features[f]);
             if (f != NB_FIELD_NGRAM)
-                worth += w[NB_STACK_TOTAL].value * total_share;
+                worth += w[2 * NB_STACK_TOTAL] * total_share;
             c->worth[e][f] = trust[e] * nb_stack_half(inputs->size) * worth;
         }
     }

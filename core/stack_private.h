@@ -12,6 +12,7 @@
 #include "core/log_table.h"
 #include "core/model_private.h"
 #include "core/stack.h"
+#include "core/weights.h"
 
 /* An expert made ready: the powers that are used have short cuts. */
 enum nb_stack_power_kind { NB_POWER_1, NB_POWER_1_5, NB_POWER_2, NB_POWER_ANY };
@@ -119,32 +120,57 @@ static inline double nb_stack_share(const struct nb_stack_settings *s, uint32_t 
     return features == 0 ? 0 : s->scale / pow((double)features, s->length);
 }
 
-/* A weight and the sum of the squares of its gradients. */
-struct nb_stack_weight {
-    double value, squares;
+/* ---- weights: where each lies ---------------------------------------------------------------- */
+
+/* A set is what one expert of a bank has: a weight for each group, and its loss. Every weight has
+ * two places: its value, and the sum of the squares of its gradients. The biases of an expert have
+ * a vector of their own, two places a label, so that a label costs nothing where it has no bias. */
+enum {
+    NB_STACK_SETS = 2 * NB_STACK_EXPERTS, /* those for two labels, then those for more */
+    NB_STACK_LOSS = NB_STACK_GROUPS,      /* the column of L_e; its second place is 0 */
+    NB_STACK_COLUMNS = NB_STACK_GROUPS + 1,
+    NB_STACK_SHARED = NB_STACK_SETS * NB_STACK_COLUMNS * 2
+};
+
+/* How the stored weights are laid out, as the head record says. */
+struct nb_stack_layout {
+    uint32_t sets, columns; /* of the stored form; 0: no head has been read */
+    bool is_ours;
+    uint32_t *set_of, *column_of; /* owned; our number, or UINT32_MAX: unknown to this program */
 };
 
 struct nb_stack_weights {
     pthread_rwlock_t *lock; /* &lock_storage */
     pthread_rwlock_t lock_storage;
     struct nb_stack_settings settings;
-    struct nb_stack_weight two[NB_STACK_INPUTS], many[NB_STACK_INPUTS];
-    double two_losses[NB_STACK_EXPERTS], many_losses[NB_STACK_EXPERTS]; /* the L_e */
-    struct nb_stack_weight *biases; /* owned; see nb_stack_bias; beyond them zeros */
-    uint32_t bias_count;            /* labels, of NB_STACK_EXPERTS biases each */
-    struct nb_scores scratch;       /* the writer's */
+    struct nb_weights shared;                   /* NB_STACK_SHARED places; see nb_stack_place */
+    struct nb_weights biases[NB_STACK_EXPERTS]; /* see nb_stack_bias_place */
+    bool head_changed;                          /* the head record is not stored as it is */
+    uint32_t stored_ranges;                     /* of `shared`, seen while reading */
+    struct nb_stack_layout layout;              /* of what is being read */
+    struct nb_scores scratch;                   /* the writer's */
 };
 
-static inline const struct nb_stack_weight *nb_stack_weights_of(const struct nb_stack_weights *w,
-                                                                uint32_t labels)
+static inline unsigned nb_stack_set(uint32_t labels, unsigned e)
 {
-    return labels <= 2 ? w->two : w->many;
+    return (labels <= 2 ? 0 : NB_STACK_EXPERTS) + e;
+}
+
+/* The place of a weight's value in `shared`; the sum of its squares follows it. */
+static inline size_t nb_stack_place(unsigned set, unsigned column)
+{
+    return ((size_t)set * NB_STACK_COLUMNS + column) * 2;
+}
+
+static inline size_t nb_stack_bias_place(uint32_t label)
+{
+    return (size_t)label * 2;
 }
 
 /* b of a label for an expert. */
 static inline double nb_stack_bias(const struct nb_stack_weights *w, uint32_t label, unsigned e)
 {
-    return label < w->bias_count ? w->biases[(size_t)label * NB_STACK_EXPERTS + e].value : 0;
+    return nb_weights_at(&w->biases[e], nb_stack_bias_place(label));
 }
 
 /* How far each expert in use is trusted: sums to 1. */
