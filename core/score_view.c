@@ -29,7 +29,7 @@ int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
         free(s);
         return NB_NO_MEMORY;
     }
-    s->filters = settings->min_count > 1 || settings->skip_top > 0;
+    s->filters = nb_settings_leave_words_out(settings);
     note_bytes(s);
     *scorer = s;
     return 0;
