@@ -84,6 +84,8 @@ int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **sta
 void nb_stack_free(struct nb_stack **stack);
 size_t nb_stack_memory(const struct nb_stack *stack);
 
+struct nb_stack_scratch;
+
 /* The inputs of one document. Reused from document to document. */
 struct nb_stack_inputs {
     uint32_t size;    /* labels that have documents, in the order of their names */
@@ -92,7 +94,7 @@ struct nb_stack_inputs {
     double *x;        /* x[i * size + v]: input i = expert * NB_STACK_GROUPS + group; owned */
     uint32_t features[NB_STACK_GROUPS]; /* of the document, by field, and of all but n-grams */
     size_t room;                        /* private: of `labels` */
-    double *gains;                      /* private: of the feature at hand, by label; owned */
+    struct nb_stack_scratch *scratch;   /* private; owned */
 };
 void nb_stack_inputs_init(struct nb_stack_inputs *inputs);
 void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs);
