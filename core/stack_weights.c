@@ -104,23 +104,34 @@ void nb_stack_trust(const struct nb_stack_weights *weights, uint32_t labels,
         trust[e] /= sum;
 }
 
-/* What one expert says of the label at place `v`. */
-static double expert_score(const struct nb_stack_weights *weights,
-                           const struct nb_stack_inputs *inputs, unsigned e, uint32_t v)
+/* What one expert says of each label. Groups that the document does not have add nothing. */
+static void score_expert(const struct nb_stack_weights *weights,
+                         const struct nb_stack_inputs *inputs, unsigned e, double *scores)
 {
-    const double *w = weights->shared.values + nb_stack_place(nb_stack_set(inputs->size, e), 0);
-    const double *x = inputs->x + (size_t)e * NB_STACK_GROUPS * inputs->size + v;
-    double sum = 0;
-    for (uint32_t g = 0; g < NB_STACK_GROUPS; g++)
-        sum += w[2 * g] * x[(size_t)g * inputs->size];
-    return nb_stack_bias(weights, inputs->labels[v], e) + nb_stack_half(inputs->size) * sum;
+    uint32_t size = inputs->size;
+    const double *w = weights->shared.values + nb_stack_place(nb_stack_set(size, e), 0);
+    for (uint32_t v = 0; v < size; v++)
+        scores[v] = 0;
+    for (uint32_t g = 0; g < NB_STACK_GROUPS; g++) {
+        const double *x = inputs->x + ((size_t)e * NB_STACK_GROUPS + g) * size;
+        for (uint32_t v = 0; v < size && inputs->features[g] != 0; v++)
+            scores[v] += w[2 * g] * x[v];
+    }
+    for (uint32_t v = 0; v < size; v++)
+        scores[v] = nb_stack_bias(weights, inputs->labels[v], e) + nb_stack_half(size) * scores[v];
+}
+
+static bool is_of_other_settings(const struct nb_stack_weights *weights,
+                                 const struct nb_stack_inputs *inputs)
+{
+    return inputs->count != nb_stack_bank(&weights->settings, inputs->size)->size * NB_STACK_GROUPS;
 }
 
 int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    struct nb_scores *scores)
 {
     uint32_t size = inputs->size;
-    if (inputs->count != nb_stack_bank(&weights->settings, size)->size * NB_STACK_GROUPS)
+    if (is_of_other_settings(weights, inputs))
         return NB_CORRUPT;
     if (nb_scores_grow(scores, size) != 0)
         return NB_NO_MEMORY;
@@ -128,11 +139,15 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
     nb_stack_trust(weights, size, trust);
     scores->size = size;
     scores->total = scores->known = 0;
-    memcpy(scores->labels, inputs->labels, size * sizeof *inputs->labels);
     for (uint32_t v = 0; v < size; v++) {
+        scores->labels[v] = inputs->labels[v];
         scores->log_scores[v] = 0;
-        for (unsigned e = 0; e < inputs->count / NB_STACK_GROUPS; e++)
-            scores->log_scores[v] += trust[e] * expert_score(weights, inputs, e, v);
+    }
+    double *one = scores->probabilities; /* not needed for anything else yet */
+    for (unsigned e = 0; e < inputs->count / NB_STACK_GROUPS; e++) {
+        score_expert(weights, inputs, e, one);
+        for (uint32_t v = 0; v < size; v++)
+            scores->log_scores[v] += trust[e] * one[v];
     }
     nb_scores_rank(scores);
     return 0;
@@ -149,7 +164,10 @@ static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inp
         size_t end = nb_stack_bias_place(inputs->labels[v] + 1);
         need = end > need ? end : need;
     }
-    int rc = nb_weights_reserve(&weights->shared, experts * NB_STACK_COLUMNS * 2);
+    int rc = nb_scores_grow(&weights->scratch, inputs->size);
+    weights->scratch.size = inputs->size;
+    if (rc == 0)
+        rc = nb_weights_reserve(&weights->shared, experts * NB_STACK_COLUMNS * 2);
     for (unsigned e = 0; rc == 0 && e < experts; e++) {
         rc = nb_weights_grow(&weights->biases[e], need, weights->lock);
         if (rc == 0)
@@ -176,6 +194,8 @@ static void learn_expert(struct nb_stack_weights *weights, const struct nb_stack
     const double *x = inputs->x + (size_t)e * NB_STACK_GROUPS * size;
     for (uint32_t g = 0; g < NB_STACK_GROUPS; g++) {
         double gradient = 0;
+        if (inputs->features[g] == 0)
+            continue;
         for (uint32_t v = 0; v < size; v++)
             gradient += errors[v] * x[(size_t)g * size + v];
         step(&weights->shared, nb_stack_place(set, g), nb_stack_half(size) * gradient,
@@ -192,8 +212,7 @@ static void learn(struct nb_stack_weights *weights, const struct nb_stack_inputs
 {
     struct nb_scores *scratch = &weights->scratch;
     for (unsigned e = 0; e < inputs->count / NB_STACK_GROUPS; e++) {
-        for (uint32_t v = 0; v < inputs->size; v++)
-            scratch->log_scores[v] = expert_score(weights, inputs, e, v);
+        score_expert(weights, inputs, e, scratch->log_scores);
         nb_scores_rank(scratch);
         double loss = fmin(-log(scratch->probabilities[place]), NB_STACK_LOSS_MOST);
         size_t at = nb_stack_place(nb_stack_set(inputs->size, e), NB_STACK_LOSS);
@@ -212,11 +231,10 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
         place++;
     if (inputs->size < 2 || place == inputs->size)
         return 0;
-    int rc = nb_stack_score(weights, inputs, &weights->scratch); /* makes room, too */
-    if (rc == 0)
-        rc = make_room(weights, inputs);
-    if (rc != 0)
-        return rc;
+    if (is_of_other_settings(weights, inputs))
+        return NB_CORRUPT;
+    if (make_room(weights, inputs) != 0)
+        return NB_NO_MEMORY;
     pthread_rwlock_wrlock(weights->lock);
     learn(weights, inputs, place);
     pthread_rwlock_unlock(weights->lock);
