@@ -21,7 +21,7 @@ void nb_engine_settings_init(struct nb_engine_settings *settings)
         .tokenizer = NB_TOKENIZER_LIMITS_DEFAULT,
         .auto_create = true,
         .keep_words = true,
-        .map_size = (uint64_t)1 << 30,
+        .map_size = 0,
         .memory = 0,
         .replay_features = 20000000,
         .group_documents = 1024,

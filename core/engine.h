@@ -27,7 +27,7 @@ struct nb_engine_settings {
     struct nb_tokenizer_limits tokenizer;
     bool auto_create;         /* train makes models that do not exist */
     bool keep_words;          /* the texts of features are kept, for vocabulary listings */
-    uint64_t map_size;        /* bytes of address space the store starts with; grows by itself */
+    uint64_t map_size;        /* bytes of address space the store starts with; 0: up to 1 TiB */
     uint64_t memory;          /* bytes that loaded models may take before cold ones are dropped */
     uint64_t replay_features; /* the ledger's tail is kept shorter than this many feature changes */
     uint64_t group_documents; /* at most this many changes share one commit */

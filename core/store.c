@@ -1,28 +1,28 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "core/store.h"
-
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening, transactions, growing, and opening again after a failure.
+ */
+#include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <lmdb.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "core/base/clock.h"
 #include "core/base/wire.h"
+#include "core/store_environment.h"
+#include "core/store_meta.h"
+#include "core/store_private.h"
 
 enum {
-    READERS = 1024, /* snapshots that may be open at once */
-    /* Their table in lock.mdb: a cache line each, and more than its head needs. */
-    READERS_BYTES = READERS * 64 + 4096,
-    CHECKSUM_BYTES = 8,
-    PATH_MOST = 4096,
+    ALONE_SECONDS = 10, /* the writer waits for snapshots to end */
+    GATE_SECONDS = 2,   /* a snapshot waits for the writer */
+    FORMAT_CHECKSUM = 8,
 };
 
 /* A transaction copies the pages it touches: room for several times what it writes. */
@@ -38,285 +38,513 @@ static const char *const TABLE_NAMES[NB_TABLES] = {
     [NB_TABLE_GARBAGE] = "garbage", [NB_TABLE_ORPHANS] = "orphans",
 };
 
-struct nb_store {
-    MDB_env *environment;
-    MDB_dbi tables[NB_TABLES];
-    int lock;                /* file descriptor that holds the directory's lock */
-    bool grow;               /* the last transaction met a full map */
-    pthread_rwlock_t resize; /* read: the map is in use; write: it is being moved */
-    struct nb_buffer sealed; /* the writer's: a value with its checksum */
-    char directory[PATH_MOST];
-};
+static const struct nb_string FORMAT_KEY = {"format", 6};
 
-/* LMDB's codes are its own negative ones and errno values. */
-static int store_error(struct nb_error *error, int rc, const char *what)
+const char *nb_store_table_name(enum nb_table table)
 {
-    switch (rc) {
-    case MDB_SUCCESS:
-        return 0;
-    case MDB_MAP_FULL:
-        return nb_error_set(error, NB_STORE_MAP_FULL, "%s: the store's map is full", what);
-    case MDB_VERSION_MISMATCH:
-        return nb_error_set(error, NB_VERSION,
-                            "%s: the store was written by another version of LMDB", what);
-    case MDB_INVALID:
-    case MDB_CORRUPTED:
-    case MDB_PAGE_NOTFOUND:
-        return nb_error_set(error, NB_CORRUPT, "%s: the store's data file is damaged (%s)", what,
-                            mdb_strerror(rc));
-    case EFBIG:
-        return nb_error_set(error, NB_DISK_FULL, "%s: no space, the file is at its limit: %s", what,
-                            strerror(rc));
-    default:
-        break;
-    }
-    if (rc > 0)
-        return nb_error_errno(error, rc, what);
-    return nb_error_set(error, NB_IO, "%s: %s", what, mdb_strerror(rc));
+    assert(table < NB_TABLES);
+    return TABLE_NAMES[table];
 }
 
-static MDB_val value_of(struct nb_string s)
+/* ---- the gate -------------------------------------------------------------------------------- */
+
+static struct timespec in_seconds(int seconds)
 {
-    /* LMDB does not write through the keys and values it is given. */
-    return (MDB_val){.mv_size = s.length, .mv_data = (void *)(uintptr_t)s.bytes};
+    uint64_t at = nb_clock_monotonic() + (uint64_t)seconds * 1000000000u;
+    return (struct timespec){.tv_sec = (time_t)(at / 1000000000u),
+                             .tv_nsec = (long)(at % 1000000000u)};
+}
+
+/* Closes the gate and waits until no snapshot is open. */
+static int enter_alone(struct nb_store *store, struct nb_error *error)
+{
+    struct timespec until = in_seconds(ALONE_SECONDS);
+    int rc = 0;
+    pthread_mutex_lock(&store->gate);
+    assert(!atomic_load(&store->wanted));
+    atomic_store(&store->wanted, true);
+    while (store->snapshots > 0 && rc != ETIMEDOUT)
+        rc = pthread_cond_clockwait(&store->passed, &store->gate, CLOCK_MONOTONIC, &until);
+    bool alone = store->snapshots == 0;
+    if (!alone) {
+        atomic_store(&store->wanted, false);
+        pthread_cond_broadcast(&store->passed);
+    }
+    pthread_mutex_unlock(&store->gate);
+    return alone ? 0
+                 : nb_error_set(error, NB_IO,
+                                "the store waits for a long export or listing to end: try again");
+}
+
+static void leave_alone(struct nb_store *store)
+{
+    pthread_mutex_lock(&store->gate);
+    assert(atomic_load(&store->wanted) && store->snapshots == 0);
+    atomic_store(&store->wanted, false);
+    pthread_cond_broadcast(&store->passed);
+    pthread_mutex_unlock(&store->gate);
+}
+
+static void leave_gate(struct nb_store *store)
+{
+    pthread_mutex_lock(&store->gate);
+    assert(store->snapshots > 0);
+    if (--store->snapshots == 0)
+        pthread_cond_broadcast(&store->passed);
+    pthread_mutex_unlock(&store->gate);
+}
+
+static int pass_gate(struct nb_store *store, struct nb_error *error)
+{
+    struct timespec until = in_seconds(GATE_SECONDS);
+    int rc = 0;
+    pthread_mutex_lock(&store->gate);
+    while (atomic_load(&store->wanted) && rc != ETIMEDOUT)
+        rc = pthread_cond_clockwait(&store->passed, &store->gate, CLOCK_MONOTONIC, &until);
+    if (atomic_load(&store->wanted)) {
+        rc = nb_error_set(error, NB_IO, "the store is busy growing: try again");
+    } else if (store->environment == NULL) {
+        rc = nb_error_set(error, NB_IO, "%s", store->failure.text);
+    } else {
+        rc = 0;
+        store->snapshots++;
+    }
+    pthread_mutex_unlock(&store->gate);
+    return rc;
+}
+
+/* ---- the failed state ------------------------------------------------------------------------ */
+
+static void set_failure(struct nb_store *store, const struct nb_error *failure)
+{
+    pthread_mutex_lock(&store->gate);
+    store->failure = *failure;
+    pthread_mutex_unlock(&store->gate);
+}
+
+bool nb_store_failed(struct nb_store *store, struct nb_error *error)
+{
+    pthread_mutex_lock(&store->gate);
+    bool failed = store->failure.code != 0;
+    if (failed && error != NULL)
+        *error = store->failure;
+    pthread_mutex_unlock(&store->gate);
+    return failed;
+}
+
+/* Puts the last successful commit in force on the disk if a later one may have got there. */
+static int settle(struct nb_store *store, struct nb_error *error)
+{
+    if (!store->unsure)
+        return 0;
+    int rc = nb_meta_put_back(store->file.data, store->file.data_path, store->page_size,
+                              store->committed, error);
+    store->unsure = rc != 0;
+    return rc;
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+static int refuse_format(const struct nb_store *store, uint64_t format, struct nb_error *error)
+{
+    if (format > NB_STORE_FORMAT)
+        return nb_error_set(error, NB_VERSION,
+                            "%s has store format %llu, this bayesd reads up to %d: use a newer "
+                            "bayesd",
+                            store->file.path, (unsigned long long)format, NB_STORE_FORMAT);
+    return nb_error_set(error, NB_VERSION,
+                        "%s has store format %llu, this bayesd reads %d: export every model with "
+                        "the bayesd that wrote it, and import the files with this one into an "
+                        "empty directory",
+                        store->file.path, (unsigned long long)format, NB_STORE_FORMAT);
+}
+
+/* Format 1 had checksums over the value alone. */
+static bool is_first_format(const MDB_val *v)
+{
+    const unsigned char *bytes = v->mv_data;
+    uint64_t checksum;
+    if (v->mv_size != 1 + FORMAT_CHECKSUM || bytes[0] != 1)
+        return false;
+    memcpy(&checksum, bytes + 1, sizeof checksum);
+    return checksum == XXH3_64bits(bytes, 1);
+}
+
+static int check_format(const struct nb_view *view, struct nb_error *error)
+{
+    struct nb_store *store = view->store;
+    MDB_val key = {.mv_size = FORMAT_KEY.length, .mv_data = (void *)(uintptr_t)FORMAT_KEY.bytes};
+    MDB_val sealed;
+    struct nb_string value;
+    int rc = mdb_get(view->transaction, store->tables[NB_TABLE_META], &key, &sealed);
+    if (rc == 0 && is_first_format(&sealed))
+        return refuse_format(store, 1, error);
+    rc = nb_store_get(view, NB_TABLE_META, FORMAT_KEY, &value, error);
+    if (rc == NB_NOT_FOUND)
+        return nb_error_set(error, NB_CORRUPT, "%s is damaged: the format's number is missing",
+                            store->file.path);
+    if (rc != 0)
+        return rc;
+    struct nb_reader r = nb_reader_of(value.bytes, value.length);
+    uint64_t format = nb_read_varint(&r);
+    if (r.failed || format == 0)
+        return nb_error_set(error, NB_CORRUPT, "%s: the format's number is damaged",
+                            store->file.path);
+    return format == NB_STORE_FORMAT ? 0 : refuse_format(store, format, error);
+}
+
+static int put_format(const struct nb_view *view, struct nb_error *error)
+{
+    static const char format[] = {NB_STORE_FORMAT};
+    return nb_store_put(view, NB_TABLE_META, FORMAT_KEY, (struct nb_string){format, 1}, error);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static int lock_directory(struct nb_store *store, struct nb_error *error)
+static int open_table(const struct nb_view *view, enum nb_table table, bool create,
+                      struct nb_error *error)
 {
-    char path[PATH_MOST + 8];
-    snprintf(path, sizeof path, "%s/lock", store->directory);
-    if (mkdir(store->directory, 0700) != 0 && errno != EEXIST)
-        return nb_error_errno(error, errno, store->directory);
-    store->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (store->lock < 0)
-        return nb_error_errno(error, errno, path);
-    if (flock(store->lock, LOCK_EX | LOCK_NB) == 0)
-        return 0;
-    if (errno != EWOULDBLOCK)
-        return nb_error_errno(error, errno, path);
-    return nb_error_set(error, NB_LOCKED,
-                        "%s is in use by another bayesd: stop it, or choose another directory",
-                        store->directory);
+    struct nb_store *store = view->store;
+    int rc = mdb_dbi_open(view->transaction, TABLE_NAMES[table], create ? MDB_CREATE : 0,
+                          &store->tables[table]);
+    if (rc == MDB_NOTFOUND)
+        return nb_error_set(error, NB_CORRUPT, "%s is damaged: it has no table %s",
+                            store->file.path, TABLE_NAMES[table]);
+    return nb_environment_error(error, rc, store->file.path);
 }
 
-/* LMDB maps the file: pages that its own bookkeeping promises but the file does not have would be a
- * SIGBUS later. */
-static int check_length(struct nb_store *store, struct nb_error *error)
+static int open_all_tables(const struct nb_view *view, bool create, struct nb_error *error)
 {
-    char path[PATH_MOST + 16];
-    snprintf(path, sizeof path, "%s/data.mdb", store->directory);
-    struct stat status;
+    int rc = open_table(view, NB_TABLE_META, create, error);
+    if (rc == 0)
+        rc = create ? put_format(view, error) : check_format(view, error);
+    for (int i = 0; rc == 0 && i < NB_TABLES; i++)
+        if (i != NB_TABLE_META)
+            rc = open_table(view, (enum nb_table)i, create, error);
+    return rc;
+}
+
+/* After each change of the environment, so that nobody else needs to ask LMDB, which reads the
+ * map. */
+static void note_state(struct nb_store *store)
+{
     MDB_envinfo info;
     MDB_stat statistics;
-    int rc = mdb_env_info(store->environment, &info);
-    if (rc == 0)
-        rc = mdb_env_stat(store->environment, &statistics);
-    if (rc != 0)
-        return store_error(error, rc, path);
-    if (stat(path, &status) != 0)
-        return nb_error_errno(error, errno, path);
-    /* A store in which nothing was ever committed has only its two meta pages. */
-    uint64_t needed = info.me_last_txnid == 0 ? 0 : (info.me_last_pgno + 1) * statistics.ms_psize;
-    if ((uint64_t)status.st_size >= needed)
-        return 0;
-    return nb_error_set(error, NB_CORRUPT, "%s is damaged: it has %lld bytes, %llu are in use",
-                        path, (long long)status.st_size, (unsigned long long)needed);
+    mdb_env_info(store->environment, &info);
+    mdb_env_stat(store->environment, &statistics);
+    store->committed = info.me_last_txnid;
+    store->page_size = statistics.ms_psize;
+    atomic_store(&store->used, (info.me_last_pgno + 1) * (uint64_t)statistics.ms_psize);
+    atomic_store(&store->map, info.me_mapsize);
 }
 
-/* LMDB makes its table of readers as a file with a hole and maps it: on a full disk, the first
- * write to it would be a SIGBUS. So the room is taken before; what is there already is kept. */
-static int allocate_readers(struct nb_store *store, struct nb_error *error)
-{
-    char path[PATH_MOST + 16];
-    snprintf(path, sizeof path, "%s/lock.mdb", store->directory);
-    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0)
-        return nb_error_errno(error, errno, path);
-    int fault = posix_fallocate(file, 0, READERS_BYTES);
-    close(file);
-    return fault == 0 ? 0 : nb_error_errno(error, fault, path);
-}
-
-static int open_environment(struct nb_store *store, uint64_t map_size, struct nb_error *error)
-{
-    int rc = allocate_readers(store, error);
-    if (rc != 0)
-        return rc;
-    rc = mdb_env_create(&store->environment);
-    if (rc == 0)
-        rc = mdb_env_set_mapsize(store->environment, (size_t)map_size);
-    if (rc == 0)
-        rc = mdb_env_set_maxdbs(store->environment, NB_TABLES);
-    if (rc == 0)
-        rc = mdb_env_set_maxreaders(store->environment, READERS);
-    /* MDB_NOTLS: a snapshot belongs to whoever holds it, not to a thread. */
-    if (rc == 0)
-        rc = mdb_env_open(store->environment, store->directory, MDB_NOTLS, 0600);
-    if (rc != 0)
-        return store_error(error, rc, store->directory);
-    return check_length(store, error);
-}
-
-static int check_format(struct nb_view *view, struct nb_error *error)
-{
-    static const struct nb_string key = {"format", 6};
-    struct nb_string value = {"", 0};
-    int rc = nb_store_get(view, NB_TABLE_META, key, &value, error);
-    if (rc == 0) {
-        struct nb_reader r = nb_reader_of(value.bytes, value.length);
-        uint64_t format = nb_read_varint(&r);
-        if (r.failed || format == 0)
-            return nb_error_set(error, NB_CORRUPT, "%s: the format's number is damaged",
-                                view->store->directory);
-        if (format > NB_STORE_FORMAT)
-            return nb_error_set(error, NB_VERSION,
-                                "%s has store format %llu, this bayesd reads up to %d: use a newer "
-                                "bayesd",
-                                view->store->directory, (unsigned long long)format,
-                                NB_STORE_FORMAT);
-        return 0;
-    }
-    if (rc != NB_NOT_FOUND)
-        return rc;
-    static const char format[] = {NB_STORE_FORMAT};
-    return nb_store_put(view, NB_TABLE_META, key, (struct nb_string){format, 1}, error);
-}
-
+/* Tables are made with the first transaction of a store. */
 static int open_tables(struct nb_store *store, struct nb_error *error)
 {
     struct nb_view view = {.store = store};
-    int rc = nb_store_begin(store, 0, &view, error);
+    MDB_txn *transaction;
+    int rc = mdb_txn_begin(store->environment, NULL, 0, &transaction);
+    if (rc != 0)
+        return nb_environment_error(error, rc, store->file.path);
+    view.transaction = transaction;
+    store->writing = true;
+    rc = open_all_tables(&view, store->committed == 0, error);
+    store->writing = false;
+    if (rc != 0) {
+        mdb_txn_abort(transaction);
+        return rc;
+    }
+    rc = mdb_txn_commit(transaction);
+    if (rc == 0)
+        note_state(store);
+    return nb_environment_error(error, rc, store->file.path);
+}
+
+/* What the file must have room for in the map. */
+static int look_at_file(struct nb_store *store, uint64_t *needed, struct nb_error *error)
+{
+    struct nb_meta metas[2];
+    int newest;
+    *needed = GROWTH_RESERVE;
+    int rc = nb_meta_read(store->file.data, store->file.data_path, metas, &newest, error);
+    if (rc == NB_NOT_FOUND)
+        return 0;
     if (rc != 0)
         return rc;
-    for (int i = 0; rc == 0 && i < NB_TABLES; i++)
-        rc = store_error(
-            error, mdb_dbi_open(view.transaction, TABLE_NAMES[i], MDB_CREATE, &store->tables[i]),
-            store->directory);
+    uint64_t bytes = (metas[newest].last_page + 1) * metas[newest].free.pad;
+    struct stat status;
+    if (fstat(store->file.data, &status) != 0)
+        return nb_error_errno(error, errno, store->file.path);
+    /* A store in which nothing was ever committed has only its two meta pages. */
+    if (metas[newest].transaction != 0 && (uint64_t)status.st_size < bytes)
+        return nb_error_set(error, NB_CORRUPT, "%s is damaged: it has %lld bytes, %llu are in use",
+                            store->file.data_path, (long long)status.st_size,
+                            (unsigned long long)bytes);
+    *needed += bytes;
+    return 0;
+}
+
+/* Opens LMDB: at the start, and again after a failure. On failure the environment is closed. */
+static int open_environment(struct nb_store *store, struct nb_error *error)
+{
+    uint64_t needed;
+    assert(store->environment == NULL);
+    int rc = look_at_file(store, &needed, error);
     if (rc == 0)
-        rc = check_format(&view, error);
-    if (rc == 0)
-        return nb_store_commit(&view, error);
-    nb_store_abort(&view);
+        rc = nb_environment_open(&store->file, store->map_size, needed, NB_TABLES,
+                                 &store->environment, error);
+    if (rc != 0)
+        return rc;
+    note_state(store);
+    rc = open_tables(store, error);
+    if (rc != 0)
+        nb_environment_close(&store->environment);
     return rc;
+}
+
+static struct nb_store *new_store(uint64_t map_size)
+{
+    struct nb_store *store = calloc(1, sizeof *store);
+    if (store == NULL)
+        return NULL;
+    store->map_size = map_size != 0 && map_size < NB_MAP_UNIT ? NB_MAP_UNIT : map_size;
+    for (int i = 0; i < NB_TABLES; i++)
+        store->seeds[i] = XXH3_64bits(TABLE_NAMES[i], strlen(TABLE_NAMES[i]));
+    pthread_mutex_init(&store->gate, NULL);
+    pthread_cond_init(&store->passed, NULL);
+    return store;
+}
+
+static void free_store(struct nb_store *store)
+{
+    pthread_cond_destroy(&store->passed);
+    pthread_mutex_destroy(&store->gate);
+    nb_buffer_deinit(&store->sealed);
+    free(store);
 }
 
 int nb_store_open(const char *directory, uint64_t map_size, struct nb_store **out,
                   struct nb_error *error)
 {
-    struct nb_store *store = calloc(1, sizeof *store);
+    struct nb_store *store = new_store(map_size);
     if (store == NULL)
         return nb_error_no_memory(error);
-    store->lock = -1;
-    pthread_rwlock_init(&store->resize, NULL);
-    int rc = 0;
-    if (strlen(directory) >= sizeof store->directory)
-        rc = nb_error_set(error, NB_UNUSABLE, "the data directory's path is over %d bytes",
-                          PATH_MOST - 1);
-    if (rc == 0) {
-        memcpy(store->directory, directory, strlen(directory) + 1);
-        rc = lock_directory(store, error);
+    int rc = nb_store_file_open(directory, &store->file, error);
+    if (rc != 0) {
+        free_store(store);
+        return rc;
     }
-    if (rc == 0)
-        rc = open_environment(store, map_size, error);
-    if (rc == 0)
-        rc = open_tables(store, error);
-    if (rc == 0)
+    rc = open_environment(store, error);
+    if (rc == 0) {
         *out = store;
-    else
-        nb_store_close(&store);
+        return 0;
+    }
+    /* A full disk may hold half of the two first pages: the next start begins anew. */
+    if (store->file.fresh && store->committed == 0)
+        (void)!ftruncate(store->file.data, 0);
+    nb_store_close(&store);
     return rc;
 }
 
-void nb_store_close(struct nb_store **store)
+void nb_store_close(struct nb_store **out)
 {
-    if (*store == NULL)
+    struct nb_store *store = *out;
+    *out = NULL;
+    if (store == NULL)
         return;
-    if ((*store)->environment != NULL)
-        mdb_env_close((*store)->environment);
-    if ((*store)->lock >= 0)
-        close((*store)->lock);
-    pthread_rwlock_destroy(&(*store)->resize);
-    nb_buffer_deinit(&(*store)->sealed);
-    free(*store);
-    *store = NULL;
+    assert(store->snapshots == 0 && !store->writing);
+    nb_environment_close(&store->environment);
+    (void)settle(store, NULL);
+    nb_store_file_close(&store->file);
+    free_store(store);
 }
 
-/* ---- transactions ---------------------------------------------------------------------------- */
+/* ---- opening again --------------------------------------------------------------------------- */
+
+/* The gate is closed. */
+static int replace_environment(struct nb_store *store, struct nb_error *error)
+{
+    uint64_t committed = store->committed;
+    nb_environment_close(&store->environment);
+    int rc = nb_store_file_check(&store->file, error);
+    if (rc == 0)
+        rc = open_environment(store, error);
+    if (rc == 0 && store->committed != committed) {
+        rc = nb_error_set(
+            error, NB_CORRUPT, "%s is damaged: it holds transaction %llu, the last one was %llu",
+            store->file.path, (unsigned long long)store->committed, (unsigned long long)committed);
+        nb_environment_close(&store->environment);
+    }
+    store->committed = committed;
+    return rc;
+}
+
+static int reopen_alone(struct nb_store *store, struct nb_error *error)
+{
+    int rc = replace_environment(store, error);
+    set_failure(store, rc == 0 ? &(struct nb_error){.code = 0} : error);
+    store->grow = store->grow && rc != 0;
+    return rc;
+}
+
+int nb_store_reopen(struct nb_store *store, struct nb_error *error)
+{
+    struct nb_error local = {0};
+    assert(!store->writing);
+    if (!nb_store_failed(store, NULL))
+        return 0;
+    int rc = settle(store, &local);
+    if (rc == 0)
+        rc = enter_alone(store, &local);
+    if (rc == 0) {
+        rc = reopen_alone(store, &local);
+        leave_alone(store);
+    }
+    if (rc != 0 && error != NULL)
+        *error = local;
+    return rc;
+}
+
+/* ---- growing --------------------------------------------------------------------------------- */
 
 void nb_store_sizes(struct nb_store *store, uint64_t *used, uint64_t *map)
 {
-    MDB_envinfo info = {0};
-    MDB_stat statistics = {0};
-    /* Both read the map's first pages. */
-    pthread_rwlock_rdlock(&store->resize);
-    mdb_env_info(store->environment, &info);
-    mdb_env_stat(store->environment, &statistics);
-    pthread_rwlock_unlock(&store->resize);
-    *used = (info.me_last_pgno + 1) * (uint64_t)statistics.ms_psize;
-    *map = info.me_mapsize;
+    *used = atomic_load(&store->used);
+    *map = atomic_load(&store->map);
 }
 
-/* Doubles the map until `needed` bytes fit. Waits for the snapshots that are open. */
+/* LMDB takes the old map away before it makes the new one. If that fails there is none, and only
+ * opening again helps. */
+static int resize_alone(struct nb_store *store, uint64_t size, struct nb_error *error)
+{
+    int rc = mdb_env_set_mapsize(store->environment, (size_t)size);
+    if (rc == 0) {
+        note_state(store);
+        store->grow = false;
+        return 0;
+    }
+    struct nb_error failure;
+    nb_error_set(&failure, NB_IO, "growing the store's map: %s", strerror(rc));
+    set_failure(store, &failure);
+    nb_environment_close(&store->environment);
+    if (error != NULL)
+        *error = failure;
+    return failure.code;
+}
+
+static int resize(struct nb_store *store, uint64_t size, struct nb_error *error)
+{
+    int rc = nb_environment_may_grow(size - atomic_load(&store->map), error);
+    if (rc == 0)
+        rc = enter_alone(store, error);
+    if (rc != 0)
+        return rc;
+    rc = resize_alone(store, size, error);
+    leave_alone(store);
+    return rc;
+}
+
+/* Doubles the map until `needed` bytes fit; in a limited address space, takes what just fits. */
 static int grow_map(struct nb_store *store, uint64_t needed, struct nb_error *error)
 {
-    uint64_t used;
-    uint64_t map;
-    nb_store_sizes(store, &used, &map);
+    uint64_t map = atomic_load(&store->map);
     uint64_t size = store->grow ? map * 2 : map;
     while (size < needed)
         size *= 2;
     if (size == map)
         return 0;
-    pthread_rwlock_wrlock(&store->resize);
-    int rc = mdb_env_set_mapsize(store->environment, (size_t)size);
-    pthread_rwlock_unlock(&store->resize);
-    if (rc == 0)
-        store->grow = false;
-    return store_error(error, rc, "growing the store's map");
+    if (store->grow && needed < map + GROWTH_RESERVE)
+        needed = map + GROWTH_RESERVE;
+    needed = (needed + NB_MAP_UNIT - 1) / NB_MAP_UNIT * NB_MAP_UNIT;
+    if (needed < size && nb_environment_may_grow(size - map, NULL) != 0)
+        size = needed;
+    return resize(store, size, error);
 }
+
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 int nb_store_begin(struct nb_store *store, uint64_t expected, struct nb_view *view,
                    struct nb_error *error)
 {
-    uint64_t used;
-    uint64_t map;
-    nb_store_sizes(store, &used, &map);
-    int rc = grow_map(store, used + expected * GROWTH_FACTOR + GROWTH_RESERVE, error);
+    struct nb_error failure;
+    assert(!store->writing);
+    if (nb_store_failed(store, &failure))
+        return nb_error_set(error, NB_IO, "%s", failure.text);
+    int rc = nb_store_file_check(&store->file, error);
+    if (rc == 0)
+        rc = grow_map(store, atomic_load(&store->used) + expected * GROWTH_FACTOR + GROWTH_RESERVE,
+                      error);
     if (rc != 0)
         return rc;
     MDB_txn *transaction;
     rc = mdb_txn_begin(store->environment, NULL, 0, &transaction);
     if (rc != 0)
-        return store_error(error, rc, store->directory);
+        return nb_environment_error(error, rc, store->file.path);
+    store->writing = true;
     *view = (struct nb_view){.transaction = transaction, .store = store};
     return 0;
 }
 
+/* Whether LMDB goes on after a commit that failed: nothing of it was written where it counts. */
+static bool is_harmless(struct nb_store *store, int rc)
+{
+    MDB_txn *transaction;
+    if (rc != MDB_MAP_FULL && rc != ENOSPC && rc != EDQUOT && rc != EFBIG)
+        return false;
+    if (mdb_txn_begin(store->environment, NULL, MDB_RDONLY, &transaction) != 0)
+        return false;
+    mdb_txn_abort(transaction);
+    return true;
+}
+
 int nb_store_commit(struct nb_view *view, struct nb_error *error)
 {
+    struct nb_store *store = view->store;
+    struct nb_error failure;
+    assert(view->transaction != NULL && store->writing);
     int rc = mdb_txn_commit(view->transaction);
     view->transaction = NULL;
-    view->store->grow = rc == MDB_MAP_FULL;
-    return store_error(error, rc, "committing to the store");
+    store->writing = false;
+    store->grow = rc == MDB_MAP_FULL;
+    if (rc == 0) {
+        note_state(store);
+        return 0;
+    }
+    int code = nb_environment_error(&failure, rc, "committing to the store");
+    if (!is_harmless(store, rc)) {
+        /* It is not known what reached the disk. The sooner the meta page is overwritten, the less
+         * likely it is that a crash brings back what was refused. */
+        store->unsure = true;
+        (void)settle(store, NULL);
+        set_failure(store, &failure);
+    }
+    if (error != NULL)
+        *error = failure;
+    return code;
 }
 
 void nb_store_abort(struct nb_view *view)
 {
-    if (view->transaction != NULL)
-        mdb_txn_abort(view->transaction);
+    if (view->transaction == NULL)
+        return;
+    assert(view->store->writing);
+    mdb_txn_abort(view->transaction);
     view->transaction = NULL;
+    view->store->writing = false;
 }
 
 int nb_store_snapshot(struct nb_store *store, struct nb_view *view, struct nb_error *error)
 {
-    pthread_rwlock_rdlock(&store->resize);
+    int rc = pass_gate(store, error);
+    if (rc != 0)
+        return rc;
     MDB_txn *transaction;
-    int rc = mdb_txn_begin(store->environment, NULL, MDB_RDONLY, &transaction);
+    rc = mdb_txn_begin(store->environment, NULL, MDB_RDONLY, &transaction);
     if (rc != 0) {
-        pthread_rwlock_unlock(&store->resize);
-        return store_error(error, rc, store->directory);
+        struct nb_error failure = {.text = ""};
+        leave_gate(store);
+        return nb_store_failed(store, &failure) ? nb_error_set(error, NB_IO, "%s", failure.text)
+                                                : nb_environment_error(error, rc, store->file.path);
     }
     *view = (struct nb_view){.transaction = transaction, .store = store};
     return 0;
@@ -328,192 +556,10 @@ void nb_store_snapshot_end(struct nb_view *view)
         return;
     mdb_txn_abort(view->transaction);
     view->transaction = NULL;
-    pthread_rwlock_unlock(&view->store->resize);
+    leave_gate(view->store);
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
-
-/* Splits the checksum off; false if it does not fit the bytes. */
-static bool unseal(const MDB_val *sealed, struct nb_string *value)
+bool nb_store_wanted(const struct nb_view *view)
 {
-    if (sealed->mv_size < CHECKSUM_BYTES)
-        return false;
-    const char *bytes = sealed->mv_data;
-    size_t length = sealed->mv_size - CHECKSUM_BYTES;
-    uint64_t checksum;
-    memcpy(&checksum, bytes + length, sizeof checksum);
-    *value = (struct nb_string){bytes, length};
-    return checksum == XXH3_64bits(bytes, length);
-}
-
-static int damaged(const struct nb_view *view, enum nb_table table, struct nb_error *error)
-{
-    return nb_error_set(error, NB_CORRUPT, "%s is damaged: a checksum in table %s is wrong",
-                        view->store->directory, TABLE_NAMES[table]);
-}
-
-int nb_store_get(const struct nb_view *view, enum nb_table table, struct nb_string key,
-                 struct nb_string *value, struct nb_error *error)
-{
-    MDB_val k = value_of(key);
-    MDB_val v;
-    int rc = mdb_get(view->transaction, view->store->tables[table], &k, &v);
-    if (rc == MDB_NOTFOUND)
-        return NB_NOT_FOUND;
-    if (rc != 0)
-        return store_error(error, rc, "reading the store");
-    return unseal(&v, value) ? 0 : damaged(view, table, error);
-}
-
-int nb_store_put(const struct nb_view *view, enum nb_table table, struct nb_string key,
-                 struct nb_string value, struct nb_error *error)
-{
-    struct nb_buffer *sealed = &view->store->sealed;
-    uint64_t checksum = XXH3_64bits(value.bytes, value.length);
-    sealed->length = 0;
-    if (nb_buffer_append(sealed, value.bytes, value.length) != 0 ||
-        nb_buffer_append(sealed, &checksum, sizeof checksum) != 0)
-        return nb_error_no_memory(error);
-    MDB_val k = value_of(key);
-    MDB_val v = {.mv_size = sealed->length, .mv_data = sealed->bytes};
-    int rc = mdb_put(view->transaction, view->store->tables[table], &k, &v, 0);
-    if (rc == MDB_MAP_FULL)
-        view->store->grow = true;
-    return store_error(error, rc, "writing to the store");
-}
-
-int nb_store_delete(const struct nb_view *view, enum nb_table table, struct nb_string key,
-                    struct nb_error *error)
-{
-    MDB_val k = value_of(key);
-    int rc = mdb_del(view->transaction, view->store->tables[table], &k, NULL);
-    if (rc == MDB_MAP_FULL)
-        view->store->grow = true;
-    return rc == MDB_NOTFOUND ? 0 : store_error(error, rc, "deleting from the store");
-}
-
-static bool has_prefix(const MDB_val *key, struct nb_string from, size_t prefix)
-{
-    return key->mv_size >= prefix && memcmp(key->mv_data, from.bytes, prefix) == 0;
-}
-
-int nb_store_scan(const struct nb_view *view, enum nb_table table, struct nb_string from,
-                  size_t prefix, nb_store_visit *visit, void *user, struct nb_error *error)
-{
-    MDB_cursor *cursor;
-    int rc = mdb_cursor_open(view->transaction, view->store->tables[table], &cursor);
-    if (rc != 0)
-        return store_error(error, rc, "reading the store");
-    MDB_val k = value_of(from);
-    MDB_val v;
-    int result = 0;
-    rc = mdb_cursor_get(cursor, &k, &v, from.length == 0 ? MDB_FIRST : MDB_SET_RANGE);
-    while (rc == 0 && result == 0 && has_prefix(&k, from, prefix)) {
-        struct nb_string value;
-        if (unseal(&v, &value))
-            result = visit(user, (struct nb_string){k.mv_data, k.mv_size}, value, error);
-        else
-            result = damaged(view, table, error);
-        if (result == 0)
-            rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT);
-    }
-    mdb_cursor_close(cursor);
-    if (result != 0 || rc == MDB_NOTFOUND)
-        return result;
-    return store_error(error, rc, "reading the store");
-}
-
-int nb_store_floor(const struct nb_view *view, enum nb_table table, struct nb_string from,
-                   size_t prefix, struct nb_string *key, struct nb_string *value,
-                   struct nb_error *error)
-{
-    MDB_cursor *cursor;
-    int rc = mdb_cursor_open(view->transaction, view->store->tables[table], &cursor);
-    if (rc != 0)
-        return store_error(error, rc, "reading the store");
-    MDB_val k = value_of(from);
-    MDB_val v;
-    rc = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
-    if (rc == MDB_NOTFOUND)
-        rc = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
-    else if (rc == 0 && (k.mv_size != from.length || memcmp(k.mv_data, from.bytes, k.mv_size) != 0))
-        rc = mdb_cursor_get(cursor, &k, &v, MDB_PREV);
-    mdb_cursor_close(cursor);
-    if (rc == MDB_NOTFOUND || (rc == 0 && !has_prefix(&k, from, prefix)))
-        return NB_NOT_FOUND;
-    if (rc != 0)
-        return store_error(error, rc, "reading the store");
-    *key = (struct nb_string){k.mv_data, k.mv_size};
-    return unseal(&v, value) ? 0 : damaged(view, table, error);
-}
-
-int nb_store_clear(const struct nb_view *view, enum nb_table table, struct nb_string prefix,
-                   size_t most, size_t *deleted, struct nb_error *error)
-{
-    MDB_cursor *cursor;
-    *deleted = 0;
-    int rc = mdb_cursor_open(view->transaction, view->store->tables[table], &cursor);
-    if (rc != 0)
-        return store_error(error, rc, "deleting from the store");
-    while (*deleted < most) {
-        MDB_val k = value_of(prefix);
-        MDB_val v;
-        rc = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
-        if (rc != 0 || !has_prefix(&k, prefix, prefix.length))
-            break;
-        rc = mdb_cursor_del(cursor, 0);
-        if (rc != 0)
-            break;
-        ++*deleted;
-    }
-    mdb_cursor_close(cursor);
-    if (rc == MDB_MAP_FULL)
-        view->store->grow = true;
-    return rc == MDB_NOTFOUND ? 0 : store_error(error, rc, "deleting from the store");
-}
-
-/* ---- keys ------------------------------------------------------------------------------------ */
-
-static void put_number(struct nb_store_key *key, uint64_t number, unsigned bytes)
-{
-    for (unsigned i = bytes; i > 0; i--)
-        key->bytes[key->length++] = (unsigned char)(number >> (8 * (i - 1)));
-}
-
-struct nb_store_key nb_store_key_model(uint32_t model)
-{
-    struct nb_store_key key = {.length = 0};
-    put_number(&key, model, 4);
-    return key;
-}
-
-struct nb_store_key nb_store_key_number(uint32_t model, uint32_t number)
-{
-    struct nb_store_key key = nb_store_key_model(model);
-    put_number(&key, number, 4);
-    return key;
-}
-
-struct nb_store_key nb_store_key_sequence(uint32_t model, uint64_t sequence)
-{
-    struct nb_store_key key = nb_store_key_model(model);
-    put_number(&key, sequence, 8);
-    return key;
-}
-
-struct nb_store_key nb_store_key_id(uint32_t model, struct nb_string id)
-{
-    struct nb_store_key key = nb_store_key_model(model);
-    size_t length = id.length < sizeof key.bytes - 4 ? id.length : sizeof key.bytes - 4;
-    memcpy(key.bytes + 4, id.bytes, length);
-    key.length += length;
-    return key;
-}
-
-uint64_t nb_store_key_tail(struct nb_string key)
-{
-    uint64_t number = 0;
-    for (size_t i = 4; i < key.length && i < 12; i++)
-        number = number << 8 | (unsigned char)key.bytes[i];
-    return number;
+    return atomic_load_explicit(&view->store->wanted, memory_order_relaxed);
 }

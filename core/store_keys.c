@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keys of the store's tables: numbers as big-endian bytes.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "core/store.h"
+
+static void put_number(struct nb_store_key *key, uint64_t number, unsigned bytes)
+{
+    assert(key->length + bytes <= sizeof key->bytes);
+    for (unsigned i = bytes; i > 0; i--)
+        key->bytes[key->length++] = (unsigned char)(number >> (8 * (i - 1)));
+}
+
+struct nb_store_key nb_store_key_model(uint32_t model)
+{
+    struct nb_store_key key = {.length = 0};
+    put_number(&key, model, 4);
+    return key;
+}
+
+struct nb_store_key nb_store_key_number(uint32_t model, uint32_t number)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    put_number(&key, number, 4);
+    return key;
+}
+
+struct nb_store_key nb_store_key_sequence(uint32_t model, uint64_t sequence)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    put_number(&key, sequence, 8);
+    return key;
+}
+
+struct nb_store_key nb_store_key_id(uint32_t model, struct nb_string id)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    size_t length = id.length < sizeof key.bytes - 4 ? id.length : sizeof key.bytes - 4;
+    memcpy(key.bytes + 4, id.bytes, length);
+    key.length += length;
+    return key;
+}
+
+uint64_t nb_store_key_tail(struct nb_string key)
+{
+    uint64_t number = 0;
+    for (size_t i = 4; i < key.length && i < 12; i++)
+        number = number << 8 | (unsigned char)key.bytes[i];
+    return number;
+}
