@@ -6,15 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    HEADER = 16, /* of every page: its number (8 bytes), 2 unused, kind (2), 4 of the kind */
-    KIND_AT = 10,
-    KIND_META = 0x08,
-    MAGIC = (int)0xBEEFC0DE,
-    VERSION = 1,
-    LEAST_PAGE = 4096,
-    MOST_PAGE = 32768,
-};
+#include "core/store_page.h"
+
+enum { MAGIC = (int)0xBEEFC0DE, VERSION = 1 };
 
 /* LMDB stores its own struct; these are its bytes on 64-bit machines. */
 static_assert(sizeof(struct nb_tree_record) == 48, "layout of LMDB's MDB_db");
@@ -22,7 +16,8 @@ static_assert(sizeof(struct nb_meta) == 136, "layout of LMDB's MDB_meta");
 
 static int damaged(const char *path, int page, const char *what, struct nb_error *error)
 {
-    return nb_error_set(error, NB_CORRUPT, "%s is damaged: page %d %s", path, page, what);
+    return nb_error_set(error, NB_CORRUPT, "%s is damaged: page %d %s; restore a backup", path,
+                        page, what);
 }
 
 static int read_fully(int file, const char *path, void *bytes, size_t length, off_t at,
@@ -34,7 +29,9 @@ static int read_fully(int file, const char *path, void *bytes, size_t length, of
     if (got == 0 && at == 0)
         return NB_NOT_FOUND;
     if ((size_t)got != length)
-        return nb_error_set(error, NB_CORRUPT, "%s is damaged: it ends within its first pages",
+        return nb_error_set(error, NB_CORRUPT,
+                            "%s is damaged: it ends within its first pages; restore a "
+                            "backup",
                             path);
     return 0;
 }
@@ -43,16 +40,15 @@ static int read_fully(int file, const char *path, void *bytes, size_t length, of
 static int read_one(int file, const char *path, int page, off_t at, struct nb_meta *meta,
                     struct nb_error *error)
 {
-    unsigned char bytes[HEADER + sizeof *meta];
+    unsigned char bytes[NB_PAGE_HEADER + sizeof *meta];
     uint64_t number;
-    uint16_t kind;
     int rc = read_fully(file, path, bytes, sizeof bytes, at, error);
     if (rc != 0)
         return rc;
     memcpy(&number, bytes, sizeof number);
-    memcpy(&kind, bytes + KIND_AT, sizeof kind);
-    memcpy(meta, bytes + HEADER, sizeof *meta);
-    if (number != (uint64_t)page || kind != KIND_META || meta->magic != (uint32_t)MAGIC)
+    memcpy(meta, bytes + NB_PAGE_HEADER, sizeof *meta);
+    if (number != (uint64_t)page || nb_page_kind(bytes) != NB_PAGE_META ||
+        meta->magic != (uint32_t)MAGIC)
         return damaged(path, page, "is not the head of a store", error);
     if (meta->version != VERSION)
         return nb_error_set(error, NB_VERSION,
@@ -60,8 +56,20 @@ static int read_one(int file, const char *path, int page, off_t at, struct nb_me
                             "it is damaged",
                             path, meta->version, VERSION);
     uint32_t size = meta->free.pad;
-    if (size < LEAST_PAGE || size > MOST_PAGE || (size & (size - 1)) != 0)
+    if (size < NB_PAGE_LEAST || size > NB_PAGE_MOST || (size & (size - 1)) != 0)
         return damaged(path, page, "names an impossible page size", error);
+    return 0;
+}
+
+/* Transaction n writes page n % 2, and the other page has the one before it. */
+static int check_numbers(const char *path, const struct nb_meta metas[2], int newest,
+                         struct nb_error *error)
+{
+    for (int page = 0; page < 2; page++)
+        if (metas[page].transaction != 0 && (int)(metas[page].transaction & 1) != page)
+            return damaged(path, page, "has an impossible transaction number", error);
+    if (metas[newest].transaction - metas[!newest].transaction > 1)
+        return damaged(path, newest, "and the other head do not belong together", error);
     return 0;
 }
 
@@ -76,13 +84,13 @@ int nb_meta_read(int file, const char *path, struct nb_meta metas[2], int *newes
     if (metas[0].free.pad != metas[1].free.pad)
         return damaged(path, 1, "names another page size than page 0", error);
     *newest = metas[0].transaction < metas[1].transaction;
-    return 0;
+    return check_numbers(path, metas, *newest, error);
 }
 
-static int write_other(int file, const char *path, int page, const struct nb_meta *meta,
-                       struct nb_error *error)
+int nb_meta_write(int file, const char *path, int page, const struct nb_meta *meta,
+                  struct nb_error *error)
 {
-    off_t at = (off_t)page * meta->free.pad + HEADER;
+    off_t at = (off_t)page * meta->free.pad + NB_PAGE_HEADER;
     ssize_t written = pwrite(file, meta, sizeof *meta, at);
     if (written >= 0 && written != (ssize_t)sizeof *meta)
         errno = EIO;
@@ -103,5 +111,5 @@ int nb_meta_put_back(int file, const char *path, uint32_t page_size, uint64_t co
     if (meta.transaction != committed || meta.free.pad != page_size)
         return damaged(path, page, "has lost the last transaction", error);
     meta.transaction = committed > 0 ? committed - 1 : 0;
-    return write_other(file, path, !page, &meta, error);
+    return nb_meta_write(file, path, !page, &meta, error);
 }

@@ -43,17 +43,16 @@ struct nb_meta {
 int nb_meta_read(int file, const char *path, struct nb_meta metas[2], int *newest,
                  struct nb_error *error);
 
+/* Writes meta page `page` (0 or 1) and syncs. NB_IO and
+ * others: the disk refuses. */
+int nb_meta_write(int file, const char *path, int page, const struct nb_meta *meta,
+                  struct nb_error *error);
+
 /* Makes sure that transaction `committed` is the one that LMDB opens, also after a later one had
  * begun to write its meta page: checks that the meta page of `committed` is there, overwrites the
  * other one with a copy that has a lower number, and syncs. NB_CORRUPT: `committed` is not there;
  * NB_IO and others: the disk refuses; call again later. */
 int nb_meta_put_back(int file, const char *path, uint32_t page_size, uint64_t committed,
                      struct nb_error *error);
-
-/* Whether nothing was ever committed. */
-static inline int nb_meta_is_empty(const struct nb_meta *meta)
-{
-    return meta->transaction == 0;
-}
 
 #endif
