@@ -21,7 +21,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 

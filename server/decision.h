@@ -7,7 +7,7 @@
 #ifndef NB_SERVER_DECISION_H
 #define NB_SERVER_DECISION_H
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/codec.h"
 
 struct nb_request;

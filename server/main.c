@@ -12,7 +12,7 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/access.h"
 #include "server/evaluations.h"
 #include "server/filter.h"

@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "core/base/buffer.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 struct nb_scratch {
     struct nb_verdict verdict;

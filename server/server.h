@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/filter.h"
 #include "server/scratch.h"
 

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/codec.h"
 #include "server/request.h"
 

@@ -143,14 +143,16 @@ static int read_tail(const struct reading *r, struct nb_live *live, struct nb_er
 }
 
 /* A record that does not read back stands for a model that can be deleted or replaced. */
-static int read_record(void *user, struct nb_string key, struct nb_string value,
-                       struct nb_error *error)
+static int read_record(void *user, enum nb_table table, struct nb_string key,
+                       struct nb_string value, bool sound, struct nb_error *error)
 {
     struct reading *r = user;
     struct nb_model_record record;
     struct nb_own_key own = {0};
     struct nb_error why;
-    int rc = nb_model_record_read(&record, value, &why);
+    (void)table;
+    int rc = sound ? nb_model_record_read(&record, value, &why)
+                   : nb_error_set(&why, NB_CORRUPT, "the checksum of its record is wrong");
     if (rc == 0)
         rc = nb_own_key_read(&own, record.key, &why);
     struct nb_live *live =
@@ -175,8 +177,7 @@ int nb_registry_read(struct nb_engine *engine, struct nb_error *error)
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)
         return rc;
-    rc = nb_store_scan_damaged(&view, NB_TABLE_MODELS, (struct nb_string){"", 0}, 0, read_record,
-                               &r, error);
+    rc = nb_store_inspect(&view, NB_TABLE_MODELS, read_record, &r, error);
     nb_store_snapshot_end(&view);
     return rc;
 }
