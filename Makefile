@@ -136,7 +136,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 
 # Compiled in with .incbin, which -MMD does not see.
-$(BUILD)/server/openapi.o: $(wildcard server/openapi.json)
+$(BUILD)/server/api/openapi.o: $(wildcard server/api/openapi.json)
 
 $(LIBRARY): $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
