@@ -87,8 +87,8 @@ static int change(const char *model, const char *id, const char *label, const ch
     struct nb_error error = {0};
     struct nb_document document = text(words == NULL ? "" : words);
     ck_assert_int_eq(nb_batch_new(engine, str(model), true, &batch, &error), 0);
-    int rc = label != NULL ? nb_batch_train(batch, &document, str(label), str(id), &error)
-                           : nb_batch_untrain(batch, &document, str(id), &error);
+    int rc = label != NULL ? nb_batch_train(batch, &document, str(label), str(id), str("test"), &error)
+                           : nb_batch_untrain(batch, &document, str(id), str("test"), &error);
     if (rc == 0) {
         nb_engine_apply(engine, batch);
         if (receipt != NULL)
@@ -219,7 +219,7 @@ static void compare_with_fresh(const struct state *documents)
     ck_assert_uint_eq(a.documents, b.documents);
     nb_model_info_deinit(&a);
     nb_model_info_deinit(&b);
-    ck_assert_int_eq(nb_engine_delete_model(engine, str("fresh"), NULL), 0);
+    ck_assert_int_eq(nb_engine_delete_model(engine, str("fresh"), str(""), NULL), 0);
 }
 
 static void random_history(unsigned seed, uint64_t replay_features)
@@ -265,8 +265,8 @@ static void apply_pairs(unsigned pairs, bool back)
         struct nb_document document = text(i % 2 == 0 ? "a" : "");
         char id[16];
         snprintf(id, sizeof id, "%u", i);
-        int rc = back ? nb_batch_untrain(batch, NULL, str(id), NULL)
-                      : nb_batch_train(batch, &document, str("a"), str(id), NULL);
+        int rc = back ? nb_batch_untrain(batch, NULL, str(id), str(""), NULL)
+                      : nb_batch_train(batch, &document, str("a"), str(id), str(""), NULL);
         ck_assert_int_eq(rc, 0);
     }
     nb_engine_apply(engine, batch);
@@ -343,7 +343,7 @@ START_TEST(the_map_grows)
         random_words(&seed, words, sizeof words);
         struct nb_document document = text(words);
         snprintf(id, sizeof id, "%d", i);
-        ck_assert_int_eq(nb_batch_train(batch, &document, str("a"), str(id), NULL), 0);
+        ck_assert_int_eq(nb_batch_train(batch, &document, str("a"), str(id), str(""), NULL), 0);
     }
     nb_engine_apply(engine, batch);
     for (size_t i = 0; i < nb_batch_size(batch); i++)
@@ -363,11 +363,11 @@ START_TEST(put_get_delete)
     bool created;
     nb_settings_init(&wanted, NB_PRESET_TEXT);
     wanted.smoothing = 0.5;
-    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, false, &created, NULL), 0);
+    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, false, str(""), &created, NULL), 0);
     ck_assert(created);
-    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, true, &created, NULL),
+    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, true, str(""), &created, NULL),
                      NB_CONFLICT);
-    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, false, &created, NULL), 0);
+    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, false, str(""), &created, NULL), 0);
     ck_assert(!created);
     reopen();
     ck_assert_int_eq(nb_engine_model(engine, str("m"), &info, NULL), 0);
@@ -375,11 +375,11 @@ START_TEST(put_get_delete)
     nb_model_info_deinit(&info);
     train("m", "1", "a", "x y");
     wanted.tokenizer_fields = 1;
-    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, false, &created, NULL),
+    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, false, str(""), &created, NULL),
                      NB_CONFLICT);
     nb_settings_deinit(&wanted);
-    ck_assert_int_eq(nb_engine_delete_model(engine, str("m"), NULL), 0);
-    ck_assert_int_eq(nb_engine_delete_model(engine, str("m"), NULL), NB_NOT_FOUND);
+    ck_assert_int_eq(nb_engine_delete_model(engine, str("m"), str(""), NULL), 0);
+    ck_assert_int_eq(nb_engine_delete_model(engine, str("m"), str(""), NULL), NB_NOT_FOUND);
     /* A new model of the same name knows nothing of the old one. */
     train("m", "1", "b", "x y");
     ck_assert(isnan(score_of("m", "x", "a")));
@@ -417,7 +417,7 @@ START_TEST(put_and_train_make_the_same_model)
         char name[16];
         snprintf(name, sizeof name, "m%d", i);
         pthread_barrier_wait(&newborn_barrier);
-        int rc = nb_engine_put_model(engine, str(name), &wanted, false, &created, &error);
+        int rc = nb_engine_put_model(engine, str(name), &wanted, false, str(""), &created, &error);
         ck_assert_msg(rc == 0, "%s: %s", name, error.text);
     }
     pthread_join(trainer, NULL);
@@ -437,7 +437,7 @@ START_TEST(deleted_models_leave_nothing_under_load)
         nb_engine_statistics(engine, &statistics);
         before = round == 0 ? statistics.store_bytes : before;
         apply_pairs(1000, false);
-        ck_assert_int_eq(nb_engine_delete_model(engine, str("m"), NULL), 0);
+        ck_assert_int_eq(nb_engine_delete_model(engine, str("m"), str(""), NULL), 0);
         nb_engine_statistics(engine, &statistics);
         first = round == 0 ? statistics.store_bytes - before : first;
         for (int i = 0; i < 50; i++)
@@ -472,14 +472,14 @@ START_TEST(refused_training_makes_no_model)
     struct nb_batch *batch;
     struct nb_document document = text("x");
     ck_assert_int_eq(nb_batch_new(engine, str("m"), true, &batch, NULL), 0);
-    ck_assert_int_eq(nb_batch_train(batch, &document, str(""), str(""), NULL), NB_UNUSABLE);
+    ck_assert_int_eq(nb_batch_train(batch, &document, str(""), str(""), str(""), NULL), NB_UNUSABLE);
     nb_batch_free(&batch);
     ck_assert(isnan(score_of("m", "x", "a")));
     struct nb_model_info info;
     ck_assert_int_eq(nb_engine_model(engine, str("m"), &info, NULL), NB_NOT_FOUND);
     /* One that was tokenized but never submitted neither. */
     ck_assert_int_eq(nb_batch_new(engine, str("m"), true, &batch, NULL), 0);
-    ck_assert_int_eq(nb_batch_train(batch, &document, str("a"), str(""), NULL), 0);
+    ck_assert_int_eq(nb_batch_train(batch, &document, str("a"), str(""), str(""), NULL), 0);
     ck_assert_int_eq(nb_engine_model(engine, str("m"), &info, NULL), NB_NOT_FOUND);
     nb_batch_free(&batch);
     ck_assert_int_eq(nb_engine_model(engine, str("m"), &info, NULL), NB_NOT_FOUND);
@@ -525,22 +525,37 @@ END_TEST
 /* ---- vocabulary, documents, dumps
  * ----------------------------------------------------------------- */
 
+/* What a listing said, one line a token. */
+static int list_header(void *user, uint64_t size, const char *const *labels, size_t count)
+{
+    return nb_buffer_printf(user, "%llu %zu %s %s\n", (unsigned long long)size, count, labels[0],
+                            labels[1]);
+}
+
+static int list_token(void *user, const struct nb_telling_token *token)
+{
+    return nb_buffer_printf(user, "%.*s %llu %llu\n", (int)token->token.length,
+                            token->token.bytes, (unsigned long long)token->counts[0],
+                            (unsigned long long)token->counts[1]);
+}
+
 START_TEST(telling_tokens)
 {
-    struct nb_vocabulary v;
+    struct nb_buffer out = {0};
+    struct nb_vocabulary_sink sink = {list_header, list_token, &out};
     train("m", "1", "spam", "free free money");
     train("m", "2", "ham", "lunch money");
     reopen();
-    ck_assert_int_eq(nb_engine_vocabulary(engine, str("m"), str("spam"), 2, &v, NULL), 0);
-    ck_assert_uint_eq(v.count, 2);
-    ck_assert_str_eq(v.tokens[0].token, "free");
-    ck_assert_str_eq(v.labels[1], "spam");
-    ck_assert_uint_eq(v.tokens[0].counts[1], 2);
-    ck_assert_uint_eq(v.tokens[0].counts[0], 0);
-    ck_assert_uint_eq(v.size, 3);
-    nb_vocabulary_deinit(&v);
-    ck_assert_int_eq(nb_engine_vocabulary(engine, str("m"), str("none"), 2, &v, NULL),
-                     NB_NOT_FOUND);
+    ck_assert_int_eq(nb_engine_vocabulary(engine, str("m"), str("spam"), 2, 1000, &sink, NULL), 0);
+    ck_assert_int_eq(nb_engine_vocabulary(engine, str("m"), str("spam"), 3, 5, &sink, NULL), 0);
+    ck_assert_int_eq(nb_engine_vocabulary(engine, str("m"), str("spam"), 3, 1, &sink, NULL), 0);
+    ck_assert_int_eq(nb_buffer_append(&out, "", 1), 0);
+    ck_assert_str_eq(out.bytes, "3 2 ham spam\nfree 0 2\nmoney 1 1\n"
+                                "3 2 ham spam\nfree 0 2\nmoney 1 1\n"
+                                "3 2 ham spam\nfree 0 2\n");
+    nb_buffer_deinit(&out);
+    ck_assert_int_eq(
+        nb_engine_vocabulary(engine, str("m"), str("none"), 2, 1000, &sink, NULL), NB_NOT_FOUND);
 }
 END_TEST
 
@@ -551,6 +566,7 @@ START_TEST(documents_are_found)
     reopen();
     ck_assert_int_eq(nb_engine_document(engine, str("m"), str("x/y"), &info, NULL), 0);
     ck_assert_str_eq(info.label, "spam");
+    ck_assert_str_eq(info.source, "test");
     ck_assert_uint_eq(info.tokens, 3);
     nb_document_info_deinit(&info);
     ck_assert_int_eq(nb_engine_document(engine, str("m"), str("z"), &info, NULL), NB_NOT_FOUND);
@@ -561,6 +577,7 @@ struct copy {
     struct nb_import *import;
     struct nb_error error;
     int fail_at; /* records until the copy breaks off; -1: never */
+    struct nb_dump_totals totals;
 };
 
 static int stop_here(struct copy *c)
@@ -586,15 +603,21 @@ static int copy_document(void *user, const struct nb_dump_document *document)
     return stop_here(c) != 0 ? NB_INVALID : nb_import_document(c->import, document, &c->error);
 }
 
+static int copy_end(void *user, const struct nb_dump_totals *totals)
+{
+    ((struct copy *)user)->totals = *totals;
+    return 0;
+}
+
 static int copy_model(const char *from, const char *to, int fail_at)
 {
     struct copy c = {.fail_at = fail_at};
-    struct nb_dump_sink sink = {copy_header, copy_words, copy_document, &c};
+    struct nb_dump_sink sink = {copy_header, copy_words, copy_document, copy_end, &c};
     bool created;
-    ck_assert_int_eq(nb_import_begin(engine, str(to), &c.import, &c.error), 0);
+    ck_assert_int_eq(nb_import_begin(engine, str(to), str(""), &c.import, &c.error), 0);
     int rc = nb_engine_export(engine, str(from), &sink, &c.error);
     if (rc == 0)
-        rc = nb_import_commit(&c.import, &created, &c.error);
+        rc = nb_import_commit(&c.import, &c.totals, &created, &c.error);
     else
         nb_import_abort(&c.import);
     ck_assert_ptr_null(c.import);
@@ -654,7 +677,7 @@ static void put_stacked(const char *model, double rate)
     wanted.decision = NB_DECISION_STACKED;
     wanted.learning_rate = rate;
     wanted.ready_documents = 3;
-    ck_assert_int_eq(nb_engine_put_model(engine, str(model), &wanted, false, &created, NULL), 0);
+    ck_assert_int_eq(nb_engine_put_model(engine, str(model), &wanted, false, str(""), &created, NULL), 0);
     nb_settings_deinit(&wanted);
 }
 
@@ -784,9 +807,9 @@ static void import_empty(const char *name)
     struct nb_import *import;
     bool created;
     nb_settings_init(&header.settings, NB_PRESET_TEXT);
-    ck_assert_int_eq(nb_import_begin(engine, str(name), &import, NULL), 0);
+    ck_assert_int_eq(nb_import_begin(engine, str(name), str(""), &import, NULL), 0);
     ck_assert_int_eq(nb_import_header(import, &header, NULL), 0);
-    ck_assert_int_eq(nb_import_commit(&import, &created, NULL), 0);
+    ck_assert_int_eq(nb_import_commit(&import, NULL, &created, NULL), 0);
     nb_settings_deinit(&header.settings);
 }
 
@@ -795,7 +818,7 @@ static void put_text(const char *name)
     struct nb_settings wanted;
     bool created;
     nb_settings_init(&wanted, NB_PRESET_TEXT);
-    ck_assert_int_eq(nb_engine_put_model(engine, str(name), &wanted, false, &created, NULL), 0);
+    ck_assert_int_eq(nb_engine_put_model(engine, str(name), &wanted, false, str(""), &created, NULL), 0);
     nb_settings_deinit(&wanted);
 }
 
@@ -813,7 +836,7 @@ START_TEST(models_are_made_under_observation)
             put_text("x");
         else
             train("x", "1", "a", "w");
-        ck_assert_msg(nb_engine_delete_model(engine, str("x"), NULL) == 0, "round %d", i);
+        ck_assert_msg(nb_engine_delete_model(engine, str("x"), str(""), NULL) == 0, "round %d", i);
     }
     atomic_store(&is_looking, false);
     for (int i = 0; i < 2; i++)
