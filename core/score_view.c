@@ -29,7 +29,7 @@ int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
         free(s);
         return NB_NO_MEMORY;
     }
-    s->filters = settings->min_count > 1 || settings->skip_top > 0;
+    s->filters = nb_settings_leave_words_out(settings);
     note_bytes(s);
     *scorer = s;
     return 0;
@@ -171,7 +171,8 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
     for (uint32_t i = 0; i < rows; i++) {
         const struct nb_row *row = nb_model_row(model, i);
         if (is_token_row(row))
-            heap_add(heap, &size, most, (struct ranked){nb_row_occurrences(model, row), row->id});
+            heap_add(heap, &size, most,
+                     (struct ranked){nb_row_occurrences(&model->pool, row), row->id});
     }
     view->skip_occurrences = heap[0].occurrences;
     view->skip_id = heap[0].id;
@@ -191,7 +192,7 @@ static uint64_t for_used(const struct nb_scorer *s, const struct nb_model *model
         const struct nb_row *row = nb_model_row(model, i);
         if (!is_token_row(row))
             continue;
-        if (s->filters && !nb_view_uses(s, view, row->id, nb_row_occurrences(model, row)))
+        if (s->filters && !nb_view_uses(s, view, row->id, nb_row_occurrences(&model->pool, row)))
             continue;
         used++;
         uint32_t size = nb_row_size(&model->pool, row);

@@ -2,7 +2,7 @@
 #include "server/api/classify.h"
 
 #include "config/config.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/api/results.h"
 #include "server/request/query.h"
 #include "server/request/request.h"

@@ -2,7 +2,7 @@
 #include "server/api/document_source.h"
 
 #include "config/config.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/request/ndjson.h"
 #include "server/request/query.h"
 #include "server/request/request.h"

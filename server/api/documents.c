@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/api/classify.h"
 #include "server/api/document_source.h"
 #include "server/api/results.h"

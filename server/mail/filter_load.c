@@ -2,7 +2,7 @@
 #include "server/mail/filter_load.h"
 
 #include "config/config.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/mail/filter.h"
 #include "server/request/query.h"
 #include "server/request/request.h"

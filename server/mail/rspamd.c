@@ -6,7 +6,7 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/base/metrics.h"
 #include "server/base/version.h"
 #include "server/json/problem.h"

@@ -2,7 +2,7 @@
 #include "server/request/wait.h"
 
 #include "config/config.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 
