@@ -31,7 +31,7 @@ static const struct nb_row *used_row(const struct nb_scorer *s, const struct nb_
     if (number == NB_NO_ROW)
         return NULL;
     const struct nb_row *row = nb_model_row(model, number);
-    *all = nb_row_occurrences(model, row);
+    *all = nb_row_occurrences(&model->pool, row);
     bool counts = *all != 0 && nb_field_is_token(nb_feature_field(row->id));
     return counts && nb_view_uses(s, view, row->id, *all) ? row : NULL;
 }

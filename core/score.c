@@ -62,7 +62,7 @@ static void add_row(struct pass *p, const struct nb_row *row, uint32_t count)
 {
     const struct nb_scorer *s = p->scorer;
     bool complement = s->settings.event_model == NB_EVENT_COMPLEMENT;
-    uint64_t all = complement || s->filters ? nb_row_occurrences(p->model, row) : 0;
+    uint64_t all = complement || s->filters ? nb_row_occurrences(&p->model->pool, row) : 0;
     if (s->filters && !nb_view_uses(s, p->view, row->id, all))
         return;
     uint32_t weight = nb_weight_of(s, count);

@@ -64,17 +64,6 @@ void nb_scores_rank(struct nb_scores *scores);
 int nb_scorer_view(struct nb_scorer *scorer, const struct nb_model *model,
                    const struct nb_view **view);
 
-static inline uint64_t nb_row_occurrences(const struct nb_model *model, const struct nb_row *row)
-{
-    uint64_t sum = (uint64_t)row->n[0] + row->n[1];
-    if (row->more != NB_NO_ROW) {
-        const struct nb_spill *run = nb_row_run(&model->pool, row);
-        for (uint32_t i = 0; i < run->used; i++)
-            sum += run[i].n;
-    }
-    return sum;
-}
-
 /* Whether the settings leave a row of the vocabulary in, given its occurrences in all labels. */
 static inline bool nb_view_uses(const struct nb_scorer *s, const struct nb_view *view, uint64_t id,
                                 uint64_t occurrences)

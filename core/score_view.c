@@ -30,7 +30,7 @@ int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
         free(s);
         return NB_NO_MEMORY;
     }
-    s->filters = settings->min_count > 1 || settings->skip_top > 0;
+    s->filters = nb_settings_leave_words_out(settings);
     note_bytes(s);
     *scorer = s;
     return 0;
@@ -148,7 +148,7 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
         const struct nb_row *row = nb_model_row(model, i);
         if (!is_token_row(row))
             continue;
-        const struct ranked word = {nb_row_occurrences(model, row), row->id};
+        const struct ranked word = {nb_row_occurrences(&model->pool, row), row->id};
         nb_heap_add(&heap, &word);
     }
     const struct ranked *last = nb_heap_last(&heap);
@@ -170,7 +170,7 @@ static uint64_t for_used(const struct nb_scorer *s, const struct nb_model *model
         const struct nb_row *row = nb_model_row(model, i);
         if (!is_token_row(row))
             continue;
-        if (s->filters && !nb_view_uses(s, view, row->id, nb_row_occurrences(model, row)))
+        if (s->filters && !nb_view_uses(s, view, row->id, nb_row_occurrences(&model->pool, row)))
             continue;
         used++;
         uint32_t size = nb_row_size(&model->pool, row);

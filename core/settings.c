@@ -361,6 +361,35 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
     return 0;
 }
 
+bool nb_settings_leave_words_out(const struct nb_settings *settings)
+{
+    return settings->min_count > 1 || settings->skip_top > 0;
+}
+
+bool nb_settings_walk_vocabulary(const struct nb_settings *settings)
+{
+    return settings->event_model == NB_EVENT_BERNOULLI || nb_settings_leave_words_out(settings);
+}
+
+/* ---- the tokenizer's version ----------------------------------------------------------------- */
+
+void nb_settings_set_tokenizer(struct nb_settings *settings, const struct nb_settings *counted)
+{
+    settings->tokenizer_version =
+        counted != NULL ? counted->tokenizer_version : NB_TOKENIZER_VERSION;
+}
+
+int nb_settings_check_tokenizer(const struct nb_settings *settings, struct nb_error *error)
+{
+    if (settings->tokenizer_version == NB_TOKENIZER_VERSION)
+        return 0;
+    return nb_error_set(error, NB_VERSION,
+                        "the model was counted with version %u of the tokenizer, and this program "
+                        "has version %d, which gives other features: use the program of that "
+                        "version, or train the model anew from its documents",
+                        settings->tokenizer_version, NB_TOKENIZER_VERSION);
+}
+
 /* ---- stored form: a number of entries, each a name and a value in a string of its own -------- */
 
 static void write_names(struct nb_packer *w, const char *name)
@@ -389,8 +418,11 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
             nb_pack_double(w, settings->weights[i].weight);
         }
         break;
-    case NB_SETTING_FIELDS:
-        nb_pack_varint(w, get_mask(settings, s));
+    case NB_SETTING_FIELDS: /* by name: fields may be added, or be others in another program */
+        nb_pack_varint(w, (uint64_t)__builtin_popcount(get_mask(settings, s)));
+        for (int i = 0; s->names[i] != NULL; i++)
+            if ((get_mask(settings, s) >> i & 1) != 0)
+                write_names(w, s->names[i]);
         break;
     }
 }
@@ -455,6 +487,19 @@ static int read_weights(struct nb_unpacker *r, struct nb_settings *settings)
     return 0;
 }
 
+static int read_fields(struct nb_unpacker *r, const struct nb_setting *s, uint32_t *mask)
+{
+    uint64_t count = nb_unpack_bounded(r, (uint64_t)(r->end - r->at)); /* a byte each at least */
+    *mask = 0;
+    for (uint64_t i = 0; i < count && !r->failed; i++) {
+        int field = find_name(s->names, nb_unpack_string(r));
+        if (field < 0)
+            return r->failed ? NB_CORRUPT : NB_VERSION;
+        *mask |= 1u << field;
+    }
+    return r->failed || (uint64_t)__builtin_popcount(*mask) != count ? NB_CORRUPT : 0;
+}
+
 static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
                       struct nb_settings *settings)
 {
@@ -466,10 +511,10 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
         uint64_t value = nb_unpack_varint(r);
         memcpy(to, &value, sizeof value);
     } else if (s->type == NB_SETTING_FIELDS) {
-        uint32_t value = (uint32_t)nb_unpack_bounded(r, UINT32_MAX);
-        memcpy(to, &value, sizeof value);
-        if (value >> name_count(s->names) != 0)
-            return NB_VERSION;
+        uint32_t mask;
+        int rc = read_fields(r, s, &mask);
+        memcpy(to, &mask, sizeof mask);
+        return rc;
     } else {
         struct nb_string name = nb_unpack_string(r);
         int value = find_name(s->names, name);
@@ -483,7 +528,7 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
 }
 
 /* One entry; `seen` has a bit for each of the table's and, above, one for the version. */
-static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint32_t *seen,
+static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint64_t *seen,
                       struct nb_error *error)
 {
     const size_t count = sizeof table / sizeof *table;
@@ -502,7 +547,7 @@ static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint3
         settings->tokenizer_version = (uint32_t)nb_unpack_bounded(&value, UINT32_MAX);
     else
         rc = NB_VERSION;
-    *seen |= 1u << i;
+    *seen |= UINT64_C(1) << i;
     if (rc == 0 && !nb_unpacker_done(&value))
         rc = NB_CORRUPT;
     if (rc == NB_VERSION)
@@ -513,18 +558,46 @@ static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint3
     return rc == 0 ? 0 : nb_error_set(error, rc, "the stored settings are damaged");
 }
 
+/* The preset, from which the defaults of what is not stored follow; `text` when it is not stored.
+ */
+static enum nb_preset stored_preset(struct nb_unpacker r)
+{
+    uint64_t entries = nb_unpack_varint(&r);
+    for (uint64_t i = 0; i < entries && !r.failed; i++) {
+        struct nb_string name = nb_unpack_string(&r);
+        struct nb_string value = nb_unpack_string(&r);
+        if (!is_name(name, "preset"))
+            continue;
+        struct nb_unpacker v = nb_unpacker_of(value.bytes, value.length);
+        int preset = find_name(presets, nb_unpack_string(&v));
+        return preset < 0 ? NB_PRESET_TEXT : (enum nb_preset)preset;
+    }
+    return NB_PRESET_TEXT;
+}
+
+static bool was_seen(uint64_t seen, const char *name)
+{
+    size_t i = 0;
+    while (strcmp(table[i].name, name) != 0)
+        i++;
+    return (seen >> i & 1) != 0;
+}
+
 int nb_settings_read(struct nb_settings *settings, struct nb_string stored, struct nb_error *error)
 {
     struct nb_settings read;
-    nb_settings_init(&read, NB_PRESET_TEXT);
     struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
-    uint32_t seen = 0;
-    uint64_t entries = nb_unpack_varint(&r);
+    uint64_t seen = 0;
     int rc = 0;
+    nb_settings_init(&read, stored_preset(r));
+    uint64_t entries = nb_unpack_varint(&r);
     for (uint64_t i = 0; rc == 0 && i < entries; i++)
         rc = read_entry(&r, &read, &seen, error);
     if (rc == 0 && !nb_unpacker_done(&r))
         rc = nb_error_set(error, NB_CORRUPT, "the stored settings are damaged");
+    if (rc == 0 && !was_seen(seen, "tokenizer"))
+        read.tokenizer_fields = nb_settings_default_fields((enum nb_preset)read.preset,
+                                                           (enum nb_decision)read.decision);
     if (rc == 0 && nb_settings_check(&read, error) != 0)
         rc = nb_error_set(error, NB_CORRUPT, "the stored settings have a value out of range");
     if (rc == 0)

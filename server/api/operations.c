@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/operations.h"
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/api/evaluations.h"
 #include "server/api/openapi.h"
 #include "server/base/metrics.h"

@@ -9,7 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 /* The statuses that the daemon answers; the first stands for "went away", the last for any other.
  */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/json/load.h"
 #include "server/json/scan.h"
 

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inputs of a document with more than two labels, in time of the counts that are not zero.
+ *
+ * For a label v that has no document with the feature w, r_v = g_w - o_v: g_w = ln a - ln(D_w + a)
+ * depends on the feature alone, and the offset o_v on the label and the field. So for each field
+ *
+ *     sum of e_v = F(o_v) + sum over the non-zero cells of e(g_wv - o_v) - e(g_w - o_v)
+ *
+ * where F(o) is the sum of e(g_w - o) over the features of the field. With the power 2, e(r) is
+ * r |r|: with the g_w sorted, and prefix sums of 1, g and g^2, F costs a binary search for each
+ * label. Equal D_w are one group; with a power that does not expand, F goes over the groups.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/stack_private.h"
+
+enum { KEY_SHIFT = 56, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, SMALL = 24 };
+
+/* Features of a field that equally many documents have. */
+struct group {
+    double gain; /* g */
+    /* Of the groups before this one, which have larger gains: */
+    double features, gains, squares;
+};
+
+struct nb_stack_scratch {
+    uint64_t *keys, *other; /* owned: field << KEY_SHIFT | D_w, and as many to sort with */
+    size_t key_count, key_room;
+    struct group *groups; /* owned; as many, and one for the sum of all */
+    double *sums;         /* owned; [expert][field][label number], of the fields in `fields` */
+    size_t sum_room;
+    uint32_t fields;
+};
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+void nb_stack_scratch_free(struct nb_stack_scratch **scratch)
+{
+    struct nb_stack_scratch *s = *scratch;
+    *scratch = NULL;
+    if (s == NULL)
+        return;
+    free(s->keys);
+    free(s->other);
+    free(s->groups);
+    free(s->sums);
+    free(s);
+}
+
+/* Room for `count` of something of which nothing needs to be kept. */
+static int room_for(void *array, size_t count, size_t size)
+{
+    void **at = array;
+    free(*at);
+    *at = reallocarray(NULL, count, size);
+    return *at != NULL ? 0 : NB_NO_MEMORY;
+}
+
+static int keys_room(struct nb_stack_scratch *s, size_t size)
+{
+    if (size <= s->key_room)
+        return 0;
+    s->key_room = 0;
+    if (room_for(&s->keys, size, sizeof *s->keys) != 0 ||
+        room_for(&s->other, size, sizeof *s->other) != 0 ||
+        room_for(&s->groups, size + 1, sizeof *s->groups) != 0)
+        return NB_NO_MEMORY;
+    s->key_room = size;
+    return 0;
+}
+
+int nb_stack_many_start(const struct nb_stack_pass *p, size_t size)
+{
+    size_t sums = (size_t)p->experts * NB_FIELDS * p->view->columns;
+    struct nb_stack_scratch *s = p->inputs->scratch;
+    if (s == NULL && (s = p->inputs->scratch = calloc(1, sizeof *s)) == NULL)
+        return NB_NO_MEMORY;
+    if (sums > s->sum_room) {
+        s->sum_room = 0;
+        if (room_for(&s->sums, sums, sizeof *s->sums) != 0)
+            return NB_NO_MEMORY;
+        s->sum_room = sums;
+    }
+    s->key_count = 0;
+    s->fields = 0;
+    return keys_room(s, size);
+}
+
+/* ---- cells that are not zero ----------------------------------------------------------------- */
+
+static inline double *sums_of(const struct nb_stack_pass *p, unsigned e, unsigned field)
+{
+    return p->inputs->scratch->sums + ((size_t)e * NB_FIELDS + field) * p->view->columns;
+}
+
+/* As nb_stack_power. The kind is a constant where it is called, so that loops have no branch. */
+static inline __attribute__((always_inline)) double
+power_of(const struct nb_stack_reading *reading, enum nb_stack_power_kind kind, double r)
+{
+    return kind == NB_POWER_2 ? r * fabs(r) : kind == NB_POWER_1 ? r : nb_stack_power(reading, r);
+}
+
+/* The gains of a row, of which those of small counts are computed once: in a row of many labels
+ * most cells are small. */
+struct row_gains {
+    const struct nb_stack_reading *reading;
+    uint64_t all;
+    double absent; /* g_w */
+    uint32_t small;
+    double of[SMALL];
+};
+
+static inline void put_gains(struct row_gains *gains, uint32_t cells)
+{
+    gains->absent = nb_stack_gain(gains->reading, 0, gains->all);
+    gains->small = cells < SMALL ? 0 : gains->all < SMALL ? (uint32_t)gains->all + 1 : SMALL;
+    for (uint32_t d = 0; d < gains->small; d++)
+        gains->of[d] = nb_stack_gain(gains->reading, d, gains->all);
+}
+
+static inline __attribute__((always_inline)) double
+correction(const struct row_gains *gains, enum nb_stack_power_kind kind, uint32_t d, double offset)
+{
+    double gain = d < gains->small ? gains->of[d] : nb_stack_gain(gains->reading, d, gains->all);
+    return power_of(gains->reading, kind, gain - offset) -
+           power_of(gains->reading, kind, gains->absent - offset);
+}
+
+static inline __attribute__((always_inline)) void
+add_cells(const struct row_gains *gains, enum nb_stack_power_kind kind, const struct nb_row *row,
+          const struct nb_spill *run, const double *offsets, double *sums)
+{
+    for (unsigned i = 0; i < 2 && row->n[i] != 0; i++)
+        sums[row->label[i]] += correction(gains, kind, row->d[i], offsets[row->label[i]]);
+    for (uint32_t i = 0; run != NULL && i < run->used; i++)
+        sums[run[i].label] += correction(gains, kind, run[i].d, offsets[run[i].label]);
+}
+
+static void start_field(const struct nb_stack_pass *p, unsigned field)
+{
+    struct nb_stack_scratch *s = p->inputs->scratch;
+    s->fields |= 1u << field;
+    for (unsigned e = 0; e < p->experts; e++)
+        memset(sums_of(p, e, field), 0, p->view->columns * sizeof *s->sums);
+}
+
+void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
+                       uint64_t all)
+{
+    struct nb_stack_scratch *s = p->inputs->scratch;
+    const struct nb_spill *run = row->more == NB_NO_ROW ? NULL : nb_row_run(&p->model->pool, row);
+    assert(s->key_count < s->key_room && all >> KEY_SHIFT == 0);
+    s->keys[s->key_count++] = (uint64_t)field << KEY_SHIFT | all;
+    if ((s->fields >> field & 1u) == 0)
+        start_field(p, field);
+    for (unsigned e = 0; e < p->experts; e++) {
+        const double *offsets = nb_stack_offsets(p->stack, p->model, e, field);
+        double *sums = sums_of(p, e, field);
+        struct row_gains gains = {.reading = &p->readings[e], .all = all};
+        put_gains(&gains, run == NULL ? 0 : run->used);
+        if (gains.reading->kind == NB_POWER_2)
+            add_cells(&gains, NB_POWER_2, row, run, offsets, sums);
+        else if (gains.reading->kind == NB_POWER_1)
+            add_cells(&gains, NB_POWER_1, row, run, offsets, sums);
+        else
+            add_cells(&gains, NB_POWER_ANY, row, run, offsets, sums);
+    }
+}
+
+/* ---- what every label gets ------------------------------------------------------------------- */
+
+/* Radix sort (Knuth, The Art of Computer Programming 3, 5.2.5), from the lowest digit; digits that
+ * all keys share are passed over. */
+static void sort_keys(struct nb_stack_scratch *s)
+{
+    uint64_t same = UINT64_MAX, first = s->key_count == 0 ? 0 : s->keys[0];
+    for (size_t i = 1; i < s->key_count; i++)
+        same &= ~(s->keys[i] ^ first);
+    for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
+        size_t starts[DIGITS + 1] = {0};
+        if ((same >> shift & (DIGITS - 1)) == DIGITS - 1)
+            continue;
+        for (size_t i = 0; i < s->key_count; i++)
+            starts[(s->keys[i] >> shift & (DIGITS - 1)) + 1]++;
+        for (unsigned i = 0; i < DIGITS; i++)
+            starts[i + 1] += starts[i];
+        for (size_t i = 0; i < s->key_count; i++)
+            s->other[starts[s->keys[i] >> shift & (DIGITS - 1)]++] = s->keys[i];
+        uint64_t *sorted = s->other;
+        s->other = s->keys;
+        s->keys = sorted;
+    }
+}
+
+/* The groups of the keys from `at` on that are of one field, by falling gain; behind them one that
+ * has the sums of all. Returns where the field ends. */
+static size_t make_groups(const struct nb_stack_scratch *s, size_t at,
+                          const struct nb_stack_reading *reading, size_t *count)
+{
+    const uint64_t mask = (UINT64_C(1) << KEY_SHIFT) - 1;
+    struct group next = {0};
+    size_t size = 0;
+    for (size_t end = at;
+         end < s->key_count && s->keys[end] >> KEY_SHIFT == s->keys[at] >> KEY_SHIFT;) {
+        size_t first = end;
+        while (end < s->key_count && s->keys[end] == s->keys[first])
+            end++;
+        double features = (double)(end - first);
+        next.gain = nb_stack_gain(reading, 0, s->keys[first] & mask);
+        s->groups[size++] = next;
+        next.features += features;
+        next.gains += features * next.gain;
+        next.squares += features * next.gain * next.gain;
+    }
+    s->groups[size] = next;
+    *count = size;
+    return at + (size_t)next.features;
+}
+
+/* How many groups have a gain above the offset. */
+static size_t groups_above(const struct group *groups, size_t count, double offset)
+{
+    const struct group *base = groups;
+    for (size_t left = count; left > 0;) {
+        size_t half = (left + 1) / 2;
+        base += base[half - 1].gain > offset ? half : 0;
+        left -= half;
+    }
+    return (size_t)(base - groups);
+}
+
+/* Sum of (g - o)^2 from sums of 1, g and g^2. */
+static inline double squares_of(double features, double gains, double squares, double o)
+{
+    return squares - 2 * o * gains + o * o * features;
+}
+
+/* F(o). */
+static double base_of(const struct nb_stack_reading *reading, const struct group *groups,
+                      size_t count, double o)
+{
+    const struct group *all = &groups[count];
+    if (reading->kind == NB_POWER_1)
+        return all->gains - o * all->features;
+    if (reading->kind == NB_POWER_2) {
+        const struct group *a = &groups[groups_above(groups, count, o)];
+        return squares_of(a->features, a->gains, a->squares, o) -
+               squares_of(all->features - a->features, all->gains - a->gains,
+                          all->squares - a->squares, o);
+    }
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (groups[i + 1].features - groups[i].features) *
+               nb_stack_power(reading, groups[i].gain - o);
+    return sum;
+}
+
+void nb_stack_many_finish(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_view *view = p->view;
+    struct nb_stack_scratch *s = p->inputs->scratch;
+    sort_keys(s);
+    for (unsigned e = 0; e < p->experts; e++) {
+        for (size_t at = 0; at < s->key_count;) {
+            unsigned field = (unsigned)(s->keys[at] >> KEY_SHIFT);
+            const double *offsets = nb_stack_offsets(p->stack, p->model, e, field);
+            const double *sums = sums_of(p, e, field);
+            double *x = p->inputs->x + (size_t)(e * NB_STACK_GROUPS + field) * view->size;
+            size_t groups;
+            at = make_groups(s, at, &p->readings[e], &groups);
+            for (uint32_t v = 0; v < view->size; v++) {
+                uint32_t label = view->labels[v];
+                x[v] = sums[label] + base_of(&p->readings[e], s->groups, groups, offsets[label]);
+            }
+        }
+    }
+}
