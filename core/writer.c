@@ -32,14 +32,25 @@ static void note_health(struct nb_engine *engine, int rc, const struct nb_error 
     pthread_mutex_unlock(&engine->health_lock);
 }
 
+/* Opens the store again if it has failed. */
+static int recover(struct nb_engine *engine, struct nb_error *error)
+{
+    if (!nb_store_failed(engine->store, NULL))
+        return 0;
+    int rc = nb_store_reopen(engine->store, error);
+    note_health(engine, rc, error);
+    return rc;
+}
+
 int nb_writer_transaction(struct nb_engine *engine, uint64_t expected,
                           int (*work)(struct nb_engine *engine, struct nb_view *view,
                                       void *argument, struct nb_error *error),
                           void *argument, struct nb_error *error)
 {
     struct nb_error local;
-    int rc = NB_STORE_MAP_FULL;
     uint64_t started = nb_clock_monotonic();
+    int rc = recover(engine, &local);
+    rc = rc == 0 ? NB_STORE_MAP_FULL : rc;
     for (int i = 0; rc == NB_STORE_MAP_FULL && i < MAP_TRIES; i++) {
         struct nb_view view;
         rc = nb_store_begin(engine->store, expected, &view, &local);
@@ -217,6 +228,9 @@ static int save_model(struct nb_engine *engine, struct nb_live *live)
 
 static void tidy(struct nb_engine *engine)
 {
+    struct nb_error error;
+    if (recover(engine, &error) != 0)
+        return;
     if (engine->purge)
         purge_orphans(engine);
     if (!work_waits(engine))

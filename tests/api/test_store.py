@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damaged and newer stores are refused by name, without a crash; one daemon at a time; growth."""
+import ctypes
 import os
 import shutil
 import subprocess
@@ -7,7 +8,6 @@ import subprocess
 from harness import equal, holds, slow
 
 PATH = "/v1/models/stored"
-M64 = (1 << 64) - 1
 
 
 def filled(api, documents=300):
@@ -113,33 +113,45 @@ def test_damaged_values_are_noticed(api):
 
 
 # ---- versions -----------------------------------------------------------------------------------
-def xxh3_of_byte(byte):
-    """XXH3, 64 bits, of one byte (xxhash.h, XXH3_len_1to3_64b): the checksum behind a value."""
-    secret = bytes.fromhex("b8fe6c3923a44bbe")
-    flip = int.from_bytes(secret[:4], "little") ^ int.from_bytes(secret[4:], "little")
-    h = (byte << 16 | byte << 24 | byte | 1 << 8) ^ flip
-    h = (h ^ h >> 33) * 0xC2B2AE3D27D4EB4F & M64
-    h = (h ^ h >> 29) * 0x165667B19E3779F9 & M64
-    return h ^ h >> 32
+XXH = ctypes.CDLL("libxxhash.so.0")
+XXH.XXH3_64bits_withSeed.argtypes = (ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64)
+XXH.XXH3_64bits_withSeed.restype = ctypes.c_uint64
 
 
-def with_format(api, data, number):
+def checksum(table, key, value):
+    """As core/store_values.c makes it: over the table's name, the key and the value."""
+    seed = XXH.XXH3_64bits_withSeed(key, len(key), XXH.XXH3_64bits_withSeed(table, len(table), 0))
+    inner = XXH.XXH3_64bits_withSeed(value, len(value), 0).to_bytes(8, "little")
+    return XXH.XXH3_64bits_withSeed(inner, 8, seed).to_bytes(8, "little")
+
+
+def with_format(api, data, number, seal=lambda value: checksum(b"meta", b"format", value)):
     """A copy of the store that says it has format `number`."""
     dump = subprocess.run(["mdb_dump", "-s", "meta", data], capture_output=True, check=True).stdout.decode()
     lines = dump.splitlines()
     at = lines.index(" " + b"format".hex()) + 1
     value = bytes.fromhex(lines[at].strip())
-    equal(value[1:], xxh3_of_byte(value[0]).to_bytes(8, "little"), "the checksum as this test computes it")
-    lines[at] = " " + (bytes([number]) + xxh3_of_byte(number).to_bytes(8, "little")).hex()
+    equal(value[1:], checksum(b"meta", b"format", value[:1]), "the checksum as this test computes it")
+    lines[at] = " " + (bytes([number]) + seal(bytes([number]))).hex()
     changed = copy_of(api, data)
     subprocess.run(["mdb_load", "-s", "meta", changed], input=("\n".join(lines) + "\n").encode(), check=True, capture_output=True)
     return changed
 
 
+def of_value_alone(value):
+    """The checksum of format 1."""
+    return XXH.XXH3_64bits_withSeed(value, len(value), 0).to_bytes(8, "little")
+
+
 def test_a_newer_store_is_refused(api):
     data = filled(api)
     assert_refused(api, with_format(api, data, 99), "99", "newer")
-    holds(ends_by_itself_or_serves(api, with_format(api, data, 1)), "the present format is read")
+    holds(ends_by_itself_or_serves(api, with_format(api, data, 2)), "the present format is read")
+
+
+def test_an_older_store_is_refused(api):
+    data = filled(api)
+    assert_refused(api, with_format(api, data, 1, of_value_alone), "format 1", "export every model")
 
 
 def test_an_unsealed_value_is_refused(api):
