@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from harness import equal, holds, slow
+from harness import equal, holds, refused, slow
 
 PATH = "/v1/models/stored"
 
@@ -183,6 +183,37 @@ def test_a_second_daemon_is_refused(api):
     second = api.another(data=daemon.data).start()
     equal(second.client.get(PATH).ok().json["documents"], 2)
     second.stop()
+
+
+def test_a_deleted_lock_file_lets_no_second_daemon_in(api):
+    daemon = api.another().start()
+    daemon.client.post(PATH + "/train", {"text": "a", "label": "x", "id": "1"}).ok()
+    for name in ("lock", "lock.mdb"):
+        os.unlink(os.path.join(daemon.data, name))
+    second = api.another(data=daemon.data)
+    second.spawn()
+    equal(second.wait(20), 1, second.output())
+    holds("in use" in second.output(), second.output())
+    status, out, err = api.tool("--verify", "--data", daemon.data)
+    holds(status > 0 and "in use" in out + err, f"--verify on a running daemon's data: {status} {out}{err}")
+    daemon.client.post(PATH + "/train", {"text": "b", "label": "x", "id": "2"}).ok()
+    daemon.stop()
+
+
+def test_a_deleted_data_file_is_noticed(api):
+    """Nothing is acknowledged that goes to a file which no start will find."""
+    daemon = api.another().start()
+    train = {"text": "a", "label": "x", "id": "1"}
+    daemon.client.post(PATH + "/train", train).ok()
+    os.rename(data_file(daemon.data), data_file(daemon.data) + ".away")
+    problem = refused(daemon.client.post(PATH + "/train", {**train, "id": "2"}), 503)
+    holds("deleted or replaced" in problem["detail"], problem)
+    refused(daemon.client.get("/readyz"), 503, "deleted or replaced")
+    daemon.client.post(PATH + "/classify", {"text": "a"}).ok()
+    os.rename(data_file(daemon.data) + ".away", data_file(daemon.data))
+    daemon.client.post(PATH + "/train", {**train, "id": "2"}).ok()
+    daemon.client.get("/readyz").ok()
+    daemon.stop()
 
 
 def test_the_store_grows_by_itself(api):
