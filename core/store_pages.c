@@ -43,6 +43,7 @@ struct walk {
     const struct nb_pages_question *question;
     struct nb_pages_answer *answer;
     struct nb_error *error;
+    struct nb_error later; /* takes what is found after the first damage */
     uint32_t page_size;
     uint64_t file_pages;               /* that the file has */
     uint64_t last_page;                /* that may have a number */
@@ -337,7 +338,7 @@ static int check_table(struct walk *w, unsigned t)
     struct tree tree = {
         .kind = TABLE_TREE, .name = w->question->tables[t], .record = w->records[t]};
     int rc = check_tree(w, &tree);
-    if (rc != 0)
+    if (rc == NB_CORRUPT)
         w->answer->damaged |= (uint32_t)1 << t;
     return rc;
 }
@@ -393,8 +394,6 @@ static void end(struct walk *w)
 /* Damage in one table does not keep the others from being looked at; the first error stays. */
 static int check_all(struct walk *w)
 {
-    struct nb_error later;
-    struct nb_error *first = w->error;
     int result = check_main(w);
     if (result != 0)
         return result;
@@ -402,9 +401,12 @@ static int check_all(struct walk *w)
         if ((w->answer->present & (uint32_t)1 << t) == 0)
             continue;
         int rc = check_table(w, t);
-        if (rc != 0 && result == 0)
-            result = rc;
-        w->error = result == 0 ? first : &later;
+        if (rc == 0)
+            continue;
+        if (rc != NB_CORRUPT)
+            return rc;
+        result = rc;
+        w->error = &w->later;
     }
     int rc = check_free_list(w);
     return result != 0 ? result : rc;

@@ -23,11 +23,11 @@ def trials(api, share):
 
 
 class Trial:
-    def __init__(self, api):
+    def __init__(self, api, **load):
         self.api, self.rng = api, api.random
         self.faults = Faults(api, config=CONFIG_OF_STORE)
         self.daemon = self.faults.daemon.start()
-        self.load = Load(random.Random(self.rng.random()), PATH, workers=3)
+        self.load = Load(random.Random(self.rng.random()), PATH, workers=3, **load)
 
     def run(self, describe, inject):
         """One fault under load, and the judgement."""
@@ -72,8 +72,8 @@ def short_faults(rng):
     return call, error, rng.randrange(40), rng.choice([1, 1, 1, 2, 3, 10])
 
 
-def many(api, count, choose, inject):
-    trial = Trial(api)
+def many(api, count, choose, inject, **load):
+    trial = Trial(api, **load)
     for number in range(count):
         what = choose(trial.rng)
         trial.run(f"trial {number}, {what}", lambda t, w=what: inject(t, w))
@@ -129,4 +129,4 @@ def test_memory_that_is_refused(api):
         wait_for(lambda: trial.faults.fired >= span or not trial.daemon.running() or
                  not any(worker.is_alive() for worker in trial.load.workers), "the calls have failed", 20)
 
-    many(api, trials(api, 20), choose, inject)
+    many(api, trials(api, 20), choose, inject, doubts_memory=True)
