@@ -18,6 +18,7 @@ enum {
      * which took it has freed again. */
     PAGES_BEYOND = 1 << 20,
     IDS_AT_ONCE = 4096,
+    AHEAD_MOST = 1 << 30, /* bytes of a file that is read ahead as a whole */
     FREE_FLAGS = 0x08,    /* LMDB's MDB_INTEGERKEY, in the record of the free list */
     FOLDER_FLAG = 0x4000, /* LMDB's MDB_NOSUBDIR, which may be stored there too */
 };
@@ -377,7 +378,8 @@ static int begin(struct walk *w)
     if (w->seen == NULL || w->ids == NULL)
         return nb_error_no_memory(w->error);
     /* Trees are read in the order of their keys, which is not that of the pages. */
-    (void)posix_fadvise(w->question->file, 0, 0, POSIX_FADV_WILLNEED);
+    if (w->file_pages * w->page_size <= AHEAD_MOST)
+        (void)posix_fadvise(w->question->file, 0, 0, POSIX_FADV_WILLNEED);
     w->answer->used = 2;
     int rc = mark(w, &heads, 0);
     return rc != 0 ? rc : mark(w, &heads, 1);
