@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/stack_private.h"
 
@@ -186,6 +187,7 @@ static void put_offsets(const struct nb_stack_view *view, const struct nb_model 
         offsets[0] = log((double)own + virtual_all) - log((double)(all - own) + virtual_all);
         return;
     }
+    memset(offsets, 0, view->columns * sizeof *offsets); /* of labels without documents */
     for (uint32_t v = 0; v < view->size; v++) {
         uint64_t own = nb_model_presences(model, view->labels[v], field);
         offsets[view->labels[v]] =
