@@ -43,7 +43,7 @@ struct nb_config {
     char *tokens_trusted; /* addresses and networks */
     /* [store] */
     char *data;        /* directory */
-    uint64_t map_size; /* bytes, 1 GiB to begin with */
+    uint64_t map_size; /* bytes; 0: as much as there may ever be use for */
     uint64_t memory;   /* bytes of loaded models, 0: no limit */
     bool keep_words;
     uint64_t replay_features; /* 20,000,000 */

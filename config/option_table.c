@@ -101,9 +101,10 @@ static const struct nb_option options[] = {
     {"store", "data", NB_OPTION_STRING, AT(data), 1, PATH_BYTES, NULL, "/var/lib/bayesd",
      "Directory of the models, made if it is missing. One daemon at a time may use it. It must be "
      "a local file system: memory-mapped files and locks do not work over NFS."},
-    {"store", "map_size", NB_OPTION_BYTES, AT(map_size), MIB, 16 * TIB, NULL, "1G",
-     "Address space that the store starts with. It grows by itself; this is neither memory nor "
-     "disk in use."},
+    {"store", "map_size", NB_OPTION_BYTES, AT(map_size), 0, 16 * TIB, NULL, "0",
+     "Address space that the store starts with; it grows by itself. 0 reserves up to 1 TiB, as "
+     "much as the process may have, so that it never has to grow. This is neither memory nor disk "
+     "in use."},
     {"store", "memory", NB_OPTION_BYTES, AT(memory), 0, 16 * TIB, NULL, "0",
      "Bytes that loaded models may take; above that, the models not used for longest leave memory "
      "until they are asked for again. 0 sets no limit."},

@@ -73,16 +73,32 @@ struct nb_model *nb_model_new(void)
     return model;
 }
 
+/* Keeps a label that is one no more: readers may still hold its name. */
+static void retire(struct nb_model *model, struct nb_label *label)
+{
+    label->retired = model->retired;
+    model->retired = label;
+}
+
+static void free_retired(struct nb_model *model)
+{
+    while (model->retired != NULL) {
+        struct nb_label *label = model->retired;
+        model->retired = label->retired;
+        free(label->name);
+        free(label);
+    }
+}
+
 void nb_model_free(struct nb_model **model)
 {
     struct nb_model *m = *model;
     *model = NULL;
     if (m == NULL)
         return;
-    for (uint32_t i = 0; i < m->label_count; i++) {
-        free(m->labels[i]->name);
-        free(m->labels[i]);
-    }
+    for (uint32_t i = 0; i < m->label_count; i++)
+        retire(m, m->labels[i]);
+    free_retired(m);
     free(m->labels);
     free(m->sorted);
     nb_index_deinit(&m->index);
@@ -557,6 +573,62 @@ int nb_model_label(struct nb_model *model, struct nb_string name, uint32_t *labe
     atomic_fetch_add(&model->other_bytes, sizeof *made + name.length + 1);
     *label = number;
     return 0;
+}
+
+/* Takes the label out of the list by name. */
+static void unsort(struct nb_model *model, uint32_t label)
+{
+    uint32_t at = 0;
+    while (model->sorted[at] != label)
+        at++;
+    memmove(model->sorted + at, model->sorted + at + 1,
+            (model->label_count - at - 1) * sizeof *model->sorted);
+}
+
+int nb_model_rename_label(struct nb_model *model, uint32_t label, struct nb_string name)
+{
+    bool there;
+    uint32_t place = name_place(model, name, &there);
+    assert(label < model->label_count && !there);
+    struct nb_label *made = label_new(name);
+    if (made == NULL)
+        return NB_NO_MEMORY;
+    struct nb_label *old = model->labels[label];
+    write_lock(model);
+    made->documents = old->documents;
+    memcpy(made->occurrences, old->occurrences, sizeof made->occurrences);
+    memcpy(made->presences, old->presences, sizeof made->presences);
+    for (uint32_t at = 0; at < place; at++)
+        if (model->sorted[at] == label) {
+            place--; /* its own place becomes free */
+            break;
+        }
+    unsort(model, label);
+    memmove(model->sorted + place + 1, model->sorted + place,
+            (model->label_count - place - 1) * sizeof *model->sorted);
+    model->sorted[place] = label;
+    model->labels[label] = made;
+    retire(model, old);
+    next_generation(model);
+    unlock(model);
+    atomic_fetch_add(&model->other_bytes, sizeof *made + name.length + 1);
+    return 0;
+}
+
+void nb_model_truncate_labels(struct nb_model *model, uint32_t labels)
+{
+    if (model->label_count <= labels)
+        return;
+    write_lock(model);
+    while (model->label_count > labels) {
+        uint32_t last = model->label_count - 1;
+        assert(model->labels[last]->documents == 0);
+        unsort(model, last);
+        retire(model, model->labels[last]);
+        model->label_count = last;
+    }
+    next_generation(model);
+    unlock(model);
 }
 
 uint32_t nb_model_find_label(const struct nb_model *model, struct nb_string name)

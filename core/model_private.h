@@ -11,6 +11,7 @@
 #include "core/model_index.h"
 
 struct nb_label {
+    struct nb_label *retired; /* the next of those that are labels no more */
     char *name; /* owned; NUL-terminated */
     size_t length;
     uint64_t documents;
@@ -28,6 +29,7 @@ struct nb_model {
     struct nb_label **labels; /* owned, by number */
     uint32_t *sorted;         /* owned; the numbers by name */
     uint32_t label_count, label_room;
+    struct nb_label *retired; /* owned: names that readers may still hold */
     uint64_t documents;
     uint64_t vocabulary[NB_FIELDS];
     uint64_t generation;

@@ -27,6 +27,7 @@ enum nb_code {
     NB_EXISTS = -14,     /* something of this name is already there */
     NB_UNKNOWN = -15,    /* it is not known who asks, or he is nobody */
     NB_FORBIDDEN = -16,  /* it is known, and he may not */
+    NB_DAMAGED = -17,    /* a model whose stored bytes are damaged; others are not concerned */
 };
 
 #define NB_ERROR_TEXT 320

@@ -8,8 +8,8 @@
 #include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "server/client/wordlist.h"
-#include "tokenizer/mail_received.h"
-#include "tokenizer/text.h"
+#include "tokenizer/mail/mail_received.h"
+#include "tokenizer/text/text.h"
 
 enum {
     MESSAGES_MOST = 10000000, /* each becomes a document: beyond, a dump would have gigabytes */

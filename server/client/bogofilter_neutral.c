@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "server/client/bogofilter.h"
-#include "tokenizer/bag.h"
+#include "tokenizer/bag/bag.h"
 
 enum { MARKS_IN_A_ROW = 3 };
 

@@ -6,7 +6,7 @@
 #define NB_CLIENT_FILTER_H
 
 #include "server/client/client.h"
-#include "server/mail_fields.h"
+#include "server/mail/mail_fields.h"
 
 _Static_assert(NB_FIELDS_MOST >= 2 * NB_LIST_MOST + 1, "both lists and the name");
 

@@ -8,7 +8,7 @@
 
 #include "server/client/bogofilter.h"
 #include "server/client/commands.h"
-#include "tokenizer/text.h"
+#include "tokenizer/text/text.h"
 
 struct import_options {
     bool is_replacing;

@@ -11,9 +11,9 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "server/base/version.h"
 #include "server/client/commands.h"
 #include "server/client/filter.h"
-#include "server/version.h"
 
 enum { TIMEOUT_SECONDS = 60 };
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "server/client/source_private.h"
-#include "tokenizer/mbox.h"
+#include "tokenizer/mail/mbox.h"
 
 enum { STEP = 64 * 1024, SNIFFED = 4096 };
 

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "core/base/clock.h"
-#include "server/log.h"
+#include "server/base/log.h"
 #include "server/milter/serve.h"
 
 /* RFC 5321, 4.5.3.1.5: a reply line has 512 bytes, with its codes. */

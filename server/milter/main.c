@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/log.h"
+#include "server/base/log.h"
+#include "server/base/notify.h"
+#include "server/base/version.h"
 #include "server/milter/filter.h"
 #include "server/milter/serve.h"
-#include "server/notify.h"
-#include "server/version.h"
 
 enum { EXIT_COMMAND_LINE = 2 };
 

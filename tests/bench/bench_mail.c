@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 enum { ROUNDS = 5, BATCH = 500 };
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 static char directory[64];
 static struct nb_engine_settings settings;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ledger.h"
+#include "core/store/ledger.h"
 
 static struct nb_string bytes_of(const struct nb_buffer *b)
 {
