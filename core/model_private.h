@@ -12,7 +12,7 @@
 
 struct nb_label {
     struct nb_label *retired; /* the next of those that are labels no more */
-    char *name; /* owned; NUL-terminated */
+    char *name;               /* owned; NUL-terminated */
     size_t length;
     uint64_t documents;
     uint64_t occurrences[NB_FIELDS];

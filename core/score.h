@@ -63,7 +63,7 @@ void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most);
 double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
                        uint32_t label);
 
-/* Memory of the caches. */
+/* Memory of the view; that of logarithms is shared by all models: nb_log_tables_memory. */
 size_t nb_scorer_memory(const struct nb_scorer *scorer);
 
 #endif

@@ -10,8 +10,7 @@
 static void note_bytes(struct nb_scorer *s)
 {
     const struct nb_view *view = &s->view;
-    atomic_store(&s->view_bytes, view->room * (sizeof *view->labels + sizeof *view->position) +
-                                     s->logs.size * sizeof *s->logs.logs);
+    atomic_store(&s->view_bytes, view->room * (sizeof *view->labels + sizeof *view->position));
 }
 
 int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
