@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/lock.h"
 
 /* The first segment doubles while it is small, then grows by a quarter. Its bytes are a multiple of
  * a cache line. */
@@ -26,14 +27,14 @@ void nb_segments_deinit(struct nb_segments *s)
 
 static void lock_if(pthread_rwlock_t *lock)
 {
-    if (lock != NULL && pthread_rwlock_wrlock(lock) != 0)
-        abort();
+    if (lock != NULL)
+        nb_lock_write(lock);
 }
 
 static void unlock_if(pthread_rwlock_t *lock)
 {
     if (lock != NULL)
-        pthread_rwlock_unlock(lock);
+        nb_lock_release(lock);
 }
 
 /* A table twice as large takes the place of the full one. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/lock.h"
 
 /* Room for the changes of a large group is given back. */
 enum { FIRST_OLD = 16, MOST_OLD_KEPT = 1024 };
@@ -68,11 +69,11 @@ int nb_weights_grow(struct nb_weights *w, size_t places, pthread_rwlock_t *lock)
     if (copy_larger(w, need < w->ranges + w->ranges / 4 ? w->ranges + w->ranges / 4 : need,
                     &larger) != 0)
         return NB_NO_MEMORY;
-    if (lock != NULL && pthread_rwlock_wrlock(lock) != 0)
-        abort();
+    if (lock != NULL)
+        nb_lock_write(lock);
     *w = larger;
     if (lock != NULL)
-        pthread_rwlock_unlock(lock);
+        nb_lock_release(lock);
     free(before.values);
     free(before.changed);
     free(before.noted);
