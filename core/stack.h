@@ -36,8 +36,8 @@
 #define NB_CORE_STACK_H
 
 #include "core/base/pack.h"
+#include "core/explain.h"
 #include "core/model.h"
-#include "core/score.h"
 
 enum {
     NB_STACK_EXPERTS = 2,            /* at most */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/score_private.h"
 #include "core/stack_private.h"
 
 /* The two labels whose scores are compared, and what a unit of evidence in each field is worth. */

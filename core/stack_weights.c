@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "core/base/lock.h"
-#include "core/score_private.h"
 #include "core/stack_private.h"
 
 /* A single document of a wrong label shall not decide how far an expert is trusted: no more is

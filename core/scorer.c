@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "core/base/heap.h"
-#include "core/score_private.h"
+#include "core/scorer_private.h"
 
 /* ---- the settings' part ---------------------------------------------------------------------- */
 
 static void note_bytes(struct nb_scorer *s)
 {
-    const struct nb_view *view = &s->view;
+    const struct nb_score_view *view = &s->view;
     atomic_store(&s->view_bytes, view->room * (sizeof *view->labels + sizeof *view->position));
 }
 
@@ -76,13 +76,13 @@ static double given_weight(const struct nb_settings *settings, const char *name)
 
 /* Puts each label's weight into `base`. */
 static void put_weights(const struct nb_settings *settings, const struct nb_model *model,
-                        struct nb_view *view)
+                        struct nb_score_view *view)
 {
     double mean = 0;
     for (size_t i = 0; i < settings->weight_count; i++)
         mean += settings->weights[i].weight / (double)settings->weight_count;
     for (uint32_t i = 0; i < view->size; i++) {
-        struct nb_view_label *l = &view->labels[i];
+        struct nb_score_label *l = &view->labels[i];
         l->base = 1;
         if (settings->prior == NB_PRIOR_EMPIRICAL)
             l->base = (double)l->documents;
@@ -94,7 +94,7 @@ static void put_weights(const struct nb_settings *settings, const struct nb_mode
 }
 
 static void put_priors(const struct nb_settings *settings, const struct nb_model *model,
-                       struct nb_view *view)
+                       struct nb_score_view *view)
 {
     put_weights(settings, model, view);
     double sum = 0;
@@ -128,7 +128,7 @@ static bool is_token_row(const struct nb_row *row)
 
 /* Finds the word at rank skip_top, from which on words are used. */
 static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
-                        struct nb_view *view)
+                        struct nb_score_view *view)
 {
     size_t most = (size_t)s->settings.skip_top;
     uint64_t vocabulary = nb_model_vocabulary(model, NB_FIELDS);
@@ -158,10 +158,10 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
 }
 
 /* Calls for every cell of a used token row. */
-typedef void each_cell(const struct nb_scorer *s, struct nb_view_label *l, struct nb_cell cell);
+typedef void each_cell(const struct nb_scorer *s, struct nb_score_label *l, struct nb_cell cell);
 
 static uint64_t for_used(const struct nb_scorer *s, const struct nb_model *model,
-                         struct nb_view *view, each_cell *call)
+                         struct nb_score_view *view, each_cell *call)
 {
     uint64_t used = 0;
     uint32_t rows = nb_model_rows(model);
@@ -169,7 +169,8 @@ static uint64_t for_used(const struct nb_scorer *s, const struct nb_model *model
         const struct nb_row *row = nb_model_row(model, i);
         if (!is_token_row(row))
             continue;
-        if (s->filters && !nb_view_uses(s, view, row->id, nb_row_occurrences(&model->pool, row)))
+        if (s->filters &&
+            !nb_score_view_uses(s, view, row->id, nb_row_occurrences(&model->pool, row)))
             continue;
         used++;
         uint32_t size = nb_row_size(&model->pool, row);
@@ -183,18 +184,19 @@ static uint64_t for_used(const struct nb_scorer *s, const struct nb_model *model
     return used;
 }
 
-static void add_to_sum(const struct nb_scorer *s, struct nb_view_label *l, struct nb_cell cell)
+static void add_to_sum(const struct nb_scorer *s, struct nb_score_label *l, struct nb_cell cell)
 {
     bool binary = s->settings.event_model == NB_EVENT_BINARY;
     l->sum += binary ? cell.documents : cell.occurrences;
 }
 
-static int put_sums(const struct nb_scorer *s, const struct nb_model *model, struct nb_view *view)
+static int put_sums(const struct nb_scorer *s, const struct nb_model *model,
+                    struct nb_score_view *view)
 {
     bool binary = s->settings.event_model == NB_EVENT_BINARY;
     view->skips = false;
     for (uint32_t i = 0; i < view->size; i++) {
-        struct nb_view_label *l = &view->labels[i];
+        struct nb_score_label *l = &view->labels[i];
         l->sum = s->filters ? 0
                  : binary   ? nb_model_presences(model, l->label, NB_FIELDS)
                             : nb_model_occurrences(model, l->label, NB_FIELDS);
@@ -217,19 +219,20 @@ static int put_sums(const struct nb_scorer *s, const struct nb_model *model, str
 
 /* Bernoulli: a used word that the label has, and the document not. Those that neither has are in
  * the base already. */
-static void add_absent(const struct nb_scorer *s, struct nb_view_label *l, struct nb_cell cell)
+static void add_absent(const struct nb_scorer *s, struct nb_score_label *l, struct nb_cell cell)
 {
     uint64_t absent = l->documents > cell.documents ? l->documents - cell.documents : 0;
     l->base += nb_log_of(s, absent) - nb_log_of(s, l->documents);
 }
 
-static void put_terms(const struct nb_scorer *s, const struct nb_model *model, struct nb_view *view)
+static void put_terms(const struct nb_scorer *s, const struct nb_model *model,
+                      struct nb_score_view *view)
 {
     double alpha = s->settings.smoothing;
     double virtual_all = alpha * (double)view->vocabulary;
     bool bernoulli = s->settings.event_model == NB_EVENT_BERNOULLI;
     for (uint32_t i = 0; i < view->size; i++) {
-        struct nb_view_label *l = &view->labels[i];
+        struct nb_score_label *l = &view->labels[i];
         if (bernoulli) {
             double absent = nb_log_of(s, l->documents) - log((double)l->documents + 2 * alpha);
             l->base += (double)view->vocabulary * absent;
@@ -246,11 +249,11 @@ static void put_terms(const struct nb_scorer *s, const struct nb_model *model, s
 
 static int view_grow(struct nb_scorer *s, uint32_t labels)
 {
-    struct nb_view *view = &s->view;
+    struct nb_score_view *view = &s->view;
     if (labels <= view->room)
         return 0;
     uint32_t room = labels + labels / 2;
-    struct nb_view_label *l = malloc(room * sizeof *l);
+    struct nb_score_label *l = malloc(room * sizeof *l);
     uint32_t *position = malloc(room * sizeof *position);
     if (l == NULL || position == NULL) {
         free(l);
@@ -267,7 +270,7 @@ static int view_grow(struct nb_scorer *s, uint32_t labels)
 
 static int view_make(struct nb_scorer *s, const struct nb_model *model)
 {
-    struct nb_view *view = &s->view;
+    struct nb_score_view *view = &s->view;
     uint32_t labels = nb_model_label_count(model);
     int rc = view_grow(s, labels);
     if (rc != 0)
@@ -279,7 +282,7 @@ static int view_make(struct nb_scorer *s, const struct nb_model *model)
         view->position[sorted[i]] = documents == 0 ? NB_NOT_SCORED : view->size;
         if (documents != 0)
             view->labels[view->size++] =
-                (struct nb_view_label){.label = sorted[i], .documents = documents};
+                (struct nb_score_label){.label = sorted[i], .documents = documents};
     }
     put_priors(&s->settings, model, view);
     rc = put_sums(s, model, view);
@@ -292,7 +295,7 @@ static int view_make(struct nb_scorer *s, const struct nb_model *model)
 }
 
 int nb_scorer_view(struct nb_scorer *scorer, const struct nb_model *model,
-                   const struct nb_view **view)
+                   const struct nb_score_view **view)
 {
     uint64_t generation = nb_model_generation(model);
     int rc = 0;
