@@ -6,20 +6,11 @@
 #include "core/base/heap.h"
 #include "core/scorer_private.h"
 
-/* The row's cell of a label; zeros when the label does not have the feature. */
-static struct nb_cell cell_of(const struct nb_model *model, const struct nb_row *row,
-                              uint32_t label)
-{
-    bool there;
-    uint32_t place = nb_row_find(&model->pool, row, label, &there);
-    return there ? nb_row_cell(&model->pool, row, place) : (struct nb_cell){.label = label};
-}
-
 /* What a position of the feature adds to a label's score, but for what it adds to every one's. */
 static double term(const struct nb_scorer *s, const struct nb_model *model,
                    const struct nb_score_label *l, const struct nb_row *row, uint64_t all)
 {
-    struct nb_cell cell = cell_of(model, row, l->label);
+    struct nb_cell cell = nb_counts_of(model, row, l->label);
     double term = l->zero_term;
     if (cell.occurrences != 0)
         term += nb_correction(s, l->documents, cell, all);
@@ -34,7 +25,7 @@ static const struct nb_row *used_row(const struct nb_scorer *s, const struct nb_
     if (number == NB_NO_ROW)
         return NULL;
     const struct nb_row *row = nb_model_row(model, number);
-    *all = nb_row_occurrences(&model->pool, row);
+    *all = nb_counts_occurrences(model, row);
     bool counts = *all != 0 && nb_field_is_token(nb_feature_field(row->id));
     return counts && nb_score_view_uses(s, view, row->id, *all) ? row : NULL;
 }
@@ -111,11 +102,8 @@ double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, u
     if (r == NULL)
         return 0;
     const struct nb_score_label *l = &view->labels[view->position[label]];
-    struct nb_cell cell = cell_of(model, r, label);
-    uint64_t documents = 0;
-    for (uint32_t i = 0; i < nb_row_size(&model->pool, r); i++)
-        documents += nb_row_cell(&model->pool, r, i).documents;
-    uint64_t rest = documents - cell.documents;
+    struct nb_cell cell = nb_counts_of(model, r, label);
+    uint64_t rest = nb_counts_documents(model, r) - cell.documents;
     double alpha = scorer->settings.smoothing;
     double words = alpha * (double)view->vocabulary;
     switch ((enum nb_event_model)scorer->settings.event_model) {

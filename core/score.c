@@ -16,36 +16,38 @@ struct pass {
     uint64_t total, known;
 };
 
-static void add_cell(struct pass *p, uint32_t label, uint32_t n, uint32_t d, double weight,
-                     uint64_t all)
+/* One feature of the document on its way into the sums. */
+struct word {
+    const struct pass *pass;
+    double weight;
+    uint64_t all; /* occurrences in all labels; complement only */
+};
+
+static inline void add_cell(void *user, struct nb_cell cell)
 {
-    uint32_t position = p->view->position[label];
+    const struct word *w = user;
+    const struct pass *p = w->pass;
+    uint32_t position = p->view->position[cell.label];
     if (position == NB_NOT_SCORED)
         return;
     uint64_t documents = p->view->labels[position].documents;
-    p->sums[position] +=
-        weight * nb_correction(p->scorer, documents, (struct nb_cell){label, n, d}, all);
+    p->sums[position] += w->weight * nb_correction(p->scorer, documents, cell, w->all);
 }
 
 static void add_row(struct pass *p, const struct nb_row *row, uint32_t count)
 {
     const struct nb_scorer *s = p->scorer;
     bool complement = s->settings.event_model == NB_EVENT_COMPLEMENT;
-    uint64_t all = complement || s->filters ? nb_row_occurrences(&p->model->pool, row) : 0;
+    uint64_t all = complement || s->filters ? nb_counts_occurrences(p->model, row) : 0;
     if (s->filters && !nb_score_view_uses(s, p->view, row->id, all))
         return;
     uint32_t weight = nb_weight_of(s, count);
+    struct word word = {.pass = p, .weight = weight, .all = all};
     p->known += count;
     p->weight += weight;
     if (complement)
         p->common -= weight * nb_log_of(s, all);
-    for (unsigned i = 0; i < 2 && row->n[i] != 0; i++)
-        add_cell(p, row->label[i], row->n[i], row->d[i], weight, all);
-    if (row->more == NB_NO_ROW)
-        return;
-    const struct nb_spill *run = nb_row_run(&p->model->pool, row);
-    for (uint32_t i = 0; i < run->used; i++)
-        add_cell(p, run[i].label, run[i].n, run[i].d, weight, all);
+    nb_counts_each(p->model, row, add_cell, &word);
 }
 
 static void add_features(struct pass *p, const struct nb_feature *features, size_t size)
@@ -62,7 +64,7 @@ static void add_features(struct pass *p, const struct nb_feature *features, size
             if (rows[i] == NB_NO_ROW)
                 continue;
             const struct nb_row *row = nb_model_row(p->model, rows[i]);
-            if (row->n[0] != 0)
+            if (nb_counts_any(row))
                 add_row(p, row, f->count);
         }
     }

@@ -123,7 +123,7 @@ static int by_rank(const void *a, const void *b)
 
 static bool is_token_row(const struct nb_row *row)
 {
-    return row->n[0] != 0 && nb_field_is_token(nb_feature_field(row->id));
+    return nb_counts_any(row) && nb_field_is_token(nb_feature_field(row->id));
 }
 
 /* Finds the word at rank skip_top, from which on words are used. */
@@ -147,7 +147,7 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
         const struct nb_row *row = nb_model_row(model, i);
         if (!is_token_row(row))
             continue;
-        const struct ranked word = {nb_row_occurrences(&model->pool, row), row->id};
+        const struct ranked word = {nb_counts_occurrences(model, row), row->id};
         nb_heap_add(&heap, &word);
     }
     const struct ranked *last = nb_heap_last(&heap);
@@ -157,29 +157,38 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
     return 0;
 }
 
-/* Calls for every cell of a used token row. */
+/* Called for every cell of a used token row whose label has documents. */
 typedef void each_cell(const struct nb_scorer *s, struct nb_score_label *l, struct nb_cell cell);
 
+struct walk {
+    const struct nb_scorer *scorer;
+    struct nb_score_view *view;
+    each_cell *call;
+};
+
+static inline void visit(void *user, struct nb_cell cell)
+{
+    const struct walk *w = user;
+    uint32_t position = w->view->position[cell.label];
+    if (position != NB_NOT_SCORED)
+        w->call(w->scorer, &w->view->labels[position], cell);
+}
+
+/* Returns how many rows are used. */
 static uint64_t for_used(const struct nb_scorer *s, const struct nb_model *model,
                          struct nb_score_view *view, each_cell *call)
 {
+    struct walk walk = {.scorer = s, .view = view, .call = call};
     uint64_t used = 0;
     uint32_t rows = nb_model_rows(model);
     for (uint32_t i = 0; i < rows; i++) {
         const struct nb_row *row = nb_model_row(model, i);
         if (!is_token_row(row))
             continue;
-        if (s->filters &&
-            !nb_score_view_uses(s, view, row->id, nb_row_occurrences(&model->pool, row)))
+        if (s->filters && !nb_score_view_uses(s, view, row->id, nb_counts_occurrences(model, row)))
             continue;
         used++;
-        uint32_t size = nb_row_size(&model->pool, row);
-        for (uint32_t c = 0; c < size; c++) {
-            struct nb_cell cell = nb_row_cell(&model->pool, row, c);
-            uint32_t position = view->position[cell.label];
-            if (position != NB_NOT_SCORED)
-                call(s, &view->labels[position], cell);
-        }
+        nb_counts_each(model, row, visit, &walk);
     }
     return used;
 }

@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/counts.h"
 #include "core/log_table.h"
-#include "core/model_private.h"
 #include "core/scorer.h"
 
 /* A label that has documents, under the settings and the counts of one generation. */

@@ -143,36 +143,76 @@ correction(const struct row_gains *g, enum nb_stack_power_kind kind, uint32_t d,
            power_of(g->reading, kind, g->absent - offset);
 }
 
+/* Where the cells of a row go. */
+struct target {
+    const struct row_gains *gains;
+    const double *offsets;
+    double *sums;
+};
+
 static inline __attribute__((always_inline)) void
-add_cells(const struct row_gains *gains, enum nb_stack_power_kind kind, const struct nb_row *row,
-          const struct nb_spill *run, const double *offsets, double *sums)
+add_cell(const struct target *t, enum nb_stack_power_kind kind, struct nb_cell cell)
 {
-    for (unsigned i = 0; i < 2 && row->n[i] != 0; i++)
-        sums[row->label[i]] += correction(gains, kind, row->d[i], offsets[row->label[i]]);
-    for (uint32_t i = 0; run != NULL && i < run->used; i++)
-        sums[run[i].label] += correction(gains, kind, run[i].d, offsets[run[i].label]);
+    t->sums[cell.label] += correction(t->gains, kind, cell.documents, t->offsets[cell.label]);
+}
+
+static inline void add_cell_1(void *user, struct nb_cell cell)
+{
+    add_cell(user, NB_POWER_1, cell);
+}
+
+static inline void add_cell_2(void *user, struct nb_cell cell)
+{
+    add_cell(user, NB_POWER_2, cell);
+}
+
+static inline void add_cell_any(void *user, struct nb_cell cell)
+{
+    add_cell(user, NB_POWER_ANY, cell);
+}
+
+static void add_sparse(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
+{
+    if (t->gains->reading->kind == NB_POWER_2)
+        nb_counts_each(p->model, row, add_cell_2, t);
+    else if (t->gains->reading->kind == NB_POWER_1)
+        nb_counts_each(p->model, row, add_cell_1, t);
+    else
+        nb_counts_each(p->model, row, add_cell_any, t);
+}
+
+/* Puts a cell's gain over that of labels that do not have the feature. */
+static inline void put_gain(void *user, struct nb_cell cell)
+{
+    const struct target *t = user;
+    t->sums[cell.label] = gain_of(t->gains, cell.documents);
+}
+
+static inline __attribute__((always_inline)) void add_powers(const struct target *t,
+                                                             enum nb_stack_power_kind kind,
+                                                             uint32_t columns, const double *gains)
+{
+    for (uint32_t v = 0; v < columns; v++)
+        t->sums[v] += power_of(t->gains->reading, kind, gains[v] - t->offsets[v]);
 }
 
 /* A row that most labels have: all of its gains, one beside the other, cost less than corrections.
  */
-static inline __attribute__((always_inline)) void add_dense(const struct row_gains *g,
-                                                            enum nb_stack_power_kind kind,
-                                                            uint32_t columns, const double *gains,
-                                                            const double *offsets, double *sums)
+static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row,
+                      const struct target *t)
 {
+    uint32_t columns = p->view->columns;
+    double *gains = p->inputs->scratch->gains;
+    struct target spread = {.gains = t->gains, .sums = gains};
     for (uint32_t v = 0; v < columns; v++)
-        sums[v] += power_of(g->reading, kind, gains[v] - offsets[v]);
-}
-
-static void spread_gains(const struct row_gains *g, const struct nb_row *row,
-                         const struct nb_spill *run, uint32_t columns, double *gains)
-{
-    for (uint32_t v = 0; v < columns; v++)
-        gains[v] = g->absent;
-    for (unsigned i = 0; i < 2 && row->n[i] != 0; i++)
-        gains[row->label[i]] = gain_of(g, row->d[i]);
-    for (uint32_t i = 0; run != NULL && i < run->used; i++)
-        gains[run[i].label] = gain_of(g, run[i].d);
+        gains[v] = t->gains->absent;
+    nb_counts_each(p->model, row, put_gain, &spread);
+    if (t->gains->reading->kind == NB_POWER_2)
+        add_powers(t, NB_POWER_2, columns, gains);
+    else if (t->gains->reading->kind == NB_POWER_1)
+        add_powers(t, NB_POWER_1, columns, gains);
+    else
+        add_powers(t, NB_POWER_ANY, columns, gains);
 }
 
 static void start_field(const struct nb_stack_pass *p, unsigned field)
@@ -183,37 +223,11 @@ static void start_field(const struct nb_stack_pass *p, unsigned field)
         memset(sums_of(p, e, field), 0, p->view->columns * sizeof *s->sums);
 }
 
-static void add_to_sums(const struct nb_stack_pass *p, const struct row_gains *g,
-                        const struct nb_row *row, const struct nb_spill *run, bool is_dense,
-                        const double *offsets, double *sums)
-{
-    uint32_t columns = p->view->columns;
-    double *gains = p->inputs->scratch->gains;
-    if (is_dense)
-        spread_gains(g, row, run, columns, gains);
-    switch (g->reading->kind) {
-    case NB_POWER_2:
-        is_dense ? add_dense(g, NB_POWER_2, columns, gains, offsets, sums)
-                 : add_cells(g, NB_POWER_2, row, run, offsets, sums);
-        return;
-    case NB_POWER_1:
-        is_dense ? add_dense(g, NB_POWER_1, columns, gains, offsets, sums)
-                 : add_cells(g, NB_POWER_1, row, run, offsets, sums);
-        return;
-    case NB_POWER_1_5:
-    case NB_POWER_ANY:
-        break;
-    }
-    is_dense ? add_dense(g, NB_POWER_ANY, columns, gains, offsets, sums)
-             : add_cells(g, NB_POWER_ANY, row, run, offsets, sums);
-}
-
 void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
                        uint64_t all)
 {
     struct nb_stack_scratch *s = p->inputs->scratch;
-    const struct nb_spill *run = row->more == NB_NO_ROW ? NULL : nb_row_run(&p->model->pool, row);
-    uint32_t cells = nb_row_size(&p->model->pool, row);
+    uint32_t cells = nb_counts_labels(p->model, row);
     bool is_dense = p->view->columns <= FEW_LABELS || cells > p->view->columns / 2;
     assert(s->key_count < s->key_room && all >> KEY_SHIFT == 0);
     if (!is_dense)
@@ -221,10 +235,15 @@ void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const stru
     if ((s->fields >> field & 1u) == 0)
         start_field(p, field);
     for (unsigned e = 0; e < p->experts; e++) {
-        const double *offsets = nb_stack_offsets(p->stack, p->model, e, field);
         struct row_gains gains; /* not zeroed: that would cost as much as a short row */
+        struct target target = {.gains = &gains,
+                                .offsets = nb_stack_offsets(p->stack, p->model, e, field),
+                                .sums = sums_of(p, e, field)};
         put_gains(&gains, &p->readings[e], all, cells);
-        add_to_sums(p, &gains, row, run, is_dense, offsets, sums_of(p, e, field));
+        if (is_dense)
+            add_dense(p, row, &target);
+        else
+            add_sparse(p, row, &target);
     }
 }
 
