@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What scoring and explaining share: the view of a model under settings, and what one feature adds
- * to one label's score. For core/score*.c and core/explain.c only; thread rules as in core/score.h.
+ * The view of a model under settings, and what one feature adds to one label's score. For
+ * core/scorer.c, score.c and explain.c; thread rules as in core/scorer.h.
  */
-#ifndef NB_CORE_SCORE_PRIVATE_H
-#define NB_CORE_SCORE_PRIVATE_H
+#ifndef NB_CORE_SCORER_PRIVATE_H
+#define NB_CORE_SCORER_PRIVATE_H
 
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/counts.h"
 #include "core/log_table.h"
-#include "core/model_private.h"
-#include "core/score.h"
+#include "core/scorer.h"
 
 /* A label that has documents, under the settings and the counts of one generation. */
-struct nb_view_label {
+struct nb_score_label {
     uint32_t label;
     uint64_t documents;
     uint64_t sum;     /* n_v, or d_v with the binary model, of the used vocabulary */
@@ -26,12 +26,12 @@ struct nb_view_label {
 /* Where a label stands in the view, or NB_NOT_SCORED. */
 #define NB_NOT_SCORED UINT32_MAX
 
-struct nb_view {
-    struct nb_view_label *labels; /* owned; those with documents, by name */
-    uint32_t *position;           /* owned; by label number */
-    uint32_t size, room;          /* `room` is that of both arrays */
-    uint64_t vocabulary;          /* |V| of the used words */
-    uint64_t sum;                 /* over all labels */
+struct nb_score_view {
+    struct nb_score_label *labels; /* owned; those with documents, by name */
+    uint32_t *position;            /* owned; by label number */
+    uint32_t size, room;           /* `room` is that of both arrays */
+    uint64_t vocabulary;           /* |V| of the used words */
+    uint64_t sum;                  /* over all labels */
     /* With skip_top: the last word that is left out, in the order (occurrences, smaller id). */
     bool skips;
     uint64_t skip_occurrences, skip_id;
@@ -45,7 +45,7 @@ struct nb_scorer {
      * while no reader has the model's read lock; so no reader ever uses a view that changes. */
     pthread_mutex_t mutex;
     _Atomic uint64_t generation; /* of the view; 0: none yet */
-    struct nb_view view;
+    struct nb_score_view view;
     atomic_size_t view_bytes;
 };
 
@@ -55,18 +55,13 @@ static inline double nb_log_of(const struct nb_scorer *s, uint64_t count)
     return nb_log_table_at(&s->logs, count);
 }
 
-/* Makes room for `size` labels; what was there is lost. Returns 0 or NB_NO_MEMORY. */
-int nb_scores_grow(struct nb_scores *scores, size_t size);
-/* Winner, runner-up and probabilities from the `size` log scores, at least one. */
-void nb_scores_rank(struct nb_scores *scores);
-
 /* The view of the model's counts as they are. Returns 0 or NB_NO_MEMORY. */
 int nb_scorer_view(struct nb_scorer *scorer, const struct nb_model *model,
-                   const struct nb_view **view);
+                   const struct nb_score_view **view);
 
 /* Whether the settings leave a row of the vocabulary in, given its occurrences in all labels. */
-static inline bool nb_view_uses(const struct nb_scorer *s, const struct nb_view *view, uint64_t id,
-                                uint64_t occurrences)
+static inline bool nb_score_view_uses(const struct nb_scorer *s, const struct nb_score_view *view,
+                                      uint64_t id, uint64_t occurrences)
 {
     if (occurrences < s->settings.min_count)
         return false;

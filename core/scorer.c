@@ -2,15 +2,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/score_private.h"
+#include "core/base/heap.h"
+#include "core/scorer_private.h"
 
 /* ---- the settings' part ---------------------------------------------------------------------- */
 
 static void note_bytes(struct nb_scorer *s)
 {
-    const struct nb_view *view = &s->view;
-    atomic_store(&s->view_bytes, view->room * (sizeof *view->labels + sizeof *view->position) +
-                                     s->logs.size * sizeof *s->logs.logs);
+    const struct nb_score_view *view = &s->view;
+    atomic_store(&s->view_bytes, view->room * (sizeof *view->labels + sizeof *view->position));
 }
 
 int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
@@ -76,13 +76,13 @@ static double given_weight(const struct nb_settings *settings, const char *name)
 
 /* Puts each label's weight into `base`. */
 static void put_weights(const struct nb_settings *settings, const struct nb_model *model,
-                        struct nb_view *view)
+                        struct nb_score_view *view)
 {
     double mean = 0;
     for (size_t i = 0; i < settings->weight_count; i++)
         mean += settings->weights[i].weight / (double)settings->weight_count;
     for (uint32_t i = 0; i < view->size; i++) {
-        struct nb_view_label *l = &view->labels[i];
+        struct nb_score_label *l = &view->labels[i];
         l->base = 1;
         if (settings->prior == NB_PRIOR_EMPIRICAL)
             l->base = (double)l->documents;
@@ -94,7 +94,7 @@ static void put_weights(const struct nb_settings *settings, const struct nb_mode
 }
 
 static void put_priors(const struct nb_settings *settings, const struct nb_model *model,
-                       struct nb_view *view)
+                       struct nb_score_view *view)
 {
     put_weights(settings, model, view);
     double sum = 0;
@@ -112,49 +112,23 @@ struct ranked {
     uint64_t occurrences, id;
 };
 
-static bool ranks_before(struct ranked a, struct ranked b)
+/* First in rank first. */
+static int by_rank(const void *a, const void *b)
 {
-    return a.occurrences != b.occurrences ? a.occurrences > b.occurrences : a.id < b.id;
-}
-
-/* A heap whose root is the last in rank of those kept. */
-static void sift_down(struct ranked *heap, size_t size, size_t i)
-{
-    for (;;) {
-        size_t last = i;
-        for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < size; child++)
-            if (ranks_before(heap[last], heap[child]))
-                last = child;
-        if (last == i)
-            return;
-        struct ranked swap = heap[i];
-        heap[i] = heap[last];
-        heap[last] = swap;
-        i = last;
-    }
-}
-
-static void heap_add(struct ranked *heap, size_t *size, size_t most, struct ranked word)
-{
-    if (*size < most) {
-        heap[(*size)++] = word;
-        if (*size == most)
-            for (size_t i = most / 2 + 1; i-- > 0;)
-                sift_down(heap, most, i);
-    } else if (ranks_before(word, heap[0])) {
-        heap[0] = word;
-        sift_down(heap, most, 0);
-    }
+    const struct ranked *x = a, *y = b;
+    if (x->occurrences != y->occurrences)
+        return x->occurrences > y->occurrences ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
 }
 
 static bool is_token_row(const struct nb_row *row)
 {
-    return row->n[0] != 0 && nb_field_is_token(nb_feature_field(row->id));
+    return nb_counts_any(row) && nb_field_is_token(nb_feature_field(row->id));
 }
 
 /* Finds the word at rank skip_top, from which on words are used. */
 static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
-                        struct nb_view *view)
+                        struct nb_score_view *view)
 {
     size_t most = (size_t)s->settings.skip_top;
     uint64_t vocabulary = nb_model_vocabulary(model, NB_FIELDS);
@@ -163,61 +137,75 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
     view->skips = most != 0;
     if (!view->skips)
         return 0;
-    struct ranked *heap = calloc(most, sizeof *heap);
-    if (heap == NULL)
+    struct ranked *items = calloc(most, sizeof *items);
+    if (items == NULL)
         return NB_NO_MEMORY;
-    size_t size = 0;
+    struct nb_heap heap = {
+        .items = items, .most = most, .item_size = sizeof *items, .compare = by_rank};
     uint32_t rows = nb_model_rows(model);
     for (uint32_t i = 0; i < rows; i++) {
         const struct nb_row *row = nb_model_row(model, i);
-        if (is_token_row(row))
-            heap_add(heap, &size, most,
-                     (struct ranked){nb_row_occurrences(&model->pool, row), row->id});
+        if (!is_token_row(row))
+            continue;
+        const struct ranked word = {nb_counts_occurrences(model, row), row->id};
+        nb_heap_add(&heap, &word);
     }
-    view->skip_occurrences = heap[0].occurrences;
-    view->skip_id = heap[0].id;
-    free(heap);
+    const struct ranked *last = nb_heap_last(&heap);
+    view->skip_occurrences = last->occurrences;
+    view->skip_id = last->id;
+    free(items);
     return 0;
 }
 
-/* Calls for every cell of a used token row. */
-typedef void each_cell(const struct nb_scorer *s, struct nb_view_label *l, struct nb_cell cell);
+/* Called for every cell of a used token row whose label has documents. */
+typedef void each_cell(const struct nb_scorer *s, struct nb_score_label *l, struct nb_cell cell);
 
-static uint64_t for_used(const struct nb_scorer *s, const struct nb_model *model,
-                         struct nb_view *view, each_cell *call)
+struct walk {
+    const struct nb_scorer *scorer;
+    struct nb_score_view *view;
+    each_cell *call;
+};
+
+static inline void visit(void *user, struct nb_cell cell)
 {
+    const struct walk *w = user;
+    uint32_t position = w->view->position[cell.label];
+    if (position != NB_NOT_SCORED)
+        w->call(w->scorer, &w->view->labels[position], cell);
+}
+
+/* Returns how many rows are used. */
+static uint64_t for_used(const struct nb_scorer *s, const struct nb_model *model,
+                         struct nb_score_view *view, each_cell *call)
+{
+    struct walk walk = {.scorer = s, .view = view, .call = call};
     uint64_t used = 0;
     uint32_t rows = nb_model_rows(model);
     for (uint32_t i = 0; i < rows; i++) {
         const struct nb_row *row = nb_model_row(model, i);
         if (!is_token_row(row))
             continue;
-        if (s->filters && !nb_view_uses(s, view, row->id, nb_row_occurrences(&model->pool, row)))
+        if (s->filters && !nb_score_view_uses(s, view, row->id, nb_counts_occurrences(model, row)))
             continue;
         used++;
-        uint32_t size = nb_row_size(&model->pool, row);
-        for (uint32_t c = 0; c < size; c++) {
-            struct nb_cell cell = nb_row_cell(&model->pool, row, c);
-            uint32_t position = view->position[cell.label];
-            if (position != NB_NOT_SCORED)
-                call(s, &view->labels[position], cell);
-        }
+        nb_counts_each(model, row, visit, &walk);
     }
     return used;
 }
 
-static void add_to_sum(const struct nb_scorer *s, struct nb_view_label *l, struct nb_cell cell)
+static void add_to_sum(const struct nb_scorer *s, struct nb_score_label *l, struct nb_cell cell)
 {
     bool binary = s->settings.event_model == NB_EVENT_BINARY;
     l->sum += binary ? cell.documents : cell.occurrences;
 }
 
-static int put_sums(const struct nb_scorer *s, const struct nb_model *model, struct nb_view *view)
+static int put_sums(const struct nb_scorer *s, const struct nb_model *model,
+                    struct nb_score_view *view)
 {
     bool binary = s->settings.event_model == NB_EVENT_BINARY;
     view->skips = false;
     for (uint32_t i = 0; i < view->size; i++) {
-        struct nb_view_label *l = &view->labels[i];
+        struct nb_score_label *l = &view->labels[i];
         l->sum = s->filters ? 0
                  : binary   ? nb_model_presences(model, l->label, NB_FIELDS)
                             : nb_model_occurrences(model, l->label, NB_FIELDS);
@@ -240,19 +228,20 @@ static int put_sums(const struct nb_scorer *s, const struct nb_model *model, str
 
 /* Bernoulli: a used word that the label has, and the document not. Those that neither has are in
  * the base already. */
-static void add_absent(const struct nb_scorer *s, struct nb_view_label *l, struct nb_cell cell)
+static void add_absent(const struct nb_scorer *s, struct nb_score_label *l, struct nb_cell cell)
 {
     uint64_t absent = l->documents > cell.documents ? l->documents - cell.documents : 0;
     l->base += nb_log_of(s, absent) - nb_log_of(s, l->documents);
 }
 
-static void put_terms(const struct nb_scorer *s, const struct nb_model *model, struct nb_view *view)
+static void put_terms(const struct nb_scorer *s, const struct nb_model *model,
+                      struct nb_score_view *view)
 {
     double alpha = s->settings.smoothing;
     double virtual_all = alpha * (double)view->vocabulary;
     bool bernoulli = s->settings.event_model == NB_EVENT_BERNOULLI;
     for (uint32_t i = 0; i < view->size; i++) {
-        struct nb_view_label *l = &view->labels[i];
+        struct nb_score_label *l = &view->labels[i];
         if (bernoulli) {
             double absent = nb_log_of(s, l->documents) - log((double)l->documents + 2 * alpha);
             l->base += (double)view->vocabulary * absent;
@@ -269,11 +258,11 @@ static void put_terms(const struct nb_scorer *s, const struct nb_model *model, s
 
 static int view_grow(struct nb_scorer *s, uint32_t labels)
 {
-    struct nb_view *view = &s->view;
+    struct nb_score_view *view = &s->view;
     if (labels <= view->room)
         return 0;
     uint32_t room = labels + labels / 2;
-    struct nb_view_label *l = malloc(room * sizeof *l);
+    struct nb_score_label *l = malloc(room * sizeof *l);
     uint32_t *position = malloc(room * sizeof *position);
     if (l == NULL || position == NULL) {
         free(l);
@@ -290,7 +279,7 @@ static int view_grow(struct nb_scorer *s, uint32_t labels)
 
 static int view_make(struct nb_scorer *s, const struct nb_model *model)
 {
-    struct nb_view *view = &s->view;
+    struct nb_score_view *view = &s->view;
     uint32_t labels = nb_model_label_count(model);
     int rc = view_grow(s, labels);
     if (rc != 0)
@@ -302,7 +291,7 @@ static int view_make(struct nb_scorer *s, const struct nb_model *model)
         view->position[sorted[i]] = documents == 0 ? NB_NOT_SCORED : view->size;
         if (documents != 0)
             view->labels[view->size++] =
-                (struct nb_view_label){.label = sorted[i], .documents = documents};
+                (struct nb_score_label){.label = sorted[i], .documents = documents};
     }
     put_priors(&s->settings, model, view);
     rc = put_sums(s, model, view);
@@ -315,7 +304,7 @@ static int view_make(struct nb_scorer *s, const struct nb_model *model)
 }
 
 int nb_scorer_view(struct nb_scorer *scorer, const struct nb_model *model,
-                   const struct nb_view **view)
+                   const struct nb_score_view **view)
 {
     uint64_t generation = nb_model_generation(model);
     int rc = 0;
