@@ -23,6 +23,24 @@ static void unlock(const struct nb_model *model)
     pthread_rwlock_unlock(model->lock);
 }
 
+/* Generations are unique in the process. A model takes 2^32 of them at a time; reloading one takes
+ * others, so that nothing computed from the old one's counts passes for the new one's. */
+enum { GENERATION_BITS = 32 };
+static _Atomic uint64_t generation_blocks;
+
+static uint64_t first_generation(void)
+{
+    return (atomic_fetch_add(&generation_blocks, 1) + 1) << GENERATION_BITS;
+}
+
+/* Under the write lock. */
+static void next_generation(struct nb_model *model)
+{
+    model->generation++;
+    if ((model->generation & ((UINT64_C(1) << GENERATION_BITS) - 1)) == 0)
+        model->generation = first_generation();
+}
+
 /* A stream of readers must not starve the writer: glibc's default prefers readers. */
 static int lock_init(pthread_rwlock_t *lock)
 {
@@ -45,7 +63,7 @@ struct nb_model *nb_model_new(void)
         return NULL;
     }
     model->lock = &model->lock_storage;
-    model->generation = 1;
+    model->generation = first_generation();
     nb_segments_init(&model->rows, sizeof(struct nb_row), NB_ROW_SEGMENT_BITS);
     nb_cell_pool_init(&model->pool);
     if (nb_index_init(&model->index, FIRST_INDEX) != 0)
@@ -346,7 +364,8 @@ int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_cou
             cell_take(model, label, counts[i]);
         }
     }
-    model->generation += rc == 0;
+    if (rc == 0)
+        next_generation(model);
     unlock(model);
     if (rc == 0 && fresh != NULL)
         *fresh = new_tokens;
@@ -377,7 +396,8 @@ int nb_model_change(struct nb_model *model, const struct nb_model_change *change
         }
         add_documents(model, change->take_label, -1);
     }
-    model->generation += rc == 0;
+    if (rc == 0)
+        next_generation(model);
     unlock(model);
     return rc;
 }
@@ -435,7 +455,7 @@ int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cel
     while (rc != 0 && done > 0)
         nb_row_remove(&model->pool, r, --done);
     model->vocabulary[field] += rc == 0 && size != 0;
-    model->generation++;
+    next_generation(model);
     unlock(model);
     return rc;
 }
@@ -532,7 +552,7 @@ int nb_model_label(struct nb_model *model, struct nb_string name, uint32_t *labe
     model->sorted[place] = number;
     model->labels[number] = made;
     model->label_count++;
-    model->generation++;
+    next_generation(model);
     unlock(model);
     atomic_fetch_add(&model->other_bytes, sizeof *made + name.length + 1);
     *label = number;
@@ -580,7 +600,7 @@ void nb_model_add_documents(struct nb_model *model, uint32_t label, int64_t chan
     assert(change >= 0 || model->labels[label]->documents >= (uint64_t)0 - (uint64_t)change);
     model->labels[label]->documents += (uint64_t)change;
     model->documents += (uint64_t)change;
-    model->generation++;
+    next_generation(model);
     unlock(model);
 }
 

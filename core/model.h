@@ -131,7 +131,8 @@ uint64_t nb_model_presences(const struct nb_model *model, uint32_t label, unsign
 /* |V| of a field: rows with a count above 0; NB_FIELDS: of all token fields. */
 uint64_t nb_model_vocabulary(const struct nb_model *model, unsigned field);
 
-/* Changes with every change of the counts: views computed from the counts note it. */
+/* Changes with every change of the counts; never 0, and never the same for two models of the
+ * process, one after the other or side by side. Views computed from the counts note it. */
 uint64_t nb_model_generation(const struct nb_model *model);
 
 /* Bytes allocated for this model. */

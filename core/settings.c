@@ -14,10 +14,6 @@ static const char *const event_models[] = {"multinomial", "binary", "bernoulli",
                                            NULL};
 static const char *const priors[] = {"empirical", "uniform", "given", NULL};
 static const char *const decisions[] = {"bayes", "stacked", NULL};
-static const char *const fields[] = {"body",   "subject",   "address", "received",
-                                     "header", "structure", "url",     "hidden",
-                                     "case",   "pair",      "ngram",   NULL};
-_Static_assert(sizeof fields / sizeof *fields == NB_FIELDS + 1, "every field has a name");
 
 #define ALL_FIELDS ((1u << NB_FIELDS) - 1)
 #define TEXT_FIELDS (1u << NB_FIELD_BODY | 1u << NB_FIELD_SUBJECT)
@@ -26,7 +22,7 @@ _Static_assert(sizeof fields / sizeof *fields == NB_FIELDS + 1, "every field has
     (TEXT_FIELDS | 1u << NB_FIELD_STRUCTURE | 1u << NB_FIELD_URL | 1u << NB_FIELD_CASE |           \
      1u << NB_FIELD_PAIR | 1u << NB_FIELD_NGRAM)
 
-static const char *const presets[] = {"text", "mail", NULL};
+static const char *const presets[] = {"text", "mail", "book", NULL};
 
 #define NUMBER(member, low, high, text)                                                            \
     {                                                                                              \
@@ -41,7 +37,7 @@ static const struct nb_setting table[] = {
      .offset = offsetof(struct nb_settings, preset),
      .names = presets,
      .help = "What the other settings are where they are left out: those of plain texts (text), "
-             "or of raw mails (mail)."},
+             "of raw mails (mail), or of the textbook to the letter (book)."},
     {.name = "event_model",
      .type = NB_SETTING_ENUM,
      .offset = offsetof(struct nb_settings, event_model),
@@ -145,7 +141,7 @@ static const struct nb_setting table[] = {
     {.name = "tokenizer",
      .type = NB_SETTING_FIELDS,
      .offset = offsetof(struct nb_settings, tokenizer_fields),
-     .names = fields,
+     .names = nb_field_names,
      .help = "Which parts of a document are counted; fixed with the first document."},
 };
 

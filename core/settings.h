@@ -22,7 +22,7 @@ enum nb_event_model {
 };
 enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN };
 enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
-enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL };
+enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
 
 struct nb_prior_weight {
     char *label; /* owned, UTF-8, NUL-terminated (labels hold no control characters) */

@@ -41,20 +41,11 @@ void nb_emit_double(struct nb_emitter *e, double value);
 /* The fewest digits that read back the same: slower, for what people look at. */
 void nb_emit_short_double(struct nb_emitter *e, double value);
 
-static inline struct nb_string nb_string_of(const char *text)
-{
-    return (struct nb_string){text, __builtin_strlen(text)};
-}
-
 /* The objects that other objects hold. */
 void nb_emit_error(struct nb_emitter *e, const struct nb_error *error); /* {"error": problem} */
 void nb_emit_settings(struct nb_emitter *e, const struct nb_settings *settings);
 
 /* ---- reading --------------------------------------------------------------------------------- */
-
-/* The length of the UTF-8 sequence at `at`, which is 1 to 4 bytes, or 0 when it is not one (RFC
- * 3629: no overlong forms, no surrogates, nothing above U+10FFFF). `at` is before `end`. */
-size_t nb_utf8_sequence(const unsigned char *at, const unsigned char *end);
 
 /* A text with more values than `most_values` is NB_TOO_LARGE before it is parsed: three bytes of
  * text make a value of a hundred bytes of memory. Refuses duplicate keys, invalid UTF-8 and

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "server/codec_private.h"
 
 static void skip_space(const char **at, const char *end)

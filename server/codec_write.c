@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "server/codec_private.h"
 
 struct nb_emitter nb_emit_begin(struct nb_buffer *out)
@@ -97,24 +98,6 @@ void nb_emit_bool(struct nb_emitter *e, bool value)
 }
 
 /* ---- strings --------------------------------------------------------------------------------- */
-
-size_t nb_utf8_sequence(const unsigned char *at, const unsigned char *end)
-{
-    unsigned char c = at[0];
-    if (c < 0x80)
-        return 1;
-    size_t length = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
-    if (c < 0xC2 || c > 0xF4 || (size_t)(end - at) < length)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((at[i] & 0xC0) != 0x80)
-            return 0;
-    /* The second byte's range is narrower after these (RFC 3629, section 4). */
-    if ((c == 0xE0 && at[1] < 0xA0) || (c == 0xED && at[1] > 0x9F) || (c == 0xF0 && at[1] < 0x90) ||
-        (c == 0xF4 && at[1] > 0x8F))
-        return 0;
-    return length;
-}
 
 static char *escape(char *to, unsigned char c)
 {

@@ -101,7 +101,7 @@ static struct nb_string find_field(const struct nb_config *config, struct nb_str
     nb_mime_scan(&scanner, mail.bytes, mail.length < most ? mail.length : most);
     struct nb_string head = nb_mime_head(&scanner);
     while (nb_mime_field(&head, &name, &value)) {
-        if (nb_string_is(name, wanted))
+        if (nb_string_equals_nocase(name, wanted))
             return value;
     }
     return (struct nb_string){"", 0};

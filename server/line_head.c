@@ -134,7 +134,7 @@ static int read_field(struct nb_line_head *head, struct nb_string line, struct n
         return read_length(head, text_of(line), error);
     if (head->route->protocol == &nb_spamc && is_named(line, "Compress")) {
         struct nb_string text = text_of(line);
-        head->is_zlib = nb_string_is(text, "zlib");
+        head->is_zlib = nb_string_equals_nocase(text, "zlib");
         if (!head->is_zlib)
             return nb_error_set(error, NB_INVALID, "the only compression that is known is zlib");
     }

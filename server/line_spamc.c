@@ -190,11 +190,11 @@ int nb_spamc_tell(struct nb_request *request, struct nb_error *error)
     const struct nb_config *config = request->server->config;
     struct nb_string class = nb_request_field(request, "Message-class");
     bool is_set = names_local(request, "Set"), is_removed = names_local(request, "Remove");
-    bool is_spam = nb_string_is(class, "spam");
+    bool is_spam = nb_string_equals_nocase(class, "spam");
     if (is_set && is_removed)
         return nb_error_set(error, NB_INVALID,
                             "Unable to set local and remove local in the same operation.");
-    if (is_set && !is_spam && !nb_string_is(class, "ham"))
+    if (is_set && !is_spam && !nb_string_equals_nocase(class, "ham"))
         return nb_error_set(error, NB_INVALID, "(Message-class header contains invalid class)");
     if (!is_set && !is_removed)
         return answer_tell(request, "", error);

@@ -18,7 +18,7 @@ struct nb_string nb_request_field(const struct nb_request *request, const char *
         return value;
     for (size_t i = 0; i < request->query_count; i++) {
         const struct nb_parameter *parameter = &request->query[i];
-        if (nb_string_is(parameter->name, name))
+        if (nb_string_equals_nocase(parameter->name, name))
             return parameter->value;
     }
     return value;

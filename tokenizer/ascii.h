@@ -11,19 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/ascii.h"
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
-
-static inline bool nb_ascii_is_letter(unsigned char byte)
-{
-    return (unsigned char)((byte | 0x20) - 'a') < 26;
-}
-
-static inline bool nb_ascii_is_digit(unsigned char byte)
-{
-    return (unsigned char)(byte - '0') < 10;
-}
 
 /* Whether a byte below 0x80 is in a set of two halves, a bit each: without a branch that depends on
  * what kind of byte it is. */

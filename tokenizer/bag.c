@@ -204,11 +204,3 @@ void nb_bag_move(struct nb_bag *to, struct nb_bag *from)
     *to = *from;
     nb_bag_init(from);
 }
-
-const char *nb_field_name(enum nb_field field)
-{
-    static const char *const names[NB_FIELDS] = {"body",   "subject",   "address", "received",
-                                                 "header", "structure", "url",     "hidden",
-                                                 "case",   "pair",      "ngram"};
-    return (unsigned)field < NB_FIELDS ? names[field] : "unknown";
-}

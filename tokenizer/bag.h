@@ -42,8 +42,4 @@ int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field
  * freed first; `from` is left empty. For handing a bag to another thread. */
 void nb_bag_move(struct nb_bag *to, struct nb_bag *from);
 
-/* A stable short name of a field for explanations and settings: "body", "subject", "address",
- * "received", "header", "structure", "url", "hidden", "case", "pair", "ngram". */
-const char *nb_field_name(enum nb_field field);
-
 #endif

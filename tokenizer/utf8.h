@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One character out of UTF-8 and back. Pure functions; any thread.
+ * One character out of text that should be UTF-8. Pure functions; any thread.
  */
 #ifndef NB_TOKENIZER_UTF8_H
 #define NB_TOKENIZER_UTF8_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "core/base/utf8.h"
 
 /* A byte read as windows-1252, as browsers do it (WHATWG Encoding): the five bytes that it leaves
  * undefined are the control characters of ISO 8859-1. */
@@ -17,11 +16,6 @@ static inline uint32_t nb_windows_1252(unsigned char byte)
         0x2039, 0x0152, 0x008D, 0x017D, 0x008F, 0x0090, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
         0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x009D, 0x017E, 0x0178};
     return byte >= 0x80 && byte < 0xA0 ? high[byte - 0x80] : byte;
-}
-
-static inline bool nb_utf8_is_continuation(unsigned char byte)
-{
-    return (byte & 0xC0) == 0x80;
 }
 
 /* The character at *at, which is before `end`; moves *at behind it. A byte that does not begin a
@@ -58,31 +52,6 @@ static inline uint32_t nb_utf8_decode(const unsigned char **at, const unsigned c
     }
     *at = p + 1;
     return nb_windows_1252((unsigned char)first);
-}
-
-/* Writes a character as UTF-8 to `to` (room for 4 bytes). Returns how many bytes it took. */
-static inline unsigned nb_utf8_encode(uint32_t c, unsigned char *to)
-{
-    if (c < 0x80) {
-        to[0] = (unsigned char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        to[0] = (unsigned char)(0xC0 | c >> 6);
-        to[1] = (unsigned char)(0x80 | (c & 0x3F));
-        return 2;
-    }
-    if (c < 0x10000) {
-        to[0] = (unsigned char)(0xE0 | c >> 12);
-        to[1] = (unsigned char)(0x80 | (c >> 6 & 0x3F));
-        to[2] = (unsigned char)(0x80 | (c & 0x3F));
-        return 3;
-    }
-    to[0] = (unsigned char)(0xF0 | c >> 18);
-    to[1] = (unsigned char)(0x80 | (c >> 12 & 0x3F));
-    to[2] = (unsigned char)(0x80 | (c >> 6 & 0x3F));
-    to[3] = (unsigned char)(0x80 | (c & 0x3F));
-    return 4;
 }
 
 #endif

@@ -5,22 +5,9 @@
 #ifndef NB_CORE_BASE_BUFFER_H
 #define NB_CORE_BASE_BUFFER_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
-#include <strings.h>
 
-/* Text is always pointer and length; it may hold NUL bytes and is not terminated. */
-struct nb_string {
-    const char *bytes;
-    size_t length;
-};
-
-/* Whether it is this word of ASCII, in any case. */
-static inline bool nb_string_is(struct nb_string s, const char *word)
-{
-    return s.length == strlen(word) && strncasecmp(s.bytes, word, s.length) == 0;
-}
+#include "core/base/string.h"
 
 struct nb_buffer {
     char *bytes; /* owned; NULL until the first byte */

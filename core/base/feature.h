@@ -45,6 +45,16 @@ static inline enum nb_field nb_feature_field(uint64_t id)
     return (enum nb_field)(id >> NB_FIELD_SHIFT);
 }
 
+/* The names of the fields, by number; NULL after the last. Explanations show them and stored things
+ * are kept by them: never rename one. */
+extern const char *const nb_field_names[NB_FIELDS + 1];
+
+/* "unknown" for a number that is no field's. */
+static inline const char *nb_field_name(enum nb_field field)
+{
+    return (unsigned)field < NB_FIELDS ? nb_field_names[field] : "unknown";
+}
+
 /* Whether features of a field are tokens: the by-the-book models count and score tokens; case
  * variants, pairs and n-grams repeat what the tokens already said and only serve the stack. */
 static inline bool nb_field_is_token(enum nb_field field)

@@ -18,7 +18,8 @@ START_TEST(nothing_said_is_the_default)
         enum nb_preset preset;
     } table[] = {{"{}", NB_PRESET_TEXT},
                  {"{\"preset\": \"text\"}", NB_PRESET_TEXT},
-                 {"{\"preset\": \"mail\", \"tokenizer\": {}}", NB_PRESET_MAIL}};
+                 {"{\"preset\": \"mail\", \"tokenizer\": {}}", NB_PRESET_MAIL},
+                 {"{\"preset\": \"book\"}", NB_PRESET_BOOK}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_settings got, want;
         struct nb_error error = {0};
@@ -135,7 +136,7 @@ START_TEST(wrong_settings_are_refused_by_name)
         {"{\"tokenizer\": {\"fields\": [\"bodies\"]}}", NB_UNUSABLE, "bodies", "subject"},
         {"{\"tokenizer\": {\"fields\": [1]}}", NB_INVALID, "fields", "strings"},
         {"{\"tokenizer\": {\"fields\": []}}", NB_UNUSABLE, "tokenizer", "at least one"},
-        {"{\"preset\": \"fax\"}", NB_UNUSABLE, "preset", "text, mail"},
+        {"{\"preset\": \"fax\"}", NB_UNUSABLE, "preset", "text, mail, book"},
         {"{\"preset\": 1}", NB_INVALID, "preset", "a string"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

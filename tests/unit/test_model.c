@@ -558,6 +558,27 @@ START_TEST(changes_change_the_generation)
 }
 END_TEST
 
+/* A model that is dropped and loaded again goes through the same changes. What was computed from
+ * the counts of the first must not pass for the second's. */
+START_TEST(generations_of_two_models_never_meet)
+{
+    enum { CHANGES = 50 };
+    uint64_t seen[2][CHANGES];
+    for (int round = 0; round < 2; round++) {
+        struct nb_model *m = model_of(2);
+        for (uint32_t i = 0; i < CHANGES; i++) {
+            nb_model_add_documents(m, i % 2, 1);
+            seen[round][i] = nb_model_generation(m);
+            ck_assert_uint_ne(seen[round][i], 0); /* 0 stands for no view */
+        }
+        nb_model_free(&m);
+    }
+    for (int i = 0; i < CHANGES; i++)
+        for (int j = 0; j < CHANGES; j++)
+            ck_assert_uint_ne(seen[0][i], seen[1][j]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("model");
@@ -583,6 +604,7 @@ int main(void)
     tcase_add_test(counts, a_count_that_would_wrap_is_refused_whole);
     tcase_add_test(counts, loaded_cells_are_counted_and_checked);
     tcase_add_test(counts, changes_change_the_generation);
+    tcase_add_test(counts, generations_of_two_models_never_meet);
     suite_add_tcase(suite, counts);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
