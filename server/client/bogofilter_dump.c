@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Deals the tokens of a word list out to documents, without holding one document more than the one
- * being written: documents may number millions, and their features many times that.
+ * Distributes the features of a word list over documents. There may be millions of documents with
+ * many features each, so only the document that is being written is held in memory.
  *
- * The documents that hold a feature are laid on a line, feature after feature; with M messages of
- * the label, place x of the line is in document x mod M. A feature in at most M documents so has
- * each only once. Document d holds what lies at d, d + M, d + 2M ...: as many cursors, each of
- * which moves on by one place from document to document.
+ * All occurrences of all features form one sequence, feature after feature. With M messages of the
+ * label, occurrence x goes to document x mod M; a feature with at most M occurrences is so at most
+ * once in a document. Document d gets the occurrences d, d + M, d + 2M ... There is a cursor for
+ * each of these, and from document to document each cursor moves on by one occurrence.
  */
+#include "server/client/bogofilter_dump.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/stack.h"
-#include "server/client/bogofilter.h"
 #include "server/codec.h"
 #include "tokenizer/document.h"
 
@@ -20,7 +21,7 @@ enum { WORDS_AT_A_TIME = 4096 };
 
 struct cursor {
     uint32_t row;
-    uint32_t passed; /* documents of the row that lie before it */
+    uint32_t passed; /* occurrences of the row before it */
 };
 
 /* The documents of one label. */
@@ -33,7 +34,7 @@ struct deal {
 enum step { STEP_HEADER, STEP_WORDS, STEP_DOCUMENTS, STEP_END, STEP_OVER };
 
 struct stream {
-    const struct nb_bogofilter *list;
+    const struct nb_bogofilter_list *list;
     struct deal deals[NB_BOGOFILTER_LABELS];
     enum step step;
     uint32_t row;             /* the next one of STEP_WORDS */
@@ -45,14 +46,15 @@ struct stream {
 
 static const char *const LABELS[NB_BOGOFILTER_LABELS] = {"ham", "spam"};
 
-/* ---- dealing out ----------------------------------------------------------------------------- */
+/* ---- distributing -----------------------------------------------------------------------------
+ */
 
 static uint32_t documents_of(const struct stream *s, uint32_t row, size_t label)
 {
     return s->list->documents[row][label];
 }
 
-/* Puts the cursor on the next row that has a place left. */
+/* Moves the cursor to the next row that has an occurrence left. */
 static void settle(const struct stream *s, struct cursor *cursor, size_t label)
 {
     while (cursor->row < nb_model_rows(s->list->rows) &&
@@ -86,10 +88,11 @@ static int start_deal(struct stream *s, size_t label)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* A model learns how far its fields are to be trusted from documents that it scores before it
- * learns them, and here are none: with the weights that every model begins with, verdicts are right
- * but timid (of 473 spam none over 0.9). Measured on SpamAssassin's corpus with a list of 3,000
- * messages, at once and after 1 to 20 spam, and 50 and 1,546 mixed mails more were learned. */
+/* How far the weights of the fields are raised. A model learns its weights from documents that it
+ * scores before it learns them, and a list has none. With the weights of a new model verdicts are
+ * right but unsure (of 473 spam none is over 0.9). The factors were found on SpamAssassin's corpus
+ * with a list of 3,000 messages, at once and after 1 to 20 spam, 50 and 1,546 mixed mails more were
+ * learned. */
 #define FIELD_FACTOR 4.0
 #define TOTAL_FACTOR 4.0
 
@@ -166,7 +169,8 @@ static int write_document(struct stream *s, size_t label)
     return rc;
 }
 
-/* Labels in turn, in proportion: as mail comes, and no label is the newer one. */
+/* Writes documents of both labels in turn and in proportion, so that neither label is the newer
+ * one. */
 static int write_next_document(struct stream *s)
 {
     const struct deal *spam = &s->deals[NB_BOGOFILTER_SPAM];
@@ -244,7 +248,7 @@ static int start(struct stream *s)
     return rc != 0 || s->rows == NULL ? NB_NO_MEMORY : 0;
 }
 
-FILE *nb_bogofilter_dump(const struct nb_bogofilter *list)
+FILE *nb_bogofilter_dump(const struct nb_bogofilter_list *list)
 {
     static const cookie_io_functions_t functions = {.read = read_stream, .close = close_stream};
     struct stream *s = calloc(1, sizeof *s);

@@ -7,11 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/client/message.h"
+#include "server/client/walk.h"
+
 /* ---- labels ------------------------------------------------------------------------------------
  */
 
-/* The index of a label; NB_CORPUS_LABELS when it is not there. The last one found is tried first:
- * documents of a label tend to lie together. */
+/* Returns the index of a label, NB_CORPUS_LABELS when it is not there. The label of the last
+ * document is compared first: documents of one label often follow each other. */
 static uint32_t find_label(const struct nb_corpus *corpus, struct nb_string label)
 {
     size_t count = corpus->label_count;
@@ -44,7 +47,7 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Labels got their numbers as they came; verdicts list them by name. */
+/* Sorts the labels by name, as verdicts list them. So far their order was that of their arrival. */
 static int sort_labels(struct nb_corpus *corpus, struct nb_error *error)
 {
     size_t count = corpus->label_count;
@@ -78,7 +81,7 @@ static int make_room(struct nb_corpus *corpus, struct nb_error *error)
     if (corpus->count < corpus->room)
         return 0;
     size_t room = corpus->room == 0 ? 1024 : 2 * corpus->room;
-    struct nb_entry *entries = reallocarray(corpus->entries, room, sizeof *entries);
+    struct nb_corpus_entry *entries = reallocarray(corpus->entries, room, sizeof *entries);
     if (entries == NULL)
         return nb_error_no_memory(error);
     corpus->entries = entries;
@@ -86,8 +89,8 @@ static int make_room(struct nb_corpus *corpus, struct nb_error *error)
     return 0;
 }
 
-static int write_item(struct nb_corpus *corpus, const struct nb_item *item, struct nb_entry *entry,
-                      struct nb_error *error)
+static int write_item(struct nb_corpus *corpus, const struct nb_item *item,
+                      struct nb_corpus_entry *entry, struct nb_error *error)
 {
     size_t length = item->content.length, id = item->id.length, name = strlen(item->name) + 1;
     if (id > UINT16_MAX || name > UINT16_MAX)
@@ -121,8 +124,9 @@ static int take_item(void *user, const struct nb_item *item, struct nb_error *er
     }
     if (rc != 0)
         return rc;
-    struct nb_entry *entry = &corpus->entries[corpus->count];
-    *entry = (struct nb_entry){.offset = corpus->written, .label = label, .part = item->part};
+    struct nb_corpus_entry *entry = &corpus->entries[corpus->count];
+    *entry =
+        (struct nb_corpus_entry){.offset = corpus->written, .label = label, .part = item->part};
     entry->is_mail = item->is_mail;
     rc = write_item(corpus, item, entry, error);
     corpus->count += rc == 0;
@@ -136,7 +140,7 @@ static void skip_file(void *user, const char *name, const char *reason)
     if (corpus->skip != NULL)
         corpus->skip(corpus->user, name, reason);
     else
-        nb_client_warn("%s: %s", name, reason);
+        nb_message("%s: %s", name, reason);
 }
 
 static FILE *open_nameless(void)
@@ -147,14 +151,14 @@ static FILE *open_nameless(void)
     return file >= 0 ? fdopen(file, "w+") : tmpfile();
 }
 
-int nb_corpus_read(struct nb_corpus *corpus, const struct nb_source_options *options,
+int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *options,
                    char *const *paths, size_t count, struct nb_error *error)
 {
-    const struct nb_source source = {options, take_item, skip_file, corpus};
+    const struct nb_files files = {options, take_item, skip_file, corpus};
     corpus->file = open_nameless();
     if (corpus->file == NULL)
         return nb_error_errno(error, errno, "a temporary file");
-    int rc = nb_source_read(&source, paths, count, error);
+    int rc = nb_files_read(&files, paths, count, error);
     if (rc == 0 && fflush(corpus->file) != 0)
         rc = nb_error_errno(error, errno, "the temporary file");
     return rc == 0 ? sort_labels(corpus, error) : rc;
@@ -168,14 +172,14 @@ void nb_corpus_deinit(struct nb_corpus *corpus)
     free(corpus->entries);
     nb_buffer_deinit(&corpus->content);
     if (corpus->file != NULL)
-        (void)fclose(corpus->file); /* it has no name: there is nothing to lose */
+        (void)fclose(corpus->file); /* it was temporary */
     *corpus = (struct nb_corpus){0};
 }
 
 /* ---- using -------------------------------------------------------------------------------------
  */
 
-/* SplitMix64 (Steele, Lea and Flood 2014): the same numbers everywhere. */
+/* SplitMix64 (Steele, Lea and Flood 2014), which gives the same numbers on every machine. */
 static uint64_t next_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15;
@@ -188,7 +192,7 @@ void nb_corpus_shuffle(struct nb_corpus *corpus, uint64_t seed)
 {
     for (size_t i = corpus->count; i > 1; i--) {
         size_t j = (size_t)(next_random(&seed) % i);
-        struct nb_entry entry = corpus->entries[i - 1];
+        struct nb_corpus_entry entry = corpus->entries[i - 1];
         corpus->entries[i - 1] = corpus->entries[j];
         corpus->entries[j] = entry;
     }
@@ -196,7 +200,7 @@ void nb_corpus_shuffle(struct nb_corpus *corpus, uint64_t seed)
 
 int nb_corpus_get(struct nb_corpus *corpus, size_t i, struct nb_item *item, struct nb_error *error)
 {
-    const struct nb_entry *entry = &corpus->entries[i];
+    const struct nb_corpus_entry *entry = &corpus->entries[i];
     size_t all = (size_t)entry->length + entry->id_length + entry->name_length;
     corpus->content.length = 0;
     if (nb_buffer_reserve(&corpus->content, all) != 0)
@@ -205,7 +209,9 @@ int nb_corpus_get(struct nb_corpus *corpus, size_t i, struct nb_item *item, stru
         size_t length = corpus->content.length;
         ssize_t got = pread(fileno(corpus->file), corpus->content.bytes + length, all - length,
                             (off_t)(entry->offset + length));
-        if (got <= 0 && errno != EINTR)
+        if (got == 0)
+            return nb_error_set(error, NB_IO, "the temporary file has been cut");
+        if (got < 0 && errno != EINTR)
             return nb_error_errno(error, errno, "the temporary file");
         corpus->content.length += got > 0 ? (size_t)got : 0;
     }

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc evaluate: how good verdicts are. Without a PATH, those that the daemon has given so far;
- * with one, those of a fresh model on labelled documents, after which the model is deleted.
+ * bayesc evaluate: measures how good verdicts are. Without a PATH, the verdicts that the daemon has
+ * given so far; with one, those of a new model on labelled documents, which is deleted afterwards.
  */
 #include <string.h>
 #include <sysexits.h>
 
+#include "server/call/path.h"
+#include "server/client/answer.h"
 #include "server/client/commands.h"
 #include "server/client/corpus.h"
-#include "server/client/report.h"
+#include "server/client/figure.h"
+#include "server/client/plot.h"
 #include "server/client/trial.h"
 
 struct evaluate_options {
-    struct nb_source_options source;
+    struct nb_files_options files;
     bool is_online, is_by_part, is_in_order;
     double split;
     uint64_t folds, seed;
-    struct nb_list settings, variants;
+    struct nb_flag_list settings, variants;
     const char *positive, *roc, *reliability;
 };
 
@@ -24,30 +27,30 @@ static const struct evaluate_options DEFAULTS = {.seed = 1};
 
 #define AT(member) offsetof(struct evaluate_options, member)
 
-static const struct nb_option OPTIONS[] = {
-    {"online", 0, NB_OPTION_SWITCH, NULL, AT(is_online), 0, 0,
+static const struct nb_flag FLAGS[] = {
+    {"online", 0, NB_FLAG_SWITCH, NULL, AT(is_online), 0, 0,
      "test each document, then train it (the default)"},
-    {"split", 0, NB_OPTION_NUMBER, "SHARE", AT(split), 0.01, 0.99,
+    {"split", 0, NB_FLAG_NUMBER, "SHARE", AT(split), 0.01, 0.99,
      "train this share of the documents, test the others"},
-    {"folds", 0, NB_OPTION_COUNT, "K", AT(folds), 2, 100,
+    {"folds", 0, NB_FLAG_COUNT, "K", AT(folds), 2, 100,
      "cross-validation: K times, train all but every K-th and test these"},
-    {"parts", 0, NB_OPTION_SWITCH, NULL, AT(is_by_part), 0, 0,
-     "an index says in its third column what to train and what to test"},
-    {"in-order", 0, NB_OPTION_SWITCH, NULL, AT(is_in_order), 0, 0,
-     "documents in the order in which they are read, not shuffled"},
-    {"seed", 0, NB_OPTION_COUNT, "N", AT(seed), 0, 9007199254740992.0,
-     "of the shuffling (default: 1)"},
-    {"set", 0, NB_OPTION_LIST, "NAME=VALUE", AT(settings), 0, 0,
+    {"parts", 0, NB_FLAG_SWITCH, NULL, AT(is_by_part), 0, 0,
+     "the third column of an index tells what to train and what to test"},
+    {"in-order", 0, NB_FLAG_SWITCH, NULL, AT(is_in_order), 0, 0,
+     "take documents in the order in which they are read, not shuffled"},
+    {"seed", 0, NB_FLAG_COUNT, "N", AT(seed), 0, 9007199254740992.0,
+     "seed of the shuffling (default: 1)"},
+    {"set", 0, NB_FLAG_LIST, "NAME=VALUE", AT(settings), 0, 0,
      "a setting of the model; may be repeated"},
-    {"variant", 0, NB_OPTION_LIST, "'NAME=VALUE ...'", AT(variants), 0, 0,
-     "settings of one column of the table; repeated, they stand side by side"},
-    {"positive", 0, NB_OPTION_TEXT, "LABEL", AT(positive), 0, 0,
+    {"variant", 0, NB_FLAG_LIST, "'NAME=VALUE ...'", AT(variants), 0, 0,
+     "settings of one column of the table; repeat it for more columns"},
+    {"positive", 0, NB_FLAG_TEXT, "LABEL", AT(positive), 0, 0,
      "the label that is judged against all others (default: spam, or the last\nby name)"},
-    {"roc", 0, NB_OPTION_TEXT, "FILE", AT(roc), 0, 0, "draw the ROC curve (SVG)"},
-    {"reliability", 0, NB_OPTION_TEXT, "FILE", AT(reliability), 0, 0,
+    {"roc", 0, NB_FLAG_TEXT, "FILE", AT(roc), 0, 0, "draw the ROC curve (SVG)"},
+    {"reliability", 0, NB_FLAG_TEXT, "FILE", AT(reliability), 0, 0,
      "draw the reliability diagram (SVG)"},
-    NB_SOURCE_LABEL_OPTIONS(struct evaluate_options),
-    NB_SOURCE_OPTIONS(struct evaluate_options),
+    NB_FILES_LABEL_FLAGS(struct evaluate_options),
+    NB_FILES_FLAGS(struct evaluate_options),
 };
 
 /* ---- output ------------------------------------------------------------------------------------
@@ -56,13 +59,14 @@ static const struct nb_option OPTIONS[] = {
 static int draw(const struct nb_report *report, const struct evaluate_options *options,
                 struct nb_error *error)
 {
-    int rc = options->roc != NULL ? nb_report_roc(report, options->roc, error) : 0;
+    int rc = options->roc != NULL ? nb_plot_roc(report, options->roc, error) : 0;
     if (rc == 0 && options->reliability != NULL)
-        rc = nb_report_reliability(report, options->reliability, error);
+        rc = nb_plot_reliability(report, options->reliability, error);
     return rc;
 }
 
-/* ---- the daemon's own --------------------------------------------------------------------------
+/* ---- verdicts given so far
+ * --------------------------------------------------------------------------
  */
 
 static void fill_report(const json_t *reply, struct nb_report *report,
@@ -95,18 +99,17 @@ static int show_own(const struct nb_client *client, const struct evaluate_option
     struct nb_report report = {.count = 0};
     char names[NB_REPORT_MOST][48];
     json_t *reply = NULL;
-    int rc = nb_buffer_puts(&rest, "/evaluation");
-    if (rc == 0 && options->positive != NULL)
-        rc = nb_buffer_puts(&rest, "?positive=");
+    int rc = nb_buffer_append(&rest, "/evaluation", sizeof "/evaluation");
+    rest.length -= rc == 0; /* the NUL is not counted */
     if (rc == 0)
-        rc = nb_call_escape(&rest, options->positive != NULL ? options->positive : "");
-    rc = rc == 0 ? nb_get(client, rest.bytes, &reply, error) : nb_error_no_memory(error);
+        rc = nb_path_query(&rest, "positive", options->positive);
+    rc = rc == 0 ? nb_answer_get(client, rest.bytes, &reply, error) : nb_error_no_memory(error);
     if (rc == 0) {
         fill_report(reply, &report, names);
         rc = draw(&report, options, error);
     }
     if (rc == 0 && client->json)
-        rc = nb_print_json(reply, error);
+        rc = nb_answer_print(reply, error);
     else if (rc == 0)
         nb_report_print(&report, stdout);
     json_decref(reply);
@@ -117,7 +120,7 @@ static int show_own(const struct nb_client *client, const struct evaluate_option
 /* ---- settings ----------------------------------------------------------------------------------
  */
 
-/* "smoothing=0.5 decision=bayes": a value is JSON, or else a string. */
+/* Adds settings such as "smoothing=0.5 decision=bayes". A value that is not JSON is a string. */
 static int add_settings(json_t *settings, const char *text, struct nb_error *error)
 {
     while (*(text += strspn(text, " ")) != '\0') {
@@ -136,7 +139,8 @@ static int add_settings(json_t *settings, const char *text, struct nb_error *err
     return 0;
 }
 
-/* Those of --set, then of the variant (or NULL). A corpus of mails is judged as mails are. */
+/* Adds the settings of --set, then those of the variant (or NULL). A corpus of mails begins with
+ * the preset for mails. */
 static int settings_of(const struct evaluate_options *options, const struct nb_corpus *corpus,
                        const char *variant, json_t *settings, struct nb_error *error)
 {
@@ -148,7 +152,8 @@ static int settings_of(const struct evaluate_options *options, const struct nb_c
     return rc == 0 && variant != NULL ? add_settings(settings, variant, error) : rc;
 }
 
-/* ---- on documents ------------------------------------------------------------------------------
+/* ---- verdicts on documents
+ * ------------------------------------------------------------------------------
  */
 
 static int check(const struct evaluate_options *options, struct nb_error *error)
@@ -157,7 +162,7 @@ static int check(const struct evaluate_options *options, struct nb_error *error)
         options->is_online + options->is_by_part + (options->split > 0) + (options->folds > 0);
     if (ways > 1)
         return nb_error_set(error, NB_CLIENT_USAGE,
-                            "one of --online, --split, --folds and --parts is possible");
+                            "only one of --online, --split, --folds and --parts may be given");
     if (options->variants.count > NB_REPORT_MOST)
         return nb_error_set(error, NB_CLIENT_USAGE, "--variant is given more than %d times",
                             NB_REPORT_MOST);
@@ -205,7 +210,7 @@ static int print_report(const struct nb_client *client, const struct nb_report *
         (void)json_object_set_new(figures, "variant", json_string(report->names[i]));
         (void)json_array_append_new(json_object_get(object, "windows"), figures);
     }
-    int rc = nb_print_json(object, error);
+    int rc = nb_answer_print(object, error);
     json_decref(object);
     return rc;
 }
@@ -270,7 +275,7 @@ static int run_evaluate(struct nb_client *client, const void *user, char **argum
     if (rc != 0)
         return rc;
     struct nb_corpus corpus = {0};
-    rc = nb_corpus_read(&corpus, &options->source, arguments, count, error);
+    rc = nb_corpus_read(&corpus, &options->files, arguments, count, error);
     if (rc == 0)
         rc = judge_documents(client, options, &corpus, error);
     uint64_t unread = corpus.unread;
@@ -281,20 +286,19 @@ static int run_evaluate(struct nb_client *client, const void *user, char **argum
 const struct nb_command NB_COMMAND_EVALUATE = {
     .name = "evaluate",
     .arguments = "[[LABEL=]PATH]...",
-    .summary = "Says how good verdicts are",
+    .summary = "Measures how good verdicts are",
     .details =
-        "Without a PATH: of the verdicts that the model gave documents before it learned them.\n"
-        "With labelled documents: of a fresh model, which is deleted afterwards; no other model "
-        "is\n"
-        "touched.\n"
+        "Without a PATH: the verdicts that the model gave on documents before it learned them.\n"
+        "With labelled documents: the verdicts of a new model, which is deleted afterwards; no\n"
+        "other model is changed.\n"
         "\n"
         "  bayesc evaluate --model mail --roc roc.svg\n"
         "  bayesc evaluate spam=spam ham=ham --variant decision=stacked --variant decision=bayes\n"
         "  bayesc evaluate --format index --in-order trec/full/index\n"
         "  bayesc evaluate --by-folder --folds 10 newsgroups\n"
-        "\n" NB_SOURCE_DETAILS,
-    .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+        "\n" NB_FILES_DETAILS,
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,
     .options_size = sizeof DEFAULTS,
     .most = SIZE_MAX,

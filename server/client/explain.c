@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc explain: the tokens that weigh most in one document.
+ * bayesc explain: shows the tokens that weigh most in one document.
  */
 #include <math.h>
 #include <string.h>
 
+#include "server/client/answer.h"
 #include "server/client/commands.h"
+#include "server/client/run.h"
+#include "server/client/table.h"
+#include "server/client/terminal.h"
 
 struct explain_options {
-    struct nb_source_options source;
+    struct nb_files_options files;
     uint64_t tokens;
 };
 
 static const struct explain_options DEFAULTS = {.tokens = 20};
 
-static const struct nb_option OPTIONS[] = {
-    {"tokens", 'n', NB_OPTION_COUNT, "N", offsetof(struct explain_options, tokens), 1, 10000,
-     "so many tokens (default: 20)"},
-    NB_SOURCE_OPTIONS(struct explain_options),
+static const struct nb_flag FLAGS[] = {
+    {"tokens", 'n', NB_FLAG_COUNT, "N", offsetof(struct explain_options, tokens), 1, 10000,
+     "number of tokens (default: 20)"},
+    NB_FILES_FLAGS(struct explain_options),
 };
 
 enum { BAR = 12, PATH_MOST = 64 };
@@ -27,7 +31,7 @@ struct output {
     uint64_t tokens;
 };
 
-/* The labels that are first and second: what evidence is for and against. */
+/* The two most probable labels. Evidence above 0 speaks for the first, below 0 for the second. */
 static void find_sides(const json_t *verdict, const char **winner, const char **second)
 {
     const char *name;
@@ -85,9 +89,9 @@ static void print_explanation(const struct nb_outcome *outcome)
     size_t i;
     find_sides(verdict, &winner, &second);
     winner = winner != NULL ? winner : "?";
-    nb_text_safe(outcome->name, 200, &name);
+    nb_terminal_safe(outcome->name, 200, &name);
     (void)printf("%s: %s%s%s, probability %.6f\n", name.bytes != NULL ? name.bytes : "",
-                 nb_colour(stdout, NB_BOLD), winner, nb_colour(stdout, NB_PLAIN),
+                 nb_colour(stdout, NB_COLOUR_BOLD), winner, nb_colour(stdout, NB_COLOUR_PLAIN),
                  json_number_value(json_object_get(verdict, "probability")));
     missing = json_string_value(json_object_get(verdict, "missing"));
     if (missing != NULL)
@@ -110,7 +114,7 @@ static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_
     if (outcome->refusal != NULL)
         return nb_error_set(error, outcome->code, "%s", outcome->refusal);
     if (output->is_json)
-        return nb_print_json(outcome->result, error);
+        return nb_answer_print(outcome->result, error);
     print_explanation(outcome);
     return 0;
 }
@@ -125,7 +129,7 @@ static int run_explain(struct nb_client *client, const void *user, char **argume
                    (unsigned long long)options->tokens);
     struct nb_run run = {
         .client = client,
-        .source = &options->source,
+        .files = &options->files,
         .operation = operation,
         .connections = 1,
         .is_quiet = true,
@@ -141,9 +145,9 @@ const struct nb_command NB_COMMAND_EXPLAIN = {
     .arguments = "[PATH]...",
     .summary = "Shows the tokens that weigh most in a document",
     .details = "Evidence is what a token adds to ln(P(winner) / P(runner-up)); over all tokens and "
-               "the prior\nit sums to exactly that.\n\n" NB_SOURCE_DETAILS,
-    .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+               "the prior\nit sums to exactly that.\n\n" NB_FILES_DETAILS,
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,
     .options_size = sizeof DEFAULTS,
     .most = SIZE_MAX,

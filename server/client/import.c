@@ -1,31 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc import: a model from what bayesc export has written, or from a word list of bogofilter.
+ * bayesc import: makes a model from what bayesc export has written, or from a word list of
+ * bogofilter.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
-#include "server/client/bogofilter.h"
+#include "server/call/path.h"
+#include "server/client/answer.h"
+#include "server/client/bogofilter_dump.h"
+#include "server/client/bogofilter_read.h"
 #include "server/client/commands.h"
+#include "server/client/dump_check.h"
+#include "server/client/figure.h"
+#include "server/client/source_flag.h"
 #include "tokenizer/text.h"
 
 struct import_options {
     bool is_replacing;
     const char *format;
+    const char *source;
 };
 
-static const struct import_options IMPORT_DEFAULTS = {.format = "auto"};
+static const struct import_options DEFAULTS = {.format = "auto"};
 
-static const struct nb_option IMPORT_OPTIONS[] = {
-    {"format", 0, NB_OPTION_TEXT, "FORMAT", offsetof(struct import_options, format), 0, 0,
-     "bayesd: what export writes; bogofilter: what bogoutil -d\nwrites (default: auto, by the "
-     "first byte)"},
-    {"replace", 0, NB_OPTION_SWITCH, NULL, offsetof(struct import_options, is_replacing), 0, 0,
-     "put it in the place of a model that exists"},
+static const struct nb_flag FLAGS[] = {
+    {"format", 0, NB_FLAG_TEXT, "FORMAT", offsetof(struct import_options, format), 0, 0,
+     "bayesd: what export writes; bogofilter: what bogoutil -d\nwrites (default: auto, which "
+     "looks at the first byte)"},
+    {"replace", 0, NB_FLAG_SWITCH, NULL, offsetof(struct import_options, is_replacing), 0, 0,
+     "replace the model if it exists"},
+    NB_SOURCE_FLAG(struct import_options),
 };
 
-/* ---- what it is ------------------------------------------------------------------------------ */
+/* ---- the format ------------------------------------------------------------------------------ */
 
 enum format { FORMAT_DUMP, FORMAT_BOGOFILTER };
 
@@ -37,8 +46,8 @@ static const char *encoding_of(const char *name)
     return length > 3 && strcmp(name + length - 3, ".gz") == 0 ? "gzip" : NULL;
 }
 
-/* A dump is NDJSON and begins with '{', which no token of bogofilter holds (its lexer.l); a
- * compressed file is the daemon's to look into. */
+/* A dump is NDJSON and begins with '{', which no token of bogofilter contains (its lexer.l). Only
+ * the daemon unpacks compressed files: they are taken for dumps. */
 static int find_format(const char *name, FILE *in, bool is_packed, enum format *format,
                        struct nb_error *error)
 {
@@ -64,21 +73,19 @@ static int find_format(const char *name, FILE *in, bool is_packed, enum format *
 static int refuse_existing(const struct nb_client *client, struct nb_error *error)
 {
     json_t *row = NULL;
-    int rc = nb_get(client, "", &row, error);
+    int rc = nb_answer_get(client, "", &row, error);
     json_decref(row);
     if (rc == NB_NOT_FOUND)
         return 0;
-    return rc != 0 ? rc
-                   : nb_error_set(error, NB_EXISTS,
-                                  "model '%s' exists: --replace puts the dump in "
-                                  "its place",
-                                  client->model);
+    return rc != 0
+               ? rc
+               : nb_error_set(error, NB_EXISTS, "model '%s' exists: use --replace", client->model);
 }
 
-/* ---- what came of it ------------------------------------------------------------------------- */
+/* ---- the result ------------------------------------------------------------------------- */
 
 /* "9  no line of a word list (lines 3, 7 ...)" */
-static void print_losses(const struct nb_bogofilter *list)
+static void print_losses(const struct nb_bogofilter_list *list)
 {
     for (int i = 0; i < NB_LOSSES; i++) {
         const struct nb_bogofilter_losses *losses = &list->losses[i];
@@ -94,7 +101,7 @@ static void print_losses(const struct nb_bogofilter *list)
     }
 }
 
-static uint64_t left_out(const struct nb_bogofilter *list)
+static uint64_t left_out(const struct nb_bogofilter_list *list)
 {
     uint64_t sum = 0;
     for (int i = 0; i < NB_LOSSES; i++)
@@ -102,7 +109,7 @@ static uint64_t left_out(const struct nb_bogofilter *list)
     return sum;
 }
 
-static void print_list(const struct nb_bogofilter *list)
+static void print_list(const struct nb_bogofilter_list *list)
 {
     (void)printf("  %12s  messages of spam\n",
                  nb_figure_of(list->messages[NB_BOGOFILTER_SPAM]).text);
@@ -119,12 +126,12 @@ static json_t *lines_of(const struct nb_bogofilter_losses *losses)
     json_t *lines = json_array();
     for (uint64_t n = 0; n < losses->count && n < NB_LOSS_LINES; n++)
         if (json_array_append_new(lines, json_integer((json_int_t)losses->lines[n])) != 0)
-            break; /* memory: the caller finds the list too short for the count, as with many */
+            break; /* without memory the list is shorter, as it is when there are many lines */
     return lines;
 }
 
 /* Puts the member "bogofilter" into the daemon's reply. */
-static int add_list(const struct nb_bogofilter *list, json_t *row, struct nb_error *error)
+static int add_list(const struct nb_bogofilter_list *list, json_t *row, struct nb_error *error)
 {
     json_t *losses = json_object();
     int rc = losses != NULL ? 0 : -1;
@@ -141,12 +148,12 @@ static int add_list(const struct nb_bogofilter *list, json_t *row, struct nb_err
 }
 
 /* `list` is NULL for a dump. */
-static int print_result(const struct nb_client *client, const struct nb_bogofilter *list,
+static int print_result(const struct nb_client *client, const struct nb_bogofilter_list *list,
                         json_t *row, struct nb_error *error)
 {
     if (client->json) {
         int rc = list != NULL ? add_list(list, row, error) : 0;
-        return rc != 0 ? rc : nb_print_json(row, error);
+        return rc != 0 ? rc : nb_answer_print(row, error);
     }
     (void)printf(
         "%s: %s documents\n", client->model,
@@ -158,60 +165,115 @@ static int print_result(const struct nb_client *client, const struct nb_bogofilt
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static int send_dump(const struct nb_client *client, FILE *in, const char *encoding, json_t **row,
-                     struct nb_error *error)
+/* Where a dump comes from on its way to the daemon. */
+struct upload {
+    FILE *in;
+    bool is_packed; /* compressed: only the daemon can check it */
+    struct nb_dump_check check;
+};
+
+/* A dump that is not whole is never sent to its end, so that the daemon drops what it has got. */
+static ssize_t give_bytes(void *user, char *bytes, size_t room)
+{
+    struct upload *u = user;
+    size_t length = fread(bytes, 1, room, u->in);
+    if (ferror(u->in))
+        return -1;
+    if (u->is_packed)
+        return (ssize_t)length;
+    int rc =
+        length > 0 ? nb_dump_check_add(&u->check, bytes, length) : nb_dump_check_end(&u->check);
+    return rc == 0 ? (ssize_t)length : -1;
+}
+
+/* Why the request failed. A fault of the dump comes first: the daemon's words may follow from it.
+ */
+static int result(const struct upload *u, int rc, struct nb_error *error)
+{
+    if (ferror(u->in))
+        return nb_error_set(error, NB_IO, "the dump cannot be read");
+    if (u->check.error.code != 0)
+        return nb_error_set(error, u->check.error.code, "the dump is not whole: %s",
+                            u->check.error.text);
+    return rc;
+}
+
+static int send_dump(const struct nb_client *client, const char *source, FILE *in,
+                     const char *encoding, json_t **row, struct nb_error *error)
 {
     struct nb_buffer path = {0};
-    int rc = nb_call_path(&path, client->model, "/import");
-    const struct nb_request_of_client request = {.method = "PUT",
-                                                 .path = path.bytes,
-                                                 .type = "application/x-ndjson",
-                                                 .encoding = encoding,
-                                                 .source = in};
-    rc = rc == 0 ? nb_call_once(client, &request, row, error) : nb_error_no_memory(error);
+    struct upload u = {.in = in, .is_packed = encoding != NULL};
+    int rc = nb_dump_check_init(&u.check);
+    if (rc == 0)
+        rc = nb_path_model(&path, client->model, "/import");
+    if (rc == 0)
+        rc = nb_path_query(&path, "source", source);
+    const struct nb_call_request request = {.method = "PUT",
+                                            .path = path.bytes,
+                                            .type = "application/x-ndjson",
+                                            .encoding = encoding,
+                                            .give = give_bytes,
+                                            .user = &u};
+    rc = rc == 0 ? result(&u, nb_call_once(&client->daemon, &request, row, error), error)
+                 : nb_error_no_memory(error);
+    nb_dump_check_deinit(&u.check);
     nb_buffer_deinit(&path);
     return rc;
 }
 
-static int send_list(const struct nb_client *client, const struct nb_bogofilter *list, json_t **row,
-                     struct nb_error *error)
+static int send_list(const struct nb_client *client, const char *source,
+                     const struct nb_bogofilter_list *list, json_t **row, struct nb_error *error)
 {
     FILE *dump = nb_bogofilter_dump(list);
     if (dump == NULL)
         return nb_error_no_memory(error);
-    int rc = send_dump(client, dump, NULL, row, error);
+    int rc = send_dump(client, source, dump, NULL, row, error);
     if (ferror(dump))
         rc = nb_error_no_memory(error);
     (void)fclose(dump); /* was only read */
     return rc;
 }
 
-static int import_dump(const struct nb_client *client, FILE *in, const char *encoding,
-                       struct nb_error *error)
+static int import_dump(const struct nb_client *client, const char *source, FILE *in,
+                       const char *encoding, struct nb_error *error)
 {
     json_t *row = NULL;
-    int rc = send_dump(client, in, encoding, &row, error);
+    int rc = send_dump(client, source, in, encoding, &row, error);
     if (rc == 0)
         rc = print_result(client, NULL, row, error);
     json_decref(row);
     return rc;
 }
 
-static int import_bogofilter(const struct nb_client *client, FILE *in, struct nb_error *error)
+static int import_bogofilter(const struct nb_client *client, const char *source, FILE *in,
+                             struct nb_error *error)
 {
-    struct nb_bogofilter list = {.rows = NULL};
+    struct nb_bogofilter_list list = {.rows = NULL};
     json_t *row = NULL;
     int rc = nb_text_setup() == 0 ? 0 : nb_error_no_memory(error);
     if (rc == 0)
         rc = nb_bogofilter_read(in, &list, error);
     if (rc == 0)
-        rc = send_list(client, &list, &row, error);
+        rc = send_list(client, source, &list, &row, error);
     if (rc == 0)
         rc = print_result(client, &list, row, error);
     json_decref(row);
-    nb_bogofilter_deinit(&list);
+    nb_bogofilter_list_deinit(&list);
     nb_text_teardown();
     return rc;
+}
+
+static int import_file(const struct nb_client *client, const struct import_options *options,
+                       FILE *in, const char *encoding, struct nb_error *error)
+{
+    enum format format = FORMAT_DUMP;
+    int rc = find_format(options->format, in, encoding != NULL, &format, error);
+    if (rc == 0 && !options->is_replacing)
+        rc = refuse_existing(client, error);
+    if (rc != 0)
+        return rc;
+    return format == FORMAT_BOGOFILTER ? import_bogofilter(client, options->source, in, error)
+                                       : import_dump(client, options->source, in, encoding, error);
 }
 
 static int run_import(struct nb_client *client, const void *user, char **arguments, size_t count,
@@ -219,17 +281,13 @@ static int run_import(struct nb_client *client, const void *user, char **argumen
 {
     const struct import_options *options = user;
     bool is_stdin = count == 0 || strcmp(arguments[0], "-") == 0;
-    const char *encoding = is_stdin ? NULL : encoding_of(arguments[0]);
-    enum format format = FORMAT_DUMP;
+    int rc = nb_source_check(options->source, error);
+    if (rc != 0)
+        return rc;
     FILE *in = is_stdin ? stdin : fopen(arguments[0], "re");
     if (in == NULL)
         return nb_error_errno(error, errno, arguments[0]);
-    int rc = find_format(options->format, in, encoding != NULL, &format, error);
-    if (rc == 0 && !options->is_replacing)
-        rc = refuse_existing(client, error);
-    if (rc == 0)
-        rc = format == FORMAT_BOGOFILTER ? import_bogofilter(client, in, error)
-                                         : import_dump(client, in, encoding, error);
+    rc = import_file(client, options, in, is_stdin ? NULL : encoding_of(arguments[0]), error);
     if (!is_stdin)
         (void)fclose(in); /* was only read */
     return rc;
@@ -240,17 +298,20 @@ const struct nb_command NB_COMMAND_IMPORT = {
     .arguments = "[FILE]",
     .summary = "Makes a model from what export or bogofilter has written",
     .details =
-        "A model that export has written scores the same to the last bit and can go on learning. A "
-        "file\nwhose name ends in .zst or .gz is sent as it is.\n\n"
-        "A word list of bogofilter is given as text: bogoutil -d wordlist.db | bayesc import. Each "
-        "of its\nmessages becomes a document, bogofilter:spam:1 ..., which can be untrained; each "
-        "word is in as many\nof them as bogofilter counted. Words of the body, Subject and "
-        "Received are taken; what is left out is\nlisted. What SpamAssassin and rspamd keep are "
-        "hashes of words and cannot be imported: train from the\nmails.\n",
-    .options = IMPORT_OPTIONS,
-    .option_count = sizeof IMPORT_OPTIONS / sizeof IMPORT_OPTIONS[0],
-    .defaults = &IMPORT_DEFAULTS,
-    .options_size = sizeof IMPORT_DEFAULTS,
+        "A model that export has written gives the same scores to the last bit and goes on\n"
+        "learning. A dump that is cut off or does not fit its own totals is refused. A file whose\n"
+        "name ends in .zst or .gz is sent as it is, and the daemon unpacks it.\n"
+        "\n"
+        "A word list of bogofilter is given as text: bogoutil -d wordlist.db | bayesc import. "
+        "Each\n"
+        "message that it counts becomes a document, bogofilter:spam:1 and so on, which can be\n"
+        "untrained; each word is in as many of them as bogofilter counted. Words of the body,\n"
+        "Subject and Received are taken; what is left out is listed. SpamAssassin and rspamd keep\n"
+        "hashes of words, which cannot be imported: train from the mails instead.\n",
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
     .most = 1,
     .patience = 60,
     .run = run_import,

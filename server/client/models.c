@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc models: what the daemon knows.
+ * bayesc models: lists the models of the daemon.
  */
 #include <string.h>
 
+#include "server/client/answer.h"
 #include "server/client/commands.h"
+#include "server/client/figure.h"
+#include "server/client/table.h"
 
 static void add_labels(struct nb_table *table, json_t *labels)
 {
@@ -51,11 +54,11 @@ static int run_models(struct nb_client *client, const void *options, char **argu
     (void)options;
     (void)arguments;
     (void)count;
-    const struct nb_request_of_client request = {.method = "GET", .path = "/v1/models"};
+    const struct nb_call_request request = {.method = "GET", .path = "/v1/models"};
     json_t *reply = NULL;
-    int rc = nb_call_once(client, &request, &reply, error);
+    int rc = nb_call_once(&client->daemon, &request, &reply, error);
     if (rc == 0 && client->json)
-        rc = nb_print_json(reply, error);
+        rc = nb_answer_print(reply, error);
     else if (rc == 0)
         print_models(json_object_get(reply, "models"));
     json_decref(reply);

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The batches lie in a ring. The owner fills them in order and takes their results in order; the
- * threads send whichever is the oldest that waits. So a slow batch holds back the results behind
- * it, but not the connections, until the ring is full.
+ * The batches are a ring. The owner fills them in order and takes their results in order; each
+ * thread sends the oldest batch that waits. A slow batch delays the results behind it, but the
+ * other connections go on until the ring is full.
  */
 #include "server/client/pipeline.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/client/call.h"
+#include "server/client/item_json.h"
 
 enum {
-    BATCH_DOCUMENTS = 500,     /* of at most 10,000 that the daemon takes */
-    BATCH_BYTES = 1024 * 1024, /* larger batches were no faster (measured) */
-    SLOTS_PER_CONNECTION = 2   /* one on its way, one that waits */
+    BATCH_DOCUMENTS = 500,     /* the daemon's limit is 10,000 */
+    BATCH_BYTES = 1024 * 1024, /* larger batches were not faster (measured) */
+    SLOTS_PER_CONNECTION = 2   /* one is on its way while another one waits */
 };
 
 enum state { STATE_FILLING, STATE_WAITING, STATE_SENT, STATE_DONE };
 
 struct row {
-    size_t name, label; /* where they begin in `texts` */
+    size_t name, label; /* where they begin in the texts of the batch */
     uint64_t bytes;
 };
 
 struct batch {
     enum state state;
-    struct nb_buffer body, texts; /* owned */
+    struct nb_buffer body, texts; /* owned: the request; names and labels, each with a NUL */
     struct row rows[BATCH_DOCUMENTS];
     size_t count;
     json_t *reply; /* owned */
@@ -54,7 +55,7 @@ struct nb_pipeline {
 
 static void send_batch(struct nb_pipeline *p, struct nb_call *call, struct batch *batch)
 {
-    const struct nb_request_of_client request = {
+    const struct nb_call_request request = {
         .method = "POST",
         .path = p->path.bytes,
         .type = "application/json",
@@ -63,7 +64,7 @@ static void send_batch(struct nb_pipeline *p, struct nb_call *call, struct batch
     batch->code = nb_call_json(call, &request, &batch->reply, &batch->error);
 }
 
-/* The oldest batch that waits; NULL when there is nothing more to do. */
+/* Waits for the oldest batch that is to be sent; NULL when the pipeline is closing. */
 static struct batch *next_batch(struct nb_pipeline *p)
 {
     struct batch *batch = NULL;
@@ -83,7 +84,7 @@ static void *run_connection(void *user)
     struct nb_pipeline *p = user;
     struct nb_call *call = NULL;
     struct nb_error error = {0};
-    int rc = nb_call_open(p->settings.client, &call, &error);
+    int rc = nb_call_open(&p->settings.client->daemon, &call, &error);
     struct batch *batch;
     while ((batch = next_batch(p)) != NULL) {
         if (rc == 0)
@@ -140,8 +141,8 @@ static int take_outcome(struct nb_pipeline *p, const struct batch *batch, size_t
     return p->settings.take(p->settings.user, &outcome, error);
 }
 
-/* A batch that was refused as a whole is over with, unless it was one document that was at fault.
- */
+/* Whether the failure of a batch concerns all documents. It does not when the batch was a single
+ * document and that one was at fault. */
 static bool ends_all(const struct batch *batch)
 {
     return batch->code != 0 &&
@@ -157,8 +158,8 @@ static int take_batch(struct nb_pipeline *p, const struct batch *batch, struct n
     }
     const json_t *results = json_object_get(batch->reply, "results");
     if (batch->code == 0 && json_array_size(results) != batch->count)
-        return nb_error_set(error, NB_CLIENT_PROTOCOL, "%.80s: %zu results for %zu documents",
-                            p->settings.client->url, json_array_size(results), batch->count);
+        return nb_error_set(error, NB_CALL_PROTOCOL, "%.80s: %zu results for %zu documents",
+                            p->settings.client->daemon.url, json_array_size(results), batch->count);
     int rc = 0;
     for (size_t i = 0; i < batch->count && rc == 0; i++)
         rc = take_outcome(p, batch, i, json_array_get(results, i), error);
@@ -192,7 +193,7 @@ static int dispatch(struct nb_pipeline *p, struct nb_error *error)
     p->filled++;
     (void)pthread_cond_signal(&p->work);
     (void)pthread_mutex_unlock(&p->lock);
-    /* The slot of the next batch must be free before it is filled. */
+    /* The next slot must be empty before the next batch is filled. */
     return p->filled - p->taken == p->size ? take_oldest(p, error) : 0;
 }
 
@@ -245,6 +246,7 @@ int nb_pipeline_open(const struct nb_pipeline_settings *settings, struct nb_pipe
     struct nb_pipeline *p = calloc(1, sizeof *p);
     if (p == NULL)
         return nb_error_no_memory(error);
+    assert(settings->connections > 0 && settings->connections <= NB_CONNECTIONS_MOST);
     p->settings = *settings;
     p->size = settings->connections * SLOTS_PER_CONNECTION + 1;
     (void)pthread_mutex_init(&p->lock, NULL);

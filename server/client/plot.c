@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plots as SVG: one square with axes from 0 to 1, curves in it, and a legend.
+ * A plot is a square with axes from 0 to 1, with curves in it and a legend beside it.
  */
-#include <errno.h>
-#include <stdio.h>
+#include "server/client/plot.h"
 
-#include "server/client/report.h"
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 
 enum { LEFT = 60, TOP = 40, SIDE = 400, WIDTH = 660, HEIGHT = 500, TICKS = 5, LEGEND = 24 };
 
@@ -23,7 +24,8 @@ static double y_of(double value)
     return TOP + (1 - value) * SIDE;
 }
 
-/* XML's own characters, and control characters, which XML 1.0 cannot hold at all. */
+/* Writes text with the special characters of XML escaped. Control characters are left out: XML 1.0
+ * cannot hold them. */
 static void put_text(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -127,7 +129,7 @@ static int end(FILE *out, const char *name, struct nb_error *error)
     return 0;
 }
 
-int nb_report_roc(const struct nb_report *report, const char *name, struct nb_error *error)
+int nb_plot_roc(const struct nb_report *report, const char *name, struct nb_error *error)
 {
     char y_title[128];
     FILE *out = open_plot(name, error);
@@ -143,7 +145,7 @@ int nb_report_roc(const struct nb_report *report, const char *name, struct nb_er
     return end(out, name, error);
 }
 
-int nb_report_reliability(const struct nb_report *report, const char *name, struct nb_error *error)
+int nb_plot_reliability(const struct nb_report *report, const char *name, struct nb_error *error)
 {
     FILE *out = open_plot(name, error);
     if (out == NULL)

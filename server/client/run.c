@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "server/client/run.h"
+
 #include <string.h>
 #include <sysexits.h>
 
-#include "server/client/commands.h"
+#include "server/call/path.h"
 #include "server/client/corpus.h"
+#include "server/client/message.h"
+#include "server/client/walk.h"
 
 enum {
-    COMPLAINTS_MOST = 20, /* said in full; the summary counts the others */
+    COMPLAINTS_MOST = 20, /* that are printed; the summary counts the others */
     MIXING_SEED = 1
 };
 
 static void complain(uint64_t before, const char *name, const char *reason)
 {
     if (before < COMPLAINTS_MOST)
-        nb_client_warn("%s: %s", name, reason);
+        nb_message("%s: %s", name, reason);
     else if (before == COMPLAINTS_MOST)
-        nb_client_warn("and more, which are only counted");
+        nb_message("there are more, which are only counted");
 }
 
 static void skip_file(void *user, const char *name, const char *reason)
@@ -45,12 +49,12 @@ static int take_outcome(void *user, const struct nb_outcome *outcome, struct nb_
     return run->take(run->user, outcome, error);
 }
 
-/* Reads everything, then sends it in an order in which the labels are mixed. */
+/* Reads everything, then sends it in an order in which labels are mixed. */
 static int send_mixed(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
 {
     struct nb_corpus corpus = {.skip = skip_file, .user = run};
     struct nb_item item;
-    int rc = nb_corpus_read(&corpus, run->source, paths, count, error);
+    int rc = nb_corpus_read(&corpus, run->files, paths, count, error);
     nb_corpus_shuffle(&corpus, MIXING_SEED);
     run->progress.total = corpus.bytes;
     for (size_t i = 0; i < corpus.count && rc == 0; i++) {
@@ -62,12 +66,36 @@ static int send_mixed(struct nb_run *run, char *const *paths, size_t count, stru
     return rc;
 }
 
+static int send_documents(struct nb_run *run, char *const *paths, size_t count,
+                          struct nb_error *error)
+{
+    const struct nb_files files = {run->files, add_item, skip_file, run};
+    int rc = run->is_mixed ? send_mixed(run, paths, count, error)
+                           : nb_files_read(&files, paths, count, error);
+    return rc == 0 ? nb_pipeline_finish(run->pipeline, error) : rc;
+}
+
+/* Sets *path to the path of the run's requests. */
+static int path_of(const struct nb_run *run, struct nb_buffer *path, struct nb_error *error)
+{
+    int rc = nb_path_model(path, run->client->model, run->operation);
+    if (rc == 0)
+        rc = nb_path_query(path, "source", run->source);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+static void start_progress(struct nb_run *run, char *const *paths, size_t count)
+{
+    bool is_known = !run->is_quiet && !run->is_mixed; /* send_mixed counts what it has read */
+    nb_progress_start(&run->progress, run->verb,
+                      is_known ? nb_files_bytes(run->files, paths, count) : 0);
+    run->progress.is_shown = run->progress.is_shown && !run->is_quiet;
+}
+
 int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
 {
     struct nb_buffer path = {0};
-    int rc = nb_call_path(&path, run->client->model, run->operation);
-    if (rc != 0)
-        return nb_error_no_memory(error);
+    int rc = path_of(run, &path, error);
     const struct nb_pipeline_settings settings = {
         .client = run->client,
         .path = path.bytes,
@@ -76,19 +104,13 @@ int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struc
         .take = take_outcome,
         .user = run,
     };
-    const struct nb_source source = {run->source, add_item, skip_file, run};
-    rc = nb_pipeline_open(&settings, &run->pipeline, error);
-    nb_progress_start(&run->progress, run->verb,
-                      run->is_quiet || run->is_mixed ? 0
-                                                     : nb_source_bytes(run->source, paths, count));
-    run->progress.is_shown = run->progress.is_shown && !run->is_quiet;
-    if (rc == 0 && run->is_mixed)
-        rc = send_mixed(run, paths, count, error);
-    else if (rc == 0)
-        rc = nb_source_read(&source, paths, count, error);
     if (rc == 0)
-        rc = nb_pipeline_finish(run->pipeline, error);
-    nb_progress_end(&run->progress);
+        rc = nb_pipeline_open(&settings, &run->pipeline, error);
+    if (rc == 0) {
+        start_progress(run, paths, count);
+        rc = send_documents(run, paths, count, error);
+        nb_progress_end(&run->progress);
+    }
     nb_pipeline_close(&run->pipeline);
     nb_buffer_deinit(&path);
     return rc;
@@ -97,22 +119,4 @@ int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struc
 int nb_run_status(const struct nb_run *run)
 {
     return run->unread + run->refused > 0 ? EX_DATAERR : 0;
-}
-
-int nb_print_json(const json_t *value, struct nb_error *error)
-{
-    int rc = json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT);
-    if (rc != 0 || putchar('\n') == EOF)
-        return nb_error_set(error, NB_IO, "standard output cannot be written");
-    return 0;
-}
-
-int nb_get(const struct nb_client *client, const char *rest, json_t **value, struct nb_error *error)
-{
-    struct nb_buffer path = {0};
-    int rc = nb_call_path(&path, client->model, rest);
-    const struct nb_request_of_client request = {.method = "GET", .path = path.bytes};
-    rc = rc == 0 ? nb_call_once(client, &request, value, error) : nb_error_no_memory(error);
-    nb_buffer_deinit(&path);
-    return rc;
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc stats: one model's counts, settings and most telling tokens.
+ * bayesc stats: shows a model's counts, settings and most telling tokens.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/call/path.h"
+#include "server/client/answer.h"
 #include "server/client/commands.h"
+#include "server/client/figure.h"
+#include "server/client/table.h"
 
 struct stats_options {
     uint64_t tokens;
@@ -13,9 +17,9 @@ struct stats_options {
 
 static const struct stats_options DEFAULTS = {.tokens = 10};
 
-static const struct nb_option OPTIONS[] = {
-    {"tokens", 'n', NB_OPTION_COUNT, "N", offsetof(struct stats_options, tokens), 0, 10000,
-     "so many of the most telling tokens of each label (default: 10)"},
+static const struct nb_flag FLAGS[] = {
+    {"tokens", 'n', NB_FLAG_COUNT, "N", offsetof(struct stats_options, tokens), 0, 10000,
+     "number of the most telling tokens of each label (default: 10)"},
 };
 
 static uint64_t number_of(const json_t *object, const char *name)
@@ -58,7 +62,7 @@ static void print_settings(json_t *settings)
     nb_table_deinit(&table);
 }
 
-/* {"label": vocabulary listing, ...} */
+/* Puts the vocabulary of each label into `vocabularies`, an object. */
 static int get_vocabularies(const struct nb_client *client, json_t *labels, uint64_t tokens,
                             json_t *vocabularies, struct nb_error *error)
 {
@@ -72,10 +76,11 @@ static int get_vocabularies(const struct nb_client *client, json_t *labels, uint
         rest.length = 0;
         if (number_of(counts, "documents") == 0 || rc != 0)
             continue;
-        rc = nb_buffer_printf(&rest, "/vocabulary?limit=%llu&label=", (unsigned long long)tokens);
+        rc = nb_buffer_printf(&rest, "/vocabulary?limit=%ju", (uintmax_t)tokens);
         if (rc == 0)
-            rc = nb_call_escape(&rest, name);
-        rc = rc == 0 ? nb_get(client, rest.bytes, &listing, error) : nb_error_no_memory(error);
+            rc = nb_path_query(&rest, "label", name);
+        rc = rc == 0 ? nb_answer_get(client, rest.bytes, &listing, error)
+                     : nb_error_no_memory(error);
         if (rc == 0)
             (void)json_object_set_new(vocabularies, name, listing);
     }
@@ -134,13 +139,13 @@ static int run_stats(struct nb_client *client, const void *user, char **argument
     json_t *row = NULL, *vocabularies = json_object();
     if (count == 1)
         client->model = arguments[0];
-    int rc = nb_get(client, "", &row, error);
+    int rc = nb_answer_get(client, "", &row, error);
     if (rc == 0 && options->tokens > 0)
         rc = get_vocabularies(client, json_object_get(row, "labels"), options->tokens, vocabularies,
                               error);
     if (rc == 0 && client->json) {
         (void)json_object_set(row, "telling", vocabularies);
-        rc = nb_print_json(row, error);
+        rc = nb_answer_print(row, error);
     } else if (rc == 0) {
         print_stats(client->model, row, vocabularies);
     }
@@ -153,8 +158,8 @@ const struct nb_command NB_COMMAND_STATS = {
     .name = "stats",
     .arguments = "[MODEL]",
     .summary = "Shows a model's counts, settings and most telling tokens",
-    .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,
     .options_size = sizeof DEFAULTS,
     .most = 1,

@@ -9,15 +9,18 @@
 #include <unistd.h>
 
 #include "core/evaluate.h"
-#include "server/client/commands.h"
-#include "server/client/report.h"
+#include "server/call/path.h"
+#include "server/client/evaluation_json.h"
+#include "server/client/item_json.h"
+#include "server/client/pipeline.h"
+#include "server/client/progress.h"
 
 static volatile sig_atomic_t was_interrupted; /* set by the signal handler */
 
 struct judge {
     const struct nb_trial *trial;
     struct nb_evaluator *evaluator;
-    uint32_t *numbers; /* 0, 1, 2 ...: labels go by their index */
+    uint32_t *numbers; /* owned: 0, 1, 2 ...; the number of a label is its index */
     double *probabilities;
     struct nb_progress progress;
     size_t fold;
@@ -38,7 +41,7 @@ void nb_trial_catch_signals(void)
 
 static int check_signal(struct nb_error *error)
 {
-    return was_interrupted == 0 ? 0 : nb_error_set(error, NB_STOPPING, "broken off");
+    return was_interrupted == 0 ? 0 : nb_error_set(error, NB_STOPPING, "interrupted");
 }
 
 /* ---- scores ------------------------------------------------------------------------------------
@@ -50,8 +53,8 @@ static double number_of(const json_t *verdict, const char *member, const char *l
     return json_is_number(value) ? json_number_value(value) : other;
 }
 
-/* What orders the documents of two labels. The log scores are finer than the probabilities, where
- * those round to 0 or 1; a calibrated verdict is not theirs. */
+/* The value that orders the documents of two labels. Log scores still differ where probabilities
+ * are rounded to 0 or 1, but a calibrated verdict is not made from them. */
 static double log_odds(const struct nb_corpus *corpus, const json_t *verdict, const double *p)
 {
     if (corpus->label_count != 2)
@@ -64,7 +67,7 @@ static double log_odds(const struct nb_corpus *corpus, const json_t *verdict, co
     return log(fmax(p[1], DBL_TRUE_MIN)) - log(fmax(p[0], DBL_TRUE_MIN));
 }
 
-/* `verdict` NULL: the model knew nothing yet. */
+/* Adds a verdict to the evaluation; NULL: the model knew nothing yet. */
 static int score(struct judge *judge, uint32_t label, const json_t *verdict, struct nb_error *error)
 {
     const struct nb_corpus *corpus = judge->trial->corpus;
@@ -78,7 +81,8 @@ static int score(struct judge *judge, uint32_t label, const json_t *verdict, str
     }
     int rc = nb_evaluator_add(judge->evaluator, &scored);
     if (rc == NB_INVALID)
-        return nb_error_set(error, NB_CLIENT_PROTOCOL, "a probability of the reply is none");
+        return nb_error_set(error, NB_CALL_PROTOCOL,
+                            "the reply has a probability that is not between 0 and 1");
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
@@ -91,15 +95,16 @@ static int change_model(const struct nb_trial *trial, const char *method, struct
     json_t *reply = NULL;
     bool is_put = strcmp(method, "PUT") == 0;
     char *body = is_put ? json_dumps(trial->settings, JSON_COMPACT) : NULL;
-    struct nb_request_of_client request = {.method = method};
-    int rc = nb_call_path(&path, trial->client->model, "");
+    struct nb_call_request request = {.method = method};
+    int rc = nb_path_model(&path, trial->client->model, "");
     request.path = path.bytes;
     if (body != NULL) {
         request.type = "application/json";
         request.body = (struct nb_string){body, strlen(body)};
     }
-    rc = rc == 0 && (body != NULL || !is_put) ? nb_call_once(trial->client, &request, &reply, error)
-                                              : nb_error_no_memory(error);
+    rc = rc == 0 && (body != NULL || !is_put)
+             ? nb_call_once(&trial->client->daemon, &request, &reply, error)
+             : nb_error_no_memory(error);
     json_decref(reply);
     free(body);
     nb_buffer_deinit(&path);
@@ -112,16 +117,17 @@ static int change_model(const struct nb_trial *trial, const char *method, struct
 static int post_document(struct nb_call *call, const char *path, const struct nb_buffer *document,
                          json_t **reply, struct nb_error *error)
 {
-    const struct nb_request_of_client request = {.method = "POST",
-                                                 .path = path,
-                                                 .type = "application/json",
-                                                 .body = {document->bytes, document->length}};
+    const struct nb_call_request request = {.method = "POST",
+                                            .path = path,
+                                            .type = "application/json",
+                                            .body = {document->bytes, document->length}};
     return nb_call_json(call, &request, reply, error);
 }
 
 struct online {
     struct nb_call *call;
-    struct nb_buffer classify, train, document; /* two paths, and the body of both requests */
+    struct nb_buffer classify, train,
+        document; /* owned: two paths, and the body of both requests */
 };
 
 static int test_then_train(struct judge *judge, struct online *online, size_t i,
@@ -150,9 +156,9 @@ static int run_online(struct judge *judge, struct nb_error *error)
 {
     const struct nb_client *client = judge->trial->client;
     struct online online = {0};
-    int rc = nb_call_open(client, &online.call, error);
-    if (rc == 0 && (nb_call_path(&online.classify, client->model, "/classify") != 0 ||
-                    nb_call_path(&online.train, client->model, "/train") != 0))
+    int rc = nb_call_open(&client->daemon, &online.call, error);
+    if (rc == 0 && (nb_path_model(&online.classify, client->model, "/classify") != 0 ||
+                    nb_path_model(&online.train, client->model, "/train") != 0))
         rc = nb_error_no_memory(error);
     for (size_t i = 0; i < judge->trial->corpus->count && rc == 0; i++)
         rc = test_then_train(judge, &online, i, error);
@@ -170,7 +176,7 @@ static bool is_tested(const struct judge *judge, size_t i)
 {
     const struct nb_trial *trial = judge->trial;
     if (trial->is_by_part)
-        return trial->corpus->entries[i].part == NB_PART_TEST;
+        return trial->corpus->entries[i].part == NB_ITEM_TEST;
     if (trial->folds > 0)
         return i % trial->folds == judge->fold;
     return (double)i >= trial->split * (double)trial->corpus->count;
@@ -184,7 +190,7 @@ static int take_receipt(void *user, const struct nb_outcome *outcome, struct nb_
                                     : nb_error_set(error, outcome->code, "%s", outcome->refusal);
 }
 
-/* The true label came with the outcome. */
+/* The label of the outcome is the true one. */
 static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_error *error)
 {
     struct judge *judge = user;
@@ -196,14 +202,15 @@ static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_
     return rc;
 }
 
-/* Sends the documents of one side. One connection when training: the order matters to the stack. */
+/* Sends the documents that are tested, or those that are trained. Training uses one connection: the
+ * weights of a stacked model depend on the order. */
 static int send_part(struct judge *judge, bool is_test, struct nb_error *error)
 {
     const struct nb_trial *trial = judge->trial;
     struct nb_buffer path = {0};
     struct nb_pipeline *pipeline = NULL;
     struct nb_item item;
-    int rc = nb_call_path(&path, trial->client->model, is_test ? "/classify" : "/train");
+    int rc = nb_path_model(&path, trial->client->model, is_test ? "/classify" : "/train");
     const struct nb_pipeline_settings settings = {.client = trial->client,
                                                   .path = path.bytes,
                                                   .connections = is_test ? 2 : 1,
@@ -265,7 +272,7 @@ static int finish(struct judge *judge, json_t **figures, struct nb_error *error)
     struct nb_evaluation evaluation = {0};
     int rc = nb_evaluator_finish(judge->evaluator, 0, &evaluation);
     if (rc == 0) {
-        *figures = nb_report_figures(&evaluation, corpus->labels);
+        *figures = nb_evaluation_json(&evaluation, corpus->labels);
         rc = *figures != NULL ? 0 : NB_NO_MEMORY;
     }
     nb_evaluation_deinit(&evaluation);

@@ -1,29 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc untrain: takes documents back, by themselves or by their ids.
+ * bayesc untrain: removes documents from a model, given by their content or by their ids.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
+#include "server/call/path.h"
+#include "server/client/answer.h"
 #include "server/client/commands.h"
+#include "server/client/figure.h"
+#include "server/client/message.h"
+#include "server/client/run.h"
+#include "server/client/source_flag.h"
 
 struct untrain_options {
-    struct nb_source_options source;
-    struct nb_list ids;
+    struct nb_files_options files;
+    struct nb_flag_list ids;
+    const char *source;
     uint64_t connections;
     bool is_quiet;
 };
 
 static const struct untrain_options DEFAULTS = {.connections = 4};
 
-static const struct nb_option OPTIONS[] = {
-    {"id", 'i', NB_OPTION_LIST, "ID", offsetof(struct untrain_options, ids), 0, 0,
+static const struct nb_flag FLAGS[] = {
+    {"id", 'i', NB_FLAG_LIST, "ID", offsetof(struct untrain_options, ids), 0, 0,
      "the id of a document, instead of the document; may be repeated"},
-    NB_SOURCE_OPTIONS(struct untrain_options),
-    {"connections", 'c', NB_OPTION_COUNT, "N", offsetof(struct untrain_options, connections), 1,
+    NB_SOURCE_FLAG(struct untrain_options),
+    NB_FILES_FLAGS(struct untrain_options),
+    {"connections", 'c', NB_FLAG_COUNT, "N", offsetof(struct untrain_options, connections), 1,
      NB_CONNECTIONS_MOST, "connections at the same time (default: 4)"},
-    {"quiet", 'q', NB_OPTION_SWITCH, NULL, offsetof(struct untrain_options, is_quiet), 0, 0,
+    {"quiet", 'q', NB_FLAG_SWITCH, NULL, offsetof(struct untrain_options, is_quiet), 0, 0,
      "no progress bar and no summary"},
 };
 
@@ -48,12 +56,12 @@ static int untrain_id(struct nb_call *call, const char *path, const char *id, st
     json_decref(object);
     if (body == NULL)
         return nb_error_set(error, NB_CLIENT_USAGE, "--id: an id is UTF-8");
-    const struct nb_request_of_client request = {
+    const struct nb_call_request request = {
         .method = "POST", .path = path, .type = "application/json", .body = {body, strlen(body)}};
     int rc = nb_call_json(call, &request, &reply, error);
     tally->forgotten += rc == 0;
     if (rc == NB_NOT_FOUND) {
-        nb_client_warn("%s", error->text);
+        nb_message("%s", error->text);
         tally->unknown++;
         rc = 0;
     }
@@ -62,13 +70,16 @@ static int untrain_id(struct nb_call *call, const char *path, const char *id, st
     return rc;
 }
 
-static int untrain_ids(const struct nb_client *client, const struct nb_list *ids,
+static int untrain_ids(const struct nb_client *client, const struct untrain_options *options,
                        struct tally *tally, struct nb_error *error)
 {
+    const struct nb_flag_list *ids = &options->ids;
     struct nb_buffer path = {0};
     struct nb_call *call = NULL;
-    int rc = nb_call_path(&path, client->model, "/untrain");
-    rc = rc == 0 ? nb_call_open(client, &call, error) : nb_error_no_memory(error);
+    int rc = nb_path_model(&path, client->model, "/untrain");
+    if (rc == 0)
+        rc = nb_path_query(&path, "source", options->source);
+    rc = rc == 0 ? nb_call_open(&client->daemon, &call, error) : nb_error_no_memory(error);
     for (size_t i = 0; i < ids->count && rc == 0; i++)
         rc = untrain_id(call, path.bytes, ids->items[i], tally, error);
     nb_call_close(&call);
@@ -84,7 +95,7 @@ static int print_result(const struct nb_run *run, const struct tally *tally, boo
             json_pack("{s:s, s:I, s:I, s:I, s:I}", "model", run->client->model, "forgotten",
                       (json_int_t)tally->forgotten, "unknown", (json_int_t)tally->unknown, "failed",
                       (json_int_t)run->refused, "unread", (json_int_t)run->unread);
-        int rc = nb_print_json(object, error);
+        int rc = nb_answer_print(object, error);
         json_decref(object);
         return rc;
     }
@@ -101,15 +112,18 @@ static int run_untrain(struct nb_client *client, const void *user, char **argume
     struct tally tally = {0};
     struct nb_run run = {
         .client = client,
-        .source = &options->source,
+        .files = &options->files,
         .operation = "/untrain",
-        .verb = "taken back",
+        .source = options->source,
+        .verb = "removed",
         .connections = (size_t)options->connections,
         .is_quiet = options->is_quiet,
         .take = take_receipt,
         .user = &tally,
     };
-    int rc = untrain_ids(client, &options->ids, &tally, error);
+    int rc = nb_source_check(options->source, error);
+    if (rc == 0)
+        rc = untrain_ids(client, options, &tally, error);
     if (rc == 0 && (count > 0 || options->ids.count == 0))
         rc = nb_run_documents(&run, arguments, count, error);
     if (rc == 0)
@@ -122,10 +136,11 @@ static int run_untrain(struct nb_client *client, const void *user, char **argume
 const struct nb_command NB_COMMAND_UNTRAIN = {
     .name = "untrain",
     .arguments = "[PATH]...",
-    .summary = "Takes documents back, so that the model is as if it had never seen them",
-    .details = NB_SOURCE_DETAILS "\nExit status 66 when a document is not known to the model.\n",
-    .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .summary = "Removes documents, so that the model is as if it had never learned them",
+    .details = NB_FILES_DETAILS
+    "\nThe exit status is 66 when the model does not know one of the documents.\n",
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,
     .options_size = sizeof DEFAULTS,
     .most = SIZE_MAX,

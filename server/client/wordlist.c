@@ -37,7 +37,8 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
-/* Digits up to a blank or the end, at most 2^32 - 1; moves *at behind the blanks after them. */
+/* Reads digits up to a blank or the end, at most 2^32 - 1, and moves *at behind the blanks after
+ * them. */
 static bool take_number(const char **at, const char *end, uint32_t *number)
 {
     uint64_t value = 0;
@@ -74,7 +75,8 @@ enum nb_word_line_kind nb_word_line_read(struct nb_word_reader *reader, struct n
     return take_line(reader, line) ? NB_WORD_LINE_COUNTS : NB_WORD_LINE_MALFORMED;
 }
 
-/* ---- what is none ---------------------------------------------------------------------------- */
+/* ---- files of others ----------------------------------------------------------------------------
+ */
 
 #define TRAIN_INSTEAD "cannot be imported; train from the mails themselves (bayesc train)"
 #define TEXT_INSTEAD "if it is bogofilter's word list: bogoutil -d FILE | bayesc import"
@@ -99,7 +101,7 @@ static const struct {
     {0, "\x28\xb5\x2f\xfd", "this is compressed: unpack it first (zstd -dc)"},
 };
 
-/* `good,spam,days,"term"` */
+/* Whether the line is one of spamprobe: `good,spam,days,"term"`. */
 static bool is_spamprobe(const char *line, size_t length)
 {
     size_t commas = 0, i = 0;

@@ -3,8 +3,8 @@
  * Reads a word list as `bogoutil -d` prints it, line by line: "token spam ham yyyymmdd", where spam
  * and ham are the messages that held the token (bogoutil(1), bogofilter 1.2.5). One thread.
  *
- * Any bytes may come: a line that is none of a word list is told from one that is, and no line
- * takes more memory than NB_WORD_LINE.
+ * The file may have any bytes. A line that does not belong to a word list is recognized, and no
+ * line takes more memory than NB_WORD_LINE.
  */
 #ifndef NB_CLIENT_WORDLIST_H
 #define NB_CLIENT_WORDLIST_H
@@ -21,7 +21,7 @@ enum { NB_WORD_LINE = 1024 };
 
 enum nb_word_line_kind { NB_WORD_LINE_END, NB_WORD_LINE_COUNTS, NB_WORD_LINE_MALFORMED };
 
-/* Private but for `number`, the number of the last line read, from 1. */
+/* Set `in`, all else is 0. Only `number` may be read: the number of the last line, from 1. */
 struct nb_word_reader {
     FILE *in; /* borrowed */
     uint64_t number;
@@ -30,20 +30,20 @@ struct nb_word_reader {
     char line[NB_WORD_LINE];
 };
 
-/* The numbers of a line; `token` is borrowed from the reader until its next line. */
+/* A line in parts; `token` is borrowed from the reader until its next line. */
 struct nb_word_line {
     struct nb_string token;
     uint32_t spam, ham;
     uint32_t date; /* yyyymmdd, 0: none */
 };
 
-/* Reads the next line that is not empty. `line` is filled with NB_WORD_LINE_COUNTS. A line feed at
- * the end may be missing, and a CR may stand before it. */
+/* Reads the next line that is not empty, and fills `line` if the result is NB_WORD_LINE_COUNTS. The
+ * last line may have no line feed; a CR before a line feed is ignored. */
 enum nb_word_line_kind nb_word_line_read(struct nb_word_reader *reader, struct nb_word_line *line);
 
-/* After the first line was read: why a file that begins so cannot be imported though it belongs to
- * a mail filter (SpamAssassin's, spamprobe's, rspamd's; a database; a compressed file), as a
- * sentence, static; or NULL. */
+/* Call after the first line was read. Recognizes files that belong to a mail filter and cannot be
+ * imported (SpamAssassin's, spamprobe's, rspamd's; a database; a compressed file). Returns the
+ * reason as a sentence, static, or NULL. */
 const char *nb_word_list_foreign(const struct nb_word_reader *reader);
 
 #endif

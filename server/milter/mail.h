@@ -35,7 +35,7 @@ struct nb_milter_mail {
     char queue_id[NB_MILTER_FIELD];
     char recipient[NB_MILTER_FIELD]; /* the first */
     size_t recipient_count;
-    struct nb_buffer recipients; /* header lines "Rcpt: ..." as nb_request_of_client has them */
+    struct nb_buffer recipients; /* header lines "Rcpt: ..." as nb_call_request has them */
     struct nb_buffer message;
     size_t most;        /* bytes that `message` may have */
     size_t header_size; /* how much of it is the header, once that is complete */
@@ -66,7 +66,7 @@ bool nb_milter_mail_body(struct nb_milter_mail *mail, const void *bytes, size_t 
 size_t nb_milter_mail_count(const struct nb_milter_mail *mail, const char *name);
 
 /* Appends the header lines of the request about the mail (rspamd's protocol) as
- * nb_request_of_client has them. NB_NO_MEMORY. */
+ * nb_call_request has them. NB_NO_MEMORY. */
 int nb_milter_mail_lines(const struct nb_milter_mail *mail, struct nb_buffer *out);
 
 #endif

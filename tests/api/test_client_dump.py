@@ -102,3 +102,30 @@ def test_import_refuses_a_dump_that_does_not_fit_its_end(api):
     with recorder(lambda method, path: (201, b'{"documents": 24}')) as (server, url):
         Bayesc(api, url).run("import", "--replace", stdin=content)
         equal([body for _, _, body, _ in server.requests], [content])
+
+
+def test_source_is_sent_with_each_change(api):
+    client, model, folder = trained(api)
+    content = client.run("export", "-m", model)
+
+    def reply(method, path):
+        if method == "PUT":
+            return 201, b'{"documents": 24}'
+        return 200, b'{"results": [{"status": "learned", "label": "spam"}]}'
+    with recorder(reply) as (server, url):
+        other = Bayesc(api, url)
+        mail = os.path.join(folder, "spam", "1")
+        for arguments, stdin in ((["train", "--label", "spam", mail], b""), (["untrain", mail], b""),
+                                 (["untrain", "--id", "x"], b""), (["import", "--replace"], content)):
+            for options, query in (([], ""), (["--source", "a b/\u00e9&c"], "?source=a%20b%2F%C3%A9%26c"),
+                                   (["--source", "x" * 64], "?source=" + "x" * 64)):
+                server.requests.clear()
+                other.run(*arguments, *options, "-m", "m", stdin=stdin)
+                changes = [path for method, path, _, _ in server.requests if method != "GET"]
+                operation = "import" if arguments[0] == "import" else arguments[0]
+                equal(changes, [f"/v1/models/m/{operation}{query}"], " ".join(arguments + options))
+            server.requests.clear()
+            for wrong in ("x" * 65, "", "a\nb", "a\u0085b", os.fsdecode(b"\xff")):
+                other.run(*arguments, "--source", wrong, "-m", "m", stdin=stdin, status=USAGE)
+                holds("--source" in other.said, other.said)
+            equal(server.requests, [], "nothing is sent with a source that the daemon would refuse")
