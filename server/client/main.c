@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "server/call/token.h"
-#include "server/client/commands.h"
-#include "server/client/exit_status.h"
-#include "server/client/message.h"
+#include "server/client/base/exit_status.h"
+#include "server/client/commands/commands.h"
+#include "server/client/terminal/message.h"
 #include "server/version.h"
 
 enum { TIMEOUT_SECONDS = 60 };
