@@ -13,10 +13,10 @@
 #include "server/log.h"
 #include "server/milter/listener.h"
 
-/* RFC 5321, 4.5.3.1.5: a reply line has 512 bytes, with its codes. */
+/* Bytes of the text of an SMTP reply: a line has 512, with its codes (RFC 5321, 4.5.3.1.5). */
 enum { REPLY_TEXT = 480 };
 
-/* What is done to mails, all of which a mail server must allow. */
+/* What callbacks do with mails. The mail server must allow all of it. */
 static const unsigned long CHANGES = SMFIF_ADDHDRS | SMFIF_CHGHDRS | SMFIF_QUARANTINE;
 
 static const char REFUSED[] = "This message is refused as spam";
@@ -26,17 +26,17 @@ static const char NO_VERDICT[] = "none, bayesd is away";
 /* One connection of a mail server. */
 struct session {
     struct nb_milter_mail mail;
-    bool can_skip;   /* the mail server need not send the rest of a body */
+    bool can_skip;   /* the mail server allows to skip the rest of a body */
     bool is_skipped; /* this mail is not to be checked */
 };
 
-/* libmilter's callbacks are given nothing else. Set before its threads start. */
+/* What the callbacks need: libmilter hands them no pointer of ours. Set before threads start. */
 static struct {
     const struct nb_milter_options *options;
     struct nb_ask *ask;
 } filter;
 
-/* libmilter declares texts that it only reads as char *. */
+/* For parameters that libmilter declares as char * and only reads. */
 static char *unguarded(const char *text)
 {
     union {
@@ -49,7 +49,7 @@ static char *unguarded(const char *text)
 /* ---- connections -------------------------------------------------------------------------------
  */
 
-/* The connection's session, made when it is first asked for; NULL without memory. */
+/* Returns the session of a connection, which is made by the first call; NULL without memory. */
 static struct session *session_of(SMFICTX *ctx)
 {
     struct session *session = smfi_getpriv(ctx);
@@ -90,7 +90,7 @@ static sfsistat on_connect(SMFICTX *ctx, char *hostname, _SOCK_ADDR *address)
     char text[INET6_ADDRSTRLEN] = "";
     if (session == NULL)
         return SMFIS_TEMPFAIL;
-    /* Mail that comes from the machine itself has none. */
+    /* Mail from the machine itself has no address. */
     if (address != NULL && address->sa_family == AF_INET)
         (void)getnameinfo(address, sizeof(struct sockaddr_in), text, sizeof text, NULL, 0,
                           NI_NUMERICHOST);
@@ -124,7 +124,7 @@ static sfsistat on_close(SMFICTX *ctx)
     return SMFIS_CONTINUE;
 }
 
-/* ---- gathering a mail --------------------------------------------------------------------------
+/* ---- collecting a mail -------------------------------------------------------------------------
  */
 
 static sfsistat on_sender(SMFICTX *ctx, char **arguments)
@@ -183,7 +183,7 @@ static sfsistat on_abort(SMFICTX *ctx)
     return SMFIS_CONTINUE;
 }
 
-/* miltertest drives a libmilter program only when it has all callbacks. */
+/* Does nothing: miltertest works only with a program that has all callbacks. */
 static sfsistat on_data(SMFICTX *ctx)
 {
     (void)ctx;
@@ -200,8 +200,8 @@ static sfsistat on_unknown(SMFICTX *ctx, const char *command)
 /* ---- changing a mail ---------------------------------------------------------------------------
  */
 
-/* Removes the last field of this name first: some mail servers count those again that are left,
- * others do not. */
+/* Removes the last field of this name first: after a removal some mail servers count the remaining
+ * fields anew and others do not. */
 static int remove_all(SMFICTX *ctx, const char *name, size_t count_of_name)
 {
     int rc = MI_SUCCESS;
@@ -220,7 +220,7 @@ static int remove_fields(SMFICTX *ctx, const struct nb_milter_mail *mail, json_t
         int nth = (int)json_integer_value(place);
         size_t present = nb_milter_mail_count(mail, name);
         if (strcasecmp(name, NB_MILTER_STATUS) == 0 || rc != MI_SUCCESS)
-            continue; /* those are gone in any case */
+            continue; /* on_message_end has removed those */
         if (nth == 0)
             rc = remove_all(ctx, name, present);
         else if ((size_t)nth <= present)
@@ -253,7 +253,7 @@ static int change_subject(SMFICTX *ctx, const struct nb_milter_mail *mail, const
 /* ---- answers -----------------------------------------------------------------------------------
  */
 
-/* smfi_setreply(3) takes one line of printable text, in which a % is doubled. */
+/* Sets the SMTP reply. smfi_setreply(3) takes one line of printable text, in which % is doubled. */
 static void set_reply(SMFICTX *ctx, const char *code, const char *status, const char *text)
 {
     char line[REPLY_TEXT];
@@ -309,7 +309,7 @@ static sfsistat carry_out(SMFICTX *ctx, const struct nb_milter_mail *mail,
     return reply->action == NB_MILTER_DO_REJECT ? refuse(ctx, reply->text) : SMFIS_CONTINUE;
 }
 
-/* There is no reply. */
+/* Answers for a mail about which there is no verdict. */
 static sfsistat fail(SMFICTX *ctx, const struct nb_milter_mail *mail, const struct nb_error *error)
 {
     bool is_accepted = filter.options->on_failure == NB_MILTER_ACCEPT;
@@ -351,7 +351,7 @@ static sfsistat on_message_end(SMFICTX *ctx)
     nb_milter_count_checks(1);
     sfsistat status = SMFIS_CONTINUE;
     if (remove_all(ctx, NB_MILTER_STATUS, mail->forged) != MI_SUCCESS)
-        status = put_off(ctx, TRY_LATER); /* a forged field is never let through */
+        status = put_off(ctx, TRY_LATER); /* a forged field must not get through */
     else if (!session->is_skipped)
         status = check(ctx, mail);
     nb_milter_mail_reset(mail);

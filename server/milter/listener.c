@@ -17,13 +17,13 @@
 
 enum {
     BACKLOG = 128,
-    GRACE_SECONDS = 1, /* for libmilter to send the last reply */
+    GRACE_SECONDS = 1, /* in which libmilter sends the last reply */
     KNOCK_MILLISECONDS = 10,
     LATE_MILLISECONDS = 100,
-    FILES_MOST = 1024 /* libmilter's socket is one of the first files that the program opens */
+    FILES_MOST = 1024 /* descriptors that are looked at: the socket is one of the first */
 };
 
-/* libmilter serves one socket of a process, without a handle. */
+/* libmilter has one socket for the process and no handle for it. */
 static struct {
     const struct nb_milter_options *options;
     pthread_t owner;      /* the thread that called nb_milter_start */
@@ -63,7 +63,7 @@ static bool is_file(const char *socket)
     return strncmp(socket, "inet", 4) != 0;
 }
 
-/* The file has its permissions from the beginning: nobody can come in between. */
+/* The umask gives the socket its permissions at once: nobody can connect before they are set. */
 static int open_socket(const struct nb_milter_options *options)
 {
     mode_t old = umask(is_file(options->socket) ? 0777 & ~options->socket_mode : 0077);
@@ -72,11 +72,11 @@ static int open_socket(const struct nb_milter_options *options)
     return rc;
 }
 
-/* libmilter leaves the file to root. */
+/* libmilter itself does not always remove the file. */
 void nb_milter_remove_socket(const struct nb_milter_options *options)
 {
     if (is_file(options->socket))
-        (void)unlink(strchr(options->socket, ':') + 1); /* it may be gone */
+        (void)unlink(strchr(options->socket, ':') + 1); /* it may be gone already */
 }
 
 int nb_milter_open(const struct nb_milter_options *options, struct nb_error *error)
@@ -86,7 +86,7 @@ int nb_milter_open(const struct nb_milter_options *options, struct nb_error *err
     char *where = strdup(options->socket);
     if (where == NULL)
         return nb_error_no_memory(error);
-    /* libmilter tells its reasons to syslog(3) only. */
+    /* libmilter reports failures to syslog(3) only. */
     openlog("bayesd-milter", LOG_PID | (getenv("JOURNAL_STREAM") == NULL ? LOG_PERROR : 0),
             LOG_MAIL);
     bool is_open = smfi_setconn(where) == MI_SUCCESS && smfi_setbacklog(BACKLOG) == MI_SUCCESS &&
@@ -97,7 +97,8 @@ int nb_milter_open(const struct nb_milter_options *options, struct nb_error *err
     return 0;
 }
 
-/* Connects to libmilter's socket, the only one of the program that listens, and goes away again. */
+/* Connects to libmilter's socket, the only listening one of the program, and closes the connection.
+ */
 static void knock(void)
 {
     struct sockaddr_storage address = {0};
@@ -109,7 +110,7 @@ static void knock(void)
             continue;
         int visitor = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (visitor < 0)
-            return; /* as when it is not let in: there will be a next time */
+            return; /* the caller will try again */
         (void)connect(visitor, (struct sockaddr *)&address, length);
         (void)close(visitor);
         return;
@@ -119,10 +120,11 @@ static void knock(void)
 /* ---- running -----------------------------------------------------------------------------------
  */
 
-/* A libmilter with a pool of threads (worker.c; Debian's has one) counts a thread as idle until it
- * has run again: of two mails that come at the same moment one may be left to a thread that then
- * waits for bayesd's answer about the other. It is found by a thread that has served something
- * else: so there is something else, as long as answers are slow. */
+/* Makes a connection now and then while answers of bayesd are slow. A libmilter with a pool of
+ * threads (worker.c, as in Debian) counts a thread as idle until it has run again. So of two mails
+ * that come at the same moment one may be given to a thread that then waits for bayesd's answer
+ * about the other one. Such a mail is found by the next thread that has served something: a
+ * connection is enough. */
 static void *call_workers(void *unused)
 {
     (void)unused;
@@ -152,7 +154,7 @@ static void *listen_for_mail(void *unused)
     serving.is_closed = true;
     (void)pthread_cond_broadcast(&serving.change);
     (void)pthread_mutex_unlock(&serving.lock);
-    /* It waits for the signal, which ends nobody.
+    /* The owner waits for this signal, which is blocked: it ends no thread.
      * NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread) */
     (void)pthread_kill(serving.owner, SIGTERM);
     return NULL;
@@ -168,7 +170,7 @@ static int start_thread(void *(*run)(void *), struct nb_error *error)
     return 0;
 }
 
-/* The main thread is to wait for signals itself: smfi_main gets a thread that nobody waits for. */
+/* The main thread waits for signals, so smfi_main runs in a detached thread. */
 int nb_milter_start(struct nb_error *error)
 {
     serving.owner = pthread_self();
@@ -176,7 +178,7 @@ int nb_milter_start(struct nb_error *error)
     return rc == 0 ? start_thread(listen_for_mail, error) : rc;
 }
 
-/* Waits for a change, which `lock` guards, but not for long. */
+/* Waits until something changes, at most so long. The caller holds `lock`. */
 static void wait_for_change(long milliseconds)
 {
     struct timespec wake;
@@ -187,10 +189,10 @@ static void wait_for_change(long milliseconds)
     (void)pthread_cond_timedwait(&serving.change, &serving.lock, &wake);
 }
 
-/* libmilter's own thread for signals is told, whether it runs already or not: smfi_stop must not be
- * called before smfi_main has set up its locks. It then waits, five seconds at most, for the lock
- * that smfi_main holds while it waits for a connection. A restart must not take so long, in which
- * nobody is served: so there is a connection. */
+/* Stops libmilter by a signal to the process: its own thread for signals takes it as soon as it
+ * runs. smfi_stop would fail before smfi_main has set up its locks. libmilter then waits up to five
+ * seconds for a lock that smfi_main holds until a connection comes. A restart must not take so
+ * long: so connections are made until it has stopped. */
 static void stop_listening(void)
 {
     (void)kill(getpid(), SIGTERM);

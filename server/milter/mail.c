@@ -2,14 +2,13 @@
 #include "server/milter/mail.h"
 
 #include <string.h>
-#include <strings.h>
 
 void nb_milter_mail_reset(struct nb_milter_mail *mail)
 {
     mail->sender[0] = mail->user[0] = mail->queue_id[0] = mail->recipient[0] = '\0';
     mail->recipient_count = 0;
     nb_buffer_deinit(&mail->recipients);
-    nb_buffer_deinit(&mail->message); /* most connections bring one mail */
+    nb_buffer_deinit(&mail->message); /* freed: most connections bring one mail only */
     mail->header_size = mail->forged = 0;
     mail->is_cut = mail->is_broken = false;
 }
@@ -20,7 +19,7 @@ void nb_milter_mail_reset(struct nb_milter_mail *mail)
 void nb_milter_mail_set(char field[NB_MILTER_FIELD], const char *text)
 {
     size_t length = text != NULL ? strlen(text) : 0;
-    /* A name cut short would be somebody else's. */
+    /* A name that is cut could be another name. */
     if (length >= NB_MILTER_FIELD)
         length = 0;
     for (size_t i = 0; i < length; i++)
@@ -28,7 +27,7 @@ void nb_milter_mail_set(char field[NB_MILTER_FIELD], const char *text)
     field[length] = '\0';
 }
 
-/* Appends a header line, unless there is nothing to say. */
+/* Appends a header line, unless the value is empty. */
 static int add_line(struct nb_buffer *out, const char *name, const char *value)
 {
     int rc = value[0] != '\0' ? nb_buffer_printf(out, "%s: %s", name, value) : 0;
@@ -60,7 +59,7 @@ int nb_milter_mail_lines(const struct nb_milter_mail *mail, struct nb_buffer *ou
         {"User", mail->user},
         {"Queue-Id", mail->queue_id},
         {"MTA-Name", mail->server},
-        /* One user's model cannot speak for several. */
+        /* The model of one user must not decide for several. */
         {"Deliver-To", mail->recipient_count == 1 ? mail->recipient : ""},
     };
     int rc = nb_buffer_append(out, mail->recipients.bytes, mail->recipients.length);
@@ -88,13 +87,12 @@ static void add_text(struct nb_milter_mail *mail, const char *text)
     add(mail, text, strlen(text));
 }
 
-/* Whether the first `length` bytes of a field's name are `name`; RFC 5322, 4.5.8 lets blanks stand
- * before the colon, and mail servers find such a field by its name too. */
+/* Whether a field has this name. Blanks may stand before the colon (RFC 5322, 4.5.8), and mail
+ * servers find such a field by its name too. */
 static bool is_name(const char *field, size_t length, const char *name)
 {
-    while (length > 0 && (field[length - 1] == ' ' || field[length - 1] == '\t'))
-        length--;
-    return length == strlen(name) && strncasecmp(field, name, length) == 0;
+    struct nb_string given = nb_string_trim_end((struct nb_string){field, length}, " \t");
+    return nb_string_equals_nocase(given, name);
 }
 
 void nb_milter_mail_field(struct nb_milter_mail *mail, const char *name, const char *value)
@@ -108,7 +106,7 @@ void nb_milter_mail_field(struct nb_milter_mail *mail, const char *name, const c
         if (value[length] == '\0')
             break;
         length += value[length] == '\r' && value[length + 1] == '\n' ? 2 : 1;
-        /* A line end that folds nothing would begin another field, or the body. */
+        /* A line end that is not followed by a blank would begin another field, or the body. */
         if (value[length] == ' ' || value[length] == '\t')
             add_text(mail, "\r\n");
     }
@@ -131,7 +129,7 @@ size_t nb_milter_mail_count(const struct nb_milter_mail *mail, const char *name)
 {
     size_t count = 0;
     if (mail->header_size == 0)
-        return 0; /* and perhaps no buffer */
+        return 0; /* there may be no buffer */
     const char *line = mail->message.bytes, *end = line + mail->header_size;
     while (line < end) {
         const char *next = memchr(line, '\n', (size_t)(end - line));

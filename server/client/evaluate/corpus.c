@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "server/client/files/walk.h"
 #include "server/client/terminal/message.h"
 
@@ -21,8 +22,7 @@ static uint32_t find_label(const struct nb_corpus *corpus, struct nb_string labe
     size_t first = corpus->count > 0 ? corpus->entries[corpus->count - 1].label : 0;
     for (size_t k = 0; k < count; k++) {
         size_t i = (first + k) % count;
-        if (strlen(corpus->labels[i]) == label.length &&
-            memcmp(corpus->labels[i], label.bytes, label.length) == 0)
+        if (nb_string_equals(label, corpus->labels[i]))
             return (uint32_t)i;
     }
     return NB_CORPUS_LABELS;
@@ -76,19 +76,6 @@ static int sort_labels(struct nb_corpus *corpus, struct nb_error *error)
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
-static int make_room(struct nb_corpus *corpus, struct nb_error *error)
-{
-    if (corpus->count < corpus->room)
-        return 0;
-    size_t room = corpus->room == 0 ? 1024 : 2 * corpus->room;
-    struct nb_corpus_entry *entries = reallocarray(corpus->entries, room, sizeof *entries);
-    if (entries == NULL)
-        return nb_error_no_memory(error);
-    corpus->entries = entries;
-    corpus->room = room;
-    return 0;
-}
-
 static int write_item(struct nb_corpus *corpus, const struct nb_item *item,
                       struct nb_corpus_entry *entry, struct nb_error *error)
 {
@@ -117,8 +104,11 @@ static int take_item(void *user, const struct nb_item *item, struct nb_error *er
                             "--format index",
                             item->name);
     uint32_t label = find_label(corpus, item->label);
-    int rc = make_room(corpus, error);
-    if (rc == 0 && label == NB_CORPUS_LABELS) {
+    int rc = nb_array_reserve(&corpus->entries, &corpus->room, corpus->count + 1,
+                              sizeof *corpus->entries);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    if (label == NB_CORPUS_LABELS) {
         label = (uint32_t)corpus->label_count;
         rc = add_label(corpus, item->label, error);
     }

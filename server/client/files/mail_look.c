@@ -2,9 +2,10 @@
 #include "server/client/files/mail_look.h"
 
 #include <string.h>
-#include <strings.h>
 
-/* The length of the field name that begins a line, or 0. */
+#include "core/base/string.h"
+
+/* The length of the name of the header field that begins at `line`; 0: none does. */
 static size_t field_name(const char *line, const char *end)
 {
     const char *p = line;
@@ -13,13 +14,13 @@ static size_t field_name(const char *line, const char *end)
     return p < end && *p == ':' ? (size_t)(p - line) : 0;
 }
 
-static bool is_well_known(const char *name, size_t length)
+static bool is_well_known(struct nb_string name)
 {
     static const char *const NAMES[] = {"from",         "to",       "cc",           "subject",
                                         "date",         "received", "return-path",  "message-id",
                                         "mime-version", "reply-to", "delivered-to", "sender"};
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
-        if (strlen(NAMES[i]) == length && strncasecmp(NAMES[i], name, length) == 0)
+        if (nb_string_equals_nocase(name, NAMES[i]))
             return true;
     return false;
 }
@@ -34,7 +35,7 @@ bool nb_looks_like_mail(const char *bytes, size_t length)
         bool is_continued = line > bytes && (*line == ' ' || *line == '\t');
         if (name == 0 && !is_continued)
             return false;
-        known += name > 0 && !is_continued && is_well_known(line, name);
+        known += name > 0 && !is_continued && is_well_known((struct nb_string){line, name});
         line = newline != NULL ? newline + 1 : end;
     }
     return known >= 2;

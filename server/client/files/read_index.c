@@ -20,9 +20,9 @@ static struct nb_string next_word(struct nb_string *line)
 
 static enum nb_item_part part_of(struct nb_string word)
 {
-    if (word.length == 5 && memcmp(word.bytes, "train", 5) == 0)
+    if (nb_string_equals(word, "train"))
         return NB_ITEM_TRAIN;
-    return word.length == 4 && memcmp(word.bytes, "test", 4) == 0 ? NB_ITEM_TEST : NB_ITEM_ANY;
+    return nb_string_equals(word, "test") ? NB_ITEM_TEST : NB_ITEM_ANY;
 }
 
 /* Reads one file of the list. A fault of it is reported, and the list goes on. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
-#include <strings.h>
 
 #include "server/client/files/formats.h"
 
@@ -126,7 +125,7 @@ static enum column column_of(struct nb_string name)
 {
     static const char *const NAMES[] = {"-", "text", "mail", "label", "id"};
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
-        if (strlen(NAMES[i]) == name.length && strncasecmp(NAMES[i], name.bytes, name.length) == 0)
+        if (nb_string_equals_nocase(name, NAMES[i]))
             return (enum column)i;
     return COLUMN_NONE;
 }

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "core/base/lines.h"
 #include "server/client/files/formats.h"
 #include "server/client/files/mail_look.h"
 
 struct nb_string nb_read_without_separator(struct nb_string mail)
 {
-    const char *newline = mail.length > 5 && memcmp(mail.bytes, "From ", 5) == 0
-                              ? memchr(mail.bytes, '\n', mail.length)
-                              : NULL;
-    if (newline == NULL)
+    const char *end = mail.bytes + mail.length;
+    if (!nb_lines_is_separator(mail.bytes, end) || memchr(mail.bytes, '\n', mail.length) == NULL)
         return mail;
-    size_t length = (size_t)(newline + 1 - mail.bytes);
-    return (struct nb_string){mail.bytes + length, mail.length - length};
+    return nb_string_from(mail, (size_t)(nb_lines_next(mail.bytes, end) - mail.bytes));
 }
 
 /* Reads everything up to the end of the file. */

@@ -23,11 +23,6 @@ struct walk {
 
 static int walk_folder(struct walk *walk, struct nb_string label, int depth);
 
-static struct nb_string text_of(const char *text)
-{
-    return (struct nb_string){text, text != NULL ? strlen(text) : 0};
-}
-
 /* ---- names -------------------------------------------------------------------------------------
  */
 
@@ -95,7 +90,7 @@ static int walk_entry(struct walk *walk, const char *name, struct nb_string labe
          (stat(walk->path.bytes, &status) != 0 || S_ISDIR(status.st_mode))))
         return 0; /* removed meanwhile, or a link that is not followed */
     if (S_ISDIR(status.st_mode) && walk->options->by_folder && depth == 0)
-        label = text_of(name);
+        label = nb_string_of(name);
     if (S_ISDIR(status.st_mode))
         return walk_folder(walk, label, depth + 1);
     return S_ISREG(status.st_mode) ? walk_file(walk, &status, label, walk->options->format) : 0;
@@ -145,9 +140,9 @@ static bool folder_label(const struct nb_files_options *options, const char *nam
     for (size_t i = 0; i < options->folders.count; i++) {
         const char *rule = options->folders.items[i];
         size_t length = strcspn(rule, "=");
-        if (strlen(name) != length || memcmp(rule, name, length) != 0)
+        if (!nb_string_equals((struct nb_string){rule, length}, name))
             continue;
-        *label = text_of(rule[length] == '=' ? rule + length + 1 : "");
+        *label = nb_string_of(rule[length] == '=' ? rule + length + 1 : "");
         return label->length > 0;
     }
     for (size_t i = 0; i < sizeof LEFT_OUT / sizeof LEFT_OUT[0]; i++)
@@ -229,7 +224,7 @@ static struct nb_string label_of(const struct nb_files_options *options, const c
     struct stat status;
     const char *equals = strchr(*path, '=');
     if (equals == NULL || equals == *path || stat(*path, &status) == 0)
-        return text_of(options->label);
+        return nb_string_of(options->label);
     struct nb_string label = {*path, (size_t)(equals - *path)};
     *path = equals + 1;
     return label;

@@ -4,22 +4,7 @@
 #include <sodium.h>
 
 #include "core/base/error.h"
-
-/* The length of the UTF-8 sequence at `p`, or 0 if it is none (RFC 3629, section 4). */
-static size_t sequence_at(const unsigned char *p, size_t left)
-{
-    if (p[0] < 0x80)
-        return 1;
-    size_t length = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
-    if (length == 0 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    bool is_overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
-    bool is_beyond = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
-    return is_overlong || is_beyond ? 0 : length;
-}
+#include "core/base/utf8.h"
 
 static bool is_plain(unsigned char c)
 {
@@ -30,7 +15,7 @@ static bool is_plain(unsigned char c)
  * bytes it has, 0 when there is no memory. */
 static size_t write_special(const unsigned char *p, size_t left, struct nb_buffer *out)
 {
-    size_t length = sequence_at(p, left);
+    size_t length = nb_utf8_sequence(p, p + left);
     if (length > 1)
         return nb_buffer_append(out, p, length) == 0 ? length : 0;
     int rc;

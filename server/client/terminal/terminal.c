@@ -2,7 +2,10 @@
 #include "server/client/terminal/terminal.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "core/base/utf8.h"
 
 const char *nb_colour(FILE *out, enum nb_colour colour)
 {
@@ -14,42 +17,27 @@ const char *nb_colour(FILE *out, enum nb_colour colour)
     return is_wanted ? SEQUENCES[colour] : "";
 }
 
-static bool begins_sequence(char c)
-{
-    return ((unsigned char)c & 0xc0) != 0x80;
-}
-
 size_t nb_terminal_width(const char *text)
 {
     size_t width = 0;
     for (; *text != '\0'; text++)
-        width += begins_sequence(*text);
+        width += !nb_utf8_is_continuation((unsigned char)*text);
     return width;
-}
-
-/* The length of the control character at `p`, or 0: C0, DEL, and C1 in its UTF-8 form c2 80 to c2
- * 9f, which some terminals obey. A byte 80 to 9f outside of a UTF-8 sequence is C1 to a terminal
- * that does not use UTF-8, but such a byte is also a part of every other sequence. */
-static size_t control_at(const char *p)
-{
-    unsigned char c = (unsigned char)p[0], next = (unsigned char)p[1];
-    if (c == 0xc2 && next >= 0x80 && next <= 0x9f)
-        return 2;
-    return c < 32 || c == 127;
 }
 
 void nb_terminal_safe(const char *text, size_t most, struct nb_buffer *out)
 {
-    out->length = 0;
+    const unsigned char *at = (const unsigned char *)text, *end = at + strlen(text);
     size_t width = 0;
+    out->length = 0;
     int rc = nb_buffer_reserve(out, 1);
-    while (*text != '\0' && rc == 0) {
-        width += begins_sequence(*text);
+    while (at < end && rc == 0) {
+        width += !nb_utf8_is_continuation(*at);
         if (width > most)
             break;
-        size_t control = control_at(text);
-        rc = nb_buffer_append(out, control > 0 ? " " : text, 1);
-        text += control > 0 ? control : 1;
+        size_t control = nb_utf8_control(at, end);
+        rc = nb_buffer_append(out, control > 0 ? " " : (const char *)at, 1);
+        at += control > 0 ? control : 1;
     }
     if (rc == 0 && nb_buffer_append(out, "", 1) == 0)
         out->length--;
