@@ -42,8 +42,7 @@ void nb_call_teardown(void)
     curl_global_cleanup();
 }
 
-/* ---- callbacks of libcurl ----------------------------------------------------------------------
- */
+/* ---- callbacks of libcurl -------------------------------------------------------------------- */
 
 static size_t reply_most(const struct nb_call_request *request)
 {
@@ -89,8 +88,7 @@ static size_t give_body(char *bytes, size_t size, size_t count, void *user)
     return call->is_stopped ? CURL_READFUNC_ABORT : (size_t)length;
 }
 
-/* ---- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool is_loopback(const char *url)
 {
@@ -168,8 +166,7 @@ void nb_call_close(struct nb_call **call)
     *call = NULL;
 }
 
-/* ---- a request ---------------------------------------------------------------------------------
- */
+/* ---- a request ------------------------------------------------------------------------------- */
 
 static int add_header(struct curl_slist **list, const char *line)
 {
@@ -278,8 +275,7 @@ static int attempt(struct nb_call *call, const struct nb_call_request *request,
     return 0;
 }
 
-/* ---- attempts -----------------------------------------------------------------------------------
- */
+/* ---- attempts -------------------------------------------------------------------------------- */
 
 /* Sleeps before the next attempt. Returns false, without sleeping, when the patience has run out.
  */

@@ -6,8 +6,8 @@
 
 enum { TOKEN_MOST = 4096 };
 
-/* The length of the token at the begin of a line; 0 when the line is not a token. A line that does
- * not fit is cut by fgets and would be sent as a wrong token. */
+/* The length of the token at the beginning of a line; 0 when the line is not a token. A line that
+ * does not fit is cut by fgets and would be sent as a wrong token. */
 static size_t token_length(const char *line)
 {
     size_t length = strcspn(line, " \t\r\n");

@@ -8,8 +8,8 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 
-/* Appends the token to `token`: the printable ASCII characters at the begin of the first line of
- * the file, up to the first blank. Without a file (`file` is NULL) there is no token. Returns 0,
+/* Appends the token to `token`: the printable ASCII characters at the beginning of the first line
+ * of the file, up to the first blank. Without a file (`file` is NULL) there is no token. Returns 0,
  * NB_NOT_FOUND (the file cannot be opened), NB_INVALID (its first line is not a token) or
  * NB_NO_MEMORY. */
 int nb_token_read(const char *file, struct nb_buffer *token, struct nb_error *error);

@@ -56,8 +56,7 @@ static void print_help(FILE *out)
         out);
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static int run(const struct nb_command *command, struct nb_client *client, const void *options,
                char **arguments, size_t count, struct nb_error *error)

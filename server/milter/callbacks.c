@@ -46,8 +46,7 @@ static char *unguarded(const char *text)
     return both.taken;
 }
 
-/* ---- connections -------------------------------------------------------------------------------
- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 /* Returns the session of a connection, which is made by the first call; NULL without memory. */
 static struct session *session_of(SMFICTX *ctx)
@@ -124,8 +123,7 @@ static sfsistat on_close(SMFICTX *ctx)
     return SMFIS_CONTINUE;
 }
 
-/* ---- collecting a mail -------------------------------------------------------------------------
- */
+/* ---- collecting a mail ----------------------------------------------------------------------- */
 
 static sfsistat on_sender(SMFICTX *ctx, char **arguments)
 {
@@ -197,8 +195,7 @@ static sfsistat on_unknown(SMFICTX *ctx, const char *command)
     return SMFIS_CONTINUE;
 }
 
-/* ---- changing a mail ---------------------------------------------------------------------------
- */
+/* ---- changing a mail ------------------------------------------------------------------------- */
 
 /* Removes the last field of this name first: after a removal some mail servers count the remaining
  * fields anew and others do not. */
@@ -250,8 +247,7 @@ static int change_subject(SMFICTX *ctx, const struct nb_milter_mail *mail, const
     return smfi_chgheader(ctx, name, 1, unguarded(subject));
 }
 
-/* ---- answers -----------------------------------------------------------------------------------
- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 /* Sets the SMTP reply. smfi_setreply(3) takes one line of printable text, in which % is doubled. */
 static void set_reply(SMFICTX *ctx, const char *code, const char *status, const char *text)

@@ -73,8 +73,7 @@ void nb_milter_options_help(FILE *out)
         out); /* main checks the stream */
 }
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static int bad_value(const char *name, const char *right, struct nb_error *error)
 {
@@ -185,8 +184,7 @@ static int set_on_failure(struct nb_milter_options *options, struct nb_error *er
     return 0;
 }
 
-/* ---- the command line --------------------------------------------------------------------------
- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static void set_command(struct nb_milter_options *options, enum nb_milter_command command)
 {

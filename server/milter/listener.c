@@ -55,8 +55,7 @@ void nb_milter_count_checks(int change)
     count(&serving.checks, change);
 }
 
-/* ---- the socket --------------------------------------------------------------------------------
- */
+/* ---- the socket ------------------------------------------------------------------------------ */
 
 static bool is_file(const char *socket)
 {
@@ -117,8 +116,7 @@ static void knock(void)
     }
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* Makes a connection now and then while answers of bayesd are slow. A libmilter with a pool of
  * threads (worker.c, as in Debian) counts a thread as idle until it has run again. So of two mails

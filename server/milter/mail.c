@@ -13,8 +13,7 @@ void nb_milter_mail_reset(struct nb_milter_mail *mail)
     mail->is_cut = mail->is_broken = false;
 }
 
-/* ---- the envelope ------------------------------------------------------------------------------
- */
+/* ---- the envelope ---------------------------------------------------------------------------- */
 
 void nb_milter_mail_set(char field[NB_MILTER_FIELD], const char *text)
 {
@@ -68,8 +67,7 @@ int nb_milter_mail_lines(const struct nb_milter_mail *mail, struct nb_buffer *ou
     return rc;
 }
 
-/* ---- the message -------------------------------------------------------------------------------
- */
+/* ---- the message ----------------------------------------------------------------------------- */
 
 static void add(struct nb_milter_mail *mail, const void *bytes, size_t length)
 {

@@ -38,8 +38,7 @@ static size_t flag_total(const struct nb_command *command)
     return command->flag_count + COMMON_COUNT;
 }
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static int bad_value(const struct nb_flag *flag, const char *text, struct nb_error *error)
 {
@@ -94,8 +93,7 @@ static int set_value(const struct nb_flag *flag, const char *text, void *base,
     }
 }
 
-/* ---- the command line --------------------------------------------------------------------------
- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 struct getopt_tables {
     struct option longs[FLAGS_MOST];
@@ -174,8 +172,7 @@ int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void
     return check_count(command, *count, error);
 }
 
-/* ---- help --------------------------------------------------------------------------------------
- */
+/* ---- help ------------------------------------------------------------------------------------ */
 
 static void print_help_text(const char *text, FILE *out)
 {

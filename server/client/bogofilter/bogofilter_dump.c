@@ -46,8 +46,7 @@ struct stream {
 
 static const char *const LABELS[NB_BOGOFILTER_LABELS] = {"ham", "spam"};
 
-/* ---- distributing -----------------------------------------------------------------------------
- */
+/* ---- distributing ---------------------------------------------------------------------------- */
 
 static uint32_t documents_of(const struct stream *s, uint32_t row, size_t label)
 {

@@ -75,8 +75,7 @@ enum nb_word_line_kind nb_word_line_read(struct nb_word_reader *reader, struct n
     return take_line(reader, line) ? NB_WORD_LINE_COUNTS : NB_WORD_LINE_MALFORMED;
 }
 
-/* ---- files of others ----------------------------------------------------------------------------
- */
+/* ---- files of others ------------------------------------------------------------------------- */
 
 #define TRAIN_INSTEAD "cannot be imported; train from the mails themselves (bayesc train)"
 #define TEXT_INSTEAD "if it is bogofilter's word list: bogoutil -d FILE | bayesc import"

@@ -53,8 +53,7 @@ static const struct nb_flag FLAGS[] = {
     NB_FILES_FLAGS(struct evaluate_options),
 };
 
-/* ---- output ------------------------------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static int draw(const struct nb_report *report, const struct evaluate_options *options,
                 struct nb_error *error)
@@ -117,8 +116,7 @@ static int show_own(const struct nb_client *client, const struct evaluate_option
     return rc;
 }
 
-/* ---- settings ----------------------------------------------------------------------------------
- */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 /* Adds settings such as "smoothing=0.5 decision=bayes". A value that is not JSON is a string. */
 static int add_settings(json_t *settings, const char *text, struct nb_error *error)

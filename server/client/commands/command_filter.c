@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc filter: a mail goes in and comes out with a header field more.
+ * bayesc filter: copies a mail from standard input to standard output and adds header fields with
+ * the verdict.
  *
- * A mail server or procmail hands its mail to this program and goes on with what comes out. So the
- * mail comes out whatever happens: with its header field, or unchanged when there is no verdict.
- * When it cannot be read or written at all, the exit status tells so and the caller keeps its own
- * copy.
+ * A mail server or procmail delivers what this program writes. So the mail comes out whatever
+ * happens: with its header fields, or unchanged when there is no verdict. When it cannot be read or
+ * written at all, the exit status tells so and the caller keeps its own copy.
  */
 #include <sysexits.h>
 #include <unistd.h>
@@ -55,8 +55,7 @@ static const struct nb_flag FLAGS[] = {
      "exit status 75 without a verdict, so that a mail server tries again"},
 };
 
-/* ---- without a verdict -------------------------------------------------------------------------
- */
+/* ---- without a verdict ----------------------------------------------------------------------- */
 
 static int status_without_verdict(const struct filter_options *options)
 {
@@ -72,8 +71,7 @@ static int give_up(const void *options, const char *reason)
     return nb_mail_pipe_copy() == 0 ? status_without_verdict(options) : EX_IOERR;
 }
 
-/* ---- with a verdict ----------------------------------------------------------------------------
- */
+/* ---- with a verdict -------------------------------------------------------------------------- */
 
 struct filter {
     const struct nb_client *client;

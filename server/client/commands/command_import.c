@@ -82,7 +82,7 @@ static int refuse_existing(const struct nb_client *client, struct nb_error *erro
                : nb_error_set(error, NB_EXISTS, "model '%s' exists: use --replace", client->model);
 }
 
-/* ---- the result ------------------------------------------------------------------------- */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 /* "9  no line of a word list (lines 3, 7 ...)" */
 static void print_losses(const struct nb_bogofilter_list *list)

@@ -11,8 +11,7 @@
 #include "server/client/files/walk.h"
 #include "server/client/terminal/message.h"
 
-/* ---- labels ------------------------------------------------------------------------------------
- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 /* Returns the index of a label, NB_CORPUS_LABELS when it is not there. The label of the last
  * document is compared first: documents of one label often follow each other. */
@@ -73,8 +72,7 @@ static int sort_labels(struct nb_corpus *corpus, struct nb_error *error)
     return 0;
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int write_item(struct nb_corpus *corpus, const struct nb_item *item,
                       struct nb_corpus_entry *entry, struct nb_error *error)
@@ -166,8 +164,7 @@ void nb_corpus_deinit(struct nb_corpus *corpus)
     *corpus = (struct nb_corpus){0};
 }
 
-/* ---- using -------------------------------------------------------------------------------------
- */
+/* ---- using ----------------------------------------------------------------------------------- */
 
 /* SplitMix64 (Steele, Lea and Flood 2014), which gives the same numbers on every machine. */
 static uint64_t next_random(uint64_t *state)

@@ -44,8 +44,7 @@ static int check_signal(struct nb_error *error)
     return was_interrupted == 0 ? 0 : nb_error_set(error, NB_STOPPING, "interrupted");
 }
 
-/* ---- scores ------------------------------------------------------------------------------------
- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 static double number_of(const json_t *verdict, const char *member, const char *label, double other)
 {
@@ -86,8 +85,7 @@ static int score(struct judge *judge, uint32_t label, const json_t *verdict, str
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
-/* ---- models ------------------------------------------------------------------------------------
- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 static int change_model(const struct nb_trial *trial, const char *method, struct nb_error *error)
 {
@@ -111,8 +109,7 @@ static int change_model(const struct nb_trial *trial, const char *method, struct
     return rc;
 }
 
-/* ---- test, then train --------------------------------------------------------------------------
- */
+/* ---- test, then train ------------------------------------------------------------------------ */
 
 static int post_document(struct nb_call *call, const char *path, const struct nb_buffer *document,
                          json_t **reply, struct nb_error *error)
@@ -169,8 +166,7 @@ static int run_online(struct judge *judge, struct nb_error *error)
     return rc;
 }
 
-/* ---- train, then test --------------------------------------------------------------------------
- */
+/* ---- train, then test ------------------------------------------------------------------------ */
 
 static bool is_tested(const struct judge *judge, size_t i)
 {
@@ -234,8 +230,7 @@ static int send_part(struct judge *judge, bool is_test, struct nb_error *error)
     return rc;
 }
 
-/* ---- the trial ---------------------------------------------------------------------------------
- */
+/* ---- the trial ------------------------------------------------------------------------------- */
 
 static int run_fold(struct judge *judge, struct nb_error *error)
 {

@@ -13,7 +13,7 @@
 /* Options of every command that reads documents; embedded in the command's own. */
 struct nb_files_options {
     const char *label;           /* of documents that have none of their own; or NULL */
-    const char *format;          /* NULL: the name and the begin of a file tell */
+    const char *format;          /* NULL: the name and the beginning of a file tell */
     const char *columns;         /* of CSV and TSV; NULL: the first line tells */
     struct nb_flag_list folders; /* NAME=LABEL of Maildir++ folders */
     bool is_text, is_mail;       /* what a document is where the format does not tell */
@@ -28,7 +28,7 @@ struct nb_files_options {
 #define NB_FILES_FLAGS(type)                                                                       \
     {"format", 'f', NB_FLAG_TEXT, "FORMAT", offsetof(type, files.format), 0, 0,                    \
      "file (one document), mbox, csv, tsv, ndjson or index (each line is\n"                        \
-     "LABEL FILE [train|test]); without it the name and the begin of a\n"                          \
+     "LABEL FILE [train|test]); without it the name and the beginning of a\n"                          \
      "file tell its format"},                                                                      \
     {"columns", 0, NB_FLAG_TEXT, "NAMES", offsetof(type, files.columns), 0, 0,                     \
      "columns of CSV and TSV whose first line does not name them: text,\n"                         \

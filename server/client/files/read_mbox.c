@@ -4,8 +4,8 @@
 #include "server/client/files/formats.h"
 #include "tokenizer/mbox.h"
 
-/* The begin of the next mail behind `from`: "From " after an empty line. NULL when it is not there
- * yet. */
+/* The beginning of the next mail behind `from`: "From " after an empty line. NULL when it is not
+ * there yet. */
 static const char *next_mail(const char *from, const char *end)
 {
     for (const char *p = from; (p = memmem(p, (size_t)(end - p), "\nFrom ", 6)) != NULL; p++) {

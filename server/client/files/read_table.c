@@ -20,8 +20,7 @@ struct table {
     uint64_t number; /* of the row, from 1 */
 };
 
-/* ---- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static int end_cell(struct table *t, size_t begin, struct nb_error *error)
 {
@@ -118,8 +117,7 @@ static struct nb_string cell(const struct table *t, size_t i)
     return (struct nb_string){t->row.bytes + t->cells[i].begin, t->cells[i].length};
 }
 
-/* ---- columns -----------------------------------------------------------------------------------
- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static enum column column_of(struct nb_string name)
 {

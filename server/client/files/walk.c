@@ -23,8 +23,7 @@ struct walk {
 
 static int walk_folder(struct walk *walk, struct nb_string label, int depth);
 
-/* ---- names -------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Cuts the path to `length` bytes and appends "/name". */
 static int set_path(struct walk *walk, size_t length, const char *name)
@@ -69,8 +68,7 @@ static void skip(struct walk *walk, const char *reason)
         walk->files->skip(walk->files->user, walk->path.bytes, reason);
 }
 
-/* ---- files -------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static int walk_file(struct walk *walk, const struct stat *status, struct nb_string label,
                      const char *format)
@@ -96,8 +94,7 @@ static int walk_entry(struct walk *walk, const char *name, struct nb_string labe
     return S_ISREG(status.st_mode) ? walk_file(walk, &status, label, walk->options->format) : 0;
 }
 
-/* ---- Maildir -----------------------------------------------------------------------------------
- */
+/* ---- Maildir --------------------------------------------------------------------------------- */
 
 static int walk_mails(struct walk *walk, const char *folder, struct nb_string label)
 {
@@ -174,8 +171,7 @@ static int walk_maildir_folders(struct walk *walk, struct nb_string label)
     return rc;
 }
 
-/* ---- folders -----------------------------------------------------------------------------------
- */
+/* ---- folders --------------------------------------------------------------------------------- */
 
 static int walk_plain_folder(struct walk *walk, struct nb_string label, int depth)
 {
@@ -215,8 +211,7 @@ static int walk_folder(struct walk *walk, struct nb_string label, int depth)
     return rc == 0 ? walk_maildir_folders(walk, label) : rc;
 }
 
-/* ---- paths -------------------------------------------------------------------------------------
- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 /* Splits LABEL=PATH, unless there is a file of that whole name. */
 static struct nb_string label_of(const struct nb_files_options *options, const char **path)

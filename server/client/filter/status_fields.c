@@ -6,8 +6,7 @@
 _Static_assert(NB_FIELDS_MOST >= 2 * NB_FLAG_LIST_MOST + 1,
                "two lists of templates and the status");
 
-/* ---- checks ------------------------------------------------------------------------------------
- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 /* The length of the field name that begins `text` (RFC 5322, section 3.6.8). */
 static size_t name_length(const char *text)
@@ -41,8 +40,7 @@ int nb_status_fields_check(const struct nb_status_fields *wanted, struct nb_fiel
     return rc;
 }
 
-/* ---- templates ---------------------------------------------------------------------------------
- */
+/* ---- templates ------------------------------------------------------------------------------- */
 
 /* Appends what %LETTER stands for; any other letter stands for itself, as in %%. */
 static int expand(char letter, const char *model, const struct nb_mail_status *status,

@@ -50,8 +50,7 @@ struct nb_pipeline {
     struct batch *ring;
 };
 
-/* ---- the threads -------------------------------------------------------------------------------
- */
+/* ---- the threads ----------------------------------------------------------------------------- */
 
 static void send_batch(struct nb_pipeline *p, struct nb_call *call, struct batch *batch)
 {
@@ -101,8 +100,7 @@ static void *run_connection(void *user)
     return NULL;
 }
 
-/* ---- results -----------------------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void empty_batch(struct batch *batch)
 {
@@ -180,8 +178,7 @@ static int take_oldest(struct nb_pipeline *p, struct nb_error *error)
     return rc;
 }
 
-/* ---- filling -----------------------------------------------------------------------------------
- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 static int dispatch(struct nb_pipeline *p, struct nb_error *error)
 {
@@ -237,8 +234,7 @@ int nb_pipeline_finish(struct nb_pipeline *p, struct nb_error *error)
     return rc;
 }
 
-/* ---- opening and closing -----------------------------------------------------------------------
- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 int nb_pipeline_open(const struct nb_pipeline_settings *settings, struct nb_pipeline **pipeline,
                      struct nb_error *error)

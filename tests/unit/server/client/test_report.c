@@ -148,8 +148,8 @@ START_TEST(a_report_survives_any_json)
         "{\"labels\": 7, \"confusion\": []}",
         "{\"labels\": {\"a\": 1, \"b\": null}, \"confusion\": {\"a\": 5}}",
         "{\"accuracy\": \"much\", \"documents\": null, \"roc\": [1, {\"threshold\": {}}]}",
-        "{\"labels\": "
-        "{\"1\":{},\"2\":{},\"3\":{},\"4\":{},\"5\":{},\"6\":{},\"7\":{},\"8\":{},\"9\":{}}}"};
+        ("{\"labels\": "
+         "{\"1\":{},\"2\":{},\"3\":{},\"4\":{},\"5\":{},\"6\":{},\"7\":{},\"8\":{},\"9\":{}}}")};
     for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
         json_t *figures = json_loads(any[i], 0, NULL);
         ck_assert_ptr_nonnull(figures);
