@@ -81,7 +81,7 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LINK_FLAGS) $(
 # the daemon's library.
 CLIENT_SOURCES := $(wildcard server/client/*.c server/client/*/*.c)
 MILTER_SOURCES := $(wildcard server/milter/*.c)
-CALL_SOURCES := $(or $(wildcard server/call/*.c),server/client/call.c server/client/token.c)
+CALL_SOURCES := $(wildcard server/call/*.c)
 LIBRARY_SOURCES := $(filter-out server/main.c $(CLIENT_SOURCES) $(MILTER_SOURCES) $(CALL_SOURCES), \
                      $(wildcard core/*.c core/*/*.c tokenizer/*.c tokenizer/*/*.c config/*.c \
                                 server/*.c server/*/*.c))
@@ -136,7 +136,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 
 # Compiled in with .incbin, which -MMD does not see.
-$(BUILD)/server/openapi.o: $(wildcard server/openapi.json)
+$(BUILD)/server/api/openapi.o: $(wildcard server/api/openapi.json)
 
 $(LIBRARY): $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "core/base/heap.h"
 #include "core/score_private.h"
 
 /* The row's cell of a label; zeros when the label does not have the feature. */
@@ -81,35 +82,9 @@ static int compare(const void *a, const void *b)
     return x->feature < y->feature ? -1 : x->feature > y->feature;
 }
 
-/* Restores a heap whose weakest row is at the top, after the row at `top` was replaced. */
-static void sift_down(struct nb_evidence *heap, size_t size, size_t top)
-{
-    struct nb_evidence row = heap[top];
-    for (size_t child; (child = 2 * top + 1) < size; top = child) {
-        if (child + 1 < size && compare(&heap[child + 1], &heap[child]) > 0)
-            child++;
-        if (compare(&heap[child], &row) <= 0)
-            break;
-        heap[top] = heap[child];
-    }
-    heap[top] = row;
-}
-
 void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most)
 {
-    if (most > count)
-        most = count;
-    for (size_t i = most / 2; i-- > 0 && most < count;)
-        sift_down(rows, most, i);
-    for (size_t i = most; i < count && most > 0; i++) {
-        if (compare(&rows[i], &rows[0]) > 0)
-            continue;
-        struct nb_evidence weakest = rows[0];
-        rows[0] = rows[i];
-        rows[i] = weakest;
-        sift_down(rows, most, 0);
-    }
-    qsort(rows, most, sizeof *rows, compare);
+    nb_heap_select(rows, count, most, sizeof *rows, compare);
 }
 
 /* ---- one row -----------------------------------------------------------------------------------

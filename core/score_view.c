@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/heap.h"
 #include "core/score_private.h"
 
 /* ---- the settings' part ---------------------------------------------------------------------- */
@@ -112,39 +113,13 @@ struct ranked {
     uint64_t occurrences, id;
 };
 
-static bool ranks_before(struct ranked a, struct ranked b)
+/* First in rank first. */
+static int by_rank(const void *a, const void *b)
 {
-    return a.occurrences != b.occurrences ? a.occurrences > b.occurrences : a.id < b.id;
-}
-
-/* A heap whose root is the last in rank of those kept. */
-static void sift_down(struct ranked *heap, size_t size, size_t i)
-{
-    for (;;) {
-        size_t last = i;
-        for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < size; child++)
-            if (ranks_before(heap[last], heap[child]))
-                last = child;
-        if (last == i)
-            return;
-        struct ranked swap = heap[i];
-        heap[i] = heap[last];
-        heap[last] = swap;
-        i = last;
-    }
-}
-
-static void heap_add(struct ranked *heap, size_t *size, size_t most, struct ranked word)
-{
-    if (*size < most) {
-        heap[(*size)++] = word;
-        if (*size == most)
-            for (size_t i = most / 2 + 1; i-- > 0;)
-                sift_down(heap, most, i);
-    } else if (ranks_before(word, heap[0])) {
-        heap[0] = word;
-        sift_down(heap, most, 0);
-    }
+    const struct ranked *x = a, *y = b;
+    if (x->occurrences != y->occurrences)
+        return x->occurrences > y->occurrences ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
 }
 
 static bool is_token_row(const struct nb_row *row)
@@ -163,19 +138,23 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
     view->skips = most != 0;
     if (!view->skips)
         return 0;
-    struct ranked *heap = calloc(most, sizeof *heap);
-    if (heap == NULL)
+    struct ranked *items = calloc(most, sizeof *items);
+    if (items == NULL)
         return NB_NO_MEMORY;
-    size_t size = 0;
+    struct nb_heap heap = {
+        .items = items, .most = most, .item_size = sizeof *items, .compare = by_rank};
     uint32_t rows = nb_model_rows(model);
     for (uint32_t i = 0; i < rows; i++) {
         const struct nb_row *row = nb_model_row(model, i);
-        if (is_token_row(row))
-            heap_add(heap, &size, most, (struct ranked){nb_row_occurrences(model, row), row->id});
+        if (!is_token_row(row))
+            continue;
+        const struct ranked word = {nb_row_occurrences(model, row), row->id};
+        nb_heap_add(&heap, &word);
     }
-    view->skip_occurrences = heap[0].occurrences;
-    view->skip_id = heap[0].id;
-    free(heap);
+    const struct ranked *last = nb_heap_last(&heap);
+    view->skip_occurrences = last->occurrences;
+    view->skip_id = last->id;
+    free(items);
     return 0;
 }
 

@@ -10,7 +10,8 @@
 #define NB_TOKENIZER_DOCUMENT_H
 
 #include "core/base/error.h"
-#include "tokenizer/bag.h"
+#include "tokenizer/bag/bag.h"
+#include "tokenizer/bag/tokenizing.h"
 
 /* Raised whenever the same bytes would give another bag; stored with every model. */
 enum { NB_TOKENIZER_VERSION = 1 };
@@ -25,28 +26,6 @@ struct nb_document {
     const char *bytes; /* borrowed */
     size_t length;
 };
-
-/* What may be counted: one bit per field. A field that is off costs nothing. */
-struct nb_tokenizer_settings {
-    uint32_t fields; /* 1u << enum nb_field ... */
-};
-
-/* Limits, each a named setting of the configuration ([tokenizer]). What is over a limit is left
- * out and reported by bag->truncated. */
-struct nb_tokenizer_limits {
-    size_t tokens;       /* occurrences of features in one document; default 100,000 */
-    size_t mail_bytes;   /* bytes of one mail that are read: head and tail; default 4 MiB */
-    size_t mail_parts;   /* MIME parts; default 1,000 */
-    size_t mail_depth;   /* nesting of multiparts and messages; default 32 */
-    size_t header_bytes; /* bytes of one mail's header fields that are read; default 1 MiB */
-};
-
-#define NB_TOKENIZER_LIMITS_DEFAULT                                                                \
-    ((struct nb_tokenizer_limits){.tokens = 100000,                                                \
-                                  .mail_bytes = (size_t)4 << 20,                                   \
-                                  .mail_parts = 1000,                                              \
-                                  .mail_depth = 32,                                                \
-                                  .header_bytes = (size_t)1 << 20})
 
 /* Builds the Unicode tables and prepares the MIME library. Call once, before any thread
  * tokenizes. Returns 0 or a code. */

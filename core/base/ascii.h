@@ -37,4 +37,10 @@ static inline char nb_ascii_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
+/* Small letters as capitals, other bytes as they are. */
+static inline char nb_ascii_upper(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char)(c & ~0x20) : c;
+}
+
 #endif

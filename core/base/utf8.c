@@ -41,8 +41,10 @@ struct nb_string nb_utf8_cut(struct nb_string s, size_t most)
 {
     if (s.length <= most)
         return s;
-    s.length = most;
-    while (s.length > 0 && nb_utf8_is_continuation((unsigned char)s.bytes[s.length]))
-        s.length--;
-    return s;
+    /* A sequence has at most three bytes behind its first: where there are more, nothing is whole.
+     */
+    for (size_t back = 0; back <= most && back < NB_UTF8_MOST; back++)
+        if (!nb_utf8_is_continuation((unsigned char)s.bytes[most - back]))
+            return (struct nb_string){s.bytes, most - back};
+    return (struct nb_string){s.bytes, most};
 }

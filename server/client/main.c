@@ -10,11 +10,11 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "server/base/version.h"
 #include "server/call/token.h"
 #include "server/client/base/exit_status.h"
 #include "server/client/commands/commands.h"
 #include "server/client/terminal/message.h"
-#include "server/version.h"
 
 enum { TIMEOUT_SECONDS = 60 };
 

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "core/base/clock.h"
-#include "server/log.h"
+#include "server/base/log.h"
 #include "server/milter/listener.h"
 
 /* Bytes of the text of an SMTP reply: a line has 512, with its codes (RFC 5321, 4.5.3.1.5). */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "server/log.h"
+#include "server/base/log.h"
 
 enum {
     BACKLOG = 128,

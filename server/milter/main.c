@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/base/log.h"
+#include "server/base/notify.h"
+#include "server/base/version.h"
 #include "server/call/token.h"
-#include "server/log.h"
 #include "server/milter/callbacks.h"
 #include "server/milter/listener.h"
-#include "server/notify.h"
-#include "server/version.h"
 
 enum { EXIT_COMMAND_LINE = 2 };
 

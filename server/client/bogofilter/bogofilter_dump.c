@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/stack.h"
-#include "server/codec.h"
+#include "server/json/dump_write.h"
 #include "tokenizer/document.h"
 
 enum { WORDS_AT_A_TIME = 4096 };
@@ -120,7 +120,7 @@ static int write_header(struct stream *s)
     int rc = write_stack(&stack);
     header.stack = (struct nb_string){stack.bytes, stack.length};
     if (rc == 0)
-        rc = nb_codec_dump_header(&s->out, &header);
+        rc = nb_json_dump_header(&s->out, &header);
     nb_settings_deinit(&header.settings);
     nb_buffer_deinit(&stack);
     s->step = STEP_WORDS;
@@ -138,7 +138,7 @@ static int write_words(struct stream *s)
     }
     if (s->row == nb_model_rows(s->list->rows))
         s->step = STEP_DOCUMENTS;
-    return nb_codec_dump_words(&s->out, &words);
+    return nb_json_dump_words(&s->out, &words);
 }
 
 static int write_document(struct stream *s, size_t label)
@@ -163,7 +163,7 @@ static int write_document(struct stream *s, size_t label)
     int rc = nb_buffer_printf(&id, "bogofilter:%s:%ju", LABELS[label], (uintmax_t)++deal->done);
     document.id = (struct nb_string){id.bytes, id.length};
     if (rc == 0)
-        rc = nb_codec_dump_document(&s->out, &document);
+        rc = nb_json_dump_document(&s->out, &document);
     nb_buffer_deinit(&id);
     return rc;
 }
@@ -196,7 +196,7 @@ static int write_more(struct stream *s)
         return write_next_document(s);
     case STEP_END:
         s->step = STEP_OVER;
-        return nb_codec_dump_end(
+        return nb_json_dump_end(
             &s->out, s->list->messages[NB_BOGOFILTER_HAM] + s->list->messages[NB_BOGOFILTER_SPAM],
             nb_model_rows(s->list->rows));
     case STEP_OVER:

@@ -5,8 +5,8 @@
 
 #include "core/base/ascii.h"
 #include "server/client/bogofilter/wordlist.h"
-#include "tokenizer/mail_received.h"
-#include "tokenizer/text.h"
+#include "tokenizer/mail/mail_received.h"
+#include "tokenizer/text/text.h"
 
 /* The prefixes of bogofilter's tokens (its lexer.c), and the tokenizer's prefix for the same words.
  * Words of addresses are left out although the tokenizer has them. In a mail it adds much about

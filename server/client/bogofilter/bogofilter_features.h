@@ -7,7 +7,7 @@
 #define NB_CLIENT_BOGOFILTER_FEATURES_H
 
 #include "server/client/bogofilter/bogofilter_list.h"
-#include "tokenizer/bag.h"
+#include "tokenizer/bag/bag.h"
 
 /* Fills `bag`, which is emptied first, with the features of a token, hashed with `key`; some tokens
  * are several features. *loss tells why the token is left out when none of its features is a word.

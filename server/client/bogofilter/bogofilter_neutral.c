@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "tokenizer/bag.h"
+#include "tokenizer/bag/bag.h"
 
 enum { MARKS_IN_A_ROW = 3 };
 

@@ -15,7 +15,7 @@
 #include "server/client/commands/commands.h"
 #include "server/client/commands/dump_check.h"
 #include "server/client/terminal/figure.h"
-#include "tokenizer/text.h"
+#include "tokenizer/text/text.h"
 
 struct import_options {
     bool is_replacing;

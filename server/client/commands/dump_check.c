@@ -7,29 +7,29 @@ int nb_dump_check_init(struct nb_dump_check *check)
 {
     *check = (struct nb_dump_check){.reader = NULL};
     nb_splitter_init(&check->lines, LINE_MOST);
-    return nb_codec_dump_reader_new(&check->reader);
+    return nb_json_dump_reader_new(&check->reader);
 }
 
 void nb_dump_check_deinit(struct nb_dump_check *check)
 {
-    nb_codec_dump_reader_free(&check->reader);
+    nb_json_dump_reader_free(&check->reader);
     nb_splitter_deinit(&check->lines);
 }
 
-static int take_line(struct nb_dump_check *check, const struct nb_line *line)
+static int take_line(struct nb_dump_check *check, const struct nb_ndjson_line *line)
 {
-    struct nb_codec_record record;
+    struct nb_json_record record;
     if (line->is_too_long)
         return nb_error_set(&check->error, NB_TOO_LARGE,
                             "line %ju of the dump is longer than %d bytes", (uintmax_t)line->number,
                             LINE_MOST);
-    return nb_codec_dump_read(check->reader, line->text, &record, &check->error);
+    return nb_json_dump_read(check->reader, line->text, &record, &check->error);
 }
 
 int nb_dump_check_add(struct nb_dump_check *check, const char *bytes, size_t length)
 {
     struct nb_string input = {bytes, length};
-    struct nb_line line;
+    struct nb_ndjson_line line;
     int rc = check->error.code;
     while (rc == 0 && (rc = nb_splitter_next(&check->lines, &input, &line)) == 1)
         rc = take_line(check, &line);
@@ -40,10 +40,10 @@ int nb_dump_check_add(struct nb_dump_check *check, const char *bytes, size_t len
 
 int nb_dump_check_end(struct nb_dump_check *check)
 {
-    struct nb_line line;
+    struct nb_ndjson_line line;
     if (check->error.code == 0 && nb_splitter_last(&check->lines, &line) == 1)
         (void)take_line(check, &line);
     if (check->error.code == 0)
-        (void)nb_codec_dump_finish(check->reader, &check->error);
+        (void)nb_json_dump_finish(check->reader, &check->error);
     return check->error.code;
 }

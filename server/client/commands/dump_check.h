@@ -8,12 +8,12 @@
 #define NB_CLIENT_DUMP_CHECK_H
 
 #include "core/base/error.h"
-#include "server/codec.h"
-#include "server/ndjson.h"
+#include "server/json/dump_read.h"
+#include "server/request/ndjson.h"
 
 /* Private to the functions below. */
 struct nb_dump_check {
-    struct nb_codec_dump_reader *reader; /* owned */
+    struct nb_json_dump_reader *reader; /* owned */
     struct nb_splitter lines;
     struct nb_error error; /* the first fault; code 0: none yet */
 };

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "server/client/files/formats.h"
-#include "tokenizer/mbox.h"
+#include "tokenizer/mail/mbox.h"
 
 /* The beginning of the next mail behind `from`: "From " after an empty line. NULL when it is not
  * there yet. */

@@ -8,7 +8,7 @@
 
 #include "server/client/base/flags.h"
 #include "server/client/filter/mail_status.h"
-#include "server/mail_fields.h"
+#include "server/mail/mail_fields.h"
 
 struct nb_status_fields {
     const char *name;         /* of the field with the status */

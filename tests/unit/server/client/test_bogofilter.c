@@ -13,7 +13,7 @@
 #include "server/client/bogofilter/bogofilter_read.h"
 #include "server/client/bogofilter/wordlist.h"
 #include "server/client/commands/dump_check.h"
-#include "tokenizer/text.h"
+#include "tokenizer/text/text.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 
@@ -244,7 +244,7 @@ START_TEST(a_dump_has_the_counts_of_the_list)
 {
     struct nb_bogofilter_list list;
     struct nb_error error;
-    struct nb_codec_dump_reader *reader;
+    struct nb_json_dump_reader *reader;
     char *line = NULL;
     size_t room = 0;
     ssize_t length;
@@ -253,13 +253,13 @@ START_TEST(a_dump_has_the_counts_of_the_list)
     uint32_t(*counts)[NB_BOGOFILTER_LABELS] = calloc(rows, sizeof *counts);
     uint64_t documents[NB_BOGOFILTER_LABELS] = {0};
     ck_assert_ptr_nonnull(counts);
-    ck_assert_int_eq(nb_codec_dump_reader_new(&reader), 0);
+    ck_assert_int_eq(nb_json_dump_reader_new(&reader), 0);
     FILE *dump = nb_bogofilter_dump(&list);
     while ((length = getline(&line, &room, dump)) > 0) {
-        struct nb_codec_record record;
+        struct nb_json_record record;
         struct nb_string text = {line, (size_t)length};
-        ck_assert_msg(nb_codec_dump_read(reader, text, &record, &error) == 0, "%s", error.text);
-        if (record.kind != NB_CODEC_RECORD_DOCUMENT)
+        ck_assert_msg(nb_json_dump_read(reader, text, &record, &error) == 0, "%s", error.text);
+        if (record.kind != NB_JSON_RECORD_DOCUMENT)
             continue;
         documents[record.document.label]++;
         for (size_t i = 0; i < record.document.size; i++)
@@ -273,7 +273,7 @@ START_TEST(a_dump_has_the_counts_of_the_list)
     ck_assert_int_eq(fclose(dump), 0);
     free(line);
     free(counts);
-    nb_codec_dump_reader_free(&reader);
+    nb_json_dump_reader_free(&reader);
     nb_bogofilter_list_deinit(&list);
 }
 END_TEST
