@@ -21,7 +21,7 @@
 struct nb_call_target {
     const char *url; /* borrowed: http://, https:// or unix:/PATH; a slash at its end is ignored */
     const char *token_file; /* borrowed, or NULL */
-    struct nb_buffer token; /* owned; empty without a token file: nb_token_read fills it */
+    struct nb_buffer token; /* owned; empty without a token file: nb_access_token_read fills it */
     uint64_t timeout;       /* seconds without progress after which a request fails */
     bool has_deadline;      /* the whole request must be done within `timeout` */
     uint64_t patience;      /* seconds for which a busy daemon is asked again; 0: asked once */

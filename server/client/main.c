@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "server/base/version.h"
-#include "server/call/token.h"
+#include "server/call/access_token.h"
 #include "server/client/base/exit_status.h"
 #include "server/client/commands/commands.h"
 #include "server/client/terminal/message.h"
@@ -61,7 +61,7 @@ static void print_help(FILE *out)
 static int run(const struct nb_command *command, struct nb_client *client, const void *options,
                char **arguments, size_t count, struct nb_error *error)
 {
-    int rc = nb_token_read(client->daemon.token_file, &client->daemon.token, error);
+    int rc = nb_access_token_read(client->daemon.token_file, &client->daemon.token, error);
     if (rc == 0)
         rc = nb_call_setup(error);
     if (rc != 0)

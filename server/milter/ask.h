@@ -9,8 +9,8 @@
 #include <pthread.h>
 
 #include "server/call/call.h"
-#include "server/milter/mail.h"
-#include "server/milter/reply.h"
+#include "server/milter/milter_mail.h"
+#include "server/milter/milter_reply.h"
 
 enum { NB_ASK_IDLE = 16 /* connections that are kept open while there is nothing to ask */ };
 

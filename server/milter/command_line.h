@@ -36,7 +36,7 @@ struct nb_milter_options {
     size_t max_bytes; /* bytes of a mail that are sent */
     bool skip_authenticated;
     bool is_quiet;
-    struct nb_call_target target; /* without its token, which nb_token_read adds */
+    struct nb_call_target target; /* without its token, which nb_access_token_read adds */
 };
 
 /* Reads the command line into `options`, which need not be set before. Returns 0 or NB_INVALID.

@@ -12,7 +12,7 @@
 #include "server/base/log.h"
 #include "server/base/notify.h"
 #include "server/base/version.h"
-#include "server/call/token.h"
+#include "server/call/access_token.h"
 #include "server/milter/callbacks.h"
 #include "server/milter/listener.h"
 
@@ -74,7 +74,7 @@ static int serve(const struct nb_milter_options *options, struct nb_ask *ask,
 static int run(struct nb_milter_options *options, struct nb_error *error)
 {
     struct nb_ask ask;
-    int rc = nb_token_read(options->target.token_file, &options->target.token, error);
+    int rc = nb_access_token_read(options->target.token_file, &options->target.token, error);
     if (rc == 0)
         rc = nb_call_setup(error);
     if (rc != 0)

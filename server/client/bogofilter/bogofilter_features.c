@@ -31,7 +31,7 @@ static const struct prefix {
 };
 
 static const struct nb_tokenizer_settings SETTINGS = {.fields = NB_BOGOFILTER_FIELDS};
-static const struct nb_tokenizer_limits LIMITS = {.tokens = NB_WORD_LINE};
+static const struct nb_tokenizer_limits LIMITS = {.tokens = NB_WORDLIST_LINE};
 
 /* The last prefix is empty: every token has one. */
 static const struct prefix *prefix_of(struct nb_string token)

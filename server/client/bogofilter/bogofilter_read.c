@@ -18,7 +18,7 @@ enum {
 /* What is needed while a list is read. */
 struct reading {
     struct nb_bogofilter_list *list; /* borrowed */
-    struct nb_word_reader lines;
+    struct nb_wordlist_reader lines;
     struct nb_bag bag;        /* owned: of one token */
     struct nb_buffer waiting; /* owned: lines that came before the numbers of messages */
     bool has_messages;
@@ -30,7 +30,7 @@ struct reading {
  * both. Measured: the sum expected by chance (a + b - ab/M) is no better, the larger of the two is
  * worse. */
 static void add_messages(const struct nb_bogofilter_list *list, uint32_t row,
-                         const struct nb_word_line *line)
+                         const struct nb_wordlist_line *line)
 {
     uint64_t more[NB_BOGOFILTER_LABELS] = {
         [NB_BOGOFILTER_SPAM] = line->spam, [NB_BOGOFILTER_HAM] = line->ham};
@@ -42,7 +42,7 @@ static void add_messages(const struct nb_bogofilter_list *list, uint32_t row,
 
 /* Counts a feature of a token. Returns 0, NB_TOO_LARGE or NB_NO_MEMORY. */
 static int count_feature(struct nb_bogofilter_list *list, uint64_t id, struct nb_string text,
-                         const struct nb_word_line *line)
+                         const struct nb_wordlist_line *line)
 {
     uint32_t row = nb_model_find(list->rows, id);
     int rc = row == NB_NO_ROW ? nb_bogofilter_list_add(list, id, text, &row) : 0;
@@ -51,7 +51,7 @@ static int count_feature(struct nb_bogofilter_list *list, uint64_t id, struct nb
     return rc;
 }
 
-static int count(struct reading *reading, const struct nb_word_line *line, uint64_t number)
+static int count(struct reading *reading, const struct nb_wordlist_line *line, uint64_t number)
 {
     struct nb_bogofilter_list *list = reading->list;
     const struct nb_bag *bag = &reading->bag;
@@ -70,7 +70,7 @@ static int count(struct reading *reading, const struct nb_word_line *line, uint6
     return rc;
 }
 
-static int take(struct reading *reading, const struct nb_word_line *line, uint64_t number)
+static int take(struct reading *reading, const struct nb_wordlist_line *line, uint64_t number)
 {
     struct nb_bogofilter_list *list = reading->list;
     if (line->spam > list->messages[NB_BOGOFILTER_SPAM] ||
@@ -87,7 +87,7 @@ static int take(struct reading *reading, const struct nb_word_line *line, uint64
 
 /* Lists are sorted by bytes: tokens that begin with '!' or '$' come before .MSG_COUNT, the line
  * with the numbers of messages. They wait until it has come. */
-static int put_off(struct reading *reading, const struct nb_word_line *line)
+static int put_off(struct reading *reading, const struct nb_wordlist_line *line)
 {
     struct nb_packer w = {.out = &reading->waiting};
     nb_pack_varint(&w, reading->lines.number);
@@ -103,8 +103,8 @@ static int take_waiting(struct reading *reading)
     int rc = 0;
     while (rc == 0 && r.at < r.end) {
         uint64_t number = nb_unpack_varint(&r);
-        struct nb_word_line line = {.spam = (uint32_t)nb_unpack_varint(&r),
-                                    .ham = (uint32_t)nb_unpack_varint(&r)};
+        struct nb_wordlist_line line = {.spam = (uint32_t)nb_unpack_varint(&r),
+                                        .ham = (uint32_t)nb_unpack_varint(&r)};
         line.token = nb_unpack_string(&r);
         rc = take(reading, &line, number);
     }
@@ -124,7 +124,7 @@ static int64_t moment_of(uint32_t date)
     return date >= 19700101 && moment <= now ? moment : now;
 }
 
-static int take_messages(struct reading *reading, const struct nb_word_line *line,
+static int take_messages(struct reading *reading, const struct nb_wordlist_line *line,
                          struct nb_error *error)
 {
     struct nb_bogofilter_list *list = reading->list;
@@ -157,7 +157,7 @@ static bool is_about_list(struct nb_string token)
            nb_string_equals(token, ".ROBX");
 }
 
-static int take_line(struct reading *reading, const struct nb_word_line *line,
+static int take_line(struct reading *reading, const struct nb_wordlist_line *line,
                      struct nb_error *error)
 {
     if (nb_string_equals(line->token, ".MSG_COUNT"))
@@ -198,16 +198,16 @@ static int check(const struct reading *reading, struct nb_error *error)
 
 static int read_lines(struct reading *reading, struct nb_error *error)
 {
-    struct nb_word_line line;
-    enum nb_word_line_kind kind;
+    struct nb_wordlist_line line;
+    enum nb_wordlist_kind kind;
     bool is_first = true;
     int rc = 0;
-    while (rc == 0 && (kind = nb_word_line_read(&reading->lines, &line)) != NB_WORD_LINE_END) {
-        const char *foreign = is_first ? nb_word_list_foreign(&reading->lines) : NULL;
+    while (rc == 0 && (kind = nb_wordlist_read(&reading->lines, &line)) != NB_WORDLIST_END) {
+        const char *foreign = is_first ? nb_wordlist_foreign(&reading->lines) : NULL;
         is_first = false;
         if (foreign != NULL)
             return nb_error_set(error, NB_UNSUPPORTED, "%s", foreign);
-        if (kind == NB_WORD_LINE_MALFORMED)
+        if (kind == NB_WORDLIST_MALFORMED)
             nb_bogofilter_list_lose(reading->list, NB_LOSS_MALFORMED, reading->lines.number);
         else
             rc = take_line(reading, &line, error);

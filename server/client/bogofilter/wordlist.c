@@ -6,7 +6,7 @@
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Reads a line without its end; false at the end of the file. */
-static bool next_line(struct nb_word_reader *r)
+static bool next_line(struct nb_wordlist_reader *r)
 {
     int c = EOF;
     bool has_any = false;
@@ -51,7 +51,7 @@ static bool take_number(const char **at, const char *end, uint32_t *number)
     return is_number;
 }
 
-static bool take_line(const struct nb_word_reader *r, struct nb_word_line *line)
+static bool take_line(const struct nb_wordlist_reader *r, struct nb_wordlist_line *line)
 {
     const char *at = r->line;
     const char *end = r->line + r->length;
@@ -66,13 +66,14 @@ static bool take_line(const struct nb_word_reader *r, struct nb_word_line *line)
            (at == end || take_number(&at, end, &line->date)) && at == end;
 }
 
-enum nb_word_line_kind nb_word_line_read(struct nb_word_reader *reader, struct nb_word_line *line)
+enum nb_wordlist_kind nb_wordlist_read(struct nb_wordlist_reader *reader,
+                                       struct nb_wordlist_line *line)
 {
     do {
         if (!next_line(reader))
-            return NB_WORD_LINE_END;
+            return NB_WORDLIST_END;
     } while (reader->length == 0);
-    return take_line(reader, line) ? NB_WORD_LINE_COUNTS : NB_WORD_LINE_MALFORMED;
+    return take_line(reader, line) ? NB_WORDLIST_COUNTS : NB_WORDLIST_MALFORMED;
 }
 
 /* ---- files of others ------------------------------------------------------------------------- */
@@ -109,7 +110,7 @@ static bool is_spamprobe(const char *line, size_t length)
     return commas == 3 && i < length && line[i] == '"';
 }
 
-const char *nb_word_list_foreign(const struct nb_word_reader *reader)
+const char *nb_wordlist_foreign(const struct nb_wordlist_reader *reader)
 {
     for (size_t i = 0; i < sizeof FOREIGN / sizeof FOREIGN[0]; i++) {
         size_t length = strlen(FOREIGN[i].bytes);

@@ -13,7 +13,7 @@
 #include "server/call/path.h"
 #include "server/client/commands/commands.h"
 #include "server/client/files/item.h"
-#include "server/client/filter/mail_pipe.h"
+#include "server/client/filter/pass.h"
 #include "server/client/filter/status_fields.h"
 #include "server/client/terminal/message.h"
 
@@ -24,7 +24,7 @@ enum { BOGOFILTER_SPAM, BOGOFILTER_HAM, BOGOFILTER_UNSURE, BOGOFILTER_ERROR };
 
 struct filter_options {
     struct nb_status_fields fields;
-    struct nb_mail_thresholds thresholds;
+    struct nb_status_thresholds thresholds;
     bool is_bogofilter, is_tempfail;
 };
 
@@ -68,7 +68,7 @@ static int status_without_verdict(const struct filter_options *options)
 static int give_up(const void *options, const char *reason)
 {
     nb_message("no verdict, the mail goes on unchanged: %s", reason);
-    return nb_mail_pipe_copy() == 0 ? status_without_verdict(options) : EX_IOERR;
+    return nb_pass_copy() == 0 ? status_without_verdict(options) : EX_IOERR;
 }
 
 /* ---- with a verdict -------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ struct filter {
 };
 
 /* A model that does not exist or has learned nothing is not a failure: the mail is unsure. */
-static int ask(struct filter *f, struct nb_mail_status *status, struct nb_error *error)
+static int ask(struct filter *f, struct nb_status *status, struct nb_error *error)
 {
     struct nb_buffer path = {0};
     json_t *verdict = NULL;
@@ -93,12 +93,12 @@ static int ask(struct filter *f, struct nb_mail_status *status, struct nb_error 
     rc = rc == 0 ? nb_call_once(&f->client->daemon, &request, &verdict, error)
                  : nb_error_no_memory(error);
     if (rc == NB_NOT_FOUND || rc == NB_CONFLICT) {
-        nb_mail_status_unknown(status);
+        nb_status_unknown(status);
         rc = 0;
     } else if (rc == 0 && !json_is_string(json_object_get(verdict, "label"))) {
         rc = nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no label");
     } else if (rc == 0) {
-        nb_mail_status_judge(&f->options->thresholds, verdict, status);
+        nb_status_judge(&f->options->thresholds, verdict, status);
     }
     json_decref(verdict);
     nb_buffer_deinit(&path);
@@ -107,7 +107,7 @@ static int ask(struct filter *f, struct nb_mail_status *status, struct nb_error 
 
 /* Makes `out` from `mail`. The daemon is asked about the mail without the fields that are added
  * here: its verdict must not depend on an earlier one. */
-static int add_verdict(struct filter *f, struct nb_mail_status *status, struct nb_error *error)
+static int add_verdict(struct filter *f, struct nb_status *status, struct nb_error *error)
 {
     struct nb_string mail = {f->mail.bytes, f->mail.length};
     int rc = nb_fields_apply(&f->fields, mail, &f->out);
@@ -121,7 +121,7 @@ static int add_verdict(struct filter *f, struct nb_mail_status *status, struct n
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
-static int exit_status(const struct filter_options *options, const struct nb_mail_status *status)
+static int exit_status(const struct filter_options *options, const struct nb_status *status)
 {
     if (!options->is_bogofilter)
         return 0;
@@ -132,8 +132,8 @@ static int exit_status(const struct filter_options *options, const struct nb_mai
 
 static int filter_mail(struct filter *f, struct nb_error *error)
 {
-    struct nb_mail_status status;
-    int more = nb_mail_pipe_read(&f->mail), rc;
+    struct nb_status status;
+    int more = nb_pass_read(&f->mail), rc;
     if (more < 0)
         return nb_error_set(error, NB_IO, "the mail cannot be read from standard input");
     if (more > 0)
@@ -143,14 +143,14 @@ static int filter_mail(struct filter *f, struct nb_error *error)
     else
         rc = add_verdict(f, &status, error);
     const struct nb_buffer *out = rc == 0 ? &f->out : &f->mail;
-    if (nb_mail_pipe_write(out->bytes, out->length) != 0)
+    if (nb_pass_write(out->bytes, out->length) != 0)
         return nb_error_set(error, NB_IO, "standard output cannot be written");
     return rc == 0 ? exit_status(f->options, &status) : give_up(f->options, error->text);
 }
 
 static int check(struct filter *f, struct nb_error *error)
 {
-    const struct nb_mail_thresholds *t = &f->options->thresholds;
+    const struct nb_status_thresholds *t = &f->options->thresholds;
     int rc = nb_status_fields_check(&f->options->fields, &f->fields, error);
     if (rc == 0 && t->spam_from >= 0 && t->ham_to >= t->spam_from)
         rc = nb_error_set(error, NB_CLIENT_USAGE, "--ham-to must be below --spam-from");

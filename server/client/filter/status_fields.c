@@ -43,7 +43,7 @@ int nb_status_fields_check(const struct nb_status_fields *wanted, struct nb_fiel
 /* ---- templates ------------------------------------------------------------------------------- */
 
 /* Appends what %LETTER stands for; any other letter stands for itself, as in %%. */
-static int expand(char letter, const char *model, const struct nb_mail_status *status,
+static int expand(char letter, const char *model, const struct nb_status *status,
                   struct nb_buffer *out)
 {
     switch (letter) {
@@ -62,7 +62,7 @@ static int expand(char letter, const char *model, const struct nb_mail_status *s
     }
 }
 
-static int write_template(const char *text, const char *model, const struct nb_mail_status *status,
+static int write_template(const char *text, const char *model, const struct nb_status *status,
                           struct nb_buffer *out)
 {
     int rc = 0;
@@ -76,7 +76,7 @@ static int write_template(const char *text, const char *model, const struct nb_m
 }
 
 int nb_status_fields_write(const struct nb_status_fields *wanted, const char *model,
-                           const struct nb_mail_status *status, struct nb_buffer *out)
+                           const struct nb_status *status, struct nb_buffer *out)
 {
     int rc = nb_buffer_printf(out, "%s: %s, probability=%.4f, model=%s%s\n", wanted->name,
                               status->name, status->probability, model, status->note);

@@ -7,7 +7,7 @@
 #define NB_CLIENT_STATUS_FIELDS_H
 
 #include "server/client/base/flags.h"
-#include "server/client/filter/mail_status.h"
+#include "server/client/filter/status.h"
 #include "server/mail/mail_fields.h"
 
 struct nb_status_fields {
@@ -25,6 +25,6 @@ int nb_status_fields_check(const struct nb_status_fields *wanted, struct nb_fiel
 /* Appends the lines of the header fields to `out`. `model` is the name of the model. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_status_fields_write(const struct nb_status_fields *wanted, const char *model,
-                           const struct nb_mail_status *status, struct nb_buffer *out);
+                           const struct nb_status *status, struct nb_buffer *out);
 
 #endif

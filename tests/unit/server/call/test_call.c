@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/call/access_token.h"
 #include "server/call/call.h"
 #include "server/call/path.h"
 #include "server/call/refusal.h"
-#include "server/call/token.h"
 
 /* ---- paths -------------------------------------------------------------------------------------
  */
@@ -67,7 +67,7 @@ static int read_token(const char *bytes, size_t length, struct nb_buffer *token)
     ck_assert_int_ge(file, 0);
     ck_assert_int_eq(write(file, bytes, length), (ssize_t)length);
     ck_assert_int_eq(close(file), 0);
-    int rc = nb_token_read(name, token, &error);
+    int rc = nb_access_token_read(name, token, &error);
     ck_assert_int_eq(unlink(name), 0);
     ck_assert_int_eq(rc, error.code);
     return rc;
@@ -127,9 +127,9 @@ START_TEST(no_file_is_no_token)
 {
     struct nb_buffer token = {0};
     struct nb_error error = {0};
-    ck_assert_int_eq(nb_token_read(NULL, &token, &error), 0);
+    ck_assert_int_eq(nb_access_token_read(NULL, &token, &error), 0);
     ck_assert_uint_eq(token.length, 0);
-    ck_assert_int_eq(nb_token_read("/does/not/exist", &token, &error), NB_NOT_FOUND);
+    ck_assert_int_eq(nb_access_token_read("/does/not/exist", &token, &error), NB_NOT_FOUND);
     ck_assert_ptr_nonnull(strstr(error.text, "/does/not/exist"));
 }
 END_TEST

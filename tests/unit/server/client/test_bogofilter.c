@@ -30,35 +30,35 @@ static FILE *file_of(const char *bytes, size_t length)
 
 static const struct {
     const char *bytes;
-    enum nb_word_line_kind kind;
+    enum nb_wordlist_kind kind;
     const char *token;
     uint32_t spam, ham, date;
 } lines[] = {
-    {"word 3 4 20240131\n", NB_WORD_LINE_COUNTS, "word", 3, 4, 20240131},
-    {"word 3 4\n", NB_WORD_LINE_COUNTS, "word", 3, 4, 0},
-    {"word 3 4", NB_WORD_LINE_COUNTS, "word", 3, 4, 0},
-    {"word\t3  4 \r\n", NB_WORD_LINE_COUNTS, "word", 3, 4, 0},
-    {"\n\r\nword 3 4\n", NB_WORD_LINE_COUNTS, "word", 3, 4, 0},
-    {"w\xFF\x80 0 4294967295\n", NB_WORD_LINE_COUNTS, "w\xFF\x80", 0, UINT32_MAX, 0},
-    {"word 3 4294967296\n", NB_WORD_LINE_MALFORMED, NULL, 0, 0, 0},
-    {"word 99999999999999999999999999 1\n", NB_WORD_LINE_MALFORMED, NULL, 0, 0, 0},
-    {"word -3 4\n", NB_WORD_LINE_MALFORMED, NULL, 0, 0, 0},
-    {"word 3\n", NB_WORD_LINE_MALFORMED, NULL, 0, 0, 0},
-    {"word\n", NB_WORD_LINE_MALFORMED, NULL, 0, 0, 0},
-    {"word 3 4 5 6\n", NB_WORD_LINE_MALFORMED, NULL, 0, 0, 0},
-    {"word 3 4x\n", NB_WORD_LINE_MALFORMED, NULL, 0, 0, 0},
-    {" 3 4\n", NB_WORD_LINE_MALFORMED, NULL, 0, 0, 0},
-    {"", NB_WORD_LINE_END, NULL, 0, 0, 0},
-    {"\n\n", NB_WORD_LINE_END, NULL, 0, 0, 0},
+    {"word 3 4 20240131\n", NB_WORDLIST_COUNTS, "word", 3, 4, 20240131},
+    {"word 3 4\n", NB_WORDLIST_COUNTS, "word", 3, 4, 0},
+    {"word 3 4", NB_WORDLIST_COUNTS, "word", 3, 4, 0},
+    {"word\t3  4 \r\n", NB_WORDLIST_COUNTS, "word", 3, 4, 0},
+    {"\n\r\nword 3 4\n", NB_WORDLIST_COUNTS, "word", 3, 4, 0},
+    {"w\xFF\x80 0 4294967295\n", NB_WORDLIST_COUNTS, "w\xFF\x80", 0, UINT32_MAX, 0},
+    {"word 3 4294967296\n", NB_WORDLIST_MALFORMED, NULL, 0, 0, 0},
+    {"word 99999999999999999999999999 1\n", NB_WORDLIST_MALFORMED, NULL, 0, 0, 0},
+    {"word -3 4\n", NB_WORDLIST_MALFORMED, NULL, 0, 0, 0},
+    {"word 3\n", NB_WORDLIST_MALFORMED, NULL, 0, 0, 0},
+    {"word\n", NB_WORDLIST_MALFORMED, NULL, 0, 0, 0},
+    {"word 3 4 5 6\n", NB_WORDLIST_MALFORMED, NULL, 0, 0, 0},
+    {"word 3 4x\n", NB_WORDLIST_MALFORMED, NULL, 0, 0, 0},
+    {" 3 4\n", NB_WORDLIST_MALFORMED, NULL, 0, 0, 0},
+    {"", NB_WORDLIST_END, NULL, 0, 0, 0},
+    {"\n\n", NB_WORDLIST_END, NULL, 0, 0, 0},
 };
 
 START_TEST(lines_are_told_apart)
 {
     FILE *in = file_of(lines[_i].bytes, strlen(lines[_i].bytes));
-    struct nb_word_reader reader = {.in = in};
-    struct nb_word_line line;
-    ck_assert_int_eq(nb_word_line_read(&reader, &line), lines[_i].kind);
-    if (lines[_i].kind == NB_WORD_LINE_COUNTS) {
+    struct nb_wordlist_reader reader = {.in = in};
+    struct nb_wordlist_line line;
+    ck_assert_int_eq(nb_wordlist_read(&reader, &line), lines[_i].kind);
+    if (lines[_i].kind == NB_WORDLIST_COUNTS) {
         ck_assert(nb_string_equals(line.token, lines[_i].token));
         ck_assert_uint_eq(line.spam, lines[_i].spam);
         ck_assert_uint_eq(line.ham, lines[_i].ham);
@@ -70,17 +70,17 @@ END_TEST
 
 START_TEST(a_long_line_takes_no_memory)
 {
-    static char bytes[3 * NB_WORD_LINE];
+    static char bytes[3 * NB_WORDLIST_LINE];
     memset(bytes, 'x', sizeof bytes);
     memcpy(bytes + sizeof bytes - 11, "\nword 1 2\n", 10);
     FILE *in = file_of(bytes, sizeof bytes - 1);
-    struct nb_word_reader reader = {.in = in};
-    struct nb_word_line line;
-    ck_assert_int_eq(nb_word_line_read(&reader, &line), NB_WORD_LINE_MALFORMED);
-    ck_assert_int_eq(nb_word_line_read(&reader, &line), NB_WORD_LINE_COUNTS);
+    struct nb_wordlist_reader reader = {.in = in};
+    struct nb_wordlist_line line;
+    ck_assert_int_eq(nb_wordlist_read(&reader, &line), NB_WORDLIST_MALFORMED);
+    ck_assert_int_eq(nb_wordlist_read(&reader, &line), NB_WORDLIST_COUNTS);
     ck_assert(nb_string_equals(line.token, "word"));
     ck_assert_uint_eq(reader.number, 2);
-    ck_assert_int_eq(nb_word_line_read(&reader, &line), NB_WORD_LINE_END);
+    ck_assert_int_eq(nb_wordlist_read(&reader, &line), NB_WORDLIST_END);
     ck_assert_int_eq(fclose(in), 0);
 }
 END_TEST
@@ -89,14 +89,14 @@ START_TEST(a_line_may_fill_the_room)
 {
     /* The longest line that is taken whole, and one byte more. */
     for (size_t more = 0; more < 2; more++) {
-        char bytes[NB_WORD_LINE + 2];
+        char bytes[NB_WORDLIST_LINE + 2];
         memset(bytes, 'x', sizeof bytes);
-        memcpy(bytes + NB_WORD_LINE + more - 4, " 1 2\n", 5);
-        FILE *in = file_of(bytes, NB_WORD_LINE + more + (more == 0));
-        struct nb_word_reader reader = {.in = in};
-        struct nb_word_line line;
-        ck_assert_int_eq(nb_word_line_read(&reader, &line),
-                         more == 0 ? NB_WORD_LINE_COUNTS : NB_WORD_LINE_MALFORMED);
+        memcpy(bytes + NB_WORDLIST_LINE + more - 4, " 1 2\n", 5);
+        FILE *in = file_of(bytes, NB_WORDLIST_LINE + more + (more == 0));
+        struct nb_wordlist_reader reader = {.in = in};
+        struct nb_wordlist_line line;
+        ck_assert_int_eq(nb_wordlist_read(&reader, &line),
+                         more == 0 ? NB_WORDLIST_COUNTS : NB_WORDLIST_MALFORMED);
         ck_assert_int_eq(fclose(in), 0);
     }
 }

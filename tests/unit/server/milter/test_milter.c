@@ -10,8 +10,8 @@
 
 #include "server/call/code.h"
 #include "server/milter/command_line.h"
-#include "server/milter/mail.h"
-#include "server/milter/reply.h"
+#include "server/milter/milter_mail.h"
+#include "server/milter/milter_reply.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/milter/reply.h"
+#include "server/milter/milter_reply.h"
 
 #include <stdbool.h>
 #include <stdint.h>

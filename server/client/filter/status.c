@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/filter/mail_status.h"
+#include "server/client/filter/status.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,15 +21,15 @@ static const char *best_other(json_t *probabilities, const char *positive, doubl
     return best;
 }
 
-void nb_mail_status_judge(const struct nb_mail_thresholds *thresholds, const json_t *verdict,
-                          struct nb_mail_status *status)
+void nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t *verdict,
+                     struct nb_status *status)
 {
     json_t *probabilities = json_object_get(verdict, "probabilities");
     const char *label = json_string_value(json_object_get(verdict, "label"));
     const char *positive = thresholds->positive;
     double other;
     const char *best = best_other(probabilities, positive, &other);
-    *status = (struct nb_mail_status){.note = ""};
+    *status = (struct nb_status){.note = ""};
     status->of_spam = json_number_value(json_object_get(probabilities, positive));
     status->is_spam = thresholds->spam_from >= 0 ? status->of_spam >= thresholds->spam_from
                                                  : label != NULL && strcmp(label, positive) == 0;
@@ -48,11 +48,11 @@ void nb_mail_status_judge(const struct nb_mail_thresholds *thresholds, const jso
     status->probability = is_other ? other : status->of_spam;
 }
 
-void nb_mail_status_unknown(struct nb_mail_status *status)
+void nb_status_unknown(struct nb_status *status)
 {
-    *status = (struct nb_mail_status){.name = "unsure",
-                                      .probability = 0.5,
-                                      .of_spam = 0.5,
-                                      .is_unsure = true,
-                                      .note = ", nothing learned"};
+    *status = (struct nb_status){.name = "unsure",
+                                 .probability = 0.5,
+                                 .of_spam = 0.5,
+                                 .is_unsure = true,
+                                 .note = ", nothing learned"};
 }

@@ -4,8 +4,8 @@
  * body, put together again for bayesd. Knows neither libmilter nor libcurl. A mail belongs to one
  * thread at a time.
  */
-#ifndef NB_MILTER_MAIL_H
-#define NB_MILTER_MAIL_H
+#ifndef NB_MILTER_MILTER_MAIL_H
+#define NB_MILTER_MILTER_MAIL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/client/filter/mail_status.h"
+#include "server/client/filter/status.h"
 #include "server/client/filter/status_fields.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
@@ -59,11 +59,11 @@ static json_t *parse(const char *text)
 
 START_TEST(a_status_follows_from_the_verdict)
 {
-    const struct nb_mail_thresholds thresholds = {"spam", verdicts[_i].spam_from,
-                                                  verdicts[_i].ham_to};
-    struct nb_mail_status status;
+    const struct nb_status_thresholds thresholds = {"spam", verdicts[_i].spam_from,
+                                                    verdicts[_i].ham_to};
+    struct nb_status status;
     json_t *verdict = parse(verdicts[_i].verdict);
-    nb_mail_status_judge(&thresholds, verdict, &status);
+    nb_status_judge(&thresholds, verdict, &status);
     ck_assert_str_eq(status.name, verdicts[_i].name);
     ck_assert_double_eq(status.probability, verdicts[_i].probability);
     ck_assert_double_eq(status.of_spam, verdicts[_i].of_spam);
@@ -76,13 +76,13 @@ END_TEST
 START_TEST(a_long_label_is_cut)
 {
     char label[300];
-    struct nb_mail_status status;
-    const struct nb_mail_thresholds thresholds = {"spam", -1, -1};
+    struct nb_status status;
+    const struct nb_status_thresholds thresholds = {"spam", -1, -1};
     memset(label, 'x', sizeof label);
     label[sizeof label - 1] = '\0';
     json_t *verdict =
         json_pack("{s:s, s:b, s:{s:f}}", "label", label, "ready", 1, "probabilities", label, 1.0);
-    nb_mail_status_judge(&thresholds, verdict, &status);
+    nb_status_judge(&thresholds, verdict, &status);
     ck_assert_uint_eq(strlen(status.name), 64);
     json_decref(verdict);
 }
@@ -98,7 +98,7 @@ START_TEST(templates_are_expanded)
         .all = {{"X-All: %s %p %P %m %y %% %q %", "X-Plain:text"}, 2},
         .spam = {{"X-Spam: %y"}, 1},
     };
-    struct nb_mail_status status = {
+    struct nb_status status = {
         .name = "spam", .probability = 0.99814, .of_spam = 0.5, .is_spam = true, .note = ", note"};
     struct nb_buffer out = {0};
     ck_assert_int_eq(nb_status_fields_write(&wanted, "mail", &status, &out), 0);
@@ -108,7 +108,7 @@ START_TEST(templates_are_expanded)
                                "X-Plain:text\n"
                                "X-Spam: YES\n"));
     out.length = 0;
-    nb_mail_status_unknown(&status);
+    nb_status_unknown(&status);
     ck_assert_int_eq(nb_status_fields_write(&wanted, "m", &status, &out), 0);
     ck_assert(nb_string_equals((struct nb_string){out.bytes, out.length},
                                "X-Status: unsure, probability=0.5000, model=m, nothing learned\n"
@@ -164,7 +164,7 @@ END_TEST
 START_TEST(a_mail_loses_forged_fields)
 {
     const struct nb_status_fields wanted = {.name = "X-Status", .all = {{"X-Flag: %y"}, 1}};
-    const struct nb_mail_status status = {.name = "ham", .probability = 1, .note = ""};
+    const struct nb_status status = {.name = "ham", .probability = 1, .note = ""};
     static const char mail[] = "Subject: a\r\nX-STATUS: spam,\r\n\tfolded\r\nx-flag: YES\r\n\r\n"
                                "X-Status: in the body\r\n";
     struct nb_fields fields = {.name_count = 0};
@@ -184,7 +184,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("mail_status");
+    Suite *suite = suite_create("status");
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, a_status_follows_from_the_verdict, 0, COUNT(verdicts));
     tcase_add_test(all, a_long_label_is_cut);

@@ -3,8 +3,8 @@
  * The reply of bayesd about a mail (/checkv2 of rspamd's protocol), checked strictly: a reply of
  * another form is not a verdict. Any thread; a reply belongs to one thread.
  */
-#ifndef NB_MILTER_REPLY_H
-#define NB_MILTER_REPLY_H
+#ifndef NB_MILTER_MILTER_REPLY_H
+#define NB_MILTER_MILTER_REPLY_H
 
 #include <jansson.h>
 

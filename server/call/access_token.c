@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/call/token.h"
+#include "server/call/access_token.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static size_t token_length(const char *line)
     return length;
 }
 
-int nb_token_read(const char *file, struct nb_buffer *token, struct nb_error *error)
+int nb_access_token_read(const char *file, struct nb_buffer *token, struct nb_error *error)
 {
     char line[TOKEN_MOST];
     if (file == NULL)

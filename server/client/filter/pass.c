@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/filter/mail_pipe.h"
+#include "server/client/filter/pass.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 enum { STEP = 256 * 1024 /* bytes of one read */ };
 
-int nb_mail_pipe_write(const char *bytes, size_t length)
+int nb_pass_write(const char *bytes, size_t length)
 {
     while (length > 0) {
         ssize_t written = write(STDOUT_FILENO, bytes, length);
@@ -34,7 +34,7 @@ static int read_some(char *bytes, size_t room, size_t *got)
     return count < 0 ? NB_IO : count > 0;
 }
 
-int nb_mail_pipe_read(struct nb_buffer *mail)
+int nb_pass_read(struct nb_buffer *mail)
 {
     while (mail->length < NB_ITEM_MOST) {
         size_t got;
@@ -48,13 +48,13 @@ int nb_mail_pipe_read(struct nb_buffer *mail)
     return 1;
 }
 
-int nb_mail_pipe_copy(void)
+int nb_pass_copy(void)
 {
     char bytes[16 * 1024];
     size_t got;
     int rc;
     while ((rc = read_some(bytes, sizeof bytes, &got)) == 1) {
-        rc = nb_mail_pipe_write(bytes, got);
+        rc = nb_pass_write(bytes, got);
         if (rc != 0)
             return rc;
     }

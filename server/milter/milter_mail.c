@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/milter/mail.h"
+#include "server/milter/milter_mail.h"
 
 #include <string.h>
 
