@@ -13,9 +13,6 @@
 #include "tokenizer/bag/bag.h"
 #include "tokenizer/bag/tokenizing.h"
 
-/* Raised by every change after which the same bytes give another bag. Stored with every model. */
-enum { NB_TOKENIZER_VERSION = 1 };
-
 enum nb_document_kind {
     NB_DOCUMENT_TEXT = 0, /* UTF-8; each byte that is not is read as windows-1252 */
     NB_DOCUMENT_MAIL = 1  /* one raw message (RFC 5322), any bytes */
