@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every option of the daemon, in the order in which files and listings show them. To add one: a
- * member in struct nb_config, a row here, `make config/bayesd.conf`.
+ * All options of the daemon. To add one: add a member to struct nb_config and a row here, and run
+ * `make config/bayesd.conf`.
  */
-#include "config/config.h"
+#include "config/option_table.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
@@ -13,14 +13,14 @@
 /* PATH_MAX of Linux without its NUL. */
 #define PATH_BYTES 4095
 
-/* libmicrohttpd and the kernel count descriptors in an int; more than this no machine serves. */
+/* libmicrohttpd and the kernel count descriptors in an int; no machine serves more than this. */
 #define MOST_CONNECTIONS 1000000
 
-/* As core/engine.h has them: nb_check_model_name and nb_check_label. */
+/* The limits of nb_check_model_name and nb_check_label. */
 #define MODEL_BYTES 128
 #define LABEL_BYTES 64
 
-/* Of tokens: some hundred of them. */
+/* Of a list of tokens: a few hundred of them. */
 #define LIST_BYTES 16384
 
 #define AT(member) offsetof(struct nb_config, member)
