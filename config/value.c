@@ -2,6 +2,7 @@
 #include "config/value.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -237,6 +238,7 @@ static int set_string(struct nb_config *config, const struct nb_option *option, 
 int nb_value_set(struct nb_config *config, const struct nb_option *option, const char *text,
                  const char *where, struct nb_error *error)
 {
+    assert(option->offset < sizeof *config && option->minimum <= option->maximum);
     const char *reason = NULL;
     void *member = member_of(config, option);
     uint64_t number = 0;
