@@ -76,24 +76,41 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LINK_FLAGS) $(
 
 # ---- sources -------------------------------------------------------------------------------------
 
-LIBRARY_SOURCES := $(wildcard core/base/*.c core/*.c tokenizer/*.c config/*.c) \
-                   $(filter-out server/main.c,$(wildcard server/*.c))
-CLIENT_SOURCES := $(wildcard server/client/*.c)
+# A new folder needs no line here, but one in scripts/check-layers. The programs beside the daemon
+# (server/client, server/milter) and the call over HTTP that they share (server/call) are not part of
+# the daemon's library.
+CLIENT_SOURCES := $(wildcard server/client/*.c server/client/*/*.c)
 MILTER_SOURCES := $(wildcard server/milter/*.c)
-UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
+CALL_SOURCES := $(wildcard server/call/*.c)
+LIBRARY_SOURCES := $(filter-out server/main.c $(CLIENT_SOURCES) $(MILTER_SOURCES) $(CALL_SOURCES), \
+                     $(wildcard core/*.c core/*/*.c tokenizer/*.c tokenizer/*/*.c config/*.c \
+                                server/*.c server/*/*.c))
+# One program for each test_*.c, in any folder; what else lies there is linked with all of them.
+UNIT_FILES := $(wildcard tests/unit/*.c tests/unit/*/*.c tests/unit/*/*/*.c)
+UNIT_SOURCES := $(foreach file,$(UNIT_FILES),$(if $(filter test_%,$(notdir $(file))),$(file)))
+UNIT_SHARED := $(filter-out $(UNIT_SOURCES),$(UNIT_FILES))
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 GOLDEN_SOURCES := $(wildcard tests/golden/*.c)
-ALL_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) $(CLIENT_SOURCES) $(MILTER_SOURCES) \
-               $(UNIT_SOURCES) $(BENCH_SOURCES) $(FUZZ_SOURCES) tests/fuzz/main.c $(GOLDEN_SOURCES)
-HEADERS := $(wildcard */*.h */*/*.h)
+PROGRAM_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) \
+                   $(sort $(CLIENT_SOURCES) $(CALL_SOURCES) $(MILTER_SOURCES))
+ALL_SOURCES := $(PROGRAM_SOURCES) $(UNIT_FILES) $(BENCH_SOURCES) $(FUZZ_SOURCES) tests/fuzz/main.c \
+               $(GOLDEN_SOURCES)
+HEADERS := $(wildcard */*.h */*/*.h */*/*/*.h */*/*/*/*.h)
 
 LIBRARY := $(BUILD)/libbayesd.a
+# The programs without their main: for themselves and for their unit tests.
+CLIENT := $(BUILD)/libbayesc.a
+MILTER := $(BUILD)/libbayesd-milter.a
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 BENCHES := $(BENCH_SOURCES:%.c=$(BUILD)/%)
 FUZZERS := $(FUZZ_SOURCES:%.c=$(BUILD)/%)
 GOLDEN := $(GOLDEN_SOURCES:%.c=$(BUILD)/%)
 OBJECTS := $(ALL_SOURCES:%.c=$(BUILD)/%.o)
+CLIENT_TESTS := $(filter $(BUILD)/tests/unit/server/client/%,$(UNIT_TESTS))
+CALL_TESTS := $(filter $(BUILD)/tests/unit/server/call/%,$(UNIT_TESTS))
+MILTER_TESTS := $(filter $(BUILD)/tests/unit/server/milter/%,$(UNIT_TESTS))
+LIBRARY_TESTS := $(filter-out $(CLIENT_TESTS) $(CALL_TESTS) $(MILTER_TESTS),$(UNIT_TESTS))
 PROGRAMS := bayesd bayesc bayesd-milter
 
 # ---- build ---------------------------------------------------------------------------------------
@@ -119,8 +136,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 
 # Compiled in with .incbin, which -MMD does not see.
-$(BUILD)/server/openapi.o: $(wildcard server/openapi.json)
-$(BUILD)/server/console.o: $(wildcard server/console/*)
+$(BUILD)/server/api/openapi.o: $(wildcard server/api/openapi.json)
 
 $(LIBRARY): $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -129,14 +145,17 @@ $(BUILD)/bayesd: $(BUILD)/server/main.o $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
 
-# Of the library the linker takes the few files that the client uses.
-$(BUILD)/bayesc: $(CLIENT_SOURCES:%.c=$(BUILD)/%.o) $(LIBRARY)
+$(CLIENT): $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out %/main.c,$(CLIENT_SOURCES)) $(CALL_SOURCES)))
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(MILTER): $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/main.c,$(MILTER_SOURCES)) $(CALL_SOURCES))
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+# Of the archives the linker takes the files that the program uses.
+$(BUILD)/bayesc: $(BUILD)/server/client/main.o $(CLIENT) $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(CLIENT_LIBS) -o $@
 
-# And two of the client's: the call over HTTP and its token.
-$(BUILD)/bayesd-milter: $(MILTER_SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/server/client/call.o \
-                        $(BUILD)/server/client/token.o $(LIBRARY)
+$(BUILD)/bayesd-milter: $(BUILD)/server/milter/main.o $(MILTER) $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(MILTER_LIBS) -o $@
 
@@ -144,9 +163,16 @@ $(BUILD)/bayesd-milter: $(MILTER_SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/server/clien
 $(PROGRAMS:%=build/%): build/%: build/release/%
 	$(Q)cp $< $@.new && mv $@.new $@
 
-$(UNIT_TESTS): %: %.o $(LIBRARY)
+$(CLIENT_TESTS) $(CALL_TESTS): TESTED = $(CLIENT_LIBS)
+$(CLIENT_TESTS) $(CALL_TESTS): $(CLIENT)
+$(MILTER_TESTS): TESTED = $(MILTER_LIBS)
+$(MILTER_TESTS): $(MILTER)
+$(LIBRARY_TESTS): TESTED = $(LIBS)
+# The archives in the order in which they need each other.
+$(UNIT_TESTS): %: %.o $(UNIT_SHARED:%.c=$(BUILD)/%.o) $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) $$(pkg-config --libs check) -o $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter-out $(LIBRARY),$(filter %.a,$^)) $(LIBRARY) \
+	    $(TESTED) $$(pkg-config --libs check) -o $@
 
 $(BENCHES) $(GOLDEN): %: %.o $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
@@ -163,7 +189,7 @@ $(FUZZERS): %: %.o $(BUILD)/tests/fuzz/main.o $(LIBRARY)
 endif
 
 .PHONY: config/bayesd.conf
-config/bayesd.conf: $(BUILD)/tests/unit/test_config
+config/bayesd.conf: $(filter %/test_config,$(UNIT_TESTS))
 	$(Q)$< --update
 
 # ---- run -----------------------------------------------------------------------------------------
@@ -184,8 +210,9 @@ check:
 	$(Q)scripts/install-deps --check
 	$(Q)$(MAKE) $(JOBS) $(if $(T),check-unit,check-here)
 
-# The one unit test of T=NAME, or all.
-WANTED_TESTS := $(if $(T),$(BUILD)/tests/unit/test_$(T:test_%=%),$(UNIT_TESTS))
+# The unit tests named T=NAME, in whatever folder, or all. A name that no test has is left to
+# scripts/check, which says so and fails.
+WANTED_TESTS := $(if $(T),$(filter %/test_$(T:test_%=%),$(UNIT_TESTS)),$(UNIT_TESTS))
 
 check-here: all $(WANTED_TESTS) $(GOLDEN) $(FUZZERS)
 	$(Q)FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) $(PARTS)
@@ -267,7 +294,7 @@ lint-cppcheck:
 .PHONY: objects tidy
 objects: $(OBJECTS)
 # Checked again when the object was compiled again: it knows the headers.
-TIDY_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) $(CLIENT_SOURCES) $(MILTER_SOURCES)
+TIDY_SOURCES := $(PROGRAM_SOURCES)
 TIDY_MODEL = $(if $(filter core/base/error,$*),,-include scripts/error-model.h)
 tidy: $(TIDY_SOURCES:%.c=$(BUILD)/%.tidy)
 $(BUILD)/%.tidy: $(BUILD)/%.o .clang-tidy scripts/error-model.h

@@ -2,14 +2,13 @@
 #include "config/value.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include <utf8proc.h>
-
+#include "core/base/ascii.h"
 #include "core/base/number.h"
+#include "core/base/utf8.h"
 
 static const char *const truths[] = {"no", "false", "off", "0", "yes", "true", "on", "1"};
 #define TRUTHS (sizeof truths / sizeof truths[0])
@@ -36,12 +35,12 @@ size_t nb_value_bad_byte(const char *text, size_t length)
 {
     size_t at = 0;
     while (at < length) {
-        utf8proc_int32_t character;
-        utf8proc_ssize_t size = utf8proc_iterate((const utf8proc_uint8_t *)text + at,
-                                                 (utf8proc_ssize_t)(length - at), &character);
-        if (size <= 0 || (character < 0x20 && character != '\t') || character == 0x7f)
+        const unsigned char *from = (const unsigned char *)text + at;
+        const unsigned char *end = (const unsigned char *)text + length;
+        size_t size = nb_utf8_sequence(from, end);
+        if (size == 0 || (size == 1 && nb_utf8_control(from, end) == 1 && *from != '\t'))
             return at;
-        at += (size_t)size;
+        at += size;
     }
     return length;
 }
@@ -96,17 +95,11 @@ int nb_value_range(const struct nb_option *option, struct nb_buffer *out)
 
 /* ---- from text ------------------------------------------------------------------------------- */
 
-/* How much of a value or name a message shows: enough to recognise it, cut between characters. */
+/* How much of a value a message shows: enough to recognise it, cut between characters. */
 static int shown(const char *text)
 {
     enum { MOST = 60 };
-    int length = (int)strnlen(text, MOST + 1);
-    if (length <= MOST)
-        return length;
-    length = MOST;
-    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
-        length--;
-    return length;
+    return (int)nb_utf8_cut((struct nb_string){text, strnlen(text, MOST + 1)}, MOST).length;
 }
 
 static int refuse(const struct nb_option *option, const char *text, const char *where,
@@ -139,7 +132,7 @@ static bool parse_bool(const char *text, bool *value)
 static int unit_power(char letter)
 {
     for (size_t i = 0; i < sizeof units; i++)
-        if (toupper((unsigned char)letter) == units[i])
+        if (nb_ascii_upper(letter) == units[i])
             return (int)i + 1;
     return -1;
 }
@@ -223,7 +216,7 @@ static const char *check_string(const struct nb_option *option, const char *text
     if (nb_value_bad_byte(text, length) != length)
         return "has a control character or is not UTF-8";
     /* A file's reader drops blanks at both ends: the value would not survive --print-config. */
-    if (length > 0 && (isspace((unsigned char)text[0]) || isspace((unsigned char)text[length - 1])))
+    if (nb_string_trim((struct nb_string){text, length}).length != length)
         return "begins or ends with a blank";
     if (strstr(text, " #") != NULL || strstr(text, "\t#") != NULL)
         return "has a comment behind it: comments stand on lines of their own";

@@ -44,6 +44,11 @@ void nb_model_unlock(const struct nb_model *model);
 
 /* The label's number, made if new. Returns 0, NB_TOO_LARGE (NB_LABELS_MOST) or NB_NO_MEMORY. */
 int nb_model_label(struct nb_model *model, struct nb_string name, uint32_t *label);
+/* Gives a label another name, which no label has. Names that were handed out stay readable. Returns
+ * 0 or NB_NO_MEMORY. */
+int nb_model_rename_label(struct nb_model *model, uint32_t label, struct nb_string name);
+/* Takes back the labels from number `labels` on, newest first; they must have no counts. */
+void nb_model_truncate_labels(struct nb_model *model, uint32_t labels);
 /* The label's number or UINT32_MAX. */
 uint32_t nb_model_find_label(const struct nb_model *model, struct nb_string name);
 uint32_t nb_model_label_count(const struct nb_model *model);
@@ -131,7 +136,8 @@ uint64_t nb_model_presences(const struct nb_model *model, uint32_t label, unsign
 /* |V| of a field: rows with a count above 0; NB_FIELDS: of all token fields. */
 uint64_t nb_model_vocabulary(const struct nb_model *model, unsigned field);
 
-/* Changes with every change of the counts: views computed from the counts note it. */
+/* Changes with every change of the counts; never 0, and never the same for two models of the
+ * process, one after the other or side by side. Views computed from the counts note it. */
 uint64_t nb_model_generation(const struct nb_model *model);
 
 /* Bytes allocated for this model. */

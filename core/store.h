@@ -38,19 +38,20 @@
 /* Raised whenever stored bytes change their meaning. */
 enum { NB_STORE_FORMAT = 2 };
 
-/* Keys begin with the model's number (4 bytes, big-endian), except in META and MODELS. */
+/* Keys begin with the model's number (4 bytes, big-endian), except in META, MODELS and LEDGER. */
 enum nb_table {
-    NB_TABLE_META,      /* "format", "next_model" */
-    NB_TABLE_MODELS,    /* name -> number, key, settings */
-    NB_TABLE_STATE,     /* model -> last ledger number, replay start, rows */
-    NB_TABLE_LABELS,    /* model, label number -> name, documents */
-    NB_TABLE_LEDGER,    /* model, ledger number -> entry (core/ledger.h) */
+    NB_TABLE_META,      /* "format", "key", "fields", "greatest_model" */
+    NB_TABLE_MODELS,    /* name -> number, settings, own key (core/store/record.h) */
+    NB_TABLE_STATE,     /* model -> what the last commit left (core/store/record.h) */
+    NB_TABLE_LABELS,    /* model, label number -> name, documents, tokens */
+    NB_TABLE_LEDGER,    /* entry number, piece -> a piece of the entry (core/store/ledger.h) */
+    NB_TABLE_ENTRIES,   /* model, entry number -> whether its document is living */
     NB_TABLE_DOCUMENTS, /* model, document id -> number of its living entry */
-    NB_TABLE_ROWS,      /* model, range -> ledger number up to which it is true, rows */
-    NB_TABLE_WORDS,     /* model, first row of a run -> texts of the features */
-    NB_TABLE_STACK,     /* model -> weights of the stack */
-    NB_TABLE_SCORES,    /* model, ledger number -> score before learning (core/prequential.h) */
-    NB_TABLE_GARBAGE,   /* model, number of the replacing entry -> what it made superfluous */
+    NB_TABLE_ROWS,      /* model, range -> rows (core/store/range.h) */
+    NB_TABLE_WORDS,     /* model, first row of a run -> number of the entry that has the texts */
+    NB_TABLE_WEIGHTS,   /* model, range -> weights of the stack */
+    NB_TABLE_SCORES,    /* model, number of the first learning -> score before learning */
+    NB_TABLE_GARBAGE,   /* model, number of the replacing entry -> the replaced entry */
     NB_TABLE_ORPHANS,   /* model -> (nothing): data of deleted models and unfinished imports */
     NB_TABLES
 };
@@ -185,7 +186,18 @@ static inline struct nb_string nb_store_key_string(const struct nb_store_key *ke
 {
     return (struct nb_string){(const char *)key->bytes, key->length};
 }
+/* The model's number at the beginning of a key; 0 if it is shorter. */
+uint32_t nb_store_key_head(struct nb_string key);
 /* The number after the model's in a key of the second or third kind; 0 if it has none. */
 uint64_t nb_store_key_tail(struct nb_string key);
+
+/* A key of LEDGER, and its parts. */
+struct nb_store_key nb_store_key_entry(uint64_t number, uint16_t piece);
+static inline struct nb_string nb_store_key_number_part(const struct nb_store_key *key)
+{
+    return (struct nb_string){(const char *)key->bytes, sizeof(uint64_t)};
+}
+uint64_t nb_store_key_entry_number(struct nb_string key);
+uint16_t nb_store_key_entry_piece(struct nb_string key);
 
 #endif

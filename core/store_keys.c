@@ -44,10 +44,41 @@ struct nb_store_key nb_store_key_id(uint32_t model, struct nb_string id)
     return key;
 }
 
-uint64_t nb_store_key_tail(struct nb_string key)
+/* The big-endian number of `bytes` bytes at `from`; 0 if the key is too short. */
+static uint64_t number_at(struct nb_string key, size_t from, size_t bytes)
 {
     uint64_t number = 0;
-    for (size_t i = 4; i < key.length && i < 12; i++)
+    if (key.length < from + bytes)
+        return 0;
+    for (size_t i = from; i < from + bytes; i++)
         number = number << 8 | (unsigned char)key.bytes[i];
     return number;
+}
+
+uint32_t nb_store_key_head(struct nb_string key)
+{
+    return (uint32_t)number_at(key, 0, 4);
+}
+
+uint64_t nb_store_key_tail(struct nb_string key)
+{
+    return key.length <= 4 ? 0 : number_at(key, 4, key.length < 12 ? key.length - 4 : 8);
+}
+
+struct nb_store_key nb_store_key_entry(uint64_t number, uint16_t piece)
+{
+    struct nb_store_key key = {.length = 0};
+    put_number(&key, number, 8);
+    put_number(&key, piece, 2);
+    return key;
+}
+
+uint64_t nb_store_key_entry_number(struct nb_string key)
+{
+    return number_at(key, 0, 8);
+}
+
+uint16_t nb_store_key_entry_piece(struct nb_string key)
+{
+    return (uint16_t)number_at(key, 8, 2);
 }

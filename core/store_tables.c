@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/base/wire.h"
+#include "core/base/pack.h"
 #include "core/store_environment.h"
 #include "core/store_private.h"
 
@@ -17,10 +17,11 @@ enum { CHECKSUM_BYTES = 8 };
 const char *const nb_store_table_names[NB_TABLES] = {
     [NB_TABLE_META] = "meta",       [NB_TABLE_MODELS] = "models",
     [NB_TABLE_STATE] = "state",     [NB_TABLE_LABELS] = "labels",
-    [NB_TABLE_LEDGER] = "ledger",   [NB_TABLE_DOCUMENTS] = "documents",
-    [NB_TABLE_ROWS] = "rows",       [NB_TABLE_WORDS] = "words",
-    [NB_TABLE_STACK] = "stack",     [NB_TABLE_SCORES] = "scores",
-    [NB_TABLE_GARBAGE] = "garbage", [NB_TABLE_ORPHANS] = "orphans",
+    [NB_TABLE_LEDGER] = "ledger",   [NB_TABLE_ENTRIES] = "entries",
+    [NB_TABLE_ROWS] = "rows",       [NB_TABLE_DOCUMENTS] = "documents",
+    [NB_TABLE_WORDS] = "words",     [NB_TABLE_WEIGHTS] = "weights",
+    [NB_TABLE_SCORES] = "scores",   [NB_TABLE_GARBAGE] = "garbage",
+    [NB_TABLE_ORPHANS] = "orphans",
 };
 
 static const struct nb_string FORMAT_KEY = {"format", 6};
@@ -73,8 +74,8 @@ static int check_format(const struct nb_view *view, struct nb_error *error)
                             store->file.path);
     if (rc != 0)
         return rc;
-    struct nb_reader r = nb_reader_of(value.bytes, value.length);
-    uint64_t format = nb_read_varint(&r);
+    struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
+    uint64_t format = nb_unpack_varint(&r);
     if (r.failed || format == 0)
         return nb_error_set(error, NB_CORRUPT, "%s: the format's number is damaged",
                             store->file.path);

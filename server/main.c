@@ -12,20 +12,21 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/engine.h"
-#include "server/access.h"
-#include "server/evaluations.h"
-#include "server/filter.h"
-#include "server/line_routes.h"
-#include "server/listen.h"
-#include "server/log.h"
-#include "server/metrics.h"
-#include "server/notify.h"
+#include "core/engine/engine.h"
+#include "server/api/evaluations.h"
+#include "server/base/log.h"
+#include "server/base/metrics.h"
+#include "server/base/notify.h"
+#include "server/base/version.h"
+#include "server/mail/filter.h"
+#include "server/mail/line_routes.h"
+#include "server/net/listen.h"
 #include "server/options.h"
-#include "server/router.h"
+#include "server/request/access.h"
+#include "server/request/scratch.h"
+#include "server/request/server.h"
+#include "server/routes.h"
 #include "server/serve.h"
-#include "server/server.h"
-#include "server/version.h"
 
 enum { EXIT_COMMAND_LINE = 2, ROUTES_MOST = 64 };
 
@@ -88,20 +89,24 @@ static void settings_of(const struct nb_config *config, struct nb_engine_setting
 /* ---- serving -----------------------------------------------------------------------------------
  */
 
-static struct nb_metrics *make_metrics(void)
+static struct nb_metrics *make_metrics(const struct nb_server *server)
 {
     static const char *methods[ROUTES_MOST], *patterns[ROUTES_MOST]; /* of both tables */
-    size_t count, line_count;
-    const struct nb_route *routes = nb_route_table(&count);
+    size_t line_count;
     const struct nb_line_route *line_routes = nb_line_route_table(&line_count);
-    for (size_t i = 0; i < count + line_count && i < ROUTES_MOST; i++) {
-        const struct nb_route *route = i < count ? &routes[i] : &line_routes[i - count].route;
+    size_t count = server->route_count + line_count;
+    for (size_t i = 0; i < count && i < ROUTES_MOST; i++) {
+        const struct nb_route *route = i < server->route_count
+                                           ? &server->routes[i]
+                                           : &line_routes[i - server->route_count].route;
         methods[i] = route->method;
         patterns[i] = route->pattern;
     }
-    count += line_count;
-    return nb_metrics_new(methods, patterns, count < ROUTES_MOST ? count : ROUTES_MOST,
-                          NB_PROGRAM_VERSION);
+    struct nb_metrics *metrics = nb_metrics_new(
+        methods, patterns, count < ROUTES_MOST ? count : ROUTES_MOST, NB_PROGRAM_VERSION);
+    if (metrics != NULL)
+        nb_metrics_name_actions(metrics, nb_filter_action_names, NB_FILTER_ACTIONS);
+    return metrics;
 }
 
 static void stop_signals(sigset_t *set)
@@ -113,7 +118,7 @@ static void stop_signals(sigset_t *set)
 
 /* Opens the listening sockets; none is left open on failure. */
 static int listen_on_all(const struct nb_config *config, struct nb_listener *listener,
-                         int sockets[NB_SERVE_SOCKETS], struct nb_error *error)
+                         int sockets[NB_LISTEN_SOCKETS], struct nb_error *error)
 {
     static const mode_t modes[] = {0600, 0660, 0666}; /* as the option table names them */
     int rc = nb_listen(config->listen, listener, error);
@@ -131,7 +136,7 @@ static int listen_on_all(const struct nb_config *config, struct nb_listener *lis
 /* Serves on an open engine until a signal comes. */
 static int serve(struct nb_server *server, struct nb_error *error)
 {
-    int sockets[NB_SERVE_SOCKETS];
+    int sockets[NB_LISTEN_SOCKETS];
     struct nb_listener listener;
     struct nb_serving *serving = NULL;
     int rc = listen_on_all(server->config, &listener, sockets, error);
@@ -162,17 +167,15 @@ static int open_and_serve(struct nb_server *server, struct nb_error *error)
     int rc = nb_engine_open(&settings, &server->engine, error);
     if (rc != 0)
         return rc;
-    server->evaluations = nb_evaluations_new(server->engine);
-    if (server->evaluations == NULL || nb_scratch_pool_init(&server->scratch) != 0) {
-        nb_evaluations_free(&server->evaluations);
-        nb_engine_close(&server->engine);
-        return nb_error_no_memory(error);
-    }
     nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->config->data,
            (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
-    rc = serve(server, error);
-    /* The verdicts in it hold models of the engine. */
-    nb_scratch_pool_deinit(&server->scratch);
+    server->evaluations = nb_evaluations_new(server->engine);
+    server->scratch = nb_scratch_pool_new();
+    if (server->evaluations == NULL || server->scratch == NULL)
+        rc = nb_error_no_memory(error);
+    else
+        rc = serve(server, error);
+    nb_scratch_pool_free(&server->scratch); /* before the engine: its verdicts hold models */
     nb_evaluations_free(&server->evaluations);
     start = nb_clock_monotonic();
     nb_engine_close(&server->engine);
@@ -199,7 +202,8 @@ static int run_daemon(const struct nb_config *config, struct nb_error *error)
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of write() */
     (void)umask(0077);              /* the store is the daemon's own */
-    server.metrics = make_metrics();
+    server.routes = nb_route_table(&server.route_count);
+    server.metrics = make_metrics(&server);
     rc = server.metrics != NULL ? open_and_serve(&server, error) : nb_error_no_memory(error);
     nb_metrics_free(&server.metrics);
     nb_access_free(&access);

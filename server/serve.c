@@ -9,21 +9,24 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "server/accept.h"
-#include "server/connections.h"
-#include "server/http.h"
-#include "server/linger.h"
-#include "server/log.h"
+#include "server/base/log.h"
+#include "server/http/http.h"
+#include "server/net/accept.h"
+#include "server/net/connections.h"
+#include "server/net/linger.h"
+#include "server/request/pool.h"
+#include "server/request/server.h"
 
 enum { STOP_POLL_NANOSECONDS = 5000000 };
 
 struct nb_serving {
     struct nb_server *server;
-    int sockets[NB_SERVE_SOCKETS]; /* that listen */
+    int sockets[NB_LISTEN_SOCKETS]; /* that listen */
     struct nb_connections *connections;
     struct nb_linger *linger;
     struct nb_http *http;
     struct nb_acceptor *acceptor;
+    struct nb_pool *work, *loads;
 };
 
 static unsigned thread_count(const struct nb_config *config)
@@ -34,12 +37,24 @@ static unsigned thread_count(const struct nb_config *config)
     return cores > 0 ? (unsigned)cores : 1;
 }
 
-static void close_all(const int sockets[NB_SERVE_SOCKETS])
+static void close_all(const int sockets[NB_LISTEN_SOCKETS])
 {
-    for (int i = 0; i < NB_SERVE_SOCKETS; i++) {
+    for (int i = 0; i < NB_LISTEN_SOCKETS; i++) {
         if (sockets[i] >= 0)
             (void)close(sockets[i]);
     }
+}
+
+static void on_closed(void *user, const struct sockaddr *address)
+{
+    struct nb_serving *s = user;
+    nb_connections_close(s->connections, address);
+}
+
+static void on_linger(void *user, int file)
+{
+    struct nb_serving *s = user;
+    nb_linger_add(s->linger, file);
 }
 
 /* Ends and frees what there is, in the opposite order of nb_serve_start. */
@@ -48,6 +63,8 @@ static void dismantle(struct nb_serving **serving)
     struct nb_serving *s = *serving;
     nb_acceptor_stop(&s->acceptor);
     nb_http_stop(&s->http);
+    nb_pool_stop(&s->work);
+    nb_pool_stop(&s->loads);
     nb_linger_stop(&s->linger);
     nb_connections_free(&s->connections);
     close_all(s->sockets); /* nobody accepts any more */
@@ -55,7 +72,18 @@ static void dismantle(struct nb_serving **serving)
     *serving = NULL;
 }
 
-int nb_serve_start(struct nb_server *server, const int sockets[NB_SERVE_SOCKETS],
+static int start_pools(struct nb_serving *s, struct nb_error *error)
+{
+    unsigned threads = (unsigned)s->server->config->work_threads;
+    int rc = nb_pool_start(threads, "long work", &s->work, error);
+    if (rc == 0)
+        rc = nb_pool_start(threads, "the loading of models", &s->loads, error);
+    s->server->work = s->work;
+    s->server->loads = s->loads;
+    return rc;
+}
+
+int nb_serve_start(struct nb_server *server, const int sockets[NB_LISTEN_SOCKETS],
                    struct nb_serving **serving, struct nb_error *error)
 {
     struct nb_serving *s = calloc(1, sizeof *s);
@@ -71,7 +99,10 @@ int nb_serve_start(struct nb_server *server, const int sockets[NB_SERVE_SOCKETS]
     if (rc != 0)
         (void)nb_error_set(error, rc, "the threads that serve do not start");
     if (rc == 0)
-        rc = nb_http_start(server, threads, s->connections, s->linger, &s->http, error);
+        rc = start_pools(s, error);
+    if (rc == 0)
+        rc = nb_http_start(server, threads, &(struct nb_http_owner){on_closed, on_linger, s},
+                           &s->http, error);
     if (rc == 0)
         rc = nb_acceptor_start(&(struct nb_acceptor_settings){.server = server,
                                                               .sockets = s->sockets,
@@ -103,7 +134,7 @@ void nb_serve_stop(struct nb_serving **serving)
 {
     struct nb_server *server = (*serving)->server;
     atomic_store(&server->is_stopping, true);
-    for (int i = 0; i < NB_SERVE_SOCKETS; i++) /* who comes now is refused, not left waiting */
+    for (int i = 0; i < NB_LISTEN_SOCKETS; i++) /* who comes now is refused, not left waiting */
         (void)shutdown((*serving)->sockets[i], SHUT_RD);
     if (!wait_for_none(&server->running, server->config->stop_seconds)) {
         nb_log(NB_LOG_WARNING, "breaking off requests count=%zu", atomic_load(&server->running));

@@ -6,15 +6,14 @@
 #define NB_SERVER_SERVE_H
 
 #include "core/base/error.h"
-#include "server/server.h"
+#include "server/net/listen.h"
 
+struct nb_server;
 struct nb_serving;
-
-enum { NB_SERVE_SOCKETS = 2 }; /* of an address, and of a file */
 
 /* Begins to serve on listening sockets (see listen.h), which it takes over; -1 stands for none.
  * `server` is borrowed until nb_serve_stop. Returns 0, NB_NO_MEMORY or NB_IO. */
-int nb_serve_start(struct nb_server *server, const int sockets[NB_SERVE_SOCKETS],
+int nb_serve_start(struct nb_server *server, const int sockets[NB_LISTEN_SOCKETS],
                    struct nb_serving **serving, struct nb_error *error);
 
 /* Accepts no more connections; refuses requests on those that are open; waits for running requests,

@@ -1,62 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/document.h"
 
-#include <string.h>
-#include <strings.h>
-
-#include "tokenizer/ascii.h"
-#include "tokenizer/mail.h"
-#include "tokenizer/text.h"
+#include "core/base/ascii.h"
+#include "core/base/lines.h"
+#include "tokenizer/mail/mail.h"
+#include "tokenizer/mail/mail_decode.h"
+#include "tokenizer/text/text.h"
 
 int nb_tokenizer_setup(struct nb_error *error)
 {
-    int rc = nb_text_setup();
-    if (rc == 0)
-        rc = nb_mail_setup();
-    if (rc == NB_NO_MEMORY)
+    if (nb_text_setup() != 0)
         return nb_error_no_memory(error);
-    return rc == 0 ? 0 : nb_error_set(error, rc, "the MIME library cannot be prepared");
+    nb_mail_decode_setup();
+    return 0;
 }
 
 void nb_tokenizer_teardown(void)
 {
-    nb_mail_teardown();
+    nb_mail_decode_teardown();
     nb_text_teardown();
 }
 
-/* Whether a line begins as a header's field does: a name of letters and '-', and a colon. */
+/* Whether a line begins like a header field: a name of letters and '-', then a colon. */
 static bool is_field(const char *at, const char *end)
 {
     const char *c = at;
-    while (c < end && (nb_ascii_is_letter((unsigned char)*c) || *c == '-'))
+    while (c < end && (nb_ascii_is_letter(*c) || *c == '-'))
         c++;
     return c > at && c < end && *c == ':';
 }
 
-/* The value of a Subject among the lines at the beginning that look like those of a header; empty
- * if there is none. Texts taken from mail and news often begin so. */
+/* The value of the Subject in a text that begins with lines like header fields, as texts from
+ * archives of mail and news often do; empty if there is none. */
 static struct nb_string find_subject(const char *text, size_t length)
 {
     static const char name[] = "subject:";
-    const size_t name_length = sizeof name - 1;
     const char *end = text + length;
-    for (const char *at = text; at < end && is_field(at, end);) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        const char *to = newline != NULL ? newline : end;
-        if ((size_t)(to - at) > name_length && strncasecmp(at, name, name_length) == 0)
-            return (struct nb_string){at + name_length, (size_t)(to - at) - name_length};
-        at = newline != NULL ? newline + 1 : end;
+    for (const char *at = text, *next; at < end && is_field(at, end); at = next) {
+        next = nb_lines_next(at, end);
+        struct nb_string line = {at, (size_t)(next - at)};
+        if (nb_string_starts_nocase(line, name))
+            return nb_string_trim_end(nb_string_from(line, sizeof name - 1), "\n");
     }
     return (struct nb_string){NULL, 0};
 }
 
-/* All of a text is its body: the tokens of by-the-book models are those of the plain rules. Where
- * more than tokens is counted, a Subject is also told apart. */
+/* The whole text is counted as the body. In models that count more than tokens, the words of a
+ * Subject are counted as those of a Subject, too. By-the-book models count each word once. */
 static int tokenize_text(struct nb_tokenizing *t, const char *text, size_t length)
 {
     int rc = nb_tokenize_text(t, NB_FIELD_BODY, "", text, length);
-    bool tokens_only =
-        t->settings->fields >> NB_FIELD_CASE == 0; /* what repeats them: from there */
+    bool tokens_only = t->settings->fields >> NB_FIELD_CASE == 0; /* derived fields come last */
     if (rc != 0 || tokens_only || length == 0)
         return rc;
     struct nb_string subject = find_subject(text, length);

@@ -6,21 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A sentence cut at the buffer's end must not end in half a UTF-8 sequence: it goes into JSON. */
-static void cut_to_utf8(char *text, size_t length)
+#include "core/base/utf8.h"
+
+/* A sentence that was cut must not end in half a character: it goes into JSON. */
+static void cut_to_characters(char *text, size_t length)
 {
-    size_t lead = length;
-    while (lead > 0 && length - lead < 4) {
-        unsigned char c = (unsigned char)text[--lead];
-        if (c < 0x80)
-            return;
-        if (c >= 0xC0) {
-            size_t need = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
-            if (length - lead < need)
-                text[lead] = '\0';
-            return;
-        }
-    }
+    size_t back = 1;
+    while (back < NB_UTF8_MOST && back < length &&
+           nb_utf8_is_continuation((unsigned char)text[length - back]))
+        back++;
+    const unsigned char *last = (const unsigned char *)text + length - back;
+    if (nb_utf8_sequence(last, last + back) != back)
+        text[length - back] = '\0';
 }
 
 int nb_error_set(struct nb_error *error, int code, const char *format, ...)
@@ -33,7 +30,7 @@ int nb_error_set(struct nb_error *error, int code, const char *format, ...)
     int length = vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
     if (length >= (int)sizeof error->text)
-        cut_to_utf8(error->text, sizeof error->text - 1);
+        cut_to_characters(error->text, sizeof error->text - 1);
     return code;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a feature is to the model: a 64-bit id whose top bits name the field it was seen in, and how
- * often it occurred. Constants and pure functions; any thread.
+ * often it occurred; and the table of the fields. Constants and pure functions; any thread.
  */
 #ifndef NB_CORE_BASE_FEATURE_H
 #define NB_CORE_BASE_FEATURE_H
@@ -9,8 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/string.h"
+
+/* Raised whenever the same bytes would give other features; stored with every model. */
+enum { NB_TOKENIZER_VERSION = 1 };
+
 /* The part of a document in which a feature was seen: scores are weighed per field. The numbers are
- * stored with every feature: never renumber, only append. */
+ * stored with every feature: never renumber one, append only. */
 enum nb_field {
     NB_FIELD_BODY = 0,      /* words and marks of the visible text, folded */
     NB_FIELD_SUBJECT = 1,   /* words of the Subject */
@@ -20,8 +25,8 @@ enum nb_field {
     NB_FIELD_STRUCTURE = 5, /* MIME structure, HTML elements and attributes, shape of the text */
     NB_FIELD_URL = 6,       /* parts of URLs and mail domains in the text */
     NB_FIELD_HIDDEN = 7,    /* words that a reader cannot see */
-    NB_FIELD_CASE = 8,      /* body words in their original case, where it differs */
-    NB_FIELD_PAIR = 9,      /* two adjacent body words */
+    NB_FIELD_CASE = 8,      /* words of body and Subject that have capitals, as they stand */
+    NB_FIELD_PAIR = 9,      /* two adjacent words of body or Subject */
     NB_FIELD_NGRAM = 10,    /* character 5-grams */
     NB_FIELDS = 11
 };
@@ -33,8 +38,8 @@ struct nb_feature {
     uint32_t count; /* occurrences in the document, at least 1 */
 };
 
-/* The id of a feature of `field` whose keyed hash is `hash`. 59 bits of hash: among 10^7 features
- * the chance of any collision is about 10^-4. */
+/* The id of a feature of `field` whose text has the keyed hash `hash`. It keeps 59 bits of the
+ * hash: among 10^7 features the probability of any collision is about 10^-4. */
 static inline uint64_t nb_feature_id(enum nb_field field, uint64_t hash)
 {
     return ((uint64_t)field << NB_FIELD_SHIFT) | (hash & (((uint64_t)1 << NB_FIELD_SHIFT) - 1));
@@ -45,8 +50,34 @@ static inline enum nb_field nb_feature_field(uint64_t id)
     return (enum nb_field)(id >> NB_FIELD_SHIFT);
 }
 
-/* Whether features of a field are tokens: the by-the-book models count and score tokens; case
- * variants, pairs and n-grams repeat what the tokens already said and only serve the stack. */
+enum nb_field_kind {
+    NB_FIELD_KIND_TEXT,     /* running text: its words are the features */
+    NB_FIELD_KIND_CATEGORY, /* values out of a set: each is a feature as a whole */
+    NB_FIELD_KIND_NUMBER    /* values on a scale; no field of a mail is one */
+};
+
+struct nb_field_info {
+    const char *name;        /* in settings, explanations and the store: never rename one */
+    enum nb_field_kind kind; /* of its values */
+    bool is_token;           /* see nb_field_is_token */
+};
+
+/* The fields, by number; and their names alone, with NULL behind the last. */
+extern const struct nb_field_info nb_field_table[NB_FIELDS];
+extern const char *const nb_field_names[NB_FIELDS + 1];
+
+/* The name of a field; "unknown" for a number that is no field's. */
+static inline const char *nb_field_name(enum nb_field field)
+{
+    return (unsigned)field < NB_FIELDS ? nb_field_table[field].name : "unknown";
+}
+
+/* The field of a name; NB_FIELDS if there is none. */
+enum nb_field nb_field_find(struct nb_string name);
+
+/* Whether the features of a field are tokens. The by-the-book models count and score tokens only.
+ * Case variants, pairs and n-grams are derived: they repeat what the tokens say, and only the stack
+ * uses them. A comparison and no look-up, for the loops over features: token fields come first. */
 static inline bool nb_field_is_token(enum nb_field field)
 {
     return field < NB_FIELD_CASE;

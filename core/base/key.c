@@ -4,8 +4,10 @@
 #include <sodium.h>
 #include <string.h>
 
-/* XXH3 wants a secret of at least 136 bytes with high entropy: 192 bytes of ChaCha20 keystream
- * keyed with the stored 32 bytes. */
+#include "core/base/lines.h"
+
+/* XXH3 needs a secret of at least 136 bytes with high entropy. It gets 192 bytes of the ChaCha20
+ * keystream of the 32 bytes that are stored. */
 static void derive_secret(struct nb_key *key)
 {
     randombytes_buf_deterministic(key->secret, sizeof key->secret, key->bytes);
@@ -56,18 +58,7 @@ void nb_key_content_id(const struct nb_key *key, unsigned char kind, const void 
     id_end(&state, id);
 }
 
-/* Where the mail begins behind an mbox's separator. */
-static const char *without_separator(const char *mail, const char *end)
-{
-    static const char separator[] = "From ";
-    size_t length = sizeof separator - 1;
-    if ((size_t)(end - mail) < length || memcmp(mail, separator, length) != 0)
-        return mail;
-    const char *newline = memchr(mail, '\n', (size_t)(end - mail));
-    return newline != NULL ? newline + 1 : mail;
-}
-
-/* Hashes [from, end) without the CR of each CRLF. */
+/* Hashes the bytes from `from` to `end` without the CR of each CRLF. */
 static void add_lines(crypto_generichash_state *state, const char *from, const char *end)
 {
     const char *at = from;
@@ -85,7 +76,7 @@ void nb_key_mail_id(const struct nb_key *key, unsigned char kind, const char *ma
 {
     crypto_generichash_state state;
     const char *end = mail + length;
-    const char *from = without_separator(mail, end);
+    const char *from = mail + nb_lines_separator((struct nb_string){mail, length});
     while (end > from && (end[-1] == '\n' || end[-1] == '\r'))
         end--;
     id_begin(&state, key, kind);

@@ -5,7 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/ascii.h"
+
 enum { NUMBER_BYTES = 48 };
+
+bool nb_number_read_whole(struct nb_string text, uint64_t *value)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < text.length; i++)
+        if (!nb_ascii_is_digit(text.bytes[i]) ||
+            __builtin_mul_overflow(number, (uint64_t)10, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(text.bytes[i] - '0'), &number))
+            return false;
+    if (text.length > 0)
+        *value = number;
+    return text.length > 0;
+}
 
 bool nb_number_read(struct nb_string text, double *value)
 {

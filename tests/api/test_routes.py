@@ -136,6 +136,10 @@ def test_presets(api):
         text = model.row()["settings"]
         equal(model.put(preset="text").status, 200)
         equal(model.row()["settings"], text, "the text preset is the default")
+        equal(model.put(preset="book").status, 200)
+        settings = model.row()["settings"]
+        equal((settings.pop("preset"), settings["decision"], settings["smoothing"]), ("book", "bayes", 1.0))
+        equal(settings, {k: v for k, v in text.items() if k != "preset"}, "by the book is what text models are")
         model.put(preset="mail", smoothing=0.5)
         settings = model.row()["settings"]
         equal((settings["decision"], settings["smoothing"]), ("stacked", 0.5))

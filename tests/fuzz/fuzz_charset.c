@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "tokenizer/charset.h"
+#include "tokenizer/text/charset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/codec_private.h"
+#include "server/json/document.h"
+#include "server/json/dump_read.h"
+#include "server/json/dump_write.h"
+#include "server/json/emit.h"
+#include "server/json/load.h"
+#include "server/json/problem.h"
+#include "server/json/scan.h"
+#include "server/json/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,8 +33,11 @@ static void fuzz_scanner(struct nb_string input)
         return;
     json_t *object;
     const json_t *values[NB_MEMBERS];
-    demand(nb_codec_load(input, 64, &object, NULL) == 0);
-    demand(nb_codec_take(object, "", nb_document_members, NB_MEMBERS, values, NULL) == 0);
+    demand(nb_json_load(input, 64, &object, NULL) == 0);
+    struct nb_member members[NB_MEMBERS];
+    for (unsigned i = 0; i < NB_MEMBERS; i++)
+        members[i] = (struct nb_member){nb_scan_members[i], NB_TYPE_STRING, false};
+    demand(nb_json_take(object, "", members, NB_MEMBERS, values, NULL) == 0);
     for (unsigned i = 0; i < NB_MEMBERS; i++) {
         demand((values[i] != NULL) == ((flat.given >> i & 1u) != 0));
         if (values[i] == NULL)
@@ -45,19 +55,19 @@ static void fuzz_scanner(struct nb_string input)
 
 static void fuzz_documents(struct nb_string input)
 {
-    struct nb_codec_document document;
-    struct nb_codec_body *body;
+    struct nb_json_document document;
+    struct nb_json_body *body;
     struct nb_error error;
-    for (enum nb_codec_verb verb = NB_CODEC_TRAIN; verb <= NB_CODEC_READ; verb++)
-        if (nb_codec_document_read(input, verb, &document, &error) == 0)
-            nb_codec_document_deinit(&document);
-    if (nb_codec_body_new(input, 3, &body, &error) != 0)
+    for (enum nb_verb verb = NB_VERB_TRAIN; verb <= NB_VERB_TOKENIZE; verb++)
+        if (nb_json_document_read(input, verb, &document, &error) == 0)
+            nb_json_document_deinit(&document);
+    if (nb_json_body_new(input, 3, &body, &error) != 0)
         return;
-    demand(nb_codec_body_size(body) <= 3);
-    for (size_t i = 0; i < nb_codec_body_size(body); i++)
-        if (nb_codec_body_document(body, i, NB_CODEC_TRAIN, &document, &error) == 0)
-            nb_codec_document_deinit(&document);
-    nb_codec_body_free(&body);
+    demand(nb_json_body_size(body) <= 3);
+    for (size_t i = 0; i < nb_json_body_size(body); i++)
+        if (nb_json_body_document(body, i, NB_VERB_TRAIN, &document, &error) == 0)
+            nb_json_document_deinit(&document);
+    nb_json_body_free(&body);
 }
 
 static void fuzz_settings(struct nb_string input)
@@ -65,13 +75,13 @@ static void fuzz_settings(struct nb_string input)
     struct nb_settings settings;
     struct nb_error error;
     struct nb_buffer first = {0}, second = {0};
-    if (nb_codec_settings_read(input, NULL, false, &settings, &error) != 0)
+    if (nb_json_settings_read(input, NULL, false, &settings, &error) != 0)
         return;
-    demand(nb_codec_settings(&first, &settings) == 0);
+    demand(nb_json_settings(&first, &settings) == 0);
     nb_settings_deinit(&settings);
     struct nb_string written = {first.bytes, first.length};
-    demand(nb_codec_settings_read(written, NULL, false, &settings, &error) == 0);
-    demand(nb_codec_settings(&second, &settings) == 0);
+    demand(nb_json_settings_read(written, NULL, false, &settings, &error) == 0);
+    demand(nb_json_settings(&second, &settings) == 0);
     demand(first.length == second.length && memcmp(first.bytes, second.bytes, first.length) == 0);
     nb_settings_deinit(&settings);
     nb_buffer_deinit(&first);
@@ -80,28 +90,28 @@ static void fuzz_settings(struct nb_string input)
 
 static void fuzz_dump(struct nb_string input)
 {
-    struct nb_codec_dump_reader *reader;
-    struct nb_codec_record record;
-    demand(nb_codec_dump_reader_new(&reader) == 0);
+    struct nb_json_dump_reader *reader;
+    struct nb_json_record record;
+    demand(nb_json_dump_reader_new(&reader) == 0);
     const char *at = input.bytes, *end = input.bytes + input.length;
     while (at < end) {
         const char *feed = memchr(at, '\n', (size_t)(end - at));
         const char *next = feed == NULL ? end : feed + 1;
         struct nb_string line = {at, (size_t)(next - at)};
-        if (nb_codec_dump_read(reader, line, &record, NULL) != 0)
+        if (nb_json_dump_read(reader, line, &record, NULL) != 0)
             break;
         at = next;
     }
-    (void)nb_codec_dump_finish(reader, NULL); /* whether it was whole does not matter here */
-    nb_codec_dump_reader_free(&reader);
+    (void)nb_json_dump_finish(reader, NULL); /* whether it was whole does not matter here */
+    nb_json_dump_reader_free(&reader);
 }
 
 static void fuzz_writer(struct nb_string input)
 {
     struct nb_buffer out = {0};
     json_t *value;
-    demand(nb_codec_string(&out, input) == 0);
-    demand(nb_codec_load((struct nb_string){out.bytes, out.length}, 1, &value, NULL) == 0);
+    demand(nb_json_string(&out, input) == 0);
+    demand(nb_json_load((struct nb_string){out.bytes, out.length}, 1, &value, NULL) == 0);
     demand(json_is_string(value));
     json_decref(value);
     nb_buffer_deinit(&out);

@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "server/line_head.h"
-#include "server/line_rewrite.h"
-#include "server/line_routes.h"
+#include "server/mail/line_head.h"
+#include "server/mail/line_rewrite.h"
+#include "server/mail/line_routes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,11 +5,11 @@
  */
 #include <stdint.h>
 
-#include "server/ndjson.h"
+#include "server/request/ndjson.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const struct nb_line *line, size_t most, uint64_t *sum)
+static void check(const struct nb_ndjson_line *line, size_t most, uint64_t *sum)
 {
     if (line->text.length > most || (line->is_too_long && line->text.length > 0))
         __builtin_trap();
@@ -19,7 +19,7 @@ static void check(const struct nb_line *line, size_t most, uint64_t *sum)
 static uint64_t split(const uint8_t *data, size_t size, size_t piece, size_t most)
 {
     struct nb_splitter splitter;
-    struct nb_line line;
+    struct nb_ndjson_line line;
     uint64_t sum = 0;
     nb_splitter_init(&splitter, most);
     for (size_t at = 0; at < size; at += piece) {

@@ -3,7 +3,7 @@
  * Any bytes as a text: the first byte chooses the fields, the second the budget.
  */
 #include "tokenizer/document.h"
-#include "tokenizer/text.h"
+#include "tokenizer/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

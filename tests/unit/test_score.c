@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/explain.h"
 #include "core/score.h"
 
 static uint64_t random_state;
@@ -445,6 +446,31 @@ START_TEST(telling_words_by_hand)
 }
 END_TEST
 
+/* Two models after as many changes each, as one that is dropped and loaded again is: the view of
+ * the first must not be taken for the second's. */
+START_TEST(a_view_serves_no_other_model)
+{
+    struct nb_settings set;
+    struct nb_scorer *scorer;
+    struct nb_scores scores;
+    nb_settings_init(&set, NB_PRESET_TEXT);
+    nb_scores_init(&scores);
+    ck_assert_int_eq(nb_scorer_new(&set, &scorer), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct small s;
+        small_init(&s, 3);
+        uint32_t counts[WORDS] = {[0] = 1};
+        small_apply(&s, i, counts, 1);
+        ck_assert_int_eq(nb_score(scorer, s.model, NULL, 0, &scores, NULL), 0);
+        ck_assert_uint_eq(scores.size, 1);
+        ck_assert_uint_eq(scores.labels[0], i);
+        nb_model_free(&s.model);
+    }
+    nb_scores_deinit(&scores);
+    nb_scorer_free(&scorer);
+}
+END_TEST
+
 /* ---- edges -------------------------------------------------------------------------------------
  */
 
@@ -670,6 +696,7 @@ int main(void)
     suite_add_tcase(suite, formulas);
     TCase *edges = tcase_create("edges");
     tcase_add_test(edges, the_strongest_evidence_comes_first);
+    tcase_add_test(edges, a_view_serves_no_other_model);
     tcase_add_test(edges, nothing_learned_is_a_conflict);
     tcase_add_test(edges, ties_go_to_the_first_by_name);
     tcase_add_loop_test(edges, an_empty_label_changes_nothing, 0, EVENTS);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/array.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+
+enum { FIRST_BYTES = 256 };
+
+size_t nb_array_room(size_t room, size_t wanted, size_t size)
+{
+    assert(size > 0);
+    if (wanted <= room)
+        return room;
+    size_t more = room == 0 ? FIRST_BYTES / size : room <= SIZE_MAX / 2 ? room * 2 : SIZE_MAX;
+    return more > wanted ? more : wanted;
+}
+
+int nb_array_resize(void *array, size_t room, size_t size)
+{
+    /* Through memcpy: `array` points to a pointer of a type that is not known here. */
+    void *items;
+    memcpy(&items, array, sizeof items);
+    items = reallocarray(items, room == 0 ? 1 : room, size);
+    if (items == NULL)
+        return NB_NO_MEMORY;
+    memcpy(array, &items, sizeof items);
+    return 0;
+}
+
+int nb_array_reserve(void *array, size_t *room, size_t wanted, size_t size)
+{
+    if (wanted <= *room)
+        return 0;
+    size_t more = nb_array_room(*room, wanted, size);
+    int rc = nb_array_resize(array, more, size);
+    if (rc == 0)
+        *room = more;
+    return rc;
+}

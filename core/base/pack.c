@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/pack.h"
+
+#include <string.h>
+
+#include "core/base/error.h"
+
+enum { VARINT_MOST = 10 };
+
+void nb_pack_bytes(struct nb_packer *w, const void *bytes, size_t length)
+{
+    if (w->code == 0)
+        w->code = nb_buffer_append(w->out, bytes, length);
+}
+
+void nb_pack_u8(struct nb_packer *w, uint8_t value)
+{
+    nb_pack_bytes(w, &value, 1);
+}
+
+void nb_pack_u64(struct nb_packer *w, uint64_t value)
+{
+    unsigned char bytes[8];
+    for (unsigned i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(value >> (8 * i));
+    nb_pack_bytes(w, bytes, sizeof bytes);
+}
+
+void nb_pack_varint(struct nb_packer *w, uint64_t value)
+{
+    unsigned char bytes[VARINT_MOST];
+    size_t n = 0;
+    while (value >= 0x80) {
+        bytes[n++] = (unsigned char)(value | 0x80);
+        value >>= 7;
+    }
+    bytes[n++] = (unsigned char)value;
+    nb_pack_bytes(w, bytes, n);
+}
+
+void nb_pack_double(struct nb_packer *w, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    nb_pack_u64(w, bits);
+}
+
+void nb_pack_string(struct nb_packer *w, struct nb_string s)
+{
+    nb_pack_varint(w, s.length);
+    nb_pack_bytes(w, s.bytes, s.length);
+}
+
+struct nb_unpacker nb_unpacker_of(const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes;
+    return (struct nb_unpacker){.at = at, .end = at == NULL ? NULL : at + length, .failed = false};
+}
+
+static bool has(struct nb_unpacker *r, size_t length)
+{
+    if (r->failed || (size_t)(r->end - r->at) < length)
+        r->failed = true;
+    return !r->failed;
+}
+
+uint8_t nb_unpack_u8(struct nb_unpacker *r)
+{
+    return has(r, 1) ? *r->at++ : 0;
+}
+
+uint64_t nb_unpack_u64(struct nb_unpacker *r)
+{
+    if (!has(r, 8))
+        return 0;
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 8; i++)
+        value |= (uint64_t)r->at[i] << (8 * i);
+    r->at += 8;
+    return value;
+}
+
+uint64_t nb_unpack_varint(struct nb_unpacker *r)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        if (!has(r, 1))
+            return 0;
+        unsigned char byte = *r->at++;
+        if (shift == 63 && byte > 1)
+            break;
+        value |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80)
+            return value;
+    }
+    r->failed = true;
+    return 0;
+}
+
+uint64_t nb_unpack_bounded(struct nb_unpacker *r, uint64_t most)
+{
+    uint64_t value = nb_unpack_varint(r);
+    if (value <= most)
+        return value;
+    r->failed = true;
+    return 0;
+}
+
+double nb_unpack_double(struct nb_unpacker *r)
+{
+    uint64_t bits = nb_unpack_u64(r);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+struct nb_string nb_unpack_bytes(struct nb_unpacker *r, size_t length)
+{
+    if (!has(r, length))
+        return (struct nb_string){"", 0};
+    struct nb_string s = {(const char *)r->at, length};
+    r->at += length;
+    return s;
+}
+
+struct nb_string nb_unpack_string(struct nb_unpacker *r)
+{
+    return nb_unpack_bytes(r, (size_t)nb_unpack_bounded(r, (uint64_t)(r->end - r->at)));
+}
+
+bool nb_unpacker_done(const struct nb_unpacker *r)
+{
+    return !r->failed && r->at == r->end;
+}

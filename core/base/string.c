@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/string.h"
+
+static const char WHITE_SPACE[] = " \t\n\v\f\r";
+
+int nb_string_compare(struct nb_string a, struct nb_string b)
+{
+    size_t shorter = a.length < b.length ? a.length : b.length;
+    int order = shorter == 0 ? 0 : memcmp(a.bytes, b.bytes, shorter);
+    return order != 0 ? order : (a.length > b.length) - (a.length < b.length);
+}
+
+/* Not strchr: it finds the NUL byte in every set. */
+static bool is_in(char c, const char *set, size_t size)
+{
+    return memchr(set, c, size) != NULL;
+}
+
+struct nb_string nb_string_trim_start(struct nb_string s, const char *set)
+{
+    size_t size = strlen(set), count = 0;
+    while (count < s.length && is_in(s.bytes[count], set, size))
+        count++;
+    return nb_string_from(s, count);
+}
+
+struct nb_string nb_string_trim_end(struct nb_string s, const char *set)
+{
+    size_t size = strlen(set);
+    while (s.length > 0 && is_in(s.bytes[s.length - 1], set, size))
+        s.length--;
+    return s;
+}
+
+struct nb_string nb_string_trim(struct nb_string s)
+{
+    return nb_string_trim_end(nb_string_trim_start(s, WHITE_SPACE), WHITE_SPACE);
+}

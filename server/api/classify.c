@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/classify.h"
+
+#include "config/config.h"
+#include "core/engine/engine.h"
+#include "server/api/results.h"
+#include "server/request/query.h"
+#include "server/request/request.h"
+#include "server/request/scratch.h"
+#include "server/request/server.h"
+
+bool nb_classify_is_long(const struct nb_request *request)
+{
+    return request->query_count > 0 && nb_request_query(request, "target_fpr").bytes != NULL;
+}
+
+int nb_classify_read(const struct nb_request *request, struct nb_classify *wanted,
+                     struct nb_error *error)
+{
+    uint64_t explain = 0;
+    *wanted = (struct nb_classify){.explain = 0};
+    if (request->query_count == 0)
+        return 0;
+    int rc = nb_request_query_count(request, "explain", 0, request->server->config->listing_rows,
+                                    &explain, error);
+    wanted->explain = (size_t)explain;
+    return rc != 0 ? rc : nb_decision_read(request, &wanted->rule, error);
+}
+
+static int write_verdict(const struct nb_classify *wanted, const struct nb_verdict *verdict,
+                         struct nb_results *results, struct nb_error *error)
+{
+    struct nb_decision_made made;
+    if (!wanted->rule.is_asked)
+        return nb_results_verdict(results, verdict, NULL, error);
+    int rc = nb_decision_make(&wanted->rule, verdict, &made, error);
+    if (rc != 0)
+        return rc;
+    struct nb_json_decision decision = {made.label, made.reason};
+    return nb_results_verdict(results, verdict, &decision, error);
+}
+
+int nb_classify_document(const struct nb_classify *wanted, const struct nb_document *document,
+                         struct nb_results *results, struct nb_error *error)
+{
+    const struct nb_request *request = results->request;
+    struct nb_scratch *scratch = nb_scratch_take(request->server->scratch);
+    if (scratch == NULL)
+        return nb_error_no_memory(error);
+    int rc = nb_engine_classify(request->server->engine, request->model, document, wanted->explain,
+                                &scratch->verdict, error);
+    if (rc == 0)
+        rc = write_verdict(wanted, &scratch->verdict, results, error);
+    nb_scratch_give(request->server->scratch, scratch);
+    return rc;
+}
+
+int nb_tokenize_document(const struct nb_document *document, struct nb_results *results,
+                         struct nb_error *error)
+{
+    const struct nb_request *request = results->request;
+    struct nb_scratch *scratch = nb_scratch_take(request->server->scratch);
+    if (scratch == NULL)
+        return nb_error_no_memory(error);
+    int rc =
+        nb_engine_tokenize(request->server->engine, request->model, document, &scratch->bag, error);
+    if (rc == 0)
+        rc = nb_results_tokens(results, &scratch->bag, error);
+    nb_scratch_give(request->server->scratch, scratch);
+    return rc;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Classify and tokenize: what is asked of the engine about one document, and what is written about
+ * it. For the thread that works on the request.
+ */
+#ifndef NB_SERVER_API_CLASSIFY_H
+#define NB_SERVER_API_CLASSIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/error.h"
+#include "server/api/decision.h"
+
+struct nb_document;
+struct nb_request;
+struct nb_results;
+
+/* What a request wants of its verdicts. */
+struct nb_classify {
+    size_t explain; /* tokens */
+    struct nb_decision_rule rule;
+};
+
+/* Whether reading it evaluates the model: that takes long. */
+bool nb_classify_is_long(const struct nb_request *request);
+
+/* Reads it from the query. NB_INVALID, and with target_fpr all that nb_engine_evaluation says. */
+int nb_classify_read(const struct nb_request *request, struct nb_classify *wanted,
+                     struct nb_error *error);
+
+/* Classifies a document and writes the verdict. Every failure is the model's or the daemon's, not
+ * the document's: nb_engine_classify's and nb_decision_make's. */
+int nb_classify_document(const struct nb_classify *wanted, const struct nb_document *document,
+                         struct nb_results *results, struct nb_error *error);
+
+/* Writes what the model sees in a document. */
+int nb_tokenize_document(const struct nb_document *document, struct nb_results *results,
+                         struct nb_error *error);
+
+#endif

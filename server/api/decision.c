@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/decision.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/decide.h"
+#include "core/engine/engine.h"
+#include "server/api/evaluations.h"
+#include "server/request/query.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+
+/* ---- the query ------------------------------------------------------------------------------- */
+
+struct numbers {
+    double threshold, target, cost_fp, cost_fn;
+    bool has_threshold, has_target, has_cost_fp, has_cost_fn;
+};
+
+static int read_numbers(const struct nb_request *request, struct numbers *n, struct nb_error *error)
+{
+    const struct {
+        const char *name;
+        double most;
+        double *value;
+        bool *is_given;
+    } table[] = {{"threshold", 1, &n->threshold, &n->has_threshold},
+                 {"target_fpr", 1, &n->target, &n->has_target},
+                 {"cost_fp", DBL_MAX, &n->cost_fp, &n->has_cost_fp},
+                 {"cost_fn", DBL_MAX, &n->cost_fn, &n->has_cost_fn}};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof table / sizeof *table; i++) {
+        *table[i].value = -1;
+        rc = nb_request_query_number(request, table[i].name, table[i].most, table[i].value, error);
+        *table[i].is_given = *table[i].value >= 0;
+    }
+    return rc;
+}
+
+static int check_ways(const struct numbers *n, struct nb_error *error)
+{
+    bool by_cost = n->has_cost_fp || n->has_cost_fn;
+    if (n->has_threshold + n->has_target + by_cost > 1)
+        return nb_error_set(error, NB_INVALID,
+                            "a decision is asked for in one way: query parameter 'threshold', "
+                            "'target_fpr', or 'cost_fp' and 'cost_fn'");
+    if (n->has_cost_fp != n->has_cost_fn)
+        return nb_error_set(error, NB_INVALID, "query parameter '%s' is missing: costs come in two",
+                            n->has_cost_fp ? "cost_fn" : "cost_fp");
+    if (by_cost && n->cost_fp == 0 && n->cost_fn == 0)
+        return nb_error_set(error, NB_INVALID,
+                            "query parameters 'cost_fp' and 'cost_fn' must not both be 0");
+    return 0;
+}
+
+static int read_positive(const struct nb_request *request, struct nb_decision_rule *rule,
+                         struct nb_error *error)
+{
+    struct nb_string positive = nb_request_query(request, "positive");
+    if (positive.bytes == NULL)
+        return 0;
+    int rc = nb_check_label(positive, error);
+    if (rc != 0)
+        return rc;
+    if (!rule->is_asked)
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter 'positive' needs 'threshold', 'target_fpr', or "
+                            "'cost_fp' and 'cost_fn' beside it");
+    memcpy(rule->positive, positive.bytes, positive.length); /* at most 64 bytes, as checked */
+    return 0;
+}
+
+static int take_from_evaluation(const struct nb_request *request, double target,
+                                struct nb_decision_rule *rule, struct nb_error *error)
+{
+    struct nb_string positive = {rule->positive, strlen(rule->positive)};
+    struct nb_threshold found;
+    int rc = nb_evaluations_threshold(request->server->evaluations, request->model, positive,
+                                      target, &found, error);
+    if (rc != 0)
+        return rc;
+    rule->threshold = found.threshold;
+    memcpy(rule->positive, found.positive, sizeof rule->positive);
+    snprintf(rule->source, sizeof rule->source,
+             "which would have held a false-positive rate of %.6g (%.6g) over the last %llu "
+             "documents",
+             target, found.achieved, (unsigned long long)found.documents);
+    return 0;
+}
+
+int nb_decision_read(const struct nb_request *request, struct nb_decision_rule *rule,
+                     struct nb_error *error)
+{
+    struct numbers n;
+    *rule = (struct nb_decision_rule){.is_asked = false};
+    int rc = read_numbers(request, &n, error);
+    if (rc == 0)
+        rc = check_ways(&n, error);
+    if (rc != 0)
+        return rc;
+    rule->is_asked = n.has_threshold || n.has_target || n.has_cost_fp;
+    rc = read_positive(request, rule, error);
+    if (rc != 0)
+        return rc;
+    if (n.has_target)
+        return take_from_evaluation(request, n.target, rule, error);
+    if (n.has_threshold) {
+        rule->threshold = n.threshold;
+        snprintf(rule->source, sizeof rule->source, "given by the request");
+    } else if (n.has_cost_fp) {
+        rule->threshold = nb_decide_threshold(n.cost_fp, n.cost_fn);
+        snprintf(rule->source, sizeof rule->source,
+                 "from the costs: %.6g / (%.6g + %.6g), wrongly positive over both", n.cost_fp,
+                 n.cost_fp, n.cost_fn);
+    }
+    return 0;
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+static size_t find_label(const struct nb_verdict *verdict, const char *label)
+{
+    size_t i = 0;
+    while (i < verdict->size && strcmp(verdict->labels[i], label) != 0)
+        i++;
+    return i;
+}
+
+/* "spam" where there is such a label, else the last by name: as the evaluation has it. */
+static int find_positive(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
+                         size_t *positive, struct nb_error *error)
+{
+    bool is_given = rule->positive[0] != '\0';
+    *positive = find_label(verdict, is_given ? rule->positive : "spam");
+    if (*positive < verdict->size)
+        return 0;
+    if (is_given)
+        return nb_error_set(error, NB_NOT_FOUND, "no document has the label '%s'", rule->positive);
+    *positive = verdict->size - 1;
+    return 0;
+}
+
+enum { NUMBER_BYTES = 32 };
+
+/* The fewest digits that tell it from every other number: a threshold may lie just above a
+ * probability. Returns `text`. */
+static const char *print_number(char text[NUMBER_BYTES], double number)
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, NUMBER_BYTES, "%.*g", digits, number);
+        double again = strtod(text, NULL);
+        if (again >= number && again <= number)
+            break;
+    }
+    return text;
+}
+
+int nb_decision_make(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
+                     struct nb_decision_made *made, struct nb_error *error)
+{
+    size_t positive;
+    int rc = find_positive(rule, verdict, &positive, error);
+    if (rc != 0)
+        return rc;
+    size_t other = nb_decide_other(verdict->probabilities, verdict->size, positive);
+    if (other == verdict->size) {
+        made->label = "unsure";
+        snprintf(made->reason, sizeof made->reason, "only the label '%s' has documents",
+                 verdict->labels[positive]);
+        return 0;
+    }
+    double p = verdict->probabilities[positive];
+    char how[64] = "at or above", shown[NUMBER_BYTES], threshold[NUMBER_BYTES];
+    switch (nb_decide(p, rule->threshold, verdict->unsure_band)) {
+    case NB_DECIDED_POSITIVE:
+        made->label = verdict->labels[positive];
+        break;
+    case NB_DECIDED_OTHER:
+        made->label = verdict->labels[other];
+        snprintf(how, sizeof how, "below");
+        break;
+    case NB_DECIDED_UNSURE:
+        made->label = "unsure";
+        snprintf(how, sizeof how, "nearer than %.6g to", verdict->unsure_band);
+        break;
+    }
+    snprintf(made->reason, sizeof made->reason,
+             "the probability of '%s', %s, is %s the threshold %s, %s", verdict->labels[positive],
+             print_number(shown, p), how, print_number(threshold, rule->threshold), rule->source);
+    return 0;
+}

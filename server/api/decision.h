@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ?threshold, ?target_fpr, ?cost_fp&cost_fn and ?positive of a classification: how the request
+ * wants verdicts turned into decisions. A decision is read once for a request, by the thread that
+ * works on it, and then applied to each of its verdicts.
+ */
+#ifndef NB_SERVER_API_DECISION_H
+#define NB_SERVER_API_DECISION_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+
+struct nb_request;
+struct nb_verdict;
+
+enum { NB_DECISION_LABEL = 65, NB_DECISION_TEXT = 512 };
+
+struct nb_decision_rule {
+    bool is_asked; /* false: the request wants no decision */
+    double threshold;
+    char positive[NB_DECISION_LABEL]; /* the label, NUL-terminated; empty: the default */
+    char source[160];                 /* where the threshold comes from, as part of a sentence */
+};
+
+/* Reads it from the query. NB_INVALID: more than one way, half of one, or a number out of its
+ * range; with target_fpr all that nb_engine_evaluation says. */
+int nb_decision_read(const struct nb_request *request, struct nb_decision_rule *rule,
+                     struct nb_error *error);
+
+/* A decision as the reply says it. */
+struct nb_decision_made {
+    const char *label; /* the verdict's, or "unsure" */
+    char reason[NB_DECISION_TEXT];
+};
+
+/* Applies the rule to a verdict. NB_NOT_FOUND: no document has the positive label. */
+int nb_decision_make(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
+                     struct nb_decision_made *made, struct nb_error *error);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/document_source.h"
+
+#include "config/config.h"
+#include "core/engine/engine.h"
+#include "server/request/ndjson.h"
+#include "server/request/query.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+#include "tokenizer/text/charset.h"
+
+static enum nb_verb verb_of(const struct nb_document_source *s)
+{
+    return (enum nb_verb)s->request->route->verb;
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------
+ */
+
+/* In JSON, label and id are members: in the query they would be ignored without a word. */
+static int refuse_query(const struct nb_request *request, struct nb_error *error)
+{
+    static const char *const NAMES[] = {"label", "id"};
+    for (size_t i = 0; request->query_count > 0 && i < 2; i++) {
+        if (nb_request_query(request, NAMES[i]).bytes != NULL)
+            return nb_error_set(error, NB_INVALID,
+                                "query parameter '%s' goes with text/plain, message/rfc822 and "
+                                "application/mbox; in JSON it is a member of the document",
+                                NAMES[i]);
+    }
+    return 0;
+}
+
+static int open_json(struct nb_document_source *s, struct nb_error *error)
+{
+    size_t most = (size_t)s->request->server->config->batch_documents;
+    int rc = refuse_query(s->request, error);
+    if (rc == 0)
+        rc = nb_json_body_new(s->request->body, most, &s->body, error);
+    s->is_batch = rc == 0 && nb_json_body_is_batch(s->body);
+    return rc;
+}
+
+static int next_json(struct nb_document_source *s, struct nb_error *error)
+{
+    if (s->taken == nb_json_body_size(s->body))
+        return 0;
+    int rc = nb_json_body_document(s->body, s->taken++, verb_of(s), &s->document, &s->why);
+    if (rc == 0 || (s->is_batch && rc != NB_NO_MEMORY))
+        return 1;
+    *error = s->why;
+    return rc;
+}
+
+static int next_line(struct nb_document_source *s, struct nb_error *error)
+{
+    struct nb_error why = {0};
+    int rc;
+    if (s->taken++ > 0)
+        return 0;
+    if (s->line->is_too_long)
+        rc = nb_error_set(&why, NB_TOO_LARGE, "longer than the limit of %llu bytes (line_bytes)",
+                          (unsigned long long)s->request->server->config->line_bytes);
+    else
+        rc = nb_json_document_read(s->line->text, verb_of(s), &s->document, &why);
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    if (rc != 0)
+        (void)nb_error_set(&s->why, why.code, "line %llu: %s", (unsigned long long)s->line->number,
+                           why.text); /* returns the code it was given */
+    return 1;
+}
+
+/* ---- text and mail -----------------------------------------------------------------------------
+ */
+
+/* Label and id of the query. Only training needs the label; nothing needs the id. */
+static int read_names(struct nb_document_source *s, struct nb_error *error)
+{
+    struct nb_string label = nb_request_query(s->request, "label");
+    struct nb_string id = nb_request_query(s->request, "id");
+    int rc = 0;
+    if (label.bytes == NULL && verb_of(s) == NB_VERB_TRAIN)
+        return nb_error_set(error, NB_INVALID, "query parameter 'label' is missing");
+    if (label.bytes != NULL)
+        rc = nb_check_label(label, error);
+    if (rc == 0 && id.bytes != NULL)
+        rc = nb_check_id(id, error);
+    if (rc == 0 && id.bytes != NULL && s->is_batch)
+        rc = nb_error_set(error, NB_INVALID,
+                          "query parameter 'id' cannot name all the mails of an mbox");
+    s->document = (struct nb_json_document){.has_content = true, .label = label, .id = id};
+    return rc;
+}
+
+/* The one document of a text or mail. UTF-8 is used where it lies; other charsets are converted. */
+static int next_whole(struct nb_document_source *s, struct nb_error *error)
+{
+    const struct nb_request *request = s->request;
+    const char *charset = request->type.charset;
+    bool is_text = request->type.media == NB_MEDIA_TEXT;
+    struct nb_string content = request->body;
+    if (s->taken++ > 0)
+        return 0;
+    if (is_text && charset[0] != '\0') {
+        int rc = nb_charset_to_utf8(nb_string_of(charset), content.bytes, content.length,
+                                    (size_t)request->server->config->body_bytes, &s->text, error);
+        if (rc != 0)
+            return rc;
+        content = (struct nb_string){s->text.bytes, s->text.length};
+    }
+    s->document.document = (struct nb_document){is_text ? NB_DOCUMENT_TEXT : NB_DOCUMENT_MAIL,
+                                                content.bytes, content.length};
+    return 1;
+}
+
+static int next_mail(struct nb_document_source *s, struct nb_error *error)
+{
+    uint64_t most = s->request->server->config->batch_documents;
+    int rc = nb_mbox_next(&s->mbox, &s->text);
+    if (rc == NB_INVALID)
+        return nb_error_set(error, rc, "the mbox does not begin with a 'From ' line");
+    if (rc <= 0)
+        return rc == 0 ? 0 : nb_error_no_memory(error);
+    if (++s->taken > most)
+        return nb_error_set(error, NB_TOO_LARGE,
+                            "the mbox holds more than the limit of %llu documents "
+                            "(batch_documents)",
+                            (unsigned long long)most);
+    s->document.document = (struct nb_document){NB_DOCUMENT_MAIL, s->text.bytes, s->text.length};
+    return 1;
+}
+
+/* ---- all of them -------------------------------------------------------------------------------
+ */
+
+int nb_document_source_open(struct nb_document_source *source, const struct nb_request *request,
+                            const struct nb_ndjson_line *line, struct nb_error *error)
+{
+    *source = (struct nb_document_source){.request = request, .line = line};
+    if (line != NULL)
+        return line->number == 1 ? refuse_query(request, error) : 0;
+    switch (request->type.media) {
+    case NB_MEDIA_MBOX:
+        source->is_batch = true;
+        source->mbox = nb_mbox_of(request->body.bytes, request->body.length);
+        return read_names(source, error);
+    case NB_MEDIA_TEXT:
+    case NB_MEDIA_MAIL:
+        return read_names(source, error);
+    case NB_MEDIA_JSON:
+    case NB_MEDIA_NDJSON:
+    default:
+        return open_json(source, error);
+    }
+}
+
+int nb_document_source_next(struct nb_document_source *source, struct nb_error *error)
+{
+    struct nb_document_source *s = source;
+    /* A batch or stream that has been going on for long ends with the daemon. */
+    if (atomic_load_explicit(&s->request->server->is_cutting, memory_order_relaxed))
+        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+    s->why.code = 0;
+    if (s->line != NULL)
+        return next_line(s, error);
+    if (s->body != NULL) {
+        nb_json_document_deinit(&s->document);
+        return next_json(s, error);
+    }
+    return s->is_batch ? next_mail(s, error) : next_whole(s, error);
+}
+
+void nb_document_source_close(struct nb_document_source *source)
+{
+    nb_json_document_deinit(&source->document);
+    nb_json_body_free(&source->body);
+    nb_buffer_deinit(&source->text);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The documents of a request's body one after the other, whatever its media type: a JSON document,
+ * a JSON batch, a line of NDJSON, a text, a mail, an mbox. For the thread that works on the
+ * request.
+ */
+#ifndef NB_SERVER_API_DOCUMENT_SOURCE_H
+#define NB_SERVER_API_DOCUMENT_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "server/json/document.h"
+#include "tokenizer/mail/mbox.h"
+
+struct nb_ndjson_line;
+struct nb_request;
+
+struct nb_document_source {
+    bool is_batch; /* the body is one of several documents, however many there are */
+    /* The document at hand, and why it cannot be read (code 0: it can). */
+    struct nb_json_document document;
+    struct nb_error why;
+
+    /* private */
+    const struct nb_request *request;
+    const struct nb_ndjson_line *line; /* NULL: the whole body */
+    struct nb_json_body *body;         /* of JSON */
+    struct nb_mbox mbox;
+    struct nb_buffer text; /* a text after charset conversion, or one mail of an mbox */
+    size_t taken;          /* documents so far */
+};
+
+/* Begins with `line`, or with the whole of request->body when that is NULL; both are borrowed. A
+ * code fails the request. To be closed in any case. */
+int nb_document_source_open(struct nb_document_source *source, const struct nb_request *request,
+                            const struct nb_ndjson_line *line, struct nb_error *error);
+
+/* The next document: 1 with source->document or source->why, both until the next call; 0 when there
+ * is no other; a code that fails the request. A document that is the only one of its request and
+ * cannot be read fails the request. */
+int nb_document_source_next(struct nb_document_source *source, struct nb_error *error);
+
+void nb_document_source_close(struct nb_document_source *source);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/evaluations.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+
+enum { THRESHOLDS = 64, MODELS_MOST = 100, NAME_BYTES = 129, TIMES_AS_LONG = 20 };
+
+#define SECOND UINT64_C(1000000000)
+#define AGE_MOST (30 * SECOND)
+#define VISIT_MOST (SECOND / 5)
+
+struct threshold_entry {
+    char model[NAME_BYTES], positive[65]; /* as asked for */
+    double rate;
+    struct nb_threshold found;
+    uint64_t until, used; /* monotonic nanoseconds; 0: empty */
+};
+
+struct model_entry {
+    char name[NAME_BYTES];
+    bool has_figures;
+    uint64_t documents;
+    double figures[5]; /* in the order of FIGURES */
+    uint64_t made;     /* monotonic nanoseconds; 0: never */
+};
+
+struct nb_evaluations {
+    struct nb_engine *engine;
+    pthread_mutex_t thresholds_lock; /* for look-ups only: evaluations are made without it */
+    struct threshold_entry thresholds[THRESHOLDS];
+    pthread_mutex_t models_lock; /* for a whole visit; never together with the other */
+    struct model_entry *models;  /* owned */
+    size_t model_count;
+};
+
+struct nb_evaluations *nb_evaluations_new(struct nb_engine *engine)
+{
+    struct nb_evaluations *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return NULL;
+    e->engine = engine;
+    pthread_mutex_init(&e->thresholds_lock, NULL);
+    pthread_mutex_init(&e->models_lock, NULL);
+    return e;
+}
+
+void nb_evaluations_free(struct nb_evaluations **evaluations)
+{
+    struct nb_evaluations *e = *evaluations;
+    if (e == NULL)
+        return;
+    pthread_mutex_destroy(&e->thresholds_lock);
+    pthread_mutex_destroy(&e->models_lock);
+    free(e->models);
+    free(e);
+    *evaluations = NULL;
+}
+
+/* ---- thresholds ------------------------------------------------------------------------------ */
+
+static bool recall(struct nb_evaluations *e, struct nb_string model, struct nb_string positive,
+                   double rate, uint64_t now, struct nb_threshold *found)
+{
+    bool is_found = false;
+    pthread_mutex_lock(&e->thresholds_lock);
+    for (size_t i = 0; !is_found && i < THRESHOLDS; i++) {
+        struct threshold_entry *t = &e->thresholds[i];
+        is_found = now < t->until && t->rate == rate && nb_string_equals(model, t->model) &&
+                   nb_string_equals(positive, t->positive);
+        if (is_found) {
+            *found = t->found;
+            t->used = now;
+        }
+    }
+    pthread_mutex_unlock(&e->thresholds_lock);
+    return is_found;
+}
+
+/* Takes the place of the same question, else of what was not asked for longest. */
+static void keep(struct nb_evaluations *e, const struct threshold_entry *entry)
+{
+    pthread_mutex_lock(&e->thresholds_lock);
+    struct threshold_entry *place = &e->thresholds[0];
+    for (size_t i = 0; i < THRESHOLDS; i++) {
+        struct threshold_entry *t = &e->thresholds[i];
+        if (t->rate == entry->rate && strcmp(t->model, entry->model) == 0 &&
+            strcmp(t->positive, entry->positive) == 0) {
+            place = t;
+            break;
+        }
+        if (t->used < place->used)
+            place = t;
+    }
+    *place = *entry;
+    pthread_mutex_unlock(&e->thresholds_lock);
+}
+
+static int evaluate_threshold(struct nb_evaluations *e, struct nb_string model,
+                              struct nb_string positive, double rate, struct nb_threshold *found,
+                              struct nb_error *error)
+{
+    struct nb_evaluation_report report;
+    int rc = nb_engine_evaluation(e->engine, model, positive, rate, &report, error);
+    if (rc != 0)
+        return rc;
+    *found = (struct nb_threshold){.threshold = report.threshold,
+                                   .achieved = report.achieved,
+                                   .documents = report.evaluations[1].documents};
+    const char *label = report.labels[report.positive];
+    memcpy(found->positive, label, strnlen(label, sizeof found->positive - 1));
+    nb_evaluation_report_deinit(&report);
+    return 0;
+}
+
+int nb_evaluations_threshold(struct nb_evaluations *e, struct nb_string model,
+                             struct nb_string positive, double rate, struct nb_threshold *found,
+                             struct nb_error *error)
+{
+    struct threshold_entry entry = {.rate = rate, .used = nb_clock_monotonic()};
+    if (recall(e, model, positive, rate, entry.used, found))
+        return 0;
+    int rc = evaluate_threshold(e, model, positive, rate, found, error);
+    if (rc != 0)
+        return rc;
+    uint64_t now = nb_clock_monotonic();
+    uint64_t age = (now - entry.used) * TIMES_AS_LONG;
+    entry.until = now + (age < AGE_MOST ? age : AGE_MOST);
+    entry.found = *found;
+    /* The engine has accepted both: they are no longer than names and labels are. */
+    memcpy(entry.model, model.bytes, model.length);
+    memcpy(entry.positive, positive.bytes, positive.length);
+    keep(e, &entry);
+    return 0;
+}
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *help;
+    size_t offset;
+} FIGURES[] = {
+#define FIELD(name) offsetof(struct nb_evaluation, name)
+    {"one_minus_roca_percent", "100 (1 - area under the ROC curve).", FIELD(one_minus_roca)},
+    {"lam_percent", "Logistic average of the misclassification percentages.", FIELD(lam)},
+    {"log_loss", "Mean of -ln of the true label's probability.", FIELD(log_loss)},
+    {"brier", "Mean squared error of the probability.", FIELD(brier)},
+    {"ece", "Expected calibration error, 15 bins.", FIELD(ece)},
+#undef FIELD
+};
+enum { FIGURE_COUNT = sizeof FIGURES / sizeof FIGURES[0] };
+
+static void refresh(struct nb_evaluations *e, struct model_entry *entry)
+{
+    struct nb_string name = {entry->name, strlen(entry->name)};
+    struct nb_evaluation_report report;
+    struct nb_error why; /* nothing learned, or deleted meanwhile: there is nothing to tell */
+    entry->has_figures =
+        nb_engine_evaluation(e->engine, name, (struct nb_string){"", 0}, -1, &report, &why) == 0;
+    entry->made = nb_clock_monotonic();
+    if (!entry->has_figures)
+        return;
+    const struct nb_evaluation *evaluation = &report.evaluations[0];
+    entry->documents = evaluation->documents;
+    for (size_t i = 0; i < FIGURE_COUNT; i++)
+        entry->figures[i] =
+            *(const double *)(const void *)((const char *)evaluation + FIGURES[i].offset);
+    nb_evaluation_report_deinit(&report);
+}
+
+/* The one with the oldest figures, if they are too old. */
+static struct model_entry *next_to_refresh(struct nb_evaluations *e)
+{
+    struct model_entry *oldest = NULL;
+    for (size_t i = 0; i < e->model_count; i++)
+        if (oldest == NULL || e->models[i].made < oldest->made)
+            oldest = &e->models[i];
+    if (oldest == NULL || oldest->made == 0)
+        return oldest;
+    return nb_clock_monotonic() - oldest->made > AGE_MOST ? oldest : NULL;
+}
+
+/* Has an entry for each model in memory, with what was known of it. */
+static int list_models(struct nb_evaluations *e)
+{
+    char **names;
+    size_t count;
+    if (nb_engine_loaded_models(e->engine, MODELS_MOST, &names, &count) != 0)
+        return NB_NO_MEMORY;
+    struct model_entry *models = calloc(count + 1, sizeof *models);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; models != NULL && k < e->model_count; k++)
+            if (strcmp(e->models[k].name, names[i]) == 0)
+                models[i] = e->models[k];
+        if (models != NULL && models[i].made == 0)
+            memcpy(models[i].name, names[i], strnlen(names[i], NAME_BYTES - 1));
+        free(names[i]);
+    }
+    free(names);
+    if (models == NULL)
+        return NB_NO_MEMORY;
+    free(e->models);
+    e->models = models;
+    e->model_count = count;
+    return 0;
+}
+
+static int print_head(struct nb_buffer *out, const char *name, const char *help)
+{
+    return nb_buffer_printf(out,
+                            "# HELP bayesd_evaluation_%s %s Over the last documents of a model "
+                            "(evaluation_short), before they were learned.\n"
+                            "# TYPE bayesd_evaluation_%s gauge\n",
+                            name, help, name);
+}
+
+/* A model's name needs no escaping: see nb_check_model_name. */
+static int print_value(struct nb_buffer *out, const char *name, const struct model_entry *model,
+                       double value)
+{
+    return nb_buffer_printf(out, "bayesd_evaluation_%s{model=\"%s\"} %.17g\n", name, model->name,
+                            value);
+}
+
+static int print(const struct nb_evaluations *e, struct nb_buffer *out)
+{
+    int rc = print_head(out, "documents", "Documents that were evaluated.");
+    for (size_t i = 0; rc == 0 && i < e->model_count; i++)
+        if (e->models[i].has_figures)
+            rc = print_value(out, "documents", &e->models[i], (double)e->models[i].documents);
+    for (size_t f = 0; rc == 0 && f < FIGURE_COUNT; f++) {
+        rc = print_head(out, FIGURES[f].name, FIGURES[f].help);
+        for (size_t i = 0; rc == 0 && i < e->model_count; i++)
+            if (e->models[i].has_figures && isfinite(e->models[i].figures[f]))
+                rc = print_value(out, FIGURES[f].name, &e->models[i], e->models[i].figures[f]);
+    }
+    return rc;
+}
+
+int nb_evaluations_metrics(struct nb_evaluations *e, struct nb_buffer *out)
+{
+    uint64_t start = nb_clock_monotonic();
+    struct model_entry *model;
+    pthread_mutex_lock(&e->models_lock);
+    int rc = list_models(e);
+    while (rc == 0 && nb_clock_monotonic() - start < VISIT_MOST &&
+           (model = next_to_refresh(e)) != NULL)
+        refresh(e, model);
+    if (rc == 0)
+        rc = print(e, out);
+    pthread_mutex_unlock(&e->models_lock);
+    return rc;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/operations.h"
+
+#include "core/engine/engine.h"
+#include "server/api/evaluations.h"
+#include "server/api/openapi.h"
+#include "server/base/metrics.h"
+#include "server/request/reply.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+
+static int reply_text(struct nb_request *request, const char *text, const char *content_type,
+                      struct nb_error *error)
+{
+    if (nb_buffer_puts(&request->reply.body, text) != 0)
+        return nb_error_no_memory(error);
+    return nb_reply_with(request, 200, content_type);
+}
+
+int nb_route_healthz(struct nb_request *request, struct nb_error *error)
+{
+    return reply_text(request, "{\"status\":\"ok\"}", "application/json", error);
+}
+
+int nb_route_readyz(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_error reason = {0};
+    if (nb_engine_ready(request->server->engine, &reason) != 0) {
+        /* Whatever the reason's own code: the daemon is the one that is not ready. */
+        nb_reply_problem(request, 503, reason.text);
+        return 0;
+    }
+    return reply_text(request, "{\"status\":\"ready\"}", "application/json", error);
+}
+
+int nb_route_metrics(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_engine_statistics statistics;
+    nb_engine_statistics(request->server->engine, &statistics);
+    if (nb_metrics_write(request->server->metrics, &statistics, &request->reply.body) != 0 ||
+        nb_evaluations_metrics(request->server->evaluations, &request->reply.body) != 0)
+        return nb_error_no_memory(error);
+    return nb_reply_with(request, 200, "text/plain; version=0.0.4; charset=utf-8");
+}
+
+int nb_route_openapi(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_string text = nb_openapi();
+    if (nb_buffer_append(&request->reply.body, text.bytes, text.length) != 0)
+        return nb_error_no_memory(error);
+    return nb_reply_json(request, 200);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The routes for those who run the daemon: health, readiness, metrics, the API's description.
+ * For the thread that works on the request.
+ */
+#ifndef NB_SERVER_API_OPERATIONS_H
+#define NB_SERVER_API_OPERATIONS_H
+
+#include "server/request/route.h"
+
+nb_handler nb_route_healthz;
+nb_handler nb_route_readyz;
+nb_handler nb_route_metrics;
+nb_handler nb_route_openapi;
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes the reply to a request about documents: one result, {"results": [...]} with totals, or one
+ * result a line. For the thread that works on the request; the results belong to it.
+ */
+#ifndef NB_SERVER_API_RESULTS_H
+#define NB_SERVER_API_RESULTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/engine/engine.h"
+#include "server/json/verdict.h"
+
+struct nb_request;
+
+enum nb_results_form {
+    NB_RESULTS_ONE,   /* the result itself; a failure fails the request */
+    NB_RESULTS_BATCH, /* {"results": [...], totals, "failed": n} */
+    NB_RESULTS_LINES  /* NDJSON */
+};
+
+struct nb_results {
+    struct nb_request *request;
+    enum nb_results_form form;
+    uint64_t size;                     /* results so far */
+    uint64_t totals[NB_FORGOTTEN + 1]; /* receipts, by enum nb_status */
+    uint64_t failed;
+};
+
+/* Every function returns 0, or a code that fails the request: NB_NO_MEMORY, or the spool's. */
+int nb_results_begin(struct nb_results *results, struct nb_request *request,
+                     enum nb_results_form form, struct nb_error *error);
+
+/* `decision` may be NULL: none was asked for. */
+int nb_results_verdict(struct nb_results *results, const struct nb_verdict *verdict,
+                       const struct nb_json_decision *decision, struct nb_error *error);
+int nb_results_tokens(struct nb_results *results, const struct nb_bag *bag, struct nb_error *error);
+
+/* A receipt with a code is a failure. */
+int nb_results_receipt(struct nb_results *results, const struct nb_receipt *receipt,
+                       struct nb_error *error);
+int nb_results_error(struct nb_results *results, const struct nb_error *why,
+                     struct nb_error *error);
+
+/* Whether a line of the reply has been written: from then on failures are told line by line. */
+bool nb_results_has_lines(const struct nb_results *results);
+
+/* Ends the reply. A batch's totals are learned, unchanged, relabelled and updated for a train,
+ * forgotten for an untrain, none for other verbs. */
+int nb_results_end(struct nb_results *results, struct nb_error *error);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A daemon's log: one line of key=value on standard error, written in one piece. Any thread.
+ * Tokens and texts of documents are never logged.
+ */
+#ifndef NB_SERVER_BASE_LOG_H
+#define NB_SERVER_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* In the order of the configuration's option `level` of [log]. */
+enum nb_log_level { NB_LOG_ERROR, NB_LOG_WARNING, NB_LOG_INFO, NB_LOG_DEBUG };
+
+/* What is above `level` is dropped. Under systemd (standard error is the journal's) each line
+ * begins with the "<3>" that sd-daemon(3) describes. Call once, before other threads start. */
+void nb_log_setup(enum nb_log_level level);
+
+/* The program that a line names outside of the journal: "bayesd" unless set; `name` is borrowed.
+ * Call once, before other threads start. */
+void nb_log_set_name(const char *name);
+
+/* Whether a line of this level would be written. */
+bool nb_log_wants(enum nb_log_level level);
+
+/* Writes a line: `format` gives "what happened key=value ...". Control characters become '?'. */
+void nb_log(enum nb_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Formats one line into `line`, NUL-terminated, line feed included; returns its length. For nb_log
+ * and its test. */
+size_t nb_log_format(char *line, size_t room, enum nb_log_level level, bool journal,
+                     const char *text);
+
+#endif

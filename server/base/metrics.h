@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counters of the HTTP server and the page that GET /metrics answers (Prometheus text format
+ * 0.0.4). Any thread: counters are atomic, each route's in cache lines of its own.
+ */
+#ifndef NB_SERVER_BASE_METRICS_H
+#define NB_SERVER_BASE_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+
+struct nb_engine_statistics;
+struct nb_metrics;
+
+/* `patterns` and `methods` name the routes (borrowed, static); requests that match none are counted
+ * under "other". `version` is the program's. NULL when there is no memory. */
+struct nb_metrics *nb_metrics_new(const char *const *methods, const char *const *patterns,
+                                  size_t count, const char *version);
+void nb_metrics_free(struct nb_metrics **metrics);
+
+/* Counts a finished request. `route` is the index in the table, SIZE_MAX for none; `status` 0
+ * stands for a client that went away before its reply. Seconds go from the request's header fields
+ * to the last byte of the reply. */
+void nb_metrics_request(struct nb_metrics *metrics, size_t route, unsigned status,
+                        uint64_t nanoseconds, uint64_t bytes_in, uint64_t bytes_out);
+
+/* A connection was opened (+1) or closed (-1). */
+void nb_metrics_connection(struct nb_metrics *metrics, int change);
+
+/* Names what mail software can be told about a mail (borrowed, static; at most
+ * NB_METRICS_ACTIONS), in the order of the numbers that nb_metrics_mail counts by. Before the
+ * threads start. */
+enum { NB_METRICS_ACTIONS = 8 };
+void nb_metrics_name_actions(struct nb_metrics *metrics, const char *const *names, size_t count);
+
+/* Counts a mail that was judged; and how many there were. `action` is below `count`. */
+void nb_metrics_mail(struct nb_metrics *metrics, size_t action);
+uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action);
+
+/* Appends the page. `engine` may be NULL. Returns 0 or NB_NO_MEMORY. */
+int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_statistics *engine,
+                     struct nb_buffer *out);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The program's version: the one place that says it.
+ */
+#ifndef NB_SERVER_BASE_VERSION_H
+#define NB_SERVER_BASE_VERSION_H
+
+#define NB_PROGRAM_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A request's way through libmicrohttpd, which calls the access handler several times:
+ *   1. with the header fields alone: the request is made and routed (begin); what can be refused
+ *      without its body is refused here;
+ *   2. with pieces of the body (upload): they are decoded, kept or given on line by line;
+ *   3. without data, when the body is complete (finish): the route answers, the reply is queued.
+ * A request that waits for the engine's writer is suspended between two such calls. It is freed in
+ * the completed-callback, the only one that is sure to come.
+ *
+ * libmicrohttpd 0.9.75 takes a reply in phases 1 and 3 only, and closes a connection after a reply
+ * in phase 1. So a refusal waits for the end of a short body, and the connection goes on; a long
+ * body is answered at once, in phase 2 by writing to the socket ourselves, and then lingers.
+ */
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "server/base/log.h"
+#include "server/http/http.h"
+#include "server/http/http_call.h"
+#include "server/request/lifecycle.h"
+#include "server/request/reply.h"
+#include "server/request/server.h"
+#include "server/request/transfer.h"
+
+struct nb_http {
+    struct nb_server *server;
+    struct MHD_Daemon *daemon;
+    struct nb_http_owner owner;
+};
+
+/* ---- carrier -----------------------------------------------------------------------------------
+ */
+
+static void suspend(struct nb_request *request)
+{
+    MHD_suspend_connection(request->connection);
+}
+
+static void resume(struct nb_request *request)
+{
+    MHD_resume_connection(request->connection);
+}
+
+static struct nb_string field_of_request(const struct nb_request *request, const char *name)
+{
+    const char *value = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+    return (struct nb_string){value, value != NULL ? strlen(value) : 0};
+}
+
+static const struct sockaddr *address_of(const struct nb_request *request)
+{
+    return nb_http_address(request->connection);
+}
+
+static const struct nb_carrier CARRIER = {suspend, resume, field_of_request, address_of};
+
+/* ---- 1: the header fields ----------------------------------------------------------------------
+ */
+
+static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *connection,
+                                  const char *url, const char *method)
+{
+    struct nb_http_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return NULL;
+    call->http = http;
+    call->request.server = http->server;
+    call->request.carrier = &CARRIER;
+    call->request.connection = connection;
+    (void)snprintf(call->method, sizeof call->method, "%s", method); /* cut for the log */
+    nb_request_begin(&call->request);
+    nb_http_check(call, url, method);
+    return call;
+}
+
+/* A refusal goes out now when the body is long or not even on its way; otherwise after the body. */
+static enum MHD_Result answer_early(struct nb_http_call *call)
+{
+    bool is_short = call->length <= NB_HTTP_DROP_BYTES && !call->expects_continue;
+    if (!nb_reply_is_there(&call->request) || !call->has_body || is_short)
+        return MHD_YES;
+    call->closes = true;
+    call->lingers = !call->expects_continue;
+    return nb_http_queue_reply(call);
+}
+
+/* ---- 2: the body -------------------------------------------------------------------------------
+ */
+
+/* Turns what a handler returned into a reply. Returns whether the request waits. */
+static bool settle(struct nb_http_call *call, int rc, const struct nb_error *error)
+{
+    if (rc < 0)
+        nb_reply_error(&call->request, error);
+    return rc == NB_WAIT;
+}
+
+/* With a chunked body, libmicrohttpd 0.9.75 offers the next chunk that it has already read even to
+ * a connection that was suspended while it took the one before. Nothing may be touched then. */
+static bool is_suspended(const struct nb_http_call *call)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(call->request.connection, MHD_CONNECTION_INFO_CONNECTION_SUSPENDED);
+    return info != NULL && info->suspended == MHD_YES;
+}
+
+/* Goes on after a wait. Returns whether it still waits or waits again. */
+static bool go_on(struct nb_http_call *call)
+{
+    struct nb_error error = {0};
+    nb_handler *again = call->request.again;
+    if (again == NULL)
+        return false;
+    if (is_suspended(call))
+        return true;
+    call->request.again = NULL;
+    return settle(call, again(&call->request, &error), &error);
+}
+
+/* There is a reply and the body is not needed any more. A short rest is read, so that the
+ * connection goes on; a long one, or one whose length is not known, is not waited for. */
+static enum MHD_Result drop_body(struct nb_http_call *call, size_t *size)
+{
+    call->received += *size;
+    *size = 0;
+    if (call->length == UINT64_MAX || call->length - call->received > NB_HTTP_DROP_BYTES)
+        return nb_http_answer_at_once(call);
+    return MHD_YES;
+}
+
+/* A route that takes no body reads past one, up to a bound. */
+static enum MHD_Result ignore_body(struct nb_http_call *call, size_t *size)
+{
+    if (call->received + *size > NB_HTTP_DROP_BYTES)
+        nb_reply_problem(&call->request, MHD_HTTP_CONTENT_TOO_LARGE, "this path takes no body");
+    else
+        call->received += *size;
+    if (nb_reply_is_there(&call->request))
+        return drop_body(call, size);
+    *size = 0;
+    return MHD_YES;
+}
+
+static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_t *size)
+{
+    struct nb_request *request = &call->request;
+    struct nb_error error = {0};
+    if (go_on(call))
+        return MHD_YES;
+    if (nb_reply_is_there(request))
+        return drop_body(call, size);
+    if (request->transfer == NULL && !call->is_direct)
+        return ignore_body(call, size);
+    struct nb_string input = {data, *size};
+    int rc = nb_transfer_prepare(request, &error);
+    if (rc == NB_WAIT)
+        return MHD_YES;
+    if (rc == 0 && call->is_direct && *size == call->length) {
+        rc = nb_transfer_whole(request, input, &error);
+        input.length = 0;
+    } else if (rc == 0) {
+        if (request->transfer == NULL)
+            rc = nb_transfer_begin(request, NB_CODING_IDENTITY, &error);
+        if (rc == 0)
+            rc = nb_transfer_take(request, &input, &error);
+    }
+    call->received += *size - input.length;
+    *size = input.length;
+    (void)settle(call, rc, &error); /* a wait is taken up by the next call */
+    return rc < 0 ? drop_body(call, size) : MHD_YES;
+}
+
+/* ---- 3: the end --------------------------------------------------------------------------------
+ */
+
+static enum MHD_Result finish(struct nb_http_call *call)
+{
+    struct nb_request *request = &call->request;
+    struct nb_error error = {0};
+    if (go_on(call))
+        return MHD_YES;
+    if (!nb_reply_is_there(request) && settle(call, nb_transfer_finish(request, &error), &error))
+        return MHD_YES;
+    if (!nb_reply_is_there(request))
+        nb_reply_problem(request, MHD_HTTP_INTERNAL_SERVER_ERROR, "no reply was made");
+    return nb_http_queue_reply(call);
+}
+
+static enum MHD_Result on_call(void *user, struct MHD_Connection *connection, const char *url,
+                               const char *method, const char *version, const char *data,
+                               size_t *size, void **state)
+{
+    (void)version;
+    struct nb_http *http = user;
+    struct nb_http_call *call = *state;
+    if (call == NULL) {
+        *state = call = begin(http, connection, url, method);
+        return call != NULL ? answer_early(call) : MHD_NO;
+    }
+    if (atomic_load(&http->server->is_cutting) && !nb_reply_is_there(&call->request))
+        return MHD_NO;
+    if (call->is_queued)
+        return MHD_YES;
+    return *size > 0 ? upload(call, data, size) : finish(call);
+}
+
+static void on_completed(void *user, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode how)
+{
+    (void)connection;
+    struct nb_http *http = user;
+    struct nb_http_call *call = *state;
+    if (call == NULL)
+        return;
+    bool is_answered = how == MHD_REQUEST_TERMINATED_COMPLETED_OK || call->lingers;
+    int file = call->lingers ? dup(nb_http_socket(call)) : -1;
+    if (file >= 0)
+        http->owner.linger(http->owner.user, file);
+    nb_request_end(&call->request, &(struct nb_request_figures){
+                                       .method = call->method,
+                                       .status = is_answered ? call->request.reply.status : 0,
+                                       .received = call->received,
+                                       .sent = call->sent,
+                                   });
+    free(call);
+    *state = NULL;
+}
+
+/* ---- start and stop ----------------------------------------------------------------------------
+ */
+
+static void on_message(void *user, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+static void on_message(void *user, const char *format, va_list arguments)
+{
+    (void)user;
+    char text[256];
+    (void)vsnprintf(text, sizeof text, format, arguments); /* cut lines are still lines */
+    text[strcspn(text, "\n")] = '\0';
+    nb_log(NB_LOG_DEBUG, "libmicrohttpd says=\"%s\"", text);
+}
+
+/* Paths and queries stay as they came: they are split first and decoded then (router.c, query.c).
+ */
+static size_t leave_escaped(void *user, struct MHD_Connection *connection, char *text)
+{
+    (void)user, (void)connection;
+    return strlen(text);
+}
+
+static void on_connection(void *user, struct MHD_Connection *connection, void **state,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    (void)state;
+    struct nb_http *http = user;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED)
+        http->owner.closed(http->owner.user, nb_http_address(connection));
+}
+
+static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads)
+{
+    const struct nb_config *config = http->server->config;
+    /* The library divides its limit by the number of threads: any thread may have all. The acceptor
+     * enforces the limit (connections.h). */
+    uint64_t connections = (config->connections + 1) * threads;
+    if (connections > INT_MAX)
+        connections = INT_MAX;
+    struct MHD_OptionItem options[] = {
+        {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)connections, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)config->timeout, NULL},
+        {threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL},
+        {MHD_OPTION_END, 0, NULL}};
+    return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
+                                MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+                            0, NULL, NULL, on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_message,
+                            http, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, http,
+                            MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
+                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_ARRAY,
+                            options, MHD_OPTION_END);
+}
+
+int nb_http_start(struct nb_server *server, unsigned threads, const struct nb_http_owner *owner,
+                  struct nb_http **http, struct nb_error *error)
+{
+    struct nb_http *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return nb_error_no_memory(error);
+    *made = (struct nb_http){.server = server, .owner = *owner};
+    made->daemon = start_daemon(made, threads);
+    if (made->daemon == NULL) {
+        free(made);
+        return nb_error_set(error, NB_IO, "the HTTP server does not start");
+    }
+    *http = made;
+    return 0;
+}
+
+void nb_http_take(struct nb_http *http, int file, const struct sockaddr *address, socklen_t length)
+{
+    /* On failure the library has closed it. */
+    if (MHD_add_connection(http->daemon, file, address, length) != MHD_YES)
+        http->owner.closed(http->owner.user, address);
+}
+
+void nb_http_stop(struct nb_http **http)
+{
+    if (*http == NULL)
+        return;
+    MHD_stop_daemon((*http)->daemon);
+    free(*http);
+    *http = NULL;
+}

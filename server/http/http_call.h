@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A request that came over HTTP, as http.c (its way), http_check.c (what its header fields tell)
+ * and http_reply.c share it. They are the only ones that include libmicrohttpd's header. For the
+ * thread that works on the request.
+ */
+#ifndef NB_SERVER_HTTP_HTTP_CALL_H
+#define NB_SERVER_HTTP_HTTP_CALL_H
+
+#include <microhttpd.h>
+
+#include "server/request/request.h"
+
+/* A body that nobody wants is read to its end if it is no longer than this. */
+enum { NB_HTTP_DROP_BYTES = 1024 * 1024 };
+
+struct nb_http;
+
+/* A request with what only these files know of it. */
+struct nb_http_call {
+    struct nb_request request;
+    struct nb_http *http;
+    uint64_t received;     /* bytes of the body */
+    uint64_t sent;         /* bytes of the reply's body */
+    uint64_t length;       /* Content-Length, or UINT64_MAX when it is chunked */
+    bool has_body;         /* there is one to come */
+    bool expects_continue; /* and the client waits for leave to send it */
+    bool is_direct;        /* the body is used where it lies if it comes in one piece, and only
+                              received when it does not */
+    bool is_queued;        /* the reply was given to the library */
+    bool closes;           /* the connection ends with this reply */
+    bool lingers;          /* and the client may still be sending */
+    char method[8];        /* for the log */
+};
+
+/* ---- http_check.c -------------------------------------------------------------------------------
+ */
+
+/* Reads what the header fields and the request line tell: the route, the query, the body to come.
+ * What can be refused without the body is refused: then there is a reply. */
+void nb_http_check(struct nb_http_call *call, const char *url, const char *method);
+
+/* The client's address; NULL when it is not known. */
+const struct sockaddr *nb_http_address(struct MHD_Connection *connection);
+
+/* ---- http_reply.c -------------------------------------------------------------------------------
+ */
+
+/* Hands the reply to the library. MHD_NO: there is no memory, and the connection ends. */
+enum MHD_Result nb_http_queue_reply(struct nb_http_call *call);
+
+/* In the middle of a body: the library takes no reply here, so the (short) problem is written to
+ * the socket, whose send buffer is empty; then the connection is given up. Returns MHD_NO. */
+enum MHD_Result nb_http_answer_at_once(struct nb_http_call *call);
+
+/* The connection's socket, or -1. */
+int nb_http_socket(const struct nb_http_call *call);
+
+#endif

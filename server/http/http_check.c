@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "config/config.h"
+#include "server/http/content_type.h"
+#include "server/http/http_call.h"
+#include "server/http/origin.h"
+#include "server/http/router.h"
+#include "server/request/admission.h"
+#include "server/request/decoder.h"
+#include "server/request/query.h"
+#include "server/request/reply.h"
+#include "server/request/server.h"
+#include "server/request/transfer.h"
+
+const struct sockaddr *nb_http_address(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info != NULL ? info->client_addr : NULL;
+}
+
+static const char *field(const struct nb_http_call *call, const char *name)
+{
+    return MHD_lookup_connection_value(call->request.connection, MHD_HEADER_KIND, name);
+}
+
+static void measure_body(struct nb_http_call *call)
+{
+    const char *length = field(call, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *expect = field(call, MHD_HTTP_HEADER_EXPECT);
+    if (field(call, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL)
+        call->length = UINT64_MAX;
+    else if (length != NULL)
+        call->length = strtoull(length, NULL, 10); /* the library has refused what is no number */
+    call->has_body = call->length > 0;
+    call->expects_continue = expect != NULL && strcasecmp(expect, "100-continue") == 0;
+}
+
+static enum MHD_Result count_length(void *user, enum MHD_ValueKind kind, const char *key,
+                                    const char *value)
+{
+    (void)kind, (void)value;
+    *(unsigned *)user += strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 ||
+                         strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+    return MHD_YES;
+}
+
+/* Two statements of where the body ends, of which a proxy in front may have taken the other one:
+ * what it forwards as one request would be two here (RFC 9112, section 6.3). */
+static bool is_ambiguous(const struct nb_http_call *call)
+{
+    unsigned count = 0;
+    (void)MHD_get_connection_values(call->request.connection, MHD_HEADER_KIND, count_length,
+                                    &count); /* how many header fields there are is no matter */
+    return count > 1;
+}
+
+struct query_reading {
+    struct nb_http_call *call;
+    size_t used; /* bytes of query_text */
+    int rc;
+    struct nb_error error;
+};
+
+static enum MHD_Result measure_parameter(void *user, enum MHD_ValueKind kind, const char *key,
+                                         size_t key_length, const char *value, size_t value_length)
+{
+    (void)kind, (void)key, (void)value;
+    *(size_t *)user += key_length + value_length;
+    return MHD_YES;
+}
+
+static enum MHD_Result read_parameter(void *user, enum MHD_ValueKind kind, const char *key,
+                                      size_t key_length, const char *value, size_t value_length)
+{
+    (void)kind;
+    struct query_reading *reading = user;
+    struct nb_request *request = &reading->call->request;
+    char *name = request->query_text + reading->used;
+    memcpy(name, key, key_length);
+    if (value_length > 0)
+        memcpy(name + key_length, value, value_length);
+    reading->used += key_length + value_length;
+    reading->rc = nb_request_add_query(request, name, key_length, name + key_length, value_length,
+                                       &reading->error);
+    return reading->rc == 0 ? MHD_YES : MHD_NO;
+}
+
+static int read_query(struct nb_http_call *call, struct nb_error *error)
+{
+    struct nb_request *request = &call->request;
+    struct query_reading reading = {.call = call};
+    size_t bytes = 0;
+    if (MHD_get_connection_values_n(request->connection, MHD_GET_ARGUMENT_KIND, measure_parameter,
+                                    &bytes) == 0)
+        return 0;
+    request->query_text = malloc(bytes + 1); /* bounded by the library's memory per connection */
+    if (request->query_text == NULL)
+        return nb_error_no_memory(error);
+    (void)MHD_get_connection_values_n(request->connection, MHD_GET_ARGUMENT_KIND, read_parameter,
+                                      &reading); /* the count is of no interest */
+    if (reading.rc != 0)
+        *error = reading.error;
+    return reading.rc;
+}
+
+/* The method and the path. Returns whether there is a route; otherwise the reply is made. */
+static bool find_route(struct nb_http_call *call, const char *url, const char *method)
+{
+    struct nb_request *request = &call->request;
+    struct nb_match match;
+    char detail[128];
+    request->path = strdup(url);
+    if (request->path == NULL) {
+        nb_reply_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
+        return false;
+    }
+    enum nb_route_result result = nb_route_find(
+        request->server->routes, request->server->route_count, method, request->path, &match);
+    request->route = match.route;
+    request->route_index = match.index;
+    request->model = match.parameters[0];
+    request->id = match.parameters[1];
+    switch (result) {
+    case NB_ROUTE_FOUND:
+        return true;
+    case NB_ROUTE_BAD_PATH:
+        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
+                         "the path holds a broken percent-escape or a NUL");
+        break;
+    case NB_ROUTE_NO_METHOD:
+        (void)snprintf(detail, sizeof detail, "this path takes %s (see Allow), not %s", match.allow,
+                       call->method); /* fits, or is cut */
+        nb_reply_problem(request, MHD_HTTP_METHOD_NOT_ALLOWED, detail);
+        memcpy(request->reply.allow, match.allow, sizeof match.allow);
+        break;
+    case NB_ROUTE_NO_PATH:
+    default:
+        nb_reply_problem(request, MHD_HTTP_NOT_FOUND,
+                         "there is nothing at this path; GET /openapi.json lists what there is");
+        break;
+    }
+    return false;
+}
+
+static int check_media(struct nb_http_call *call, struct nb_error *error)
+{
+    struct nb_request *request = &call->request;
+    const char *type = field(call, MHD_HTTP_HEADER_CONTENT_TYPE);
+    int rc = nb_media_read(type, &request->type, error);
+    if (rc != 0)
+        return rc;
+    enum nb_media media = request->type.media;
+    if (request->route->body == NB_BODY_SETTINGS && media != NB_MEDIA_JSON)
+        return nb_error_set(error, NB_UNSUPPORTED, "settings must come as application/json");
+    if (request->route->body == NB_BODY_DUMP && media != NB_MEDIA_NDJSON)
+        return nb_error_set(error, NB_UNSUPPORTED, "an import must come as application/x-ndjson");
+    request->is_lines = media == NB_MEDIA_NDJSON;
+    return 0;
+}
+
+/* Everything about the body that can be known before it comes. */
+static int prepare_body(struct nb_http_call *call, struct nb_error *error)
+{
+    struct nb_request *request = &call->request;
+    uint64_t most = request->server->config->body_bytes;
+    enum nb_coding coding = NB_CODING_IDENTITY;
+    bool is_for_mail = request->route->protocol->is_for_mail;
+    int rc = is_for_mail ? 0 : check_media(call, error);
+    if (rc == 0)
+        rc = nb_coding_read(field(call, MHD_HTTP_HEADER_CONTENT_ENCODING), &coding, error);
+    if (rc == 0 && is_for_mail && coding == NB_CODING_IDENTITY) /* newer clients send both */
+        rc = nb_coding_read(field(call, "Compression"), &coding, error);
+    if (rc != 0)
+        return rc;
+    if (!request->is_lines && call->length != UINT64_MAX && call->length > most)
+        return nb_body_too_large((size_t)most, error);
+    call->is_direct =
+        coding == NB_CODING_IDENTITY && !request->is_lines && !request->route->is_long;
+    return call->is_direct ? 0 : nb_transfer_begin(request, coding, error);
+}
+
+/* Whether the client has come by a Unix socket, which no browser does. */
+static bool is_file(const struct sockaddr *address)
+{
+    return address != NULL && address->sa_family == AF_UNIX;
+}
+
+/* Returns whether a page in a browser is behind the request that has no business here; the reply is
+ * then made. */
+static bool refuses_site(struct nb_http_call *call)
+{
+    struct nb_server *server = call->request.server;
+    const char *host = field(call, MHD_HTTP_HEADER_HOST);
+    if (nb_origin_is_foreign(field(call, MHD_HTTP_HEADER_ORIGIN), host))
+        nb_reply_problem(
+            &call->request, MHD_HTTP_FORBIDDEN,
+            "the request comes from a page of another site: its Origin is not the Host");
+    else if (server->is_loopback && !is_file(nb_http_address(call->request.connection)) &&
+             !nb_origin_is_named(host, server->config->hosts))
+        nb_reply_problem(&call->request, MHD_HTTP_FORBIDDEN,
+                         "the Host is no address, not localhost, and no name that the option "
+                         "[server] hosts allows");
+    return nb_reply_is_there(&call->request);
+}
+
+static void check_request(struct nb_http_call *call, const char *url, const char *method)
+{
+    struct nb_request *request = &call->request;
+    struct nb_error error = {0};
+    const char *expect = field(call, MHD_HTTP_HEADER_EXPECT);
+    if (is_ambiguous(call)) {
+        call->closes = true;
+        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
+                         "one Content-Length or Transfer-Encoding is allowed, there are several");
+        return;
+    }
+    if (!find_route(call, url, method))
+        return;
+    if (refuses_site(call))
+        return;
+    if (nb_request_check_access(request, &error) != 0) {
+        nb_reply_error(request, &error);
+        return;
+    }
+    if (atomic_load(&request->server->is_stopping)) {
+        nb_reply_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, "the daemon is stopping");
+        return;
+    }
+    if (expect != NULL && !call->expects_continue) {
+        nb_reply_problem(request, MHD_HTTP_EXPECTATION_FAILED,
+                         "the only expectation that is met is 100-continue");
+        return;
+    }
+    if (read_query(call, &error) != 0) {
+        nb_reply_error(request, &error);
+        return;
+    }
+    const char *if_none_match = field(call, MHD_HTTP_HEADER_IF_NONE_MATCH);
+    request->only_new = if_none_match != NULL && strcmp(if_none_match, "*") == 0;
+    if (request->route->body == NB_BODY_NONE) {
+        if (call->has_body && call->length > NB_HTTP_DROP_BYTES && call->length != UINT64_MAX)
+            nb_reply_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, "this path takes no body");
+        return;
+    }
+    if (field(call, MHD_HTTP_HEADER_CONTENT_LENGTH) == NULL && !call->has_body &&
+        !request->route->protocol->is_for_mail) {
+        nb_reply_problem(request, MHD_HTTP_LENGTH_REQUIRED,
+                         "a body is needed, with Content-Length or chunked");
+        return;
+    }
+    if (prepare_body(call, &error) != 0)
+        nb_reply_error(request, &error);
+}
+
+void nb_http_check(struct nb_http_call *call, const char *url, const char *method)
+{
+    measure_body(call);
+    check_request(call, url, method);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "server/http/http_call.h"
+#include "server/json/problem.h"
+#include "server/request/server.h"
+
+static void add_field(struct MHD_Response *response, const char *name, const char *value)
+{
+    /* Fails for lack of memory only; a reply without the field is better than none. */
+    (void)MHD_add_response_header(response, name, value);
+}
+
+static struct MHD_Response *make_response(struct nb_reply *reply)
+{
+    struct nb_buffer *bytes = reply->has_spool ? &reply->spool.tail : &reply->body;
+    struct MHD_Response *response;
+    if (reply->has_spool && reply->spool.file >= 0) {
+        response = MHD_create_response_from_fd64(reply->spool.written, reply->spool.file);
+        if (response != NULL)
+            reply->spool.file = -1; /* the library closes it */
+        return response;
+    }
+    if (bytes->length == 0)
+        return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    response = MHD_create_response_from_buffer(bytes->length, bytes->bytes, MHD_RESPMEM_MUST_FREE);
+    if (response != NULL)
+        *bytes = (struct nb_buffer){NULL, 0, 0}; /* the library frees it */
+    return response;
+}
+
+static void add_fields(struct MHD_Response *response, const struct nb_http_call *call)
+{
+    const struct nb_reply *reply = &call->request.reply;
+    if (reply->content_type != NULL && reply->status != MHD_HTTP_NO_CONTENT)
+        add_field(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
+    if (reply->allow[0] != '\0')
+        add_field(response, MHD_HTTP_HEADER_ALLOW, reply->allow);
+    if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE ||
+        reply->status == MHD_HTTP_TOO_MANY_REQUESTS)
+        add_field(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    if (reply->status == MHD_HTTP_UNAUTHORIZED)
+        add_field(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"bayesd\"");
+    if (call->closes || atomic_load(&call->request.server->is_stopping))
+        add_field(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    if (reply->is_page) {
+        add_field(response, "X-Content-Type-Options", "nosniff");
+        add_field(response, "X-Frame-Options", "DENY");
+        add_field(response, "Referrer-Policy", "no-referrer");
+        add_field(response, "Content-Security-Policy",
+                  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+    }
+}
+
+enum MHD_Result nb_http_queue_reply(struct nb_http_call *call)
+{
+    struct nb_reply *reply = &call->request.reply;
+    call->sent = reply->has_spool ? nb_spool_length(&reply->spool) : reply->body.length;
+    struct MHD_Response *response = make_response(reply);
+    if (response == NULL)
+        return MHD_NO;
+    add_fields(response, call);
+    enum MHD_Result queued = MHD_queue_response(call->request.connection, reply->status, response);
+    MHD_destroy_response(response);
+    call->is_queued = queued == MHD_YES;
+    return queued;
+}
+
+int nb_http_socket(const struct nb_http_call *call)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(call->request.connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info != NULL ? info->connect_fd : -1;
+}
+
+enum MHD_Result nb_http_answer_at_once(struct nb_http_call *call)
+{
+    const struct nb_reply *reply = &call->request.reply;
+    char head[256];
+    int length = snprintf(head, sizeof head,
+                          "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
+                          "Connection: close\r\n\r\n",
+                          reply->status, nb_json_title((int)reply->status), reply->content_type,
+                          reply->body.length, reply->status == 503 ? "Retry-After: 1\r\n" : "");
+    struct iovec parts[2] = {{head, (size_t)length}, {reply->body.bytes, reply->body.length}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    /* A client that does not take it has gone. */
+    (void)sendmsg(nb_http_socket(call), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    call->sent = reply->body.length;
+    call->lingers = true;
+    return MHD_NO;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/http/router.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "server/request/query.h"
+
+enum { SEGMENTS_MOST = 6 };
+
+/* Splits "/a/b" into decoded "a" and "b"; "/" is one empty segment. Returns how many there are,
+ * SEGMENTS_MOST + 1 for more than any route has, and 0 for a path that is none. */
+static size_t split_path(char *path, struct nb_string segments[SEGMENTS_MOST], bool *is_bad)
+{
+    size_t count = 0;
+    while (*path == '/') {
+        char *start = ++path;
+        path += strcspn(path, "/");
+        if (count == SEGMENTS_MOST)
+            return SEGMENTS_MOST + 1;
+        bool is_last = *path == '\0';
+        size_t length = (size_t)(path - start);
+        if (memchr(start, '%', length) != NULL)
+            length = nb_percent_decode(start, length);
+        if (length == SIZE_MAX) {
+            *is_bad = true;
+            return 0;
+        }
+        segments[count++] = (struct nb_string){start, length};
+        if (is_last)
+            break;
+    }
+    return count;
+}
+
+static bool is_word(const struct nb_route *route, const char *word, struct nb_string segment)
+{
+    /* `word` is the rest of a pattern: it goes on behind the segment. */
+    return route->protocol->is_for_mail ? strncasecmp(segment.bytes, word, segment.length) == 0
+                                        : memcmp(segment.bytes, word, segment.length) == 0;
+}
+
+static bool matches(const struct nb_route *route, const struct nb_string *segments, size_t count,
+                    struct nb_string parameters[NB_PATH_PARAMETERS])
+{
+    const char *pattern = route->pattern;
+    size_t taken = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (*pattern++ != '/')
+            return false;
+        size_t length = strcspn(pattern, "/");
+        if (*pattern == '{') {
+            if (segments[i].length == 0)
+                return false;
+            parameters[taken++] = segments[i];
+        } else if (length != segments[i].length || !is_word(route, pattern, segments[i])) {
+            return false;
+        }
+        pattern += length;
+    }
+    return *pattern == '\0';
+}
+
+static void add_allowed(struct nb_match *match, const char *method)
+{
+    /* The longest list, "GET, HEAD, PUT, DELETE", fits with room to spare. */
+    size_t length = strlen(match->allow);
+    const char *parts[] = {length > 0 ? ", " : "", method,
+                           strcmp(method, "GET") == 0 ? ", HEAD" : ""};
+    for (size_t i = 0; i < 3; i++) {
+        size_t more = strlen(parts[i]);
+        if (length + more >= sizeof match->allow)
+            return;
+        memcpy(match->allow + length, parts[i], more + 1);
+        length += more;
+    }
+}
+
+/* RFC 9112, 3.2.2: a server takes the absolute form "http://host/path" as well. */
+static char *path_of_target(char *target)
+{
+    if (strncmp(target, "http://", 7) != 0)
+        return target;
+    char *path = strchr(target + 7, '/');
+    return path != NULL ? path : target;
+}
+
+enum nb_route_result nb_route_find(const struct nb_route *routes, size_t count, const char *method,
+                                   char *path, struct nb_match *match)
+{
+    *match = (struct nb_match){.index = count};
+    struct nb_string segments[SEGMENTS_MOST];
+    bool is_bad = false;
+    size_t length = split_path(path_of_target(path), segments, &is_bad);
+    if (is_bad)
+        return NB_ROUTE_BAD_PATH;
+    if (length == 0 || length > SEGMENTS_MOST)
+        return NB_ROUTE_NO_PATH;
+    if (strcmp(method, "HEAD") == 0)
+        method = "GET";
+    for (size_t i = 0; i < count; i++) {
+        struct nb_string parameters[NB_PATH_PARAMETERS] = {{NULL, 0}};
+        if (!matches(&routes[i], segments, length, parameters))
+            continue;
+        if (strcmp(routes[i].method, method) != 0) {
+            add_allowed(match, routes[i].method);
+            continue;
+        }
+        match->route = &routes[i];
+        match->index = i;
+        memcpy(match->parameters, parameters, sizeof parameters);
+        return NB_ROUTE_FOUND;
+    }
+    return match->allow[0] != '\0' ? NB_ROUTE_NO_METHOD : NB_ROUTE_NO_PATH;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Documents out of JSON. A document that is as it should be is read in place (scan.c);
+ * everything else goes through jansson, which says what is wrong with it, and where.
+ */
+#include "server/json/document.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "core/base/array.h"
+#include "core/engine/engine.h"
+#include "server/json/load.h"
+#include "server/json/scan.h"
+
+/* Values that a text may have beside those of its documents, and per document. What is over that
+ * cannot be right; more than the depth that jansson follows, so that a text nested too deep is told
+ * so. */
+enum { VALUES_BESIDE = 4096, VALUES_PER_DOCUMENT = 8 };
+
+/* A document's members, from wherever they came. */
+struct members {
+    struct nb_string value[NB_MEMBERS];
+    bool given[NB_MEMBERS];
+};
+
+static bool has_content(const struct members *m)
+{
+    return m->given[NB_MEMBER_TEXT] || m->given[NB_MEMBER_MAIL] || m->given[NB_MEMBER_MAIL_BASE64];
+}
+
+/* Which members must be there, and which exclude each other. */
+static int check_members(const struct members *m, enum nb_verb verb, struct nb_error *error)
+{
+    int found = -1;
+    for (int i = NB_MEMBER_TEXT; i <= NB_MEMBER_MAIL_BASE64; i++) {
+        if (!m->given[i])
+            continue;
+        if (found >= 0)
+            return nb_error_set(error, NB_INVALID,
+                                "a document has one of text, mail and mail_base64; this one has "
+                                "\"%s\" and \"%s\"",
+                                nb_scan_members[found], nb_scan_members[i]);
+        found = i;
+    }
+    if (found < 0 && verb == NB_VERB_UNTRAIN && !m->given[NB_MEMBER_ID])
+        return nb_error_set(error, NB_INVALID,
+                            "untrain wants \"id\", or the document: one of \"text\", \"mail\" and "
+                            "\"mail_base64\"");
+    if (found < 0 && verb != NB_VERB_UNTRAIN)
+        return nb_error_set(
+            error, NB_INVALID,
+            "the document is missing: one of \"text\", \"mail\" and \"mail_base64\"");
+    if (verb == NB_VERB_TRAIN && !m->given[NB_MEMBER_LABEL])
+        return nb_error_set(error, NB_INVALID,
+                            "member \"label\" is missing: a document to learn has one");
+    return 0;
+}
+
+static int check_values(const struct members *m, struct nb_error *error)
+{
+    int rc = 0;
+    if (m->given[NB_MEMBER_LABEL])
+        rc = nb_check_label(m->value[NB_MEMBER_LABEL], error);
+    if (rc == 0 && m->given[NB_MEMBER_ID])
+        rc = nb_check_id(m->value[NB_MEMBER_ID], error);
+    return rc;
+}
+
+/* RFC 4648, section 4, with its padding; line breaks inside are the rule in mail and allowed. The
+ * bytes are appended to `out`, which has the room: what points into it stays. */
+static int decode_base64(struct nb_string text, struct nb_buffer *out, struct nb_error *error)
+{
+    size_t length = 0;
+    const char *end = NULL;
+    int rc = sodium_base642bin((unsigned char *)out->bytes + out->length,
+                               out->capacity - out->length, text.bytes, text.length, " \t\r\n",
+                               &length, &end, sodium_base64_VARIANT_ORIGINAL);
+    if (rc != 0 || end != text.bytes + text.length)
+        return nb_error_set(error, NB_INVALID,
+                            "member \"mail_base64\" is not base64 with padding (RFC 4648): "
+                            "near byte %zu of %zu",
+                            (size_t)(end - text.bytes), text.length);
+    out->length += length;
+    return 0;
+}
+
+/* Everything but `decoded` and `json` of a document, which hold the members' strings already.
+ * `decoded` has room for the decoded base64. */
+static int fill(const struct members *m, enum nb_verb verb, struct nb_json_document *document,
+                struct nb_error *error)
+{
+    int rc = check_members(m, verb, error);
+    if (rc == 0)
+        rc = check_values(m, error);
+    if (rc != 0)
+        return rc;
+    document->has_content = has_content(m);
+    document->label = m->value[NB_MEMBER_LABEL];
+    document->id = m->value[NB_MEMBER_ID];
+    struct nb_string content = m->value[NB_MEMBER_TEXT];
+    if (m->given[NB_MEMBER_MAIL])
+        content = m->value[NB_MEMBER_MAIL];
+    if (m->given[NB_MEMBER_MAIL_BASE64]) {
+        size_t before = document->decoded.length;
+        rc = decode_base64(m->value[NB_MEMBER_MAIL_BASE64], &document->decoded, error);
+        if (rc != 0)
+            return rc;
+        content =
+            (struct nb_string){document->decoded.bytes + before, document->decoded.length - before};
+    }
+    document->document = (struct nb_document){
+        .kind = m->given[NB_MEMBER_TEXT] || !document->has_content ? NB_DOCUMENT_TEXT
+                                                                   : NB_DOCUMENT_MAIL,
+        .bytes = content.bytes == NULL ? "" : content.bytes,
+        .length = content.length};
+    return 0;
+}
+
+/* Hands the document over, or frees what it took so far. */
+static int deliver(int rc, struct nb_json_document *made, struct nb_json_document *document)
+{
+    if (rc == 0)
+        *document = *made;
+    else
+        nb_json_document_deinit(made);
+    return rc;
+}
+
+static int from_flat(const struct nb_flat_document *flat, enum nb_verb verb,
+                     struct nb_json_document *document, struct nb_error *error)
+{
+    struct members m = {0};
+    struct nb_json_document made = {0};
+    size_t need = flat->raw[NB_MEMBER_MAIL_BASE64].length / 4 * 3 + 3;
+    for (unsigned i = 0; i < NB_MEMBERS; i++)
+        need += (flat->escaped >> i & 1u) != 0 ? flat->raw[i].length : 0;
+    if (flat->escaped != 0 || (flat->given >> NB_MEMBER_MAIL_BASE64 & 1u) != 0) {
+        if (nb_buffer_reserve(&made.decoded, need) != 0)
+            return nb_error_no_memory(error);
+    }
+    for (unsigned i = 0; i < NB_MEMBERS; i++) {
+        m.given[i] = (flat->given >> i & 1u) != 0;
+        m.value[i] = flat->raw[i];
+        if ((flat->escaped >> i & 1u) == 0)
+            continue;
+        m.value[i].bytes = made.decoded.bytes + made.decoded.length;
+        m.value[i].length =
+            nb_scan_unescape(flat->raw[i], made.decoded.bytes + made.decoded.length);
+        made.decoded.length += m.value[i].length;
+    }
+    return deliver(fill(&m, verb, &made, error), &made, document);
+}
+
+static int from_json(json_t *object, enum nb_verb verb, struct nb_json_document *document,
+                     struct nb_error *error)
+{
+    const json_t *values[NB_MEMBERS];
+    struct nb_member members[NB_MEMBERS];
+    for (unsigned i = 0; i < NB_MEMBERS; i++)
+        members[i] = (struct nb_member){nb_scan_members[i], NB_TYPE_STRING, false};
+    int rc = nb_json_take(object, "a document", members, NB_MEMBERS, values, error);
+    if (rc != 0)
+        return rc;
+    struct members m = {0};
+    struct nb_json_document made = {0};
+    for (unsigned i = 0; i < NB_MEMBERS; i++) {
+        m.given[i] = values[i] != NULL;
+        if (m.given[i])
+            m.value[i] = nb_json_text(values[i]);
+    }
+    if (m.given[NB_MEMBER_MAIL_BASE64] &&
+        nb_buffer_reserve(&made.decoded, m.value[NB_MEMBER_MAIL_BASE64].length / 4 * 3 + 3) != 0)
+        return nb_error_no_memory(error);
+    made.json = json_incref(object);
+    return deliver(fill(&m, verb, &made, error), &made, document);
+}
+
+int nb_json_document_read(struct nb_string line, enum nb_verb verb,
+                          struct nb_json_document *document, struct nb_error *error)
+{
+    struct nb_flat_document flat;
+    const char *at = line.length == 0 ? "" : line.bytes;
+    const char *end = at + line.length;
+    if (nb_scan_document(&at, end, &flat) && nb_scan_end(at, end))
+        return from_flat(&flat, verb, document, error);
+    json_t *value;
+    int rc = nb_json_load(line, VALUES_BESIDE, &value, error);
+    if (rc != 0)
+        return rc;
+    rc = from_json(value, verb, document, error);
+    json_decref(value);
+    return rc;
+}
+
+void nb_json_document_deinit(struct nb_json_document *document)
+{
+    nb_buffer_deinit(&document->decoded);
+    json_decref(document->json);
+    *document = (struct nb_json_document){0};
+}
+
+/* ---- bodies ---------------------------------------------------------------------------------- */
+
+struct nb_json_body {
+    bool is_batch;
+    size_t size;
+    struct nb_flat_document *flat; /* owned; or NULL, and then: */
+    json_t *root;                  /* owned */
+    const json_t *documents;       /* the array in `root`; NULL when it is no batch */
+};
+
+static int over_limit(size_t most, struct nb_error *error)
+{
+    return nb_error_set(error, NB_TOO_LARGE, "a batch has at most %zu documents", most);
+}
+
+/* One more place at the end of body->flat. */
+static struct nb_flat_document *grow(struct nb_json_body *body, size_t *capacity)
+{
+    if (nb_array_reserve(&body->flat, capacity, body->size + 1, sizeof *body->flat) != 0)
+        return NULL;
+    return &body->flat[body->size];
+}
+
+/* Returns 1 when the whole text was understood, 0 when it was not, or a code. */
+static int scan_body(struct nb_json_body *body, struct nb_string text, size_t most,
+                     struct nb_error *error)
+{
+    const char *at = text.length == 0 ? "" : text.bytes;
+    const char *begin = at, *end = at + text.length;
+    size_t capacity = 0;
+    body->is_batch = nb_scan_batch_open(&at, end);
+    if (!body->is_batch)
+        at = begin;
+    int more = body->is_batch ? nb_scan_batch_next(&at, end, true) : 1;
+    while (more == 1) {
+        if (body->is_batch && body->size == most)
+            return over_limit(most, error);
+        struct nb_flat_document *document = grow(body, &capacity);
+        if (document == NULL)
+            return nb_error_no_memory(error);
+        if (!nb_scan_document(&at, end, document))
+            return 0;
+        body->size++;
+        if (!body->is_batch)
+            return nb_scan_end(at, end);
+        more = nb_scan_batch_next(&at, end, false);
+    }
+    return more == 0;
+}
+
+static int parse_body(struct nb_json_body *body, struct nb_string text, size_t most,
+                      struct nb_error *error)
+{
+    static const struct nb_member members[] = {{"documents", NB_TYPE_ARRAY, true}};
+    free(body->flat);
+    *body = (struct nb_json_body){0};
+    size_t most_values = most < SIZE_MAX / VALUES_PER_DOCUMENT - VALUES_BESIDE
+                             ? most * VALUES_PER_DOCUMENT + VALUES_BESIDE
+                             : SIZE_MAX;
+    int rc = nb_json_load(text, most_values, &body->root, error);
+    if (rc != 0)
+        return rc;
+    body->size = 1;
+    body->is_batch = json_object_get(body->root, "documents") != NULL;
+    if (!body->is_batch)
+        return 0;
+    rc = nb_json_take(body->root, "a batch", members, 1, &body->documents, error);
+    if (rc == 0)
+        body->size = json_array_size(body->documents);
+    if (rc == 0 && body->size > most)
+        rc = over_limit(most, error);
+    return rc;
+}
+
+int nb_json_body_new(struct nb_string text, size_t most_documents, struct nb_json_body **body,
+                     struct nb_error *error)
+{
+    struct nb_json_body *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return nb_error_no_memory(error);
+    int rc = scan_body(made, text, most_documents, error);
+    if (rc == 0)
+        rc = parse_body(made, text, most_documents, error);
+    if (rc < 0)
+        nb_json_body_free(&made);
+    else
+        *body = made;
+    return rc < 0 ? rc : 0;
+}
+
+void nb_json_body_free(struct nb_json_body **body)
+{
+    if (*body == NULL)
+        return;
+    free((*body)->flat);
+    json_decref((*body)->root);
+    free(*body);
+    *body = NULL;
+}
+
+bool nb_json_body_is_batch(const struct nb_json_body *body)
+{
+    return body->is_batch;
+}
+
+size_t nb_json_body_size(const struct nb_json_body *body)
+{
+    return body->size;
+}
+
+int nb_json_body_document(const struct nb_json_body *body, size_t index, enum nb_verb verb,
+                          struct nb_json_document *document, struct nb_error *error)
+{
+    if (body->root == NULL)
+        return from_flat(&body->flat[index], verb, document, error);
+    json_t *object = body->documents == NULL ? body->root : json_array_get(body->documents, index);
+    return from_json(object, verb, document, error);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Documents out of JSON: one object, a line of NDJSON, or a batch. Any thread; a document or body
+ * belongs to one.
+ *
+ * Reading is strict: duplicate keys, invalid UTF-8, unknown members and anything after the value
+ * are refused, with the line and column or the member's name. NB_INVALID means 400 (syntax, type,
+ * unknown or missing member), NB_UNUSABLE means 422 (a value that cannot be used). Every function
+ * that reads may also return NB_NO_MEMORY.
+ */
+#ifndef NB_SERVER_JSON_DOCUMENT_H
+#define NB_SERVER_JSON_DOCUMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "tokenizer/document.h"
+
+/* What is asked of a document, which says which members it must have. `label` and `id` are allowed
+ * with every verb. */
+enum nb_verb {
+    NB_VERB_TRAIN = 1, /* content and label */
+    NB_VERB_UNTRAIN,   /* content or id */
+    NB_VERB_CLASSIFY,  /* content */
+    NB_VERB_TOKENIZE   /* content */
+};
+
+struct json_t;
+
+/* One document object. Its strings lie in `json`, in `decoded` or in the body that it was read
+ * from: the body's bytes must outlive it. */
+struct nb_json_document {
+    bool has_content; /* false: untrain by id alone; `document` is then empty */
+    struct nb_document document;
+    struct nb_string label;   /* length 0: none given; else checked by nb_check_label */
+    struct nb_string id;      /* length 0: none given; else checked by nb_check_id */
+    struct nb_buffer decoded; /* private: owned bytes of decoded strings */
+    struct json_t *json;      /* private: reference on the parsed value, or NULL */
+};
+
+/* Reads one document object: the line of an NDJSON body. `line` is borrowed. On failure nothing
+ * needs freeing. */
+int nb_json_document_read(struct nb_string line, enum nb_verb verb,
+                          struct nb_json_document *document, struct nb_error *error);
+void nb_json_document_deinit(struct nb_json_document *document);
+
+/* A JSON body: one document object, or {"documents": [...]}. */
+struct nb_json_body;
+
+/* Parses a body; `text` is borrowed and must outlive the body and its documents. More than
+ * `most_documents` in a batch are NB_TOO_LARGE. */
+int nb_json_body_new(struct nb_string text, size_t most_documents, struct nb_json_body **body,
+                     struct nb_error *error);
+void nb_json_body_free(struct nb_json_body **body);
+
+/* Whether it is a batch: the reply is then {"results": [...]} even for one document. */
+bool nb_json_body_is_batch(const struct nb_json_body *body);
+
+/* How many documents there are: 1 unless it is a batch, which may be empty. */
+size_t nb_json_body_size(const struct nb_json_body *body);
+
+/* Reads document `index` (below nb_json_body_size). A failure concerns this document only: in a
+ * batch it is an error in its place. Free each with nb_json_document_deinit, before or after the
+ * body. */
+int nb_json_body_document(const struct nb_json_body *body, size_t index, enum nb_verb verb,
+                          struct nb_json_document *document, struct nb_error *error);
+
+#endif

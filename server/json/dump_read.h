@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lines of an import, read back and checked. A reader belongs to one thread at a time.
+ *
+ * Reading is strict: duplicate keys, invalid UTF-8, unknown members and anything after the value
+ * are refused, with the line and column or the member's name. NB_INVALID means 400 (syntax, type,
+ * unknown or missing member), NB_UNUSABLE means 422 (a value that cannot be used). Every function
+ * that reads may also return NB_NO_MEMORY.
+ */
+#ifndef NB_SERVER_JSON_DUMP_READ_H
+#define NB_SERVER_JSON_DUMP_READ_H
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/engine/engine.h"
+
+enum nb_json_record_kind {
+    NB_JSON_RECORD_BLANK, /* a line of white space: nothing to do */
+    NB_JSON_RECORD_HEADER,
+    NB_JSON_RECORD_WORDS,
+    NB_JSON_RECORD_DOCUMENT,
+    NB_JSON_RECORD_END
+};
+
+/* One record read back; borrowed from the reader until its next call. */
+struct nb_json_record {
+    enum nb_json_record_kind kind;
+    union {
+        struct nb_dump_header header;
+        struct nb_dump_words words;
+        struct nb_dump_document document;
+    };
+};
+
+/* Reads a dump line by line and refuses one whose records are out of order, do not fit each other
+ * or are incomplete. One thread at a time. */
+struct nb_json_dump_reader;
+int nb_json_dump_reader_new(struct nb_json_dump_reader **reader); /* 0 or NB_NO_MEMORY */
+void nb_json_dump_reader_free(struct nb_json_dump_reader **reader);
+
+/* Reads the next line (its line feed may be there or not). NB_INVALID with "line N: ...", also for
+ * a version that this program does not know; after a failure the reader is of no more use. */
+int nb_json_dump_read(struct nb_json_dump_reader *reader, struct nb_string line,
+                      struct nb_json_record *record, struct nb_error *error);
+
+/* After the last line: 0, or NB_INVALID when the dump has no end line. */
+int nb_json_dump_finish(const struct nb_json_dump_reader *reader, struct nb_error *error);
+
+#endif

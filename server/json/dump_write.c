@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lines of an export.
+ */
+#include "server/json/dump_write.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "server/json/emit.h"
+#include "server/json/settings.h"
+
+/* A word of 40 characters with its field and its id takes at most some 300 bytes. */
+enum { WORDS_PER_LINE = 4096 };
+
+/* A stored form that only the engine reads. */
+static int emit_opaque(struct nb_emitter *e, const char *key, struct nb_string bytes)
+{
+    if (bytes.length == 0)
+        return 0;
+    size_t room = sodium_base64_encoded_len(bytes.length, sodium_base64_VARIANT_ORIGINAL);
+    char *text = malloc(room);
+    if (text == NULL)
+        return NB_NO_MEMORY;
+    sodium_bin2base64(text, room, (const unsigned char *)bytes.bytes, bytes.length,
+                      sodium_base64_VARIANT_ORIGINAL);
+    nb_emit_key(e, key);
+    nb_emit_text(e, text);
+    free(text);
+    return 0;
+}
+
+int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *header)
+{
+    char key[sodium_base64_ENCODED_LEN(NB_KEY_BYTES, sodium_base64_VARIANT_ORIGINAL)];
+    sodium_bin2base64(key, sizeof key, header->key, sizeof header->key,
+                      sodium_base64_VARIANT_ORIGINAL);
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    nb_emit_key(&e, "bayesd_dump");
+    nb_emit_u64(&e, NB_DUMP_VERSION);
+    nb_emit_key(&e, "tokenizer_version");
+    nb_emit_u64(&e, header->settings.tokenizer_version);
+    nb_emit_key(&e, "settings");
+    nb_emit_settings(&e, &header->settings);
+    nb_emit_key(&e, "key");
+    nb_emit_text(&e, key);
+    nb_emit_key(&e, "labels");
+    nb_emit_open(&e, '[');
+    for (size_t i = 0; i < header->label_count; i++)
+        nb_emit_text(&e, header->labels[i]);
+    nb_emit_close(&e, ']');
+    nb_emit_key(&e, "texts");
+    nb_emit_raw(&e, header->has_texts ? "true" : "false");
+    int rc = emit_opaque(&e, "stack", header->stack);
+    nb_emit_raw(&e, "}\n");
+    int end = nb_emit_end(&e);
+    return rc != 0 ? rc : end;
+}
+
+/* Hexadecimal: JSON numbers above 2^53 do not survive every reader. */
+static void emit_id(struct nb_emitter *e, uint64_t id)
+{
+    char text[NB_DUMP_ID_LENGTH];
+    for (unsigned i = 0; i < NB_DUMP_ID_LENGTH; i++)
+        text[i] = "0123456789abcdef"[id >> (60 - 4 * i) & 15];
+    nb_emit_string(e, (struct nb_string){text, sizeof text});
+}
+
+static void emit_words(struct nb_emitter *e, const struct nb_dump_words *words, size_t from,
+                       size_t count)
+{
+    nb_emit_raw(e, "{\"words\":{\"first_row\":");
+    nb_emit_u64(e, words->first_row + from);
+    nb_emit_key(e, "ids");
+    nb_emit_open(e, '[');
+    for (size_t i = from; i < from + count; i++)
+        emit_id(e, words->ids[i]);
+    nb_emit_close(e, ']');
+    nb_emit_key(e, "texts");
+    if (words->texts == NULL) {
+        nb_emit_raw(e, "null");
+    } else {
+        nb_emit_open(e, '[');
+        for (size_t i = from; i < from + count; i++)
+            nb_emit_string(e, words->texts[i]);
+        nb_emit_close(e, ']');
+    }
+    nb_emit_raw(e, "}}\n");
+}
+
+int nb_json_dump_words(struct nb_buffer *out, const struct nb_dump_words *words)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    for (size_t from = 0; from < words->count; from += WORDS_PER_LINE) {
+        size_t left = words->count - from;
+        emit_words(&e, words, from, left < WORDS_PER_LINE ? left : WORDS_PER_LINE);
+    }
+    return nb_emit_end(&e);
+}
+
+static void emit_numbers(struct nb_emitter *e, const char *key, const uint32_t *numbers,
+                         size_t size)
+{
+    nb_emit_key(e, key);
+    nb_emit_open(e, '[');
+    for (size_t i = 0; i < size; i++)
+        nb_emit_u64(e, numbers[i]);
+    nb_emit_close(e, ']');
+}
+
+int nb_json_dump_document(struct nb_buffer *out, const struct nb_dump_document *document)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_raw(&e, "{\"document\":{\"id\":");
+    nb_emit_string(&e, document->id);
+    nb_emit_key(&e, "label");
+    nb_emit_u64(&e, document->label);
+    nb_emit_key(&e, "learned");
+    nb_emit_i64(&e, document->learned);
+    nb_emit_key(&e, "tokens");
+    nb_emit_u64(&e, document->tokens);
+    emit_numbers(&e, "rows", document->rows, document->size);
+    emit_numbers(&e, "counts", document->counts, document->size);
+    if (document->source.length > 0) {
+        nb_emit_key(&e, "source");
+        nb_emit_string(&e, document->source);
+    }
+    int rc = emit_opaque(&e, "score", document->score);
+    nb_emit_raw(&e, "}}\n");
+    int end = nb_emit_end(&e);
+    return rc != 0 ? rc : end;
+}
+
+int nb_json_dump_end(struct nb_buffer *out, const struct nb_dump_totals *totals)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_raw(&e, "{\"end\":{\"documents\":");
+    nb_emit_u64(&e, totals->documents);
+    nb_emit_key(&e, "words");
+    nb_emit_u64(&e, totals->features);
+    nb_emit_key(&e, "occurrences");
+    nb_emit_u64(&e, totals->occurrences);
+    nb_emit_raw(&e, "}}\n");
+    return nb_emit_end(&e);
+}

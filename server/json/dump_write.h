@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lines of an export. Pure functions; any thread.
+ * Writing appends to a buffer and returns 0 or NB_NO_MEMORY, in which case the buffer is as it was
+ * before the call (emit.h).
+ */
+#ifndef NB_SERVER_JSON_DUMP_WRITE_H
+#define NB_SERVER_JSON_DUMP_WRITE_H
+
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/engine/engine.h"
+
+/* The lines of a dump, each with its line feed:
+ *     {"bayesd_dump": 1, "tokenizer_version": 1, "settings": {...}, "key": base64, "labels": [...]}
+ *     {"words": {"first_row": n, "ids": [16 hexadecimal digits, ...], "texts": [...] or null}} ...
+ *     {"document": {"id", "label": number, "learned": ms, "tokens", "rows": [...], "counts":
+ * [...]}}
+ *     {"end": {"documents": n, "words": n}}
+ * The last line tells a whole dump from one that was cut off. */
+enum { NB_DUMP_VERSION = 1, NB_DUMP_ID_LENGTH = 16 /* hexadecimal digits of a feature's id */ };
+
+int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *header);
+/* A long run becomes several lines, so that no line is over the limit of NDJSON lines. */
+int nb_json_dump_words(struct nb_buffer *out, const struct nb_dump_words *words);
+int nb_json_dump_document(struct nb_buffer *out, const struct nb_dump_document *document);
+int nb_json_dump_end(struct nb_buffer *out, const struct nb_dump_totals *totals);
+
+#endif

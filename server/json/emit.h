@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes JSON text straight into a buffer, without a tree of values. Any thread; an emitter belongs
+ * to one. The output is always valid JSON in UTF-8 on one line without a line feed: bytes that are
+ * not UTF-8 become U+FFFD. Real numbers read back to the last bit.
+ */
+#ifndef NB_SERVER_JSON_EMIT_H
+#define NB_SERVER_JSON_EMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+
+/* Writes JSON to a buffer. The first failure sticks, later calls do nothing, and the end puts the
+ * buffer back as it was. */
+struct nb_emitter {
+    struct nb_buffer *out;
+    size_t start; /* length of the buffer at the beginning */
+    int code;     /* 0 or NB_NO_MEMORY */
+};
+
+struct nb_emitter nb_emit_begin(struct nb_buffer *out);
+int nb_emit_end(struct nb_emitter *e);
+
+/* `text` as it is: punctuation and literals. */
+void nb_emit_raw(struct nb_emitter *e, const char *text);
+/* Commas are put before keys and values by themselves, except after '{', '[' and ':'. `key` is one
+ * of ours: it is not escaped. */
+void nb_emit_open(struct nb_emitter *e, char bracket);
+void nb_emit_close(struct nb_emitter *e, char bracket);
+void nb_emit_key(struct nb_emitter *e, const char *key);
+void nb_emit_name(struct nb_emitter *e, struct nb_string name); /* a key that is not ours */
+void nb_emit_string(struct nb_emitter *e, struct nb_string s);
+void nb_emit_text(struct nb_emitter *e, const char *text); /* a C string, as a JSON string */
+void nb_emit_bool(struct nb_emitter *e, bool value);
+void nb_emit_u64(struct nb_emitter *e, uint64_t value);
+void nb_emit_i64(struct nb_emitter *e, int64_t value);
+/* With 17 significant digits, so that it reads back to the last bit, and always with a point or an
+ * exponent. What JSON has no number for (infinite, not a number) is null. */
+void nb_emit_double(struct nb_emitter *e, double value);
+/* The fewest digits that read back the same: slower, for what people look at. */
+void nb_emit_short_double(struct nb_emitter *e, double value);
+
+/* Members: a key and its value. */
+void nb_emit_member_string(struct nb_emitter *e, const char *key, struct nb_string value);
+void nb_emit_member_text(struct nb_emitter *e, const char *key, const char *value);
+void nb_emit_member_u64(struct nb_emitter *e, const char *key, uint64_t value);
+void nb_emit_member_short_double(struct nb_emitter *e, const char *key, double value);
+/* Written only if true. */
+void nb_emit_flag(struct nb_emitter *e, const char *key, bool value);
+
+/* Appends a JSON string, quotes included. 0 or NB_NO_MEMORY. */
+int nb_json_string(struct nb_buffer *out, struct nb_string s);
+
+#endif

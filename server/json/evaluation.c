@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The JSON of an evaluation.
+ */
+#include "server/json/evaluation.h"
+
+#include "server/json/emit.h"
+
+/* Up to so many labels the confusion table says every pair, zero or not; with more it would be
+ * nothing but zeros. */
+enum { WHOLE_TABLE = 32 };
+
+static void emit_labels(struct nb_emitter *e, const struct nb_evaluation *evaluation, char **names)
+{
+    nb_emit_key(e, "labels");
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < evaluation->label_count; i++) {
+        const struct nb_evaluation_label *label = &evaluation->labels[i];
+        nb_emit_name(e, nb_string_of(names[i]));
+        nb_emit_open(e, '{');
+        nb_emit_member_u64(e, "documents", label->documents);
+        nb_emit_member_u64(e, "predicted", label->predicted);
+        nb_emit_member_short_double(e, "precision", label->precision);
+        nb_emit_member_short_double(e, "recall", label->recall);
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, '}');
+}
+
+/* One true label's row; `*cell` is the next cell that is not zero, and moved on. */
+static void emit_confusion_row(struct nb_emitter *e, const struct nb_evaluation *evaluation,
+                               size_t truth, size_t *cell, char **names)
+{
+    const struct nb_evaluation_cell *cells = evaluation->confusion;
+    size_t predicted = 0;
+    for (; *cell < evaluation->confusion_count && cells[*cell].truth == truth; ++*cell) {
+        for (; evaluation->label_count <= WHOLE_TABLE && predicted < cells[*cell].predicted;
+             predicted++) {
+            nb_emit_name(e, nb_string_of(names[predicted]));
+            nb_emit_u64(e, 0);
+        }
+        predicted = cells[*cell].predicted;
+        nb_emit_name(e, nb_string_of(names[predicted++]));
+        nb_emit_u64(e, cells[*cell].documents);
+    }
+    for (; evaluation->label_count <= WHOLE_TABLE && predicted < evaluation->label_count;
+         predicted++) {
+        nb_emit_name(e, nb_string_of(names[predicted]));
+        nb_emit_u64(e, 0);
+    }
+}
+
+static void emit_confusion(struct nb_emitter *e, const struct nb_evaluation *evaluation,
+                           char **names)
+{
+    size_t cell = 0;
+    nb_emit_key(e, "confusion");
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < evaluation->label_count; i++) {
+        nb_emit_name(e, nb_string_of(names[i]));
+        nb_emit_open(e, '{');
+        emit_confusion_row(e, evaluation, i, &cell, names);
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, '}');
+}
+
+static void emit_reliability(struct nb_emitter *e, const struct nb_evaluation *evaluation)
+{
+    nb_emit_key(e, "reliability");
+    nb_emit_open(e, '[');
+    for (size_t i = 0; i < NB_EVALUATION_BINS; i++) {
+        nb_emit_open(e, '{');
+        nb_emit_member_short_double(e, "from", (double)i / NB_EVALUATION_BINS);
+        nb_emit_member_short_double(e, "to", (double)(i + 1) / NB_EVALUATION_BINS);
+        nb_emit_member_u64(e, "documents", evaluation->bins[i].documents);
+        nb_emit_member_short_double(e, "confidence", evaluation->bins[i].confidence);
+        nb_emit_member_short_double(e, "accuracy", evaluation->bins[i].accuracy);
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, ']');
+}
+
+static void emit_roc(struct nb_emitter *e, const struct nb_evaluation *evaluation)
+{
+    nb_emit_key(e, "roc");
+    nb_emit_open(e, '[');
+    for (size_t i = 0; i < evaluation->point_count; i++) {
+        nb_emit_open(e, '{');
+        nb_emit_member_short_double(e, "threshold", evaluation->points[i].threshold);
+        nb_emit_member_short_double(e, "false_positive_rate",
+                                    evaluation->points[i].false_positive_rate);
+        nb_emit_member_short_double(e, "true_positive_rate",
+                                    evaluation->points[i].true_positive_rate);
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, ']');
+}
+
+static void emit_window(struct nb_emitter *e, const struct nb_evaluation_report *report, size_t i)
+{
+    const struct nb_evaluation *evaluation = &report->evaluations[i];
+    nb_emit_open(e, '{');
+    if (report->windows[i] > 0) {
+        nb_emit_member_u64(e, "window", report->windows[i]);
+    } else {
+        nb_emit_key(e, "window");
+        nb_emit_raw(e, "null");
+    }
+    nb_emit_member_u64(e, "documents", evaluation->documents);
+    nb_emit_member_short_double(e, "accuracy", evaluation->accuracy);
+    emit_labels(e, evaluation, report->labels);
+    emit_confusion(e, evaluation, report->labels);
+    nb_emit_member_short_double(e, "one_minus_roca_percent", evaluation->one_minus_roca);
+    nb_emit_member_short_double(e, "lam_percent", evaluation->lam);
+    nb_emit_member_short_double(e, "false_positive_rate", evaluation->false_positive_rate);
+    nb_emit_member_short_double(e, "false_negative_rate", evaluation->false_negative_rate);
+    nb_emit_member_short_double(e, "log_loss", evaluation->log_loss);
+    nb_emit_member_short_double(e, "brier", evaluation->brier);
+    nb_emit_member_short_double(e, "ece", evaluation->ece);
+    emit_reliability(e, evaluation);
+    emit_roc(e, evaluation);
+    nb_emit_close(e, '}');
+}
+
+static void emit_threshold(struct nb_emitter *e, const struct nb_evaluation_report *report)
+{
+    nb_emit_key(e, "threshold");
+    nb_emit_open(e, '{');
+    nb_emit_member_short_double(e, "target_fpr", report->target_rate);
+    nb_emit_member_short_double(e, "threshold", report->threshold);
+    nb_emit_member_short_double(e, "achieved_fpr", report->achieved);
+    nb_emit_close(e, '}');
+}
+
+int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
+                       const struct nb_evaluation_report *report)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    nb_emit_key(&e, "model");
+    nb_emit_string(&e, model);
+    nb_emit_key(&e, "positive");
+    nb_emit_text(&e, report->labels[report->positive]);
+    nb_emit_key(&e, "windows");
+    nb_emit_open(&e, '[');
+    for (size_t i = 0; i < report->window_count; i++)
+        emit_window(&e, report, i);
+    nb_emit_close(&e, ']');
+    if (report->has_threshold)
+        emit_threshold(&e, report);
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/json/model.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "server/json/emit.h"
+#include "server/json/settings.h"
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static void emit_model(struct nb_emitter *e, const struct nb_model_info *info, bool settings)
+{
+    nb_emit_open(e, '{');
+    nb_emit_member_text(e, "name", info->name);
+    nb_emit_member_u64(e, "documents", info->documents);
+    nb_emit_member_u64(e, "vocabulary", info->vocabulary);
+    nb_emit_key(e, "labels");
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < info->label_count; i++) {
+        nb_emit_name(e, nb_string_of(info->labels[i].label));
+        nb_emit_open(e, '{');
+        nb_emit_member_u64(e, "documents", info->labels[i].documents);
+        nb_emit_member_u64(e, "tokens", info->labels[i].tokens);
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, '}');
+    if (settings) {
+        nb_emit_key(e, "settings");
+        nb_emit_settings(e, &info->settings);
+    }
+    nb_emit_close(e, '}');
+}
+
+int nb_json_model(struct nb_buffer *out, const struct nb_model_info *info, bool settings)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    emit_model(&e, info, settings);
+    return nb_emit_end(&e);
+}
+
+int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, size_t count)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    nb_emit_key(&e, "models");
+    nb_emit_open(&e, '[');
+    for (size_t i = 0; i < count; i++)
+        emit_model(&e, &infos[i], false);
+    nb_emit_close(&e, ']');
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}
+
+/* ---- documents and vocabulary ---------------------------------------------------------------- */
+
+/* RFC 3339 in UTC, with milliseconds. A moment that gmtime cannot tell (the year would not fit an
+ * int) is the empty text. */
+static void format_time(int64_t milliseconds, char *text, size_t size)
+{
+    int64_t rest = milliseconds % 1000;
+    if (rest < 0)
+        rest += 1000; /* before 1970: the second began earlier */
+    time_t seconds = (time_t)((milliseconds - rest) / 1000);
+    struct tm t;
+    text[0] = '\0';
+    if (gmtime_r(&seconds, &t) != NULL)
+        snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", t.tm_year + 1900, t.tm_mon + 1,
+                 t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec, (int)rest);
+}
+
+int nb_json_document_info(struct nb_buffer *out, struct nb_string id,
+                          const struct nb_document_info *info)
+{
+    char learned[96]; /* seven ints at their longest */
+    format_time(info->learned, learned, sizeof learned);
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    nb_emit_member_string(&e, "id", id);
+    nb_emit_member_text(&e, "label", info->label);
+    nb_emit_member_text(&e, "learned", learned);
+    if (info->source[0] != '\0')
+        nb_emit_member_text(&e, "source", info->source);
+    nb_emit_member_u64(&e, "tokens", info->tokens);
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}
+
+int nb_json_vocabulary_begin(struct nb_json_vocabulary *v, uint64_t size,
+                             const char *const *labels, size_t label_count)
+{
+    struct nb_emitter e = nb_emit_begin(v->out);
+    v->labels = labels;
+    v->label_count = label_count;
+    nb_emit_open(&e, '{');
+    nb_emit_member_u64(&e, "vocabulary", size);
+    nb_emit_key(&e, "tokens");
+    nb_emit_raw(&e, "[");
+    return nb_emit_end(&e);
+}
+
+int nb_json_vocabulary_token(struct nb_json_vocabulary *v, const struct nb_telling_token *token)
+{
+    struct nb_emitter e = nb_emit_begin(v->out);
+    if (v->listed++ > 0)
+        nb_emit_raw(&e, ",");
+    nb_emit_raw(&e, "{");
+    nb_emit_member_string(&e, "token", token->token);
+    nb_emit_key(&e, "counts");
+    nb_emit_open(&e, '{');
+    for (size_t i = 0; i < v->label_count; i++) {
+        nb_emit_name(&e, nb_string_of(v->labels[i]));
+        nb_emit_u64(&e, token->counts[i]);
+    }
+    nb_emit_close(&e, '}');
+    nb_emit_key(&e, "evidence");
+    nb_emit_double(&e, token->evidence);
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}
+
+int nb_json_vocabulary_end(struct nb_json_vocabulary *v)
+{
+    struct nb_emitter e = nb_emit_begin(v->out);
+    nb_emit_raw(&e, "]}");
+    return nb_emit_end(&e);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Settings as JSON, by the table in core/settings.h: a setting added there is read, written and
+ * listed here without another line, unless its type is new.
+ */
+#include "server/json/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine/engine.h"
+#include "server/json/load.h"
+
+enum { MOST_SETTINGS = 32, MOST_VALUES = 200000 /* of a prior over all labels, and then some */ };
+
+static unsigned json_types(const struct nb_setting *setting)
+{
+    switch (setting->type) {
+    case NB_SETTING_ENUM:
+        return NB_TYPE_STRING;
+    case NB_SETTING_DOUBLE:
+        return NB_TYPE_NUMBER;
+    case NB_SETTING_COUNT:
+        return NB_TYPE_COUNT;
+    case NB_SETTING_PRIOR:
+        return NB_TYPE_STRING | NB_TYPE_OBJECT;
+    case NB_SETTING_FIELDS:
+        break;
+    }
+    return NB_TYPE_OBJECT;
+}
+
+static void *field_of(struct nb_settings *settings, const struct nb_setting *setting)
+{
+    return (char *)settings + setting->offset;
+}
+
+static const void *value_of(const struct nb_settings *settings, const struct nb_setting *setting)
+{
+    return (const char *)settings + setting->offset;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* The index of a JSON string among the first `count` names, or -1. */
+static int index_of(const char *const *names, size_t count, const json_t *value)
+{
+    struct nb_string text = nb_json_text(value);
+    for (size_t i = 0; i < count; i++)
+        if (names[i] != NULL && nb_string_equals(text, names[i]))
+            return (int)i;
+    return -1;
+}
+
+static size_t count_names(const char *const *names)
+{
+    size_t count = 0;
+    while (names[count] != NULL)
+        count++;
+    return count;
+}
+
+/* 'member "decision" cannot be "x"; it is one of bayes, stacked'. */
+static int no_such_name(const char *member, const json_t *value, const char *const *names,
+                        size_t count, struct nb_error *error)
+{
+    char known[160] = "";
+    for (size_t i = 0; i < count; i++) {
+        if (names[i] == NULL || strlen(known) + strlen(names[i]) + 3 > sizeof known)
+            continue;
+        if (known[0] != '\0')
+            strncat(known, ", ", sizeof known - strlen(known) - 1);
+        strncat(known, names[i], sizeof known - strlen(known) - 1);
+    }
+    return nb_error_set(error, NB_UNUSABLE, "member \"%s\" cannot be \"%.48s\"; it is one of %s",
+                        member, json_string_value(value), known);
+}
+
+static int take_enum(const char *member, const json_t *value, const char *const *names,
+                     size_t count, int *index, struct nb_error *error)
+{
+    int found = index_of(names, count, value);
+    if (found < 0)
+        return no_such_name(member, value, names, count, error);
+    *index = found;
+    return 0;
+}
+
+static int take_count(const char *member, const json_t *value, uint64_t *count,
+                      struct nb_error *error)
+{
+    json_int_t number = json_integer_value(value);
+    if (number < 0)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "member \"%s\" must be at least 0, not %" JSON_INTEGER_FORMAT, member,
+                            number);
+    *count = (uint64_t)number;
+    return 0;
+}
+
+static int by_label(const void *a, const void *b)
+{
+    const struct nb_prior_weight *left = a, *right = b;
+    return strcmp(left->label, right->label);
+}
+
+static int take_weight(const char *label, const json_t *value, struct nb_prior_weight *weight,
+                       struct nb_error *error)
+{
+    int rc = nb_check_label(nb_string_of(label), error);
+    if (rc != 0)
+        return rc;
+    if (!json_is_number(value))
+        return nb_error_set(error, NB_INVALID,
+                            "member \"prior\": the weight of \"%s\" must be a number, not %s",
+                            label, nb_json_type_name(value));
+    weight->weight = json_number_value(value);
+    if (!(weight->weight > 0))
+        return nb_error_set(error, NB_UNUSABLE,
+                            "member \"prior\": the weight of \"%s\" must be above 0", label);
+    weight->label = strdup(label);
+    return weight->label == NULL ? nb_error_no_memory(error) : 0;
+}
+
+static int take_weights(const json_t *value, struct nb_settings *settings, struct nb_error *error)
+{
+    json_t *object = (json_t *)(uintptr_t)value; /* iterators only read it */
+    size_t size = json_object_size(object);
+    if (size == 0)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "member \"prior\" names no label; it is \"empirical\", \"uniform\" or "
+                            "{\"label\": weight, ...}");
+    /* Freed with the settings, also when one of the weights turns out wrong. */
+    settings->weights = calloc(size, sizeof *settings->weights);
+    if (settings->weights == NULL)
+        return nb_error_no_memory(error);
+    int rc = 0;
+    for (void *at = json_object_iter(object); at != NULL && rc == 0;
+         at = json_object_iter_next(object, at)) {
+        rc = take_weight(json_object_iter_key(at), json_object_iter_value(at),
+                         &settings->weights[settings->weight_count], error);
+        settings->weight_count += rc == 0;
+    }
+    if (rc == 0)
+        qsort(settings->weights, size, sizeof *settings->weights, by_label);
+    return rc;
+}
+
+static int take_prior(const struct nb_setting *setting, const json_t *value,
+                      struct nb_settings *settings, struct nb_error *error)
+{
+    if (json_is_string(value)) /* "given" is said by giving them */
+        return take_enum(setting->name, value, setting->names, NB_PRIOR_GIVEN, &settings->prior,
+                         error);
+    settings->prior = NB_PRIOR_GIVEN;
+    return take_weights(value, settings, error);
+}
+
+static int take_fields(const struct nb_setting *setting, const json_t *value, uint32_t *mask,
+                       struct nb_error *error)
+{
+    static const struct nb_member members[] = {{"fields", NB_TYPE_ARRAY, false}};
+    const json_t *list;
+    int rc = nb_json_take(value, setting->name, members, 1, &list, error);
+    if (rc != 0 || list == NULL)
+        return rc;
+    uint32_t bits = 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *name = json_array_get(list, i);
+        int bit = 0;
+        if (!json_is_string(name))
+            return nb_error_set(error, NB_INVALID,
+                                "member \"fields\" of \"%s\" holds strings, not %s", setting->name,
+                                nb_json_type_name(name));
+        rc = take_enum("fields", name, setting->names, count_names(setting->names), &bit, error);
+        if (rc != 0)
+            return rc;
+        bits |= (uint32_t)1 << bit;
+    }
+    if (bits == 0)
+        return nb_error_set(error, NB_UNUSABLE, "%s must count at least one field", setting->name);
+    *mask = bits;
+    return 0;
+}
+
+static int take_setting(const struct nb_setting *setting, const json_t *value,
+                        struct nb_settings *settings, struct nb_error *error)
+{
+    void *field = field_of(settings, setting);
+    switch (setting->type) {
+    case NB_SETTING_ENUM:
+        return take_enum(setting->name, value, setting->names, count_names(setting->names), field,
+                         error);
+    case NB_SETTING_DOUBLE:
+        *(double *)field = json_number_value(value);
+        return 0;
+    case NB_SETTING_COUNT:
+        return take_count(setting->name, value, field, error);
+    case NB_SETTING_PRIOR:
+        return take_prior(setting, value, settings, error);
+    case NB_SETTING_FIELDS:
+        break;
+    }
+    return take_fields(setting, value, field, error);
+}
+
+/* The preset comes first: the others' defaults hang on it. */
+static int take_preset(const struct nb_setting *table, size_t count, const json_t *const *values,
+                       const struct nb_settings *existing, int *preset, struct nb_error *error)
+{
+    *preset = existing == NULL ? NB_PRESET_TEXT : existing->preset;
+    for (size_t i = 0; i < count; i++)
+        if (table[i].offset == offsetof(struct nb_settings, preset) && values[i] != NULL)
+            return take_enum(table[i].name, values[i], table[i].names, count_names(table[i].names),
+                             preset, error);
+    return 0;
+}
+
+int nb_json_settings_take(const json_t *value, const struct nb_settings *existing,
+                          bool keep_tokenizer, struct nb_settings *settings, struct nb_error *error)
+{
+    size_t count;
+    const struct nb_setting *table = nb_settings_table(&count);
+    struct nb_member members[MOST_SETTINGS];
+    const json_t *values[MOST_SETTINGS];
+    if (count > MOST_SETTINGS)
+        return nb_error_set(error, NB_INVALID, "more settings than the codec has room for");
+    for (size_t i = 0; i < count; i++)
+        members[i] = (struct nb_member){table[i].name, json_types(&table[i]), false};
+    int preset;
+    int rc = nb_json_take(value, "a model's settings", members, count, values, error);
+    if (rc == 0)
+        rc = take_preset(table, count, values, existing, &preset, error);
+    if (rc != 0)
+        return rc;
+    struct nb_settings made;
+    nb_settings_init(&made, (enum nb_preset)preset);
+    made.tokenizer_fields = 0; /* not given */
+    for (size_t i = 0; i < count && rc == 0; i++)
+        if (values[i] != NULL)
+            rc = take_setting(&table[i], values[i], &made, error);
+    if (made.tokenizer_fields == 0 && keep_tokenizer && existing->preset == preset)
+        made.tokenizer_fields = existing->tokenizer_fields;
+    else if (made.tokenizer_fields == 0)
+        made.tokenizer_fields =
+            nb_settings_default_fields((enum nb_preset)preset, (enum nb_decision)made.decision);
+    if (rc == 0)
+        rc = nb_settings_check(&made, error);
+    if (rc != 0)
+        nb_settings_deinit(&made);
+    else
+        *settings = made;
+    return rc;
+}
+
+int nb_json_settings_read(struct nb_string text, const struct nb_settings *existing,
+                          bool keep_tokenizer, struct nb_settings *settings, struct nb_error *error)
+{
+    json_t *value;
+    int rc = nb_json_load(text, MOST_VALUES, &value, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_json_settings_take(value, existing, keep_tokenizer, settings, error);
+    json_decref(value);
+    return rc;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void emit_prior(struct nb_emitter *e, const struct nb_setting *setting,
+                       const struct nb_settings *settings)
+{
+    if (settings->prior != NB_PRIOR_GIVEN) {
+        nb_emit_text(e, setting->names[settings->prior]);
+        return;
+    }
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < settings->weight_count; i++) {
+        nb_emit_name(e, nb_string_of(settings->weights[i].label));
+        nb_emit_short_double(e, settings->weights[i].weight);
+    }
+    nb_emit_close(e, '}');
+}
+
+static void emit_fields(struct nb_emitter *e, const struct nb_setting *setting, uint32_t mask)
+{
+    nb_emit_open(e, '{');
+    nb_emit_key(e, "fields");
+    nb_emit_open(e, '[');
+    for (size_t i = 0; setting->names[i] != NULL; i++)
+        if ((mask >> i & 1u) != 0)
+            nb_emit_text(e, setting->names[i]);
+    nb_emit_close(e, ']');
+    nb_emit_close(e, '}');
+}
+
+static void emit_setting(struct nb_emitter *e, const struct nb_setting *setting,
+                         const struct nb_settings *settings)
+{
+    const void *value = value_of(settings, setting);
+    switch (setting->type) {
+    case NB_SETTING_ENUM:
+        nb_emit_text(e, setting->names[*(const int *)value]);
+        break;
+    case NB_SETTING_DOUBLE:
+        nb_emit_short_double(e, *(const double *)value);
+        break;
+    case NB_SETTING_COUNT:
+        nb_emit_u64(e, *(const uint64_t *)value);
+        break;
+    case NB_SETTING_PRIOR:
+        emit_prior(e, setting, settings);
+        break;
+    case NB_SETTING_FIELDS:
+        emit_fields(e, setting, *(const uint32_t *)value);
+        break;
+    }
+}
+
+void nb_emit_settings(struct nb_emitter *e, const struct nb_settings *settings)
+{
+    size_t count;
+    const struct nb_setting *table = nb_settings_table(&count);
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < count; i++) {
+        nb_emit_key(e, table[i].name);
+        emit_setting(e, &table[i], settings);
+    }
+    nb_emit_close(e, '}');
+}
+
+int nb_json_settings(struct nb_buffer *out, const struct nb_settings *settings)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_settings(&e, settings);
+    return nb_emit_end(&e);
+}

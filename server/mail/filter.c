@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/mail/filter.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "core/base/ascii.h"
+#include "core/base/lines.h"
+#include "server/base/metrics.h"
+#include "server/request/scratch.h"
+#include "server/request/server.h"
+#include "tokenizer/mail/mime.h"
+
+/* Beyond it a probability is as good as certain; and what no probability reaches. */
+static const double LOG_ODDS_MOST = 30, LOG_ODDS_OF_CERTAINTY = 30.5;
+
+/* What changes the odds by less than 1.6 to 1 is no strong evidence. */
+static const double LOG_ODDS_STRONG = 0.5;
+
+/* The strongest tokens of a mail, of which each field's first are named. */
+enum { EXPLAIN = 256 };
+
+/* ---- the mail ----------------------------------------------------------------------------------
+ */
+
+/* Takes a line that begins with `prefix`, in any case, off the beginning of the text. */
+static bool takes(struct nb_string *text, const char *prefix)
+{
+    if (!nb_string_starts_nocase(*text, prefix))
+        return false;
+    const char *next = nb_lines_next(text->bytes, text->bytes + text->length);
+    *text = nb_string_from(*text, (size_t)(next - text->bytes));
+    return true;
+}
+
+struct nb_string nb_filter_mail(struct nb_string body)
+{
+    struct nb_string mail = body;
+    if (!takes(&mail, "From "))
+        return body;
+    (void)takes(&mail, "X-Envelope-From:"); /* if they are there */
+    (void)takes(&mail, "X-Envelope-To:");
+    return mail;
+}
+
+/* A field's text on one line of printable characters: what goes into replies that are lines. */
+static void copy_clean(struct nb_string from, char *to, size_t room)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < from.length && length + 1 < room; i++) {
+        unsigned char c = (unsigned char)from.bytes[i];
+        if (c == '\r' || c == '\n')
+            continue; /* folded: what follows begins with a blank (RFC 5322, 2.2.3) */
+        to[length++] = (char)(c < 0x20 || c == 0x7f ? ' ' : c);
+    }
+    to[length] = '\0';
+}
+
+static struct nb_string without_angles(struct nb_string s)
+{
+    s = nb_string_trim(s);
+    if (s.length >= 2 && s.bytes[0] == '<' && s.bytes[s.length - 1] == '>')
+        s = (struct nb_string){s.bytes + 1, s.length - 2};
+    return s;
+}
+
+/* The subject as [filter] subject has it; the mail's own words stay as they are encoded. */
+static void rewrite_subject(const char *format, struct nb_string own, char subject[NB_FILTER_FIELD])
+{
+    const char *place = strstr(format, "%s");
+    size_t before = place != NULL ? (size_t)(place - format) : strlen(format);
+    const struct nb_string parts[] = {
+        {format, before},
+        place != NULL ? nb_string_trim(own) : (struct nb_string){"", 0},
+        {place != NULL ? place + 2 : "", place != NULL ? strlen(place + 2) : 0}};
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        copy_clean(parts[i], subject + length, NB_FILTER_FIELD - length);
+        length += strlen(subject + length);
+    }
+}
+
+/* The first field of a name; of length 0 when there is none. */
+static struct nb_string find_field(const struct nb_config *config, struct nb_string mail,
+                                   const char *wanted)
+{
+    struct nb_mime_scanner scanner;
+    struct nb_string name, value;
+    size_t most = (size_t)config->header_bytes;
+    nb_mime_scan(&scanner, mail.bytes, mail.length < most ? mail.length : most);
+    struct nb_string head = nb_mime_head(&scanner);
+    while (nb_mime_field(&head, &name, &value)) {
+        if (nb_string_equals_nocase(name, wanted))
+            return value;
+    }
+    return (struct nb_string){"", 0};
+}
+
+void nb_filter_message_id(const struct nb_config *config, struct nb_string mail,
+                          char message_id[NB_FILTER_FIELD])
+{
+    copy_clean(without_angles(find_field(config, mail, "Message-ID")), message_id, NB_FILTER_FIELD);
+}
+
+/* ---- the model ---------------------------------------------------------------------------------
+ */
+
+int nb_filter_model(const struct nb_config *config, struct nb_string user,
+                    char model[NB_FILTER_MODEL], struct nb_error *error)
+{
+    const char *format = config->filter_user_model;
+    const char *place = strstr(format, "%u");
+    user = without_angles(user);
+    if (place == NULL || user.length == 0) {
+        (void)snprintf(model, NB_FILTER_MODEL, "%s", config->filter_model); /* 128 bytes at most */
+        return 0;
+    }
+    /* One byte more than fits tells that it is too long. */
+    char name[NB_FILTER_MODEL + 1];
+    int length = snprintf(name, sizeof name, "%.*s%.*s%s", (int)(place - format), format,
+                          (int)(user.length < sizeof name ? user.length : sizeof name), user.bytes,
+                          place + 2);
+    for (size_t i = 0; i < user.length && (size_t)(place - format) + i < sizeof name; i++) {
+        char *c = &name[(size_t)(place - format) + i];
+        *c = nb_ascii_lower(*c);
+    }
+    if (nb_check_model_name((struct nb_string){name, strlen(name)}, error) != 0)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "the user's address makes no name of a model ([filter] user_model)");
+    memcpy(model, name, (size_t)length + 1);
+    return 0;
+}
+
+/* ---- scores ------------------------------------------------------------------------------------
+ */
+
+static double log_odds_of(double probability)
+{
+    if (probability <= 0)
+        return -LOG_ODDS_MOST;
+    if (probability >= 1)
+        return LOG_ODDS_MOST;
+    return fmax(-LOG_ODDS_MOST, fmin(LOG_ODDS_MOST, log(probability) - log1p(-probability)));
+}
+
+static double log_odds_at(double threshold)
+{
+    return threshold < 1 ? log_odds_of(threshold) : LOG_ODDS_OF_CERTAINTY;
+}
+
+double nb_filter_score(double log_odds, double required, double threshold)
+{
+    return required * (log_odds / log_odds_at(threshold));
+}
+
+/* 1 as a threshold means never. */
+static bool reaches(double probability, double threshold)
+{
+    return threshold < 1 && probability >= threshold;
+}
+
+static enum nb_filter_action action_at(const struct nb_config *config, double probability)
+{
+    if (reaches(probability, config->filter_reject))
+        return NB_FILTER_REJECT;
+    if (reaches(probability, config->filter_rewrite_subject))
+        return NB_FILTER_REWRITE_SUBJECT;
+    return reaches(probability, config->filter_add_header) ? NB_FILTER_ADD_HEADER
+                                                           : NB_FILTER_NO_ACTION;
+}
+
+const char *const nb_filter_action_names[NB_FILTER_ACTIONS] = {
+    [NB_FILTER_NO_ACTION] = "no action",
+    [NB_FILTER_ADD_HEADER] = "add header",
+    [NB_FILTER_REWRITE_SUBJECT] = "rewrite subject",
+    [NB_FILTER_REJECT] = "reject",
+};
+
+const char *nb_filter_action_name(enum nb_filter_action action)
+{
+    return nb_filter_action_names[action];
+}
+
+int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *out)
+{
+    bool is_ham = strcmp(report->status, "ham") == 0;
+    return nb_buffer_printf(out, "%s, probability=%.4f, model=%s%s", report->status,
+                            is_ham ? 1 - report->probability : report->probability, report->model,
+                            report->note);
+}
+
+/* ---- symbols -----------------------------------------------------------------------------------
+ */
+
+static struct nb_filter_symbol *add_symbol(struct nb_filter_report *report, const char *name,
+                                           double log_odds)
+{
+    struct nb_filter_symbol *symbol = &report->symbols[report->symbol_count++];
+    symbol->log_odds = log_odds;
+    (void)snprintf(symbol->name, sizeof symbol->name, "%s", name); /* fits */
+    symbol->option[0] = '\0';
+    return symbol;
+}
+
+/* The fields of a mail as an administrator reads of them. */
+static const struct {
+    const char *symbol, *what;
+} FIELDS[NB_FIELDS] = {
+    [NB_FIELD_BODY] = {"BAYES_BODY", "Words of the text"},
+    [NB_FIELD_SUBJECT] = {"BAYES_SUBJECT", "Words of the Subject"},
+    [NB_FIELD_ADDRESS] = {"BAYES_ADDRESS", "Addresses and names"},
+    [NB_FIELD_RECEIVED] = {"BAYES_RECEIVED", "Hosts of the Received fields"},
+    [NB_FIELD_HEADER] = {"BAYES_HEADER", "Other header fields"},
+    [NB_FIELD_STRUCTURE] = {"BAYES_STRUCTURE", "MIME and HTML structure"},
+    [NB_FIELD_URL] = {"BAYES_URL", "Links"},
+    [NB_FIELD_HIDDEN] = {"BAYES_HIDDEN", "Hidden text"},
+    [NB_FIELD_CASE] = {"BAYES_CASE", "Words with capitals"},
+    [NB_FIELD_PAIR] = {"BAYES_PAIR", "Pairs of words"},
+    [NB_FIELD_NGRAM] = {"BAYES_NGRAM", "Character 5-grams"},
+};
+
+/* The strongest tokens of a field that speak the way the field does. */
+static void name_tokens(const struct nb_verdict *verdict, enum nb_field field, uint64_t most,
+                        char option[NB_FILTER_TEXT])
+{
+    size_t length = 0;
+    uint64_t named = 0;
+    bool is_positive = verdict->field_evidence[field] > 0;
+    option[0] = '\0';
+    for (size_t i = 0; i < verdict->explanation_count && named < most; i++) {
+        const struct nb_explained *row = &verdict->explanation[i];
+        if (row->token.bytes == NULL || row->field != field || (row->evidence > 0) != is_positive)
+            continue;
+        /* Whole tokens, with room for the comma before the next one. */
+        if (length + row->token.length + sizeof ", " > NB_FILTER_TEXT / 2)
+            continue;
+        if (named++ > 0)
+            length += (size_t)sprintf(option + length, ", ");
+        copy_clean(row->token, option + length, NB_FILTER_TEXT - length);
+        length += strlen(option + length);
+    }
+}
+
+/* What the fields of the mail add, where it is much. Returns what all of these add. */
+static double add_evidence(const struct nb_verdict *verdict, double sign, uint64_t most,
+                           struct nb_filter_report *report)
+{
+    double sum = 0;
+    for (unsigned field = 0; field < NB_FIELDS && most > 0; field++) {
+        double log_odds = sign * verdict->field_evidence[field];
+        char tokens[NB_FILTER_TEXT];
+        if (fabs(log_odds) < LOG_ODDS_STRONG)
+            continue;
+        struct nb_filter_symbol *symbol = add_symbol(report, FIELDS[field].symbol, log_odds);
+        name_tokens(verdict, (enum nb_field)field, most, tokens);
+        memcpy(symbol->option, tokens, sizeof tokens);
+        (void)snprintf(symbol->description, sizeof symbol->description, "%s speak for %s%s%.128s",
+                       FIELDS[field].what, log_odds > 0 ? "spam" : "ham",
+                       tokens[0] != '\0' ? ": " : "", tokens); /* fits */
+        sum += log_odds;
+    }
+    return sum;
+}
+
+/* ---- verdicts ----------------------------------------------------------------------------------
+ */
+
+/* Returns whether the model knows the label. */
+static bool find_probability(const struct nb_verdict *verdict, const char *label, double *p)
+{
+    for (size_t i = 0; i < verdict->size; i++) {
+        if (strcmp(verdict->labels[i], label) == 0) {
+            *p = verdict->probabilities[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The verdict of a model that knows enough; `p` is the probability of spam. */
+static void judge(const struct nb_config *config, const struct nb_verdict *verdict, double p,
+                  struct nb_filter_report *report)
+{
+    const char *label = config->filter_spam_label;
+    report->is_ready = true;
+    report->probability = p;
+    report->log_odds = log_odds_of(p);
+    report->action = action_at(config, p);
+    bool is_spam = report->action != NB_FILTER_NO_ACTION;
+    report->status = is_spam ? "spam" : p >= config->filter_unsure ? "unsure" : "ham";
+    struct nb_filter_symbol *symbol = add_symbol(report,
+                                                 is_spam                      ? "BAYES_SPAM"
+                                                 : p >= config->filter_unsure ? "BAYES_UNSURE"
+                                                                              : "BAYES_HAM",
+                                                 0);
+    (void)snprintf(symbol->description, sizeof symbol->description,
+                   "Probability of spam %.4f; the evidence that no other symbol has", p); /* fits */
+    /* Evidence speaks for the winner against the runner-up. */
+    bool is_best = strcmp(verdict->labels[verdict->best], label) == 0;
+    symbol->log_odds =
+        report->log_odds - add_evidence(verdict, is_best ? 1 : -1, config->filter_evidence, report);
+}
+
+static void say_not_ready(const char *missing, const char *note, struct nb_filter_report *report)
+{
+    report->status = "unsure";
+    report->note = note;
+    report->probability = 0.5;
+    struct nb_filter_symbol *symbol = add_symbol(report, "BAYES_NOT_READY", 0);
+    (void)snprintf(symbol->description, sizeof symbol->description, "Too little training: %s",
+                   missing);
+}
+
+/* Asks one model. `is_last`: there is no other one to ask. Sets *is_done when the report is made. A
+ * label that the model never heard of is no proof of ham: the configuration names another one. */
+static int ask(struct nb_server *server, struct nb_scratch *scratch, struct nb_string mail,
+               bool is_last, struct nb_filter_report *report, bool *is_done, struct nb_error *error)
+{
+    struct nb_document document = {
+        .kind = NB_DOCUMENT_MAIL, .bytes = mail.bytes, .length = mail.length};
+    struct nb_string model = {report->model, strlen(report->model)};
+    struct nb_verdict *verdict = &scratch->verdict;
+    struct nb_error why = {0};
+    int rc = nb_engine_classify(server->engine, model, &document,
+                                server->config->filter_evidence > 0 ? EXPLAIN : 0, verdict, &why);
+    bool is_unknown = rc == NB_NOT_FOUND || rc == NB_CONFLICT; /* nothing was learned yet */
+    if (rc != 0 && !is_unknown)
+        return nb_error_set(error, rc, "%s", why.text);
+    const char *label = server->config->filter_spam_label;
+    double p = 0;
+    bool knows = rc == 0 && verdict->ready && find_probability(verdict, label, &p);
+    if (knows)
+        judge(server->config, verdict, p, report);
+    else if (is_last && is_unknown)
+        say_not_ready("nothing was learned yet", ", nothing learned", report);
+    else if (is_last && !verdict->ready)
+        say_not_ready(verdict->missing, ", too little learned", report);
+    else if (is_last)
+        say_not_ready("no mail has the label of [filter] spam_label", ", too little learned",
+                      report);
+    *is_done = is_last || knows;
+    nb_verdict_reset(verdict);
+    return 0;
+}
+
+static int ask_models(struct nb_server *server, struct nb_string mail, struct nb_string user,
+                      struct nb_filter_report *report, struct nb_error *error)
+{
+    const struct nb_config *config = server->config;
+    struct nb_scratch *scratch = nb_scratch_take(server->scratch);
+    bool is_done = false;
+    int rc = 0;
+    if (scratch == NULL)
+        return nb_error_no_memory(error);
+    bool has_own = nb_filter_model(config, user, report->model, NULL) == 0 &&
+                   strcmp(report->model, config->filter_model) != 0;
+    if (has_own)
+        rc = ask(server, scratch, mail, false, report, &is_done, error);
+    if (rc == 0 && !is_done) {
+        (void)snprintf(report->model, sizeof report->model, "%s", config->filter_model);
+        rc = ask(server, scratch, mail, true, report, &is_done, error);
+    }
+    nb_scratch_give(server->scratch, scratch);
+    return rc;
+}
+
+/* ---- test patterns -----------------------------------------------------------------------------
+ */
+
+/* The Generic Test for Unsolicited Bulk Email, which every filter rejects, and its variants of
+ * rspamd (src/libmime/message.c), by which an administrator sees each action at work. */
+static const struct {
+    char first;
+    enum nb_filter_action action;
+} TESTS[] = {
+    {'X', NB_FILTER_REJECT},
+    {'Y', NB_FILTER_ADD_HEADER},
+    {'Z', NB_FILTER_REWRITE_SUBJECT},
+    {'A', NB_FILTER_NO_ACTION},
+};
+
+static bool take_test(char first, enum nb_filter_action *action)
+{
+    for (size_t i = 0; i < sizeof TESTS / sizeof TESTS[0]; i++) {
+        if (TESTS[i].first == first) {
+            *action = TESTS[i].action;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns whether the mail is a test, and its action. */
+static bool find_test(const struct nb_config *config, struct nb_string mail,
+                      enum nb_filter_action *action)
+{
+    static const char PATTERN[] =
+        "JS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X";
+    size_t most = (size_t)config->mail_bytes;
+    const char *end = mail.bytes + (mail.length < most ? mail.length : most);
+    const char *at = mail.bytes + 1; /* behind the letter that makes it one of them */
+    while (at < end && (at = memmem(at, (size_t)(end - at), PATTERN, sizeof PATTERN - 1)) != NULL) {
+        if (take_test(at[-1], action))
+            return true;
+        at += sizeof PATTERN - 1;
+    }
+    return false;
+}
+
+static void pass_test(const struct nb_config *config, enum nb_filter_action action,
+                      struct nb_filter_report *report)
+{
+    report->is_test = true;
+    report->action = action;
+    report->note = ", test mail";
+    report->status = action == NB_FILTER_NO_ACTION ? "ham" : "spam";
+    report->probability = action == NB_FILTER_NO_ACTION ? 0 : 1;
+    /* For clients that look at the score and not at the action. */
+    report->log_odds = action == NB_FILTER_REJECT      ? log_odds_at(config->filter_reject)
+                       : action == NB_FILTER_NO_ACTION ? 0
+                                                       : log_odds_at(config->filter_add_header);
+    (void)snprintf(report->model, sizeof report->model, "%s", config->filter_model);
+    struct nb_filter_symbol *symbol = add_symbol(report, "GTUBE", report->log_odds);
+    (void)snprintf(symbol->description, sizeof symbol->description,
+                   "Generic Test for Unsolicited Bulk Email");
+}
+
+int nb_filter_check(struct nb_server *server, struct nb_string mail, struct nb_string user,
+                    struct nb_filter_report *report, struct nb_error *error)
+{
+    enum nb_filter_action action;
+    report->action = NB_FILTER_NO_ACTION;
+    report->status = "unsure";
+    report->note = "";
+    report->is_test = report->is_ready = false;
+    report->probability = 0.5;
+    report->log_odds = 0;
+    report->symbol_count = 0;
+    report->message_id[0] = report->subject[0] = '\0';
+    (void)snprintf(report->model, sizeof report->model, "%s", server->config->filter_model);
+    if (mail.length == 0)
+        return 0;
+    nb_filter_message_id(server->config, mail, report->message_id);
+    int rc = 0;
+    if (find_test(server->config, mail, &action))
+        pass_test(server->config, action, report);
+    else
+        rc = ask_models(server, mail, user, report, error);
+    if (report->action == NB_FILTER_REWRITE_SUBJECT)
+        rewrite_subject(server->config->filter_subject, find_field(server->config, mail, "Subject"),
+                        report->subject);
+    if (rc == 0)
+        nb_metrics_mail(server->metrics, report->action);
+    return rc;
+}
+
+/* ---- the options -------------------------------------------------------------------------------
+ */
+
+int nb_filter_check_config(const struct nb_config *config, struct nb_error *error)
+{
+    char model[NB_FILTER_MODEL];
+    const struct {
+        const char *key, *value;
+        int (*check)(struct nb_string, struct nb_error *);
+    } names[] = {{"model", config->filter_model, nb_check_model_name},
+                 {"spam_label", config->filter_spam_label, nb_check_label},
+                 {"ham_label", config->filter_ham_label, nb_check_label}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct nb_string value = {names[i].value, strlen(names[i].value)};
+        struct nb_error why = {0};
+        if (names[i].check(value, &why) != 0)
+            return nb_error_set(error, NB_INVALID, "[filter] %s: %s", names[i].key, why.text);
+    }
+    if (strcmp(config->filter_spam_label, config->filter_ham_label) == 0)
+        return nb_error_set(error, NB_INVALID,
+                            "[filter] spam_label and ham_label must be two labels");
+    if (config->filter_add_header <= 0.5 || config->filter_reject <= 0.5)
+        return nb_error_set(error, NB_INVALID,
+                            "[filter] add_header and reject must be above 0.5, where scores are 0");
+    if (config->filter_unsure > config->filter_add_header)
+        return nb_error_set(error, NB_INVALID,
+                            "[filter] unsure is the lower end of a band that ends at add_header; "
+                            "it must not be above it");
+    if (config->filter_user_model[0] == '\0')
+        return 0;
+    if (strstr(config->filter_user_model, "%u") == NULL)
+        return nb_error_set(error, NB_INVALID,
+                            "[filter] user_model must hold %%u, where the user's address goes");
+    return nb_filter_model(config, (struct nb_string){"user@example.org", 16}, model, error);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/mail/filter_learn.h"
+
+#include <stdlib.h>
+
+#include "core/engine/engine.h"
+#include "server/mail/filter.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+#include "server/request/wait.h"
+
+struct learning {
+    struct nb_request *request;
+    struct nb_batch *batch; /* owned */
+    char model[NB_FILTER_MODEL];
+    char message_id[NB_FILTER_FIELD];
+};
+
+static void learning_free(void *user)
+{
+    struct learning *learning = user;
+    nb_batch_free(&learning->batch);
+    free(learning);
+}
+
+static int make_batch(struct learning *learning, struct nb_string mail, const char *label,
+                      struct nb_error *error)
+{
+    const struct nb_document document = {
+        .kind = NB_DOCUMENT_MAIL, .bytes = mail.bytes, .length = mail.length};
+    const struct nb_string no_id = {NULL, 0};
+    struct nb_string model = nb_string_of(learning->model);
+    int rc = nb_batch_new(learning->request->server->engine, model, true, &learning->batch, error);
+    if (rc != 0)
+        return rc;
+    if (label == NULL)
+        return nb_batch_untrain(learning->batch, &document, no_id, no_id, error);
+    return nb_batch_train(learning->batch, &document, nb_string_of(label), no_id, no_id, error);
+}
+
+int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb_string user,
+                    const char *label, nb_handler *after, struct nb_error *error)
+{
+    struct nb_server *server = request->server;
+    int rc = nb_request_check_load(request, error);
+    if (rc != 0)
+        return rc;
+    struct learning *learning = calloc(1, sizeof *learning);
+    if (learning == NULL)
+        return nb_error_no_memory(error);
+    learning->request = request;
+    request->state = learning;
+    request->state_free = learning_free;
+    nb_filter_message_id(server->config, mail, learning->message_id);
+    rc = nb_filter_model(server->config, user, learning->model, error);
+    if (rc == 0)
+        rc = make_batch(learning, mail, label, error);
+    if (rc != 0)
+        return rc;
+    return nb_request_submit(request, learning->batch, after, error);
+}
+
+const struct nb_receipt *nb_filter_receipt(const struct nb_request *request)
+{
+    const struct learning *learning = request->state;
+    return nb_batch_receipt(learning->batch, 0);
+}
+
+const char *nb_filter_learned_message(const struct nb_request *request)
+{
+    const struct learning *learning = request->state;
+    return learning->message_id;
+}

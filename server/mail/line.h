@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Connections that speak a line protocol (line_routes.h): one request, one reply, closed. They are
+ * read and written by the one thread that calls nb_line_client_go when the socket is ready and
+ * never waits in it; complete requests are worked on by a pool of threads. So a slow client costs a
+ * descriptor and what it has sent, never a thread.
+ */
+#ifndef NB_SERVER_MAIL_LINE_H
+#define NB_SERVER_MAIL_LINE_H
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+struct nb_line_client; /* a connection */
+struct nb_lines;       /* what all of them share */
+struct nb_server;
+struct sockaddr;
+
+/* Starts `threads` threads. `wake` is an eventfd that is written to when nb_lines_finished has
+ * something. `server` is borrowed until nb_lines_stop. Returns 0, NB_NO_MEMORY or NB_IO. */
+int nb_lines_start(struct nb_server *server, unsigned threads, int wake, struct nb_lines **lines,
+                   struct nb_error *error);
+
+/* Ends the threads; NULL is allowed inside. No request may be suspended. Connections that were at
+ * work can be freed afterwards. */
+void nb_lines_stop(struct nb_lines **lines);
+
+/* A connection whose first bytes nb_line_sniff has called a line protocol's; they were not taken
+ * from the socket `file`, which is borrowed, as is the client's address. `owner` is what
+ * nb_lines_finished returns. NULL without memory. */
+struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file,
+                                          const struct sockaddr *address, struct nb_string first,
+                                          void *owner);
+
+/* Not while it is at work. A request that was not answered counts as one whose client has gone. */
+void nb_line_client_free(struct nb_line_client **line);
+
+enum nb_line_next {
+    NB_LINE_READ,  /* go on when there is something to read */
+    NB_LINE_WRITE, /* go on when there is room to write */
+    NB_LINE_WORK,  /* it is at work: must not be touched until nb_lines_finished returns it */
+    NB_LINE_OVER,  /* free it and close the socket */
+    NB_LINE_LINGER /* the same, but the client may still be sending (linger.h) */
+};
+
+/* Reads or writes what it can without waiting. */
+enum nb_line_next nb_line_client_go(struct nb_line_client *line);
+
+/* The owner of a connection that is not at work any more and wants to go on; NULL when there is no
+ * other one. */
+void *nb_lines_finished(struct nb_lines *lines);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The head of a request in one of the line protocols (line_routes.h): how it is told from HTTP, and
+ * how it is read. "VERB SPAMC/1.5", header fields "Name: text", an empty line; lines end with LF or
+ * CR LF (spamd/PROTOCOL of SpamAssassin 4). Pure functions; any thread.
+ */
+#ifndef NB_SERVER_MAIL_LINE_HEAD_H
+#define NB_SERVER_MAIL_LINE_HEAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+struct nb_line_route;
+
+enum {
+    NB_LINE_SNIFF_BYTES = 32, /* the first ones that decide; the longest verb needs 21 */
+    /* Of a head: Exim names every recipient, of whom there are seldom more than 1,000. */
+    NB_LINE_HEAD_BYTES = 128 * 1024
+};
+
+enum nb_line_sniff { NB_SNIFF_HTTP, NB_SNIFF_LINE, NB_SNIFF_MORE };
+
+/* Whose first bytes these are. Everything that is not the beginning of a line protocol's request is
+ * left to HTTP, as soon as it differs. NB_SNIFF_MORE: it may still become one. */
+enum nb_line_sniff nb_line_sniff(const char *bytes, size_t length);
+
+/* What was read so far. */
+struct nb_line_head {
+    const struct nb_line_route *route;
+    size_t index;     /* of it */
+    unsigned version; /* major * 100 + minor */
+    bool has_length;
+    uint64_t length; /* Content-length */
+    bool is_zlib;    /* the body comes compressed (RFC 1950) */
+    size_t first;    /* bytes of the first line, 0 until it is complete */
+    size_t scanned;  /* bytes in complete lines */
+    size_t searched; /* bytes in which the next line's end is not */
+};
+
+enum { NB_LINE_MORE = 1 };
+
+/* Begins with the first bytes, which nb_line_sniff has called a line protocol's: sets the route. */
+void nb_line_head_begin(struct nb_line_head *head, struct nb_string bytes);
+
+/* Goes on reading: `bytes` is all that came of the request, from its first byte. Returns 0 when the
+ * head is complete, head->scanned bytes long; NB_LINE_MORE; or NB_INVALID or NB_TOO_LARGE. */
+int nb_line_head_read(struct nb_line_head *head, struct nb_string bytes, struct nb_error *error);
+
+/* The text of the first field of this name (in any case) in the complete head at the beginning of
+ * `bytes`; bytes == NULL when there is none. */
+struct nb_string nb_line_head_field(const struct nb_line_head *head, struct nb_string bytes,
+                                    const char *name);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the replies of both line protocols have in common. Pure functions; any thread.
+ */
+#ifndef NB_SERVER_MAIL_LINE_REPLY_H
+#define NB_SERVER_MAIL_LINE_REPLY_H
+
+#include <stdbool.h>
+
+struct nb_request;
+
+/* The score of a report with `digits` digits after the point, such that a client that compares it
+ * with `required` comes to what was decided: never rounded up to it, and no test mail below it. */
+double nb_line_score(double log_odds, double required, double threshold, bool is_over,
+                     unsigned digits);
+
+/* How a failure is told, by number and name of sysexits.h. */
+struct nb_line_failure {
+    int code;
+    const char *name;
+    const char *title; /* as spamd words it */
+};
+
+/* The one that an HTTP status stands for. */
+const struct nb_line_failure *nb_line_failure_of(unsigned status);
+
+/* The reply is what was appended to reply.body. Returns 0. */
+int nb_line_reply(struct nb_request *request);
+
+#endif

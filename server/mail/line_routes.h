@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The verbs of the line protocols that older mail software speaks, and which function answers each.
+ * Read-only; any thread.
+ */
+#ifndef NB_SERVER_MAIL_LINE_ROUTES_H
+#define NB_SERVER_MAIL_LINE_ROUTES_H
+
+#include <stddef.h>
+
+#include "server/mail/line_route.h"
+
+/* All of them; sets *count. Metrics count them behind the routes of HTTP. */
+const struct nb_line_route *nb_line_route_table(size_t *count);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SPAMC/1.x, SpamAssassin's protocol between spamc and spamd (spamd/PROTOCOL), as spamd 4.0.1
+ * answers it: what older clients do not expect is left out for them.
+ */
+#include "server/mail/line_spamc.h"
+
+#include <strings.h>
+
+#include "config/config.h"
+#include "server/mail/filter.h"
+#include "server/mail/filter_learn.h"
+#include "server/mail/line_reply.h"
+#include "server/mail/line_rewrite.h"
+#include "server/request/query.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+
+/* Clients since 1.1 send header fields; since 1.2 they expect Content-length before a mail; since
+ * 1.3 they take several fields. */
+enum { SENDS_FIELDS = 101, TAKES_LENGTH = 102, TAKES_FIELDS = 103 };
+
+#define STATUS_LINE "SPAMD/1.1 0 EX_OK\r\n"
+
+static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
+{
+    const struct nb_line_failure *failure = nb_line_failure_of(status);
+    /* Without memory the client sees nothing but the close, a failure for it too. */
+    (void)nb_buffer_printf(&request->reply.body, "SPAMD/1.0 %d %s: %s\r\n", failure->code,
+                           failure->title, detail);
+    return "text/plain";
+}
+
+const struct nb_line_protocol nb_spamc = {.protocol = {.door = "spamc",
+                                                       .is_for_mail = true,
+                                                       .user_field = "User",
+                                                       .problem = write_problem},
+                                          .greeting = " SPAMC/",
+                                          .first_with_fields = SENDS_FIELDS,
+                                          .takes_zlib = true};
+
+/* ---- scanning ----------------------------------------------------------------------------------
+ */
+
+static int scan_mail(struct nb_request *request, struct nb_line_scan *scan, struct nb_error *error)
+{
+    const struct nb_config *config = request->server->config;
+    int rc = nb_filter_check(request->server, nb_filter_mail(request->body),
+                             nb_request_field(request, nb_spamc.protocol.user_field), &scan->report,
+                             error);
+    if (rc != 0)
+        return rc;
+    scan->config = config;
+    scan->required = config->filter_spamd_required_score;
+    scan->is_spam = scan->report.action != NB_FILTER_NO_ACTION;
+    scan->score = nb_line_score(scan->report.log_odds, scan->required, config->filter_add_header,
+                                scan->is_spam, 1);
+    return 0;
+}
+
+static int add_verdict(const struct nb_line_scan *scan, const char *yes, const char *no,
+                       struct nb_buffer *out)
+{
+    return nb_buffer_printf(out, "Spam: %s ; %.1f / %.1f\r\n\r\n", scan->is_spam ? yes : no,
+                            scan->score, scan->required);
+}
+
+int nb_spamc_check(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_line_scan scan;
+    struct nb_buffer *out = &request->reply.body;
+    int rc = scan_mail(request, &scan, error);
+    if (rc != 0)
+        return rc;
+    if (nb_buffer_puts(out, STATUS_LINE) != 0 || add_verdict(&scan, "True", "False", out) != 0)
+        return nb_error_no_memory(error);
+    return nb_line_reply(request);
+}
+
+/* The reply of all verbs that answer with a text. 0 or NB_NO_MEMORY. */
+static int answer(struct nb_request *request, const struct nb_line_scan *scan,
+                  const struct nb_buffer *text)
+{
+    struct nb_buffer *out = &request->reply.body;
+    bool is_if_spam = request->route->verb == NB_SPAMC_REPORT_IF_SPAM;
+    int rc = nb_buffer_puts(out, STATUS_LINE);
+    if (rc == 0 && request->version >= TAKES_FIELDS)
+        rc = nb_buffer_printf(out, "Content-length: %zu\r\n", text->length);
+    if (rc == 0)
+        rc = add_verdict(scan, is_if_spam ? "Yes" : "True", is_if_spam ? "No" : "False", out);
+    return rc == 0 ? nb_buffer_append(out, text->bytes, text->length) : rc;
+}
+
+int nb_spamc_symbols(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_line_scan scan;
+    struct nb_buffer text = {NULL, 0, 0};
+    int rc = scan_mail(request, &scan, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_line_names(&scan, ",", &text);
+    if (rc == 0 && request->version < TAKES_FIELDS)
+        rc = nb_buffer_puts(&text, "\r\n");
+    if (rc == 0)
+        rc = answer(request, &scan, &text);
+    nb_buffer_deinit(&text);
+    return rc == 0 ? nb_line_reply(request) : nb_error_no_memory(error);
+}
+
+int nb_spamc_report(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_line_scan scan;
+    struct nb_buffer text = {NULL, 0, 0};
+    int rc = scan_mail(request, &scan, error);
+    if (rc != 0)
+        return rc;
+    if (scan.is_spam || request->route->verb == NB_SPAMC_REPORT)
+        rc = nb_line_report(&scan, &text);
+    if (rc == 0)
+        rc = answer(request, &scan, &text);
+    nb_buffer_deinit(&text);
+    return rc == 0 ? nb_line_reply(request) : nb_error_no_memory(error);
+}
+
+/* ---- PROCESS and HEADERS -----------------------------------------------------------------------
+ */
+
+static int answer_with_mail(struct nb_request *request, const struct nb_line_scan *scan,
+                            const struct nb_buffer *mail)
+{
+    struct nb_buffer *out = &request->reply.body;
+    unsigned version = request->version;
+    int rc = nb_buffer_puts(out, version >= TAKES_LENGTH ? STATUS_LINE : "SPAMD/1.0 0 EX_OK\r\n");
+    if (rc == 0 && version >= TAKES_LENGTH)
+        rc = nb_buffer_printf(out, "Content-length: %zu\r\n", mail->length);
+    if (rc == 0 && version >= TAKES_FIELDS)
+        rc = add_verdict(scan, "True", "False", out);
+    else if (rc == 0 && version >= TAKES_LENGTH)
+        rc = nb_buffer_puts(out, "\r\n");
+    return rc == 0 ? nb_buffer_append(out, mail->bytes, mail->length) : rc;
+}
+
+int nb_spamc_process(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_line_scan scan;
+    struct nb_buffer mail = {NULL, 0, 0};
+    bool is_header_only = request->route->verb == NB_SPAMC_HEADERS;
+    int rc = scan_mail(request, &scan, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_line_rewrite(&scan, is_header_only ? nb_line_header(request->body) : request->body,
+                         &mail);
+    if (rc == 0)
+        rc = answer_with_mail(request, &scan, &mail);
+    nb_buffer_deinit(&mail);
+    return rc == 0 ? nb_line_reply(request) : nb_error_no_memory(error);
+}
+
+/* ---- TELL --------------------------------------------------------------------------------------
+ */
+
+/* Where to learn, "local" or "remote" or both; remote databases are none of ours. */
+static bool names_local(const struct nb_request *request, const char *field)
+{
+    struct nb_string text = nb_request_field(request, field);
+    for (size_t i = 0; text.bytes != NULL && i + 5 <= text.length; i++) {
+        if (strncasecmp(text.bytes + i, "local", 5) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* `field` is the line that says what was done, or "" for nothing. */
+static int answer_tell(struct nb_request *request, const char *field, struct nb_error *error)
+{
+    if (nb_buffer_printf(&request->reply.body, STATUS_LINE "%s\r\n\r\n", field) != 0)
+        return nb_error_no_memory(error);
+    return nb_line_reply(request);
+}
+
+static int after_learning(struct nb_request *request, struct nb_error *error)
+{
+    const struct nb_receipt *receipt = nb_filter_receipt(request);
+    bool is_set = names_local(request, "Set");
+    if (receipt->code == NB_NOT_FOUND && !is_set)
+        return answer_tell(request, "", error); /* it was not learned */
+    if (receipt->code != 0)
+        return nb_error_set(error, receipt->code, "%s", receipt->error.text);
+    if (receipt->status == NB_UNCHANGED)
+        return answer_tell(request, "", error);
+    return answer_tell(request, is_set ? "DidSet: local\r\n" : "DidRemove: local\r\n", error);
+}
+
+int nb_spamc_tell(struct nb_request *request, struct nb_error *error)
+{
+    const struct nb_config *config = request->server->config;
+    struct nb_string class = nb_request_field(request, "Message-class");
+    bool is_set = names_local(request, "Set"), is_removed = names_local(request, "Remove");
+    bool is_spam = nb_string_equals_nocase(class, "spam");
+    if (is_set && is_removed)
+        return nb_error_set(error, NB_INVALID,
+                            "Unable to set local and remove local in the same operation.");
+    if (is_set && !is_spam && !nb_string_equals_nocase(class, "ham"))
+        return nb_error_set(error, NB_INVALID, "(Message-class header contains invalid class)");
+    if (!is_set && !is_removed)
+        return answer_tell(request, "", error);
+    const char *label = is_spam ? config->filter_spam_label : config->filter_ham_label;
+    int rc = nb_filter_learn(request, nb_filter_mail(request->body),
+                             nb_request_field(request, nb_spamc.protocol.user_field),
+                             is_set ? label : NULL, after_learning, error);
+    /* Nothing was ever learned. */
+    return rc == NB_NOT_FOUND && !is_set ? answer_tell(request, "", error) : rc;
+}
+
+/* ---- without a mail ----------------------------------------------------------------------------
+ */
+
+int nb_spamc_ping(struct nb_request *request, struct nb_error *error)
+{
+    if (nb_buffer_puts(&request->reply.body, "SPAMD/1.5 0 PONG\r\n") != 0)
+        return nb_error_no_memory(error);
+    return nb_line_reply(request);
+}
+
+/* The client has changed its mind and waits for nothing but the close. */
+int nb_spamc_skip(struct nb_request *request, struct nb_error *error)
+{
+    (void)error;
+    return nb_line_reply(request);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The JSON of rspamd's protocol: the objects of rspamd 3.4, as its clients read them. Pure
+ * functions; any thread. Writing appends to a buffer and returns 0 or NB_NO_MEMORY, in which case
+ * the buffer is as it was before the call (emit.h).
+ */
+#ifndef NB_SERVER_MAIL_RSPAMD_JSON_H
+#define NB_SERVER_MAIL_RSPAMD_JSON_H
+
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+
+struct nb_config;
+struct nb_filter_report;
+
+/* The two shapes of a report: of /checkv2, and of /check, /symbols and /scan, whose symbols lie
+ * beside the score. */
+enum nb_json_rspamd_shape { NB_JSON_RSPAMD_V2, NB_JSON_RSPAMD_OLD };
+
+/* A report; `seconds` is the time that it took. */
+int nb_json_rspamd_report(struct nb_buffer *out, const struct nb_config *config,
+                          const struct nb_filter_report *report, enum nb_json_rspamd_shape shape,
+                          double seconds);
+
+/* {"error": detail}; for 401, 403 and from status 500 on with the action "soft reject", which makes
+ * every client try again later, whatever it thinks of the status. */
+int nb_json_rspamd_error(struct nb_buffer *out, int status, const char *detail);
+
+/* The reply to a mail that was learned: {"success": true}; or was already: rspamd's very sentence,
+ * which clients search for; `message_id` without angle brackets, or "". */
+int nb_json_rspamd_learned(struct nb_buffer *out);
+int nb_json_rspamd_unchanged(struct nb_buffer *out, const char *message_id, const char *class_name);
+
+/* What /stat says. */
+struct nb_json_rspamd_stat {
+    const uint64_t *actions; /* by enum nb_filter_action */
+    uint64_t learned;        /* changes since the start */
+    uint64_t spam, ham;      /* documents of the model */
+    uint64_t spam_tokens, ham_tokens;
+    uint64_t uptime; /* seconds */
+    uint64_t memory; /* bytes */
+    const char *version;
+};
+int nb_json_rspamd_stat(struct nb_buffer *out, const struct nb_json_rspamd_stat *stat);
+int nb_json_rspamd_auth(struct nb_buffer *out, const char *version, uint64_t uptime);
+
+#endif

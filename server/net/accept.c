@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/net/accept.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "core/base/clock.h"
+#include "server/base/log.h"
+#include "server/http/http.h"
+#include "server/mail/line.h"
+#include "server/mail/line_head.h"
+#include "server/net/connections.h"
+#include "server/net/linger.h"
+#include "server/request/server.h"
+
+enum { EVENTS_AT_ONCE = 64, ACCEPTS_AT_ONCE = 64 };
+
+/* When descriptors or memory have run out, accepting again at once would only fail again. */
+static const uint64_t PAUSE_NANOSECONDS = 100000000u;
+
+/* Connections in a ring; the list itself is the entry without a connection. */
+struct link {
+    struct link *before, *after;
+};
+
+struct client {
+    struct link link; /* the first member */
+    int file;
+    bool is_watched; /* by the epoll */
+    uint64_t since;  /* its last progress */
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address;
+    socklen_t address_length;
+    struct nb_line_client *line; /* NULL until it is known to speak a line protocol */
+};
+
+struct nb_acceptor {
+    struct nb_acceptor_settings settings;
+    int sockets[NB_LISTEN_SOCKETS]; /* the settings' */
+    struct nb_lines *lines;
+    pthread_t thread;
+    int epoll;
+    int wake; /* an eventfd: lines are finished, or is_ending */
+    atomic_bool is_ending;
+    /* Of the thread alone: */
+    struct link waiting;   /* for the client, by their last progress */
+    struct link working;   /* on a request */
+    uint64_t paused_until; /* no accepting before; 0: it goes on */
+    bool is_starved;       /* it was paused and has not worked since */
+    uint64_t now;
+};
+
+/* ---- clients -----------------------------------------------------------------------------------
+ */
+
+static void unlink_client(struct client *c)
+{
+    c->link.before->after = c->link.after;
+    c->link.after->before = c->link.before;
+}
+
+static void append(struct link *list, struct client *c)
+{
+    c->link.before = list->before;
+    c->link.after = list;
+    list->before->after = &c->link;
+    list->before = &c->link;
+}
+
+static struct client *first(const struct link *list)
+{
+    return list->after != list ? (struct client *)(void *)list->after : NULL;
+}
+
+/* Says what the epoll watches for: 0 is nothing. */
+static bool watch(struct nb_acceptor *a, struct client *c, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.ptr = c};
+    if (events == 0 && !c->is_watched)
+        return true;
+    int action = events == 0 ? EPOLL_CTL_DEL : c->is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    c->is_watched = events != 0;
+    return epoll_ctl(a->epoll, action, c->file, &event) == 0;
+}
+
+static void drop(struct nb_acceptor *a, struct client *c, bool lingers)
+{
+    nb_line_client_free(&c->line);
+    unlink_client(c);
+    (void)watch(a, c, 0); /* fails for what is not watched */
+    if (lingers)
+        nb_linger_add(a->settings.linger, c->file);
+    else
+        (void)close(c->file); /* nobody is left to tell */
+    nb_connections_close(a->settings.connections, &c->address.any);
+    free(c);
+}
+
+static void touch(struct nb_acceptor *a, struct client *c, struct link *list)
+{
+    c->since = a->now;
+    unlink_client(c);
+    append(list, c);
+}
+
+/* ---- what they speak ---------------------------------------------------------------------------
+ */
+
+static void give_to_http(struct nb_acceptor *a, struct client *c)
+{
+    unlink_client(c);
+    (void)watch(a, c, 0);
+    nb_http_take(a->settings.http, c->file, &c->address.any, c->address_length);
+    free(c);
+}
+
+static void go_on(struct nb_acceptor *a, struct client *c)
+{
+    enum nb_line_next next = nb_line_client_go(c->line);
+    bool is_watched = true;
+    switch (next) {
+    case NB_LINE_READ:
+    case NB_LINE_WRITE:
+        touch(a, c, &a->waiting);
+        is_watched = watch(a, c, next == NB_LINE_READ ? EPOLLIN : EPOLLOUT);
+        break;
+    case NB_LINE_WORK:
+        touch(a, c, &a->working);
+        is_watched = watch(a, c, 0);
+        break;
+    case NB_LINE_OVER:
+    case NB_LINE_LINGER:
+        drop(a, c, next == NB_LINE_LINGER);
+        break;
+    }
+    if (!is_watched)
+        drop(a, c, false);
+}
+
+/* Looks at the first bytes. They stay where they are, so the epoll tells of new ones only
+ * (EPOLLET). `is_last`: no more will come, and what is undecided then is no request. */
+static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
+{
+    char bytes[NB_LINE_SNIFF_BYTES];
+    ssize_t n = recv(c->file, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        drop(a, c, false);
+        return;
+    }
+    touch(a, c, &a->waiting);
+    switch (nb_line_sniff(bytes, (size_t)n)) {
+    case NB_SNIFF_LINE:
+        c->line = nb_line_client_new(a->lines, c->file, &c->address.any,
+                                     (struct nb_string){bytes, (size_t)n}, c);
+        if (c->line != NULL)
+            go_on(a, c);
+        else
+            drop(a, c, false);
+        break;
+    case NB_SNIFF_MORE:
+        if (is_last)
+            drop(a, c, false);
+        break;
+    case NB_SNIFF_HTTP:
+        give_to_http(a, c);
+        break;
+    }
+}
+
+/* ---- accepting ---------------------------------------------------------------------------------
+ */
+
+static bool listen_on(struct nb_acceptor *a, int action, int which)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &a->sockets[which]};
+    return a->sockets[which] < 0 || epoll_ctl(a->epoll, action, a->sockets[which], &event) == 0;
+}
+
+static void listen_again(struct nb_acceptor *a, int action)
+{
+    for (int i = 0; i < NB_LISTEN_SOCKETS; i++)
+        (void)listen_on(a, action, i); /* tried once at the start */
+}
+
+static void pause_accepting(struct nb_acceptor *a)
+{
+    if (!a->is_starved)
+        nb_log(NB_LOG_WARNING, "cannot accept connections reason=\"%s\"", strerror(errno));
+    a->is_starved = true;
+    listen_again(a, EPOLL_CTL_DEL);
+    a->paused_until = a->now + PAUSE_NANOSECONDS;
+}
+
+/* Takes one connection. Returns whether to try for another one. */
+static bool accept_one(struct nb_acceptor *a, int which)
+{
+    struct client client = {.address_length = sizeof client.address};
+    client.file = accept4(a->sockets[which], &client.address.any, &client.address_length,
+                          SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (client.file < 0) {
+        if (errno == EINVAL) /* shut down: a stop */
+            (void)listen_on(a, EPOLL_CTL_DEL, which);
+        else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+            pause_accepting(a);
+        else
+            return errno != EAGAIN; /* others are faults of the one connection (accept(2)) */
+        return false;
+    }
+    a->is_starved = false;
+    struct client *c = NULL;
+    if (!nb_connections_open(a->settings.connections, &client.address.any) ||
+        (c = malloc(sizeof *c)) == NULL) {
+        (void)close(client.file); /* too many */
+        return true;
+    }
+    *c = client;
+    c->since = a->now;
+    append(&a->waiting, c);
+    if (!watch(a, c, EPOLLIN | EPOLLRDHUP | EPOLLET))
+        drop(a, c, false);
+    return true;
+}
+
+static void accept_some(struct nb_acceptor *a, int which)
+{
+    for (int i = 0; i < ACCEPTS_AT_ONCE && accept_one(a, which); i++)
+        ;
+}
+
+/* ---- the thread --------------------------------------------------------------------------------
+ */
+
+static uint64_t patience(const struct nb_acceptor *a)
+{
+    return a->settings.server->config->timeout * 1000000000u;
+}
+
+/* Milliseconds until something must be done without anybody's doing; -1: never. */
+static int time_left(const struct nb_acceptor *a)
+{
+    const struct client *oldest = first(&a->waiting);
+    uint64_t at = UINT64_MAX;
+    if (oldest != NULL)
+        at = oldest->since + patience(a);
+    if (a->paused_until != 0 && a->paused_until < at)
+        at = a->paused_until;
+    if (at == UINT64_MAX)
+        return -1;
+    uint64_t left = at > a->now ? (at - a->now) / 1000000 + 1 : 0;
+    return left < INT_MAX ? (int)left : INT_MAX;
+}
+
+static void expire(struct nb_acceptor *a)
+{
+    struct client *oldest;
+    while ((oldest = first(&a->waiting)) != NULL && a->now - oldest->since >= patience(a))
+        drop(a, oldest, false);
+    if (a->paused_until != 0 && a->now >= a->paused_until) {
+        a->paused_until = 0;
+        listen_again(a, EPOLL_CTL_ADD);
+    }
+}
+
+static void take_up_finished(struct nb_acceptor *a)
+{
+    uint64_t number;
+    struct client *c;
+    if (read(a->wake, &number, sizeof number) < 0)
+        number = 0; /* only empties it */
+    while ((c = nb_lines_finished(a->lines)) != NULL)
+        go_on(a, c);
+}
+
+static void handle(struct nb_acceptor *a, const struct epoll_event *event)
+{
+    struct client *c = event->data.ptr;
+    for (int i = 0; i < NB_LISTEN_SOCKETS; i++) {
+        if (event->data.ptr == &a->sockets[i]) {
+            accept_some(a, i);
+            return;
+        }
+    }
+    if (event->data.ptr == &a->wake)
+        take_up_finished(a);
+    else if (c->line != NULL)
+        go_on(a, c);
+    else
+        sniff(a, c, (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0);
+}
+
+static void *acceptor_thread(void *user)
+{
+    struct nb_acceptor *a = user;
+    struct epoll_event events[EVENTS_AT_ONCE];
+    a->now = nb_clock_monotonic();
+    while (!atomic_load(&a->is_ending)) {
+        int count = epoll_wait(a->epoll, events, EVENTS_AT_ONCE, time_left(a));
+        a->now = nb_clock_monotonic();
+        for (int i = 0; i < count; i++) /* an error is another round */
+            handle(a, &events[i]);
+        expire(a);
+    }
+    return NULL;
+}
+
+/* ---- start and stop ----------------------------------------------------------------------------
+ */
+
+/* Closes and frees all; the thread does not run. */
+static void dismantle(struct nb_acceptor **acceptor)
+{
+    struct nb_acceptor *a = *acceptor;
+    nb_lines_stop(&a->lines);
+    while (first(&a->waiting) != NULL)
+        drop(a, first(&a->waiting), false);
+    while (first(&a->working) != NULL)
+        drop(a, first(&a->working), false);
+    if (a->epoll >= 0)
+        (void)close(a->epoll);
+    if (a->wake >= 0)
+        (void)close(a->wake);
+    free(a);
+    *acceptor = NULL;
+}
+
+int nb_acceptor_start(const struct nb_acceptor_settings *settings, struct nb_acceptor **acceptor,
+                      struct nb_error *error)
+{
+    struct nb_acceptor *a = calloc(1, sizeof *a);
+    if (a == NULL)
+        return nb_error_no_memory(error);
+    a->settings = *settings;
+    a->waiting = (struct link){&a->waiting, &a->waiting};
+    a->working = (struct link){&a->working, &a->working};
+    a->epoll = epoll_create1(EPOLL_CLOEXEC);
+    a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event woken = {.events = EPOLLIN, .data.ptr = &a->wake};
+    int rc = 0;
+    memcpy(a->sockets, settings->sockets, sizeof a->sockets);
+    if (a->epoll < 0 || a->wake < 0 || epoll_ctl(a->epoll, EPOLL_CTL_ADD, a->wake, &woken) != 0 ||
+        !listen_on(a, EPOLL_CTL_ADD, 0) || !listen_on(a, EPOLL_CTL_ADD, 1))
+        rc = nb_error_errno(error, errno, "epoll");
+    if (rc == 0)
+        rc = nb_lines_start(settings->server, settings->threads, a->wake, &a->lines, error);
+    if (rc == 0 && pthread_create(&a->thread, NULL, acceptor_thread, a) != 0)
+        rc = nb_error_set(error, NB_IO, "the thread that accepts does not start");
+    if (rc != 0) {
+        dismantle(&a);
+        return rc;
+    }
+    *acceptor = a;
+    return 0;
+}
+
+void nb_acceptor_stop(struct nb_acceptor **acceptor)
+{
+    struct nb_acceptor *a = *acceptor;
+    uint64_t one = 1;
+    if (a == NULL)
+        return;
+    atomic_store(&a->is_ending, true);
+    ssize_t written = write(a->wake, &one, sizeof one);
+    (void)written; /* an eventfd that is full has woken it already */
+    pthread_join(a->thread, NULL);
+    dismantle(acceptor);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The listening sockets. Main thread.
+ */
+#ifndef NB_SERVER_NET_LISTEN_H
+#define NB_SERVER_NET_LISTEN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "core/base/error.h"
+
+enum {
+    NB_ADDRESS_BYTES = 80,
+    NB_LISTEN_SOCKETS = 2 /* of an address, and of a file */
+};
+
+struct nb_listener {
+    int socket;                     /* owned by the caller */
+    char address[NB_ADDRESS_BYTES]; /* "127.0.0.1:8763" or "[::1]:8763", with the port in use */
+};
+
+/* Whether ADDRESS:PORT or [IPv6]:PORT is of this machine alone. NB_INVALID if it is no address. */
+int nb_listen_is_loopback(const char *address, bool *is_loopback, struct nb_error *error);
+
+/* Binds and listens; port 0 takes a free one. NB_INVALID (no address) or NB_IO (in use, not ours).
+ */
+int nb_listen(const char *address, struct nb_listener *listener, struct nb_error *error);
+
+/* Makes a Unix socket of this mode and listens on it; the caller removes the file in the end. What
+ * was left behind there by a daemon that was killed is replaced. NB_INVALID (the path is too long)
+ * or NB_IO (somebody listens there, or it is no socket, or not ours). */
+int nb_listen_unix(const char *path, mode_t mode, int *made, struct nb_error *error);
+
+#endif

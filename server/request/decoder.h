@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A request's body taken out of its content coding (gzip, RFC 1952; zstd, RFC 8878) piece by piece.
+ * One decoder belongs to one thread at a time.
+ *
+ * The caller pulls: input goes in as it arrives, output comes out at most a buffer at a time, so a
+ * small body that unpacks to gigabytes never needs more memory than that buffer.
+ */
+#ifndef NB_SERVER_REQUEST_DECODER_H
+#define NB_SERVER_REQUEST_DECODER_H
+
+#include <stddef.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "server/request/media.h"
+
+struct nb_decoder;
+
+/* NB_NO_MEMORY is the only failure. */
+int nb_decoder_new(enum nb_coding coding, struct nb_decoder **decoder);
+void nb_decoder_free(struct nb_decoder **decoder);
+
+/* Unpacks some of `input` (moved on by what was taken) to `out`; sets *produced. When *produced is
+ * 0, all input was taken and nothing waits inside. Returns 0, NB_INVALID (not what the coding says,
+ * or bytes after its end) or NB_NO_MEMORY (also for a zstd window above 8 MiB, RFC
+ * 8878, 3.1.1.1.2). */
+int nb_decoder_pull(struct nb_decoder *decoder, struct nb_string *input, char *out, size_t room,
+                    size_t *produced, struct nb_error *error);
+
+/* After the last input: 0, or NB_INVALID when the body was cut off. */
+int nb_decoder_finish(const struct nb_decoder *decoder, struct nb_error *error);
+
+/* Pulls all of `input` and appends it to `out`, which may not grow above `most` bytes
+ * (NB_TOO_LARGE, as soon as it would). */
+int nb_decoder_append(struct nb_decoder *decoder, struct nb_string input, size_t most,
+                      struct nb_buffer *out, struct nb_error *error);
+
+/* The error for a body over its limit. Returns NB_TOO_LARGE. */
+int nb_body_too_large(size_t most, struct nb_error *error);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A request's query parameters, and its header fields where a query may stand for them. For the
+ * thread that works on the request.
+ */
+#ifndef NB_SERVER_REQUEST_QUERY_H
+#define NB_SERVER_REQUEST_QUERY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+struct nb_request;
+
+/* The value of a query parameter; bytes == NULL when it was not given. */
+struct nb_string nb_request_query(const struct nb_request *request, const char *name);
+
+/* A whole number: `otherwise` when it was not given. NB_INVALID names the parameter and the range
+ * 0..most. */
+int nb_request_query_count(const struct nb_request *request, const char *name, uint64_t otherwise,
+                           uint64_t most, uint64_t *value, struct nb_error *error);
+
+/* A number from 0 to `most`, in digits with an optional fraction and exponent; *value stays what it
+ * is when it was not given. NB_INVALID names the parameter and the range. */
+int nb_request_query_number(const struct nb_request *request, const char *name, double most,
+                            double *value, struct nb_error *error);
+
+/* Adds a parameter; both strings are decoded in place and borrowed. NB_INVALID: the route does not
+ * know it (the known ones are named), it was given twice, or its encoding is broken. */
+int nb_request_add_query(struct nb_request *request, char *name, size_t name_length, char *value,
+                         size_t value_length, struct nb_error *error);
+
+/* The value of a header field (its name in any case), on routes for mail software also of a query
+ * parameter of that name; bytes == NULL when there is none. */
+struct nb_string nb_request_field(const struct nb_request *request, const char *name);
+
+/* Percent-decodes in place; a '+' stays what it is. Returns the new length, or SIZE_MAX when an
+ * escape is broken or gives a NUL. */
+size_t nb_percent_decode(char *text, size_t length);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/request/reply.h"
+
+#include "config/config.h"
+#include "server/json/problem.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+
+bool nb_reply_is_there(const struct nb_request *request)
+{
+    return request->reply.status != 0;
+}
+
+int nb_reply_with(struct nb_request *request, unsigned status, const char *content_type)
+{
+    request->reply.status = status;
+    request->reply.content_type = content_type;
+    return 0;
+}
+
+int nb_reply_json(struct nb_request *request, unsigned status)
+{
+    return nb_reply_with(request, status, "application/json");
+}
+
+int nb_reply_written(struct nb_request *request, int rc, struct nb_error *error)
+{
+    return rc == 0 ? nb_reply_json(request, 200) : nb_error_no_memory(error);
+}
+
+void nb_reply_spool(struct nb_request *request)
+{
+    nb_spool_init(&request->reply.spool, request->server->spool_directory,
+                  (size_t)request->server->config->spool_memory);
+    request->reply.has_spool = true;
+}
+
+int nb_reply_spooled(struct nb_request *request, unsigned status, const char *content_type,
+                     struct nb_error *error)
+{
+    int rc = nb_spool_finish(&request->reply.spool, error);
+    return rc != 0 ? rc : nb_reply_with(request, status, content_type);
+}
+
+void nb_reply_deinit(struct nb_reply *reply)
+{
+    nb_buffer_deinit(&reply->body);
+    if (reply->has_spool)
+        nb_spool_deinit(&reply->spool);
+    reply->has_spool = false;
+    reply->status = 0;
+}
+
+/* ---- problems ----------------------------------------------------------------------------------
+ */
+
+static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
+{
+    /* Without memory for the text the status alone must do. */
+    if (nb_json_problem(&request->reply.body, (int)status, detail) != 0)
+        nb_buffer_deinit(&request->reply.body);
+    return "application/problem+json";
+}
+
+const struct nb_protocol nb_protocol_api = {.door = "http", .problem = write_problem};
+
+void nb_reply_problem(struct nb_request *request, unsigned status, const char *detail)
+{
+    const struct nb_protocol *protocol =
+        request->route != NULL ? request->route->protocol : &nb_protocol_api;
+    nb_reply_deinit(&request->reply);
+    const char *type = protocol->problem(request, status, detail);
+    (void)nb_reply_with(request, status, type); /* always 0 */
+}
+
+void nb_reply_error(struct nb_request *request, const struct nb_error *error)
+{
+    const struct nb_route *route = request->route;
+    unsigned status = route != NULL && route->protocol->status_of != NULL
+                          ? route->protocol->status_of(route, error->code)
+                          : (unsigned)nb_json_status(error->code);
+    nb_reply_problem(request, status, error->text);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making a request's reply. For the thread that works on the request.
+ */
+#ifndef NB_SERVER_REQUEST_REPLY_H
+#define NB_SERVER_REQUEST_REPLY_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+
+struct nb_protocol;
+struct nb_reply;
+struct nb_request;
+
+/* The HTTP API's own: problems as application/problem+json (RFC 9457). */
+extern const struct nb_protocol nb_protocol_api;
+
+/* Whether there is a reply to send. */
+bool nb_reply_is_there(const struct nb_request *request);
+
+/* The reply is what was appended to reply.body, of this type (a static string). Returns 0. */
+int nb_reply_with(struct nb_request *request, unsigned status, const char *content_type);
+
+/* The same for application/json. Returns 0. */
+int nb_reply_json(struct nb_request *request, unsigned status);
+
+/* The end of a reply that was written to reply.body with code `rc`, whose only failure is memory:
+ * 0, or NB_NO_MEMORY. */
+int nb_reply_written(struct nb_request *request, int rc, struct nb_error *error);
+
+/* Begins a reply that may become long: append to reply.spool.tail and settle it. */
+void nb_reply_spool(struct nb_request *request);
+/* Ends it. Returns 0 or what nb_spool_finish does. */
+int nb_reply_spooled(struct nb_request *request, unsigned status, const char *content_type,
+                     struct nb_error *error);
+
+/* Every failure goes through here: drops what was written so far and makes the problem reply of the
+ * route's protocol; of the API's where there is no route. */
+void nb_reply_problem(struct nb_request *request, unsigned status, const char *detail);
+/* The same with the status that belongs to a code. */
+void nb_reply_error(struct nb_request *request, const struct nb_error *error);
+
+/* Frees what the reply holds. */
+void nb_reply_deinit(struct nb_reply *reply);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One request, whatever brought it: HTTP, or one of the line protocols of mail software. Types
+ * alone. One thread at a time works on a request; it may be another one after it has waited.
+ */
+#ifndef NB_SERVER_REQUEST_REQUEST_H
+#define NB_SERVER_REQUEST_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "server/request/media.h"
+#include "server/request/route.h"
+#include "server/request/spool.h"
+
+struct nb_server;
+struct sockaddr;
+
+/* A handler returns it after nb_request_suspend: the reply is not there yet; `again` is called when
+ * the request goes on. */
+enum { NB_WAIT = 1 };
+
+enum { NB_QUERY_MOST = 9, NB_ALLOW_BYTES = 64 };
+
+struct nb_parameter {
+    struct nb_string name, value; /* decoded */
+};
+
+struct nb_reply {
+    unsigned status; /* 0: none yet */
+    const char *content_type;
+    struct nb_buffer body; /* handed over to the HTTP library, not copied */
+    struct nb_spool spool; /* used instead of `body` when has_spool */
+    bool has_spool;
+    bool is_page;               /* HTML: the header fields that keep a page to itself */
+    char allow[NB_ALLOW_BYTES]; /* with 405 */
+};
+
+/* What brought a request and takes its reply back: http.c or line.c. */
+struct nb_carrier {
+    /* Takes the request off its thread, and puts it back (any thread). */
+    void (*suspend)(struct nb_request *request);
+    void (*resume)(struct nb_request *request);
+    /* The value of a header field, the first one of that name; bytes == NULL when there is none.
+     * It lives as long as the request. */
+    struct nb_string (*field)(const struct nb_request *request, const char *name);
+    /* The client's address; NULL when it is not known. */
+    const struct sockaddr *(*address)(const struct nb_request *request);
+};
+
+struct nb_request {
+    struct nb_server *server;
+    const struct nb_carrier *carrier;
+    void *connection;             /* the carrier's */
+    const struct nb_route *route; /* NULL: none was found */
+    size_t route_index;
+    unsigned version; /* of a line protocol, as the client speaks it: major * 100 + minor */
+    char *path;       /* owned; decoded in place, the parameters lie in it */
+    struct nb_string model, id;
+    char *query_text; /* owned; the parameters' storage */
+    struct nb_parameter query[NB_QUERY_MOST];
+    size_t query_count;
+    bool only_new;          /* If-None-Match: * */
+    const char *token_name; /* of the token that was shown (access.h); NULL or "": none */
+
+    struct nb_media_type type;
+    bool is_lines;         /* the body is given to route->line, line by line */
+    struct nb_string body; /* else the whole body, when the handler is called; it must not be used
+                              any more after the handler has returned NB_WAIT */
+
+    struct nb_reply reply;
+    nb_handler *again;          /* called instead of the handler after NB_WAIT */
+    void *state;                /* the route's own, from call to call ... */
+    void (*state_free)(void *); /* ... and what frees it when the request ends */
+
+    bool is_prepared;             /* route->prepare was called */
+    struct nb_work *work;         /* on a pool, or NULL; for work.c */
+    struct nb_transfer *transfer; /* how far the body has come; for the carrier and transfer.c */
+    uint64_t started;             /* nb_clock_monotonic */
+};
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a route is: a method and a path, or a verb of a line protocol, and the function that answers
+ * it. Types alone; the tables are in server/routes.c and server/line_routes.c. Read-only; any
+ * thread.
+ */
+#ifndef NB_SERVER_REQUEST_ROUTE_H
+#define NB_SERVER_REQUEST_ROUTE_H
+
+#include <stdbool.h>
+
+struct nb_error;
+struct nb_ndjson_line;
+struct nb_request;
+struct nb_route;
+
+/* Answers a request whose body is complete: fills request->reply and returns 0, or returns an error
+ * code, which becomes a problem reply, or NB_WAIT (request.h). */
+typedef int nb_handler(struct nb_request *request, struct nb_error *error);
+
+/* Takes one line of an NDJSON body while the rest is still on its way. Returns 0, NB_WAIT (the line
+ * was taken; no more until the request goes on), or an error code: then the whole request fails. */
+typedef int nb_line_handler(struct nb_request *request, const struct nb_ndjson_line *line,
+                            struct nb_error *error);
+
+/* Who may use a route once access tokens are configured. */
+enum nb_role { NB_ROLE_NONE, NB_ROLE_CLASSIFY, NB_ROLE_TRAIN, NB_ROLE_ADMIN };
+
+/* What a route takes as its body. */
+enum nb_body_kind {
+    NB_BODY_NONE,      /* nothing; what comes is read and dropped */
+    NB_BODY_SETTINGS,  /* application/json */
+    NB_BODY_DOCUMENTS, /* any of the document media types */
+    NB_BODY_DUMP       /* application/x-ndjson, line by line, without a limit in all */
+};
+
+/* How the clients of a route speak, and how they are told of a failure. */
+struct nb_protocol {
+    /* The source of changes that come this way, for a request that names none and has no token. */
+    const char *door;
+    /* Mail software: the path in any case, a body of any type or none, header fields as query
+     * parameters too and unknown ones ignored, the token as Password too, and none needed from a
+     * trusted address. */
+    bool is_for_mail;
+    const char *user_field; /* of mail software: the header field that names the mail's user */
+    /* Writes a failure to the empty request->reply.body. Returns its content type (static); the
+     * body stays empty when there is no memory. */
+    const char *(*problem)(struct nb_request *request, unsigned status, const char *detail);
+    /* The HTTP status of an error code; NULL: nb_json_status. */
+    unsigned (*status_of)(const struct nb_route *route, int code);
+};
+
+struct nb_route {
+    const char *method;
+    const char *pattern; /* "/v1/models/{model}/train"; a segment in braces takes any text */
+    enum nb_role role;
+    enum nb_body_kind body;
+    const char *const *query; /* names of the parameters it knows, NULL-terminated */
+    nb_handler *handler;
+    nb_line_handler *line; /* NULL: the route takes no NDJSON */
+    /* Called once before the handler or the first line. May wait, without a reply. NULL: nothing is
+     * to be prepared. */
+    nb_handler *prepare;
+    bool is_long; /* handler and lines run on the work pool; they never return NB_WAIT */
+    const struct nb_protocol *protocol;
+    int verb; /* which of the things that the handler does; the handler's own enum, 0 for one thing
+               */
+};
+
+#endif

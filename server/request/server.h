@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What all requests of the daemon share. Made before the threads that serve start and freed after
+ * they have ended. The counters and flags are for any thread; nothing else changes in between.
+ */
+#ifndef NB_SERVER_REQUEST_SERVER_H
+#define NB_SERVER_REQUEST_SERVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nb_access;
+struct nb_config;
+struct nb_engine;
+struct nb_evaluations;
+struct nb_metrics;
+struct nb_pool;
+struct nb_route;
+struct nb_scratch_pool;
+
+/* All pointers are borrowed; what they point to is thread-safe or read-only. */
+struct nb_server {
+    const struct nb_config *config;
+    const struct nb_access *access; /* NULL: every request may do everything */
+    const struct nb_route *routes;  /* of HTTP; metrics count the line protocols' behind them */
+    size_t route_count;
+    struct nb_engine *engine;
+    struct nb_metrics *metrics;
+    struct nb_evaluations *evaluations;
+    struct nb_scratch_pool *scratch;
+    struct nb_pool *work;  /* long work, and ... */
+    struct nb_pool *loads; /* ... models that have to be loaded, which do not wait for long work */
+    const char *spool_directory;
+    bool is_loopback; /* reached from this machine alone */
+    uint64_t started; /* nb_clock_monotonic */
+
+    atomic_bool is_stopping;       /* requests that come now are answered with 503 */
+    atomic_bool is_cutting;        /* requests that still run are broken off */
+    atomic_size_t running;         /* requests between first call and completion */
+    atomic_size_t waiting_changes; /* handed to the writer and not reported back yet */
+    atomic_size_t suspended;       /* requests that wait for the writer or for long work */
+    atomic_size_t held_bytes;      /* memory of bodies that are being received */
+};
+
+#endif

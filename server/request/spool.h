@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A reply of any length: in memory up to a limit, then in a temporary file that has no name, so
+ * that nothing is left behind whatever happens. One spool belongs to one thread at a time.
+ */
+#ifndef NB_SERVER_REQUEST_SPOOL_H
+#define NB_SERVER_REQUEST_SPOOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+struct nb_spool {
+    struct nb_buffer tail; /* append here, then call nb_spool_settle */
+    const char *directory; /* borrowed; where the file is made */
+    size_t memory;         /* bytes kept in memory before a file is made */
+    int file;              /* -1: everything is in `tail` */
+    uint64_t written;      /* bytes in the file */
+};
+
+void nb_spool_init(struct nb_spool *spool, const char *directory, size_t memory);
+void nb_spool_deinit(struct nb_spool *spool);
+
+/* Moves `tail` to the file when it has grown over the limit. Returns 0, NB_DISK_FULL or NB_IO. */
+int nb_spool_settle(struct nb_spool *spool, struct nb_error *error);
+
+/* After the last append: brings all to one place. Either `file` is -1 and `tail` holds everything,
+ * or the file does and `tail` is empty. Returns as nb_spool_settle does. */
+int nb_spool_finish(struct nb_spool *spool, struct nb_error *error);
+
+/* Bytes in all. */
+uint64_t nb_spool_length(const struct nb_spool *spool);
+
+#endif

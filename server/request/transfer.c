@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/request/transfer.h"
+
+#include <stdlib.h>
+
+#include "config/config.h"
+#include "server/request/decoder.h"
+#include "server/request/held.h"
+#include "server/request/ndjson.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+#include "server/request/work.h"
+
+enum { CHUNK_BYTES = 64 * 1024 }; /* of decoded output at a time */
+
+struct nb_transfer {
+    struct nb_decoder *decoder;
+    bool is_plain; /* no coding: lines are cut out of the input itself */
+    struct nb_buffer whole;
+    struct nb_splitter splitter;
+    char *chunk;              /* decoded bytes, CHUNK_BYTES of room ... */
+    struct nb_string decoded; /* ... and those of them that were not cut into lines yet */
+    size_t held;              /* bytes that are counted in server->held_bytes */
+    bool is_last_given;       /* the line after the last line feed */
+    struct nb_buffer piece;   /* of the lines of long work: what came last */
+};
+
+int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct nb_error *error)
+{
+    struct nb_transfer *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return nb_error_no_memory(error);
+    request->transfer = t;
+    t->is_plain = coding == NB_CODING_IDENTITY;
+    nb_splitter_init(&t->splitter, (size_t)request->server->config->line_bytes);
+    if (nb_decoder_new(coding, &t->decoder) != 0)
+        return nb_error_no_memory(error);
+    if (request->is_lines && !t->is_plain) {
+        t->chunk = malloc(CHUNK_BYTES);
+        if (t->chunk == NULL)
+            return nb_error_no_memory(error);
+    }
+    return 0;
+}
+
+static int count_memory(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_transfer *t = request->transfer;
+    return nb_held_set(request->server, &t->held, t->whole.capacity + t->splitter.rest.capacity,
+                       error);
+}
+
+static void release(struct nb_request *request)
+{
+    struct nb_transfer *t = request->transfer;
+    nb_buffer_deinit(&t->whole);
+    (void)nb_held_set(request->server, &t->held, 0, NULL); /* giving back never fails */
+}
+
+/* Gives lines to the route until `text` holds no more of them. */
+static int give_lines(struct nb_request *request, struct nb_string *text, struct nb_error *error)
+{
+    struct nb_transfer *t = request->transfer;
+    struct nb_ndjson_line line;
+    int rc;
+    while ((rc = nb_splitter_next(&t->splitter, text, &line)) == 1) {
+        rc = request->route->line(request, &line, error);
+        if (rc != 0)
+            return rc;
+    }
+    return rc == 0 ? count_memory(request, error) : nb_error_no_memory(error);
+}
+
+static int take_lines(struct nb_request *request, struct nb_string *input, struct nb_error *error)
+{
+    struct nb_transfer *t = request->transfer;
+    if (t->is_plain)
+        return give_lines(request, input, error);
+    for (;;) {
+        int rc = give_lines(request, &t->decoded, error);
+        size_t produced = 0;
+        if (rc == 0)
+            rc = nb_decoder_pull(t->decoder, input, t->chunk, CHUNK_BYTES, &produced, error);
+        if (rc != 0 || produced == 0)
+            return rc;
+        t->decoded = (struct nb_string){t->chunk, produced};
+    }
+}
+
+int nb_transfer_prepare(struct nb_request *request, struct nb_error *error)
+{
+    if (request->is_prepared || request->route->prepare == NULL)
+        return 0;
+    request->is_prepared = true;
+    return request->route->prepare(request, error);
+}
+
+/* On the work pool. */
+static int take_piece(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_buffer *piece = &request->transfer->piece;
+    struct nb_string input = {piece->bytes, piece->length};
+    int rc = take_lines(request, &input, error);
+    piece->length = 0;
+    return rc;
+}
+
+int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct nb_error *error)
+{
+    struct nb_transfer *t = request->transfer;
+    if (request->is_lines && !request->route->is_long)
+        return take_lines(request, input, error);
+    struct nb_string piece = *input;
+    *input = (struct nb_string){input->bytes + input->length, 0};
+    if (request->is_lines) {
+        if (nb_buffer_append(&t->piece, piece.bytes, piece.length) != 0)
+            return nb_error_no_memory(error);
+        return nb_work_run(request, request->server->work, take_piece, error);
+    }
+    int rc = nb_decoder_append(t->decoder, piece, (size_t)request->server->config->body_bytes,
+                               &t->whole, error);
+    return rc != 0 ? rc : count_memory(request, error);
+}
+
+int nb_transfer_whole(struct nb_request *request, struct nb_string body, struct nb_error *error)
+{
+    request->body = body;
+    int rc = request->route->handler(request, error);
+    if (rc != NB_WAIT)
+        request->body = (struct nb_string){NULL, 0};
+    return rc;
+}
+
+static int finish_lines(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_transfer *t = request->transfer;
+    struct nb_string nothing = {"", 0};
+    int rc = take_lines(request, &nothing, error);
+    if (rc == 0)
+        rc = nb_decoder_finish(t->decoder, error);
+    struct nb_ndjson_line line;
+    if (rc != 0 || t->is_last_given)
+        return rc;
+    t->is_last_given = true;
+    rc = nb_splitter_last(&t->splitter, &line);
+    if (rc < 0)
+        return nb_error_no_memory(error);
+    return rc == 1 ? request->route->line(request, &line, error) : 0;
+}
+
+static int finish(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_transfer *t = request->transfer;
+    if (t == NULL) /* no body, or an empty one */
+        return request->route->handler(request, error);
+    if (request->is_lines) {
+        int rc = finish_lines(request, error);
+        return rc != 0 ? rc : request->route->handler(request, error);
+    }
+    int rc = nb_decoder_finish(t->decoder, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_transfer_whole(request, (struct nb_string){t->whole.bytes, t->whole.length}, error);
+    release(request);
+    return rc;
+}
+
+int nb_transfer_finish(struct nb_request *request, struct nb_error *error)
+{
+    int rc = nb_transfer_prepare(request, error);
+    if (rc != 0)
+        return rc;
+    if (request->route->is_long)
+        return nb_work_run(request, request->server->work, finish, error);
+    return finish(request, error);
+}
+
+void nb_transfer_end(struct nb_request *request)
+{
+    struct nb_transfer *t = request->transfer;
+    if (t == NULL)
+        return;
+    release(request);
+    nb_decoder_free(&t->decoder);
+    nb_splitter_deinit(&t->splitter);
+    nb_buffer_deinit(&t->piece);
+    free(t->chunk);
+    free(t);
+    request->transfer = NULL;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/request/wait.h"
+
+#include "config/config.h"
+#include "core/engine/engine.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+
+bool nb_request_suspend(struct nb_request *request)
+{
+    struct nb_server *server = request->server;
+    /* Counted before the flag is read: a stop sets the flag before it reads the count, so one of
+     * the two sees the other, and no wait begins unseen by a stop. */
+    atomic_fetch_add(&server->suspended, 1);
+    if (atomic_load(&server->is_cutting)) {
+        atomic_fetch_sub(&server->suspended, 1);
+        return false;
+    }
+    request->carrier->suspend(request);
+    return true;
+}
+
+void nb_request_resume(struct nb_request *request)
+{
+    struct nb_server *server = request->server;
+    request->carrier->resume(request);
+    atomic_fetch_sub(&server->suspended, 1);
+}
+
+/* On the writer's thread. */
+static void on_committed(struct nb_batch *batch, void *user)
+{
+    struct nb_request *request = user;
+    atomic_fetch_sub(&request->server->waiting_changes, nb_batch_size(batch));
+    nb_request_resume(request);
+}
+
+int nb_request_submit(struct nb_request *request, struct nb_batch *batch, nb_handler *again,
+                      struct nb_error *error)
+{
+    struct nb_server *server = request->server;
+    if (!nb_request_suspend(request))
+        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+    request->again = again;
+    request->body = (struct nb_string){NULL, 0};
+    atomic_fetch_add(&server->waiting_changes, nb_batch_size(batch));
+    nb_engine_submit(server->engine, batch, on_committed, request);
+    return NB_WAIT;
+}
+
+int nb_request_check_load(const struct nb_request *request, struct nb_error *error)
+{
+    size_t waiting = atomic_load(&request->server->waiting_changes);
+    if (waiting <= request->server->config->queue_changes)
+        return 0;
+    return nb_error_set(error, NB_STOPPING,
+                        "overloaded: %zu changes wait for the disk; try again later", waiting);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdlib.h>
+
+#include "server/http/origin.h"
+
+START_TEST(a_page_of_another_site_is_foreign)
+{
+    ck_assert(!nb_origin_is_foreign(NULL, "127.0.0.1:8763"));
+    ck_assert(!nb_origin_is_foreign("http://127.0.0.1:8763", "127.0.0.1:8763"));
+    ck_assert(!nb_origin_is_foreign("http://LOCALHOST:8763", "localhost:8763"));
+    ck_assert(nb_origin_is_foreign("http://127.0.0.1:1", "127.0.0.1:8763"));
+    ck_assert(nb_origin_is_foreign("http://evil.example", "127.0.0.1:8763"));
+    ck_assert(nb_origin_is_foreign("null", "127.0.0.1:8763"));
+    ck_assert(nb_origin_is_foreign("", "127.0.0.1:8763"));
+    ck_assert(nb_origin_is_foreign("http://127.0.0.1:8763", NULL));
+}
+END_TEST
+
+START_TEST(names_of_this_machine)
+{
+    static const char *const own[] = {"127.0.0.1", "127.0.0.1:8763", "[::1]:8763", "[::1]",
+                                      "localhost", "LocalHost:80",   "192.0.2.7",  "a.localhost:1"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        ck_assert_msg(nb_origin_is_named(own[i], ""), "%s", own[i]);
+    ck_assert(nb_origin_is_named(NULL, ""));
+    static const char *const others[] = {"evil.example",
+                                         "evil.example:8763",
+                                         "",
+                                         "127.0.0.1.evil.example",
+                                         "localhost.evil.example",
+                                         "notlocalhost",
+                                         ".localhost",
+                                         "*",
+                                         "[evil.example]:1",
+                                         ":8763"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        ck_assert_msg(!nb_origin_is_named(others[i], ""), "%s", others[i]);
+}
+END_TEST
+
+START_TEST(names_that_are_listed)
+{
+    ck_assert(nb_origin_is_named("bayes.example.org:80", "mail.example.org, Bayes.example.org"));
+    ck_assert(nb_origin_is_named("mail.example.org", "mail.example.org,bayes.example.org"));
+    ck_assert(!nb_origin_is_named("ayes.example.org", "mail.example.org, bayes.example.org"));
+    ck_assert(!nb_origin_is_named("", "mail.example.org, "));
+    ck_assert(nb_origin_is_named("evil.example", "*"));
+}
+END_TEST
+
+START_TEST(a_name_that_is_too_long_is_nobodys)
+{
+    char host[1024];
+    for (size_t i = 0; i < sizeof host; i++)
+        host[i] = 'a';
+    host[sizeof host - 1] = '\0';
+    ck_assert(!nb_origin_is_named(host, host));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("site");
+    TCase *tests = tcase_create("site");
+    tcase_add_test(tests, a_page_of_another_site_is_foreign);
+    tcase_add_test(tests, names_of_this_machine);
+    tcase_add_test(tests, names_that_are_listed);
+    tcase_add_test(tests, a_name_that_is_too_long_is_nobodys);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "tokenizer/html/html.h"
+#include "tokenizer/html/html_entity.h"
+#include "tokenizer/html/html_entity_table.h"
+#include "tokenizer/html/html_text.h"
+
+enum { MEGABYTE = 1 << 20 };
+
+/* ---- lexer --------------------------------------------------------------------------------------
+ */
+
+/* What the lexer says, one letter a piece: T(text) S(name) with attributes, E(name), C(comment). */
+static void describe(const char *html, size_t length, char *out, size_t size)
+{
+    struct nb_html_lexer lexer = nb_html_lexer_of(html, length);
+    struct nb_html_token token;
+    size_t used = 0;
+    out[0] = '\0';
+    while (nb_html_next(&lexer, &token) != NB_HTML_FINISHED && used < size) {
+        static const char letters[] = "?TRSEC";
+        struct nb_string s =
+            token.kind == NB_HTML_START || token.kind == NB_HTML_END ? token.name : token.text;
+        used += (size_t)snprintf(out + used, size - used, "%c(%.*s)", letters[token.kind],
+                                 (int)s.length, s.bytes);
+        struct nb_string name;
+        struct nb_string value;
+        while (token.kind == NB_HTML_START && used < size &&
+               nb_html_attribute(&token.text, &name, &value))
+            used += (size_t)snprintf(out + used, size - used, "[%.*s%s%.*s]", (int)name.length,
+                                     name.bytes, value.bytes != NULL ? "=" : "", (int)value.length,
+                                     value.bytes);
+    }
+}
+
+START_TEST(test_lexer)
+{
+    static const struct {
+        const char *html, *pieces;
+    } cases[] = {
+        {"", ""},
+        {"text", "T(text)"},
+        {"a<b>c</b>d", "T(a)S(b)T(c)E(b)T(d)"},
+        {"<A HREF=\"x y\" id='z' n=1 checked>", "S(A)[HREF=x y][id=z][n=1][checked]"},
+        {"<a href = x>", "S(a)[href=x]"},
+        {"<a href=>b", "S(a)[href=]T(b)"},
+        {"<a ==x>", "S(a)[==x]"},
+        {"<br/>", "S(br)"},
+        {"<br / x>", "S(br)[x]"},
+        {"<a b=\"x\"c>", "S(a)[b=x][c]"},
+        {"<a b=\">\">t", "S(a)[b=>]T(t)"},
+        {"<a b=x/y>", "S(a)[b=x/y]"},
+        {"<p <q>", "S(p)[<q]"},
+        {"1 < 2 <3 <", "T(1 )T(< 2 )T(<3 )T(<)"},
+        {"</>x</3>", "C(/)T(x)C(/3)"},
+        {"</b x=y>", "E(b)"},
+        {"<!--a-b--c-->d", "C(a-b--c)T(d)"},
+        {"<!-->d", "C()T(d)"},
+        {"<!--->d", "C()T(d)"},
+        {"<!--x--!>d", "C(x)T(d)"},
+        {"<!-- never", "C( never)"},
+        {"<!doctype html>d", "C(!doctype html)T(d)"},
+        {"<![if x]>d<?php ?>", "C(![if x])T(d)C(?php ?)"},
+        {"<script>a<b></scr</script >d", "S(script)R(a<b></scr)E(script)T(d)"},
+        {"<SCRIPT></script>d", "S(SCRIPT)R()E(script)T(d)"},
+        {"<title>a<b>c", "S(title)R(a<b>c)"},
+        {"<style></styles></style>", "S(style)R(</styles>)E(style)"},
+        {"a<b never closed", "T(a)"},
+        {"a<b c=\"never closed>", "T(a)"},
+    };
+    char got[512];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        describe(cases[i].html, strlen(cases[i].html), got, sizeof got);
+        ck_assert_msg(strcmp(got, cases[i].pieces) == 0, "case %zu: %s: expected %s, got %s", i,
+                      cases[i].html, cases[i].pieces, got);
+    }
+}
+END_TEST
+
+/* ---- character references -----------------------------------------------------------------------
+ */
+
+START_TEST(test_entities)
+{
+    static const struct {
+        const char *text, *utf8;
+    } cases[] = {
+        {"&amp;", "&"},
+        {"&amp", "&"},
+        {"&ampx", "&x"},
+        {"&eacute;&Eacute;", "éÉ"},
+        {"&copy2026", "©2026"},
+        {"&notit;", "¬it;"},
+        {"&notin;", "∉"},
+        {"&alpha;", "α"},
+        {"&alpha", "&alpha"}, /* only older names go without the ';' */
+        {"&CounterClockwiseContourIntegral;", "∳"},
+        {"&NotEqualTilde;", "≂̸"}, /* two characters */
+        {"&nosuchname;", "&nosuchname;"},
+        {"&#65;&#x41;&#X41&#65", "AAAA"},
+        {"&#8364;&#x1F600;", "€😀"},
+        {"&#128;&#150;", "€–"}, /* windows-1252 */
+        {"&#0;&#xD800;&#x110000;&#99999999999999999999;",
+         "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
+        {"&#;&#x;&#xg;", "&#;&#x;&#xg;"},
+        {"&", "&"},
+        {"& &&", "& &&"},
+        {"a&", "a&"},
+        {"&#", "&#"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nb_buffer out = {0};
+        ck_assert_int_eq(nb_html_decode(&out, cases[i].text, strlen(cases[i].text)), 0);
+        ck_assert_msg(out.length == strlen(cases[i].utf8) &&
+                          memcmp(out.bytes, cases[i].utf8, out.length) == 0,
+                      "case %zu: %s: expected %s, got %.*s", i, cases[i].text, cases[i].utf8,
+                      (int)out.length, out.bytes);
+        nb_buffer_deinit(&out);
+    }
+}
+END_TEST
+
+/* Every row of the tables is found, which also says that they are sorted. */
+START_TEST(test_entity_tables)
+{
+    char text[NB_HTML_ENTITY_NAME + 3];
+    char utf8[NB_HTML_ENTITY_BYTES];
+    size_t written = 0;
+    for (size_t i = 0; i < NB_HTML_ENTITIES; i++) {
+        int length = snprintf(text, sizeof text, "&%s;", nb_html_entities[i].name);
+        ck_assert_uint_eq(nb_html_entity(text, (size_t)length, utf8, &written), (size_t)length);
+        ck_assert_uint_le(written, NB_HTML_ENTITY_BYTES);
+    }
+    for (size_t i = 0; i < NB_HTML_LEGACY_ENTITIES; i++) {
+        int length = snprintf(text, sizeof text, "&%s", nb_html_legacy_entities[i].name);
+        ck_assert_uint_eq(nb_html_entity(text, (size_t)length, utf8, &written), (size_t)length);
+    }
+}
+END_TEST
+
+/* ---- visible and hidden text --------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *html, *visible, *hidden;
+} texts[] = {
+    {"V<!-- x -->ia<b>g</b><unknown>ra", "Viagra", ""},
+    {"a<p>b<br>c</p>d", "a|b|c|d", ""},
+    {"<td>a</td><td>b</td>", "|a|b|", ""},
+    {"a<script>no</script>b<style>no</style>c", "a|b|c", ""},
+    {"<title>a &amp; b</title>c", "|a & b|c", ""},
+    {"a<img alt='b &eacute;' title=c>d", "a|b é|c|d", ""},
+    {"a\xE9<i>\xFF</i>", "a\xE9\xFF", ""}, /* not UTF-8: passes as it is */
+    {"<span style='display:none'>a</span>b", "b", "a"},
+    {"<span style='DISPLAY : None !important'>a</span>b", "b", "a"},
+    {"<span style='display:block'>a</span>b", "ab", ""},
+    {"<div style='display:none'>a<div>b</div>c</div>d", "||d", "a|b|c|"},
+    {"<p style='display:none'>a<p>b", "||b", "a|"},
+    {"<p hidden>a</p>b", "|b", "a|"},
+    {"<i style=visibility:hidden>a<b style=visibility:visible>b</b>c</i>d", "bd", "a|c"},
+    {"<i style=display:none>a<b style=display:inline>b</b></i>d", "d", "ab"},
+    {"<i style=font-size:0>a<b style=font-size:9px>b</b></i>", "b", "a"},
+    {"<i style=font-size:0px>a<b style='font-size:200%'>b</b></i>", "", "ab"},
+    {"<i style=font-size:1px>a</i><i style=font-size:0.5em>b</i>", "b", "a"},
+    {"<i style=font-size:1.5em>a</i><i style=font-size:medium>b</i>", "ab", ""},
+    {"<i style=opacity:0>a</i><i style=opacity:0.5>b</i>", "b", "a"},
+    {"<font color=white>a</font><font color=#fefefe>b</font>", "", "a|b"},
+    {"<font color=#FFF>a</font><font color='rgb(255, 255, 255)'>b</font>", "", "a|b"},
+    {"<font color=silver>a</font><font color=nonsense>b</font>", "ab", ""},
+    {"<body bgcolor=black text=white>a<font color=black>b</font>", "|a", "b"},
+    {"<td background=x.gif><font color=white>a</font></td>", "|a|", ""},
+    {"<i style='background:url(x) #fff;color:#fff'>a</i>", "a", ""},
+    {"<i style='background:#000 none;color:#fff'>a</i>", "a", ""},
+    {"<i style='color:transparent'>a</i>", "", "a"},
+    {"<i style='color:rgba(0,0,0,0);background:rgba(0,0,0,0)'>a</i>", "a", ""},
+    {"a</p></i></unknown>b", "a|b", ""},
+    {"V<i hidden>x</i>iagra", "Viagra", "x"},
+    {"<I HIDDEN>a</i>b", "b", "a"},
+};
+
+static void assert_text(size_t i, const char *what, const struct nb_buffer *got,
+                        const char *expected)
+{
+    char text[256];
+    size_t length = got->length < sizeof text - 1 ? got->length : sizeof text - 1;
+    for (size_t n = 0; n < length; n++)
+        text[n] = got->bytes[n] == '\n' ? '|' : got->bytes[n];
+    text[length] = '\0';
+    const char *from = text + strspn(text, "|"); /* how the text begins and ends does not matter */
+    expected += strspn(expected, "|");
+    while (length > 0 && text[length - 1] == '|')
+        text[--length] = '\0';
+    size_t wanted = strlen(expected);
+    while (wanted > 0 && expected[wanted - 1] == '|')
+        wanted--;
+    ck_assert_msg(strlen(from) == wanted && memcmp(from, expected, wanted) == 0,
+                  "case %zu: %s: expected %s, got %s", i, what, expected, from);
+}
+
+START_TEST(test_text)
+{
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct nb_html_text out = {0};
+        ck_assert_int_eq(nb_html_to_text(texts[i].html, strlen(texts[i].html), NULL, &out), 0);
+        assert_text(i, "visible", &out.visible, texts[i].visible);
+        assert_text(i, "hidden", &out.hidden, texts[i].hidden);
+        nb_html_text_deinit(&out);
+    }
+}
+END_TEST
+
+START_TEST(test_nul_is_left_out)
+{
+    struct nb_html_text out = {0};
+    ck_assert_int_eq(nb_html_to_text("V\0ia\0", 5, NULL, &out), 0);
+    assert_text(0, "visible", &out.visible, "Via");
+    nb_html_text_deinit(&out);
+}
+END_TEST
+
+static int stop_at_p(void *user, const struct nb_html_token *start_tag)
+{
+    ++*(int *)user;
+    return nb_string_equals_nocase(start_tag->name, "p") ? -99 : 0;
+}
+
+START_TEST(test_observer)
+{
+    static const char html[] = "<b>a</b><i>b</i><p>c<b>d</b>";
+    int seen = 0;
+    const struct nb_html_observer observer = {.element = stop_at_p, .user = &seen};
+    struct nb_html_text out = {0};
+    ck_assert_int_eq(nb_html_to_text(html, strlen(html), &observer, &out), -99);
+    ck_assert_int_eq(seen, 3);
+    nb_html_text_deinit(&out);
+}
+END_TEST
+
+START_TEST(test_sniff)
+{
+    static const struct {
+        const char *text;
+        bool html;
+    } cases[] = {{"<html>", true},
+                 {"\n\n <HTML lang=en><head>", true},
+                 {"<!DOCTYPE html><p>", true},
+                 {"<!doctype HTML PUBLIC \"-//W3C\">", true},
+                 {"<body bgcolor=white>", true},
+                 {"plain <b>text</b>", false},
+                 {"<htmlx>", false},
+                 {"a < html", false},
+                 {"", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_msg(nb_html_sniff(cases[i].text, strlen(cases[i].text)) == cases[i].html,
+                      "case %zu: %s", i, cases[i].text);
+}
+END_TEST
+
+/* ---- any bytes ----------------------------------------------------------------------------------
+ */
+
+static uint64_t seed;
+
+static uint64_t next_random(void)
+{
+    seed ^= seed << 13; /* xorshift, Marsaglia 2003 */
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+/* Of any pieces the lexer's are parts of the input, in order; the text is not longer than it. */
+START_TEST(test_random_html)
+{
+    static const char *const pieces[] = {
+        "<",          ">",         "</",  "<!--", "-->",     "\"",
+        "'",          "=",         "a",   "&",    "&amp",    ";",
+        "<script>",   "</script>", "<b ", "/",    " ",       "style=\"display:none\"",
+        "<p hidden>", "</p>",      "&#x", "41",   "<title>", "<td bgcolor=#fff>",
+        "!",          "\xff",      "é"};
+    const char *given = getenv("NB_SEED");
+    char html[512];
+    size_t wrong = 0;
+    seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 2 + 1;
+    printf("random HTML: NB_SEED=%llu\n", (unsigned long long)seed);
+    for (int i = 0; i < 20000; i++) {
+        size_t length = 0;
+        for (size_t n = next_random() % 20; n > 0; n--) {
+            const char *piece = pieces[next_random() % (sizeof pieces / sizeof *pieces)];
+            memcpy(html + length, piece, strlen(piece));
+            length += strlen(piece);
+        }
+        struct nb_html_lexer lexer = nb_html_lexer_of(html, length);
+        struct nb_html_token token;
+        const char *before = html;
+        while (nb_html_next(&lexer, &token) != NB_HTML_FINISHED) {
+            bool inside =
+                token.text.bytes == NULL ||
+                (token.text.bytes >= html && token.text.bytes + token.text.length <= html + length);
+            wrong +=
+                lexer.at < before || !inside || (lexer.at == before && token.kind != NB_HTML_RAW);
+            before = lexer.at;
+        }
+        wrong += lexer.at != html + length;
+        struct nb_html_text out = {0};
+        wrong += nb_html_to_text(html, length, NULL, &out) != 0;
+        wrong += out.visible.length + out.hidden.length > length + 2;
+        nb_html_text_deinit(&out);
+    }
+    ck_assert_uint_eq(wrong, 0);
+}
+END_TEST
+
+static double seconds_for(const char *html, size_t length)
+{
+    struct nb_html_text out = {0};
+    uint64_t begin = nb_clock_monotonic();
+    ck_assert_int_eq(nb_html_to_text(html, length, NULL, &out), 0);
+    nb_html_text_deinit(&out);
+    return (double)(nb_clock_monotonic() - begin) / 1e9;
+}
+
+/* See test_mail: only time that grows with the square of the size exceeds the bound. */
+START_TEST(test_linear_time)
+{
+    static const char *const units[] = {"<",
+                                        "<a ",
+                                        "&amp",
+                                        "&a",
+                                        "<div>",
+                                        "<!--",
+                                        "<!-- - --",
+                                        "<a x=\"",
+                                        "<x></y>",
+                                        "<script>",
+                                        "<script></scrip",
+                                        "<!",
+                                        "</",
+                                        "<b hidden>",
+                                        "<p style=color:red>",
+                                        "<b hidden></i>",
+                                        "<title></title>",
+                                        "&#x1",
+                                        "\0",
+                                        "<img alt=x>"};
+    char *html = malloc(MEGABYTE + 32);
+    ck_assert_ptr_nonnull(html);
+    for (size_t i = 0; i <= sizeof units / sizeof *units; i++) {
+        size_t length = 0;
+        while (length < MEGABYTE && i < sizeof units / sizeof *units) {
+            size_t n = *units[i] != '\0' ? strlen(units[i]) : 1;
+            memcpy(html + length, units[i], n);
+            length += n;
+        }
+        while (length < MEGABYTE) /* last: one tag of very many attributes */
+            length +=
+                (size_t)snprintf(html + length, 32, "%s%zu=1 ", length == 0 ? "<a x" : "x", length);
+        double small = seconds_for(html, length / 16);
+        double large = seconds_for(html, length);
+        ck_assert_msg(large < 64 * small + 0.05, "case %zu: %.4f s, then %.4f s", i, small, large);
+    }
+    free(html);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("html");
+    TCase *tcase = tcase_create("html");
+    tcase_set_timeout(tcase, 120);
+    tcase_add_test(tcase, test_lexer);
+    tcase_add_test(tcase, test_entities);
+    tcase_add_test(tcase, test_entity_tables);
+    tcase_add_test(tcase, test_text);
+    tcase_add_test(tcase, test_nul_is_left_out);
+    tcase_add_test(tcase, test_observer);
+    tcase_add_test(tcase, test_sniff);
+    tcase_add_test(tcase, test_random_html);
+    tcase_add_test(tcase, test_linear_time);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

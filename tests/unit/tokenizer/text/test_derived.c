@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/buffer.h"
+#include "tokenizer/text/text.h"
+
+static struct nb_key key;
+
+static void set_up(void)
+{
+    const unsigned char bytes[NB_KEY_BYTES] = {7};
+    nb_key_restore(&key, bytes);
+    ck_assert_int_eq(nb_text_setup(), 0);
+}
+
+enum {
+    BODY = 1 << NB_FIELD_BODY,
+    SUBJECT = 1 << NB_FIELD_SUBJECT,
+    STRUCTURE = 1 << NB_FIELD_STRUCTURE,
+    URL = 1 << NB_FIELD_URL,
+    CASE = 1 << NB_FIELD_CASE,
+    PAIR = 1 << NB_FIELD_PAIR,
+    NGRAM = 1 << NB_FIELD_NGRAM,
+    ALL = (1 << NB_FIELDS) - 1
+};
+
+/* The features of some fields as text: "case:Free|2 case:MONEY". */
+static void listing(const struct nb_bag *bag, unsigned fields, struct nb_buffer *out)
+{
+    out->length = 0;
+    for (size_t i = 0; i < bag->size; i++) {
+        if ((fields >> nb_feature_field(bag->features[i].id) & 1) == 0)
+            continue;
+        nb_buffer_puts(out, out->length == 0 ? "" : ", ");
+        nb_buffer_append(out, bag->texts[i].bytes, bag->texts[i].length);
+        if (bag->features[i].count > 1)
+            nb_buffer_printf(out, "|%u", bag->features[i].count);
+    }
+    nb_buffer_append(out, "", 1);
+}
+
+static struct nb_tokenizing begin(struct nb_bag *bag, const struct nb_tokenizer_settings *settings)
+{
+    static const struct nb_tokenizer_limits limits = {.tokens = 100000};
+    nb_bag_reset(bag);
+    return (struct nb_tokenizing){&key, settings, &limits, bag, .tokens_left = limits.tokens};
+}
+
+static const struct {
+    unsigned fields; /* that are looked at; all are counted */
+    enum nb_field field;
+    const char *text;
+    const char *features;
+} cases[] = {
+    {CASE, NB_FIELD_BODY, "Free free MONEY 3X Don't", "case:Free, case:MONEY, case:3X, case:Don't"},
+    {CASE, NB_FIELD_BODY, "Straße ÉTÉ été L’Été Москва",
+     "case:Straße, case:ÉTÉ, case:L'Été, "
+     "case:Москва"},
+    {CASE, NB_FIELD_BODY, "F\u200Bree \xC9t\xE9 e\u0301 ﬁ", "case:Free, case:Été"},
+    {CASE, NB_FIELD_BODY, "É. É.x É.\"", "case:É|2, case:É.x"},
+    {CASE, NB_FIELD_SUBJECT, "Free", "case:Free"},
+    {CASE, NB_FIELD_ADDRESS, "Free", ""},
+    {CASE, NB_FIELD_BODY, "ABCDEFGHIJABCDEFGHIJABCDEFGHIJABCDEFGHIJABC", ""},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "fr\u0435\u0435 \u0440\u0430y\u0440\u0430l",
+     "fr\u0435\u0435, free, word:mixed-scripts|2, \u0440\u0430y\u0440\u0430l, paypal"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "\u043F\u0440\u0438\u0432\u0435\u0442 free \u03B1\u03B2",
+     "\u043F\u0440\u0438\u0432\u0435\u0442, free, \u03B1\u03B2"},
+    {STRUCTURE, NB_FIELD_SUBJECT, "vi\u0430gra", "word:mixed-scripts, shape:upper=0"},
+    {STRUCTURE, NB_FIELD_BODY, "fr\u200Bee", "text:zero-width"},
+    {STRUCTURE, NB_FIELD_BODY, "\uFEFFfree \U0001F468\u200D\U0001F469", ""},
+    {STRUCTURE, NB_FIELD_BODY, "\uFEFFfr\uFEFFee", "text:zero-width"},
+    {PAIR, NB_FIELD_BODY, "a b, c! a b", "pair:a b|2, pair:b c, pair:c a"},
+    {PAIR, NB_FIELD_BODY, "É x", "pair:é x"},
+    {PAIR, NB_FIELD_BODY, "one", ""},
+    {PAIR, NB_FIELD_SUBJECT, "a b", "pair:a b"},
+    {PAIR, NB_FIELD_ADDRESS, "a b", ""},
+    {NGRAM, NB_FIELD_BODY, "  Hello \n\t you",
+     "ngram:hello, ngram:ello , ngram:llo y, ngram:lo yo, "
+     "ngram:o you"},
+    {NGRAM, NB_FIELD_SUBJECT, "МИР\u200B大奖", "ngram:мир大奖"},
+    {NGRAM, NB_FIELD_BODY, "aaaaaaaa", "ngram:aaaaa|4"},
+    {NGRAM, NB_FIELD_BODY, "four", ""},
+    {NGRAM, NB_FIELD_ADDRESS, "long enough", ""},
+    {URL, NB_FIELD_BODY, "go to http://www.Example.com/Login?x=1.",
+     "url:www.example.com, url:com, url:example.com, url:/login, url:/x, url:/1"},
+    {URL, NB_FIELD_BODY, "(https://a.bc:8080)", "url:a.bc, url:bc, url:port=8080"},
+    {URL, NB_FIELD_BODY, "http://bank.de@evil.ru/", "url:@, url:evil.ru, url:ru"},
+    {URL, NB_FIELD_BODY, "WWW.spam.biz! awww.x.y www. www.",
+     "url:www.spam.biz, url:biz, "
+     "url:spam.biz"},
+    {URL, NB_FIELD_BODY, "joe@mail.de, @ @x a@b joe@x.org.",
+     "url:mail.de, url:de, url:x.org, "
+     "url:org"},
+    {URL, NB_FIELD_BODY, "http://10.1.2.3/", "url:10., url:10.1., url:10.1.2., url:10.1.2.3"},
+    {URL, NB_FIELD_BODY, ":// :@ http:// a:b//c", ""},
+    {URL, NB_FIELD_SUBJECT, "http://a.bc", ""},
+    {STRUCTURE, NB_FIELD_SUBJECT, "FREE mon!!!!!", "shape:upper=2, shape:!=3"},
+    {STRUCTURE, NB_FIELD_SUBJECT, "ÄÖÜ!", "shape:upper=4, shape:!=1"},
+    {STRUCTURE, NB_FIELD_SUBJECT, "quiet", "shape:upper=0"},
+    {STRUCTURE, NB_FIELD_SUBJECT, "123", ""},
+    {STRUCTURE, NB_FIELD_BODY, "LOUD!", ""},
+};
+
+START_TEST(derives_each_case)
+{
+    struct nb_bag bag = {0};
+    struct nb_buffer got = {0};
+    const struct nb_tokenizer_settings settings = {.fields = ALL};
+    struct nb_tokenizing t = begin(&bag, &settings);
+    const char *prefix = cases[_i].field == NB_FIELD_BODY ? "" : "prefix:";
+    ck_assert_int_eq(
+        nb_tokenize_text(&t, cases[_i].field, prefix, cases[_i].text, strlen(cases[_i].text)), 0);
+    listing(&bag, cases[_i].fields, &got);
+    ck_assert_msg(strcmp(got.bytes, cases[_i].features) == 0, "case %d, \"%s\": \"%s\", not \"%s\"",
+                  _i, cases[_i].text, got.bytes, cases[_i].features);
+    nb_buffer_deinit(&got);
+    nb_bag_deinit(&bag);
+}
+END_TEST
+
+/* Whatever is derived, the tokens are the same, and a field that is off is not there. */
+START_TEST(tokens_do_not_depend_on_what_is_derived)
+{
+    static const char text[] = "Free É MONEY http://a.bc x@y.zz FREE free! 大奖 Straße";
+    struct nb_bag plain = {0};
+    struct nb_bag rich = {0};
+    struct nb_buffer one = {0};
+    struct nb_buffer other = {0};
+    for (unsigned fields = 0; fields <= ALL; fields++) {
+        const struct nb_tokenizer_settings few = {.fields = fields & (BODY | SUBJECT)};
+        const struct nb_tokenizer_settings many = {.fields = fields};
+        struct nb_tokenizing t = begin(&plain, &few);
+        ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_BODY, "", text, strlen(text)), 0);
+        t = begin(&rich, &many);
+        ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_BODY, "", text, strlen(text)), 0);
+        listing(&plain, BODY, &one);
+        listing(&rich, BODY, &other);
+        ck_assert_str_eq(one.bytes, other.bytes);
+        listing(&rich, ALL & ~fields, &other);
+        ck_assert_str_eq(other.bytes, "");
+        if ((fields & URL) == 0)
+            ck_assert_uint_eq(plain.positions, rich.positions);
+    }
+    nb_buffer_deinit(&one);
+    nb_buffer_deinit(&other);
+    nb_bag_deinit(&plain);
+    nb_bag_deinit(&rich);
+}
+END_TEST
+
+static uint64_t ngrams(const struct nb_bag *bag)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < bag->size; i++)
+        if (nb_feature_field(bag->features[i].id) == NB_FIELD_NGRAM)
+            count += bag->features[i].count;
+    return count;
+}
+
+/* Of Subject and body together 3,500 bytes; pairs and n-grams do not reach from text to text. */
+START_TEST(ngrams_end_after_3500_bytes)
+{
+    char text[6000];
+    memset(text, 'x', sizeof text);
+    struct nb_bag bag = {0};
+    const struct nb_tokenizer_settings settings = {.fields = NGRAM | PAIR};
+    struct nb_tokenizing t = begin(&bag, &settings);
+    ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_SUBJECT, "subject:", text, 500), 0);
+    ck_assert_uint_eq(ngrams(&bag), 496);
+    ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_BODY, "", text, sizeof text), 0);
+    ck_assert_uint_eq(ngrams(&bag), 496 + 2996);
+    ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_BODY, "", text, sizeof text), 0);
+    ck_assert_uint_eq(ngrams(&bag), 496 + 2996);
+    /* A character is not cut: 3,500 bytes are 1,166 of these and two bytes. */
+    struct nb_buffer euros = {0};
+    for (int i = 0; i < 2000; i++)
+        nb_buffer_puts(&euros, "€");
+    t = begin(&bag, &settings);
+    ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_BODY, "", euros.bytes, euros.length), 0);
+    ck_assert_uint_eq(bag.size, 1);
+    ck_assert_uint_eq(ngrams(&bag), 1162);
+    nb_buffer_deinit(&euros);
+    nb_bag_deinit(&bag);
+}
+END_TEST
+
+START_TEST(the_budget_holds_for_all)
+{
+    static const char text[] = "Free Money http://a.bc Now É";
+    const struct nb_tokenizer_settings settings = {.fields = ALL};
+    struct nb_bag bag = {0};
+    struct nb_tokenizing t = begin(&bag, &settings);
+    ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_BODY, "", text, strlen(text)), 0);
+    size_t full = t.limits->tokens - t.tokens_left;
+    for (size_t budget = 0; budget <= full; budget++) {
+        t = begin(&bag, &settings);
+        t.tokens_left = budget;
+        ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_BODY, "", text, strlen(text)), 0);
+        uint64_t counted = 0;
+        for (size_t i = 0; i < bag.size; i++)
+            counted += bag.features[i].count;
+        ck_assert_uint_eq(counted, budget);
+        ck_assert_int_eq(bag.truncated, budget < full);
+    }
+    nb_bag_deinit(&bag);
+}
+END_TEST
+
+static const char *const hostile[] = {
+    "@",        "a@",  "a@b.", "://", "a://", "w",  "www.",  "www.a",      "http:/", ":",
+    "http://@", "%41", "A",    "É ",  "A ",   "a.", "x@x.x", "www.www.a ", "://a@",  "é'"};
+
+/* Nanoseconds of this thread's own time: other programs do not count. */
+static uint64_t cpu_time(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+static double seconds_for(const char *piece, size_t bytes)
+{
+    struct nb_buffer text = {0};
+    while (text.length < bytes)
+        nb_buffer_puts(&text, piece);
+    double best = 1e9;
+    struct nb_bag bag = {0};
+    const struct nb_tokenizer_settings settings = {.fields = ALL};
+    for (int i = 0; i < 3; i++) {
+        struct nb_tokenizing t = begin(&bag, &settings);
+        t.tokens_left = SIZE_MAX;
+        uint64_t from = cpu_time();
+        ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_BODY, "", text.bytes, text.length), 0);
+        double seconds = (double)(cpu_time() - from) / 1e9;
+        best = seconds < best ? seconds : best;
+    }
+    nb_bag_deinit(&bag);
+    nb_buffer_deinit(&text);
+    return best;
+}
+
+/* As in test_text: what is quadratic would take 256 times as long. */
+START_TEST(time_is_linear)
+{
+    double small = seconds_for(hostile[_i], 1 << 16);
+    double large = seconds_for(hostile[_i], 1 << 20);
+    ck_assert_msg(large < 64 * small + 0.01, "case %d: %.4f s for 64 KiB, %.4f s for 1 MiB", _i,
+                  small, large);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("derived");
+    TCase *tcase = tcase_create("derived");
+    tcase_set_timeout(tcase, 120);
+    tcase_add_unchecked_fixture(tcase, set_up, nb_text_teardown);
+    tcase_add_loop_test(tcase, derives_each_case, 0, sizeof cases / sizeof *cases);
+    tcase_add_test(tcase, tokens_do_not_depend_on_what_is_derived);
+    tcase_add_test(tcase, ngrams_end_after_3500_bytes);
+    tcase_add_test(tcase, the_budget_holds_for_all);
+    tcase_add_loop_test(tcase, time_is_linear, 0, sizeof hostile / sizeof *hostile);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/bag/bag.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "tokenizer/bag/bag_private.h"
+
+/* A mail of 3 KB has about 350 distinct words. With these sizes its table takes 4 KB: it stays in
+ * the first-level cache and is cheap to empty. */
+enum {
+    FIRST_SLOTS = 1024,
+    FIRST_CHUNK = 16384,
+    LARGEST_CHUNK = 1 << 20 /* chunks double up to this */
+};
+
+struct nb_bag_chunk {
+    struct nb_bag_chunk *next;
+    size_t capacity; /* of bytes[] */
+    char bytes[];
+};
+
+void nb_bag_init(struct nb_bag *bag)
+{
+    *bag = (struct nb_bag){0};
+}
+
+static void use_chunk(struct nb_bag_private *in, struct nb_bag_chunk *chunk)
+{
+    in->current = chunk;
+    in->room = chunk->bytes;
+    in->room_end = chunk->bytes + chunk->capacity - NB_BAG_ROOM;
+}
+
+static void use_slots(struct nb_bag_private *in, size_t count)
+{
+    memset(in->slots, 0, count * sizeof *in->slots);
+    in->mask = count - 1;
+    in->most = count / 2;
+}
+
+void nb_bag_reset(struct nb_bag *bag)
+{
+    bag->size = 0;
+    bag->positions = 0;
+    bag->truncated = false;
+    if (bag->private_ == NULL)
+        return;
+    /* Use the first slots and the first chunk again, even if the last document was large: the cost
+     * of a reset must not depend on the largest document so far. */
+    use_slots(bag->private_, FIRST_SLOTS);
+    use_chunk(bag->private_, bag->private_->first);
+}
+
+void nb_bag_deinit(struct nb_bag *bag)
+{
+    if (bag->private_ != NULL) {
+        struct nb_bag_chunk *next = NULL;
+        for (struct nb_bag_chunk *chunk = bag->private_->first; chunk != NULL; chunk = next) {
+            next = chunk->next;
+            free(chunk);
+        }
+        free(bag->private_->slots);
+        free(bag->private_);
+    }
+    free(bag->features);
+    free(bag->texts);
+    nb_bag_init(bag);
+}
+
+static struct nb_bag_chunk *new_chunk(size_t capacity)
+{
+    struct nb_bag_chunk *chunk = malloc(sizeof *chunk + capacity);
+    if (chunk != NULL) {
+        chunk->next = NULL;
+        chunk->capacity = capacity;
+    }
+    return chunk;
+}
+
+/* Makes a chunk of at least `bytes` bytes the current one. Chunks of former documents are used
+ * again in their order; one that is too small is skipped until the next reset. */
+static int next_chunk(struct nb_bag_private *in, size_t bytes)
+{
+    struct nb_bag_chunk *chunk = in->current->next;
+    while (chunk != NULL && chunk->capacity < bytes) {
+        in->current = chunk;
+        chunk = chunk->next;
+    }
+    if (chunk == NULL) {
+        size_t capacity = in->current->capacity * 2;
+        if (capacity > LARGEST_CHUNK)
+            capacity = LARGEST_CHUNK;
+        if (capacity < bytes)
+            capacity = bytes;
+        chunk = new_chunk(capacity);
+        if (chunk == NULL)
+            return NB_NO_MEMORY;
+        in->current->next = chunk;
+    }
+    use_chunk(in, chunk);
+    return 0;
+}
+
+/* Makes features[] and texts[] hold `count` entries. */
+static int reserve_features(struct nb_bag *bag, size_t count)
+{
+    if (count <= bag->private_->feature_capacity)
+        return 0;
+    if (nb_array_resize(&bag->features, count, sizeof *bag->features) != 0 ||
+        nb_array_resize(&bag->texts, count, sizeof *bag->texts) != 0)
+        return NB_NO_MEMORY;
+    bag->private_->feature_capacity = count;
+    return 0;
+}
+
+/* Doubles the number of slots and enters all features again. */
+static int grow_slots(struct nb_bag *bag)
+{
+    struct nb_bag_private *in = bag->private_;
+    size_t count = (in->mask + 1) * 2;
+    if (bag->size >= UINT32_MAX / 4)
+        return NB_NO_MEMORY; /* slots are 32-bit numbers */
+    if (reserve_features(bag, count / 2) != 0)
+        return NB_NO_MEMORY;
+    if (count > in->slot_capacity) {
+        uint32_t *slots = malloc(count * sizeof *slots);
+        if (slots == NULL)
+            return NB_NO_MEMORY;
+        free(in->slots);
+        in->slots = slots;
+        in->slot_capacity = count;
+    }
+    use_slots(in, count);
+    for (size_t i = 0; i < bag->size; i++) {
+        size_t at = (size_t)bag->features[i].id & in->mask;
+        while (in->slots[at] != 0)
+            at = (at + 1) & in->mask;
+        in->slots[at] = (uint32_t)(i + 1);
+    }
+    return 0;
+}
+
+int nb_bag_prepare(struct nb_bag *bag)
+{
+    if (bag->private_ != NULL)
+        return 0;
+    struct nb_bag_private *in = calloc(1, sizeof *in);
+    if (in == NULL)
+        return NB_NO_MEMORY;
+    bag->private_ = in;
+    in->slots = malloc(FIRST_SLOTS * sizeof *in->slots);
+    in->slot_capacity = FIRST_SLOTS;
+    in->first = new_chunk(FIRST_CHUNK);
+    if (in->slots == NULL || in->first == NULL || reserve_features(bag, FIRST_SLOTS / 2) != 0) {
+        nb_bag_deinit(bag);
+        return NB_NO_MEMORY;
+    }
+    nb_bag_reset(bag);
+    return 0;
+}
+
+int nb_bag_grow(struct nb_bag *bag)
+{
+    struct nb_bag_private *in = bag->private_;
+    if (bag->size == in->most) {
+        int rc = grow_slots(bag);
+        if (rc != 0)
+            return rc;
+    }
+    return in->room > in->room_end ? next_chunk(in, FIRST_CHUNK) : 0;
+}
+
+int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field, const char *text,
+               size_t length)
+{
+    int rc = nb_bag_prepare(bag);
+    if (rc != 0)
+        return rc;
+    struct nb_bag_private *in = bag->private_;
+    /* A text that does not fit wastes the rest of its chunk. That is rare: the tokenizer builds no
+     * text longer than NB_BAG_ROOM. */
+    if (length > (size_t)(in->room_end - in->room) + NB_BAG_ROOM) {
+        rc = next_chunk(in, length + NB_BAG_ROOM);
+        if (rc != 0)
+            return rc;
+    }
+    if (length > 0)
+        memcpy(in->room, text, length);
+    uint64_t id = nb_feature_id(field, nb_key_hash(key, in->room, length));
+    return nb_bag_count(bag, id, length, nb_field_is_token(field));
+}
+
+void nb_bag_move(struct nb_bag *to, struct nb_bag *from)
+{
+    if (to == from)
+        return;
+    nb_bag_deinit(to);
+    *to = *from;
+    nb_bag_init(from);
+}

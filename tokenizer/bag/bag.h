@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bag of a document: its distinct features in order of first appearance, each with its count
+ * and its text. A bag belongs to one thread at a time; it is reused from document to document.
+ */
+#ifndef NB_TOKENIZER_BAG_BAG_H
+#define NB_TOKENIZER_BAG_BAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/feature.h"
+#include "core/base/key.h"
+
+struct nb_bag {
+    struct nb_feature *features; /* `size` of them, owned */
+    struct nb_string *texts;     /* texts[i] names features[i], prefix included ("subject:free");
+                                    bytes owned by the bag, stable until reset */
+    size_t size;
+    uint64_t positions; /* occurrences of token fields (nb_field_is_token), the document's length */
+    bool truncated;     /* a limit of the tokenizer was hit: the rest was not counted */
+    struct nb_bag_private *private_; /* hash table and text storage */
+};
+
+/* Makes an empty bag, as `struct nb_bag b = {0}` does. Allocates nothing. */
+void nb_bag_init(struct nb_bag *bag);
+
+/* Empties the bag and keeps its memory for the next document. */
+void nb_bag_reset(struct nb_bag *bag);
+
+/* Frees everything; the bag is empty and usable again. */
+void nb_bag_deinit(struct nb_bag *bag);
+
+/* Counts one occurrence of the feature with this text, which includes the prefix of its field
+ * ("subject:free"). `key` hashes the text to the feature's id. A text that is new is copied.
+ * Returns 0 or NB_NO_MEMORY, in which case nothing was counted. */
+int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field, const char *text,
+               size_t length);
+
+/* Frees the contents of `to` and moves those of `from` into it; `from` is empty afterwards. For
+ * handing a bag to another thread. */
+void nb_bag_move(struct nb_bag *to, struct nb_bag *from);
+
+#endif

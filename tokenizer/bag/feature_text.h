@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The text of one feature, put together from pieces of a mail. Any thread; the functions work on
+ * their arguments only.
+ *
+ * Capitals become small letters, white space is left out, and bytes that are not printable ASCII
+ * become '?': names, hosts and addresses may hold any bytes, but the text of a feature is UTF-8.
+ */
+#ifndef NB_TOKENIZER_BAG_FEATURE_TEXT_H
+#define NB_TOKENIZER_BAG_FEATURE_TEXT_H
+
+#include "core/base/ascii.h"
+#include "tokenizer/bag/tokenizing.h"
+
+enum { NB_FEATURE_TEXT = 320 }; /* bytes; longer ones are cut */
+
+struct nb_feature_text {
+    char bytes[NB_FEATURE_TEXT];
+    size_t length;
+};
+
+/* Append bytes, a C string, a text. What does not fit is left out. */
+static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length && f->length < NB_FEATURE_TEXT; i++) {
+        char c = nb_ascii_lower(bytes[i]);
+        if (c != ' ' && c != '\t' && c != '\n' && c != '\r')
+            f->bytes[f->length++] = c > ' ' && c < 0x7f ? c : '?';
+    }
+}
+
+static inline void nb_feature_puts(struct nb_feature_text *f, const char *text)
+{
+    while (*text != '\0')
+        nb_feature_put(f, text++, 1);
+}
+
+static inline void nb_feature_put_string(struct nb_feature_text *f, struct nb_string s)
+{
+    nb_feature_put(f, s.bytes, s.length);
+}
+
+/* Counts the feature with this text, as nb_tokenize_feature does. */
+static inline int nb_feature_count(struct nb_tokenizing *t, enum nb_field field,
+                                   const struct nb_feature_text *f)
+{
+    return nb_tokenize_feature(t, field, f->bytes, f->length);
+}
+
+/* Appends the shape of an identifier, at most `most` characters: '9' for a run of digits, 'a' for a
+ * run of small letters, 'A' for a run of capitals, and any other character once for each run of it.
+ * Identifiers that a program makes (message ids, boundaries) differ every time, but have one
+ * shape. */
+static inline void nb_feature_put_shape(struct nb_feature_text *f, struct nb_string s, size_t most)
+{
+    char last = '\0';
+    for (size_t i = 0; i < s.length && most > 0; i++) {
+        char c = s.bytes[i];
+        char letter = c == nb_ascii_lower(c) ? 'a' : 'A';
+        char kind = nb_ascii_is_digit(c) ? '9' : nb_ascii_is_letter(c) ? letter : c;
+        if (kind == last || f->length == NB_FEATURE_TEXT)
+            continue;
+        f->bytes[f->length++] = kind > ' ' && kind < 0x7f ? kind : '?';
+        last = kind;
+        most--;
+    }
+}
+
+#endif

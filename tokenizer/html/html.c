@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/html/html.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/ascii.h"
+#include "tokenizer/html/html_entity.h"
+
+/* White space of HTML: unlike nb_ascii_is_space, without the vertical tab. */
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
+}
+
+static struct nb_string between(const char *from, const char *to)
+{
+    return (struct nb_string){from, (size_t)(to - from)};
+}
+
+/* The position of the first `c` at or behind `at`; `end` if there is none. */
+static const char *find(const char *at, const char *end, char c)
+{
+    const char *found = at < end ? memchr(at, c, (size_t)(end - at)) : NULL;
+    return found != NULL ? found : end;
+}
+
+static bool begins_with(const char *at, const char *end, const char *word)
+{
+    size_t length = strlen(word);
+    return (size_t)(end - at) >= length && memcmp(at, word, length) == 0;
+}
+
+struct nb_html_lexer nb_html_lexer_of(const char *html, size_t length)
+{
+    static const char nothing[] = "";
+    const char *at = html != NULL ? html : nothing;
+    return (struct nb_html_lexer){.at = at, .end = at + length};
+}
+
+static const char *skip_before_attribute(const char *at, const char *end)
+{
+    while (at < end && (is_space(*at) || *at == '/'))
+        at++;
+    return at;
+}
+
+static const char *skip_space(const char *at, const char *end)
+{
+    while (at < end && is_space(*at))
+        at++;
+    return at;
+}
+
+/* Reads one value. Returns its end, or NULL if its quote is never closed. */
+static const char *read_value(const char *at, const char *end, struct nb_string *value)
+{
+    if (at < end && (*at == '"' || *at == '\'')) {
+        const char *closing = find(at + 1, end, *at);
+        *value = between(at + 1, closing);
+        return closing < end ? closing + 1 : NULL;
+    }
+    const char *from = at;
+    while (at < end && !is_space(*at) && *at != '>')
+        at++;
+    *value = between(from, at);
+    return at;
+}
+
+/* Reads the attribute at `at`, which is neither white space nor '/' nor '>'. Returns its end, or
+ * NULL if a quote is never closed. */
+static const char *read_attribute(const char *at, const char *end, struct nb_string *name,
+                                  struct nb_string *value)
+{
+    const char *from = at++; /* a first '=' belongs to the name */
+    while (at < end && !is_space(*at) && *at != '/' && *at != '>' && *at != '=')
+        at++;
+    *name = between(from, at);
+    *value = (struct nb_string){NULL, 0};
+    const char *equals = skip_space(at, end);
+    if (equals == end || *equals != '=')
+        return equals;
+    return read_value(skip_space(equals + 1, end), end, value);
+}
+
+bool nb_html_attribute(struct nb_string *attributes, struct nb_string *name,
+                       struct nb_string *value)
+{
+    const char *end = attributes->bytes + attributes->length;
+    const char *at = skip_before_attribute(attributes->bytes, end);
+    if (at == end || *at == '>')
+        return false;
+    at = read_attribute(at, end, name, value);
+    *attributes = between(at != NULL ? at : end, end);
+    return true;
+}
+
+/* The position of the '>' that ends the tag whose attributes begin at `at`; `end` if there is
+ * none. */
+static const char *tag_end(const char *at, const char *end)
+{
+    for (;;) {
+        struct nb_string name;
+        struct nb_string value;
+        at = skip_before_attribute(at, end);
+        if (at == end || *at == '>')
+            return at;
+        at = read_attribute(at, end, &name, &value);
+        if (at == NULL)
+            return end;
+    }
+}
+
+/* Whether the content of an element is text without markup. */
+static bool is_raw(struct nb_string name)
+{
+    return nb_string_equals_nocase(name, "script") || nb_string_equals_nocase(name, "style") ||
+           nb_string_equals_nocase(name, "title") || nb_string_equals_nocase(name, "textarea");
+}
+
+/* `at` is behind the '<' of a start tag or the '</' of an end tag. */
+static enum nb_html_kind read_tag(struct nb_html_lexer *lexer, const char *at,
+                                  enum nb_html_kind kind, struct nb_html_token *token)
+{
+    const char *from = at;
+    while (at < lexer->end && !is_space(*at) && *at != '/' && *at != '>')
+        at++;
+    token->name = between(from, at);
+    const char *closing = tag_end(at, lexer->end);
+    token->text = between(at, closing);
+    if (closing == lexer->end) { /* no end: the tag is left out */
+        lexer->at = lexer->end;
+        return token->kind = NB_HTML_FINISHED;
+    }
+    lexer->at = closing + 1;
+    if (kind == NB_HTML_START && is_raw(token->name))
+        lexer->raw = token->name;
+    return token->kind = kind;
+}
+
+static enum nb_html_kind comment(struct nb_html_lexer *lexer, struct nb_html_token *token,
+                                 const char *from, const char *to, const char *next)
+{
+    token->text = between(from, to);
+    lexer->at = next < lexer->end ? next : lexer->end;
+    return token->kind = NB_HTML_COMMENT;
+}
+
+/* `at` is behind "<!--". */
+static enum nb_html_kind read_comment(struct nb_html_lexer *lexer, const char *at,
+                                      struct nb_html_token *token)
+{
+    if (begins_with(at, lexer->end, ">"))
+        return comment(lexer, token, at, at, at + 1);
+    if (begins_with(at, lexer->end, "->"))
+        return comment(lexer, token, at, at, at + 2);
+    for (const char *dash = find(at, lexer->end, '-'); dash < lexer->end;
+         dash = find(dash + 1, lexer->end, '-')) {
+        if (begins_with(dash, lexer->end, "-->"))
+            return comment(lexer, token, at, dash, dash + 3);
+        if (begins_with(dash, lexer->end, "--!>"))
+            return comment(lexer, token, at, dash, dash + 4);
+    }
+    return comment(lexer, token, at, lexer->end, lexer->end);
+}
+
+/* Reads the content of an element like <script>, to its end tag. */
+static enum nb_html_kind read_raw(struct nb_html_lexer *lexer, struct nb_html_token *token)
+{
+    size_t length = lexer->raw.length;
+    const char *at = find(lexer->at, lexer->end, '<');
+    for (; at < lexer->end; at = find(at + 1, lexer->end, '<')) {
+        if ((size_t)(lexer->end - at) < length + 3 || at[1] != '/')
+            continue;
+        char after = at[2 + length];
+        if (strncasecmp(at + 2, lexer->raw.bytes, length) == 0 &&
+            (is_space(after) || after == '/' || after == '>'))
+            break;
+    }
+    token->text = between(lexer->at, at);
+    token->name = lexer->raw;
+    lexer->raw = (struct nb_string){NULL, 0};
+    lexer->at = at;
+    return token->kind = NB_HTML_RAW;
+}
+
+/* Reads the tag or comment at a '<'; false if the '<' is an ordinary character. */
+static bool read_markup(struct nb_html_lexer *lexer, struct nb_html_token *token)
+{
+    const char *at = lexer->at + 1;
+    if (at == lexer->end)
+        return false;
+    if (nb_ascii_is_letter(*at)) {
+        read_tag(lexer, at, NB_HTML_START, token);
+    } else if (*at == '/' && at + 1 < lexer->end && nb_ascii_is_letter(at[1])) {
+        read_tag(lexer, at + 1, NB_HTML_END, token);
+    } else if (begins_with(at, lexer->end, "!--")) {
+        read_comment(lexer, at + 3, token);
+    } else if (*at == '!' || *at == '?' || (*at == '/' && at + 1 < lexer->end)) {
+        const char *closing = find(at, lexer->end, '>');
+        comment(lexer, token, at, closing, closing + (closing < lexer->end));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+enum nb_html_kind nb_html_next(struct nb_html_lexer *lexer, struct nb_html_token *token)
+{
+    *token = (struct nb_html_token){.kind = NB_HTML_FINISHED};
+    if (lexer->at == lexer->end)
+        return NB_HTML_FINISHED;
+    if (lexer->raw.length > 0)
+        return read_raw(lexer, token);
+    const char *from = lexer->at;
+    if (*from == '<' && read_markup(lexer, token))
+        return token->kind;
+    lexer->at = find(from + 1, lexer->end, '<');
+    token->text = between(from, lexer->at);
+    return token->kind = NB_HTML_TEXT;
+}
+
+/* The position of the first '&' or NUL; `end` if there is none. */
+static const char *find_special(const char *at, const char *end)
+{
+    while (at < end && *at != '&' && *at != '\0')
+        at++;
+    return at;
+}
+
+int nb_html_decode(struct nb_buffer *out, const char *text, size_t length)
+{
+    const char *end = text + length;
+    int rc = 0;
+    for (const char *at = text; at < end && rc == 0;) {
+        const char *special = find_special(at, end);
+        rc = nb_buffer_append(out, at, (size_t)(special - at));
+        at = special;
+        if (at == end || rc != 0)
+            break;
+        char utf8[NB_HTML_ENTITY_BYTES];
+        size_t written = 0;
+        size_t taken = nb_html_entity(at, (size_t)(end - at), utf8, &written);
+        if (taken > 0)
+            rc = nb_buffer_append(out, utf8, written);
+        else if (*at == '&')
+            rc = nb_buffer_append(out, at, 1);
+        at += taken > 0 ? taken : 1;
+    }
+    return rc;
+}

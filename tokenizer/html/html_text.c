@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/html/html_text.h"
+
+#include <string.h>
+
+#include "core/base/ascii.h"
+#include "tokenizer/html/html_style.h"
+
+enum {
+    STYLED_DEPTH = 32, /* open elements with a style of their own that are tracked */
+    NAME_BYTES = 12,   /* of the name of an element; the longest in the tables is "blockquote" */
+    SNIFF_BYTES = 1024
+};
+
+/* An open element that changed the style of text. */
+struct styled {
+    char name[NAME_BYTES];
+    size_t nested;              /* open elements of the same name inside it */
+    struct nb_html_style outer; /* the style behind its end */
+};
+
+struct walk {
+    struct nb_html_text *out;
+    struct nb_html_style style;
+    bool visible;
+    struct styled open[STYLED_DEPTH];
+    size_t depth;
+};
+
+/* Elements that separate the text around them, sorted. All others are inline, unknown ones too, as
+ * in browsers. */
+static const char *const separating[] = {
+    "address",  "article",    "aside",    "audio",   "blockquote", "body",     "br",
+    "button",   "canvas",     "caption",  "center",  "col",        "colgroup", "dd",
+    "details",  "dialog",     "dir",      "div",     "dl",         "dt",       "embed",
+    "fieldset", "figcaption", "figure",   "footer",  "form",       "frame",    "frameset",
+    "h1",       "h2",         "h3",       "h4",      "h5",         "h6",       "head",
+    "header",   "hr",         "html",     "iframe",  "img",        "input",    "isindex",
+    "label",    "legend",     "li",       "link",    "listing",    "main",     "map",
+    "marquee",  "menu",       "meta",     "nav",     "noframes",   "noscript", "object",
+    "ol",       "optgroup",   "option",   "p",       "plaintext",  "pre",      "script",
+    "section",  "select",     "style",    "summary", "svg",        "table",    "tbody",
+    "td",       "template",   "textarea", "tfoot",   "th",         "thead",    "title",
+    "tr",       "ul",         "video",    "xmp"};
+
+/* Elements without an end tag, sorted. */
+static const char *const empty[] = {"area", "base",  "br",   "col",  "embed", "frame", "hr",
+                                    "img",  "input", "link", "meta", "param", "wbr"};
+
+/* Elements with an optional end tag, sorted: the next one of the same name ends them. */
+static const char *const self_ending[] = {"dd", "dt", "li", "option", "p", "td", "th", "tr"};
+
+/* The name in lower case, cut to fit. */
+static void lower_name(struct nb_string name, char lower[NAME_BYTES])
+{
+    size_t length = name.length < NAME_BYTES - 1 ? name.length : NAME_BYTES - 1;
+    for (size_t i = 0; i < length; i++)
+        lower[i] = nb_ascii_lower(name.bytes[i]);
+    lower[length] = '\0';
+}
+
+static bool is_in(const char *name, const char *const *words, size_t count)
+{
+    while (count > 0) {
+        size_t middle = count / 2;
+        int order = strcmp(name, words[middle]);
+        if (order == 0)
+            return true;
+        if (order > 0) {
+            words += middle + 1;
+            count -= middle + 1;
+        } else {
+            count = middle;
+        }
+    }
+    return false;
+}
+
+#define IS_IN(name, words) is_in(name, words, sizeof(words) / sizeof *(words))
+
+static struct nb_buffer *current(struct walk *walk)
+{
+    return walk->visible ? &walk->out->visible : &walk->out->hidden;
+}
+
+static int separate(struct nb_buffer *buffer)
+{
+    if (buffer->length == 0 || buffer->bytes[buffer->length - 1] == '\n')
+        return 0;
+    return nb_buffer_append(buffer, "\n", 1);
+}
+
+static int set_style(struct walk *walk, struct nb_html_style style)
+{
+    bool was_visible = walk->visible;
+    walk->style = style;
+    walk->visible = nb_html_style_visible(&style);
+    /* Two hidden places are two texts. The visible text around a hidden one may be one word. */
+    return was_visible && !walk->visible ? separate(&walk->out->hidden) : 0;
+}
+
+/* The innermost open element of a name that changed the style; NULL if there is none. */
+static struct styled *find_open(struct walk *walk, const char *name)
+{
+    for (size_t i = walk->depth; i > 0; i--) {
+        if (strcmp(walk->open[i - 1].name, name) == 0)
+            return &walk->open[i - 1];
+    }
+    return NULL;
+}
+
+static int close_element(struct walk *walk, const char *name)
+{
+    struct styled *open = find_open(walk, name);
+    if (open == NULL)
+        return 0;
+    if (open->nested > 0) {
+        open->nested--;
+        return 0;
+    }
+    walk->depth = (size_t)(open - walk->open);
+    return set_style(walk, open->outer);
+}
+
+static int open_element(struct walk *walk, const char *name, const struct nb_html_token *tag)
+{
+    if (walk->depth > 0 && IS_IN(name, self_ending)) {
+        int rc = close_element(walk, name);
+        if (rc != 0)
+            return rc;
+    }
+    struct nb_html_style style = walk->style;
+    if (nb_html_style_apply(&style, tag) && walk->depth < STYLED_DEPTH) {
+        struct styled *open = &walk->open[walk->depth++];
+        *open = (struct styled){.nested = 0, .outer = walk->style};
+        memcpy(open->name, name, NAME_BYTES);
+        return set_style(walk, style);
+    }
+    struct styled *same = find_open(walk, name);
+    if (same != NULL)
+        same->nested++;
+    return 0;
+}
+
+static int write_text(struct walk *walk, const char *text, size_t length)
+{
+    return nb_html_decode(current(walk), text, length);
+}
+
+/* Writes the alternative texts of an image in its place. */
+static int write_attributes(struct walk *walk, const struct nb_html_token *tag)
+{
+    struct nb_string attributes = tag->text;
+    struct nb_string name;
+    struct nb_string value;
+    int rc = 0;
+    while (rc == 0 && nb_html_attribute(&attributes, &name, &value)) {
+        if (value.length == 0 ||
+            (!nb_string_equals_nocase(name, "alt") && !nb_string_equals_nocase(name, "title")))
+            continue;
+        rc = write_text(walk, value.bytes, value.length);
+        if (rc == 0)
+            rc = separate(current(walk));
+    }
+    return rc;
+}
+
+static int start_tag(struct walk *walk, const struct nb_html_token *tag)
+{
+    char name[NAME_BYTES];
+    lower_name(tag->name, name);
+    bool separates = IS_IN(name, separating);
+    int rc = separates ? separate(current(walk)) : 0;
+    if (rc == 0 && !IS_IN(name, empty))
+        rc = open_element(walk, name, tag);
+    if (rc == 0 && separates)
+        rc = separate(current(walk));
+    if (rc == 0 && (strcmp(name, "img") == 0 || strcmp(name, "area") == 0))
+        rc = write_attributes(walk, tag);
+    return rc;
+}
+
+static int end_tag(struct walk *walk, const struct nb_html_token *tag)
+{
+    char name[NAME_BYTES];
+    lower_name(tag->name, name);
+    bool separates = IS_IN(name, separating);
+    int rc = separates ? separate(current(walk)) : 0;
+    if (rc == 0)
+        rc = close_element(walk, name);
+    if (rc == 0 && separates)
+        rc = separate(current(walk));
+    return rc;
+}
+
+static int raw_text(struct walk *walk, const struct nb_html_token *token)
+{
+    if (nb_string_equals_nocase(token->name, "script") ||
+        nb_string_equals_nocase(token->name, "style"))
+        return 0;
+    return write_text(walk, token->text.bytes, token->text.length);
+}
+
+static int take_token(struct walk *walk, const struct nb_html_token *token,
+                      const struct nb_html_observer *observer)
+{
+    switch (token->kind) {
+    case NB_HTML_TEXT:
+        return write_text(walk, token->text.bytes, token->text.length);
+    case NB_HTML_RAW:
+        return raw_text(walk, token);
+    case NB_HTML_END:
+        return end_tag(walk, token);
+    case NB_HTML_START: {
+        int rc = observer != NULL ? observer->element(observer->user, token) : 0;
+        return rc != 0 ? rc : start_tag(walk, token);
+    }
+    case NB_HTML_COMMENT:
+    case NB_HTML_FINISHED:
+        break;
+    }
+    return 0;
+}
+
+int nb_html_to_text(const char *html, size_t length, const struct nb_html_observer *observer,
+                    struct nb_html_text *out)
+{
+    struct walk walk = {.out = out, .style = nb_html_style_default(), .visible = true};
+    struct nb_html_lexer lexer = nb_html_lexer_of(html, length);
+    struct nb_html_token token;
+    /* Most of the text of most pages is visible: one allocation is mostly enough. */
+    int rc = nb_buffer_reserve(&out->visible, length / 2);
+    while (rc == 0 && nb_html_next(&lexer, &token) != NB_HTML_FINISHED)
+        rc = take_token(&walk, &token, observer);
+    return rc;
+}
+
+void nb_html_text_deinit(struct nb_html_text *text)
+{
+    nb_buffer_deinit(&text->visible);
+    nb_buffer_deinit(&text->hidden);
+}
+
+bool nb_html_sniff(const char *text, size_t length)
+{
+    struct nb_html_lexer lexer =
+        nb_html_lexer_of(text, length < SNIFF_BYTES ? length : SNIFF_BYTES);
+    struct nb_html_token token;
+    while (nb_html_next(&lexer, &token) != NB_HTML_FINISHED) {
+        if (token.kind == NB_HTML_START && (nb_string_equals_nocase(token.name, "html") ||
+                                            nb_string_equals_nocase(token.name, "body")))
+            return true;
+        if (token.kind == NB_HTML_COMMENT && nb_string_starts_nocase(token.text, "!doctype htm"))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/mail/mail_decode.h"
+
+#include <gmime/gmime.h>
+#include <string.h>
+
+#include "core/base/ascii.h"
+#include "core/base/error.h"
+#include "core/base/lines.h"
+
+enum {
+    /* Longer Content-Type fields are cut: GMime compares each parameter with all others. */
+    PARAMETERS = 2048,
+    /* Characters of base64 behind a padding that show that the encoding goes on. */
+    BASE64_LINE = 40
+};
+
+void nb_mail_decode_setup(void)
+{
+    g_mime_init();
+}
+
+void nb_mail_decode_teardown(void)
+{
+    g_mime_shutdown();
+}
+
+/* Copies as much of a C string as fits, in lower case if `lower`; NULL gives "". */
+static void copy(char *to, size_t size, const char *from, bool lower)
+{
+    size_t length = from != NULL ? strnlen(from, size - 1) : 0;
+    for (size_t i = 0; i < length; i++)
+        to[i] = lower ? nb_ascii_lower(from[i]) : from[i];
+    to[length] = '\0';
+}
+
+/* A value as a C string for GMime: unfolded, NUL bytes replaced by blanks. Freed with g_free. */
+static char *c_string(struct nb_string value, size_t most)
+{
+    size_t length = value.length < most ? value.length : most;
+    char *text = g_malloc(length + 1);
+    size_t used = 0;
+    for (size_t i = 0; i < length; i++) {
+        char c = value.bytes[i];
+        if (c != '\r' && c != '\n')
+            text[used++] = c != '\0' ? c : ' ';
+    }
+    text[used] = '\0';
+    return text;
+}
+
+static void read_parameters(struct nb_mail_type *type, GMimeParamList *list)
+{
+    static const char *const names[] = {"name", "filename"};
+    for (size_t i = 0; i < 2; i++) {
+        GMimeParam *name = g_mime_param_list_get_parameter(list, names[i]);
+        if (name != NULL)
+            copy(type->file_name, NB_MAIL_FILE_NAME, g_mime_param_get_value(name), false);
+    }
+}
+
+static const char *parameter(GMimeParamList *list, const char *name)
+{
+    GMimeParam *found = g_mime_param_list_get_parameter(list, name);
+    return found != NULL ? g_mime_param_get_value(found) : NULL;
+}
+
+void nb_mail_read_type(struct nb_mail_type *type, struct nb_string value)
+{
+    if (value.length == 0 || memchr(value.bytes, '/', value.length) == NULL) {
+        copy(type->media, NB_MAIL_MEDIA, "text/plain", false); /* RFC 2045, 5.2 */
+        return;
+    }
+    char *text = c_string(value, PARAMETERS);
+    GMimeContentType *parsed = g_mime_content_type_parse(NULL, text);
+    g_free(text);
+    char *media = g_mime_content_type_get_mime_type(parsed);
+    copy(type->media, NB_MAIL_MEDIA, media, true);
+    g_free(media);
+    GMimeParamList *list = g_mime_content_type_get_parameters(parsed);
+    copy(type->charset, NB_MAIL_CHARSET, parameter(list, "charset"), true);
+    copy(type->boundary, NB_MAIL_BOUNDARY, parameter(list, "boundary"), false);
+    read_parameters(type, list);
+    g_object_unref(parsed);
+}
+
+void nb_mail_read_disposition(struct nb_mail_type *type, struct nb_string value)
+{
+    char *text = c_string(value, PARAMETERS);
+    GMimeContentDisposition *parsed = g_mime_content_disposition_parse(NULL, text);
+    g_free(text);
+    read_parameters(type, g_mime_content_disposition_get_parameters(parsed));
+    g_object_unref(parsed);
+}
+
+void nb_mail_read_encoding(struct nb_mail_type *type, struct nb_string value)
+{
+    char *word = type->transfer;
+    size_t used = 0;
+    for (size_t i = 0; i < value.length && used < NB_MAIL_TRANSFER - 1; i++) {
+        char c = value.bytes[i];
+        if (c > ' ' && c != '"' && c != ';')
+            word[used++] = c;
+        else if (used > 0)
+            break;
+    }
+    word[used] = '\0';
+    switch (g_mime_content_encoding_from_string(word)) {
+    case GMIME_CONTENT_ENCODING_BASE64:
+        type->encoding = NB_MAIL_BASE64;
+        break;
+    case GMIME_CONTENT_ENCODING_QUOTEDPRINTABLE:
+        type->encoding = NB_MAIL_QUOTED_PRINTABLE;
+        break;
+    case GMIME_CONTENT_ENCODING_UUENCODE:
+        type->encoding = NB_MAIL_UUENCODE;
+        break;
+    case GMIME_CONTENT_ENCODING_DEFAULT:
+    case GMIME_CONTENT_ENCODING_7BIT:
+    case GMIME_CONTENT_ENCODING_8BIT:
+    case GMIME_CONTENT_ENCODING_BINARY:
+        break;
+    }
+}
+
+/* Appends a value without the line breaks of folding; the blanks behind them stay. */
+static int append_unfolded(struct nb_string value, struct nb_buffer *out)
+{
+    const char *at = value.bytes;
+    const char *end = at + value.length;
+    int rc = 0;
+    while (rc == 0 && at < end) {
+        const char *from = at;
+        while (at < end && *at != '\r' && *at != '\n')
+            at++;
+        rc = nb_buffer_append(out, from, (size_t)(at - from));
+        at += at < end;
+    }
+    return rc;
+}
+
+int nb_mail_decode_words(struct nb_string value, struct nb_buffer *out)
+{
+    if (value.length > NB_MAIL_FIELD)
+        value.length = NB_MAIL_FIELD;
+    if (value.length == 0 || memmem(value.bytes, value.length, "=?", 2) == NULL)
+        return append_unfolded(value, out);
+    char *text = c_string(value, NB_MAIL_FIELD);
+    char *decoded = g_mime_utils_header_decode_text(NULL, text);
+    int rc = nb_buffer_puts(out, decoded);
+    g_free(decoded);
+    g_free(text);
+    return rc;
+}
+
+static int decode_run(GMimeContentEncoding encoding, struct nb_string body, struct nb_buffer *out)
+{
+    GMimeEncoding state;
+    g_mime_encoding_init_decode(&state, encoding);
+    size_t most = g_mime_encoding_outlen(&state, body.length + 1);
+    if (nb_buffer_reserve(out, most) != 0)
+        return NB_NO_MEMORY;
+    char *to = out->bytes + out->length;
+    size_t written = g_mime_encoding_step(&state, body.bytes, body.length, to);
+    if (encoding == GMIME_CONTENT_ENCODING_BASE64) /* GMime keeps bits until a '=' comes */
+        written += g_mime_encoding_step(&state, "=", 1, to + written);
+    out->length += written;
+    return 0;
+}
+
+/* Whether a long line of base64 follows. If so, the padding before it is where two encoded pieces
+ * were joined, and not the end in front of a footer that a mailing list added. */
+static bool is_base64(struct nb_string s)
+{
+    size_t run = 0;
+    for (size_t i = 0; i < s.length && run < BASE64_LINE; i++) {
+        char c = s.bytes[i];
+        if (run == 0 && (c == '\r' || c == '\n' || c == '='))
+            continue;
+        if (!nb_ascii_is_alphanumeric(c) && c != '+' && c != '/')
+            break;
+        run++;
+    }
+    return run == BASE64_LINE;
+}
+
+static int decode_base64(struct nb_string body, struct nb_buffer *out)
+{
+    int rc = 0;
+    do {
+        const char *padding = memchr(body.bytes, '=', body.length);
+        size_t length = padding != NULL ? (size_t)(padding - body.bytes) : body.length;
+        rc = decode_run(GMIME_CONTENT_ENCODING_BASE64, (struct nb_string){body.bytes, length}, out);
+        while (length < body.length && body.bytes[length] == '=')
+            length++;
+        body = nb_string_from(body, length);
+    } while (rc == 0 && body.length > 0 && is_base64(body));
+    return rc;
+}
+
+/* The lines behind "begin MODE NAME". */
+static struct nb_string after_begin(struct nb_string body)
+{
+    const char *end = body.bytes + body.length;
+    for (const char *line = body.bytes, *next; line < end; line = next) {
+        next = nb_lines_next(line, end);
+        struct nb_string text = {line, (size_t)(next - line)};
+        if (nb_string_starts(text, "begin ") && text.length > 6)
+            return nb_string_from(body, (size_t)(next - body.bytes));
+    }
+    return body;
+}
+
+int nb_mail_decode_body(enum nb_mail_encoding encoding, struct nb_string body,
+                        struct nb_buffer *out)
+{
+    if (body.length == 0)
+        return 0;
+    switch (encoding) {
+    case NB_MAIL_BASE64:
+        return decode_base64(body, out);
+    case NB_MAIL_QUOTED_PRINTABLE:
+        return decode_run(GMIME_CONTENT_ENCODING_QUOTEDPRINTABLE, body, out);
+    case NB_MAIL_UUENCODE:
+        return decode_run(GMIME_CONTENT_ENCODING_UUENCODE, after_begin(body), out);
+    case NB_MAIL_IDENTITY:
+        break;
+    }
+    return nb_buffer_append(out, body.bytes, body.length);
+}

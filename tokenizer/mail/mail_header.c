@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/mail/mail_header.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/ascii.h"
+#include "tokenizer/bag/feature_text.h"
+#include "tokenizer/mail/mail_decode.h"
+#include "tokenizer/mail/mail_received.h"
+#include "tokenizer/text/text.h"
+#include "tokenizer/text/url.h"
+
+enum {
+    ADDRESS_BYTES = 4096, /* of an address field that are read */
+    OTHER_BYTES = 400,    /* of any other field */
+    IDS = 8,              /* message ids of one field that are counted */
+    ID_SHAPE = 24,
+    ADDRESS_SUFFIX = 3, /* the last 2 and 3 labels of the host of an address are counted */
+    PREFIX = 40         /* bytes of a prefix that nb_tokenize_text takes */
+};
+
+/* Fields that never count. A final '*' stands for any ending. The verdict of another filter would
+ * give the answer away while learning, and an attacker can forge it. Notes of mailboxes and mail
+ * programs are not in the mail when it arrives. */
+static const char *const ignored[] = {
+    /* this program's own */
+    "x-bayesd*",
+    /* SpamAssassin, bogofilter, rspamd, DSPAM, CRM114, SpamBayes, spamprobe and others */
+    "x-spam*", "x-bogosity*", "x-rspam*", "x-dspam*", "x-crm114*", "x-spambayes*", "x-hammie*",
+    "x-pyzor*", "x-razor*", "x-dcc*", "x-sa-*", "x-sanitizer*", "x-antispam*", "x-anti-spam*",
+    "x-junk*", "x-greylist*", "x-policyd*", "x-ham-*", "x-bayes*", "x-filter*", "x-ifile*",
+    "x-popfile*", "x-text-class*", "x-annoyance*", "x-habeas-report*",
+    /* virus scanners and appliances */
+    "x-virus*", "x-anti-virus*", "x-antivirus*", "x-amavis*", "x-clamav*", "x-avas*", "x-av-*",
+    "x-scanned*", "x-scanner*", "x-mailscanner*", "x-kaspersky*", "x-kas*", "x-drweb*", "x-sophos*",
+    "x-rav*", "x-mimetrack-virus*", "x-barracuda*", "x-ironport*", "x-proofpoint*", "x-brightmail*",
+    "x-bmi-*", "x-cloudmark*", "x-cmae*", "x-vade*", "x-vr-*", "x-gmx-*", "x-ui-*",
+    "x-microsoft-antispam*", "x-forefront-antispam*", "x-exchange-antispam*",
+    "x-ms-exchange-organization*", "x-ms-exchange-atpmessageproperties", "x-ovh-spam*",
+    "x-yandex-spam*", "x-mras", "x-mru-*", "x-cnfs-*", "x-eopattributedmessage", "x-hmailserver*",
+    /* results of checks by other hosts: anybody can write them */
+    "authentication-results", "arc-*", "received-spf", "x-received-spf*", "x-authentication-*",
+    "x-dkim*",
+    /* mailboxes, mail clients */
+    "status", "x-status", "x-uid", "x-uidl", "x-tuid", "x-keywords", "x-imap*", "x-label",
+    "x-gmail-labels", "x-gm-*", "x-mozilla-*", "x-evolution*", "x-kmail*", "x-mutt*", "x-sieve*",
+    "x-dovecot*", "x-folder*", "x-account*", "lines", "content-length", "x-bytes",
+    /* added by Exim for content scanners, not in the mail */
+    "x-envelope-from", "x-envelope-to",
+    /* times of arrival: they tell when a mail was learned, and nothing about its label */
+    "delivery-date", "x-delivery-time", "x-originalarrivaltime", "x-arrival-time"};
+
+/* Fields whose value is a date: only that they are there counts. */
+static const char *const dates[] = {
+    "resent-date",         "expires",           "expiry-date", "x-original-date",
+    "nntp-posting-date",   "deferred-delivery", "reply-by",    "x-mail-created-date",
+    "latest-delivery-time"};
+
+static const char *const addresses[] = {
+    "from",        "to",        "cc",        "reply-to",      "bcc",
+    "return-path", "sender",    "errors-to", "x-sender",      "delivered-to",
+    "resent-from", "resent-to", "resent-cc", "resent-sender", "x-original-to"};
+
+static const char *const message_ids[] = {"message-id", "references", "in-reply-to",
+                                          "resent-message-id", "content-id"};
+
+/* Counted with the structure of the mail. */
+static const char *const structure[] = {"content-type", "content-transfer-encoding",
+                                        "content-disposition"};
+
+static bool matches(struct nb_string name, const char *pattern)
+{
+    size_t length = strlen(pattern);
+    if (length > 0 && pattern[length - 1] == '*')
+        return name.length >= length - 1 && strncasecmp(name.bytes, pattern, length - 1) == 0;
+    return name.length == length && strncasecmp(name.bytes, pattern, length) == 0;
+}
+
+/* Compares the first three letters, which is fast: mails have dozens of fields, and the tables are
+ * long. */
+static bool may_match(const char first[3], const char *pattern)
+{
+    return first[0] == pattern[0] && (first[1] == pattern[1] || pattern[1] == '*') &&
+           (first[2] == pattern[2] || pattern[2] == '*' || pattern[1] == '*');
+}
+
+static bool is_in(struct nb_string name, const char *const *patterns, size_t count)
+{
+    char first[3] = {0};
+    for (size_t i = 0; i < 3 && i < name.length; i++)
+        first[i] = nb_ascii_lower(name.bytes[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (may_match(first, patterns[i]) && matches(name, patterns[i]))
+            return true;
+    }
+    return false;
+}
+
+#define IS_IN(name, patterns) is_in(name, patterns, sizeof(patterns) / sizeof *(patterns))
+
+bool nb_mail_header_ignored(struct nb_string name)
+{
+    return IS_IN(name, ignored);
+}
+
+/* The prefix of the features of a field: "to:", "x-mailer:". */
+static void make_prefix(struct nb_string name, char prefix[PREFIX + 1])
+{
+    struct nb_feature_text f = {.length = 0};
+    nb_feature_put(&f, name.bytes, name.length < PREFIX - 1 ? name.length : PREFIX - 1);
+    nb_feature_puts(&f, ":");
+    memcpy(prefix, f.bytes, f.length);
+    prefix[f.length] = '\0';
+}
+
+static struct nb_string cut(const struct nb_buffer *buffer, size_t most)
+{
+    return (struct nb_string){buffer->bytes, buffer->length < most ? buffer->length : most};
+}
+
+static bool is_address_byte(char c)
+{
+    return (c & 0x80) != 0 || (c > ' ' && c < 0x7f && strchr("<>()[],;:\"'@\\", c) == NULL);
+}
+
+static int count_parts(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
+                       const char *middle, struct nb_string s)
+{
+    struct nb_feature_text f = {.length = 0};
+    nb_feature_puts(&f, prefix);
+    nb_feature_puts(&f, middle);
+    nb_feature_put_string(&f, s);
+    return nb_feature_count(t, field, &f);
+}
+
+/* Counts a host, "from:@mail.example.com", and its last 2 and 3 labels, "from:.example.com". */
+static int count_domain(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
+                        struct nb_string host)
+{
+    int rc = count_parts(t, field, prefix, "@", host);
+    size_t labels = 1;
+    for (size_t i = host.length; rc == 0 && i > 0 && labels <= ADDRESS_SUFFIX; i--) {
+        if (host.bytes[i - 1] != '.')
+            continue;
+        if (labels >= 2)
+            rc = count_parts(t, field, prefix, ".",
+                             (struct nb_string){host.bytes + i, host.length - i});
+        labels++;
+    }
+    if (rc == 0 && labels >= 2 && labels <= ADDRESS_SUFFIX) /* the host has 2 or 3 labels */
+        rc = count_parts(t, field, prefix, ".", host);
+    return rc;
+}
+
+/* Counts everything that looks like user@host. */
+static int count_addresses(struct nb_tokenizing *t, const char *prefix, struct nb_string text)
+{
+    const char *end = text.bytes + text.length;
+    const char *free_from = text.bytes; /* no byte belongs to two addresses */
+    int rc = 0;
+    for (const char *at = text.bytes; rc == 0 && at < end; at++) {
+        at = memchr(at, '@', (size_t)(end - at));
+        if (at == NULL)
+            break;
+        const char *from = at;
+        const char *to = at + 1;
+        while (from > free_from && is_address_byte(from[-1]))
+            from--;
+        while (to < end && is_address_byte(*to))
+            to++;
+        free_from = to;
+        if (from == at || to == at + 1)
+            continue;
+        rc = count_parts(t, NB_FIELD_ADDRESS, prefix, "",
+                         (struct nb_string){from, (size_t)(to - from)});
+        if (rc == 0)
+            rc = count_domain(t, NB_FIELD_ADDRESS, prefix,
+                              (struct nb_string){at + 1, (size_t)(to - at) - 1});
+        at = to - 1;
+    }
+    return rc;
+}
+
+static int address_field(struct nb_tokenizing *t, const char *prefix, struct nb_string value,
+                         struct nb_buffer *scratch)
+{
+    if (!nb_tokenizing_wants(t, NB_FIELD_ADDRESS))
+        return 0;
+    int rc = nb_mail_decode_words(value, scratch);
+    if (rc != 0)
+        return rc;
+    struct nb_string text = cut(scratch, ADDRESS_BYTES);
+    rc = nb_tokenize_text(t, NB_FIELD_ADDRESS, prefix, text.bytes, text.length);
+    return rc != 0 || text.length == 0 ? rc : count_addresses(t, prefix, text);
+}
+
+/* Counts a message id, "local@host": the host, and the shape of the local part. */
+static int count_id(struct nb_tokenizing *t, const char *prefix, struct nb_string id)
+{
+    const char *at = memchr(id.bytes, '@', id.length);
+    size_t local = at != NULL ? (size_t)(at - id.bytes) : id.length;
+    struct nb_feature_text f = {.length = 0};
+    nb_feature_puts(&f, prefix);
+    nb_feature_puts(&f, "shape=");
+    nb_feature_put_shape(&f, (struct nb_string){id.bytes, local}, ID_SHAPE);
+    int rc = nb_feature_count(t, NB_FIELD_HEADER, &f);
+    if (rc != 0 || at == NULL)
+        return rc;
+    return count_domain(t, NB_FIELD_HEADER, prefix,
+                        (struct nb_string){at + 1, id.length - local - 1});
+}
+
+static int id_field(struct nb_tokenizing *t, const char *prefix, struct nb_string value)
+{
+    const char *at = value.bytes;
+    const char *end = at + value.length;
+    int rc = 0;
+    for (size_t ids = 0; rc == 0 && at < end && ids < IDS; ids++) {
+        const char *from = memchr(at, '<', (size_t)(end - at));
+        const char *to = from != NULL ? memchr(from, '>', (size_t)(end - from)) : NULL;
+        if (to == NULL)
+            break;
+        rc = count_id(t, prefix, (struct nb_string){from + 1, (size_t)(to - from) - 1});
+        at = to + 1;
+    }
+    return rc;
+}
+
+/* Counts the zone of a date, "date:+0200", and nothing else of it. */
+static int date_field(struct nb_tokenizing *t, struct nb_string value)
+{
+    for (size_t i = 0; i + 5 <= value.length; i++) {
+        char sign = value.bytes[i];
+        if ((sign != '+' && sign != '-') || i == 0 || value.bytes[i - 1] != ' ')
+            continue;
+        return count_parts(t, NB_FIELD_HEADER, "date:", "", (struct nb_string){value.bytes + i, 5});
+    }
+    size_t word = value.length;
+    while (word > 0 && nb_ascii_is_letter(value.bytes[word - 1]))
+        word--;
+    if (word == value.length || value.length - word > 5)
+        return count_parts(t, NB_FIELD_HEADER, "date:", "none", (struct nb_string){"", 0});
+    return count_parts(t, NB_FIELD_HEADER, "date:", "", nb_string_from(value, word));
+}
+
+static int other_field(struct nb_tokenizing *t, const char *prefix, struct nb_string value,
+                       struct nb_buffer *scratch)
+{
+    value.length = value.length < 4 * (size_t)OTHER_BYTES ? value.length : 4 * (size_t)OTHER_BYTES;
+    int rc = nb_mail_decode_words(value, scratch);
+    if (rc != 0)
+        return rc;
+    struct nb_string text = cut(scratch, OTHER_BYTES);
+    return nb_tokenize_text(t, NB_FIELD_HEADER, prefix, text.bytes, text.length);
+}
+
+static int header_value(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,
+                        struct nb_buffer *scratch)
+{
+    char prefix[PREFIX + 1];
+    make_prefix(name, prefix);
+    if (nb_string_equals_nocase(name, "date"))
+        return date_field(t, value);
+    if (IS_IN(name, dates) || IS_IN(name, structure))
+        return 0;
+    return IS_IN(name, message_ids) ? id_field(t, prefix, value)
+                                    : other_field(t, prefix, value, scratch);
+}
+
+int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,
+                   struct nb_buffer *scratch)
+{
+    char prefix[PREFIX + 1];
+    scratch->length = 0;
+    if (nb_string_equals_nocase(name, "subject") || nb_mail_header_ignored(name))
+        return 0;
+    if (nb_string_equals_nocase(name, "received"))
+        return nb_mail_received(t, value);
+    if (IS_IN(name, addresses)) {
+        make_prefix(name, prefix);
+        int rc = address_field(t, prefix, value, scratch);
+        return rc != 0 ? rc : count_parts(t, NB_FIELD_HEADER, "header:", "", name);
+    }
+    if (!nb_tokenizing_wants(t, NB_FIELD_HEADER))
+        return 0;
+    int rc = count_parts(t, NB_FIELD_HEADER, "header:", "", name);
+    return rc != 0 ? rc : header_value(t, name, value, scratch);
+}

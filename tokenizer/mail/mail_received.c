@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/mail/mail_received.h"
+
+#include <string.h>
+
+#include "core/base/ascii.h"
+#include "tokenizer/bag/feature_text.h"
+#include "tokenizer/text/url.h"
+
+enum {
+    VALUE_BYTES = 2048, /* of a field that are read */
+    WORD_BYTES = 64,
+    ID_BYTES = 8 /* a word of this length or more that has a digit is an id */
+};
+
+static const char prefix[] = "received:";
+
+static bool is_separator(char c)
+{
+    return (unsigned char)c <= ' ' || strchr("()[]<>,;=\"'", c) != NULL;
+}
+
+static int count(struct nb_tokenizing *t, struct nb_string word)
+{
+    struct nb_feature_text f = {.length = 0};
+    nb_feature_puts(&f, prefix);
+    nb_feature_put_string(&f, word);
+    return nb_feature_count(t, NB_FIELD_RECEIVED, &f);
+}
+
+/* Counts an address like "2001:db8:1:2::25": its first two and four groups, and the whole. */
+static int count_ipv6(struct nb_tokenizing *t, struct nb_string address)
+{
+    size_t groups = 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < address.length && groups < 4; i++) {
+        if (address.bytes[i] == ':' && (++groups == 2 || groups == 4))
+            rc = count(t, (struct nb_string){address.bytes, i + 1});
+    }
+    return rc != 0 ? rc : count(t, address);
+}
+
+static bool is_ipv6(struct nb_string s)
+{
+    size_t colons = 0;
+    for (size_t i = 0; i < s.length; i++) {
+        colons += s.bytes[i] == ':';
+        if (strchr("0123456789abcdefABCDEF:.", s.bytes[i]) == NULL)
+            return false;
+    }
+    return colons >= 2;
+}
+
+static bool looks_like_id(struct nb_string word)
+{
+    size_t digits = 0;
+    for (size_t i = 0; i < word.length; i++)
+        digits += nb_ascii_is_digit(word.bytes[i]);
+    return digits == word.length || (digits > 0 && word.length >= ID_BYTES) ||
+           word.length > WORD_BYTES;
+}
+
+static int count_word(struct nb_tokenizing *t, struct nb_string word)
+{
+    const char *at = memchr(word.bytes, '@', word.length);
+    if (word.length > 5 && nb_string_starts_nocase(word, "IPv6:"))
+        word = nb_string_from(word, 5);
+    if (nb_is_ipv4(word) || nb_is_host(word))
+        return nb_tokenize_host(t, NB_FIELD_RECEIVED, prefix, word);
+    if (is_ipv6(word))
+        return count_ipv6(t, word);
+    if (at != NULL) { /* "for <user@host>", "helo=user@host" */
+        int rc = count(t, word);
+        size_t local = (size_t)(at - word.bytes) + 1;
+        struct nb_string host = {at + 1, word.length - local};
+        return rc != 0 || !nb_is_host(host) ? rc
+                                            : nb_tokenize_host(t, NB_FIELD_RECEIVED, prefix, host);
+    }
+    return looks_like_id(word) ? 0 : count(t, word);
+}
+
+int nb_mail_received(struct nb_tokenizing *t, struct nb_string value)
+{
+    if (!nb_tokenizing_wants(t, NB_FIELD_RECEIVED) || value.length == 0)
+        return 0;
+    if (value.length > VALUE_BYTES)
+        value.length = VALUE_BYTES;
+    const char *date = memrchr(value.bytes, ';', value.length);
+    const char *end = date != NULL ? date : value.bytes + value.length;
+    bool after_id = false;
+    int rc = 0;
+    for (const char *at = value.bytes; rc == 0 && at < end; at++) {
+        const char *from = at;
+        while (at < end && !is_separator(*at))
+            at++;
+        struct nb_string word = {from, (size_t)(at - from)};
+        if (word.length == 0)
+            continue;
+        if (!after_id)
+            rc = count_word(t, word);
+        after_id = nb_string_equals_nocase(word, "id");
+    }
+    return rc;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/text/character.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <utf8proc.h>
+
+#include "core/base/error.h"
+#include "tokenizer/text/utf8_decode.h"
+
+const uint32_t *nb_character_table;
+
+struct range {
+    uint32_t first, last;
+};
+
+/* Scripts without spaces between words, for which UAX #29 refers to dictionaries, and Hangul, whose
+ * words carry particles: overlapping pairs of characters find the stems without a dictionary. */
+static const struct range pair_scripts[] = {
+    {0x0E00, 0x0EFF},   /* Thai, Lao */
+    {0x1000, 0x109F},   /* Myanmar */
+    {0x1100, 0x11FF},   /* Hangul Jamo */
+    {0x1780, 0x17FF},   /* Khmer */
+    {0x2E80, 0x2FDF},   /* Han radicals */
+    {0x3005, 0x3007},   /* Han iteration mark, closing mark, zero */
+    {0x3021, 0x3029},   /* Hangzhou numerals */
+    {0x3031, 0x3035},   /* Kana repeat marks */
+    {0x3038, 0x30FA},   /* Hiragana, Katakana; not the middle dot */
+    {0x30FC, 0x31FF},   /* prolonged sound mark, Bopomofo, Hangul compatibility Jamo */
+    {0x3400, 0x4DBF},   /* Han */
+    {0x4E00, 0x9FFF},   /* Han */
+    {0xA960, 0xA97F},   /* Hangul Jamo */
+    {0xA9E0, 0xA9FF},   /* Myanmar */
+    {0xAA60, 0xAA7F},   /* Myanmar */
+    {0xAC00, 0xD7FF},   /* Hangul */
+    {0xF900, 0xFAFF},   /* Han, compatibility */
+    {0x1AFF0, 0x1B16F}, /* Kana */
+    {0x20000, 0x3FFFF}, /* Han */
+};
+
+static bool is_pair_script(uint32_t character)
+{
+    size_t low = 0;
+    size_t high = sizeof pair_scripts / sizeof *pair_scripts;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (character > pair_scripts[middle].last)
+            low = middle + 1;
+        else if (character < pair_scripts[middle].first)
+            high = middle;
+        else
+            return true;
+    }
+    return false;
+}
+
+/* Marks that do not end a word when they stand inside it (UAX #29: MidNumLet, MidLetter, MidNum).
+ * Colon, semicolon and characters that look like them are left out, unlike in UAX #29: in mail they
+ * mostly end words ("Re:done", "key:value", "a;b"). */
+static enum nb_class punctuation_class(uint32_t character)
+{
+    switch (character) {
+    case '\'':
+    case '.':
+    case 0x2018: /* typographic apostrophes */
+    case 0x2019:
+        return NB_CLASS_MID_BOTH;
+    case 0x00B7: /* middle dot, Catalan "col·lecció" */
+    case 0x055F: /* Armenian abbreviation mark */
+    case 0x05F4: /* Hebrew gershayim */
+    case 0x2027: /* hyphenation point */
+        return NB_CLASS_MID_LETTER;
+    case ',':
+    case 0x060C: /* Arabic comma, date separator, decimal and thousands separators */
+    case 0x060D:
+    case 0x066B:
+    case 0x066C:
+    case 0x07F8: /* NKo comma */
+    case 0x2044: /* fraction slash: ½ folds to 1⁄2 */
+        return NB_CLASS_MID_NUMBER;
+    default:
+        return NB_CLASS_SYMBOL;
+    }
+}
+
+enum nb_class nb_character_class(uint32_t character)
+{
+    switch ((int)utf8proc_category((utf8proc_int32_t)character)) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+        return NB_CLASS_SPACE;
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_NL:
+        return is_pair_script(character) ? NB_CLASS_PAIR : NB_CLASS_LETTER;
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NO:
+        return NB_CLASS_DIGIT;
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+        return NB_CLASS_EXTEND;
+    case UTF8PROC_CATEGORY_PC:
+        return NB_CLASS_JOINER;
+    case UTF8PROC_CATEGORY_SO:
+        if (character >= 0x1F1E6 && character <= 0x1F1FF)
+            return NB_CLASS_FLAG;
+        return character >= 0x2E80 && character <= 0x2FDF ? NB_CLASS_PAIR : NB_CLASS_SYMBOL;
+    default: /* punctuation, symbols, private use, not assigned */
+        return punctuation_class(character);
+    }
+}
+
+unsigned nb_character_fold(const uint32_t *characters, unsigned count,
+                           int32_t folded[NB_FOLD_QUEUE])
+{
+    const utf8proc_option_t options =
+        UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE;
+    unsigned char text[NB_FOLD_SEGMENT * 4];
+    unsigned length = 0;
+    for (unsigned i = 0; i < count; i++)
+        length += nb_utf8_encode(characters[i], text + length);
+    utf8proc_ssize_t n = utf8proc_decompose(text, length, folded, NB_FOLD_QUEUE, options);
+    if (n <= 0 || n > NB_FOLD_QUEUE)
+        return 0;
+    n = utf8proc_normalize_utf32(folded, n, options);
+    return n <= 0 ? 0 : (unsigned)n;
+}
+
+static bool is_han_or_hangul(uint32_t c)
+{
+    return (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x4E00 && c <= 0x9FFF) ||
+           (c >= 0xAC00 && c <= 0xD7A3);
+}
+
+/* Sets a bit in `joins` for each character that can compose with the one before it: those that are
+ * not the first of a canonical decomposition. Vowels and final consonants of Hangul are added by
+ * their ranges: they compose by arithmetic and no table lists them. */
+static void find_joining(unsigned char *joins)
+{
+    utf8proc_int32_t parts[8];
+    for (uint32_t c = 0xC0; c < NB_CHARACTER_TABLE; c++) {
+        if (is_han_or_hangul(c) ||
+            utf8proc_get_property((utf8proc_int32_t)c)->decomp_seqindex == UINT16_MAX)
+            continue;
+        utf8proc_ssize_t n =
+            utf8proc_decompose_char((utf8proc_int32_t)c, parts, 8, UTF8PROC_DECOMPOSE, NULL);
+        for (utf8proc_ssize_t i = 1; i < n && i < 8; i++)
+            joins[parts[i] >> 3] |= (unsigned char)(1u << (parts[i] & 7));
+    }
+    for (uint32_t c = 0x1161; c <= 0x11C2; c++)
+        if (c <= 0x1175 || c >= 0x11A8)
+            joins[c >> 3] |= (unsigned char)(1u << (c & 7));
+}
+
+/* The packed description of a character. `joins` is NULL for characters above the table, none of
+ * which composes. */
+static uint32_t describe(uint32_t c, const unsigned char *joins)
+{
+    const utf8proc_property_t *property = utf8proc_get_property((utf8proc_int32_t)c);
+    if (property->ignorable)
+        return nb_packed(c, 0, NB_KIND_IGNORED);
+    int32_t folded[NB_FOLD_QUEUE] = {(int32_t)c};
+    unsigned n = 1;
+    if (!is_han_or_hangul(c) &&
+        (property->decomp_seqindex != UINT16_MAX || property->casefold_seqindex != UINT16_MAX))
+        n = nb_character_fold(&c, 1, folded);
+    if (n == 0)
+        return nb_packed(c, 0, NB_KIND_IGNORED);
+    uint32_t first = (uint32_t)folded[0];
+    unsigned order = (unsigned)utf8proc_get_property(folded[0])->combining_class;
+    bool joining =
+        joins != NULL && first < NB_CHARACTER_TABLE && (joins[first >> 3] >> (first & 7) & 1) != 0;
+    if (n == 1 && first == c && order != 0 && !joining)
+        return nb_packed(c, order, NB_KIND_MARK);
+    if (joining || order != 0)
+        return nb_packed(c, 0, NB_KIND_JOINING);
+    if (n > 1)
+        return nb_packed(c, 0, NB_KIND_EXPANDING);
+    return nb_packed(first, nb_character_class(first), NB_KIND_SIMPLE);
+}
+
+uint32_t nb_character_beyond(uint32_t character)
+{
+    return describe(character, NULL);
+}
+
+int nb_character_setup(void)
+{
+    if (nb_character_table != NULL)
+        return 0;
+    uint32_t *table = malloc(NB_CHARACTER_TABLE * sizeof *table);
+    unsigned char *joins = calloc(NB_CHARACTER_TABLE / 8, 1);
+    if (table == NULL || joins == NULL) {
+        free(table);
+        free(joins);
+        return NB_NO_MEMORY;
+    }
+    find_joining(joins);
+    for (uint32_t c = 0; c < NB_CHARACTER_TABLE; c++)
+        table[c] = describe(c, joins);
+    free(joins);
+    nb_character_table = table;
+    return 0;
+}
+
+void nb_character_teardown(void)
+{
+    free((void *)(uintptr_t)nb_character_table);
+    nb_character_table = NULL;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/text/derived.h"
+
+#include <stdio.h>
+#include <utf8proc.h>
+
+#include "tokenizer/text/ascii_words.h"
+#include "tokenizer/text/fold.h"
+#include "tokenizer/text/url.h"
+
+static bool is_capital(uint32_t character)
+{
+    utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)character);
+    return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LT;
+}
+
+/* Counts the word as it stands in the text, invisible characters left out, if it has capitals. */
+static int count_case(struct nb_text_run *run, const unsigned char *from, const unsigned char *to)
+{
+    static const char prefix[] = "case:";
+    /* 40 folded characters may come from twice as many: a letter and a mark can compose. */
+    enum { MOST = 2 * 4 * NB_TOKEN_CHARACTERS };
+    unsigned char *text = (unsigned char *)run->storage->room;
+    size_t length = sizeof prefix - 1;
+    bool capitals = false;
+    memcpy(text, prefix, length);
+    while (from < to && length < MOST) {
+        uint32_t character = nb_utf8_decode(&from, to);
+        if (nb_packed_kind(nb_character(character)) == NB_KIND_IGNORED)
+            continue;
+        if (character == 0x2018 || character == 0x2019)
+            character = '\'';
+        capitals = capitals || (character < 0x80 ? character >= 'A' && character <= 'Z'
+                                                 : is_capital(character));
+        length += nb_utf8_encode(character, text + length);
+    }
+    return capitals ? nb_text_count_room(run->t, NB_FIELD_CASE, 0, length) : 0;
+}
+
+static int count_pair(struct nb_text_run *run, const unsigned char *word, size_t length)
+{
+    static const char prefix[] = "pair:";
+    const struct nb_derived *before = run->derived;
+    unsigned char *text = (unsigned char *)run->storage->room;
+    size_t at = sizeof prefix - 1;
+    memcpy(text, prefix, at);
+    memcpy(text + at, before->word, before->length);
+    at += before->length;
+    text[at++] = ' ';
+    memcpy(text + at, word, length);
+    return nb_text_count_room(run->t, NB_FIELD_PAIR, 0, at + length);
+}
+
+int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char *from,
+                    const unsigned char *to)
+{
+    unsigned char word[NB_WORD_BYTES];
+    struct nb_derived *derived = run->derived;
+    memcpy(word, run->storage->room + run->prefix_length, length);
+    int rc = nb_text_count(run, length);
+    if (rc == 0 && nb_tokenizing_wants(run->t, NB_FIELD_CASE))
+        rc = count_case(run, from, to);
+    if (rc == 0 && derived->length != 0 && nb_tokenizing_wants(run->t, NB_FIELD_PAIR))
+        rc = count_pair(run, word, length);
+    memcpy(derived->word, word, length);
+    derived->length = length;
+    return rc;
+}
+
+/* ---- character n-grams ----------------------------------------------------------------------- */
+
+/* The last characters, each as UTF-8. */
+struct window {
+    unsigned char bytes[4 * NB_NGRAM];
+    unsigned lengths[NB_NGRAM];
+    unsigned characters;
+    unsigned length;
+};
+
+static void slide(struct window *w, uint32_t character)
+{
+    if (w->characters == NB_NGRAM) {
+        w->length -= w->lengths[0];
+        memmove(w->bytes, w->bytes + w->lengths[0], w->length);
+        memmove(w->lengths, w->lengths + 1, (NB_NGRAM - 1) * sizeof *w->lengths);
+        w->characters--;
+    }
+    unsigned n = nb_utf8_encode(character, w->bytes + w->length);
+    w->lengths[w->characters++] = n;
+    w->length += n;
+}
+
+static int count_ngrams(struct nb_tokenizing *t, const unsigned char *text, size_t length)
+{
+    static const char prefix[] = "ngram:";
+    struct nb_fold fold;
+    struct window w = {.characters = 0};
+    bool blank = true; /* leading white space is left out; a run of white space is one blank */
+    nb_fold_begin(&fold, text, text + length);
+    for (;;) {
+        uint32_t packed = nb_fold_next(&fold);
+        unsigned class_ = nb_packed_class(packed);
+        if (class_ == NB_CLASS_END)
+            return 0;
+        if (class_ == NB_CLASS_SPACE && blank)
+            continue;
+        blank = class_ == NB_CLASS_SPACE;
+        slide(&w, blank ? ' ' : nb_packed_character(packed));
+        if (w.characters < NB_NGRAM)
+            continue;
+        char *room = t->bag->private_->room;
+        memcpy(room, prefix, sizeof prefix - 1);
+        memcpy(room + sizeof prefix - 1, w.bytes, w.length);
+        int rc = nb_text_count_room(t, NB_FIELD_NGRAM, 0, sizeof prefix - 1 + w.length);
+        if (rc != 0)
+            return rc;
+    }
+}
+
+/* The first `most` bytes of a text, or less, so that no character is cut; if the first character
+ * alone is longer than that, it is cut. */
+static size_t cut(const unsigned char *text, size_t length, size_t most)
+{
+    if (length <= most)
+        return length;
+    size_t whole = nb_utf8_cut((struct nb_string){(const char *)text, length}, most).length;
+    return whole > 0 ? whole : most;
+}
+
+/* ---- URLs and mail domains ------------------------------------------------------------------- */
+
+enum { SCHEME_BYTES = 16 };
+
+static bool is_host_byte(unsigned char byte)
+{
+    return nb_ascii_is_alphanumeric(byte) || byte == '-' || byte == '.' || byte >= 0x80;
+}
+
+static bool ends_url(unsigned char byte)
+{
+    return byte <= ' ' || byte == 0x7F || strchr("<>\"`{}|\\^", byte) != NULL;
+}
+
+/* The end of the URL that begins before `p`. Marks at its end belong to the sentence around it. */
+static const unsigned char *url_end(const unsigned char *p, const unsigned char *end)
+{
+    const unsigned char *begin = p;
+    while (p < end && !ends_url(*p))
+        p++;
+    while (p > begin && strchr(".,;:!?'()[]*_", p[-1]) != NULL)
+        p--;
+    return p;
+}
+
+/* Where the scheme of the "://" at `p` begins. */
+static const unsigned char *scheme_begin(const unsigned char *p, const unsigned char *begin)
+{
+    const unsigned char *from = p;
+    while (from > begin && p - from < SCHEME_BYTES && nb_ascii_is_letter(from[-1]))
+        from--;
+    return from;
+}
+
+static bool is_www(const unsigned char *p, const unsigned char *begin, const unsigned char *end)
+{
+    return end - p > 4 && p[3] == '.' && (p[1] | 0x20) == 'w' && (p[2] | 0x20) == 'w' &&
+           is_host_byte(p[4]) && (p == begin || !is_host_byte(p[-1]));
+}
+
+/* Counts a URL without a scheme: "www.example.com". */
+static int count_www(struct nb_tokenizing *t, const unsigned char *url, size_t length)
+{
+    char text[1026] = "//"; /* nb_tokenize_url looks at 1,024 bytes */
+    if (length > sizeof text - 2)
+        length = sizeof text - 2;
+    memcpy(text + 2, url, length);
+    return nb_tokenize_url(t, text, length + 2);
+}
+
+static int count_mail_domain(struct nb_tokenizing *t, const unsigned char *from,
+                             const unsigned char *to)
+{
+    while (to > from && (to[-1] == '.' || to[-1] == '-'))
+        to--;
+    struct nb_string host = {(const char *)from, (size_t)(to - from)};
+    return nb_is_host(host) ? nb_tokenize_host(t, NB_FIELD_URL, "url:", host) : 0;
+}
+
+static int count_urls(struct nb_tokenizing *t, const unsigned char *begin, const unsigned char *end)
+{
+    int rc = 0;
+    const unsigned char *done = begin; /* the bytes before it are not read again: linear time */
+    for (const unsigned char *p = begin; rc == 0 && p < end; p++) {
+        if (*p != ':' && *p != '@' && (*p | 0x20) != 'w')
+            continue;
+        const unsigned char *to = NULL;
+        if (*p == ':' && end - p > 3 && p[1] == '/' && p[2] == '/' && scheme_begin(p, done) != p) {
+            const unsigned char *from = scheme_begin(p, done);
+            to = url_end(p + 3, end);
+            rc = nb_tokenize_url(t, (const char *)from, (size_t)(to - from));
+        } else if (*p == '@' && p > done && !ends_url(p[-1])) {
+            to = p + 1;
+            while (to < end && is_host_byte(*to))
+                to++;
+            rc = count_mail_domain(t, p + 1, to);
+        } else if ((*p | 0x20) == 'w' && is_www(p, done, end)) {
+            to = url_end(p, end);
+            rc = count_www(t, p, (size_t)(to - p));
+        }
+        if (to != NULL) {
+            done = to;
+            p = to - 1;
+        }
+    }
+    return rc;
+}
+
+/* ---- the shape of a Subject ------------------------------------------------------------------ */
+
+/* Counts "shape:upper=3", the quarters of the letters that are capitals, and "shape:!=2", the
+ * number of exclamation marks. */
+static int count_shape(struct nb_tokenizing *t, const unsigned char *at, const unsigned char *end)
+{
+    size_t letters = 0;
+    size_t capitals = 0;
+    size_t exclamations = 0;
+    while (at < end) {
+        uint32_t packed = nb_utf8_decode(&at, end);
+        exclamations += packed == '!' || packed == 0xFF01;
+        capitals += is_capital(packed);
+        letters += nb_packed_class(nb_character(packed)) == NB_CLASS_LETTER;
+    }
+    char text[32];
+    int rc = 0;
+    if (letters != 0) {
+        int n = snprintf(text, sizeof text, "shape:upper=%zu",
+                         capitals >= letters ? 4 : capitals * 4 / letters);
+        rc = nb_tokenize_feature(t, NB_FIELD_STRUCTURE, text, (size_t)n);
+    }
+    if (rc != 0 || exclamations == 0)
+        return rc;
+    if (exclamations > NB_SHAPE_EXCLAMATIONS)
+        exclamations = NB_SHAPE_EXCLAMATIONS;
+    int n = snprintf(text, sizeof text, "shape:!=%zu", exclamations);
+    return nb_tokenize_feature(t, NB_FIELD_STRUCTURE, text, (size_t)n);
+}
+
+int nb_derived_text(struct nb_tokenizing *t, enum nb_field field, const char *text, size_t length)
+{
+    const unsigned char *begin = (const unsigned char *)text;
+    int rc = 0;
+    if (field == NB_FIELD_SUBJECT && nb_tokenizing_wants(t, NB_FIELD_STRUCTURE))
+        rc = count_shape(t, begin, begin + length);
+    if (rc == 0 && field == NB_FIELD_BODY && nb_tokenizing_wants(t, NB_FIELD_URL))
+        rc = count_urls(t, begin, begin + length);
+    if (rc == 0 && nb_tokenizing_wants(t, NB_FIELD_NGRAM) && t->ngram_bytes < NB_NGRAM_BYTES) {
+        size_t most = NB_NGRAM_BYTES - t->ngram_bytes;
+        t->ngram_bytes += length < most ? length : most;
+        rc = count_ngrams(t, begin, cut(begin, length, most));
+    }
+    return rc;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/text/words.h"
+
+#include <stdbool.h>
+
+#include "tokenizer/text/derived.h"
+#include "tokenizer/text/fold.h"
+#include "tokenizer/text/scripts.h"
+
+enum state {
+    STATE_NONE,
+    STATE_WORD,
+    STATE_SYMBOLS, /* a run of one mark */
+    STATE_PAIRS,   /* a run of a script without spaces */
+    STATE_FLAG     /* the first half of a flag */
+};
+
+/* In scripts without spaces a cluster is a character with its combining marks. Further marks begin
+ * another cluster. */
+enum { CLUSTER_CHARACTERS = 8, CLUSTER_BYTES = 4 * CLUSTER_CHARACTERS };
+
+struct cluster {
+    unsigned char bytes[CLUSTER_BYTES];
+    unsigned length;
+    unsigned characters;
+};
+
+struct scanner {
+    struct nb_text_run *run;
+    enum state state;
+    unsigned char *token; /* the token so far, in the bag's room */
+    size_t bytes;
+    size_t characters; /* of the token, those included that are too many to be kept */
+    uint32_t first;    /* the first character of the token */
+    unsigned last;     /* class of the last character of the word, combining marks left out */
+    uint32_t mid; /* packed: a mark that belongs to the word if the next character does; or 0 */
+    const unsigned char *at;     /* position in the text of the character at hand */
+    const unsigned char *from;   /* position of the beginning of the word */
+    const unsigned char *mid_at; /* position of `mid` */
+    struct cluster before, current;
+};
+
+static void append(struct scanner *s, uint32_t character)
+{
+    if (s->characters++ < NB_TOKEN_CHARACTERS)
+        s->bytes += nb_utf8_encode(character, s->token + s->bytes);
+}
+
+static void begin_token(struct scanner *s, enum state state, uint32_t character)
+{
+    s->state = state;
+    s->token = nb_text_token(s->run);
+    s->bytes = 0;
+    s->characters = 0;
+    s->first = character;
+    append(s, character);
+}
+
+/* Counts a word. A word of mixed scripts is counted a second time as it reads, with a feature that
+ * says so, if the settings want the structure of texts. */
+static int count_word(struct scanner *s, const unsigned char *end)
+{
+    static const char feature[] = "word:mixed-scripts";
+    struct nb_tokenizing *t = s->run->t;
+    unsigned char plain[4 * NB_TOKEN_CHARACTERS];
+    size_t length;
+    bool is_mixed = nb_tokenizing_wants(t, NB_FIELD_STRUCTURE) &&
+                    nb_scripts_mixed(s->token, s->bytes, plain, &length);
+    int rc = nb_text_count_word(s->run, s->bytes, s->from, end);
+    if (rc != 0 || !is_mixed)
+        return rc;
+    memcpy(nb_text_token(s->run), plain, length);
+    rc = nb_text_count(s->run, length);
+    return rc != 0 ? rc : nb_tokenize_feature(t, NB_FIELD_STRUCTURE, feature, sizeof feature - 1);
+}
+
+/* Counts the current token. `end` is the end of a word in the text. */
+static int count_token(struct scanner *s, enum state state, const unsigned char *end)
+{
+    if (s->characters > NB_TOKEN_CHARACTERS)
+        return nb_text_count_long(s->run, s->first, s->characters);
+    return state == STATE_WORD ? count_word(s, end) : nb_text_count(s->run, s->bytes);
+}
+
+static int count_pair(struct scanner *s)
+{
+    unsigned char *token = nb_text_token(s->run);
+    memcpy(token, s->before.bytes, s->before.length);
+    memcpy(token + s->before.length, s->current.bytes, s->current.length);
+    return nb_text_count(s->run, s->before.length + s->current.length);
+}
+
+static void begin_cluster(struct scanner *s, uint32_t character)
+{
+    s->current.length = nb_utf8_encode(character, s->current.bytes);
+    s->current.characters = 1;
+}
+
+/* Begins another cluster of a run: the pair before it is complete. */
+static int next_cluster(struct scanner *s, uint32_t character)
+{
+    int rc = s->before.length != 0 ? count_pair(s) : 0;
+    s->before = s->current;
+    begin_cluster(s, character);
+    return rc;
+}
+
+static int extend_cluster(struct scanner *s, uint32_t mark)
+{
+    if (s->current.characters == CLUSTER_CHARACTERS)
+        return next_cluster(s, mark);
+    s->current.length += nb_utf8_encode(mark, s->current.bytes + s->current.length);
+    s->current.characters++;
+    return 0;
+}
+
+/* Ends the current token, if there is one, before `end` in the text. */
+static int finish(struct scanner *s, const unsigned char *end)
+{
+    enum state state = s->state;
+    s->state = STATE_NONE;
+    if (state == STATE_NONE)
+        return 0;
+    if (state == STATE_PAIRS)
+        return count_pair(s); /* in a run of one cluster `before` is empty */
+    return count_token(s, state, end);
+}
+
+static bool is_mid(unsigned class_)
+{
+    return class_ == NB_CLASS_MID_BOTH || class_ == NB_CLASS_MID_LETTER ||
+           class_ == NB_CLASS_MID_NUMBER;
+}
+
+/* Whether a mark of class `mid` may stand between two characters of the class `side` (UAX #29, WB6,
+ * WB7, WB11, WB12). */
+static bool joins(unsigned side, unsigned mid)
+{
+    return (side == NB_CLASS_LETTER && mid != NB_CLASS_MID_NUMBER) ||
+           (side == NB_CLASS_DIGIT && mid != NB_CLASS_MID_LETTER);
+}
+
+/* Begins a token with a character that is not part of the one before; white space begins none. */
+static void start(struct scanner *s, uint32_t packed)
+{
+    uint32_t character = nb_packed_character(packed);
+    unsigned class_ = nb_packed_class(packed);
+    if (class_ == NB_CLASS_LETTER || class_ == NB_CLASS_DIGIT || class_ == NB_CLASS_JOINER) {
+        begin_token(s, STATE_WORD, character);
+        s->from = s->at;
+        s->last = class_;
+    } else if (class_ == NB_CLASS_PAIR) {
+        s->state = STATE_PAIRS;
+        s->before.length = 0;
+        begin_cluster(s, character);
+    } else if (class_ == NB_CLASS_FLAG) {
+        begin_token(s, STATE_FLAG, character);
+    } else if (class_ != NB_CLASS_SPACE && class_ != NB_CLASS_END) {
+        begin_token(s, STATE_SYMBOLS, character);
+    }
+}
+
+static int restart(struct scanner *s, uint32_t packed)
+{
+    int rc = finish(s, s->at);
+    start(s, packed);
+    return rc;
+}
+
+static int step_symbols(struct scanner *s, uint32_t packed)
+{
+    if (nb_packed_character(packed) != s->first || nb_packed_class(packed) == NB_CLASS_END)
+        return restart(s, packed);
+    append(s, s->first);
+    return 0;
+}
+
+/* Takes the character behind a word and a mark: either the mark joins both, or the word ended
+ * before the mark. */
+static int step_behind_mid(struct scanner *s, uint32_t packed)
+{
+    uint32_t mid = s->mid;
+    s->mid = 0;
+    if (nb_packed_class(packed) == s->last && joins(s->last, nb_packed_class(mid))) {
+        uint32_t mark = nb_packed_character(mid);
+        append(s, mark == 0x2018 || mark == 0x2019 ? '\'' : mark);
+        append(s, nb_packed_character(packed));
+        return 0;
+    }
+    int rc = finish(s, s->mid_at);
+    start(s, mid);
+    return rc != 0 ? rc : step_symbols(s, packed);
+}
+
+static int step_word(struct scanner *s, uint32_t packed)
+{
+    unsigned class_ = nb_packed_class(packed);
+    if (s->mid != 0)
+        return step_behind_mid(s, packed);
+    if (class_ == NB_CLASS_LETTER || class_ == NB_CLASS_DIGIT || class_ == NB_CLASS_JOINER) {
+        append(s, nb_packed_character(packed));
+        s->last = class_;
+        return 0;
+    }
+    if (class_ == NB_CLASS_EXTEND) {
+        append(s, nb_packed_character(packed));
+        return 0;
+    }
+    if (is_mid(class_) && joins(s->last, class_)) {
+        s->mid = packed;
+        s->mid_at = s->at;
+        return 0;
+    }
+    return restart(s, packed);
+}
+
+static int step(struct scanner *s, uint32_t packed)
+{
+    unsigned class_ = nb_packed_class(packed);
+    switch (s->state) {
+    case STATE_WORD:
+        return step_word(s, packed);
+    case STATE_SYMBOLS:
+        return step_symbols(s, packed);
+    case STATE_PAIRS:
+        if (class_ == NB_CLASS_PAIR)
+            return next_cluster(s, nb_packed_character(packed));
+        if (class_ == NB_CLASS_EXTEND)
+            return extend_cluster(s, nb_packed_character(packed));
+        return restart(s, packed);
+    case STATE_FLAG:
+        if (class_ != NB_CLASS_FLAG)
+            return restart(s, packed);
+        append(s, nb_packed_character(packed));
+        return finish(s, s->at);
+    case STATE_NONE:
+    default:
+        start(s, packed);
+        return 0;
+    }
+}
+
+int nb_words_scan(struct nb_text_run *run, const unsigned char **at, const unsigned char *end)
+{
+    struct nb_fold fold;
+    struct scanner s = {.run = run, .state = STATE_NONE};
+    nb_fold_begin(&fold, *at, end);
+    for (;;) {
+        uint32_t packed = nb_fold_next(&fold);
+        s.at = fold.from;
+        int rc = step(&s, packed);
+        if (rc != 0)
+            return rc;
+        /* At white space there is no current token: if ASCII follows, the fast path goes on. */
+        unsigned class_ = nb_packed_class(packed);
+        bool over = class_ == NB_CLASS_END;
+        if (over || (class_ == NB_CLASS_SPACE && fold.taken == fold.queued && fold.ahead_at < end &&
+                     *fold.ahead_at < 0x80)) {
+            *at = over ? end : fold.ahead_at;
+            return 0;
+        }
+    }
+}
