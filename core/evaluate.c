@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -80,10 +81,12 @@ static int fill_labels(const struct nb_evaluator *e, struct nb_evaluation *evalu
         labels[i] = (struct nb_evaluation_label){e->labels[i], 0, 0, (double)NAN, (double)NAN};
     for (size_t i = 0; i < evaluation->confusion_count; i++) {
         const struct nb_evaluation_cell *cell = &evaluation->confusion[i];
+        assert(cell->truth < e->label_count && cell->predicted < e->label_count);
         labels[cell->truth].documents += cell->documents;
         labels[cell->predicted].predicted += cell->documents;
     }
-    /* A label that was right at least once has a cell of its own; the others have 0 if anything. */
+    /* Labels that were never given rightly have no cell of their own: 0, or NAN among no documents.
+     */
     for (size_t i = 0; i < e->label_count; i++) {
         labels[i].precision = ratio(0, (double)labels[i].predicted);
         labels[i].recall = ratio(0, (double)labels[i].documents);
@@ -113,8 +116,8 @@ static double clipped(double probability)
     return fmin(fmax(probability, 1e-6), 1 - 1e-6);
 }
 
-/* Bin i holds i/15 <= p < (i+1)/15, and the last one 1 as well. The product is never rounded to the
- * other side of a bound: tested at each. */
+/* Bin i holds i/15 <= p < (i+1)/15; the last one holds 1 too. A test shows for each bound that the
+ * product is not rounded to its other side. */
 static size_t bin_of(double p)
 {
     size_t bin = (size_t)(p * NB_EVALUATION_BINS);
@@ -123,6 +126,7 @@ static size_t bin_of(double p)
 
 static void count_in_bin(struct nb_evaluation *evaluation, double confidence, bool is_right)
 {
+    assert(confidence >= 0 && confidence <= 1);
     struct nb_evaluation_bin *bin = &evaluation->bins[bin_of(confidence)];
     bin->documents++;
     bin->confidence += confidence; /* sums for now */

@@ -3,6 +3,7 @@
  * What follows from the order in which documents stand by the positive label's probability: the
  * area under the ROC curve, the curve, and the threshold that holds a false-positive rate.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -84,10 +85,11 @@ static size_t find_corners(const struct ranked *list, const struct nb_evaluator_
     return count;
 }
 
-/* Of too many corners every so manieth is kept, with both ends. */
+/* Keeps evenly spaced corners if there are too many, always both ends. */
 static void thin_corners(const struct corner *corners, size_t count,
                          const struct nb_evaluator_window *w, struct nb_evaluation *evaluation)
 {
+    assert(count >= 2); /* with a document on either side */
     size_t kept = count < NB_EVALUATION_POINTS ? count : NB_EVALUATION_POINTS;
     for (size_t i = 0; i < kept; i++) {
         const struct corner *c = &corners[i * (count - 1) / (kept - 1)];
@@ -106,7 +108,7 @@ static int fill_curve(struct ranked *list, const struct nb_evaluator_window *w,
     struct corner *corners = calloc(w->size + 1, sizeof *corners);
     if (corners == NULL)
         return NB_NO_MEMORY;
-    /* Log-odds order probabilities but for the last bit of either. */
+    /* Sorting by log-odds sorts the probabilities too, except where rounding makes a difference. */
     for (size_t i = 1; i < w->size; i++) {
         if (list[i].probability < list[i - 1].probability) {
             qsort(list, w->size, sizeof *list, by_probability);
@@ -169,9 +171,10 @@ int nb_evaluator_threshold(struct nb_evaluator *e, uint64_t most, double rate, d
         if (w.rows[i].label != e->positive)
             negatives[count++] = w.rows[i].probability;
     qsort(negatives, count, sizeof *negatives, falling);
-    /* The first document that may not be taken any more: the next number above it is the lowest
-     * threshold that leaves it, and all that equal it, out. */
+    /* negatives[allowed] is the first document that must stay below the threshold. The lowest
+     * threshold that leaves it out, and all that equal it, is the next number above it. */
     size_t allowed = most_within(rate, count);
+    assert(count == w.negatives && allowed <= count);
     while (above < allowed && (allowed == count || negatives[above] > negatives[allowed]))
         above++;
     *threshold = allowed == count ? 0 : nextafter(negatives[allowed], INFINITY);

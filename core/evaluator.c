@@ -105,7 +105,7 @@ static void take_unscored(const struct nb_evaluator *e, struct nb_evaluator_row 
     *extra = (struct nb_evaluator_extra){.truth = p, .winner = p, .brier = 1 - p};
 }
 
-/* ln of a probability, of which 0 is the smallest number that there is. */
+/* ln of a probability; 0 is taken as the smallest number above it. */
 static double log_of(double probability)
 {
     return log(fmax(probability, DBL_TRUE_MIN));
@@ -163,6 +163,7 @@ int nb_evaluator_add(struct nb_evaluator *e, const struct nb_scored *scored)
         take_unscored(e, &row, &extra);
     else
         take_scored(e, scored, &row, &extra);
+    assert(row.predicted < e->label_count || e->label_count == 0);
     e->rows[e->size] = row;
     if (e->extras != NULL)
         e->extras[e->size] = extra;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/explain.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/heap.h"
 #include "core/scorer_private.h"
 
-/* What a position of the feature adds to a label's score, but for what it adds to every one's. */
+/* What one occurrence of the feature adds to a label's score, without what it adds to every
+ * label's. */
 static double term(const struct nb_scorer *s, const struct nb_model *model,
                    const struct nb_score_label *l, const struct nb_row *row, uint64_t all)
 {
@@ -38,6 +40,7 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
     int rc = nb_scorer_view(scorer, model, &view);
     if (rc != 0)
         return rc;
+    assert(scores->best < view->size && scores->second < view->size);
     const struct nb_score_label *best = &view->labels[scores->best];
     const struct nb_score_label *second = &view->labels[scores->second];
     size_t filled = 0;

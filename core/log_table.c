@@ -121,6 +121,7 @@ void nb_log_table_deinit(struct nb_log_table *table)
 int nb_log_table_grow(struct nb_log_table *table, uint64_t greatest)
 {
     uint32_t size = table->size;
+    assert(table->shared != NULL);
     while (size <= greatest && size < NB_LOG_TABLE_MOST)
         size *= GROWTH;
     return size == table->size ? 0 : resize(table, size);

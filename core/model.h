@@ -4,8 +4,10 @@
  * per label, and the sums that the formulas need. Integers only.
  *
  * Threads: ONE writer calls the functions that change (they take the write lock inside, for
- * microseconds); any thread may read between nb_model_read_lock and nb_model_unlock. The writer
- * itself reads without the lock.
+ * microseconds). The writer reads without the lock. Any other thread must hold the read lock for
+ * every function that takes a const model: rows, cells, labels and the index may move when the
+ * writer makes them grow. Only nb_model_rows and nb_model_memory need no lock. What a function
+ * points to is good until nb_model_unlock; names of labels are good until the model is freed.
  *
  * Rows are numbered in the order of first sight and never renumbered. The memory of a row is 32
  * bytes: id, two cells (label, occurrences n, documents d) for the two lowest label numbers that
@@ -52,7 +54,7 @@ void nb_model_truncate_labels(struct nb_model *model, uint32_t labels);
 /* The label's number or UINT32_MAX. */
 uint32_t nb_model_find_label(const struct nb_model *model, struct nb_string name);
 uint32_t nb_model_label_count(const struct nb_model *model);
-/* NUL-terminated too; owned by the model, stable until it is freed. */
+/* NUL-terminated too; owned by the model, readable until it is freed, also after a rename. */
 struct nb_string nb_model_label_name(const struct nb_model *model, uint32_t label);
 /* The label numbers in the order of their names (bytewise); nb_model_label_count entries; valid
  * while the read lock is held. */

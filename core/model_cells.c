@@ -140,6 +140,7 @@ static int run_grow(struct nb_cell_pool *pool, struct nb_row *row)
         return rc;
     old = nb_row_run(pool, row); /* the pool may have moved */
     struct nb_spill *cells = nb_segments_at(&pool->cells, run);
+    assert(used == 1u << order && order + 1 < NB_RUN_ORDERS);
     memcpy(cells, old, used * sizeof *cells);
     if (order == 0)
         cells[1].order = cells->d;

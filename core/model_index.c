@@ -69,6 +69,7 @@ static void count_passed(struct nb_bucket *b, int change)
 void nb_index_insert(struct nb_index *index, uint64_t id, uint32_t row)
 {
     struct nb_bucket *b = index->buckets + nb_index_home(index, id);
+    assert(index->bucket_count > 0);
     for (;;) {
         struct nb_places empty = nb_bucket_places(b, 0);
         int place = nb_places_next(&empty);
@@ -96,5 +97,5 @@ void nb_index_remove(struct nb_index *index, uint64_t id, uint32_t row)
         count_passed(b, -1);
         b = bucket_after(index, b);
     }
-    assert(false); /* the row is in the index, says the contract */
+    assert(false); /* the caller gives a row that is in the index */
 }

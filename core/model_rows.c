@@ -46,8 +46,8 @@ uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
  * but some rows passed that bucket by. */
 #define LOOK_FURTHER (NB_NO_ROW - 1)
 
-/* The row that the feature's own bucket names first, on its way into the cache; or NB_NO_ROW; or
- * LOOK_FURTHER. */
+/* The row that the feature's own bucket names first, or NB_NO_ROW, or LOOK_FURTHER. Prefetches what
+ * is needed next. */
 static inline uint32_t guess(const struct nb_bucket *b, unsigned char *const *table, uint64_t id)
 {
     struct nb_places places = nb_bucket_places(b, nb_index_tag(id));
@@ -55,7 +55,7 @@ static inline uint32_t guess(const struct nb_bucket *b, unsigned char *const *ta
     if (place < 0) {
         if (atomic_load_explicit(&b->passed, memory_order_acquire) == 0)
             return NB_NO_ROW;
-        /* The next bucket; from the last one rows go to the first, and this does no good. */
+        /* The next bucket. The last one is followed by the first, which this misses: no harm. */
         __builtin_prefetch(b + 1);
         return LOOK_FURTHER;
     }
@@ -153,6 +153,7 @@ int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
         rc = index_grow(model, (uint64_t)count + count / 5 + 1);
     if (rc != 0)
         return rc;
+    assert(nb_segments_room(&model->rows) > count && nb_index_room(&model->index) > count);
     *nb_model_row(model, count) = (struct nb_row){.id = id, .more = NB_NO_ROW};
     atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
     nb_index_insert(&model->index, id, count);

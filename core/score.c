@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/score.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/scorer_private.h"
@@ -28,6 +29,7 @@ static inline void add_cell(void *user, struct nb_cell cell)
     const struct word *w = user;
     const struct pass *p = w->pass;
     uint32_t position = p->view->position[cell.label];
+    assert(cell.label < p->view->room);
     if (position == NB_NOT_SCORED)
         return;
     uint64_t documents = p->view->labels[position].documents;
@@ -98,6 +100,7 @@ int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
         rc = nb_scores_grow(scores, view->size);
     if (rc != 0)
         return nb_error_no_memory(error);
+    assert(view->size <= scores->room);
     scores->size = view->size;
     memset(scores->log_scores, 0, view->size * sizeof *scores->log_scores);
     struct pass pass = {.scorer = scorer, .model = model, .view = view, .sums = scores->log_scores};

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/scorer.h"
+
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,8 +99,9 @@ static void put_weights(const struct nb_settings *settings, const struct nb_mode
 static void put_priors(const struct nb_settings *settings, const struct nb_model *model,
                        struct nb_score_view *view)
 {
-    put_weights(settings, model, view);
     double sum = 0;
+    assert(view->size <= view->room);
+    put_weights(settings, model, view);
     for (uint32_t i = 0; i < view->size; i++)
         sum += view->labels[i].base;
     for (uint32_t i = 0; i < view->size; i++)
@@ -151,6 +155,7 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
         nb_heap_add(&heap, &word);
     }
     const struct ranked *last = nb_heap_last(&heap);
+    assert(heap.count == most); /* the vocabulary has as many token rows as the model says */
     view->skip_occurrences = last->occurrences;
     view->skip_id = last->id;
     free(items);

@@ -91,7 +91,7 @@ static inline double nb_correction(const struct nb_scorer *s, uint64_t documents
     return nb_log_of(s, cell.occurrences) - s->logs.logs[0];
 }
 
-/* How often a word of a document speaks: with presence-based models, once. */
+/* How many times a word of a document is counted: models of presence count it once. */
 static inline uint32_t nb_weight_of(const struct nb_scorer *s, uint32_t count)
 {
     bool presence =

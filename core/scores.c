@@ -65,6 +65,7 @@ static void put_probabilities(struct nb_scores *scores)
 
 void nb_scores_rank(struct nb_scores *scores)
 {
+    assert(scores->size > 0 && scores->size <= scores->room);
     put_order(scores);
     put_probabilities(scores);
 }

@@ -14,6 +14,7 @@ enum { CACHE_LINE = 64, FIRST_RECORDS = 16, DOUBLED = 256, FIRST_TABLE = 4 };
 
 void nb_segments_init(struct nb_segments *s, uint32_t record, uint32_t bits)
 {
+    assert(bits <= NB_SEGMENT_BITS_MOST && (record & (record - 1)) == 0);
     *s = (struct nb_segments){.bits = bits, .record = record};
 }
 
@@ -72,6 +73,7 @@ static int grow_first(struct nb_segments *s, uint64_t records, pthread_rwlock_t 
     if (segment == NULL)
         return NB_NO_MEMORY;
     unsigned char *old = s->segment_count == 0 ? NULL : s->table[0];
+    assert(room > s->first_room && (size_t)room * s->record % CACHE_LINE == 0);
     if (old != NULL)
         memcpy(segment, old, (size_t)s->first_room * s->record);
     lock_if(lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/settings.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,6 +215,7 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
             return NB_NO_MEMORY;
         }
     }
+    assert(from->weight_count == 0 || from->weights != NULL);
     *to = *from;
     to->weights = weights;
     return 0;

@@ -2,6 +2,7 @@
  *
  * Values of settings against the table.
  */
+#include <assert.h>
 #include <stdio.h>
 
 #include "core/settings_private.h"
@@ -62,6 +63,7 @@ static int check_prior(const struct nb_setting *s, const struct nb_settings *set
 
 static int check_mask(const struct nb_setting *s, uint32_t mask, struct nb_error *error)
 {
+    assert(nb_setting_names(s->names) < 32);
     uint32_t known = (1u << nb_setting_names(s->names)) - 1;
     if ((mask & ~known) != 0)
         return nb_error_set(error, NB_UNUSABLE, "%s has a field that does not exist", s->name);

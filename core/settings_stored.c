@@ -2,6 +2,7 @@
  *
  * The stored form of settings: a number of entries, each a name and a value in a string of its own.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/pack.h"
@@ -152,6 +153,7 @@ static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint6
     struct nb_string stored = nb_unpack_string(r);
     struct nb_unpacker value = nb_unpacker_of(stored.bytes, stored.length);
     size_t i = 0;
+    assert(count < 64); /* a bit each in `seen` */
     while (i < count && !nb_string_equals(name, table[i].name))
         i++;
     int rc = 0;
@@ -179,8 +181,9 @@ static size_t place_of(const char *name)
 {
     size_t count, i = 0;
     const struct nb_setting *table = nb_settings_table(&count);
-    while (strcmp(table[i].name, name) != 0)
+    while (i < count && strcmp(table[i].name, name) != 0)
         i++;
+    assert(i < count);
     return i;
 }
 

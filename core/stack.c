@@ -37,7 +37,7 @@ void nb_stack_settings_init(struct nb_stack_settings *settings)
 
 /* ---- what the settings fix ------------------------------------------------------------------- */
 
-/* Constants stand for themselves: 1, 1.5 and 2 have exact doubles. */
+/* 1, 1.5 and 2 are exact as doubles, so that they can be compared. */
 static enum nb_stack_power_kind power_kind(double power)
 {
     static const double powers[] = {1, 1.5, 2};
@@ -141,6 +141,7 @@ static void put_labels(struct nb_stack_view *view, const struct nb_model *model)
     for (uint32_t i = 0; i < labels; i++)
         if (nb_model_documents(model, sorted[i]) != 0)
             view->labels[view->size++] = sorted[i];
+    assert(view->size <= labels && labels <= view->room);
     view->columns = view->size < 2 ? 0 : view->size == 2 ? 1 : labels;
 }
 
@@ -190,10 +191,13 @@ static void put_offsets(const struct nb_stack_view *view, const struct nb_model 
     }
 }
 
+/* Under the mutex, or while no reader uses the view. */
 static void put_field(struct nb_stack *s, const struct nb_model *model, unsigned field)
 {
     struct nb_stack_view *view = &s->view;
     const struct nb_stack_bank *bank = nb_stack_bank(&s->settings, view->size);
+    assert(field < NB_FIELDS && view->columns > 0);
+    assert((size_t)bank->size * NB_FIELDS * view->columns <= view->offset_room);
     for (unsigned e = 0; e < bank->size; e++)
         put_offsets(view, model, field, bank->experts[e].smoothing,
                     view->offsets + ((size_t)e * NB_FIELDS + field) * view->columns);

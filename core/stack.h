@@ -116,9 +116,10 @@ struct nb_stack_weights *nb_stack_weights_new(const struct nb_stack_settings *se
 void nb_stack_weights_free(struct nb_stack_weights **weights);
 size_t nb_stack_weights_memory(const struct nb_stack_weights *weights);
 
-/* Multiplies the two-label weights of the fields in the mask `fields` (1u << enum nb_field), and of
- * all fields together: for counts that come without the documents from which trust is learned,
- * before anybody else sees the weights. */
+/* Multiplies the two-label weights of the fields in the mask `fields` (1u << enum nb_field) by
+ * `field_factor`, and that of all fields together by `total_factor`. For counts that are imported
+ * without documents, from which nothing about the fields can be learned. No other thread may see
+ * the weights yet. */
 void nb_stack_weights_raise(struct nb_stack_weights *weights, uint32_t fields, double field_factor,
                             double total_factor);
 

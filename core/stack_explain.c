@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
 #include "core/stack_private.h"
 
 /* The two labels whose scores are compared, and what a unit of evidence in each field is worth. */
@@ -89,6 +91,8 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
     int rc = nb_stack_view(stack, model, &c.view);
     if (rc != 0)
         return rc;
+    assert(inputs->size == c.view->size && scores->size == inputs->size);
+    assert(scores->best < scores->size && scores->second < scores->size);
     put_worth(&c, weights, inputs);
     size_t filled = 0;
     uint32_t numbers[NB_MODEL_STEP];

@@ -61,8 +61,7 @@ static void add_pair(const struct nb_stack_pass *p, unsigned field, uint64_t fir
 }
 #endif
 
-/* The same with two labels, that is, one column: the gains need no place to be put. The same
- * numbers, in a third of the time. */
+/* Two labels, that is, one column. */
 static void add_column(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
                        uint64_t all)
 {
@@ -101,6 +100,7 @@ static void add_features(const struct nb_stack_pass *p, const struct nb_feature 
         nb_model_find_all(p->model, features + start, step, rows);
         for (size_t i = 0; i < step; i++) {
             unsigned field = nb_feature_field(features[start + i].id);
+            assert(field < NB_FIELDS);
             p->inputs->features[field]++;
             if (rows[i] != NB_NO_ROW)
                 add_row(p, field, nb_model_row(p->model, rows[i]));
@@ -164,6 +164,7 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
     };
     pass.are_roots = pass.experts == 2 && pass.readings[0].kind == NB_POWER_1_5 &&
                      pass.readings[1].kind == NB_POWER_1_5;
+    assert(view->size <= inputs->room && pass.experts <= NB_STACK_EXPERTS);
     inputs->size = view->size;
     inputs->count = pass.experts * NB_STACK_GROUPS;
     memcpy(inputs->labels, view->labels, view->size * sizeof *view->labels);

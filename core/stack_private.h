@@ -14,7 +14,7 @@
 #include "core/stack.h"
 #include "core/weights.h"
 
-/* An expert made ready: the powers that are used have short cuts. */
+/* How an expert reads the counts. The powers of the default settings are computed without pow(). */
 enum nb_stack_power_kind { NB_POWER_1, NB_POWER_1_5, NB_POWER_2, NB_POWER_ANY };
 struct nb_stack_reading {
     double power;

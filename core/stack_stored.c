@@ -146,6 +146,7 @@ static int read_names(struct nb_unpacker *r, const char *(*names)(unsigned), uin
     *numbers = malloc(*count * sizeof **numbers);
     if (*numbers == NULL)
         return NB_NO_MEMORY;
+    assert(*numbers != NULL);
     *is_ours = *is_ours && *count == own;
     for (uint32_t i = 0; i < *count; i++) {
         (*numbers)[i] = number_of(nb_unpack_string(r), names, own);
@@ -244,7 +245,7 @@ int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t reco
 
 /* ---- all of them in a row -------------------------------------------------------------------- */
 
-/* Calls for each record that says something that the start values do not. */
+/* Biases that are all 0 are left out: they are start values. */
 static void write_all(const struct nb_stack_weights *weights, struct nb_packer *to,
                       struct nb_buffer *scratch)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/lock.h"
 #include "core/stack_private.h"
 
-/* A single document of a wrong label shall not decide how far an expert is trusted: no more is
- * counted than a probability of 10^-6 costs. */
+/* The most that one document adds to a loss: what a probability of 10^-6 costs. Without a limit one
+ * document with a wrong label would decide which expert is trusted. */
 #define NB_STACK_LOSS_MOST 13.8
 
 static void put_starts(const struct nb_stack_bank *bank, double *sets)
@@ -159,6 +159,7 @@ static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inp
 {
     size_t experts = inputs->count / NB_STACK_GROUPS;
     size_t need = 0;
+    assert(experts >= 1 && experts <= NB_STACK_EXPERTS);
     for (uint32_t v = 0; v < inputs->size; v++) {
         size_t end = nb_stack_bias_place(inputs->labels[v] + 1);
         need = end > need ? end : need;
@@ -190,6 +191,7 @@ static void learn_expert(struct nb_stack_weights *weights, const struct nb_stack
 {
     uint32_t size = inputs->size;
     unsigned set = nb_stack_set(size, e);
+    assert(set < NB_STACK_SETS);
     const double *x = inputs->x + (size_t)e * NB_STACK_GROUPS * size;
     for (uint32_t g = 0; g < NB_STACK_GROUPS; g++) {
         double gradient = 0;
@@ -225,6 +227,7 @@ static void learn(struct nb_stack_weights *weights, const struct nb_stack_inputs
 int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    uint32_t label)
 {
+    assert(inputs->size <= inputs->room);
     uint32_t place = 0;
     while (place < inputs->size && inputs->labels[place] != label)
         place++;
