@@ -25,6 +25,7 @@ struct nb_config {
     bool insecure;                    /* allow an address that is not loopback without tokens */
     char *hosts;                      /* names that a Host may have, separated by commas */
     uint64_t threads;                 /* 0: one per core */
+    uint64_t work_threads;            /* for long work, and as many for loading models: 2 */
     uint64_t connections;             /* 1,000 */
     uint64_t connections_per_address; /* 0: no limit */
     uint64_t timeout;                 /* seconds without progress, 30 */

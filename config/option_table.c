@@ -51,6 +51,10 @@ static const struct nb_option options[] = {
      "reverse proxy that passes the Host on."},
     {"server", "threads", NB_OPTION_COUNT, AT(threads), 0, 1024, NULL, "0",
      "Threads that serve requests. 0 takes one per processor core."},
+    {"server", "work_threads", NB_OPTION_COUNT, AT(work_threads), 1, 64, NULL, "2",
+     "Threads for long work: exports, imports, evaluations, vocabularies, deletions. As many "
+     "others "
+     "load models into memory. What is more waits, and holds up no other request."},
     {"server", "connections", NB_OPTION_COUNT, AT(connections), 1, MOST_CONNECTIONS, NULL, "1000",
      "Connections at the same time; further ones are closed at once. Each takes a file descriptor: "
      "raise LimitNOFILE of the service with it."},
@@ -86,7 +90,9 @@ static const struct nb_option options[] = {
      "characters, or sha256: and the hexadecimal SHA-256 of one, as \"printf %s TOKEN | "
      "sha256sum\" "
      "gives it. As soon as there is any token, every request but /healthz needs one, shown as "
-     "Authorization: Bearer TOKEN, or by clients of rspamd as their password."},
+     "Authorization: Bearer TOKEN, or by clients of rspamd as their password. NAME=TOKEN gives it "
+     "a "
+     "name, the source of the changes that are made with it."},
     {"tokens", "train", NB_OPTION_STRING, AT(tokens_train), 0, LIST_BYTES, NULL, "",
      "Tokens of clients that may also train and untrain."},
     {"tokens", "admin", NB_OPTION_STRING, AT(tokens_admin), 0, LIST_BYTES, NULL, "",

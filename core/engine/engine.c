@@ -5,8 +5,10 @@
  */
 #include "core/engine/opening.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/pack.h"
@@ -173,6 +175,16 @@ int nb_engine_open_reading(const struct nb_engine_settings *settings, struct nb_
     else
         nb_engine_close(&engine);
     return rc;
+}
+
+int nb_engine_open_existing(const struct nb_engine_settings *settings, struct nb_engine **engine,
+                            struct nb_error *error)
+{
+    char path[4096];
+    int length = snprintf(path, sizeof path, "%s/data.mdb", settings->directory);
+    if (length < 0 || (size_t)length >= sizeof path || access(path, F_OK) != 0)
+        return nb_error_set(error, NB_NOT_FOUND, "there is no store in %s", settings->directory);
+    return nb_engine_open_reading(settings, engine, error);
 }
 
 /* Models with a tail are saved in quiet moments, whether they are loaded or not. */

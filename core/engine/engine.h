@@ -144,6 +144,14 @@ int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
                        const struct nb_document *document, size_t explain,
                        struct nb_verdict *verdict, struct nb_error *error);
 
+/* Whether the model's counts are in memory, so that asking it does not wait for the disk; true also
+ * when there is no such model, or it is damaged. */
+bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model);
+
+/* Has the counts loaded. Returns 0, or what nb_engine_classify would; the next call that needs the
+ * model says it again. */
+int nb_engine_load(struct nb_engine *engine, struct nb_string model, struct nb_error *error);
+
 /* Fills `bag` with what the model sees in the document. */
 int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,
                        const struct nb_document *document, struct nb_bag *bag,

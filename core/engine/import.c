@@ -38,6 +38,7 @@ struct nb_import {
     struct nb_features_coder *coder;
     struct nb_rows rows;
     struct nb_dump_totals totals;
+    struct nb_ledger_totals begun; /* with the entry that began it */
     bool created;
 };
 
@@ -128,7 +129,8 @@ static int write_begin(struct nb_engine *engine, struct nb_view *view, void *arg
                        struct nb_error *error)
 {
     struct nb_import *import = argument;
-    struct nb_ledger_totals totals = {0};
+    struct nb_ledger_totals *totals = &import->begun;
+    *totals = (struct nb_ledger_totals){0}; /* this may be a second try */
     int rc = nb_numbers_model(&engine->numbers, view, &import->listed.number, error);
     struct nb_change change = {.kind = NB_CHANGE_IMPORT,
                                .model = import->listed.number,
@@ -136,7 +138,7 @@ static int write_begin(struct nb_engine *engine, struct nb_view *view, void *arg
                                .source = string_of(&import->source),
                                .name = string_of(&import->name)};
     if (rc == 0)
-        rc = nb_ledger_append(view, nb_numbers_entry(&engine->numbers), &change, &totals,
+        rc = nb_ledger_append(view, nb_numbers_entry(&engine->numbers), &change, totals,
                               &import->bytes, error);
     return rc != 0 ? rc : nb_put_orphan(view, import->listed.number, error);
 }
@@ -293,6 +295,7 @@ int nb_import_header(struct nb_import *import, const struct nb_dump_header *head
         nb_live_new(string_of(&import->name), import->listed.number, &own, &import->engine->key);
     if (import->live == NULL || nb_live_begin(import->live, &header->settings) != 0)
         return nb_error_no_memory(error);
+    import->live->checkpoint.totals = import->begun;
     rc = take_stack(import, header->stack, error);
     return rc != 0 ? rc : add_labels(import, header, error);
 }

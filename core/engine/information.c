@@ -339,3 +339,22 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     s->queued = atomic_load(&c->queued);
     nb_store_sizes(engine->store, &s->store_bytes, &s->map_bytes);
 }
+
+bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model)
+{
+    struct nb_live *live;
+    if (nb_registry_find(engine, model, true, &live, NULL) != 0)
+        return true;
+    bool is_loaded = atomic_load(&live->loaded) || atomic_load(&live->is_damaged);
+    nb_registry_release(engine, &live);
+    return is_loaded;
+}
+
+int nb_engine_load(struct nb_engine *engine, struct nb_string model, struct nb_error *error)
+{
+    struct nb_live *live;
+    int rc = nb_registry_acquire(engine, model, false, &live, error);
+    if (rc == 0)
+        nb_registry_release(engine, &live);
+    return rc;
+}

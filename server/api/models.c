@@ -19,7 +19,9 @@ int nb_route_models(struct nb_request *request, struct nb_error *error)
 {
     struct nb_model_info *infos = NULL;
     size_t count = 0;
-    int rc = nb_engine_models(request->server->engine, &infos, &count, error);
+    bool more;
+    int rc = nb_engine_models(request->server->engine, (struct nb_string){"", 0}, SIZE_MAX, &infos,
+                              &count, &more, error);
     if (rc != 0)
         return rc;
     rc = nb_json_models(&request->reply.body, infos, count);
@@ -57,7 +59,8 @@ int nb_route_put_model(struct nb_request *request, struct nb_error *error)
     if (rc != 0)
         return rc;
     /* Waits for the disk on this thread: settings change seldom. */
-    rc = nb_engine_put_model(engine, request->model, &settings, request->only_new, &created, error);
+    rc = nb_engine_put_model(engine, request->model, &settings, request->only_new,
+                             (struct nb_string){"", 0}, &created, error);
     nb_settings_deinit(&settings);
     if (rc == 0)
         rc = nb_route_model(request, error);
@@ -68,14 +71,27 @@ int nb_route_put_model(struct nb_request *request, struct nb_error *error)
 
 int nb_route_delete_model(struct nb_request *request, struct nb_error *error)
 {
-    int rc = nb_engine_delete_model(request->server->engine, request->model, error);
+    int rc = nb_engine_delete_model(request->server->engine, request->model,
+                                    (struct nb_string){"", 0}, error);
     return rc != 0 ? rc : nb_reply_with(request, 204, NULL);
+}
+
+static int list_header(void *user, uint64_t size, const char *const *labels, size_t count)
+{
+    return nb_json_vocabulary_begin(user, size, labels, count);
+}
+
+static int list_token(void *user, const struct nb_telling_token *token)
+{
+    return nb_json_vocabulary_token(user, token);
 }
 
 int nb_route_vocabulary(struct nb_request *request, struct nb_error *error)
 {
+    enum { CELLS_MOST = 10000000 }; /* tokens times labels of one listing */
     struct nb_string label = nb_request_query(request, "label");
-    struct nb_vocabulary vocabulary;
+    struct nb_json_vocabulary listing = {.out = &request->reply.body};
+    struct nb_vocabulary_sink sink = {list_header, list_token, &listing};
     uint64_t limit;
     if (label.bytes == NULL)
         return nb_error_set(error, NB_INVALID, "query parameter 'label' is missing");
@@ -83,12 +99,12 @@ int nb_route_vocabulary(struct nb_request *request, struct nb_error *error)
                                     request->server->config->listing_rows, &limit, error);
     if (rc == 0)
         rc = nb_engine_vocabulary(request->server->engine, request->model, label, (size_t)limit,
-                                  &vocabulary, error);
+                                  CELLS_MOST, &sink, error);
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
     if (rc != 0)
         return rc;
-    rc = nb_json_vocabulary(&request->reply.body, &vocabulary);
-    nb_vocabulary_deinit(&vocabulary);
-    return nb_reply_written(request, rc, error);
+    return nb_reply_written(request, nb_json_vocabulary_end(&listing), error);
 }
 
 int nb_route_document(struct nb_request *request, struct nb_error *error)

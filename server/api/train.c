@@ -67,8 +67,9 @@ static int add_to_batch(struct nb_training *t, const struct nb_json_document *do
 {
     if (t->results->request->route->verb == NB_VERB_UNTRAIN)
         return nb_batch_untrain(t->batch, document->has_content ? &document->document : NULL,
-                                document->id, error);
-    return nb_batch_train(t->batch, &document->document, document->label, document->id, error);
+                                document->id, (struct nb_string){"", 0}, error);
+    return nb_batch_train(t->batch, &document->document, document->label, document->id,
+                          (struct nb_string){"", 0}, error);
 }
 
 /* Whether a code speaks of the model or the daemon rather than of one document. In a stream that

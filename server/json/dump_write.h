@@ -25,6 +25,6 @@ int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *head
 /* A long run becomes several lines, so that no line is over the limit of NDJSON lines. */
 int nb_json_dump_words(struct nb_buffer *out, const struct nb_dump_words *words);
 int nb_json_dump_document(struct nb_buffer *out, const struct nb_dump_document *document);
-int nb_json_dump_end(struct nb_buffer *out, uint64_t documents, uint64_t words);
+int nb_json_dump_end(struct nb_buffer *out, const struct nb_dump_totals *totals);
 
 #endif

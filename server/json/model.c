@@ -79,38 +79,49 @@ int nb_json_document_info(struct nb_buffer *out, struct nb_string id,
     nb_emit_member_string(&e, "id", id);
     nb_emit_member_text(&e, "label", info->label);
     nb_emit_member_text(&e, "learned", learned);
+    if (info->source[0] != '\0')
+        nb_emit_member_text(&e, "source", info->source);
     nb_emit_member_u64(&e, "tokens", info->tokens);
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);
 }
 
-static void emit_telling_token(struct nb_emitter *e, const struct nb_vocabulary *vocabulary,
-                               const struct nb_telling_token *token)
+int nb_json_vocabulary_begin(struct nb_json_vocabulary *v, uint64_t size,
+                             const char *const *labels, size_t label_count)
 {
-    nb_emit_open(e, '{');
-    nb_emit_member_string(e, "token", (struct nb_string){token->token, token->length});
-    nb_emit_key(e, "counts");
-    nb_emit_open(e, '{');
-    for (size_t i = 0; i < vocabulary->label_count; i++) {
-        nb_emit_name(e, nb_string_of(vocabulary->labels[i]));
-        nb_emit_u64(e, token->counts[i]);
-    }
-    nb_emit_close(e, '}');
-    nb_emit_key(e, "evidence");
-    nb_emit_double(e, token->evidence);
-    nb_emit_close(e, '}');
+    struct nb_emitter e = nb_emit_begin(v->out);
+    v->labels = labels;
+    v->label_count = label_count;
+    nb_emit_open(&e, '{');
+    nb_emit_member_u64(&e, "vocabulary", size);
+    nb_emit_key(&e, "tokens");
+    nb_emit_raw(&e, "[");
+    return nb_emit_end(&e);
 }
 
-int nb_json_vocabulary(struct nb_buffer *out, const struct nb_vocabulary *vocabulary)
+int nb_json_vocabulary_token(struct nb_json_vocabulary *v, const struct nb_telling_token *token)
 {
-    struct nb_emitter e = nb_emit_begin(out);
+    struct nb_emitter e = nb_emit_begin(v->out);
+    if (v->listed++ > 0)
+        nb_emit_raw(&e, ",");
+    nb_emit_raw(&e, "{");
+    nb_emit_member_string(&e, "token", token->token);
+    nb_emit_key(&e, "counts");
     nb_emit_open(&e, '{');
-    nb_emit_member_u64(&e, "vocabulary", vocabulary->size);
-    nb_emit_key(&e, "tokens");
-    nb_emit_open(&e, '[');
-    for (size_t i = 0; i < vocabulary->count; i++)
-        emit_telling_token(&e, vocabulary, &vocabulary->tokens[i]);
-    nb_emit_close(&e, ']');
+    for (size_t i = 0; i < v->label_count; i++) {
+        nb_emit_name(&e, nb_string_of(v->labels[i]));
+        nb_emit_u64(&e, token->counts[i]);
+    }
     nb_emit_close(&e, '}');
+    nb_emit_key(&e, "evidence");
+    nb_emit_double(&e, token->evidence);
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}
+
+int nb_json_vocabulary_end(struct nb_json_vocabulary *v)
+{
+    struct nb_emitter e = nb_emit_begin(v->out);
+    nb_emit_raw(&e, "]}");
     return nb_emit_end(&e);
 }

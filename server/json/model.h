@@ -23,6 +23,16 @@ int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, siz
 int nb_json_document_info(struct nb_buffer *out, struct nb_string id,
                           const struct nb_document_info *info);
 
-int nb_json_vocabulary(struct nb_buffer *out, const struct nb_vocabulary *vocabulary);
+/* A listing of the vocabulary, written token by token. Each returns 0 or NB_NO_MEMORY. */
+struct nb_json_vocabulary {
+    struct nb_buffer *out;
+    const char *const *labels; /* borrowed until the end */
+    size_t label_count;
+    size_t listed; /* tokens */
+};
+int nb_json_vocabulary_begin(struct nb_json_vocabulary *v, uint64_t size,
+                             const char *const *labels, size_t label_count);
+int nb_json_vocabulary_token(struct nb_json_vocabulary *v, const struct nb_telling_token *token);
+int nb_json_vocabulary_end(struct nb_json_vocabulary *v);
 
 #endif

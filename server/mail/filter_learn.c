@@ -34,8 +34,8 @@ static int make_batch(struct learning *learning, struct nb_string mail, const ch
     if (rc != 0)
         return rc;
     if (label == NULL)
-        return nb_batch_untrain(learning->batch, &document, no_id, error);
-    return nb_batch_train(learning->batch, &document, nb_string_of(label), no_id, error);
+        return nb_batch_untrain(learning->batch, &document, no_id, no_id, error);
+    return nb_batch_train(learning->batch, &document, nb_string_of(label), no_id, no_id, error);
 }
 
 int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb_string user,

@@ -97,6 +97,11 @@ def server_threads(api):
     holds(counts[1] >= counts[0] + 4, counts)
 
 
+def server_work_threads(api):
+    counts = [len(os.listdir(f"/proc/{with_options(api, 'server', work_threads=n).pid}/task")) for n in (1, 6)]
+    equal(counts[1] - counts[0], 10, "five more of both pools")
+
+
 def accepted(daemon, count):
     """How many of `count` connections at the same time are answered."""
     wires, answered, patience = [Wire(daemon) for _ in range(count)], 0, 2 * slow()

@@ -694,7 +694,8 @@ START_TEST(times_are_rfc_3339)
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_buffer out = {0};
-        struct nb_document_info info = {(char[]){"ham"}, table[i].milliseconds, 12};
+        struct nb_document_info info = {
+            (char[]){"ham"}, (char[]){""}, table[i].milliseconds, 12};
         ck_assert_int_eq(nb_json_document_info(&out, model, &info), 0);
         json_t *value = parsed(&out);
         is_text(value, "id", "mail");
@@ -708,20 +709,22 @@ END_TEST
 
 START_TEST(vocabularies)
 {
-    char *labels[] = {(char[]){"ham"}, (char[]){"spam"}};
+    static const char *const labels[] = {"ham", "spam"};
     uint64_t counts[] = {0, 10};
-    struct nb_telling_token tokens[] = {{(char[]){"a\"b"}, 3, counts, 3.1000000000000001}};
-    struct nb_vocabulary v = {
-        .size = 99, .labels = labels, .label_count = 2, .tokens = tokens, .count = 1};
+    struct nb_telling_token token = {{"a\"b", 3}, counts, 3.1000000000000001};
     struct nb_buffer out = {0};
-    ck_assert_int_eq(nb_json_vocabulary(&out, &v), 0);
+    struct nb_json_vocabulary v = {.out = &out};
+    ck_assert_int_eq(nb_json_vocabulary_begin(&v, 99, labels, 2), 0);
+    ck_assert_int_eq(nb_json_vocabulary_token(&v, &token), 0);
+    ck_assert_int_eq(nb_json_vocabulary_token(&v, &token), 0);
+    ck_assert_int_eq(nb_json_vocabulary_end(&v), 0);
     json_t *value = parsed(&out);
     is_count(value, "vocabulary", 99);
-    const json_t *token = json_array_get(at(value, "tokens"), 0);
-    is_text(token, "token", "a\"b");
-    is_count(at(token, "counts"), "ham", 0);
-    is_count(at(token, "counts"), "spam", 10);
-    is_bits(at(token, "evidence"), 3.1000000000000001);
+    const json_t *listed = json_array_get(at(value, "tokens"), 1);
+    is_text(listed, "token", "a\"b");
+    is_count(at(listed, "counts"), "ham", 0);
+    is_count(at(listed, "counts"), "spam", 10);
+    is_bits(at(listed, "evidence"), 3.1000000000000001);
     json_decref(value);
 }
 END_TEST
