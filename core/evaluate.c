@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/evaluate.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/evaluate_private.h"
-
-void nb_evaluation_deinit(struct nb_evaluation *evaluation)
-{
-    free(evaluation->labels);
-    free(evaluation->confusion);
-    *evaluation = (struct nb_evaluation){0};
-}
+#include "core/evaluator_private.h"
 
 static double ratio(double part, double whole)
 {

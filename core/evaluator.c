@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/evaluate_private.h"
+#include "core/base/error.h"
+#include "core/evaluator_private.h"
 #include "core/model.h"
 
 #define NONE UINT32_MAX
@@ -86,7 +87,7 @@ static int make_room(struct nb_evaluator *e)
     return 0;
 }
 
-static bool is_sound(const struct nb_scored *s)
+static bool is_sound(const struct nb_stored_score *s)
 {
     for (uint32_t i = 0; i < s->size; i++)
         if (!(s->probabilities[i] >= 0 && s->probabilities[i] <= 1))
@@ -111,7 +112,7 @@ static double log_of(double probability)
     return log(fmax(probability, DBL_TRUE_MIN));
 }
 
-static void take_scored(const struct nb_evaluator *e, const struct nb_scored *s,
+static void take_scored(const struct nb_evaluator *e, const struct nb_stored_score *s,
                         struct nb_evaluator_row *row, struct nb_evaluator_extra *extra)
 {
     double best = -1, of_others = 0;
@@ -150,7 +151,7 @@ static void take_scored(const struct nb_evaluator *e, const struct nb_scored *s,
         row->rank = log_of(row->probability) - log_of(of_others);
 }
 
-int nb_evaluator_add(struct nb_evaluator *e, const struct nb_scored *scored)
+int nb_evaluator_add(struct nb_evaluator *e, const struct nb_stored_score *scored)
 {
     struct nb_evaluator_row row = {.label = index_of(e, scored->label)};
     struct nb_evaluator_extra extra;

@@ -65,6 +65,12 @@ struct nb_model *nb_model_new(void)
     return model;
 }
 
+void nb_model_retire(struct nb_model *model, struct nb_label *label)
+{
+    label->retired = model->retired;
+    model->retired = label;
+}
+
 static void free_retired(struct nb_model *model)
 {
     while (model->retired != NULL) {

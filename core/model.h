@@ -24,9 +24,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/feature.h"
-
-#define NB_NO_ROW UINT32_MAX
-#define NB_LABELS_MOST 65535u
+#include "core/cell.h"
 
 struct nb_model;
 
@@ -112,12 +110,6 @@ struct nb_model_change {
  */
 int nb_model_change(struct nb_model *model, const struct nb_model_change *change, size_t *fresh);
 
-/* One cell of a row: what label `label` has of the feature. */
-struct nb_cell {
-    uint32_t label;
-    uint32_t occurrences; /* n_wv */
-    uint32_t documents;   /* d_wv */
-};
 /* Copies the non-zero cells of a row, ordered by label number, to `cells` (room for `room`).
  * Returns how many the row has, which may be more than `room`. */
 size_t nb_model_cells(const struct nb_model *model, uint32_t row, struct nb_cell *cells,

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/error.h"
+
 enum { SEGMENT_BITS = 16 };
 _Static_assert((int)SEGMENT_BITS == (int)NB_RUN_ORDERS - 1, "a run never straddles two segments");
 

@@ -11,7 +11,9 @@
 #ifndef NB_CORE_MODEL_CELLS_H
 #define NB_CORE_MODEL_CELLS_H
 
-#include "core/model.h"
+#include <stdbool.h>
+
+#include "core/cell.h"
 #include "core/segments.h"
 
 /* A cell whose n is 0 is not there; then neither are those after it. */

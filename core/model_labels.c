@@ -12,13 +12,6 @@
 
 enum { FIRST_LABELS = 4 };
 
-/* Keeps a label that is one no more: readers may still hold its name. */
-void nb_model_retire(struct nb_model *model, struct nb_label *label)
-{
-    label->retired = model->retired;
-    model->retired = label;
-}
-
 /* Where a name stands, or would stand, among the sorted ones. */
 static uint32_t name_place(const struct nb_model *model, struct nb_string name, bool *there)
 {

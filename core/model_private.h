@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "core/model.h"
 #include "core/model_cells.h"
 #include "core/model_index.h"
 

@@ -40,7 +40,7 @@ static void add(char *rest)
 {
     uint32_t labels[LABELS_MOST];
     double p[LABELS_MOST];
-    struct nb_scored scored = {.labels = labels, .probabilities = p};
+    struct nb_stored_score scored = {.labels = labels, .probabilities = p};
     scored.label = (uint32_t)strtoul(rest, &rest, 10);
     scored.log_odds = strtod(rest, &rest);
     while (*rest == ' ' && scored.size < LABELS_MOST) {

@@ -67,7 +67,7 @@ struct table {
 
 static void add(struct nb_evaluator *evaluator, const struct table *t, const struct document *d)
 {
-    struct nb_scored scored = {.label = NUMBERS[d->truth],
+    struct nb_stored_score scored = {.label = NUMBERS[d->truth],
                                .size = d->is_scored ? (uint32_t)t->labels : 0,
                                .labels = NUMBERS,
                                .probabilities = d->p,
@@ -572,9 +572,9 @@ START_TEST(labels_that_are_not_listed_had_nothing)
     struct nb_evaluator *evaluator;
     struct nb_evaluation e;
     double one = 1;
-    struct nb_scored only_first = {NUMBERS[0], 1, NUMBERS, &one, 0};
-    struct nb_scored truth_unlisted = {NUMBERS[1], 1, NUMBERS, &one, 0};
-    struct nb_scored unscored = {NUMBERS[1], 0, NULL, NULL, 0};
+    struct nb_stored_score only_first = {NUMBERS[0], 1, NUMBERS, &one, 0};
+    struct nb_stored_score truth_unlisted = {NUMBERS[1], 1, NUMBERS, &one, 0};
+    struct nb_stored_score unscored = {NUMBERS[1], 0, NULL, NULL, 0};
     nb_evaluator_new(NUMBERS, 2, 1, &evaluator);
     ck_assert_int_eq(nb_evaluator_add(evaluator, &unscored), 0);
     ck_assert_int_eq(nb_evaluator_add(evaluator, &only_first), 0);
@@ -596,7 +596,7 @@ START_TEST(labels_that_went_away_cannot_be_predicted)
 {
     static const uint32_t listed[] = {7, 2, 99};
     static const double p[] = {0.2, 0.3, 0.5};
-    struct nb_scored scored = {2, 3, listed, p, 0};
+    struct nb_stored_score scored = {2, 3, listed, p, 0};
     struct nb_evaluator *evaluator;
     struct nb_evaluation e;
     nb_evaluator_new(NUMBERS, 2, 1, &evaluator);
@@ -622,7 +622,7 @@ START_TEST(unsound_scores_are_refused)
     nb_evaluator_new(NUMBERS, 3, 1, &evaluator);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         double p[] = {table[i].p, 0.5};
-        struct nb_scored scored = {table[i].label, 2, NUMBERS, p, table[i].log_odds};
+        struct nb_stored_score scored = {table[i].label, 2, NUMBERS, p, table[i].log_odds};
         ck_assert_msg(nb_evaluator_add(evaluator, &scored) == NB_INVALID, "row %zu", i);
     }
     ck_assert_int_eq(nb_evaluator_finish(evaluator, 0, &e), 0);
@@ -662,7 +662,7 @@ START_TEST(thousands_of_labels)
     for (uint32_t i = 0; i < MANY; i++) {
         double p[] = {0.25, 0.75};
         uint32_t listed[] = {labels[(i + 1) % MANY], labels[i % 2 == 0 ? i : (i + 2) % MANY]};
-        struct nb_scored scored = {labels[i], 2, listed, p, 0};
+        struct nb_stored_score scored = {labels[i], 2, listed, p, 0};
         ck_assert_int_eq(nb_evaluator_add(evaluator, &scored), 0);
     }
     ck_assert_int_eq(nb_evaluator_finish(evaluator, 0, &e), 0);

@@ -1,13 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What follows from the order in which documents stand by the positive label's probability: the
- * area under the ROC curve, the curve, and the threshold that holds a false-positive rate.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/curve.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/evaluate_private.h"
+#include "core/evaluator_private.h"
 
 struct ranked {
     double rank, probability;

@@ -2,10 +2,10 @@
  *
  * What the files of the evaluation share; for them alone.
  */
-#ifndef NB_CORE_EVALUATE_PRIVATE_H
-#define NB_CORE_EVALUATE_PRIVATE_H
+#ifndef NB_CORE_EVALUATOR_PRIVATE_H
+#define NB_CORE_EVALUATOR_PRIVATE_H
 
-#include "core/evaluate.h"
+#include "core/evaluator.h"
 
 /* What is kept of a document. */
 struct nb_evaluator_row {
@@ -43,9 +43,5 @@ struct nb_evaluator_window {
 
 /* The last `most` documents (0: all); borrowed until the next is added. */
 struct nb_evaluator_window nb_evaluator_window(const struct nb_evaluator *e, uint64_t most);
-
-/* Fills one_minus_roca and the points of the curve. Returns 0 or NB_NO_MEMORY. */
-int nb_evaluation_fill_curve(const struct nb_evaluator *e, const struct nb_evaluator_window *w,
-                             struct nb_evaluation *evaluation);
 
 #endif
