@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The evaluation of a model: its stored scores, read in the order of learning and handed to
- * core/evaluate.c. A view of the ledger: what is forgotten has no score any more.
+ * core/evaluate/evaluate.c. A view of the ledger: what is forgotten has no score any more.
  */
 #include <stdlib.h>
 #include <string.h>

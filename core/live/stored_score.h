@@ -8,8 +8,8 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/evaluate.h"
-#include "core/score.h"
+#include "core/evaluate/evaluate.h"
+#include "core/score/score.h"
 
 /* Appends the score of a document of this label: of many labels the most probable only. Returns 0
  * or NB_NO_MEMORY. */

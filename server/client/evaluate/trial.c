@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/evaluate.h"
+#include "core/evaluate/evaluate.h"
 #include "server/call/path.h"
 #include "server/client/evaluate/evaluation_json.h"
 #include "server/client/send/item_json.h"
