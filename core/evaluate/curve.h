@@ -4,8 +4,8 @@
  * area under the ROC curve, the curve, and the threshold that holds a false-positive rate. Threads
  * as in core/evaluate/evaluate.h.
  */
-#ifndef NB_CORE_CURVE_H
-#define NB_CORE_CURVE_H
+#ifndef NB_CORE_EVALUATE_CURVE_H
+#define NB_CORE_EVALUATE_CURVE_H
 
 #include "core/base/error.h"
 #include "core/evaluate/evaluation.h"

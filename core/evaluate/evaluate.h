@@ -8,8 +8,8 @@
  * for the curve); log-loss and Brier score (Brier 1950); ECE with equal-width bins (Guo et al.
  * 2017).
  */
-#ifndef NB_CORE_EVALUATE_H
-#define NB_CORE_EVALUATE_H
+#ifndef NB_CORE_EVALUATE_EVALUATE_H
+#define NB_CORE_EVALUATE_EVALUATE_H
 
 #include "core/evaluate/curve.h"
 #include "core/evaluate/evaluation.h"

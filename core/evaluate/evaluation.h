@@ -3,8 +3,8 @@
  * The figures of an evaluation; core/evaluate/evaluate.h makes them and names their sources.
  * Figures that are undefined (a rate among no documents) are NAN; no figure is infinite.
  */
-#ifndef NB_CORE_EVALUATION_H
-#define NB_CORE_EVALUATION_H
+#ifndef NB_CORE_EVALUATE_EVALUATION_H
+#define NB_CORE_EVALUATE_EVALUATION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  *
  * A document that could not be scored yet counts as if every label had had the same probability.
  */
-#ifndef NB_CORE_EVALUATOR_H
-#define NB_CORE_EVALUATOR_H
+#ifndef NB_CORE_EVALUATE_EVALUATOR_H
+#define NB_CORE_EVALUATE_EVALUATOR_H
 
 #include <stddef.h>
 #include <stdint.h>

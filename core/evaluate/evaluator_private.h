@@ -2,8 +2,8 @@
  *
  * What the files of the evaluation share; for them alone.
  */
-#ifndef NB_CORE_EVALUATOR_PRIVATE_H
-#define NB_CORE_EVALUATOR_PRIVATE_H
+#ifndef NB_CORE_EVALUATE_EVALUATOR_PRIVATE_H
+#define NB_CORE_EVALUATE_EVALUATOR_PRIVATE_H
 
 #include "core/evaluate/evaluator.h"
 

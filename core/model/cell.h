@@ -2,8 +2,8 @@
  *
  * Numbers of rows and labels, and the cell where both meet. Constants and a struct; any thread.
  */
-#ifndef NB_CORE_CELL_H
-#define NB_CORE_CELL_H
+#ifndef NB_CORE_MODEL_CELL_H
+#define NB_CORE_MODEL_CELL_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  * of another source beside the model's own would be added here. Any thread, under the model's read
  * lock; the functions are inline because scoring is made of them.
  */
-#ifndef NB_CORE_COUNTS_H
-#define NB_CORE_COUNTS_H
+#ifndef NB_CORE_MODEL_COUNTS_H
+#define NB_CORE_MODEL_COUNTS_H
 
 #include "core/model/model_private.h"
 

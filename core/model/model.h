@@ -14,8 +14,8 @@
  * the feature was seen with, and a link to further cells, so that a thousand labels cost what is
  * not zero. An index of cache-line buckets finds rows by id.
  */
-#ifndef NB_CORE_MODEL_H
-#define NB_CORE_MODEL_H
+#ifndef NB_CORE_MODEL_MODEL_H
+#define NB_CORE_MODEL_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * The inside of a model, for core/model/model.c, its scorers and their tests. Rules as in
  * core/model/model.h.
  */
-#ifndef NB_CORE_MODEL_PRIVATE_H
-#define NB_CORE_MODEL_PRIVATE_H
+#ifndef NB_CORE_MODEL_MODEL_PRIVATE_H
+#define NB_CORE_MODEL_MODEL_PRIVATE_H
 
 #include <pthread.h>
 

@@ -7,8 +7,8 @@
  * half a megabyte. Growing moves it: that, and growing the table of segments, is what needs
  * the write lock. Adding a further segment leaves all records where they are, and readers on.
  */
-#ifndef NB_CORE_SEGMENTS_H
-#define NB_CORE_SEGMENTS_H
+#ifndef NB_CORE_MODEL_SEGMENTS_H
+#define NB_CORE_MODEL_SEGMENTS_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of settings as the table describes them; for core/settings*.c alone.
+ * Values of settings as the table describes them; for core/model/settings*.c alone.
  */
-#ifndef NB_CORE_SETTINGS_PRIVATE_H
-#define NB_CORE_SETTINGS_PRIVATE_H
+#ifndef NB_CORE_MODEL_SETTINGS_PRIVATE_H
+#define NB_CORE_MODEL_SETTINGS_PRIVATE_H
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * one: spam) and a threshold that says how much one kind of mistake is dreaded more than the other.
  * Pure functions; any thread.
  */
-#ifndef NB_CORE_DECIDE_H
-#define NB_CORE_DECIDE_H
+#ifndef NB_CORE_SCORE_DECIDE_H
+#define NB_CORE_SCORE_DECIDE_H
 
 #include <stddef.h>
 

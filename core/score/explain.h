@@ -3,8 +3,8 @@
  * What each feature of a document adds to a verdict, and how telling a feature is for a label. Any
  * thread; the caller holds the model's read lock.
  */
-#ifndef NB_CORE_EXPLAIN_H
-#define NB_CORE_EXPLAIN_H
+#ifndef NB_CORE_SCORE_EXPLAIN_H
+#define NB_CORE_SCORE_EXPLAIN_H
 
 #include "core/score/scorer.h"
 #include "core/score/scores.h"

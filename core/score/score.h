@@ -8,8 +8,8 @@
  * correction per non-zero count. Everything is summed in the order of the bag and, within a
  * feature, per label, so that the same document under the same counts gives the same bits.
  */
-#ifndef NB_CORE_SCORE_H
-#define NB_CORE_SCORE_H
+#ifndef NB_CORE_SCORE_SCORE_H
+#define NB_CORE_SCORE_SCORE_H
 
 #include "core/score/scorer.h"
 #include "core/score/scores.h"

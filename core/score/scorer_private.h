@@ -3,8 +3,8 @@
  * The view of a model under settings, and what one feature adds to one label's score. For
  * core/score/scorer.c, score.c and explain.c; thread rules as in core/score/scorer.h.
  */
-#ifndef NB_CORE_SCORER_PRIVATE_H
-#define NB_CORE_SCORER_PRIVATE_H
+#ifndef NB_CORE_SCORE_SCORER_PRIVATE_H
+#define NB_CORE_SCORE_SCORER_PRIVATE_H
 
 #include <math.h>
 #include <pthread.h>

@@ -32,8 +32,8 @@
  * for those functions that take a model, and the weights' for those that take weights. One thread,
  * the writer, learns; it needs no lock. Locks are taken in this order: model, weights.
  */
-#ifndef NB_CORE_STACK_H
-#define NB_CORE_STACK_H
+#ifndef NB_CORE_SCORE_STACK_H
+#define NB_CORE_SCORE_STACK_H
 
 #include "core/base/pack.h"
 #include "core/model/model.h"
@@ -181,7 +181,7 @@ int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
-/* What each feature adds to ln(P(best)/P(second)), as nb_explain of core/score/score.h does; the
+/* What each feature adds to ln(P(best)/P(second)), as nb_explain of core/score/explain.h does; the
  * last row is the difference of the biases. Under the same locks as nb_stack_inputs and
  * nb_stack_score, all rows sum to log_scores[best] - log_scores[second]. `rows` has room for size
  * + 1. Returns 0 or NB_NO_MEMORY. */

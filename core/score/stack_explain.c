@@ -24,9 +24,9 @@ static void put_worth(struct comparison *c, const struct nb_stack_weights *weigh
     for (unsigned e = 0; e < c->experts; e++) {
         const double *w = weights->shared.values + nb_stack_place(nb_stack_set(inputs->size, e), 0);
         for (unsigned f = 0; f < NB_FIELDS; f++) {
-            double worth = w[2 * f] * nb_stack_share(s, inputs->features[f]);
+            double worth = w[nb_stack_place(0, f)] * nb_stack_share(s, inputs->features[f]);
             if (f != NB_FIELD_NGRAM)
-                worth += w[2 * NB_STACK_TOTAL] * total_share;
+                worth += w[nb_stack_place(0, NB_STACK_TOTAL)] * total_share;
             c->worth[e][f] = trust[e] * nb_stack_half(inputs->size) * worth;
         }
     }

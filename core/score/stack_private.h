@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of the stack, for core/stack*.c and their tests. Rules as in core/score/stack.h.
+ * The inside of the stack, for core/score/stack*.c and their tests. Rules as in core/score/stack.h.
  */
-#ifndef NB_CORE_STACK_PRIVATE_H
-#define NB_CORE_STACK_PRIVATE_H
+#ifndef NB_CORE_SCORE_STACK_PRIVATE_H
+#define NB_CORE_SCORE_STACK_PRIVATE_H
 
 #include <math.h>
 #include <pthread.h>
@@ -39,8 +39,8 @@ struct nb_stack_view {
 struct nb_stack {
     struct nb_stack_settings settings;
     struct nb_stack_reading *two, *many; /* owned; as many as the banks' sizes */
-    /* As in core/score_private.h: the view changes under the mutex, and only when no reader uses
-     * it, because the generation only changes when no reader has the model's lock. */
+    /* As in core/score/scorer_private.h: the view changes under the mutex, and only when no reader
+     * uses it, because the generation only changes when no reader has the model's lock. */
     pthread_mutex_t mutex;
     _Atomic uint64_t generation;
     struct nb_stack_view view;

@@ -15,8 +15,8 @@ static void put_starts(const struct nb_stack_bank *bank, double *sets)
         const struct nb_stack_expert *x = &bank->experts[e];
         double *w = sets + nb_stack_place(e, 0);
         for (unsigned g = 0; g < NB_FIELDS; g++)
-            w[2 * g] = g == NB_FIELD_NGRAM ? x->start_ngram : x->start_field;
-        w[2 * NB_STACK_TOTAL] = x->start_total;
+            w[nb_stack_place(0, g)] = g == NB_FIELD_NGRAM ? x->start_ngram : x->start_field;
+        w[nb_stack_place(0, NB_STACK_TOTAL)] = x->start_total;
     }
 }
 
@@ -70,8 +70,8 @@ void nb_stack_weights_raise(struct nb_stack_weights *weights, uint32_t fields, d
     for (unsigned e = 0; e < weights->settings.two.size; e++) {
         double *w = weights->shared.values + nb_stack_place(nb_stack_set(2, e), 0);
         for (unsigned g = 0; g < NB_FIELDS; g++)
-            w[2 * g] *= (fields >> g & 1u) != 0 ? field_factor : 1;
-        w[2 * NB_STACK_TOTAL] *= total_factor;
+            w[nb_stack_place(0, g)] *= (fields >> g & 1u) != 0 ? field_factor : 1;
+        w[nb_stack_place(0, NB_STACK_TOTAL)] *= total_factor;
     }
     nb_weights_change_all(&weights->shared);
 }
@@ -114,7 +114,7 @@ static void score_expert(const struct nb_stack_weights *weights,
     for (uint32_t g = 0; g < NB_STACK_GROUPS; g++) {
         const double *x = inputs->x + ((size_t)e * NB_STACK_GROUPS + g) * size;
         for (uint32_t v = 0; v < size && inputs->features[g] != 0; v++)
-            scores[v] += w[2 * g] * x[v];
+            scores[v] += w[nb_stack_place(0, g)] * x[v];
     }
     for (uint32_t v = 0; v < size; v++)
         scores[v] = nb_stack_bias(weights, inputs->labels[v], e) + nb_stack_half(size) * scores[v];
