@@ -79,9 +79,9 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LINK_FLAGS) $(
 # A new folder needs no line here, but one in scripts/check-layers. The programs beside the daemon
 # (server/client, server/milter) and the call over HTTP that they share (server/call) are not part of
 # the daemon's library.
-CLIENT_SOURCES := $(wildcard server/client/*.c)
+CLIENT_SOURCES := $(wildcard server/client/*.c server/client/*/*.c)
 MILTER_SOURCES := $(wildcard server/milter/*.c)
-CALL_SOURCES := $(or $(wildcard server/call/*.c),server/client/call.c server/client/token.c)
+CALL_SOURCES := $(wildcard server/call/*.c)
 LIBRARY_SOURCES := $(filter-out server/main.c $(CLIENT_SOURCES) $(MILTER_SOURCES) $(CALL_SOURCES), \
                      $(wildcard core/*.c core/*/*.c tokenizer/*.c tokenizer/*/*.c config/*.c \
                                 server/*.c server/*/*.c))

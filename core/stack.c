@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/stack_private.h"
 
@@ -71,13 +72,8 @@ static struct nb_stack_reading *readings_of(const struct nb_stack_bank *bank)
 static void note_bytes(struct nb_stack *s)
 {
     const struct nb_stack_view *view = &s->view;
-    size_t logs = 0;
-    for (unsigned e = 0; e < s->settings.two.size; e++)
-        logs += s->two[e].logs.size;
-    for (unsigned e = 0; e < s->settings.many.size; e++)
-        logs += s->many[e].logs.size;
     atomic_store(&s->view_bytes,
-                 view->room * sizeof *view->labels + (view->offset_room + logs) * sizeof(double));
+                 view->room * sizeof *view->labels + view->offset_room * sizeof *view->offsets);
 }
 
 int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **stack)
@@ -186,6 +182,7 @@ static void put_offsets(const struct nb_stack_view *view, const struct nb_model 
         offsets[0] = log((double)own + virtual_all) - log((double)(all - own) + virtual_all);
         return;
     }
+    memset(offsets, 0, view->columns * sizeof *offsets); /* of labels without documents */
     for (uint32_t v = 0; v < view->size; v++) {
         uint64_t own = nb_model_presences(model, view->labels[v], field);
         offsets[view->labels[v]] =

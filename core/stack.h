@@ -36,8 +36,8 @@
 #define NB_CORE_STACK_H
 
 #include "core/base/pack.h"
+#include "core/explain.h"
 #include "core/model.h"
-#include "core/score.h"
 
 enum {
     NB_STACK_EXPERTS = 2,            /* at most */
@@ -82,6 +82,7 @@ struct nb_stack;
 /* Serves one model. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **stack);
 void nb_stack_free(struct nb_stack **stack);
+/* Without the logarithms, which all models share: nb_log_tables_memory. */
 size_t nb_stack_memory(const struct nb_stack *stack);
 
 struct nb_stack_scratch;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/score_private.h"
 #include "core/stack_private.h"
 
 /* The two labels whose scores are compared, and what a unit of evidence in each field is worth. */
@@ -34,9 +33,7 @@ static void put_worth(struct comparison *c, const struct nb_stack_weights *weigh
 static uint64_t documents_of(const struct comparison *c, const struct nb_row *row,
                              uint32_t position)
 {
-    bool there;
-    uint32_t place = nb_row_find(&c->model->pool, row, c->view->labels[position], &there);
-    return there ? nb_row_cell(&c->model->pool, row, place).documents : 0;
+    return nb_counts_of(c->model, row, c->view->labels[position]).documents;
 }
 
 /* The offset of a label; of two labels only the first's is kept. */
@@ -51,7 +48,7 @@ static double offset_of(const struct comparison *c, unsigned e, unsigned field, 
 static double evidence_of(const struct comparison *c, const struct nb_row *row)
 {
     unsigned field = nb_feature_field(row->id);
-    uint64_t all = nb_row_documents(&c->model->pool, row);
+    uint64_t all = nb_counts_documents(c->model, row);
     uint64_t best = documents_of(c, row, c->best);
     uint64_t second = documents_of(c, row, c->second);
     double sum = 0;
@@ -100,7 +97,7 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
             nb_model_find_all(model, features + i,
                               size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, numbers);
         uint32_t number = numbers[i % NB_MODEL_STEP];
-        if (number == NB_NO_ROW || nb_model_row(model, number)->n[0] == 0)
+        if (number == NB_NO_ROW || !nb_counts_any(nb_model_row(model, number)))
             continue;
         double evidence = evidence_of(&c, nb_model_row(model, number));
         rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};

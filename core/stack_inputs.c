@@ -44,20 +44,6 @@ static int inputs_room(struct nb_stack_inputs *inputs, uint32_t labels)
     return 0;
 }
 
-/* d_wv of the label in the only column there is, with two labels. */
-static uint64_t first_documents(const struct nb_stack_pass *p, const struct nb_row *row)
-{
-    uint32_t label = p->view->labels[0];
-    uint64_t documents = row->label[1] == label ? row->d[1] : 0;
-    documents = row->label[0] == label ? row->d[0] : documents;
-    if (row->more == NB_NO_ROW)
-        return documents;
-    const struct nb_spill *run = nb_row_run(&p->model->pool, row); /* of labels that were once */
-    for (uint32_t i = 0; i < run->used; i++)
-        documents = run[i].label == label ? run[i].d : documents;
-    return documents;
-}
-
 #ifdef __SSE2__
 /* Both experts of the usual bank, r sqrt|r| each: two square roots for the time of one, and the
  * same bits. */
@@ -80,7 +66,7 @@ static void add_pair(const struct nb_stack_pass *p, unsigned field, uint64_t fir
 static void add_column(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
                        uint64_t all)
 {
-    uint64_t first = first_documents(p, row);
+    uint64_t first = nb_counts_of_two(p->model, row, p->view->labels[0]);
     double *x = p->inputs->x + (size_t)field * 2;
 #ifdef __SSE2__
     if (p->are_roots) {
@@ -97,7 +83,7 @@ static void add_column(const struct nb_stack_pass *p, unsigned field, const stru
 
 static void add_row(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row)
 {
-    uint64_t all = nb_row_documents(&p->model->pool, row);
+    uint64_t all = nb_counts_documents(p->model, row);
     if (all == 0)
         return;
     if (p->view->columns == 1)

@@ -19,6 +19,9 @@
 
 enum { KEY_SHIFT = 56, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, SMALL = 24 };
 
+/* With no more labels than this every row is taken as dense: measured with 20. */
+enum { FEW_LABELS = 32 };
+
 /* Features of a field that equally many documents have. */
 struct group {
     double gain; /* g */
@@ -31,6 +34,7 @@ struct nb_stack_scratch {
     size_t key_count, key_room;
     struct group *groups; /* owned; as many, and one for the sum of all */
     double *sums;         /* owned; [expert][field][label number], of the fields in `fields` */
+    double *gains;        /* owned; of the row at hand, by label number */
     size_t sum_room;
     uint32_t fields;
 };
@@ -47,6 +51,7 @@ void nb_stack_scratch_free(struct nb_stack_scratch **scratch)
     free(s->other);
     free(s->groups);
     free(s->sums);
+    free(s->gains);
     free(s);
 }
 
@@ -80,7 +85,8 @@ int nb_stack_many_start(const struct nb_stack_pass *p, size_t size)
         return NB_NO_MEMORY;
     if (sums > s->sum_room) {
         s->sum_room = 0;
-        if (room_for(&s->sums, sums, sizeof *s->sums) != 0)
+        if (room_for(&s->sums, sums, sizeof *s->sums) != 0 ||
+            room_for(&s->gains, p->view->columns, sizeof *s->gains) != 0)
             return NB_NO_MEMORY;
         s->sum_room = sums;
     }
@@ -113,30 +119,100 @@ struct row_gains {
     double of[SMALL];
 };
 
-static inline void put_gains(struct row_gains *gains, uint32_t cells)
+static inline void put_gains(struct row_gains *gains, const struct nb_stack_reading *reading,
+                             uint64_t all, uint32_t cells)
 {
+    gains->reading = reading;
+    gains->all = all;
     gains->absent = nb_stack_gain(gains->reading, 0, gains->all);
     gains->small = cells < SMALL ? 0 : gains->all < SMALL ? (uint32_t)gains->all + 1 : SMALL;
     for (uint32_t d = 0; d < gains->small; d++)
         gains->of[d] = nb_stack_gain(gains->reading, d, gains->all);
 }
 
-static inline __attribute__((always_inline)) double
-correction(const struct row_gains *gains, enum nb_stack_power_kind kind, uint32_t d, double offset)
+static inline double gain_of(const struct row_gains *g, uint32_t d)
 {
-    double gain = d < gains->small ? gains->of[d] : nb_stack_gain(gains->reading, d, gains->all);
-    return power_of(gains->reading, kind, gain - offset) -
-           power_of(gains->reading, kind, gains->absent - offset);
+    return d < g->small ? g->of[d] : nb_stack_gain(g->reading, d, g->all);
 }
 
-static inline __attribute__((always_inline)) void
-add_cells(const struct row_gains *gains, enum nb_stack_power_kind kind, const struct nb_row *row,
-          const struct nb_spill *run, const double *offsets, double *sums)
+/* What a cell adds over one of 0. */
+static inline __attribute__((always_inline)) double
+correction(const struct row_gains *g, enum nb_stack_power_kind kind, uint32_t d, double offset)
 {
-    for (unsigned i = 0; i < 2 && row->n[i] != 0; i++)
-        sums[row->label[i]] += correction(gains, kind, row->d[i], offsets[row->label[i]]);
-    for (uint32_t i = 0; run != NULL && i < run->used; i++)
-        sums[run[i].label] += correction(gains, kind, run[i].d, offsets[run[i].label]);
+    return power_of(g->reading, kind, gain_of(g, d) - offset) -
+           power_of(g->reading, kind, g->absent - offset);
+}
+
+/* Where the cells of a row go. */
+struct target {
+    const struct row_gains *gains;
+    const double *offsets;
+    double *sums;
+};
+
+static inline __attribute__((always_inline)) void
+add_cell(const struct target *t, enum nb_stack_power_kind kind, struct nb_cell cell)
+{
+    t->sums[cell.label] += correction(t->gains, kind, cell.documents, t->offsets[cell.label]);
+}
+
+static inline void add_cell_1(void *user, struct nb_cell cell)
+{
+    add_cell(user, NB_POWER_1, cell);
+}
+
+static inline void add_cell_2(void *user, struct nb_cell cell)
+{
+    add_cell(user, NB_POWER_2, cell);
+}
+
+static inline void add_cell_any(void *user, struct nb_cell cell)
+{
+    add_cell(user, NB_POWER_ANY, cell);
+}
+
+static void add_sparse(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
+{
+    if (t->gains->reading->kind == NB_POWER_2)
+        nb_counts_each(p->model, row, add_cell_2, t);
+    else if (t->gains->reading->kind == NB_POWER_1)
+        nb_counts_each(p->model, row, add_cell_1, t);
+    else
+        nb_counts_each(p->model, row, add_cell_any, t);
+}
+
+/* Puts a cell's gain over that of labels that do not have the feature. */
+static inline void put_gain(void *user, struct nb_cell cell)
+{
+    const struct target *t = user;
+    t->sums[cell.label] = gain_of(t->gains, cell.documents);
+}
+
+static inline __attribute__((always_inline)) void add_powers(const struct target *t,
+                                                             enum nb_stack_power_kind kind,
+                                                             uint32_t columns, const double *gains)
+{
+    for (uint32_t v = 0; v < columns; v++)
+        t->sums[v] += power_of(t->gains->reading, kind, gains[v] - t->offsets[v]);
+}
+
+/* A row that most labels have: all of its gains, one beside the other, cost less than corrections.
+ */
+static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row,
+                      const struct target *t)
+{
+    uint32_t columns = p->view->columns;
+    double *gains = p->inputs->scratch->gains;
+    struct target spread = {.gains = t->gains, .sums = gains};
+    for (uint32_t v = 0; v < columns; v++)
+        gains[v] = t->gains->absent;
+    nb_counts_each(p->model, row, put_gain, &spread);
+    if (t->gains->reading->kind == NB_POWER_2)
+        add_powers(t, NB_POWER_2, columns, gains);
+    else if (t->gains->reading->kind == NB_POWER_1)
+        add_powers(t, NB_POWER_1, columns, gains);
+    else
+        add_powers(t, NB_POWER_ANY, columns, gains);
 }
 
 static void start_field(const struct nb_stack_pass *p, unsigned field)
@@ -151,22 +227,23 @@ void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const stru
                        uint64_t all)
 {
     struct nb_stack_scratch *s = p->inputs->scratch;
-    const struct nb_spill *run = row->more == NB_NO_ROW ? NULL : nb_row_run(&p->model->pool, row);
+    uint32_t cells = nb_counts_labels(p->model, row);
+    bool is_dense = p->view->columns <= FEW_LABELS || cells > p->view->columns / 2;
     assert(s->key_count < s->key_room && all >> KEY_SHIFT == 0);
-    s->keys[s->key_count++] = (uint64_t)field << KEY_SHIFT | all;
+    if (!is_dense)
+        s->keys[s->key_count++] = (uint64_t)field << KEY_SHIFT | all;
     if ((s->fields >> field & 1u) == 0)
         start_field(p, field);
     for (unsigned e = 0; e < p->experts; e++) {
-        const double *offsets = nb_stack_offsets(p->stack, p->model, e, field);
-        double *sums = sums_of(p, e, field);
-        struct row_gains gains = {.reading = &p->readings[e], .all = all};
-        put_gains(&gains, run == NULL ? 0 : run->used);
-        if (gains.reading->kind == NB_POWER_2)
-            add_cells(&gains, NB_POWER_2, row, run, offsets, sums);
-        else if (gains.reading->kind == NB_POWER_1)
-            add_cells(&gains, NB_POWER_1, row, run, offsets, sums);
+        struct row_gains gains; /* not zeroed: that would cost as much as a short row */
+        struct target target = {.gains = &gains,
+                                .offsets = nb_stack_offsets(p->stack, p->model, e, field),
+                                .sums = sums_of(p, e, field)};
+        put_gains(&gains, &p->readings[e], all, cells);
+        if (is_dense)
+            add_dense(p, row, &target);
         else
-            add_cells(&gains, NB_POWER_ANY, row, run, offsets, sums);
+            add_sparse(p, row, &target);
     }
 }
 
@@ -195,29 +272,28 @@ static void sort_keys(struct nb_stack_scratch *s)
     }
 }
 
-/* The groups of the keys from `at` on that are of one field, by falling gain; behind them one that
- * has the sums of all. Returns where the field ends. */
-static size_t make_groups(const struct nb_stack_scratch *s, size_t at,
-                          const struct nb_stack_reading *reading, size_t *count)
+/* Makes the groups of a field, by falling gain, and behind them one that has the sums of all. Its
+ * keys begin at *at, which moves on behind them. Returns how many there are. */
+static size_t make_groups(const struct nb_stack_scratch *s, unsigned field,
+                          const struct nb_stack_reading *reading, size_t *at)
 {
     const uint64_t mask = (UINT64_C(1) << KEY_SHIFT) - 1;
     struct group next = {0};
-    size_t size = 0;
-    for (size_t end = at;
-         end < s->key_count && s->keys[end] >> KEY_SHIFT == s->keys[at] >> KEY_SHIFT;) {
+    size_t count = 0, end = *at;
+    while (end < s->key_count && s->keys[end] >> KEY_SHIFT == field) {
         size_t first = end;
         while (end < s->key_count && s->keys[end] == s->keys[first])
             end++;
         double features = (double)(end - first);
         next.gain = nb_stack_gain(reading, 0, s->keys[first] & mask);
-        s->groups[size++] = next;
+        s->groups[count++] = next;
         next.features += features;
         next.gains += features * next.gain;
         next.squares += features * next.gain * next.gain;
     }
-    s->groups[size] = next;
-    *count = size;
-    return at + (size_t)next.features;
+    s->groups[count] = next;
+    *at = end;
+    return count;
 }
 
 /* How many groups have a gain above the offset. */
@@ -258,23 +334,27 @@ static double base_of(const struct nb_stack_reading *reading, const struct group
     return sum;
 }
 
+/* The fields of which there are sums, each once: its groups, which may be none, and every label. */
 void nb_stack_many_finish(const struct nb_stack_pass *p)
 {
     const struct nb_stack_view *view = p->view;
     struct nb_stack_scratch *s = p->inputs->scratch;
     sort_keys(s);
     for (unsigned e = 0; e < p->experts; e++) {
-        for (size_t at = 0; at < s->key_count;) {
-            unsigned field = (unsigned)(s->keys[at] >> KEY_SHIFT);
+        const struct nb_stack_reading *reading = &p->readings[e];
+        size_t at = 0;
+        for (unsigned field = 0; field < NB_FIELDS; field++) {
+            if ((s->fields >> field & 1u) == 0)
+                continue;
             const double *offsets = nb_stack_offsets(p->stack, p->model, e, field);
             const double *sums = sums_of(p, e, field);
             double *x = p->inputs->x + (size_t)(e * NB_STACK_GROUPS + field) * view->size;
-            size_t groups;
-            at = make_groups(s, at, &p->readings[e], &groups);
+            size_t groups = make_groups(s, field, reading, &at);
             for (uint32_t v = 0; v < view->size; v++) {
                 uint32_t label = view->labels[v];
-                x[v] = sums[label] + base_of(&p->readings[e], s->groups, groups, offsets[label]);
+                x[v] = sums[label] + base_of(reading, s->groups, groups, offsets[label]);
             }
         }
+        assert(at == s->key_count);
     }
 }

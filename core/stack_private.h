@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/counts.h"
 #include "core/log_table.h"
-#include "core/model_private.h"
 #include "core/stack.h"
 #include "core/weights.h"
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/lock.h"
 #include "core/stack_private.h"
 
 /* The records: 0 is the head; from 1 on the ranges of the shared weights; and from (1 + e) << 16 on
@@ -291,7 +292,7 @@ static int read_all(struct nb_stack_weights *weights, struct nb_unpacker *r)
 static void exchange(struct nb_stack_weights *to, struct nb_stack_weights *from)
 {
     struct nb_weights shared = to->shared;
-    pthread_rwlock_wrlock(to->lock);
+    nb_lock_write(to->lock);
     to->shared = from->shared;
     from->shared = shared;
     nb_weights_change_all(&to->shared);
@@ -302,7 +303,7 @@ static void exchange(struct nb_stack_weights *to, struct nb_stack_weights *from)
         nb_weights_change_all(&to->biases[e]);
     }
     to->head_changed = true;
-    pthread_rwlock_unlock(to->lock);
+    nb_lock_release(to->lock);
 }
 
 int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *r)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/score_private.h"
+#include "core/base/lock.h"
 #include "core/stack_private.h"
 
 /* A single document of a wrong label shall not decide how far an expert is trusted: no more is
@@ -78,13 +78,12 @@ void nb_stack_weights_raise(struct nb_stack_weights *weights, uint32_t fields, d
 
 void nb_stack_weights_read_lock(const struct nb_stack_weights *weights)
 {
-    if (pthread_rwlock_rdlock(weights->lock) != 0)
-        abort();
+    nb_lock_read(weights->lock);
 }
 
 void nb_stack_weights_unlock(const struct nb_stack_weights *weights)
 {
-    pthread_rwlock_unlock(weights->lock);
+    nb_lock_release(weights->lock);
 }
 
 void nb_stack_trust(const struct nb_stack_weights *weights, uint32_t labels,
@@ -235,9 +234,9 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
         return NB_CORRUPT;
     if (make_room(weights, inputs) != 0)
         return NB_NO_MEMORY;
-    pthread_rwlock_wrlock(weights->lock);
+    nb_lock_write(weights->lock);
     learn(weights, inputs, place);
-    pthread_rwlock_unlock(weights->lock);
+    nb_lock_release(weights->lock);
     return 0;
 }
 
@@ -253,11 +252,11 @@ struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights)
 
 void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack_mark mark)
 {
-    pthread_rwlock_wrlock(weights->lock);
+    nb_lock_write(weights->lock);
     nb_weights_rollback(&weights->shared, mark.shared);
     for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
         nb_weights_rollback(&weights->biases[e], mark.biases[e]);
-    pthread_rwlock_unlock(weights->lock);
+    nb_lock_release(weights->lock);
 }
 
 void nb_stack_weights_commit(struct nb_stack_weights *weights)

@@ -88,6 +88,10 @@ static int examine(struct nb_store *store, uint64_t *needed, struct nb_error *er
         rc = choose_meta(&question, metas, newest, error);
     if (rc == 0)
         rc = nb_pages_check(&question, &answer, error);
+    if (rc == NB_CORRUPT && store->reading && answer.readable) {
+        store->damaged = answer.damaged;
+        rc = 0;
+    }
     if (rc != 0)
         return rc;
     memcpy(store->unknown_table, answer.unknown, sizeof store->unknown_table);
@@ -109,17 +113,22 @@ void nb_store_note_state(struct nb_store *store)
     atomic_store(&store->map, info.me_mapsize);
 }
 
+static unsigned flags_of(const struct nb_store *store)
+{
+    return store->reading ? MDB_RDONLY : 0;
+}
+
 /* Tables are made with the first transaction of a store. */
 static int open_tables(struct nb_store *store, struct nb_error *error)
 {
     struct nb_view view = {.store = store};
     MDB_txn *transaction;
-    int rc = mdb_txn_begin(store->environment, NULL, 0, &transaction);
+    int rc = mdb_txn_begin(store->environment, NULL, flags_of(store), &transaction);
     if (rc != 0)
         return nb_environment_error(error, rc, store->file.path);
     view.transaction = transaction;
-    store->writing = true;
-    rc = nb_store_open_tables(&view, store->committed == 0, error);
+    store->writing = !store->reading;
+    rc = nb_store_open_tables(&view, store->committed == 0 && !store->reading, error);
     store->writing = false;
     if (rc != 0) {
         mdb_txn_abort(transaction);
@@ -138,7 +147,7 @@ static int open_environment(struct nb_store *store, struct nb_error *error)
     assert(store->environment == NULL);
     int rc = examine(store, &needed, error);
     if (rc == 0)
-        rc = nb_environment_open(&store->file, store->map_size, needed, NB_TABLES,
+        rc = nb_environment_open(&store->file, store->map_size, needed, flags_of(store),
                                  &store->environment, error);
     if (rc != 0)
         return rc;
@@ -170,10 +179,10 @@ static void free_store(struct nb_store *store)
     free(store);
 }
 
-int nb_store_open(const char *directory, uint64_t map_size, struct nb_store **out,
-                  struct nb_error *error)
+/* Opens `store`, or frees it. */
+static int open_store(struct nb_store *store, const char *directory, struct nb_store **out,
+                      struct nb_error *error)
 {
-    struct nb_store *store = new_store(map_size);
     if (store == NULL)
         return nb_error_no_memory(error);
     int rc = nb_store_file_open(directory, &store->file, error);
@@ -190,6 +199,23 @@ int nb_store_open(const char *directory, uint64_t map_size, struct nb_store **ou
     if (store->file.fresh && store->committed == 0)
         (void)!ftruncate(store->file.data, 0);
     nb_store_close(&store);
+    return rc;
+}
+
+int nb_store_open(const char *directory, uint64_t map_size, struct nb_store **store,
+                  struct nb_error *error)
+{
+    return open_store(new_store(map_size), directory, store, error);
+}
+
+int nb_store_open_reading(const char *directory, struct nb_store **out, uint32_t *damaged,
+                          struct nb_error *error)
+{
+    struct nb_store *store = new_store(0);
+    if (store != NULL)
+        store->reading = true;
+    int rc = open_store(store, directory, out, error);
+    *damaged = rc == 0 ? (*out)->damaged : 0;
     return rc;
 }
 
@@ -234,8 +260,9 @@ static int replace_environment(struct nb_store *store, struct nb_error *error)
 
 static int reopen_alone(struct nb_store *store, struct nb_error *error)
 {
+    static const struct nb_error none = {.code = 0};
     int rc = replace_environment(store, error);
-    nb_store_set_failure(store, rc == 0 ? &(struct nb_error){.code = 0} : error);
+    nb_store_set_failure(store, rc == 0 ? &none : error);
     store->grow = store->grow && rc != 0;
     return rc;
 }

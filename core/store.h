@@ -83,6 +83,13 @@ struct nb_view {
 int nb_store_open(const char *directory, uint64_t map_size, struct nb_store **store,
                   struct nb_error *error);
 
+/* Opens, for reading only, a store of which pages may be damaged, so that what is sound can be
+ * saved. On success the caller owns *store, and bit t of *damaged says that table t cannot be read:
+ * its verbs return NB_CORRUPT. Fails as nb_store_open does if the list of tables or the format
+ * cannot be read. Only snapshots are given. */
+int nb_store_open_reading(const char *directory, struct nb_store **store, uint32_t *damaged,
+                          struct nb_error *error);
+
 /* Closes and sets *store to NULL. No transaction and no snapshot is open. */
 void nb_store_close(struct nb_store **store);
 

@@ -54,7 +54,7 @@ int nb_environment_error(struct nb_error *error, int rc, const char *what)
     return nb_error_set(error, NB_IO, "%s: %s", what, mdb_strerror(rc));
 }
 
-static int try_size(const struct nb_store_file *file, uint64_t map_size, unsigned tables,
+static int try_size(const struct nb_store_file *file, uint64_t map_size, unsigned flags,
                     MDB_env **environment)
 {
     int rc = mdb_env_create(environment);
@@ -64,12 +64,12 @@ static int try_size(const struct nb_store_file *file, uint64_t map_size, unsigne
     }
     rc = mdb_env_set_mapsize(*environment, (size_t)map_size);
     if (rc == 0)
-        rc = mdb_env_set_maxdbs(*environment, tables);
+        rc = mdb_env_set_maxdbs(*environment, NB_TABLES);
     if (rc == 0)
         rc = mdb_env_set_maxreaders(*environment, READERS);
     /* MDB_NOTLS: a snapshot belongs to whoever holds it, not to a thread. */
     if (rc == 0)
-        rc = mdb_env_open(*environment, file->path, MDB_NOTLS, 0600);
+        rc = mdb_env_open(*environment, file->path, MDB_NOTLS | flags, 0600);
     if (rc != 0)
         nb_environment_close(environment);
     return rc;
@@ -86,30 +86,30 @@ static uint64_t most_map(void)
     return most / NB_MAP_UNIT * NB_MAP_UNIT;
 }
 
-static int open_any_size(const struct nb_store_file *file, uint64_t needed, unsigned tables,
+static int open_any_size(const struct nb_store_file *file, uint64_t needed, unsigned flags,
                          MDB_env **environment)
 {
     uint64_t size = most_map();
     if (size < needed)
         size = needed;
-    int rc = try_size(file, size, tables, environment);
-    while (rc == ENOMEM && size > needed) {
+    int rc = try_size(file, size, flags, environment);
+    while ((rc == ENOMEM || rc == EINVAL) && size > needed) {
         size = size / 2 > needed ? size / 2 / NB_MAP_UNIT * NB_MAP_UNIT : needed;
-        rc = try_size(file, size, tables, environment);
+        rc = try_size(file, size, flags, environment);
     }
     return rc;
 }
 
 int nb_environment_open(const struct nb_store_file *file, uint64_t map_size, uint64_t needed,
-                        unsigned tables, MDB_env **environment, struct nb_error *error)
+                        unsigned flags, MDB_env **environment, struct nb_error *error)
 {
     mdb_filehandle_t data;
     *environment = NULL;
     int rc = nb_store_file_reserve_readers(file, READERS_BYTES, error);
     if (rc != 0)
         return rc;
-    rc = map_size == 0 ? open_any_size(file, needed, tables, environment)
-                       : try_size(file, map_size < needed ? needed : map_size, tables, environment);
+    rc = map_size == 0 ? open_any_size(file, needed, flags, environment)
+                       : try_size(file, map_size < needed ? needed : map_size, flags, environment);
     if (rc != 0)
         return nb_environment_error(error, rc, file->path);
     /* LMDB opens by name: that must be the file that is locked and was looked through. */

@@ -23,10 +23,10 @@
 int nb_environment_error(struct nb_error *error, int rc, const char *what);
 
 /* Opens the environment of the open `file`. `map_size` in bytes; 0: up to 1 TiB, as much as the
- * process may have. `needed`: what it must be at least. `tables`: how many named trees. NB_IO,
+ * process may have. `needed`: what it must be at least. `flags`: 0 or MDB_RDONLY. NB_IO,
  * NB_CORRUPT and others; on failure *environment is NULL. */
 int nb_environment_open(const struct nb_store_file *file, uint64_t map_size, uint64_t needed,
-                        unsigned tables, MDB_env **environment, struct nb_error *error);
+                        unsigned flags, MDB_env **environment, struct nb_error *error);
 void nb_environment_close(MDB_env **environment);
 
 /* Whether the process may have `more` bytes of address space. */

@@ -18,6 +18,7 @@ enum {
      * which took it has freed again. */
     PAGES_BEYOND = 1 << 20,
     IDS_AT_ONCE = 4096,
+    AHEAD_MOST = 1 << 30, /* bytes of a file that is read ahead as a whole */
     FREE_FLAGS = 0x08,    /* LMDB's MDB_INTEGERKEY, in the record of the free list */
     FOLDER_FLAG = 0x4000, /* LMDB's MDB_NOSUBDIR, which may be stored there too */
 };
@@ -43,6 +44,7 @@ struct walk {
     const struct nb_pages_question *question;
     struct nb_pages_answer *answer;
     struct nb_error *error;
+    struct nb_error later; /* takes what is found after the first damage */
     uint32_t page_size;
     uint64_t file_pages;               /* that the file has */
     uint64_t last_page;                /* that may have a number */
@@ -337,7 +339,7 @@ static int check_table(struct walk *w, unsigned t)
     struct tree tree = {
         .kind = TABLE_TREE, .name = w->question->tables[t], .record = w->records[t]};
     int rc = check_tree(w, &tree);
-    if (rc != 0)
+    if (rc == NB_CORRUPT)
         w->answer->damaged |= (uint32_t)1 << t;
     return rc;
 }
@@ -376,7 +378,8 @@ static int begin(struct walk *w)
     if (w->seen == NULL || w->ids == NULL)
         return nb_error_no_memory(w->error);
     /* Trees are read in the order of their keys, which is not that of the pages. */
-    (void)posix_fadvise(w->question->file, 0, 0, POSIX_FADV_WILLNEED);
+    if (w->file_pages * w->page_size <= AHEAD_MOST)
+        (void)posix_fadvise(w->question->file, 0, 0, POSIX_FADV_WILLNEED);
     w->answer->used = 2;
     int rc = mark(w, &heads, 0);
     return rc != 0 ? rc : mark(w, &heads, 1);
@@ -393,8 +396,6 @@ static void end(struct walk *w)
 /* Damage in one table does not keep the others from being looked at; the first error stays. */
 static int check_all(struct walk *w)
 {
-    struct nb_error later;
-    struct nb_error *first = w->error;
     int result = check_main(w);
     if (result != 0)
         return result;
@@ -402,9 +403,12 @@ static int check_all(struct walk *w)
         if ((w->answer->present & (uint32_t)1 << t) == 0)
             continue;
         int rc = check_table(w, t);
-        if (rc != 0 && result == 0)
-            result = rc;
-        w->error = result == 0 ? first : &later;
+        if (rc == 0)
+            continue;
+        if (rc != NB_CORRUPT)
+            return rc;
+        result = rc;
+        w->error = &w->later;
     }
     int rc = check_free_list(w);
     return result != 0 ? result : rc;

@@ -22,7 +22,9 @@ struct nb_store {
     uint64_t map_size;    /* as the caller wants it; 0: as much as there is */
     MDB_env *environment; /* NULL while LMDB is closed after a failure; changes behind the gate */
     MDB_dbi tables[NB_TABLES];
-    uint64_t seeds[NB_TABLES];              /* of the tables' checksums */
+    uint64_t seeds[NB_TABLES]; /* of the tables' checksums */
+    bool reading;              /* opened for reading only */
+    uint32_t damaged;          /* bit t: pages of table t are damaged; only when reading */
     char unknown_table[NB_PAGES_NAME_MOST]; /* that the file has; "": none */
     struct nb_gate gate; /* snapshots pass it; the writer closes it to move the map */
 

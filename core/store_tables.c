@@ -113,7 +113,7 @@ int nb_store_open_tables(const struct nb_view *view, bool create, struct nb_erro
                          "%s is damaged: it has a table '%s' that does not exist; restore a backup",
                          view->store->file.data_path, view->store->unknown_table);
     for (int i = 0; rc == 0 && i < NB_TABLES; i++)
-        if (i != NB_TABLE_META)
+        if (i != NB_TABLE_META && (view->store->damaged >> i & 1u) == 0)
             rc = open_table(view, (enum nb_table)i, create, error);
     return rc;
 }

@@ -71,6 +71,8 @@ int nb_store_begin(struct nb_store *store, uint64_t expected, struct nb_view *vi
 {
     struct nb_error failure;
     assert(!store->writing);
+    if (store->reading)
+        return nb_error_set(error, NB_CONFLICT, "%s is open for reading only", store->file.path);
     if (nb_store_failed(store, &failure))
         return nb_error_set(error, NB_IO, "%s", failure.text);
     int rc = nb_store_file_check(&store->file, error);

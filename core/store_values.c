@@ -55,6 +55,17 @@ static int damaged(const struct nb_view *view, enum nb_table table, struct nb_er
                         view->store->file.path, nb_store_table_name(table));
 }
 
+static int damaged_pages(const struct nb_view *view, enum nb_table table, struct nb_error *error)
+{
+    return nb_error_set(error, NB_CORRUPT, "%s is damaged: pages of table %s cannot be read",
+                        view->store->file.path, nb_store_table_name(table));
+}
+
+static bool is_damaged(const struct nb_view *view, enum nb_table table)
+{
+    return (view->store->damaged >> table & 1u) != 0;
+}
+
 /* ---- one value ------------------------------------------------------------------------------- */
 
 int nb_store_get(const struct nb_view *view, enum nb_table table, struct nb_string key,
@@ -63,6 +74,8 @@ int nb_store_get(const struct nb_view *view, enum nb_table table, struct nb_stri
     MDB_val k = value_of(key);
     MDB_val v;
     assert(view->transaction != NULL);
+    if (is_damaged(view, table))
+        return damaged_pages(view, table, error);
     int rc = mdb_get(view->transaction, view->store->tables[table], &k, &v);
     if (rc == MDB_NOTFOUND)
         return NB_NOT_FOUND;
@@ -122,6 +135,8 @@ static int open_cursor(const struct nb_view *view, enum nb_table table, MDB_curs
                        struct nb_error *error)
 {
     assert(view->transaction != NULL);
+    if (is_damaged(view, table))
+        return damaged_pages(view, table, error);
     int rc = mdb_cursor_open(view->transaction, view->store->tables[table], cursor);
     return nb_environment_error(error, rc, "reading the store");
 }

@@ -6,8 +6,12 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/lock.h"
 
-enum { FIRST_OLD = 64 };
+/* Room for the changes of a large group is given back. */
+enum { FIRST_OLD = 16, MOST_OLD_KEPT = 1024 };
+
+_Static_assert(sizeof(struct nb_weights_old) == 16, "four to a cache line");
 
 void nb_weights_init(struct nb_weights *w)
 {
@@ -57,7 +61,7 @@ int nb_weights_grow(struct nb_weights *w, size_t places, pthread_rwlock_t *lock)
 {
     if (places <= nb_weights_places(w))
         return 0;
-    assert(places < UINT32_MAX);
+    assert(places < INT32_MAX); /* a place has 31 bits in the undo list */
     uint32_t need = (uint32_t)((places + NB_WEIGHTS_RANGE - 1) / NB_WEIGHTS_RANGE);
     struct nb_weights larger;
     struct nb_weights before = *w;
@@ -65,11 +69,11 @@ int nb_weights_grow(struct nb_weights *w, size_t places, pthread_rwlock_t *lock)
     if (copy_larger(w, need < w->ranges + w->ranges / 4 ? w->ranges + w->ranges / 4 : need,
                     &larger) != 0)
         return NB_NO_MEMORY;
-    if (lock != NULL && pthread_rwlock_wrlock(lock) != 0)
-        abort();
+    if (lock != NULL)
+        nb_lock_write(lock);
     *w = larger;
     if (lock != NULL)
-        pthread_rwlock_unlock(lock);
+        nb_lock_release(lock);
     free(before.values);
     free(before.changed);
     free(before.noted);
@@ -98,8 +102,9 @@ void nb_weights_set(struct nb_weights *w, size_t place, double value)
     uint64_t bit = UINT64_C(1) << place % NB_WEIGHTS_RANGE;
     if ((w->noted[range] & bit) == 0) {
         assert(w->old_size < w->old_room);
-        w->old[w->old_size++] = (struct nb_weights_old){
-            .value = w->values[place], .place = (uint32_t)place, .was_changed = w->changed[range]};
+        w->old[w->old_size++] = (struct nb_weights_old){.value = w->values[place],
+                                                        .place = place & INT32_MAX,
+                                                        .was_changed = w->changed[range]};
         w->noted[range] |= bit;
         w->changed[range] = true;
     }
@@ -138,6 +143,11 @@ void nb_weights_commit(struct nb_weights *w)
 {
     forget_noted(w);
     w->old_size = w->mark = 0;
+    if (w->old_room > MOST_OLD_KEPT) {
+        free(w->old);
+        w->old = NULL;
+        w->old_room = 0;
+    }
     if (w->ranges != 0)
         memset(w->changed, 0, w->ranges * sizeof *w->changed);
 }

@@ -25,8 +25,8 @@ enum { NB_WEIGHTS_RANGE = 64 };
 /* What a place held before it was changed. */
 struct nb_weights_old {
     double value;
-    uint32_t place;
-    bool was_changed; /* the range differed from what is stored already */
+    uint32_t place : 31;
+    uint32_t was_changed : 1; /* the range differed from what is stored already */
 };
 
 struct nb_weights {

@@ -10,18 +10,19 @@ static char *at(const struct nb_heap *heap, size_t i)
     return (char *)heap->items + i * heap->item_size;
 }
 
-/* Whether `a` comes after `b` in order, and so belongs nearer to the root. */
-static int is_after(const struct nb_heap *heap, const void *a, const void *b)
+/* Whether the element in place `i` comes after that in place `j`, and so belongs above it. */
+static int is_after(const struct nb_heap *heap, size_t i, size_t j)
 {
-    return heap->compare(a, b) > 0;
+    return heap->compare(at(heap, i), at(heap, j)) > 0;
 }
 
-static void swap(char *a, char *b, size_t size)
+static void swap(const struct nb_heap *heap, size_t i, size_t j)
 {
-    for (size_t i = 0; i < size; i++) {
-        char byte = a[i];
-        a[i] = b[i];
-        b[i] = byte;
+    char *a = at(heap, i), *b = at(heap, j);
+    for (size_t k = 0; k < heap->item_size; k++) {
+        char byte = a[k];
+        a[k] = b[k];
+        b[k] = byte;
     }
 }
 
@@ -30,35 +31,34 @@ static void sift_up(struct nb_heap *heap, size_t i)
 {
     for (size_t parent; i > 0; i = parent) {
         parent = (i - 1) / 2;
-        if (!is_after(heap, at(heap, i), at(heap, parent)))
+        if (!is_after(heap, i, parent))
             return;
-        swap(at(heap, i), at(heap, parent), heap->item_size);
+        swap(heap, i, parent);
     }
 }
 
-/* Puts `item` into the free root, or below it: children move up as far as needed. */
-static void sift_down(struct nb_heap *heap, const void *item)
+/* Moves the element in the root down as far as needed. */
+static void sift_down(struct nb_heap *heap)
 {
     size_t i = 0;
     for (size_t child; (child = 2 * i + 1) < heap->count; i = child) {
-        if (child + 1 < heap->count && is_after(heap, at(heap, child + 1), at(heap, child)))
+        if (child + 1 < heap->count && is_after(heap, child + 1, child))
             child++;
-        if (!is_after(heap, at(heap, child), item))
-            break;
-        memcpy(at(heap, i), at(heap, child), heap->item_size);
+        if (!is_after(heap, child, i))
+            return;
+        swap(heap, child, i);
     }
-    memcpy(at(heap, i), item, heap->item_size);
 }
 
 void nb_heap_add(struct nb_heap *heap, const void *item)
 {
     assert(heap->count <= heap->most && heap->item_size > 0);
     if (heap->count < heap->most) {
-        /* Not memcpy: `item` may be in this very place. */
-        memmove(at(heap, heap->count), item, heap->item_size);
+        memcpy(at(heap, heap->count), item, heap->item_size);
         sift_up(heap, heap->count++);
-    } else if (heap->most > 0 && is_after(heap, nb_heap_last(heap), item)) {
-        sift_down(heap, item);
+    } else if (heap->most > 0 && heap->compare(nb_heap_last(heap), item) > 0) {
+        memcpy(at(heap, 0), item, heap->item_size);
+        sift_down(heap);
     }
 }
 
@@ -66,4 +66,22 @@ void nb_heap_sort(struct nb_heap *heap)
 {
     if (heap->count > 1)
         qsort(heap->items, heap->count, heap->item_size, heap->compare);
+}
+
+void nb_heap_select(void *items, size_t count, size_t most, size_t item_size,
+                    int (*compare)(const void *a, const void *b))
+{
+    struct nb_heap heap = {
+        .items = items, .most = most, .item_size = item_size, .compare = compare};
+    assert(item_size > 0);
+    if (most >= count)
+        heap.count = count;
+    while (heap.count < most && heap.count < count)
+        sift_up(&heap, heap.count++);
+    for (size_t i = most; i < count && most > 0; i++)
+        if (is_after(&heap, 0, i)) {
+            swap(&heap, 0, i);
+            sift_down(&heap);
+        }
+    nb_heap_sort(&heap);
 }

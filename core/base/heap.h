@@ -20,9 +20,8 @@ struct nb_heap {
     int (*compare)(const void *a, const void *b);
 };
 
-/* Keeps a copy of `item` if fewer than `most` of those added come before it. `item` may point into
- * `items`, behind the elements kept: so an array is reduced to its best in place, and what lies
- * behind them is lost. */
+/* Keeps a copy of `item` if fewer than `most` of those added come before it. `item` is no element
+ * of the heap's own array. */
 void nb_heap_add(struct nb_heap *heap, const void *item);
 
 /* The last in order of those kept; the heap is not empty. */
@@ -33,5 +32,10 @@ static inline const void *nb_heap_last(const struct nb_heap *heap)
 
 /* Sorts what is kept, best first. The array is no heap afterwards: nothing can be added. */
 void nb_heap_sort(struct nb_heap *heap);
+
+/* Moves the best `most` of `count` elements to the beginning of their array, sorted, best first;
+ * the others stand behind them in any order. */
+void nb_heap_select(void *items, size_t count, size_t most, size_t item_size,
+                    int (*compare)(const void *a, const void *b));
 
 #endif

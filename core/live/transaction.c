@@ -28,12 +28,15 @@ int nb_transaction_recover(struct nb_engine *engine, struct nb_error *error)
     uint64_t now = nb_clock_monotonic();
     if (now < engine->reopen_not_before)
         return nb_error_set(error, engine->health.code, "%s", engine->health.text);
-    int rc = nb_store_reopen(engine->store, error);
+    struct nb_error why;
+    int rc = nb_store_reopen(engine->store, &why);
+    note_health(engine, rc, rc == 0 ? NULL : &why);
     if (rc == 0) {
         engine->reopen_pause = 0;
         return 0;
     }
-    note_health(engine, rc, error);
+    if (error != NULL)
+        *error = why;
     engine->reopen_pause = engine->reopen_pause == 0 ? FIRST_PAUSE : engine->reopen_pause * 2;
     if (engine->reopen_pause > LONGEST_PAUSE)
         engine->reopen_pause = LONGEST_PAUSE;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc: finds the command, reads its options, runs it, and turns what went wrong into a sentence
- * and an exit status.
+ * bayesc: finds the command, reads its options, runs it, and reports a failure as a sentence and an
+ * exit status.
  */
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,10 @@
 #include <unistd.h>
 
 #include "server/base/version.h"
-#include "server/client/commands.h"
-#include "server/client/filter.h"
+#include "server/call/access_token.h"
+#include "server/client/base/exit_status.h"
+#include "server/client/commands/commands.h"
+#include "server/client/terminal/message.h"
 
 enum { TIMEOUT_SECONDS = 60 };
 
@@ -24,43 +25,8 @@ static const struct nb_command *const COMMANDS[] = {
 };
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
 
-/* ---- failing -----------------------------------------------------------------------------------
- */
-
-void nb_client_warn(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    /* A progress bar may stand on the line. */
-    (void)fputs(isatty(STDERR_FILENO) ? "\r\033[Kbayesc: " : "bayesc: ", stderr);
-    (void)vfprintf(stderr, format, arguments);
-    (void)fputc('\n', stderr);
-    va_end(arguments);
-}
-
-int nb_client_exit(int code)
-{
-    static const struct {
-        int code, status;
-    } STATUSES[] = {
-        {NB_NO_MEMORY, EX_OSERR},
-        {NB_NOT_FOUND, EX_NOINPUT},
-        {NB_IO, EX_IOERR},
-        {NB_DISK_FULL, EX_IOERR},
-        {NB_EXISTS, EX_CANTCREAT},
-        {NB_CLIENT_UNREACHABLE, EX_UNAVAILABLE},
-        {NB_CLIENT_FORBIDDEN, EX_NOPERM},
-        {NB_CLIENT_BUSY, EX_TEMPFAIL},
-        {NB_CLIENT_PROTOCOL, EX_PROTOCOL},
-        {NB_CLIENT_USAGE, EX_USAGE},
-    };
-    for (size_t i = 0; i < sizeof STATUSES / sizeof STATUSES[0]; i++)
-        if (STATUSES[i].code == code)
-            return STATUSES[i].status;
-    return EX_DATAERR;
-}
-
-/* ---- the surroundings --------------------------------------------------------------------------
+/* ---- environment and commands
+ * --------------------------------------------------------------------------
  */
 
 static const char *variable(const char *name, const char *otherwise)
@@ -80,72 +46,79 @@ static const struct nb_command *find_command(const char *name)
 static void print_help(FILE *out)
 {
     (void)fputs("Usage: bayesc COMMAND [OPTION]... [ARGUMENT]...\n"
-                "Teaches and asks a bayesd, the daemon that learns to tell texts apart.\n\n",
+                "Trains and asks bayesd, the daemon that learns to tell texts apart.\n\n",
                 out);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         (void)fprintf(out, "  %-10s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
-    (void)fputs("\n`bayesc COMMAND --help` tells more; `bayesc --version` the version.\n"
-                "The daemon is http://127.0.0.1:8763 unless --url or BAYESC_URL says otherwise.\n",
-                out);
+    (void)fputs(
+        "\n`bayesc COMMAND --help` tells more, `bayesc --version` prints the version.\n"
+        "The daemon is at http://127.0.0.1:8763, unless --url or BAYESC_URL names another place.\n",
+        out);
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static int run(const struct nb_command *command, struct nb_client *client, const void *options,
                char **arguments, size_t count, struct nb_error *error)
 {
-    int rc = nb_client_read_token(client, error);
+    int rc = nb_access_token_read(client->daemon.token_file, &client->daemon.token, error);
     if (rc == 0)
         rc = nb_call_setup(error);
-    if (rc != 0 && command->passes_mail)
-        return nb_filter_give_up(options, error->text);
-    if (rc == 0) {
-        rc = command->run(client, options, arguments, count, error);
-        nb_call_teardown();
-    }
+    if (rc != 0)
+        return command->give_up != NULL ? command->give_up(options, error->text) : rc;
+    rc = command->run(client, options, arguments, count, error);
+    nb_call_teardown();
     if (rc == 0 && fflush(stdout) != 0)
         rc = nb_error_set(error, NB_IO, "standard output cannot be written");
     return rc;
 }
 
+static struct nb_client client_of(const struct nb_command *command)
+{
+    return (struct nb_client){
+        .daemon = {.url = variable("BAYESC_URL", "http://127.0.0.1:8763"),
+                   .token_file = variable("BAYESC_TOKEN_FILE", NULL),
+                   .timeout = command->deadline > 0 ? command->deadline : TIMEOUT_SECONDS,
+                   .has_deadline = command->deadline > 0,
+                   .patience = command->patience},
+        .model = variable("BAYESC_MODEL", "mail"),
+    };
+}
+
+/* The command line is wrong. A mail on standard input must come out all the same. */
+static int refuse(const struct nb_command *command, const struct nb_error *error)
+{
+    if (command->give_up != NULL && !isatty(STDIN_FILENO))
+        return command->give_up(NULL, error->text);
+    nb_message("%s (bayesc %s --help tells more)", error->text, command->name);
+    return nb_exit_status(error->code);
+}
+
 static int parse_and_run(const struct nb_command *command, int argc, char **argv)
 {
-    _Alignas(max_align_t) char options[NB_OPTIONS_ROOM];
+    _Alignas(max_align_t) char options[NB_COMMAND_OPTIONS_ROOM];
     struct nb_error error = {0};
     char **arguments = NULL;
     size_t count = 0;
-    struct nb_client client = {
-        .url = variable("BAYESC_URL", "http://127.0.0.1:8763"),
-        .token_file = variable("BAYESC_TOKEN_FILE", NULL),
-        .model = variable("BAYESC_MODEL", "mail"),
-        .timeout = command->passes_mail ? NB_FILTER_SECONDS : TIMEOUT_SECONDS,
-        .is_hasty = command->passes_mail,
-        .patience = command->patience,
-    };
-    if (command->options_size > sizeof options)
-        abort(); /* a mistake in the program: tests run every command */
-    int rc = nb_options_parse(command, argc, argv, options, &client, &arguments, &count, &error);
+    struct nb_client client = client_of(command);
+    int rc = nb_flags_parse(command, argc, argv, options, &client, &arguments, &count, &error);
     if (rc == 1) {
-        nb_options_help_command(command, stdout);
+        nb_flags_help(command, stdout);
         return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
     }
-    bool is_usage = rc != 0;
-    if (is_usage && command->passes_mail && !isatty(STDIN_FILENO))
-        return nb_filter_give_up(NULL, error.text);
-    if (rc == 0)
-        rc = run(command, &client, options, arguments, count, &error);
-    nb_buffer_deinit(&client.token);
+    if (rc != 0)
+        return refuse(command, &error);
+    rc = run(command, &client, options, arguments, count, &error);
+    nb_buffer_deinit(&client.daemon.token);
     if (rc < 0)
-        nb_client_warn("%s%s%s%s", error.text, is_usage ? " (bayesc " : "",
-                       is_usage ? command->name : "", is_usage ? " --help tells more)" : "");
-    return rc < 0 ? nb_client_exit(rc) : rc;
+        nb_message("%s", error.text);
+    return rc < 0 ? nb_exit_status(rc) : rc;
 }
 
 int main(int argc, char **argv)
 {
-    /* A daemon or a reader that has gone is an error of write(): a mail may still have to go out.
-     */
+    /* Writing to a daemon or a reader that has gone is to fail, not to end the program: a mail may
+     * still have to go out. */
     (void)signal(SIGPIPE, SIG_IGN);
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
@@ -162,6 +135,6 @@ int main(int argc, char **argv)
     if (*name == '\0')
         print_help(stderr);
     else
-        nb_client_warn("'%s' is no command (bayesc --help lists them)", name);
+        nb_message("'%s' is not a command (bayesc --help lists them)", name);
     return EX_USAGE;
 }

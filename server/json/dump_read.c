@@ -170,7 +170,7 @@ static int take_header(struct nb_json_dump_reader *r, struct nb_json_record *rec
         [SETTINGS] = {"settings", NB_TYPE_OBJECT, true},
         [KEY] = {"key", NB_TYPE_STRING, true},
         [LABELS] = {"labels", NB_TYPE_ARRAY, true},
-        [TEXTS] = {"texts", NB_TYPE_BOOLEAN, false},
+        [TEXTS] = {"texts", NB_TYPE_BOOLEAN, true},
         [STACK] = {"stack", NB_TYPE_STRING, false},
     };
     const json_t *values[MEMBERS];
@@ -375,8 +375,8 @@ static int take_document(struct nb_json_dump_reader *r, const json_t *value,
     if (rc != 0)
         return rc;
     document->id = nb_json_text(values[ID]);
-    if (values[SOURCE] != NULL)
-        document->source = nb_json_text(values[SOURCE]);
+    document->source = values[SOURCE] != NULL ? nb_json_text(values[SOURCE])
+                                              : (struct nb_string){"", 0};
     document->label = (uint32_t)label;
     document->tokens = (uint64_t)tokens;
     document->score = (struct nb_string){r->score.bytes, r->score.length};

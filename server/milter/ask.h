@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asks bayesd about mails, over HTTP connections that are kept and shared: a mail server opens a
- * milter connection for each client, which seldom brings more than one mail. Any thread.
+ * Asks bayesd about mails, over HTTP connections that are kept open and shared: a mail server opens
+ * a milter connection for each of its clients, which rarely brings more than one mail. Any thread.
  */
 #ifndef NB_MILTER_ASK_H
 #define NB_MILTER_ASK_H
 
 #include <pthread.h>
 
-#include "server/client/call.h"
-#include "server/milter/mail.h"
-#include "server/milter/verdict.h"
+#include "server/call/call.h"
+#include "server/milter/milter_mail.h"
+#include "server/milter/milter_reply.h"
 
-enum { NB_ASK_IDLE = 16 }; /* connections that are kept while nothing is to be asked */
+enum { NB_ASK_IDLE = 16 /* connections that are kept open while there is nothing to ask */ };
 
 struct nb_ask {
-    const struct nb_client *client; /* borrowed */
-    pthread_mutex_t lock;           /* of the two below */
+    const struct nb_call_target *target; /* borrowed */
+    pthread_mutex_t lock;                /* guards the two members below */
     struct nb_call *idle[NB_ASK_IDLE];
     size_t idle_count;
 };
 
-/* Tries whether a call can be opened, and keeps it. nb_call_setup comes before. NB_NO_MEMORY,
- * NB_CLIENT_USAGE (an impossible URL). */
-int nb_ask_init(struct nb_ask *ask, const struct nb_client *client, struct nb_error *error);
+/* Opens a first call, which checks the URL, and keeps it. Call nb_call_setup before. `target` is
+ * borrowed until nb_ask_deinit. Returns 0, NB_NO_MEMORY or NB_CALL_BAD_URL. */
+int nb_ask_init(struct nb_ask *ask, const struct nb_call_target *target, struct nb_error *error);
 
-/* Closes the idle connections. */
+/* Closes the idle connections; no thread may be asking. */
 void nb_ask_deinit(struct nb_ask *ask);
 
-/* Asks about a mail. Returns 0, or a code below 0 for whatever kept bayesd from giving a verdict;
- * nb_verdict_deinit in both cases. */
-int nb_ask_about(struct nb_ask *ask, const struct nb_milter_mail *mail, struct nb_verdict *verdict,
-                 struct nb_error *error);
+/* Asks about a mail. Returns 0 with the reply, or a code below 0 when there is no verdict;
+ * nb_milter_reply_deinit is needed in both cases. */
+int nb_ask_about(struct nb_ask *ask, const struct nb_milter_mail *mail,
+                 struct nb_milter_reply *reply, struct nb_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesd-milter: between a mail server that speaks the milter protocol and bayesd, which speaks
- * HTTP. Reads the command line, opens the socket, serves until a signal comes.
+ * bayesd-milter: connects a mail server, which speaks the milter protocol, with bayesd, which
+ * speaks HTTP. Reads the command line, opens the socket, and serves until a signal comes.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -12,8 +12,9 @@
 #include "server/base/log.h"
 #include "server/base/notify.h"
 #include "server/base/version.h"
-#include "server/milter/filter.h"
-#include "server/milter/serve.h"
+#include "server/call/access_token.h"
+#include "server/milter/callbacks.h"
+#include "server/milter/listener.h"
 
 enum { EXIT_COMMAND_LINE = 2 };
 
@@ -22,7 +23,7 @@ static void stop_signals(sigset_t *set)
     sigemptyset(set);
     sigaddset(set, SIGTERM);
     sigaddset(set, SIGINT);
-    sigaddset(set, SIGHUP); /* stops libmilter too */
+    sigaddset(set, SIGHUP); /* libmilter stops on it too */
 }
 
 static int write_pid(const char *path, struct nb_error *error)
@@ -53,7 +54,7 @@ static int serve(const struct nb_milter_options *options, struct nb_ask *ask,
         nb_milter_remove_socket(options);
         return rc;
     }
-    /* Tests and scripts wait for this line: it is there whatever the log's level. */
+    /* Tests and scripts wait for this line, so it does not depend on the level of the log. */
     (void)fprintf(stderr, "bayesd-milter: ready on %s\n", options->socket);
     nb_notify("READY=1");
     sigset_t signals;
@@ -64,21 +65,21 @@ static int serve(const struct nb_milter_options *options, struct nb_ask *ask,
     nb_notify("STOPPING=1");
     bool is_over = nb_milter_stop();
     if (options->pid_file != NULL)
-        (void)unlink(options->pid_file); /* whoever reads it finds no such process */
+        (void)unlink(options->pid_file); /* if it stays, it names a process that is gone */
     if (!is_over)
-        _exit(EXIT_SUCCESS); /* threads still use what would be freed */
+        _exit(EXIT_SUCCESS); /* threads still use what a return would free */
     return 0;
 }
 
 static int run(struct nb_milter_options *options, struct nb_error *error)
 {
     struct nb_ask ask;
-    int rc = nb_client_read_token(&options->client, error);
+    int rc = nb_access_token_read(options->target.token_file, &options->target.token, error);
     if (rc == 0)
         rc = nb_call_setup(error);
     if (rc != 0)
         return rc;
-    rc = nb_ask_init(&ask, &options->client, error);
+    rc = nb_ask_init(&ask, &options->target, error);
     if (rc == 0) {
         rc = serve(options, &ask, error);
         nb_ask_deinit(&ask);
@@ -91,11 +92,11 @@ static void set_up_process(const struct nb_milter_options *options)
 {
     nb_log_set_name("bayesd-milter");
     nb_log_setup(options->is_quiet ? NB_LOG_WARNING : NB_LOG_INFO);
-    /* Blocked before any thread starts, so that all inherit it: the main thread waits for them. */
+    /* Blocked before any thread starts, so that all threads inherit it; the main thread waits. */
     sigset_t signals;
     stop_signals(&signals);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    (void)signal(SIGPIPE, SIG_IGN); /* a daemon that has gone is an error of write() */
+    (void)signal(SIGPIPE, SIG_IGN); /* writing to a daemon that has gone is to fail */
 }
 
 int main(int argc, char **argv)
@@ -116,7 +117,7 @@ int main(int argc, char **argv)
     }
     set_up_process(&options);
     int rc = run(&options, &error);
-    nb_buffer_deinit(&options.client.token);
+    nb_buffer_deinit(&options.target.token);
     if (rc != 0)
         nb_log(NB_LOG_ERROR, "%s", error.text);
     return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -39,12 +39,12 @@ static bool close_to(double got, double want, double relative)
 /* ---- a small model and the same kept in a table ------------------------------------------------
  */
 
-enum { WORDS = 110, LABELS = 6 };
+enum { WORDS = 110, LABELS = 6, LABELS_MOST = 48 };
 
 struct small {
     struct nb_model *model;
     uint32_t labels; /* the last of them never gets a document */
-    uint64_t d[LABELS][WORDS], documents[LABELS];
+    uint64_t d[LABELS_MOST][WORDS], documents[LABELS_MOST];
 };
 
 static unsigned word_field(uint32_t word)
@@ -62,9 +62,9 @@ static void small_init(struct small *s, uint32_t labels)
 {
     *s = (struct small){.model = nb_model_new(), .labels = labels};
     for (uint32_t v = 0; v < labels; v++) {
-        char name[] = {(char)('z' - (int)v), '\0'};
+        char name[] = {(char)('z' - (int)v / 10), (char)('9' - (int)v % 10), '\0'};
         uint32_t label;
-        ck_assert_int_eq(nb_model_label(s->model, (struct nb_string){name, 1}, &label), 0);
+        ck_assert_int_eq(nb_model_label(s->model, (struct nb_string){name, 2}, &label), 0);
     }
     for (uint32_t w = 0; w < WORDS - 15; w++) { /* the last are never in the model */
         uint32_t row;
@@ -271,6 +271,35 @@ START_TEST(inputs_agree_with_the_formulas)
                 double want = slow_input(&f.s, &f.set, &bank->experts[i / NB_STACK_GROUPS], f.bag,
                                          f.size, i % NB_STACK_GROUPS, f.inputs.labels[v]);
                 ck_assert_close(f.inputs.x[i * k + v], k == 1 ? 0 : want);
+            }
+        }
+    }
+    fixture_deinit(&f);
+}
+END_TEST
+
+/* So many labels that rows which few of them have are added up by group. */
+START_TEST(inputs_of_many_labels_agree_with_the_formulas)
+{
+    static const double powers[] = {2, 1, 1.5, 1.3};
+    random_seed(330 + (uint64_t)_i);
+    struct fixture f;
+    fixture_init(&f, LABELS_MOST);
+    f.set.many.experts[0].power = powers[_i];
+    f.set.many.size = 2;
+    f.set.many.experts[1] = (struct nb_stack_expert){.smoothing = 3, .power = powers[3 - _i]};
+    fixture_start(&f);
+    for (int round = 0; round < 3; round++) {
+        small_train(&f.s, round == 0 ? 60 : 100); /* the second time there are dense rows */
+        f.size = random_bag(f.bag, random_below(LABELS_MOST));
+        fixture_score(&f);
+        uint32_t k = f.inputs.size;
+        ck_assert_uint_eq(k, LABELS_MOST - 1);
+        for (uint32_t i = 0; i < f.inputs.count; i++) {
+            for (uint32_t v = random_below(8); v < k; v += 8) {
+                double want = slow_input(&f.s, &f.set, &f.set.many.experts[i / NB_STACK_GROUPS],
+                                         f.bag, f.size, i % NB_STACK_GROUPS, f.inputs.labels[v]);
+                ck_assert_close(f.inputs.x[i * k + v], want);
             }
         }
     }
@@ -1063,6 +1092,7 @@ int main(void)
     Suite *suite = suite_create("stack");
     TCase *formulas = tcase_create("formulas");
     tcase_add_loop_test(formulas, inputs_agree_with_the_formulas, 0, LABELS);
+    tcase_add_loop_test(formulas, inputs_of_many_labels_agree_with_the_formulas, 0, 4);
     tcase_add_loop_test(formulas, scores_are_weighted_sums, 0, LABELS - 1);
     tcase_add_test(formulas, two_labels_are_a_logistic_regression);
     tcase_add_test(formulas, start_values_are_the_recipes);

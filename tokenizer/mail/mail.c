@@ -1,156 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The way through a mail, part by part. Parts and nested messages are walked in a loop, not by
- * recursion; only a multipart or a message that is itself encoded (against RFC 2046, but readers
- * open it) is walked by a call of its own, at most ENCODED_DEPTH of them in one another, so that no
- * byte is decoded more often than that.
+ * The walk through the parts of a mail. Parts and nested messages are walked in a loop. The one
+ * recursion is for a multipart or message that is itself encoded, against RFC 2046, but readers
+ * open it: at most ENCODED_DEPTH of them inside one another, so that no byte is decoded more often
+ * than that.
  *
- * Of a mail over limits->mail_bytes the first three quarters of that are read and, as if nothing
- * were between, the rest from the end: spam hides in the middle of nothing, and a list's footer or
- * the last part's text stands at the end.
+ * A mail of more than limits->mail_bytes is shortened: spam may fill the middle with anything, and
+ * the text of the last part or the footer of a list stands at the end.
  */
 #include "tokenizer/mail/mail.h"
 
 #include <string.h>
 
 #include "core/base/error.h"
-#include "tokenizer/html/html_text.h"
 #include "tokenizer/mail/mail_decode.h"
 #include "tokenizer/mail/mail_header.h"
+#include "tokenizer/mail/mail_leaf.h"
 #include "tokenizer/mail/mail_structure.h"
 #include "tokenizer/mail/mime.h"
-#include "tokenizer/text/charset.h"
-#include "tokenizer/text/text.h"
 
 enum { ENCODED_DEPTH = 4, LINE_SEARCH = 1000 };
 
 struct walk {
     struct nb_tokenizing *t;
+    struct nb_mail_reader reader;
     size_t parts_left;
     size_t header_left;
-    bool truncated;           /* a limit was hit */
-    bool wants_header;        /* any field that is made of header fields, apart from the Subject */
-    struct nb_buffer decoded; /* the body at hand without its transfer encoding */
-    struct nb_buffer utf8;    /* and in UTF-8; or a header field's value */
+    bool truncated;    /* a limit was hit */
+    bool wants_header; /* the settings want features of header fields other than the Subject */
 };
 
-static bool has_prefix(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static bool is_ascii(const char *bytes, size_t length)
-{
-    unsigned char all = 0;
-    for (size_t i = 0; i < length; i++)
-        all |= (unsigned char)(bytes[i] | (bytes[i] == 0x1b ? 0x80 : 0)); /* ESC: ISO 2022 */
-    return all < 0x80;
-}
-
-/* Charsets in which ASCII bytes are ASCII characters. */
-static bool extends_ascii(const char *charset)
-{
-    static const char *const known[] = {"iso-8859", "windows-125", "utf-8", "koi8-",  "gb",
-                                        "big5",     "euc-",        "cp125", "iso8859"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (has_prefix(charset, known[i]))
-            return true;
-    }
-    return false;
-}
-
-static bool needs_conversion(const char *charset, struct nb_string bytes)
-{
-    if (*charset == '\0' || strcmp(charset, "us-ascii") == 0 || strcmp(charset, "utf-8") == 0)
-        return false; /* and what is neither is read as windows-1252 by the tokenizer */
-    return !extends_ascii(charset) || !is_ascii(bytes.bytes, bytes.length);
-}
-
-/* Brings *text to UTF-8, in the walk's buffer if it is not already. A charset that nobody knows
- * leaves the bytes as they are. */
-static int to_utf8(struct walk *walk, const char *charset, struct nb_string *text)
-{
-    if (!needs_conversion(charset, *text))
-        return 0;
-    walk->utf8.length = 0;
-    struct nb_string name = {charset, strlen(charset)};
-    size_t most = 4 * text->length + 16;
-    int rc = nb_charset_to_utf8(name, text->bytes, text->length, most, &walk->utf8, NULL);
-    if (rc == NB_NO_MEMORY)
-        return rc;
-    if (rc == 0)
-        *text = (struct nb_string){walk->utf8.bytes, walk->utf8.length};
-    return 0;
-}
-
-static int element(void *user, const struct nb_html_token *start_tag)
-{
-    struct walk *walk = user;
-    return nb_mail_structure_element(walk->t, start_tag);
-}
-
-static int html_part(struct walk *walk, struct nb_string html)
-{
-    struct nb_html_text text = {0};
-    const struct nb_html_observer observer = {.element = element, .user = walk};
-    bool observe = nb_tokenizing_wants(walk->t, NB_FIELD_STRUCTURE) ||
-                   nb_tokenizing_wants(walk->t, NB_FIELD_URL);
-    int rc = nb_html_to_text(html.bytes, html.length, observe ? &observer : NULL, &text);
-    if (rc == 0)
-        rc = nb_tokenize_text(walk->t, NB_FIELD_BODY, "", text.visible.bytes, text.visible.length);
-    if (rc == 0 && text.hidden.length > 0)
-        rc = nb_tokenize_text(walk->t, NB_FIELD_HIDDEN, "hidden:", text.hidden.bytes,
-                              text.hidden.length);
-    if (rc == 0 && text.hidden.length > 0)
-        rc = nb_mail_structure_hidden(walk->t);
-    nb_html_text_deinit(&text);
-    return rc;
-}
-
-static bool is_text(const char *media)
-{
-    return *media == '\0' || has_prefix(media, "text/") || has_prefix(media, "message/") ||
-           has_prefix(media, "multipart/") || strcmp(media, "application/xhtml+xml") == 0;
-}
-
-static bool is_html(const char *media, struct nb_string text)
-{
-    return strcmp(media, "text/html") == 0 || strcmp(media, "application/xhtml+xml") == 0 ||
-           nb_html_sniff(text.bytes, text.length);
-}
-
-/* A part that holds no other parts. */
-static int leaf(struct walk *walk, const struct nb_mail_type *type, struct nb_string body)
-{
-    if (!is_text(type->media) || body.length == 0)
-        return 0;
-    struct nb_string text = body;
-    int rc = 0;
-    if (type->encoding != NB_MAIL_IDENTITY) {
-        walk->decoded.length = 0;
-        rc = nb_mail_decode_body(type->encoding, body, &walk->decoded);
-        text = (struct nb_string){walk->decoded.bytes, walk->decoded.length};
-    }
-    if (rc == 0)
-        rc = to_utf8(walk, type->charset, &text);
-    if (rc != 0 || text.length == 0)
-        return rc;
-    if (is_html(type->media, text))
-        return html_part(walk, text);
-    return nb_tokenize_text(walk->t, NB_FIELD_BODY, "", text.bytes, text.length);
-}
-
-static int subject(struct walk *walk, struct nb_string value)
-{
-    walk->utf8.length = 0;
-    int rc = nb_mail_decode_words(value, &walk->utf8);
-    if (rc != 0)
-        return rc;
-    return nb_tokenize_text(walk->t, NB_FIELD_SUBJECT, "subject:", walk->utf8.bytes,
-                            walk->utf8.length);
-}
-
-/* Of fields that are there twice the first counts, as for most readers. */
+/* Reads one field about the content of a part. Of two equal fields the first counts, as in most
+ * mail programs. */
 static void content_field(struct nb_mail_type *type, struct nb_string name, struct nb_string value)
 {
     if (nb_string_equals_nocase(name, "Content-Type") && type->media[0] == '\0')
@@ -164,8 +45,8 @@ static void content_field(struct nb_mail_type *type, struct nb_string name, stru
 
 enum kind { PART, NESTED_MESSAGE, MAIL };
 
-/* Reads the header of a part, of a message its Subject, of the mail itself the other fields too,
- * within the limit on headers. */
+/* Reads the header of a part, within the limit on headers. Counts the Subject of a message, and of
+ * the mail itself all other fields. */
 static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
                      struct nb_mail_type *type)
 {
@@ -180,28 +61,28 @@ static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
     while (rc == 0 && nb_mime_field(&head, &name, &value)) {
         content_field(type, name, value);
         if (kind != PART && nb_string_equals_nocase(name, "Subject"))
-            rc = subject(walk, value);
+            rc = nb_mail_subject(&walk->reader, value);
         if (rc == 0 && kind == MAIL && walk->wants_header)
-            rc = nb_mail_header(walk->t, name, value, &walk->utf8);
+            rc = nb_mail_header(walk->t, name, value, &walk->reader.utf8);
     }
     return rc != 0 ? rc : nb_mail_structure_part(walk->t, type);
 }
 
-/* Where the walk is: the parts of one run of bytes. */
+/* The position of the walk in one run of bytes. */
 struct place {
     struct nb_mime_scanner scanner;
     enum nb_mime_next next;
-    size_t depth;   /* multiparts and messages around the part at hand */
-    size_t encoded; /* of those, how many were encoded as a whole */
-    enum kind kind; /* whose header is at hand */
-    bool digest;    /* a part without a type is a message (RFC 2046, 5.1.5) */
-    bool nested;    /* the part at hand was a message, whose own header is what comes next */
+    size_t depth;   /* multiparts and messages around the current part */
+    size_t encoded; /* those of them that were encoded as a whole */
+    enum kind kind; /* of the current header */
+    bool digest;    /* parts without a type are messages (RFC 2046, 5.1.5) */
+    bool nested;    /* the current part is a message, and its own header comes next */
 };
 
 static int walk_bytes(struct walk *walk, struct nb_string bytes, const struct nb_mail_type *type,
                       size_t depth, size_t encoded);
 
-/* A multipart or a message whose bytes are encoded as a whole. */
+/* Walks a multipart or a message whose bytes are encoded as a whole. */
 static int encoded_entity(struct walk *walk, const struct place *place,
                           const struct nb_mail_type *type, struct nb_string body)
 {
@@ -240,11 +121,11 @@ static int multipart(struct walk *walk, struct place *place, const struct nb_mai
         nb_mime_innermost(&place->scanner)->digest = strcmp(type->media, "multipart/digest") == 0;
     place->next = nb_mime_body(&place->scanner, &body);
     if (opened && place->next == NB_MIME_PART && place->scanner.open == level + 1)
-        return 0; /* `body` was what stands before the first part, for readers of long ago */
-    /* Its boundary is nowhere: it is encoded as a whole, or else it is text. */
+        return 0; /* `body` was the preamble, which mail programs do not show */
+    /* There is no line with its boundary: it is encoded as a whole, or else it is text. */
     if (opened && type->encoding != NB_MAIL_IDENTITY)
         return encoded_entity(walk, place, type, body);
-    return leaf(walk, type, body);
+    return nb_mail_leaf(&walk->reader, type, body);
 }
 
 static bool is_message(const char *media)
@@ -271,7 +152,7 @@ static int nested_message(struct walk *walk, struct place *place, const struct n
     return encoded_entity(walk, place, type, body);
 }
 
-/* The part whose header is at hand. */
+/* Takes the part that begins here: its header and, if it holds no other parts, its body. */
 static int part(struct walk *walk, struct place *place)
 {
     struct nb_mail_type type = {.encoding = NB_MAIL_IDENTITY};
@@ -280,15 +161,15 @@ static int part(struct walk *walk, struct place *place)
     int rc = read_head(walk, head, place->kind, &type);
     if (rc != 0)
         return rc;
-    if (has_prefix(type.media, "multipart/"))
+    if (strncmp(type.media, "multipart/", strlen("multipart/")) == 0)
         return multipart(walk, place, &type);
     if (is_message(type.media) || (place->digest && type.media[0] == '\0'))
         return nested_message(walk, place, &type);
     place->next = nb_mime_body(&place->scanner, &body);
-    return leaf(walk, &type, body);
+    return nb_mail_leaf(&walk->reader, &type, body);
 }
 
-/* Goes to the part that follows the boundary just read. */
+/* Begins the part behind the boundary that was read last. */
 static void enter_part(struct place *place)
 {
     const struct nb_mime_level *level = nb_mime_innermost(&place->scanner);
@@ -297,7 +178,7 @@ static void enter_part(struct place *place)
     place->depth = level != NULL ? level->depth : 0;
 }
 
-/* Takes the part at hand and goes to what follows. */
+/* Takes the current part, and goes on to what follows. */
 static int step(struct walk *walk, struct place *place)
 {
     struct nb_string between;
@@ -317,8 +198,8 @@ static int step(struct walk *walk, struct place *place)
     return rc;
 }
 
-/* Walks the bytes of a message or, with `type`, those of a multipart or message that was decoded.
- */
+/* Walks the bytes of a message. With `type`, the bytes are those of a multipart or message of this
+ * type that was decoded. */
 static int walk_bytes(struct walk *walk, struct nb_string bytes, const struct nb_mail_type *type,
                       size_t depth, size_t encoded)
 {
@@ -340,8 +221,8 @@ static int walk_bytes(struct walk *walk, struct nb_string bytes, const struct nb
     return rc;
 }
 
-/* Joins the head and the tail of a mail that is too long, both cut at line ends where there are any
- * (base64 goes on unharmed then). */
+/* Joins the beginning and the end of a mail that is too long. Both are cut at line ends if there
+ * are any, because base64 can still be decoded then. */
 static int shorten(const char *bytes, size_t length, size_t most, struct nb_buffer *out)
 {
     size_t head = most - most / 4;
@@ -364,6 +245,7 @@ int nb_tokenize_mail(struct nb_tokenizing *t, const char *bytes, size_t length)
 {
     const struct nb_tokenizer_limits *limits = t->limits;
     struct walk walk = {.t = t,
+                        .reader = {.t = t},
                         .parts_left = limits->mail_parts,
                         .header_left = limits->header_bytes,
                         .wants_header = nb_tokenizing_wants(t, NB_FIELD_ADDRESS) ||
@@ -382,8 +264,7 @@ int nb_tokenize_mail(struct nb_tokenizing *t, const char *bytes, size_t length)
     if (rc == 0)
         rc = nb_mail_structure_whole(t, limits->mail_parts - walk.parts_left, length);
     t->bag->truncated |= walk.truncated;
-    nb_buffer_deinit(&walk.decoded);
-    nb_buffer_deinit(&walk.utf8);
+    nb_mail_reader_deinit(&walk.reader);
     nb_buffer_deinit(&shortened);
     return rc;
 }

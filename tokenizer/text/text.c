@@ -18,7 +18,7 @@ static inline bool joins_ascii(unsigned char before, unsigned char mark, unsigne
     return mark == ',' && nb_ascii_is_digit(before) && nb_ascii_is_digit(after);
 }
 
-/* The end of the word whose middle is at `p`: for words too long to be kept. */
+/* The end of the word that `p` is inside of. */
 static const unsigned char *skip_word(const unsigned char *p, const unsigned char *end)
 {
     while (p < end && (nb_ascii_is_word(*p) || (end - p > 1 && joins_ascii(p[-1], p[0], p[1]))))
@@ -26,9 +26,49 @@ static const unsigned char *skip_word(const unsigned char *p, const unsigned cha
     return p;
 }
 
-/* Tokens at *at that hold no byte above 0x7F and do not touch one. Stops where one does, at the
- * beginning of that token: marks may compose with it and invisible characters stand inside it.
- * Returns as nb_text_count. */
+/* Reads the word at *at into the place of the next token and moves *at to its end. Returns its
+ * length; of a word longer than NB_TOKEN_CHARACTERS only the beginning is read. */
+static inline size_t read_word(struct nb_text_run *run, const unsigned char **at,
+                               const unsigned char *end)
+{
+    const unsigned char *p = *at;
+    unsigned char *token = nb_text_token(run);
+    size_t length = 0;
+    for (;;) {
+        unsigned n = nb_ascii_word(p, (size_t)(end - p), token + length);
+        p += n;
+        length += n;
+        if (length > NB_TOKEN_CHARACTERS)
+            break;
+        if (n == 16)
+            continue;
+        if (end - p < 2 || !nb_ascii_is_mid(*p) || !joins_ascii(p[-1], p[0], p[1]))
+            break;
+        token[length++] = *p++;
+    }
+    *at = length > NB_TOKEN_CHARACTERS ? skip_word(p, end) : p;
+    return length;
+}
+
+/* Whether the word that ends at `p` may go on with a character that is not ASCII: at once, or
+ * behind a mark. */
+static inline bool touches_unicode(const unsigned char *p, const unsigned char *end)
+{
+    return p < end && (*p >= 0x80 || (end - p > 1 && p[1] >= 0x80 && *p > ' '));
+}
+
+/* Counts a run of one mark. */
+static inline int count_marks(struct nb_text_run *run, unsigned char mark, size_t length)
+{
+    if (length > NB_TOKEN_CHARACTERS)
+        return nb_text_count_long(run, mark, length);
+    memset(nb_text_token(run), mark, length);
+    return nb_text_count(run, length);
+}
+
+/* Counts the tokens from *at on that neither hold nor touch a byte above 0x7F: beside one, a mark
+ * may compose with the token, or an invisible character may continue it. Moves *at to the beginning
+ * of the first token that does, or to `end`. Returns as nb_text_count. */
 static int scan_ascii(struct nb_text_run *run, const unsigned char **at, const unsigned char *end)
 {
     const unsigned char *p = *at;
@@ -36,47 +76,26 @@ static int scan_ascii(struct nb_text_run *run, const unsigned char **at, const u
     while (rc == 0 && p < end) {
         const unsigned char *start = p;
         if (nb_ascii_is_word(*p)) {
-            unsigned char *token = nb_text_token(run);
-            size_t length = 0;
-            for (;;) {
-                unsigned n = nb_ascii_word(p, (size_t)(end - p), token + length);
-                p += n;
-                length += n;
-                if (length > NB_TOKEN_CHARACTERS)
-                    break;
-                if (n == 16)
-                    continue;
-                if (end - p < 2 || !nb_ascii_is_mid(*p) || !joins_ascii(p[-1], p[0], p[1]))
-                    break;
-                token[length++] = *p++;
-            }
-            if (length > NB_TOKEN_CHARACTERS)
-                p = skip_word(p, end);
-            if (p < end && (*p >= 0x80 || (end - p > 1 && p[1] >= 0x80 && *p > ' '))) {
+            size_t length = read_word(run, &p, end);
+            if (touches_unicode(p, end)) {
                 p = start;
                 break;
             }
             rc = length <= NB_TOKEN_CHARACTERS
                      ? nb_text_count_word(run, length, start, p)
-                     : nb_text_count_long(run, token[0], (size_t)(p - start));
+                     : nb_text_count_long(run, nb_text_token(run)[0], (size_t)(p - start));
         } else if (*p <= ' ' || *p == 0x7F) {
             p++;
+        } else if (*p >= 0x80) {
+            break;
         } else {
-            if (*p >= 0x80)
-                break;
             while (p < end && *p == *start)
                 p++;
             if (p < end && *p >= 0x80) {
                 p = start;
                 break;
             }
-            size_t length = (size_t)(p - start);
-            if (length <= NB_TOKEN_CHARACTERS) {
-                memset(nb_text_token(run), *start, length);
-                rc = nb_text_count(run, length);
-            } else {
-                rc = nb_text_count_long(run, *start, length);
-            }
+            rc = count_marks(run, *start, (size_t)(p - start));
         }
     }
     *at = p;

@@ -3,7 +3,7 @@ require ["copy", "environment", "imapsieve", "special-use", "variables", "vnd.do
 if environment :matches "imap.mailbox" "*" {
     set "mailbox" "${1}";
 }
-# Spam that is thrown away, or filed among other spam, is spam still.
+# Spam that is deleted, or moved to other spam, is still spam.
 if anyof (string :matches "${mailbox}" ["Junk*", "Trash*"],
           specialuse_exists "${mailbox}" ["\\Trash"]) {
     stop;

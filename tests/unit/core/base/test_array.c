@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -143,18 +144,24 @@ START_TEST(a_heap_keeps_the_best)
 }
 END_TEST
 
-START_TEST(a_heap_reduces_an_array_in_place)
+START_TEST(the_best_of_an_array_are_selected)
 {
-    for (unsigned seed = 0; seed < 20; seed++) {
-        struct item items[ITEMS], all[ITEMS];
-        draw(all, seed);
-        draw(items, seed);
-        struct nb_heap heap = {
-            .items = items, .most = 17, .item_size = sizeof *items, .compare = compare};
-        for (size_t i = 0; i < ITEMS; i++)
-            nb_heap_add(&heap, &items[i]);
-        nb_heap_sort(&heap);
-        check_best(&heap, all, seed);
+    static const size_t mosts[] = {0, 1, 2, 17, 199, 200, 300};
+    for (size_t m = 0; m < sizeof mosts / sizeof *mosts; m++) {
+        for (unsigned seed = 0; seed < 20; seed++) {
+            struct item items[ITEMS], all[ITEMS];
+            bool found[ITEMS] = {false};
+            draw(all, seed);
+            draw(items, seed);
+            nb_heap_select(items, ITEMS, mosts[m], sizeof *items, compare);
+            struct nb_heap kept = {
+                .items = items, .count = mosts[m] < ITEMS ? mosts[m] : ITEMS, .most = mosts[m]};
+            check_best(&kept, all, seed);
+            for (size_t i = 0; i < ITEMS; i++) {
+                ck_assert(!found[items[i].number]); /* none is lost */
+                found[items[i].number] = true;
+            }
+        }
     }
 }
 END_TEST
@@ -168,7 +175,7 @@ int main(void)
     tcase_add_test(all, an_array_that_cannot_grow_is_as_before);
     tcase_add_test(all, an_array_can_shrink_to_nothing);
     tcase_add_test(all, a_heap_keeps_the_best);
-    tcase_add_test(all, a_heap_reduces_an_array_in_place);
+    tcase_add_test(all, the_best_of_an_array_are_selected);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HTTP requests to bayesd, one after the other on a connection that is kept open. Shared by bayesc
+ * and bayesd-milter; the daemon itself never links it. Only call.c knows libcurl.
+ *
+ * A call belongs to one thread at a time. nb_call_setup runs before the first other thread starts.
+ */
+#ifndef NB_CALL_CALL_H
+#define NB_CALL_CALL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "server/call/code.h"
+
+/* Which daemon is asked, and how long for. Read-only while a call uses it. */
+struct nb_call_target {
+    const char *url; /* borrowed: http://, https:// or unix:/PATH; a slash at its end is ignored */
+    const char *token_file; /* borrowed, or NULL */
+    struct nb_buffer token; /* owned; empty without a token file: nb_access_token_read fills it */
+    uint64_t timeout;       /* seconds without progress after which a request fails */
+    bool has_deadline;      /* the whole request must be done within `timeout` */
+    uint64_t patience;      /* seconds for which a busy daemon is asked again; 0: asked once */
+};
+
+struct nb_call_request {
+    const char *method;
+    const char *path; /* with its query; see server/call/path.h */
+    const char *type; /* media type of the body; NULL: there is no body, unless `give` is set */
+    struct nb_string body;
+    const char *encoding; /* content encoding of the body, or NULL */
+    /* Further header lines: "Name: value" without a line end, each followed by a NUL. */
+    struct nb_string headers;
+    size_t reply_most; /* a longer reply is a failure; 0: a gigabyte */
+    /* Gives the body piece by piece, instead of `body`: fills `bytes` and returns how many there
+     * are, 0 at the end, or -1 to stop the request. Such a request is made only once. */
+    ssize_t (*give)(void *user, char *bytes, size_t room);
+    /* Takes the body of a reply with status 2xx, instead of `reply`. A code below 0 stops the
+     * request. */
+    int (*take)(void *user, const char *bytes, size_t length);
+    void *user;
+};
+
+/* Sets up libcurl and jansson for all threads. Returns 0 or NB_IO. */
+int nb_call_setup(struct nb_error *error);
+void nb_call_teardown(void);
+
+struct nb_call;
+
+/* Opens a call; no connection is made yet. `target` is borrowed until nb_call_close. Returns 0,
+ * NB_NO_MEMORY or NB_CALL_BAD_URL. */
+int nb_call_open(const struct nb_call_target *target, struct nb_call **call,
+                 struct nb_error *error);
+
+/* Closes the connection, frees the call and sets *call to NULL; *call may be NULL. */
+void nb_call_close(struct nb_call **call);
+
+/* Makes the request and puts the body of the reply into `reply`, which is emptied first; the body
+ * of an error reply is there too. While the daemon answers 429 or 503 the request is made again for
+ * as long as the target's patience lasts. Returns 0 for a status of 2xx, otherwise the code that
+ * fits the failure, with the daemon's own words in `error`. */
+int nb_call_make(struct nb_call *call, const struct nb_call_request *request,
+                 struct nb_buffer *reply, struct nb_error *error);
+
+/* The same for a reply in JSON. *value is owned by the caller; NULL for an empty body. */
+int nb_call_json(struct nb_call *call, const struct nb_call_request *request, json_t **value,
+                 struct nb_error *error);
+
+/* Opens a call, makes one request for JSON, closes the call. */
+int nb_call_once(const struct nb_call_target *target, const struct nb_call_request *request,
+                 json_t **value, struct nb_error *error);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asking for JSON and printing it. Main thread.
+ */
+#ifndef NB_CLIENT_ANSWER_H
+#define NB_CLIENT_ANSWER_H
+
+#include "server/client/base/client.h"
+
+/* GETs /v1/models/MODEL and `rest`, which begins with a slash or is empty. *value is owned by the
+ * caller. Returns 0 or a code of nb_call_make. */
+int nb_answer_get(const struct nb_client *client, const char *rest, json_t **value,
+                  struct nb_error *error);
+
+/* Prints a JSON value in one line on standard output. Returns 0 or NB_IO. */
+int nb_answer_print(const json_t *value, struct nb_error *error);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What all commands of bayesc share: which daemon and which model they work on, and how they report
+ * that the command line is wrong. Filled by the main thread before others start, read-only
+ * afterwards.
+ */
+#ifndef NB_CLIENT_CLIENT_H
+#define NB_CLIENT_CLIENT_H
+
+#include <stdbool.h>
+
+#include "server/call/call.h"
+
+/* A code beside enum nb_code and enum nb_call_code. */
+enum { NB_CLIENT_USAGE = -120 /* the command line cannot be understood */ };
+
+struct nb_client {
+    struct nb_call_target daemon;
+    const char *model; /* borrowed from the command line or the environment */
+    bool json;         /* print JSON instead of text for people */
+};
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/client/base/flags.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct nb_client, member)
+
+/* Flags of every command. */
+static const struct nb_flag COMMON[] = {
+    {"model", 'm', NB_FLAG_TEXT, "NAME", AT(model), 0, 0,
+     "the model (default: $BAYESC_MODEL, or mail)"},
+    {"url", 'u', NB_FLAG_TEXT, "URL", AT(daemon.url), 0, 0,
+     "address of the daemon; unix:/PATH for its Unix socket\n(default: $BAYESC_URL, or "
+     "http://127.0.0.1:8763)"},
+    {"token-file", 0, NB_FLAG_TEXT, "FILE", AT(daemon.token_file), 0, 0,
+     "file whose first line is the access token\n(default: $BAYESC_TOKEN_FILE)"},
+    {"timeout", 0, NB_FLAG_COUNT, "SECONDS", AT(daemon.timeout), 1, 86400,
+     "give up after so long without progress"},
+    {"json", 0, NB_FLAG_SWITCH, NULL, AT(json), 0, 0, "print JSON"},
+};
+enum { COMMON_COUNT = sizeof COMMON / sizeof COMMON[0], FLAGS_MOST = 48, HELP_COLUMN = 28 };
+/* What getopt_long returns for a flag: its index + LONG_FLAG for the long form, its letter for the
+ * short one. HELP is the index of --help. */
+enum { LONG_FLAG = 256, HELP = FLAGS_MOST * 2 };
+
+static const struct nb_flag *flag_at(const struct nb_command *command, size_t i)
+{
+    return i < command->flag_count ? &command->flags[i] : &COMMON[i - command->flag_count];
+}
+
+static size_t flag_total(const struct nb_command *command)
+{
+    return command->flag_count + COMMON_COUNT;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static int bad_value(const struct nb_flag *flag, const char *text, struct nb_error *error)
+{
+    return nb_error_set(error, NB_CLIENT_USAGE, "--%s '%s': a number from %g to %g is needed",
+                        flag->name, text, flag->least, flag->most);
+}
+
+static int set_number(const struct nb_flag *flag, const char *text, void *at,
+                      struct nb_error *error)
+{
+    char *end;
+    errno = 0;
+    double number = strtod(text, &end);
+    bool is_number = end != text && *end == '\0' && errno == 0 && isfinite(number) &&
+                     number >= flag->least && number <= flag->most;
+    if (!is_number || (flag->type == NB_FLAG_COUNT && number != floor(number)))
+        return bad_value(flag, text, error);
+    if (flag->type == NB_FLAG_COUNT)
+        *(uint64_t *)at = (uint64_t)number;
+    else
+        *(double *)at = number;
+    return 0;
+}
+
+static int add_to_list(const struct nb_flag *flag, const char *text, struct nb_flag_list *list,
+                       struct nb_error *error)
+{
+    if (list->count == NB_FLAG_LIST_MOST)
+        return nb_error_set(error, NB_CLIENT_USAGE, "--%s is given more than %d times", flag->name,
+                            NB_FLAG_LIST_MOST);
+    list->items[list->count++] = text;
+    return 0;
+}
+
+static int set_value(const struct nb_flag *flag, const char *text, void *base,
+                     struct nb_error *error)
+{
+    void *at = (char *)base + flag->offset;
+    switch (flag->type) {
+    case NB_FLAG_SWITCH:
+        *(bool *)at = true;
+        return 0;
+    case NB_FLAG_TEXT:
+        *(const char **)at = text;
+        return 0;
+    case NB_FLAG_LIST:
+        return add_to_list(flag, text, at, error);
+    case NB_FLAG_COUNT:
+    case NB_FLAG_NUMBER:
+    default:
+        return set_number(flag, text, at, error);
+    }
+}
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+struct getopt_tables {
+    struct option longs[FLAGS_MOST];
+    char shorts[2 * FLAGS_MOST + 3];
+    int indexes[LONG_FLAG]; /* by letter: the index of the flag + 1, 0: none */
+};
+
+static void fill_tables(const struct nb_command *command, struct getopt_tables *tables)
+{
+    *tables = (struct getopt_tables){.shorts = ":h"};
+    size_t total = flag_total(command), length = 2;
+    assert(total < FLAGS_MOST);
+    for (size_t i = 0; i < total; i++) {
+        const struct nb_flag *flag = flag_at(command, i);
+        int argument = flag->value == NULL ? no_argument : required_argument;
+        tables->longs[i] = (struct option){flag->name, argument, NULL, LONG_FLAG + (int)i};
+        if (flag->letter == 0)
+            continue;
+        tables->indexes[(unsigned char)flag->letter] = (int)i + 1;
+        tables->shorts[length++] = flag->letter;
+        if (argument == required_argument)
+            tables->shorts[length++] = ':';
+    }
+    tables->longs[total] = (struct option){"help", no_argument, NULL, LONG_FLAG + HELP};
+}
+
+static int index_of(const struct getopt_tables *tables, int got)
+{
+    if (got == 'h')
+        return HELP;
+    return got >= LONG_FLAG ? got - LONG_FLAG : tables->indexes[got] - 1;
+}
+
+static int check_count(const struct nb_command *command, size_t count, struct nb_error *error)
+{
+    if (count >= command->least && count <= command->most)
+        return 0;
+    if (count > command->most)
+        return nb_error_set(error, NB_CLIENT_USAGE, "%s takes at most %zu argument%s",
+                            command->name, command->most, command->most == 1 ? "" : "s");
+    return nb_error_set(error, NB_CLIENT_USAGE, "%s needs %s", command->name, command->arguments);
+}
+
+int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void *options,
+                   struct nb_client *client, char ***arguments, size_t *count,
+                   struct nb_error *error)
+{
+    struct getopt_tables tables;
+    assert(command->options_size <= NB_COMMAND_OPTIONS_ROOM);
+    fill_tables(command, &tables);
+    if (command->options_size > 0)
+        memcpy(options, command->defaults, command->options_size);
+    optind = 0; /* makes glibc begin anew */
+    opterr = 0; /* errors are reported by the caller */
+    int got;
+    while ((got = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
+        const char *at = argv[optind - 1];
+        if (got == ':')
+            return nb_error_set(error, NB_CLIENT_USAGE, "%s needs a value", at);
+        if (got == '?' && optopt != 0 && optopt < LONG_FLAG)
+            return nb_error_set(error, NB_CLIENT_USAGE, "-%c is not an option of %s", optopt,
+                                command->name);
+        if (got == '?')
+            return nb_error_set(error, NB_CLIENT_USAGE, "%s is not an option of %s", at,
+                                command->name);
+        int i = index_of(&tables, got);
+        if (i == HELP)
+            return 1;
+        bool is_own = (size_t)i < command->flag_count;
+        int rc = set_value(flag_at(command, (size_t)i), optarg, is_own ? options : client, error);
+        if (rc != 0)
+            return rc;
+    }
+    *arguments = argv + optind;
+    *count = (size_t)(argc - optind);
+    return check_count(command, *count, error);
+}
+
+/* ---- help ------------------------------------------------------------------------------------ */
+
+static void print_help_text(const char *text, FILE *out)
+{
+    for (const char *line = text; *line != '\0';) {
+        int length = (int)strcspn(line, "\n");
+        (void)fprintf(out, "%.*s\n", length, line);
+        line += length;
+        if (*line == '\n')
+            (void)fprintf(out, "%*s", HELP_COLUMN, "");
+        line += *line == '\n';
+    }
+}
+
+static void print_flag(const struct nb_flag *flag, FILE *out)
+{
+    char left[64];
+    char letter[] = {'-', flag->letter, ',', ' ', '\0'};
+    int width =
+        snprintf(left, sizeof left, "  %s--%s%s%s", flag->letter != 0 ? letter : "", flag->name,
+                 flag->value != NULL ? " " : "", flag->value != NULL ? flag->value : "");
+    if (width >= HELP_COLUMN - 1)
+        (void)fprintf(out, "%s\n%*s", left, HELP_COLUMN, "");
+    else
+        (void)fprintf(out, "%-*s", HELP_COLUMN, left);
+    print_help_text(flag->help, out);
+}
+
+void nb_flags_help(const struct nb_command *command, FILE *out)
+{
+    (void)fprintf(out, "Usage: bayesc %s [OPTION]...%s%s\n%s.\n", command->name,
+                  command->arguments[0] != '\0' ? " " : "", command->arguments, command->summary);
+    if (command->details != NULL)
+        (void)fprintf(out, "\n%s", command->details);
+    (void)fputs("\nOptions:\n", out);
+    for (size_t i = 0; i < flag_total(command); i++)
+        print_flag(flag_at(command, i), out);
+    (void)fprintf(out, "%-*sprint this text\n", HELP_COLUMN, "  -h, --help");
+}

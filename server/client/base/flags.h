@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line of bayesc. Each command has a table of the flags that it takes; parsing and
+ * --help work from that table. Main thread.
+ */
+#ifndef NB_CLIENT_FLAGS_H
+#define NB_CLIENT_FLAGS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "server/client/base/client.h"
+
+enum { NB_FLAG_LIST_MOST = 64 };
+
+/* The values of a flag that may be given several times. */
+struct nb_flag_list {
+    const char *items[NB_FLAG_LIST_MOST]; /* borrowed from the command line */
+    size_t count;
+};
+
+/* What a flag sets: the type of the member at its offset. */
+enum nb_flag_type {
+    NB_FLAG_SWITCH, /* bool */
+    NB_FLAG_TEXT,   /* const char *, borrowed from the command line */
+    NB_FLAG_COUNT,  /* uint64_t */
+    NB_FLAG_NUMBER, /* double */
+    NB_FLAG_LIST    /* struct nb_flag_list */
+};
+
+struct nb_flag {
+    const char *name; /* without the dashes */
+    char letter;      /* of the short form, or 0 */
+    enum nb_flag_type type;
+    const char *value;  /* how --help names the value; NULL for a switch */
+    size_t offset;      /* of the member in the options of the command */
+    double least, most; /* allowed values of a count or a number */
+    const char *help;   /* without a point at the end; --help indents the second line and later */
+};
+
+struct nb_command {
+    const char *name;
+    const char *arguments; /* as the usage line shows them */
+    const char *summary;   /* a sentence without its point, for the list of commands */
+    const char *details;   /* the rest of --help, or NULL */
+    const struct nb_flag *flags;
+    size_t flag_count;
+    const void *defaults; /* the options when no flag is given */
+    size_t options_size;
+    size_t least, most; /* number of arguments */
+    uint64_t patience;  /* see struct nb_call_target */
+    uint64_t deadline;  /* seconds for a whole request; 0: none, only progress is demanded */
+    int (*run)(struct nb_client *client, const void *options, char **arguments, size_t count,
+               struct nb_error *error);
+    /* For a command that must pass standard input on when it cannot start: does that, prints the
+     * reason, and returns the exit status. `options` is NULL when they could not be read. Else
+     * NULL.
+     */
+    int (*give_up)(const void *options, const char *reason);
+};
+
+enum { NB_COMMAND_OPTIONS_ROOM = 8192 }; /* bytes of the largest options struct */
+
+/* Reads argv[1 ...]; argv[0] is the name of the command. Copies the defaults into `options`, then
+ * sets what the flags say, there or in `client`. The arguments stay in argv, at *arguments; they
+ * may be in another order than before. Returns 0, 1 when --help was asked for, or NB_CLIENT_USAGE.
+ */
+int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void *options,
+                   struct nb_client *client, char ***arguments, size_t *count,
+                   struct nb_error *error);
+
+/* Prints what `bayesc COMMAND --help` prints. */
+void nb_flags_help(const struct nb_command *command, FILE *out);
+
+#endif

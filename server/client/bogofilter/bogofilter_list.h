@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A word list of bogofilter as it becomes a model: its features, in how many messages of each label
+ * each feature was, and what was left out and why. Main thread.
+ */
+#ifndef NB_CLIENT_BOGOFILTER_LIST_H
+#define NB_CLIENT_BOGOFILTER_LIST_H
+
+#include "core/base/buffer.h"
+#include "core/base/key.h"
+#include "core/model.h"
+
+enum nb_bogofilter_label { NB_BOGOFILTER_HAM, NB_BOGOFILTER_SPAM, NB_BOGOFILTER_LABELS };
+
+/* Why a token of the list is left out. */
+enum nb_bogofilter_loss {
+    NB_LOSS_MALFORMED, /* not a line of a word list */
+    NB_LOSS_TOO_HIGH,  /* counted in more messages than there are */
+    NB_LOSS_UNUSED,    /* counted in no message */
+    NB_LOSS_FROM,      /* has the prefix from: */
+    NB_LOSS_TO,        /* to: */
+    NB_LOSS_RETURN,    /* rtrn:, Return-Path */
+    NB_LOSS_HEAD,      /* head:, any other header field */
+    NB_LOSS_MIME,      /* mime: */
+    NB_LOSS_URL,       /* url: */
+    NB_LOSS_IP,        /* ip: */
+    NB_LOSS_NO_WORD,   /* marks, or nothing that the tokenizer takes */
+    NB_LOSSES
+};
+
+enum { NB_LOSS_LINES = 8 /* lines whose numbers are kept */ };
+
+/* The fields that the model counts, also in the mails that it learns later. Of any other field it
+ * would know only the later mails: while these are all of one label, every feature of that field
+ * would speak for that label. */
+#define NB_BOGOFILTER_FIELDS                                                                       \
+    (1U << NB_FIELD_BODY | 1U << NB_FIELD_SUBJECT | 1U << NB_FIELD_RECEIVED | 1U << NB_FIELD_CASE)
+
+struct nb_bogofilter_losses {
+    uint64_t count;
+    uint64_t lines[NB_LOSS_LINES]; /* numbers of the first ones */
+};
+
+struct nb_bogofilter_list {
+    uint64_t messages[NB_BOGOFILTER_LABELS];
+    int64_t learned; /* ms since 1970: the day of the last training, or now */
+    uint64_t tokens; /* of the list that became features */
+    struct nb_bogofilter_losses losses[NB_LOSSES];
+
+    struct nb_key key;
+    struct nb_model *rows;                       /* owned: only ids and their row numbers */
+    uint32_t (*documents)[NB_BOGOFILTER_LABELS]; /* owned: by row */
+    size_t room;                                 /* of `documents` */
+    struct nb_buffer texts;                      /* owned: length and bytes, by row */
+};
+
+/* Makes an empty list with a new key. Returns 0 or NB_NO_MEMORY; nb_bogofilter_list_deinit is
+ * needed in both cases. */
+int nb_bogofilter_list_init(struct nb_bogofilter_list *list);
+void nb_bogofilter_list_deinit(struct nb_bogofilter_list *list);
+
+/* Adds a row for a feature that has none yet, in no message. Returns 0, NB_TOO_LARGE (too many
+ * rows) or NB_NO_MEMORY. */
+int nb_bogofilter_list_add(struct nb_bogofilter_list *list, uint64_t id, struct nb_string text,
+                           uint32_t *row);
+
+/* Counts a token that is left out, and keeps the number of its line. */
+void nb_bogofilter_list_lose(struct nb_bogofilter_list *list, enum nb_bogofilter_loss loss,
+                             uint64_t line);
+
+/* The name of a loss for JSON ("too_high") and for people ("counted in more messages than there
+ * are"). Static. */
+const char *nb_bogofilter_loss_name(enum nb_bogofilter_loss loss);
+const char *nb_bogofilter_loss_text(enum nb_bogofilter_loss loss);
+
+#endif

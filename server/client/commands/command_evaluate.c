@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesc evaluate: measures how good verdicts are. Without a PATH, the verdicts that the daemon has
+ * given so far; with one, those of a new model on labelled documents, which is deleted afterwards.
+ */
+#include <string.h>
+#include <sysexits.h>
+
+#include "server/call/path.h"
+#include "server/client/base/answer.h"
+#include "server/client/commands/commands.h"
+#include "server/client/evaluate/corpus.h"
+#include "server/client/evaluate/plot.h"
+#include "server/client/evaluate/trial.h"
+#include "server/client/terminal/figure.h"
+
+struct evaluate_options {
+    struct nb_files_options files;
+    bool is_online, is_by_part, is_in_order;
+    double split;
+    uint64_t folds, seed;
+    struct nb_flag_list settings, variants;
+    const char *positive, *roc, *reliability;
+};
+
+static const struct evaluate_options DEFAULTS = {.seed = 1};
+
+#define AT(member) offsetof(struct evaluate_options, member)
+
+static const struct nb_flag FLAGS[] = {
+    {"online", 0, NB_FLAG_SWITCH, NULL, AT(is_online), 0, 0,
+     "test each document, then train it (the default)"},
+    {"split", 0, NB_FLAG_NUMBER, "SHARE", AT(split), 0.01, 0.99,
+     "train this share of the documents, test the others"},
+    {"folds", 0, NB_FLAG_COUNT, "K", AT(folds), 2, 100,
+     "cross-validation: K times, train all but every K-th and test these"},
+    {"parts", 0, NB_FLAG_SWITCH, NULL, AT(is_by_part), 0, 0,
+     "the third column of an index tells what to train and what to test"},
+    {"in-order", 0, NB_FLAG_SWITCH, NULL, AT(is_in_order), 0, 0,
+     "take documents in the order in which they are read, not shuffled"},
+    {"seed", 0, NB_FLAG_COUNT, "N", AT(seed), 0, 9007199254740992.0,
+     "seed of the shuffling (default: 1)"},
+    {"set", 0, NB_FLAG_LIST, "NAME=VALUE", AT(settings), 0, 0,
+     "a setting of the model; may be repeated"},
+    {"variant", 0, NB_FLAG_LIST, "'NAME=VALUE ...'", AT(variants), 0, 0,
+     "settings of one column of the table; repeat it for more columns"},
+    {"positive", 0, NB_FLAG_TEXT, "LABEL", AT(positive), 0, 0,
+     "the label that is judged against all others (default: spam, or the last\nby name)"},
+    {"roc", 0, NB_FLAG_TEXT, "FILE", AT(roc), 0, 0, "draw the ROC curve (SVG)"},
+    {"reliability", 0, NB_FLAG_TEXT, "FILE", AT(reliability), 0, 0,
+     "draw the reliability diagram (SVG)"},
+    NB_FILES_LABEL_FLAGS(struct evaluate_options),
+    NB_FILES_FLAGS(struct evaluate_options),
+};
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static int draw(const struct nb_report *report, const struct evaluate_options *options,
+                struct nb_error *error)
+{
+    int rc = options->roc != NULL ? nb_plot_roc(report, options->roc, error) : 0;
+    if (rc == 0 && options->reliability != NULL)
+        rc = nb_plot_reliability(report, options->reliability, error);
+    return rc;
+}
+
+/* ---- verdicts given so far
+ * --------------------------------------------------------------------------
+ */
+
+static void fill_report(const json_t *reply, struct nb_report *report,
+                        char names[NB_REPORT_MOST][48])
+{
+    size_t i;
+    json_t *window;
+    report->positive = json_string_value(json_object_get(reply, "positive"));
+    report->positive = report->positive != NULL ? report->positive : "?";
+    json_array_foreach(json_object_get(reply, "windows"), i, window)
+    {
+        const json_t *size = json_object_get(window, "window");
+        if (i == NB_REPORT_MOST)
+            break;
+        if (json_is_integer(size))
+            (void)snprintf(names[i], sizeof names[i], "last %s",
+                           nb_figure_of((uint64_t)json_integer_value(size)).text);
+        else
+            (void)snprintf(names[i], sizeof names[i], "all");
+        report->names[i] = names[i];
+        report->figures[i] = window;
+        report->count = i + 1;
+    }
+}
+
+static int show_own(const struct nb_client *client, const struct evaluate_options *options,
+                    struct nb_error *error)
+{
+    struct nb_buffer rest = {0};
+    struct nb_report report = {.count = 0};
+    char names[NB_REPORT_MOST][48];
+    json_t *reply = NULL;
+    int rc = nb_buffer_append(&rest, "/evaluation", sizeof "/evaluation");
+    rest.length -= rc == 0; /* the NUL is not counted */
+    if (rc == 0)
+        rc = nb_path_query(&rest, "positive", options->positive);
+    rc = rc == 0 ? nb_answer_get(client, rest.bytes, &reply, error) : nb_error_no_memory(error);
+    if (rc == 0) {
+        fill_report(reply, &report, names);
+        rc = draw(&report, options, error);
+    }
+    if (rc == 0 && client->json)
+        rc = nb_answer_print(reply, error);
+    else if (rc == 0)
+        nb_report_print(&report, stdout);
+    json_decref(reply);
+    nb_buffer_deinit(&rest);
+    return rc;
+}
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+/* Adds settings such as "smoothing=0.5 decision=bayes". A value that is not JSON is a string. */
+static int add_settings(json_t *settings, const char *text, struct nb_error *error)
+{
+    while (*(text += strspn(text, " ")) != '\0') {
+        size_t length = strcspn(text, " ");
+        const char *equals = memchr(text, '=', length);
+        if (equals == NULL || equals == text)
+            return nb_error_set(error, NB_CLIENT_USAGE, "'%.100s' is not NAME=VALUE", text);
+        size_t value_length = length - (size_t)(equals + 1 - text);
+        json_t *value = json_loadb(equals + 1, value_length, JSON_DECODE_ANY, NULL);
+        if (value == NULL)
+            value = json_stringn(equals + 1, value_length);
+        if (json_object_setn_new(settings, text, (size_t)(equals - text), value) != 0)
+            return nb_error_set(error, NB_CLIENT_USAGE, "'%.100s' is not UTF-8", text);
+        text += length;
+    }
+    return 0;
+}
+
+/* Adds the settings of --set, then those of the variant (or NULL). A corpus of mails begins with
+ * the preset for mails. */
+static int settings_of(const struct evaluate_options *options, const struct nb_corpus *corpus,
+                       const char *variant, json_t *settings, struct nb_error *error)
+{
+    (void)json_object_set_new(settings, "preset",
+                              json_string(corpus->entries[0].is_mail ? "mail" : "text"));
+    int rc = 0;
+    for (size_t i = 0; i < options->settings.count && rc == 0; i++)
+        rc = add_settings(settings, options->settings.items[i], error);
+    return rc == 0 && variant != NULL ? add_settings(settings, variant, error) : rc;
+}
+
+/* ---- verdicts on documents
+ * ------------------------------------------------------------------------------
+ */
+
+static int check(const struct evaluate_options *options, struct nb_error *error)
+{
+    int ways =
+        options->is_online + options->is_by_part + (options->split > 0) + (options->folds > 0);
+    if (ways > 1)
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "only one of --online, --split, --folds and --parts may be given");
+    if (options->variants.count > NB_REPORT_MOST)
+        return nb_error_set(error, NB_CLIENT_USAGE, "--variant is given more than %d times",
+                            NB_REPORT_MOST);
+    return 0;
+}
+
+static int find_positive(const struct nb_corpus *corpus, const char *wanted, size_t *positive,
+                         struct nb_error *error)
+{
+    const char *name = wanted != NULL ? wanted : "spam";
+    for (size_t i = 0; i < corpus->label_count; i++) {
+        if (strcmp(corpus->labels[i], name) != 0)
+            continue;
+        *positive = i;
+        return 0;
+    }
+    *positive = corpus->label_count - 1;
+    return wanted == NULL ? 0
+                          : nb_error_set(error, NB_CLIENT_USAGE,
+                                         "--positive: no document has the label '%s'", wanted);
+}
+
+static int run_variant(struct nb_trial *trial, const struct evaluate_options *options,
+                       const char *variant, json_t **figures, struct nb_error *error)
+{
+    json_t *settings = json_object();
+    int rc = settings_of(options, trial->corpus, variant, settings, error);
+    trial->settings = settings;
+    if (rc == 0)
+        rc = nb_trial_run(trial, figures, error);
+    json_decref(settings);
+    return rc;
+}
+
+static int print_report(const struct nb_client *client, const struct nb_report *report,
+                        struct nb_error *error)
+{
+    if (!client->json) {
+        nb_report_print(report, stdout);
+        return 0;
+    }
+    json_t *object = json_pack("{s:s, s:[]}", "positive", report->positive, "windows");
+    for (size_t i = 0; i < report->count; i++) {
+        json_t *figures = json_copy(report->figures[i]);
+        (void)json_object_set_new(figures, "variant", json_string(report->names[i]));
+        (void)json_array_append_new(json_object_get(object, "windows"), figures);
+    }
+    int rc = nb_answer_print(object, error);
+    json_decref(object);
+    return rc;
+}
+
+static int run_variants(struct nb_trial *trial, const struct evaluate_options *options,
+                        struct nb_error *error)
+{
+    const char *way = options->folds > 0                          ? "cross-validation"
+                      : options->split > 0 || options->is_by_part ? "train and test"
+                                                                  : "online";
+    struct nb_report report = {.positive = trial->corpus->labels[trial->positive]};
+    size_t count = options->variants.count > 0 ? options->variants.count : 1;
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        const char *variant = options->variants.count > 0 ? options->variants.items[i] : NULL;
+        rc = run_variant(trial, options, variant, &report.figures[i], error);
+        report.names[i] = variant != NULL && *variant != '\0' ? variant : way;
+        report.count = i + 1;
+    }
+    if (rc == 0)
+        rc = draw(&report, options, error);
+    if (rc == 0)
+        rc = print_report(trial->client, &report, error);
+    for (size_t i = 0; i < report.count; i++)
+        json_decref(report.figures[i]);
+    return rc;
+}
+
+static int judge_documents(struct nb_client *client, const struct evaluate_options *options,
+                           struct nb_corpus *corpus, struct nb_error *error)
+{
+    struct nb_trial trial = {
+        .client = client,
+        .corpus = corpus,
+        .is_by_part = options->is_by_part,
+        .split = options->split,
+        .folds = (size_t)options->folds,
+        .title = "judged",
+    };
+    trial.is_online = !trial.is_by_part && !(trial.split > 0) && trial.folds == 0;
+    if (corpus->count < 2 || corpus->label_count < 2)
+        return nb_error_set(error, NB_INVALID,
+                            "there are %zu documents of %zu labels: two are "
+                            "needed of each",
+                            corpus->count, corpus->label_count);
+    int rc = find_positive(corpus, options->positive, &trial.positive, error);
+    if (rc != 0)
+        return rc;
+    if (!options->is_in_order)
+        nb_corpus_shuffle(corpus, options->seed);
+    nb_trial_catch_signals();
+    return run_variants(&trial, options, error);
+}
+
+static int run_evaluate(struct nb_client *client, const void *user, char **arguments, size_t count,
+                        struct nb_error *error)
+{
+    const struct evaluate_options *options = user;
+    if (count == 0)
+        return show_own(client, options, error);
+    int rc = check(options, error);
+    if (rc != 0)
+        return rc;
+    struct nb_corpus corpus = {0};
+    rc = nb_corpus_read(&corpus, &options->files, arguments, count, error);
+    if (rc == 0)
+        rc = judge_documents(client, options, &corpus, error);
+    uint64_t unread = corpus.unread;
+    nb_corpus_deinit(&corpus);
+    return rc == 0 && unread > 0 ? EX_DATAERR : rc;
+}
+
+const struct nb_command NB_COMMAND_EVALUATE = {
+    .name = "evaluate",
+    .arguments = "[[LABEL=]PATH]...",
+    .summary = "Measures how good verdicts are",
+    .details =
+        "Without a PATH: the verdicts that the model gave on documents before it learned them.\n"
+        "With labelled documents: the verdicts of a new model, which is deleted afterwards; no\n"
+        "other model is changed.\n"
+        "\n"
+        "  bayesc evaluate --model mail --roc roc.svg\n"
+        "  bayesc evaluate spam=spam ham=ham --variant decision=stacked --variant decision=bayes\n"
+        "  bayesc evaluate --format index --in-order trec/full/index\n"
+        "  bayesc evaluate --by-folder --folds 10 newsgroups\n"
+        "\n" NB_FILES_DETAILS,
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .most = SIZE_MAX,
+    .patience = 60,
+    .run = run_evaluate,
+};

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesc explain: shows the tokens that weigh most in one document.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "server/client/base/answer.h"
+#include "server/client/commands/commands.h"
+#include "server/client/commands/run.h"
+#include "server/client/terminal/table.h"
+#include "server/client/terminal/terminal.h"
+
+struct explain_options {
+    struct nb_files_options files;
+    uint64_t tokens;
+};
+
+static const struct explain_options DEFAULTS = {.tokens = 20};
+
+static const struct nb_flag FLAGS[] = {
+    {"tokens", 'n', NB_FLAG_COUNT, "N", offsetof(struct explain_options, tokens), 1, 10000,
+     "number of tokens (default: 20)"},
+    NB_FILES_FLAGS(struct explain_options),
+};
+
+enum { BAR = 12, PATH_MOST = 64 };
+
+struct output {
+    bool is_json;
+    uint64_t tokens;
+};
+
+/* The two most probable labels. Evidence above 0 speaks for the first, below 0 for the second. */
+static void find_sides(const json_t *verdict, const char **winner, const char **second)
+{
+    const char *name;
+    const json_t *value;
+    double most = -1;
+    *winner = json_string_value(json_object_get(verdict, "label"));
+    *second = "others";
+    json_object_foreach(json_object_get(verdict, "probabilities"), name, value)
+    {
+        if (*winner == NULL || strcmp(name, *winner) == 0 || json_number_value(value) <= most)
+            continue;
+        most = json_number_value(value);
+        *second = name;
+    }
+}
+
+static double largest_evidence(const json_t *rows)
+{
+    size_t i;
+    const json_t *row;
+    double most = 0;
+    json_array_foreach(rows, i, row)
+    {
+        most = fmax(most, fabs(json_number_value(json_object_get(row, "evidence"))));
+    }
+
+    return most;
+}
+
+static void add_row(struct nb_table *table, const json_t *row, const char *winner,
+                    const char *second, double most)
+{
+    static const char HASHES[] = "############";
+    double evidence = json_number_value(json_object_get(row, "evidence"));
+    const char *token = json_string_value(json_object_get(row, "token"));
+    json_int_t count = json_integer_value(json_object_get(row, "count"));
+    int length = most > 0 ? (int)(fabs(evidence) / most * BAR + 0.5) : 0;
+    nb_table_cell(table, "%s", token != NULL ? token : "(prior)");
+    if (count > 0)
+        nb_table_cell(table, "%lld", (long long)count);
+    else
+        nb_table_cell(table, "%s", "");
+    nb_table_cell(table, "%+.3f", evidence);
+    nb_table_cell(table, "%s", evidence < 0 ? second : winner);
+    nb_table_cell(table, "%.*s", length, HASHES);
+}
+
+static void print_explanation(const struct nb_outcome *outcome)
+{
+    static const char *const HEAD[] = {"token", ">count", ">evidence", "for", ""};
+    const json_t *verdict = outcome->result, *row, *rows = json_object_get(verdict, "explanation");
+    const char *winner, *second, *missing;
+    struct nb_buffer name = {0};
+    struct nb_table table;
+    size_t i;
+    find_sides(verdict, &winner, &second);
+    winner = winner != NULL ? winner : "?";
+    nb_terminal_safe(outcome->name, 200, &name);
+    (void)printf("%s: %s%s%s, probability %.6f\n", name.bytes != NULL ? name.bytes : "",
+                 nb_colour(stdout, NB_COLOUR_BOLD), winner, nb_colour(stdout, NB_COLOUR_PLAIN),
+                 json_number_value(json_object_get(verdict, "probability")));
+    missing = json_string_value(json_object_get(verdict, "missing"));
+    if (missing != NULL)
+        (void)printf("the model has learned too little yet: %s\n", missing);
+    (void)putchar('\n');
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    json_array_foreach(rows, i, row)
+    {
+        add_row(&table, row, winner, second, largest_evidence(rows));
+    }
+
+    nb_table_print(&table, stdout);
+    nb_table_deinit(&table);
+    nb_buffer_deinit(&name);
+}
+
+static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_error *error)
+{
+    const struct output *output = user;
+    if (outcome->refusal != NULL)
+        return nb_error_set(error, outcome->code, "%s", outcome->refusal);
+    if (output->is_json)
+        return nb_answer_print(outcome->result, error);
+    print_explanation(outcome);
+    return 0;
+}
+
+static int run_explain(struct nb_client *client, const void *user, char **arguments, size_t count,
+                       struct nb_error *error)
+{
+    const struct explain_options *options = user;
+    struct output output = {.is_json = client->json, .tokens = options->tokens};
+    char operation[PATH_MOST];
+    (void)snprintf(operation, sizeof operation, "/classify?explain=%llu",
+                   (unsigned long long)options->tokens);
+    struct nb_run run = {
+        .client = client,
+        .files = &options->files,
+        .operation = operation,
+        .connections = 1,
+        .is_quiet = true,
+        .take = take_verdict,
+        .user = &output,
+    };
+    int rc = nb_run_documents(&run, arguments, count, error);
+    return rc != 0 ? rc : nb_run_status(&run);
+}
+
+const struct nb_command NB_COMMAND_EXPLAIN = {
+    .name = "explain",
+    .arguments = "[PATH]...",
+    .summary = "Shows the tokens that weigh most in a document",
+    .details = "Evidence is what a token adds to ln(P(winner) / P(runner-up)); over all tokens and "
+               "the prior\nit sums to exactly that.\n\n" NB_FILES_DETAILS,
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .most = SIZE_MAX,
+    .patience = 60,
+    .run = run_explain,
+};

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesc filter: copies a mail from standard input to standard output and adds header fields with
+ * the verdict.
+ *
+ * A mail server or procmail delivers what this program writes. So the mail comes out whatever
+ * happens: with its header fields, or unchanged when there is no verdict. When it cannot be read or
+ * written at all, the exit status tells so and the caller keeps its own copy.
+ */
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "server/call/path.h"
+#include "server/client/commands/commands.h"
+#include "server/client/files/item.h"
+#include "server/client/filter/pass.h"
+#include "server/client/filter/status_fields.h"
+#include "server/client/terminal/message.h"
+
+enum { DEADLINE_SECONDS = 10 /* a mail server waits */ };
+
+/* Exit statuses of bogofilter -e. */
+enum { BOGOFILTER_SPAM, BOGOFILTER_HAM, BOGOFILTER_UNSURE, BOGOFILTER_ERROR };
+
+struct filter_options {
+    struct nb_status_fields fields;
+    struct nb_status_thresholds thresholds;
+    bool is_bogofilter, is_tempfail;
+};
+
+static const struct filter_options DEFAULTS = {
+    .fields.name = "X-Bayes-Status",
+    .thresholds = {.positive = "spam", .spam_from = -1, .ham_to = -1},
+};
+
+#define AT(member) offsetof(struct filter_options, member)
+
+static const struct nb_flag FLAGS[] = {
+    {"header", 0, NB_FLAG_LIST, "'NAME: TEXT'", AT(fields.all), 0, 0,
+     "add this header too; in TEXT %s is the status, %p its probability,\n"
+     "%P the probability of spam, %m the model, %y YES or NO, %% a %;\nmay be repeated"},
+    {"spam-header", 0, NB_FLAG_LIST, "'NAME: TEXT'", AT(fields.spam), 0, 0,
+     "the same for spam only; may be repeated"},
+    {"status-header", 0, NB_FLAG_TEXT, "NAME", AT(fields.name), 0, 0,
+     "name of the header with the status, instead of X-Bayes-Status"},
+    {"spam-from", 0, NB_FLAG_NUMBER, "P", AT(thresholds.spam_from), 0, 1,
+     "spam from this probability of spam on (default: when it wins)"},
+    {"ham-to", 0, NB_FLAG_NUMBER, "P", AT(thresholds.ham_to), 0, 1,
+     "unsure above this probability of spam (default: nothing is unsure)"},
+    {"positive", 0, NB_FLAG_TEXT, "LABEL", AT(thresholds.positive), 0, 0,
+     "the label that means spam (default: spam)"},
+    {"bogofilter", 'e', NB_FLAG_SWITCH, NULL, AT(is_bogofilter), 0, 0,
+     "exit status 0 for spam, 1 for ham, 2 for unsure, 3 without a verdict"},
+    {"tempfail", 0, NB_FLAG_SWITCH, NULL, AT(is_tempfail), 0, 0,
+     "exit status 75 without a verdict, so that a mail server tries again"},
+};
+
+/* ---- without a verdict ----------------------------------------------------------------------- */
+
+static int status_without_verdict(const struct filter_options *options)
+{
+    if (options == NULL || options->is_tempfail)
+        return EX_TEMPFAIL;
+    return options->is_bogofilter ? BOGOFILTER_ERROR : 0;
+}
+
+/* Passes on what is left of standard input. */
+static int give_up(const void *options, const char *reason)
+{
+    nb_message("no verdict, the mail goes on unchanged: %s", reason);
+    return nb_pass_copy() == 0 ? status_without_verdict(options) : EX_IOERR;
+}
+
+/* ---- with a verdict -------------------------------------------------------------------------- */
+
+struct filter {
+    const struct nb_client *client;
+    const struct filter_options *options;
+    struct nb_fields fields;
+    struct nb_buffer mail, out; /* owned: what came in, what goes out */
+};
+
+/* A model that does not exist or has learned nothing is not a failure: the mail is unsure. */
+static int ask(struct filter *f, struct nb_status *status, struct nb_error *error)
+{
+    struct nb_buffer path = {0};
+    json_t *verdict = NULL;
+    int rc = nb_path_model(&path, f->client->model, "/classify");
+    const struct nb_call_request request = {.method = "POST",
+                                            .path = path.bytes,
+                                            .type = "message/rfc822",
+                                            .body = {f->out.bytes, f->out.length}};
+    rc = rc == 0 ? nb_call_once(&f->client->daemon, &request, &verdict, error)
+                 : nb_error_no_memory(error);
+    if (rc == NB_NOT_FOUND || rc == NB_CONFLICT) {
+        nb_status_unknown(status);
+        rc = 0;
+    } else if (rc == 0 && !json_is_string(json_object_get(verdict, "label"))) {
+        rc = nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no label");
+    } else if (rc == 0) {
+        nb_status_judge(&f->options->thresholds, verdict, status);
+    }
+    json_decref(verdict);
+    nb_buffer_deinit(&path);
+    return rc;
+}
+
+/* Makes `out` from `mail`. The daemon is asked about the mail without the fields that are added
+ * here: its verdict must not depend on an earlier one. */
+static int add_verdict(struct filter *f, struct nb_status *status, struct nb_error *error)
+{
+    struct nb_string mail = {f->mail.bytes, f->mail.length};
+    int rc = nb_fields_apply(&f->fields, mail, &f->out);
+    rc = rc == 0 ? ask(f, status, error) : nb_error_no_memory(error);
+    if (rc != 0)
+        return rc;
+    f->out.length = 0;
+    rc = nb_status_fields_write(&f->options->fields, f->client->model, status, &f->fields.text);
+    if (rc == 0)
+        rc = nb_fields_apply(&f->fields, mail, &f->out);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+static int exit_status(const struct filter_options *options, const struct nb_status *status)
+{
+    if (!options->is_bogofilter)
+        return 0;
+    return status->is_spam     ? BOGOFILTER_SPAM
+           : status->is_unsure ? BOGOFILTER_UNSURE
+                               : BOGOFILTER_HAM;
+}
+
+static int filter_mail(struct filter *f, struct nb_error *error)
+{
+    struct nb_status status;
+    int more = nb_pass_read(&f->mail), rc;
+    if (more < 0)
+        return nb_error_set(error, NB_IO, "the mail cannot be read from standard input");
+    if (more > 0)
+        rc = nb_error_set(error, NB_TOO_LARGE, "it is larger than %d bytes", NB_ITEM_MOST);
+    else if (f->mail.length == 0)
+        rc = nb_error_set(error, NB_INVALID, "it is empty");
+    else
+        rc = add_verdict(f, &status, error);
+    const struct nb_buffer *out = rc == 0 ? &f->out : &f->mail;
+    if (nb_pass_write(out->bytes, out->length) != 0)
+        return nb_error_set(error, NB_IO, "standard output cannot be written");
+    return rc == 0 ? exit_status(f->options, &status) : give_up(f->options, error->text);
+}
+
+static int check(struct filter *f, struct nb_error *error)
+{
+    const struct nb_status_thresholds *t = &f->options->thresholds;
+    int rc = nb_status_fields_check(&f->options->fields, &f->fields, error);
+    if (rc == 0 && t->spam_from >= 0 && t->ham_to >= t->spam_from)
+        rc = nb_error_set(error, NB_CLIENT_USAGE, "--ham-to must be below --spam-from");
+    return rc;
+}
+
+static int run_filter(struct nb_client *client, const void *options, char **arguments, size_t count,
+                      struct nb_error *error)
+{
+    (void)arguments;
+    (void)count;
+    struct filter f = {.client = client, .options = options};
+    if (check(&f, error) != 0)
+        return isatty(STDIN_FILENO) ? NB_CLIENT_USAGE : give_up(NULL, error->text);
+    int status = filter_mail(&f, error);
+    nb_buffer_deinit(&f.fields.text);
+    nb_buffer_deinit(&f.mail);
+    nb_buffer_deinit(&f.out);
+    return status;
+}
+
+const struct nb_command NB_COMMAND_FILTER = {
+    .name = "filter",
+    .arguments = "<MAIL >MAIL",
+    .summary = "Passes a mail on, with the verdict in a header",
+    .details =
+        "The mail comes out byte for byte, with one line more at its top:\n"
+        "\n"
+        "  X-Bayes-Status: spam, probability=0.9981, model=mail\n"
+        "\n"
+        "The status is the most probable label, or unsure. The probability is that of the status;\n"
+        "beside unsure it is that of spam. Headers of the same names in the mail are removed.\n"
+        "Without a verdict (the daemon cannot be reached, takes longer than --timeout, 10 "
+        "seconds,\n"
+        "or refuses) the mail comes out unchanged, and a line on standard error tells why. The "
+        "exit\n"
+        "status is then 0, or 75 with --tempfail, or 3 with --bogofilter. It is also 75 when the\n"
+        "options cannot be read, and 74 when the mail cannot be read or written.\n",
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .deadline = DEADLINE_SECONDS,
+    .run = run_filter,
+    .give_up = give_up,
+};

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesc import: makes a model from what bayesc export has written, or from a word list of
+ * bogofilter.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "server/call/path.h"
+#include "server/client/base/answer.h"
+#include "server/client/base/source_flag.h"
+#include "server/client/bogofilter/bogofilter_dump.h"
+#include "server/client/bogofilter/bogofilter_read.h"
+#include "server/client/commands/commands.h"
+#include "server/client/commands/dump_check.h"
+#include "server/client/terminal/figure.h"
+#include "tokenizer/text/text.h"
+
+struct import_options {
+    bool is_replacing;
+    const char *format;
+    const char *source;
+};
+
+static const struct import_options DEFAULTS = {.format = "auto"};
+
+static const struct nb_flag FLAGS[] = {
+    {"format", 0, NB_FLAG_TEXT, "FORMAT", offsetof(struct import_options, format), 0, 0,
+     "bayesd: what export writes; bogofilter: what bogoutil -d\nwrites (default: auto, which "
+     "looks at the first byte)"},
+    {"replace", 0, NB_FLAG_SWITCH, NULL, offsetof(struct import_options, is_replacing), 0, 0,
+     "replace the model if it exists"},
+    NB_SOURCE_FLAG(struct import_options),
+};
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+enum format { FORMAT_DUMP, FORMAT_BOGOFILTER };
+
+static const char *encoding_of(const char *name)
+{
+    size_t length = strlen(name);
+    if (length > 4 && strcmp(name + length - 4, ".zst") == 0)
+        return "zstd";
+    return length > 3 && strcmp(name + length - 3, ".gz") == 0 ? "gzip" : NULL;
+}
+
+/* A dump is NDJSON and begins with '{', which no token of bogofilter contains (its lexer.l). Only
+ * the daemon unpacks compressed files: they are taken for dumps. */
+static int find_format(const char *name, FILE *in, bool is_packed, enum format *format,
+                       struct nb_error *error)
+{
+    *format = FORMAT_DUMP;
+    if (strcmp(name, "bogofilter") == 0)
+        *format = FORMAT_BOGOFILTER;
+    else if (strcmp(name, "auto") != 0 && strcmp(name, "bayesd") != 0)
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "--format is auto, bayesd or bogofilter, not '%.40s'", name);
+    if (*format == FORMAT_BOGOFILTER && is_packed)
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "a word list is read as plain text: unpack it first");
+    if (strcmp(name, "auto") != 0 || is_packed)
+        return 0;
+    int c = getc(in);
+    while (c != EOF && isspace(c))
+        c = getc(in);
+    (void)ungetc(c, in); /* one byte can always be given back */
+    *format = c == '{' || c == EOF ? FORMAT_DUMP : FORMAT_BOGOFILTER;
+    return 0;
+}
+
+static int refuse_existing(const struct nb_client *client, struct nb_error *error)
+{
+    json_t *row = NULL;
+    int rc = nb_answer_get(client, "", &row, error);
+    json_decref(row);
+    if (rc == NB_NOT_FOUND)
+        return 0;
+    return rc != 0
+               ? rc
+               : nb_error_set(error, NB_EXISTS, "model '%s' exists: use --replace", client->model);
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+/* "9  no line of a word list (lines 3, 7 ...)" */
+static void print_losses(const struct nb_bogofilter_list *list)
+{
+    for (int i = 0; i < NB_LOSSES; i++) {
+        const struct nb_bogofilter_losses *losses = &list->losses[i];
+        uint64_t named = losses->count < NB_LOSS_LINES ? losses->count : NB_LOSS_LINES;
+        if (losses->count == 0)
+            continue;
+        (void)printf("  %12s  %s (%s ", nb_figure_of(losses->count).text,
+                     nb_bogofilter_loss_text((enum nb_bogofilter_loss)i),
+                     losses->count > 1 ? "lines" : "line");
+        for (uint64_t n = 0; n < named; n++)
+            (void)printf("%s%ju", n > 0 ? ", " : "", (uintmax_t)losses->lines[n]);
+        (void)fputs(losses->count > named ? " ...)\n" : ")\n", stdout);
+    }
+}
+
+static uint64_t left_out(const struct nb_bogofilter_list *list)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < NB_LOSSES; i++)
+        sum += list->losses[i].count;
+    return sum;
+}
+
+static void print_list(const struct nb_bogofilter_list *list)
+{
+    (void)printf("  %12s  messages of spam\n",
+                 nb_figure_of(list->messages[NB_BOGOFILTER_SPAM]).text);
+    (void)printf("  %12s  messages of ham\n", nb_figure_of(list->messages[NB_BOGOFILTER_HAM]).text);
+    (void)printf("  %12s  tokens of bogofilter taken, which are %s features\n",
+                 nb_figure_of(list->tokens).text, nb_figure_of(nb_model_rows(list->rows)).text);
+    if (left_out(list) > 0)
+        (void)printf("left out:\n");
+    print_losses(list);
+}
+
+static json_t *lines_of(const struct nb_bogofilter_losses *losses)
+{
+    json_t *lines = json_array();
+    for (uint64_t n = 0; n < losses->count && n < NB_LOSS_LINES; n++)
+        if (json_array_append_new(lines, json_integer((json_int_t)losses->lines[n])) != 0)
+            break; /* without memory the list is shorter, as it is when there are many lines */
+    return lines;
+}
+
+/* Puts the member "bogofilter" into the daemon's reply. */
+static int add_list(const struct nb_bogofilter_list *list, json_t *row, struct nb_error *error)
+{
+    json_t *losses = json_object();
+    int rc = losses != NULL ? 0 : -1;
+    for (int i = 0; rc == 0 && i < NB_LOSSES; i++)
+        rc = json_object_set_new(losses, nb_bogofilter_loss_name((enum nb_bogofilter_loss)i),
+                                 json_pack("{sI so}", "count", (json_int_t)list->losses[i].count,
+                                           "first_lines", lines_of(&list->losses[i])));
+    json_t *member = json_pack("{sI sI sO}", "tokens", (json_int_t)list->tokens, "features",
+                               (json_int_t)nb_model_rows(list->rows), "left_out", losses);
+    json_decref(losses);
+    if (rc != 0 || json_object_set_new(row, "bogofilter", member) != 0)
+        return nb_error_no_memory(error);
+    return 0;
+}
+
+/* `list` is NULL for a dump. */
+static int print_result(const struct nb_client *client, const struct nb_bogofilter_list *list,
+                        json_t *row, struct nb_error *error)
+{
+    if (client->json) {
+        int rc = list != NULL ? add_list(list, row, error) : 0;
+        return rc != 0 ? rc : nb_answer_print(row, error);
+    }
+    (void)printf(
+        "%s: %s documents\n", client->model,
+        nb_figure_of((uint64_t)json_integer_value(json_object_get(row, "documents"))).text);
+    if (list != NULL)
+        print_list(list);
+    return 0;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* Where a dump comes from on its way to the daemon. */
+struct upload {
+    FILE *in;
+    bool is_packed; /* compressed: only the daemon can check it */
+    struct nb_dump_check check;
+};
+
+/* A dump that is not whole is never sent to its end, so that the daemon drops what it has got. */
+static ssize_t give_bytes(void *user, char *bytes, size_t room)
+{
+    struct upload *u = user;
+    size_t length = fread(bytes, 1, room, u->in);
+    if (ferror(u->in))
+        return -1;
+    if (u->is_packed)
+        return (ssize_t)length;
+    int rc =
+        length > 0 ? nb_dump_check_add(&u->check, bytes, length) : nb_dump_check_end(&u->check);
+    return rc == 0 ? (ssize_t)length : -1;
+}
+
+/* Why the request failed. A fault of the dump comes first: the daemon's words may follow from it.
+ */
+static int result(const struct upload *u, int rc, struct nb_error *error)
+{
+    if (ferror(u->in))
+        return nb_error_set(error, NB_IO, "the dump cannot be read");
+    if (u->check.error.code != 0)
+        return nb_error_set(error, u->check.error.code, "the dump is not whole: %s",
+                            u->check.error.text);
+    return rc;
+}
+
+static int send_dump(const struct nb_client *client, const char *source, FILE *in,
+                     const char *encoding, json_t **row, struct nb_error *error)
+{
+    struct nb_buffer path = {0};
+    struct upload u = {.in = in, .is_packed = encoding != NULL};
+    int rc = nb_dump_check_init(&u.check);
+    if (rc == 0)
+        rc = nb_path_model(&path, client->model, "/import");
+    if (rc == 0)
+        rc = nb_path_query(&path, "source", source);
+    const struct nb_call_request request = {.method = "PUT",
+                                            .path = path.bytes,
+                                            .type = "application/x-ndjson",
+                                            .encoding = encoding,
+                                            .give = give_bytes,
+                                            .user = &u};
+    rc = rc == 0 ? result(&u, nb_call_once(&client->daemon, &request, row, error), error)
+                 : nb_error_no_memory(error);
+    nb_dump_check_deinit(&u.check);
+    nb_buffer_deinit(&path);
+    return rc;
+}
+
+static int send_list(const struct nb_client *client, const char *source,
+                     const struct nb_bogofilter_list *list, json_t **row, struct nb_error *error)
+{
+    FILE *dump = nb_bogofilter_dump(list);
+    if (dump == NULL)
+        return nb_error_no_memory(error);
+    int rc = send_dump(client, source, dump, NULL, row, error);
+    if (ferror(dump))
+        rc = nb_error_no_memory(error);
+    (void)fclose(dump); /* was only read */
+    return rc;
+}
+
+static int import_dump(const struct nb_client *client, const char *source, FILE *in,
+                       const char *encoding, struct nb_error *error)
+{
+    json_t *row = NULL;
+    int rc = send_dump(client, source, in, encoding, &row, error);
+    if (rc == 0)
+        rc = print_result(client, NULL, row, error);
+    json_decref(row);
+    return rc;
+}
+
+static int import_bogofilter(const struct nb_client *client, const char *source, FILE *in,
+                             struct nb_error *error)
+{
+    struct nb_bogofilter_list list = {.rows = NULL};
+    json_t *row = NULL;
+    int rc = nb_text_setup() == 0 ? 0 : nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_bogofilter_read(in, &list, error);
+    if (rc == 0)
+        rc = send_list(client, source, &list, &row, error);
+    if (rc == 0)
+        rc = print_result(client, &list, row, error);
+    json_decref(row);
+    nb_bogofilter_list_deinit(&list);
+    nb_text_teardown();
+    return rc;
+}
+
+static int import_file(const struct nb_client *client, const struct import_options *options,
+                       FILE *in, const char *encoding, struct nb_error *error)
+{
+    enum format format = FORMAT_DUMP;
+    int rc = find_format(options->format, in, encoding != NULL, &format, error);
+    if (rc == 0 && !options->is_replacing)
+        rc = refuse_existing(client, error);
+    if (rc != 0)
+        return rc;
+    return format == FORMAT_BOGOFILTER ? import_bogofilter(client, options->source, in, error)
+                                       : import_dump(client, options->source, in, encoding, error);
+}
+
+static int run_import(struct nb_client *client, const void *user, char **arguments, size_t count,
+                      struct nb_error *error)
+{
+    const struct import_options *options = user;
+    bool is_stdin = count == 0 || strcmp(arguments[0], "-") == 0;
+    int rc = nb_source_check(options->source, error);
+    if (rc != 0)
+        return rc;
+    FILE *in = is_stdin ? stdin : fopen(arguments[0], "re");
+    if (in == NULL)
+        return nb_error_errno(error, errno, arguments[0]);
+    rc = import_file(client, options, in, is_stdin ? NULL : encoding_of(arguments[0]), error);
+    if (!is_stdin)
+        (void)fclose(in); /* was only read */
+    return rc;
+}
+
+const struct nb_command NB_COMMAND_IMPORT = {
+    .name = "import",
+    .arguments = "[FILE]",
+    .summary = "Makes a model from what export or bogofilter has written",
+    .details =
+        "A model that export has written gives the same scores to the last bit and goes on\n"
+        "learning. A dump that is cut off or does not fit its own totals is refused. A file whose\n"
+        "name ends in .zst or .gz is sent as it is, and the daemon unpacks it.\n"
+        "\n"
+        "A word list of bogofilter is given as text: bogoutil -d wordlist.db | bayesc import. "
+        "Each\n"
+        "message that it counts becomes a document, bogofilter:spam:1 and so on, which can be\n"
+        "untrained; each word is in as many of them as bogofilter counted. Words of the body,\n"
+        "Subject and Received are taken; what is left out is listed. SpamAssassin and rspamd keep\n"
+        "hashes of words, which cannot be imported: train from the mails instead.\n",
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .most = 1,
+    .patience = 60,
+    .run = run_import,
+};

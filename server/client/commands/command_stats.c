@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesc stats: shows a model's counts, settings and most telling tokens.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/call/path.h"
+#include "server/client/base/answer.h"
+#include "server/client/commands/commands.h"
+#include "server/client/terminal/figure.h"
+#include "server/client/terminal/table.h"
+
+struct stats_options {
+    uint64_t tokens;
+};
+
+static const struct stats_options DEFAULTS = {.tokens = 10};
+
+static const struct nb_flag FLAGS[] = {
+    {"tokens", 'n', NB_FLAG_COUNT, "N", offsetof(struct stats_options, tokens), 0, 10000,
+     "number of the most telling tokens of each label (default: 10)"},
+};
+
+static uint64_t number_of(const json_t *object, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
+static void print_labels(json_t *labels)
+{
+    static const char *const HEAD[] = {"label", ">documents", ">tokens"};
+    struct nb_table table;
+    const char *name;
+    const json_t *counts;
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    json_object_foreach(labels, name, counts)
+    {
+        nb_table_cell(&table, "%s", name);
+        nb_table_cell(&table, "%s", nb_figure_of(number_of(counts, "documents")).text);
+        nb_table_cell(&table, "%s", nb_figure_of(number_of(counts, "tokens")).text);
+    }
+    nb_table_print(&table, stdout);
+    nb_table_deinit(&table);
+}
+
+static void print_settings(json_t *settings)
+{
+    static const char *const HEAD[] = {"setting", "value"};
+    struct nb_table table;
+    const char *name;
+    const json_t *value;
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    json_object_foreach(settings, name, value)
+    {
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
+        nb_table_cell(&table, "%s", name);
+        nb_table_cell(&table, "%s", text != NULL ? text : "");
+        free(text);
+    }
+    nb_table_print(&table, stdout);
+    nb_table_deinit(&table);
+}
+
+/* Puts the vocabulary of each label into `vocabularies`, an object. */
+static int get_vocabularies(const struct nb_client *client, json_t *labels, uint64_t tokens,
+                            json_t *vocabularies, struct nb_error *error)
+{
+    const char *name;
+    const json_t *counts;
+    struct nb_buffer rest = {0};
+    int rc = 0;
+    json_object_foreach(labels, name, counts)
+    {
+        json_t *listing = NULL;
+        rest.length = 0;
+        if (number_of(counts, "documents") == 0 || rc != 0)
+            continue;
+        rc = nb_buffer_printf(&rest, "/vocabulary?limit=%ju", (uintmax_t)tokens);
+        if (rc == 0)
+            rc = nb_path_query(&rest, "label", name);
+        rc = rc == 0 ? nb_answer_get(client, rest.bytes, &listing, error)
+                     : nb_error_no_memory(error);
+        if (rc == 0)
+            (void)json_object_set_new(vocabularies, name, listing);
+    }
+    nb_buffer_deinit(&rest);
+    return rc;
+}
+
+static void print_tokens(const char *label, const json_t *listing)
+{
+    static const char *const HEAD[] = {"token", ">evidence", ">count", ">in others"};
+    struct nb_table table;
+    size_t i;
+    const json_t *row;
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    json_array_foreach(json_object_get(listing, "tokens"), i, row)
+    {
+        const char *token = json_string_value(json_object_get(row, "token")), *name;
+        const json_t *count;
+        uint64_t own = 0, others = 0;
+        json_object_foreach(json_object_get(row, "counts"), name, count)
+        {
+            *(strcmp(name, label) == 0 ? &own : &others) += (uint64_t)json_integer_value(count);
+        }
+
+        nb_table_cell(&table, "%s", token != NULL ? token : "(not kept)");
+        nb_table_cell(&table, "%+.3f", json_number_value(json_object_get(row, "evidence")));
+        nb_table_cell(&table, "%s", nb_figure_of(own).text);
+        nb_table_cell(&table, "%s", nb_figure_of(others).text);
+    }
+    (void)printf("\nmost telling for %s\n", label);
+    nb_table_print(&table, stdout);
+    nb_table_deinit(&table);
+}
+
+static void print_stats(const char *model, const json_t *row, json_t *vocabularies)
+{
+    const char *label;
+    const json_t *listing;
+    (void)printf("%s: %s documents, %s words\n\n", model,
+                 nb_figure_of(number_of(row, "documents")).text,
+                 nb_figure_of(number_of(row, "vocabulary")).text);
+    print_labels(json_object_get(row, "labels"));
+    json_object_foreach(vocabularies, label, listing)
+    {
+        print_tokens(label, listing);
+    }
+
+    (void)putchar('\n');
+    print_settings(json_object_get(row, "settings"));
+}
+
+static int run_stats(struct nb_client *client, const void *user, char **arguments, size_t count,
+                     struct nb_error *error)
+{
+    const struct stats_options *options = user;
+    json_t *row = NULL, *vocabularies = json_object();
+    if (count == 1)
+        client->model = arguments[0];
+    int rc = nb_answer_get(client, "", &row, error);
+    if (rc == 0 && options->tokens > 0)
+        rc = get_vocabularies(client, json_object_get(row, "labels"), options->tokens, vocabularies,
+                              error);
+    if (rc == 0 && client->json) {
+        (void)json_object_set(row, "telling", vocabularies);
+        rc = nb_answer_print(row, error);
+    } else if (rc == 0) {
+        print_stats(client->model, row, vocabularies);
+    }
+    json_decref(vocabularies);
+    json_decref(row);
+    return rc;
+}
+
+const struct nb_command NB_COMMAND_STATS = {
+    .name = "stats",
+    .arguments = "[MODEL]",
+    .summary = "Shows a model's counts, settings and most telling tokens",
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .most = 1,
+    .patience = 10,
+    .run = run_stats,
+};

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesc train. It may be interrupted and started again at any time: the daemon recognizes
+ * documents by their content or id, and one that it has learned already is `unchanged` and costs
+ * little.
+ */
+#include <string.h>
+
+#include "server/client/base/answer.h"
+#include "server/client/base/source_flag.h"
+#include "server/client/commands/commands.h"
+#include "server/client/commands/run.h"
+#include "server/client/terminal/figure.h"
+#include "server/client/terminal/message.h"
+
+struct train_options {
+    struct nb_files_options files;
+    const char *source;
+    uint64_t connections;
+    bool is_in_order, is_quiet;
+};
+
+static const struct train_options DEFAULTS = {.connections = 4};
+
+static const struct nb_flag FLAGS[] = {
+    NB_FILES_LABEL_FLAGS(struct train_options),
+    NB_FILES_FLAGS(struct train_options),
+    NB_SOURCE_FLAG(struct train_options),
+    {"connections", 'c', NB_FLAG_COUNT, "N", offsetof(struct train_options, connections), 1,
+     NB_CONNECTIONS_MOST, "connections at the same time; 1 keeps the order (default: 4)"},
+    {"in-order", 0, NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_in_order), 0, 0,
+     "send documents in the order in which they are read"},
+    {"quiet", 'q', NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_quiet), 0, 0,
+     "no progress bar and no summary"},
+};
+
+enum { STATUSES = 4 };
+static const char *const STATUS_NAMES[STATUSES] = {"learned", "unchanged", "relabelled", "updated"};
+
+struct tally {
+    uint64_t counts[STATUSES];
+};
+
+static int take_receipt(void *user, const struct nb_outcome *outcome, struct nb_error *error)
+{
+    struct tally *tally = user;
+    if (outcome->refusal != NULL) /* the model does not exist, and the daemon creates none */
+        return nb_error_set(error, outcome->code, "%s", outcome->refusal);
+    const char *status = json_string_value(json_object_get(outcome->result, "status"));
+    for (size_t i = 0; i < STATUSES; i++)
+        tally->counts[i] += status != NULL && strcmp(status, STATUS_NAMES[i]) == 0;
+    return 0;
+}
+
+static int print_json(const struct nb_run *run, const struct tally *tally, struct nb_error *error)
+{
+    json_t *object = json_object();
+    (void)json_object_set_new(object, "model", json_string(run->client->model));
+    for (size_t i = 0; i < STATUSES; i++)
+        (void)json_object_set_new(object, STATUS_NAMES[i],
+                                  json_integer((json_int_t)tally->counts[i]));
+    (void)json_object_set_new(object, "failed", json_integer((json_int_t)run->refused));
+    (void)json_object_set_new(object, "unread", json_integer((json_int_t)run->unread));
+    (void)json_object_set_new(object, "seconds", json_real(nb_progress_seconds(&run->progress)));
+    int rc = nb_answer_print(object, error);
+    json_decref(object);
+    return rc;
+}
+
+static void print_count(uint64_t count, const char *name, bool always)
+{
+    if (count > 0 || always)
+        (void)printf(", %s %s", nb_figure_of(count).text, name);
+}
+
+/* Asks the daemon again: with several connections nobody knows which receipt was the last one. */
+static void print_labels(const struct nb_client *client)
+{
+    struct nb_error error;
+    json_t *row = NULL;
+    const char *name, *separator = "the model now has: ";
+    const json_t *counts;
+    if (nb_answer_get(client, "", &row, &error) != 0)
+        return; /* the training has succeeded, only the summary is shorter */
+    json_object_foreach(json_object_get(row, "labels"), name, counts)
+    {
+        json_int_t documents = json_integer_value(json_object_get(counts, "documents"));
+        (void)printf("%s%s %s", separator, nb_figure_of((uint64_t)documents).text, name);
+        separator = ", ";
+    }
+    (void)putchar('\n');
+    json_decref(row);
+}
+
+static void print_summary(const struct nb_run *run, const struct tally *tally)
+{
+    double seconds = nb_progress_seconds(&run->progress);
+    (void)printf("%s: %s documents", run->client->model, nb_figure_of(run->documents).text);
+    for (size_t i = 0; i < STATUSES; i++)
+        print_count(tally->counts[i], STATUS_NAMES[i], i < 2);
+    print_count(run->refused, "refused", false);
+    print_count(run->unread, "files not read", false);
+    (void)printf("; %s, %.0f/s\n", nb_figure_of_seconds(seconds).text,
+                 seconds > 0 ? (double)run->documents / seconds : 0);
+    if (run->documents > 0)
+        print_labels(run->client);
+}
+
+/* A stacked model learns from each document how far to trust its evidence. When all spam comes
+ * before all ham it ends with a wrong idea of their frequencies. Measured on the SpamAssassin
+ * corpus: 6.3 % of ham is taken for spam, and 0.5 % when the labels are mixed. */
+static bool needs_mixing(const struct train_options *options, char *const *paths, size_t count)
+{
+    const struct nb_files_options *files = &options->files;
+    bool has_labels = files->label == NULL || files->by_folder || files->folders.count > 0;
+    for (size_t i = 0; i < count; i++)
+        has_labels = has_labels || strchr(paths[i], '=') != NULL;
+    return has_labels && !options->is_in_order;
+}
+
+static int run_train(struct nb_client *client, const void *user, char **arguments, size_t count,
+                     struct nb_error *error)
+{
+    const struct train_options *options = user;
+    struct tally tally = {0};
+    struct nb_run run = {
+        .client = client,
+        .files = &options->files,
+        .operation = "/train",
+        .source = options->source,
+        .verb = "trained",
+        .connections = (size_t)options->connections,
+        .with_label = true,
+        .is_mixed = needs_mixing(options, arguments, count),
+        .is_quiet = options->is_quiet,
+        .take = take_receipt,
+        .user = &tally,
+    };
+    int rc = nb_source_check(options->source, error);
+    if (rc == 0)
+        rc = nb_run_documents(&run, arguments, count, error);
+    if (rc != 0 && run.documents > 0)
+        nb_message("stopped after %s documents; run the same command again: documents that are "
+                   "learned already are not learned twice",
+                   nb_figure_of(run.documents).text);
+    if (rc == 0 && client->json)
+        rc = print_json(&run, &tally, error);
+    else if (rc == 0 && !options->is_quiet)
+        print_summary(&run, &tally);
+    return rc != 0 ? rc : nb_run_status(&run);
+}
+
+const struct nb_command NB_COMMAND_TRAIN = {
+    .name = "train",
+    .arguments = "[[LABEL=]PATH]...",
+    .summary = "Learns labelled documents",
+    .details = NB_FILES_DETAILS
+    "\nThe same command may be run again: documents that are learned already cost little.\n"
+    "Without a PATH one document, or an mbox, is read from standard input.\n"
+    "\n"
+    "Name spam and ham in one command if possible: documents of several labels are sent in a\n"
+    "mixed order, which teaches a model of mails better how sure it may be. Until they are sent\n"
+    "they are kept in a file in $TMPDIR; --in-order needs no such file.\n"
+    "\n"
+    "  bayesc train spam=junk.mbox ham=inbox.mbox\n"
+    "  bayesc train --label ham --folder Junk=spam --recursive ~/Maildir\n"
+    "  bayesc train --model sms messages.csv\n",
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .most = SIZE_MAX,
+    .patience = 300,
+    .run = run_train,
+};

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/client/commands/run.h"
+
+#include <string.h>
+#include <sysexits.h>
+
+#include "server/call/path.h"
+#include "server/client/evaluate/corpus.h"
+#include "server/client/files/walk.h"
+#include "server/client/terminal/message.h"
+
+enum {
+    COMPLAINTS_MOST = 20, /* that are printed; the summary counts the others */
+    MIXING_SEED = 1
+};
+
+static void complain(uint64_t before, const char *name, const char *reason)
+{
+    if (before < COMPLAINTS_MOST)
+        nb_message("%s: %s", name, reason);
+    else if (before == COMPLAINTS_MOST)
+        nb_message("there are more, which are only counted");
+}
+
+static void skip_file(void *user, const char *name, const char *reason)
+{
+    struct nb_run *run = user;
+    complain(run->unread++, name, reason);
+}
+
+static int add_item(void *user, const struct nb_item *item, struct nb_error *error)
+{
+    struct nb_run *run = user;
+    if (run->with_label && item->label.length == 0)
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "%s has no label: use --label, LABEL=PATH or --by-folder", item->name);
+    return nb_pipeline_add(run->pipeline, item, error);
+}
+
+static int take_outcome(void *user, const struct nb_outcome *outcome, struct nb_error *error)
+{
+    struct nb_run *run = user;
+    nb_progress_add(&run->progress, outcome->bytes);
+    if (outcome->refusal != NULL && outcome->code != NB_NOT_FOUND) {
+        complain(run->refused++, outcome->name, outcome->refusal);
+        return 0;
+    }
+    run->documents += outcome->refusal == NULL;
+    return run->take(run->user, outcome, error);
+}
+
+/* Reads everything, then sends it in an order in which labels are mixed. */
+static int send_mixed(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
+{
+    struct nb_corpus corpus = {.skip = skip_file, .user = run};
+    struct nb_item item;
+    int rc = nb_corpus_read(&corpus, run->files, paths, count, error);
+    nb_corpus_shuffle(&corpus, MIXING_SEED);
+    run->progress.total = corpus.bytes;
+    for (size_t i = 0; i < corpus.count && rc == 0; i++) {
+        rc = nb_corpus_get(&corpus, i, &item, error);
+        if (rc == 0)
+            rc = nb_pipeline_add(run->pipeline, &item, error);
+    }
+    nb_corpus_deinit(&corpus);
+    return rc;
+}
+
+static int send_documents(struct nb_run *run, char *const *paths, size_t count,
+                          struct nb_error *error)
+{
+    const struct nb_files files = {run->files, add_item, skip_file, run};
+    int rc = run->is_mixed ? send_mixed(run, paths, count, error)
+                           : nb_files_read(&files, paths, count, error);
+    return rc == 0 ? nb_pipeline_finish(run->pipeline, error) : rc;
+}
+
+/* Sets *path to the path of the run's requests. */
+static int path_of(const struct nb_run *run, struct nb_buffer *path, struct nb_error *error)
+{
+    int rc = nb_path_model(path, run->client->model, run->operation);
+    if (rc == 0)
+        rc = nb_path_query(path, "source", run->source);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+static void start_progress(struct nb_run *run, char *const *paths, size_t count)
+{
+    bool is_known = !run->is_quiet && !run->is_mixed; /* send_mixed counts what it has read */
+    nb_progress_start(&run->progress, run->verb,
+                      is_known ? nb_files_bytes(run->files, paths, count) : 0);
+    run->progress.is_shown = run->progress.is_shown && !run->is_quiet;
+}
+
+int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
+{
+    struct nb_buffer path = {0};
+    int rc = path_of(run, &path, error);
+    const struct nb_pipeline_settings settings = {
+        .client = run->client,
+        .path = path.bytes,
+        .connections = run->connections,
+        .with_label = run->with_label,
+        .take = take_outcome,
+        .user = run,
+    };
+    if (rc == 0)
+        rc = nb_pipeline_open(&settings, &run->pipeline, error);
+    if (rc == 0) {
+        start_progress(run, paths, count);
+        rc = send_documents(run, paths, count, error);
+        nb_progress_end(&run->progress);
+    }
+    nb_pipeline_close(&run->pipeline);
+    nb_buffer_deinit(&path);
+    return rc;
+}
+
+int nb_run_status(const struct nb_run *run)
+{
+    return run->unread + run->refused > 0 ? EX_DATAERR : 0;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/client/evaluate/corpus.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/array.h"
+#include "server/client/files/walk.h"
+#include "server/client/terminal/message.h"
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* Returns the index of a label, NB_CORPUS_LABELS when it is not there. The label of the last
+ * document is compared first: documents of one label often follow each other. */
+static uint32_t find_label(const struct nb_corpus *corpus, struct nb_string label)
+{
+    size_t count = corpus->label_count;
+    size_t first = corpus->count > 0 ? corpus->entries[corpus->count - 1].label : 0;
+    for (size_t k = 0; k < count; k++) {
+        size_t i = (first + k) % count;
+        if (nb_string_equals(label, corpus->labels[i]))
+            return (uint32_t)i;
+    }
+    return NB_CORPUS_LABELS;
+}
+
+static int add_label(struct nb_corpus *corpus, struct nb_string label, struct nb_error *error)
+{
+    if (corpus->label_count == NB_CORPUS_LABELS)
+        return nb_error_set(error, NB_TOO_LARGE, "there are more than %d labels", NB_CORPUS_LABELS);
+    if (corpus->labels == NULL)
+        corpus->labels = calloc(NB_CORPUS_LABELS, sizeof *corpus->labels);
+    char *name = corpus->labels != NULL ? calloc(label.length + 1, 1) : NULL;
+    if (name == NULL)
+        return nb_error_no_memory(error);
+    memcpy(name, label.bytes, label.length);
+    corpus->labels[corpus->label_count++] = name;
+    return 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorts the labels by name, as verdicts list them. So far their order was that of their arrival. */
+static int sort_labels(struct nb_corpus *corpus, struct nb_error *error)
+{
+    size_t count = corpus->label_count;
+    char **sorted = calloc(count + 1, sizeof *sorted);
+    uint32_t *places = calloc(count + 1, sizeof *places);
+    if (sorted == NULL || places == NULL) {
+        free(sorted);
+        free(places);
+        return nb_error_no_memory(error);
+    }
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = corpus->labels[i];
+    qsort(sorted, count, sizeof *sorted, by_bytes);
+    for (size_t i = 0; i < count; i++) {
+        char **place = bsearch(&corpus->labels[i], sorted, count, sizeof *sorted, by_bytes);
+        places[i] = place != NULL ? (uint32_t)(place - sorted) : 0;
+    }
+    for (size_t i = 0; i < corpus->count; i++)
+        corpus->entries[i].label = places[corpus->entries[i].label];
+    free(places);
+    free(corpus->labels);
+    corpus->labels = sorted;
+    return 0;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int write_item(struct nb_corpus *corpus, const struct nb_item *item,
+                      struct nb_corpus_entry *entry, struct nb_error *error)
+{
+    size_t length = item->content.length, id = item->id.length, name = strlen(item->name) + 1;
+    if (id > UINT16_MAX || name > UINT16_MAX)
+        return nb_error_set(error, NB_TOO_LARGE, "%.100s: the id or the name is too long",
+                            item->name);
+    if (fwrite(item->content.bytes, 1, length, corpus->file) != length ||
+        (id > 0 && fwrite(item->id.bytes, 1, id, corpus->file) != id) ||
+        fwrite(item->name, 1, name, corpus->file) != name)
+        return nb_error_errno(error, errno, "the temporary file");
+    entry->length = (uint32_t)length;
+    entry->id_length = (uint16_t)id;
+    entry->name_length = (uint16_t)name;
+    corpus->written += length + id + name;
+    corpus->bytes += length;
+    return 0;
+}
+
+static int take_item(void *user, const struct nb_item *item, struct nb_error *error)
+{
+    struct nb_corpus *corpus = user;
+    if (item->label.length == 0)
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "%s has no label: use --label, LABEL=PATH, --by-folder or "
+                            "--format index",
+                            item->name);
+    uint32_t label = find_label(corpus, item->label);
+    int rc = nb_array_reserve(&corpus->entries, &corpus->room, corpus->count + 1,
+                              sizeof *corpus->entries);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    if (label == NB_CORPUS_LABELS) {
+        label = (uint32_t)corpus->label_count;
+        rc = add_label(corpus, item->label, error);
+    }
+    if (rc != 0)
+        return rc;
+    struct nb_corpus_entry *entry = &corpus->entries[corpus->count];
+    *entry =
+        (struct nb_corpus_entry){.offset = corpus->written, .label = label, .part = item->part};
+    entry->is_mail = item->is_mail;
+    rc = write_item(corpus, item, entry, error);
+    corpus->count += rc == 0;
+    return rc;
+}
+
+static void skip_file(void *user, const char *name, const char *reason)
+{
+    struct nb_corpus *corpus = user;
+    corpus->unread++;
+    if (corpus->skip != NULL)
+        corpus->skip(corpus->user, name, reason);
+    else
+        nb_message("%s: %s", name, reason);
+}
+
+static FILE *open_nameless(void)
+{
+    const char *folder = getenv("TMPDIR");
+    int file = open(folder != NULL && *folder != '\0' ? folder : "/tmp",
+                    O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    return file >= 0 ? fdopen(file, "w+") : tmpfile();
+}
+
+int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *options,
+                   char *const *paths, size_t count, struct nb_error *error)
+{
+    const struct nb_files files = {options, take_item, skip_file, corpus};
+    corpus->file = open_nameless();
+    if (corpus->file == NULL)
+        return nb_error_errno(error, errno, "a temporary file");
+    int rc = nb_files_read(&files, paths, count, error);
+    if (rc == 0 && fflush(corpus->file) != 0)
+        rc = nb_error_errno(error, errno, "the temporary file");
+    return rc == 0 ? sort_labels(corpus, error) : rc;
+}
+
+void nb_corpus_deinit(struct nb_corpus *corpus)
+{
+    for (size_t i = 0; i < corpus->label_count; i++)
+        free(corpus->labels[i]);
+    free(corpus->labels);
+    free(corpus->entries);
+    nb_buffer_deinit(&corpus->content);
+    if (corpus->file != NULL)
+        (void)fclose(corpus->file); /* it was temporary */
+    *corpus = (struct nb_corpus){0};
+}
+
+/* ---- using ----------------------------------------------------------------------------------- */
+
+/* SplitMix64 (Steele, Lea and Flood 2014), which gives the same numbers on every machine. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+void nb_corpus_shuffle(struct nb_corpus *corpus, uint64_t seed)
+{
+    for (size_t i = corpus->count; i > 1; i--) {
+        size_t j = (size_t)(next_random(&seed) % i);
+        struct nb_corpus_entry entry = corpus->entries[i - 1];
+        corpus->entries[i - 1] = corpus->entries[j];
+        corpus->entries[j] = entry;
+    }
+}
+
+int nb_corpus_get(struct nb_corpus *corpus, size_t i, struct nb_item *item, struct nb_error *error)
+{
+    const struct nb_corpus_entry *entry = &corpus->entries[i];
+    size_t all = (size_t)entry->length + entry->id_length + entry->name_length;
+    corpus->content.length = 0;
+    if (nb_buffer_reserve(&corpus->content, all) != 0)
+        return nb_error_no_memory(error);
+    while (corpus->content.length < all) {
+        size_t length = corpus->content.length;
+        ssize_t got = pread(fileno(corpus->file), corpus->content.bytes + length, all - length,
+                            (off_t)(entry->offset + length));
+        if (got == 0)
+            return nb_error_set(error, NB_IO, "the temporary file has been cut");
+        if (got < 0 && errno != EINTR)
+            return nb_error_errno(error, errno, "the temporary file");
+        corpus->content.length += got > 0 ? (size_t)got : 0;
+    }
+    const char *label = corpus->labels[entry->label];
+    *item = (struct nb_item){.is_mail = entry->is_mail,
+                             .content = {corpus->content.bytes, entry->length},
+                             .label = {label, strlen(label)},
+                             .id = {corpus->content.bytes + entry->length, entry->id_length},
+                             .name = corpus->content.bytes + entry->length + entry->id_length,
+                             .part = entry->part};
+    return 0;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/client/evaluate/trial.h"
+
+#include <float.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/evaluate.h"
+#include "server/call/path.h"
+#include "server/client/evaluate/evaluation_json.h"
+#include "server/client/send/item_json.h"
+#include "server/client/send/pipeline.h"
+#include "server/client/terminal/progress.h"
+
+static volatile sig_atomic_t was_interrupted; /* set by the signal handler */
+
+struct judge {
+    const struct nb_trial *trial;
+    struct nb_evaluator *evaluator;
+    uint32_t *numbers; /* owned: 0, 1, 2 ...; the number of a label is its index */
+    double *probabilities;
+    struct nb_progress progress;
+    size_t fold;
+};
+
+static void note_signal(int number)
+{
+    (void)number;
+    was_interrupted = 1;
+}
+
+void nb_trial_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = note_signal};
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+static int check_signal(struct nb_error *error)
+{
+    return was_interrupted == 0 ? 0 : nb_error_set(error, NB_STOPPING, "interrupted");
+}
+
+/* ---- scores ---------------------------------------------------------------------------------- */
+
+static double number_of(const json_t *verdict, const char *member, const char *label, double other)
+{
+    const json_t *value = json_object_get(json_object_get(verdict, member), label);
+    return json_is_number(value) ? json_number_value(value) : other;
+}
+
+/* The value that orders the documents of two labels. Log scores still differ where probabilities
+ * are rounded to 0 or 1, but a calibrated verdict is not made from them. */
+static double log_odds(const struct nb_corpus *corpus, const json_t *verdict, const double *p)
+{
+    if (corpus->label_count != 2)
+        return 0;
+    double first = number_of(verdict, "log_scores", corpus->labels[0], NAN);
+    double second = number_of(verdict, "log_scores", corpus->labels[1], NAN);
+    bool is_calibrated = json_is_true(json_object_get(verdict, "calibrated"));
+    if (!is_calibrated && !isnan(first) && !isnan(second))
+        return second - first;
+    return log(fmax(p[1], DBL_TRUE_MIN)) - log(fmax(p[0], DBL_TRUE_MIN));
+}
+
+/* Adds a verdict to the evaluation; NULL: the model knew nothing yet. */
+static int score(struct judge *judge, uint32_t label, const json_t *verdict, struct nb_error *error)
+{
+    const struct nb_corpus *corpus = judge->trial->corpus;
+    struct nb_scored scored = {.label = label, .labels = judge->numbers};
+    scored.probabilities = judge->probabilities;
+    if (verdict != NULL) {
+        scored.size = (uint32_t)corpus->label_count;
+        for (size_t i = 0; i < corpus->label_count; i++)
+            judge->probabilities[i] = number_of(verdict, "probabilities", corpus->labels[i], 0);
+        scored.log_odds = log_odds(corpus, verdict, judge->probabilities);
+    }
+    int rc = nb_evaluator_add(judge->evaluator, &scored);
+    if (rc == NB_INVALID)
+        return nb_error_set(error, NB_CALL_PROTOCOL,
+                            "the reply has a probability that is not between 0 and 1");
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static int change_model(const struct nb_trial *trial, const char *method, struct nb_error *error)
+{
+    struct nb_buffer path = {0};
+    json_t *reply = NULL;
+    bool is_put = strcmp(method, "PUT") == 0;
+    char *body = is_put ? json_dumps(trial->settings, JSON_COMPACT) : NULL;
+    struct nb_call_request request = {.method = method};
+    int rc = nb_path_model(&path, trial->client->model, "");
+    request.path = path.bytes;
+    if (body != NULL) {
+        request.type = "application/json";
+        request.body = (struct nb_string){body, strlen(body)};
+    }
+    rc = rc == 0 && (body != NULL || !is_put)
+             ? nb_call_once(&trial->client->daemon, &request, &reply, error)
+             : nb_error_no_memory(error);
+    json_decref(reply);
+    free(body);
+    nb_buffer_deinit(&path);
+    return rc;
+}
+
+/* ---- test, then train ------------------------------------------------------------------------ */
+
+static int post_document(struct nb_call *call, const char *path, const struct nb_buffer *document,
+                         json_t **reply, struct nb_error *error)
+{
+    const struct nb_call_request request = {.method = "POST",
+                                            .path = path,
+                                            .type = "application/json",
+                                            .body = {document->bytes, document->length}};
+    return nb_call_json(call, &request, reply, error);
+}
+
+struct online {
+    struct nb_call *call;
+    struct nb_buffer classify, train,
+        document; /* owned: two paths, and the body of both requests */
+};
+
+static int test_then_train(struct judge *judge, struct online *online, size_t i,
+                           struct nb_error *error)
+{
+    struct nb_item item;
+    json_t *verdict = NULL, *receipt = NULL;
+    int rc = nb_corpus_get(judge->trial->corpus, i, &item, error);
+    online->document.length = 0;
+    if (rc == 0 && nb_item_write(&item, true, &online->document) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc =
+            post_document(online->call, online->classify.bytes, &online->document, &verdict, error);
+    if (rc == 0 || rc == NB_CONFLICT) /* nothing is learned yet */
+        rc = score(judge, judge->trial->corpus->entries[i].label, verdict, error);
+    if (rc == 0)
+        rc = post_document(online->call, online->train.bytes, &online->document, &receipt, error);
+    json_decref(verdict);
+    json_decref(receipt);
+    nb_progress_add(&judge->progress, item.content.length);
+    return rc == 0 ? check_signal(error) : rc;
+}
+
+static int run_online(struct judge *judge, struct nb_error *error)
+{
+    const struct nb_client *client = judge->trial->client;
+    struct online online = {0};
+    int rc = nb_call_open(&client->daemon, &online.call, error);
+    if (rc == 0 && (nb_path_model(&online.classify, client->model, "/classify") != 0 ||
+                    nb_path_model(&online.train, client->model, "/train") != 0))
+        rc = nb_error_no_memory(error);
+    for (size_t i = 0; i < judge->trial->corpus->count && rc == 0; i++)
+        rc = test_then_train(judge, &online, i, error);
+    nb_call_close(&online.call);
+    nb_buffer_deinit(&online.classify);
+    nb_buffer_deinit(&online.train);
+    nb_buffer_deinit(&online.document);
+    return rc;
+}
+
+/* ---- train, then test ------------------------------------------------------------------------ */
+
+static bool is_tested(const struct judge *judge, size_t i)
+{
+    const struct nb_trial *trial = judge->trial;
+    if (trial->is_by_part)
+        return trial->corpus->entries[i].part == NB_ITEM_TEST;
+    if (trial->folds > 0)
+        return i % trial->folds == judge->fold;
+    return (double)i >= trial->split * (double)trial->corpus->count;
+}
+
+static int take_receipt(void *user, const struct nb_outcome *outcome, struct nb_error *error)
+{
+    struct judge *judge = user;
+    nb_progress_add(&judge->progress, outcome->bytes);
+    return outcome->refusal == NULL ? 0
+                                    : nb_error_set(error, outcome->code, "%s", outcome->refusal);
+}
+
+/* The label of the outcome is the true one. */
+static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_error *error)
+{
+    struct judge *judge = user;
+    const struct nb_corpus *corpus = judge->trial->corpus;
+    int rc = take_receipt(user, outcome, error);
+    for (uint32_t i = 0; i < corpus->label_count && rc == 0; i++)
+        if (strcmp(corpus->labels[i], outcome->label) == 0)
+            return score(judge, i, outcome->result, error);
+    return rc;
+}
+
+/* Sends the documents that are tested, or those that are trained. Training uses one connection: the
+ * weights of a stacked model depend on the order. */
+static int send_part(struct judge *judge, bool is_test, struct nb_error *error)
+{
+    const struct nb_trial *trial = judge->trial;
+    struct nb_buffer path = {0};
+    struct nb_pipeline *pipeline = NULL;
+    struct nb_item item;
+    int rc = nb_path_model(&path, trial->client->model, is_test ? "/classify" : "/train");
+    const struct nb_pipeline_settings settings = {.client = trial->client,
+                                                  .path = path.bytes,
+                                                  .connections = is_test ? 2 : 1,
+                                                  .with_label = !is_test,
+                                                  .take = is_test ? take_verdict : take_receipt,
+                                                  .user = judge};
+    rc = rc == 0 ? nb_pipeline_open(&settings, &pipeline, error) : nb_error_no_memory(error);
+    for (size_t i = 0; i < trial->corpus->count && rc == 0; i++) {
+        if (is_tested(judge, i) != is_test)
+            continue;
+        rc = nb_corpus_get(trial->corpus, i, &item, error);
+        if (rc == 0)
+            rc = nb_pipeline_add(pipeline, &item, error);
+        if (rc == 0)
+            rc = check_signal(error);
+    }
+    if (rc == 0)
+        rc = nb_pipeline_finish(pipeline, error);
+    nb_pipeline_close(&pipeline);
+    nb_buffer_deinit(&path);
+    return rc;
+}
+
+/* ---- the trial ------------------------------------------------------------------------------- */
+
+static int run_fold(struct judge *judge, struct nb_error *error)
+{
+    const struct nb_trial *trial = judge->trial;
+    struct nb_error ignored;
+    int rc = change_model(trial, "PUT", error);
+    if (rc != 0)
+        return rc;
+    if (trial->is_online)
+        rc = run_online(judge, error);
+    else
+        rc = send_part(judge, false, error);
+    if (rc == 0 && !trial->is_online)
+        rc = send_part(judge, true, error);
+    int deleted = change_model(trial, "DELETE", rc == 0 ? error : &ignored);
+    return rc != 0 ? rc : deleted;
+}
+
+static int run_folds(struct judge *judge, struct nb_error *error)
+{
+    const struct nb_trial *trial = judge->trial;
+    size_t folds = trial->folds > 0 ? trial->folds : 1;
+    int rc = 0;
+    nb_progress_start(&judge->progress, trial->title, trial->corpus->bytes * folds);
+    for (judge->fold = 0; judge->fold < folds && rc == 0; judge->fold++)
+        rc = run_fold(judge, error);
+    nb_progress_end(&judge->progress);
+    return rc;
+}
+
+static int finish(struct judge *judge, json_t **figures, struct nb_error *error)
+{
+    const struct nb_corpus *corpus = judge->trial->corpus;
+    struct nb_evaluation evaluation = {0};
+    int rc = nb_evaluator_finish(judge->evaluator, 0, &evaluation);
+    if (rc == 0) {
+        *figures = nb_evaluation_json(&evaluation, corpus->labels);
+        rc = *figures != NULL ? 0 : NB_NO_MEMORY;
+    }
+    nb_evaluation_deinit(&evaluation);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+int nb_trial_run(const struct nb_trial *trial, json_t **figures, struct nb_error *error)
+{
+    size_t count = trial->corpus->label_count;
+    char model[64];
+    const char *before = trial->client->model;
+    struct judge judge = {.trial = trial};
+    judge.numbers = calloc(count, sizeof *judge.numbers);
+    judge.probabilities = calloc(count, sizeof *judge.probabilities);
+    int rc = judge.numbers != NULL && judge.probabilities != NULL ? 0 : NB_NO_MEMORY;
+    for (uint32_t i = 0; i < count && rc == 0; i++)
+        judge.numbers[i] = i;
+    if (rc == 0)
+        rc = nb_evaluator_new(judge.numbers, count, trial->positive, &judge.evaluator);
+    (void)snprintf(model, sizeof model, "bayesc-evaluate-%ld", (long)getpid());
+    trial->client->model = model;
+    rc = rc == 0 ? run_folds(&judge, error) : nb_error_no_memory(error);
+    trial->client->model = before;
+    if (rc == 0)
+        rc = finish(&judge, figures, error);
+    nb_evaluator_free(&judge.evaluator);
+    free(judge.probabilities);
+    free(judge.numbers);
+    return rc;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Documents out of files: single mails and texts, mbox, Maildir and Maildir++, folders, CSV, TSV,
+ * NDJSON, index files, standard input. Memory is needed for one document at a time, whatever the
+ * size of a file. One thread.
+ */
+#ifndef NB_CLIENT_FILES_H
+#define NB_CLIENT_FILES_H
+
+#include "server/client/base/flags.h"
+#include "server/client/files/item.h"
+
+/* Options of every command that reads documents; embedded in the command's own. */
+struct nb_files_options {
+    const char *label;           /* of documents that have none of their own; or NULL */
+    const char *format;          /* NULL: the name and the beginning of a file tell */
+    const char *columns;         /* of CSV and TSV; NULL: the first line tells */
+    struct nb_flag_list folders; /* NAME=LABEL of Maildir++ folders */
+    bool is_text, is_mail;       /* what a document is where the format does not tell */
+    bool by_folder;              /* the first folder below a path is the label */
+    bool is_recursive;           /* all folders of a Maildir++ */
+};
+
+/* clang-format off */
+
+/* Rows of a command's table of flags. `type` is the struct of its options, in which the member
+ * `files` is a struct nb_files_options. */
+#define NB_FILES_FLAGS(type)                                                                       \
+    {"format", 'f', NB_FLAG_TEXT, "FORMAT", offsetof(type, files.format), 0, 0,                    \
+     "file (one document), mbox, csv, tsv, ndjson or index (each line is\n"                        \
+     "LABEL FILE [train|test]); without it the name and the beginning of a\n"                          \
+     "file tell its format"},                                                                      \
+    {"columns", 0, NB_FLAG_TEXT, "NAMES", offsetof(type, files.columns), 0, 0,                     \
+     "columns of CSV and TSV whose first line does not name them: text,\n"                         \
+     "mail, label, id, and - for one that is ignored: label,text,-"},                              \
+    {"text", 0, NB_FLAG_SWITCH, NULL, offsetof(type, files.is_text), 0, 0,                         \
+     "files are texts, whatever they look like"},                                                  \
+    {"mail", 0, NB_FLAG_SWITCH, NULL, offsetof(type, files.is_mail), 0, 0,                         \
+     "files are mails, whatever they look like"}
+
+#define NB_FILES_LABEL_FLAGS(type)                                                                 \
+    {"label", 'l', NB_FLAG_TEXT, "LABEL", offsetof(type, files.label), 0, 0,                       \
+     "the label of all documents that have none of their own"},                                    \
+    {"by-folder", 0, NB_FLAG_SWITCH, NULL, offsetof(type, files.by_folder), 0, 0,                  \
+     "the name of the first folder below a PATH is the label"},                                    \
+    {"folder", 0, NB_FLAG_LIST, "NAME=LABEL", offsetof(type, files.folders), 0, 0,                 \
+     "the folder NAME of a Maildir++ has this label; with an empty label\n"                        \
+     "the folder is skipped; may be repeated"},                                                    \
+    {"recursive", 'r', NB_FLAG_SWITCH, NULL, offsetof(type, files.is_recursive), 0, 0,             \
+     "read all folders of a Maildir++ except Trash, Drafts and Templates"}
+
+/* clang-format on */
+
+/* For the `details` of a command that reads documents. */
+#define NB_FILES_DETAILS                                                                           \
+    "A PATH is a file, a folder with all files in it, or - for standard input. Recognized\n"       \
+    "without an option: a single mail or text, an mbox, a Maildir (its folders cur and new;\n"     \
+    "mails marked as trash or draft are skipped), and by their names .csv, .tsv, .ndjson and\n"    \
+    ".jsonl. Files and folders whose name begins with a dot are skipped.\n"
+
+/* Where documents come from and go to. Read-only while they are read. */
+struct nb_files {
+    const struct nb_files_options *options; /* borrowed */
+    /* Called with each document; a code below 0 ends the reading. What the item points to is valid
+     * during the call. */
+    int (*take)(void *user, const struct nb_item *item, struct nb_error *error);
+    /* Called for each file that cannot be read, with the reason; the reading goes on. */
+    void (*skip)(void *user, const char *name, const char *reason);
+    void *user;
+};
+
+#endif

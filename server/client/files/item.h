@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One document on its way from a file to the daemon. Any thread; what an item points to belongs to
+ * whoever made it.
+ */
+#ifndef NB_CLIENT_ITEM_H
+#define NB_CLIENT_ITEM_H
+
+#include <stdbool.h>
+
+#include "core/base/buffer.h"
+
+enum {
+    NB_ITEM_MOST = 40 * 1024 * 1024 /* bytes; in base64 it fits the daemon's limit of a body */
+};
+
+/* How an evaluation uses the document, where an index file says so. */
+enum nb_item_part { NB_ITEM_ANY, NB_ITEM_TRAIN, NB_ITEM_TEST };
+
+struct nb_item {
+    bool is_mail;
+    struct nb_string content;
+    struct nb_string label; /* empty: none */
+    struct nb_string id;    /* empty: the daemon makes one from the content */
+    const char *name;       /* for people: the file, and the place in it */
+    enum nb_item_part part;
+};
+
+#endif

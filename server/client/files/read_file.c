@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/client/files/read_file.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "server/client/files/formats.h"
+#include "server/client/files/mail_look.h"
+
+enum { SNIFFED = 4096 /* bytes that are looked at to find out the format */ };
+
+static const char *format_of_name(const char *name)
+{
+    static const struct {
+        const char *end, *format;
+    } ENDS[] = {{".csv", "csv"}, {".tsv", "tsv"}, {".ndjson", "ndjson"}, {".jsonl", "ndjson"}};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof ENDS / sizeof ENDS[0]; i++) {
+        size_t end = strlen(ENDS[i].end);
+        if (length > end && strcasecmp(name + length - end, ENDS[i].end) == 0)
+            return ENDS[i].format;
+    }
+    return NULL;
+}
+
+/* A file is an mbox when it begins with "From " and goes on with a mail. */
+static const char *format_of_bytes(struct nb_string bytes)
+{
+    struct nb_string rest = nb_read_without_separator(bytes);
+    bool is_mbox = rest.length < bytes.length && nb_looks_like_mail(rest.bytes, rest.length);
+    return is_mbox ? "mbox" : "file";
+}
+
+static int find_format(struct nb_reading *reading, const char **format, struct nb_error *error)
+{
+    *format = format_of_name(reading->name);
+    if (*format != NULL)
+        return 0;
+    int rc = 1;
+    while (rc > 0 && nb_input_unused(&reading->input).length < SNIFFED)
+        rc = nb_input_fill(&reading->input, NB_ITEM_MOST, error);
+    if (rc < 0)
+        return rc;
+    *format = reading->files->options->is_text ? "file"
+                                               : format_of_bytes(nb_input_unused(&reading->input));
+    return 0;
+}
+
+static int read_as(struct nb_reading *reading, const char *format, struct nb_error *error)
+{
+    int rc = format == NULL ? find_format(reading, &format, error) : 0;
+    if (rc != 0)
+        return rc;
+    if (strcmp(format, "file") == 0)
+        return nb_read_whole(reading, error);
+    if (strcmp(format, "mbox") == 0)
+        return nb_read_mbox(reading, error);
+    if (strcmp(format, "csv") == 0)
+        return nb_read_table(reading, ',', error);
+    if (strcmp(format, "tsv") == 0)
+        return nb_read_table(reading, '\t', error);
+    if (strcmp(format, "ndjson") == 0)
+        return nb_read_ndjson(reading, error);
+    if (strcmp(format, "index") == 0)
+        return nb_read_index(reading, error);
+    return nb_error_set(error, NB_CLIENT_USAGE,
+                        "--format '%s': file, mbox, csv, tsv, ndjson or index is needed", format);
+}
+
+int nb_read_file(const struct nb_files *files, const char *path, struct nb_string label,
+                 const char *format, struct nb_error *error)
+{
+    struct nb_reading reading;
+    int rc = nb_reading_open(&reading, files, path, error);
+    reading.label = label;
+    if (rc == 0)
+        rc = read_as(&reading, format, error);
+    rc = nb_reading_result(&reading, rc, error);
+    nb_reading_close(&reading);
+    return rc;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "server/client/files/formats.h"
+
+enum { COLUMNS_MOST = 32 };
+
+enum column { COLUMN_NONE, COLUMN_TEXT, COLUMN_MAIL, COLUMN_LABEL, COLUMN_ID };
+
+struct table {
+    struct nb_reading *reading;
+    char separator;
+    enum column columns[COLUMNS_MOST];
+    size_t column_count;
+    struct nb_buffer row; /* owned: the text of the cells, one behind the other */
+    struct {
+        size_t begin, length;
+    } cells[COLUMNS_MOST];
+    size_t cell_count;
+    uint64_t number; /* of the row, from 1 */
+};
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static int end_cell(struct table *t, size_t begin, struct nb_error *error)
+{
+    if (t->cell_count == COLUMNS_MOST)
+        return nb_error_set(error, NB_INVALID, "row %ju has more than %d columns",
+                            (uintmax_t)t->number, COLUMNS_MOST);
+    t->cells[t->cell_count].begin = begin;
+    t->cells[t->cell_count++].length = t->row.length - begin;
+    return 0;
+}
+
+/* Copies the text of a quoted cell, which begins at `at`; a doubled quote stands for one. Returns
+ * the place behind the closing quote, or line.length + 1 when the line does not close it. */
+static size_t copy_quoted(struct table *t, struct nb_string line, size_t at)
+{
+    while (at < line.length) {
+        const char *quote = memchr(line.bytes + at, '"', line.length - at);
+        size_t end = quote != NULL ? (size_t)(quote - line.bytes) : line.length;
+        (void)nb_buffer_append(&t->row, line.bytes + at, end - at); /* has room: reserved */
+        if (quote == NULL)
+            break;
+        if (end + 1 == line.length || line.bytes[end + 1] != '"')
+            return end + 1;
+        (void)nb_buffer_append(&t->row, "\"", 1);
+        at = end + 2;
+    }
+    return line.length + 1;
+}
+
+/* Reads a quoted cell behind its opening quote; it may go on over several lines. *at is the place
+ * in `line` where it begins, and then the place behind its end in the last line. */
+static int read_quoted(struct table *t, struct nb_string *line, size_t *at, struct nb_error *error)
+{
+    for (;;) {
+        if (nb_buffer_reserve(&t->row, line->length + 2) != 0)
+            return nb_error_no_memory(error);
+        *at = copy_quoted(t, *line, *at);
+        if (*at <= line->length)
+            return 0;
+        if (t->row.length > NB_ITEM_MOST)
+            return nb_error_set(error, NB_TOO_LARGE, "row %ju is larger than %d bytes",
+                                (uintmax_t)t->number, NB_ITEM_MOST);
+        (void)nb_buffer_append(&t->row, "\n", 1); /* has room: reserved */
+        int rc = nb_input_line(&t->reading->input, NB_ITEM_MOST, line, error);
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
+            return nb_error_set(error, NB_INVALID, "row %ju: a quote is not closed",
+                                (uintmax_t)t->number);
+        *at = 0;
+    }
+}
+
+static int read_cell(struct table *t, struct nb_string *line, size_t *at, struct nb_error *error)
+{
+    size_t begin = t->row.length;
+    if (t->separator == ',' && *at < line->length && line->bytes[*at] == '"') {
+        ++*at;
+        int rc = read_quoted(t, line, at, error);
+        if (rc != 0)
+            return rc;
+    }
+    const char *end =
+        *at < line->length ? memchr(line->bytes + *at, t->separator, line->length - *at) : NULL;
+    size_t length = end != NULL ? (size_t)(end - line->bytes) - *at : line->length - *at;
+    if (nb_buffer_append(&t->row, line->bytes + *at, length) != 0)
+        return nb_error_no_memory(error);
+    *at += length + 1;
+    return end_cell(t, begin, error);
+}
+
+/* Reads the next row into `cells`; empty lines are skipped. Returns 1, 0 at the end, or a code. */
+static int read_row(struct table *t, struct nb_error *error)
+{
+    struct nb_string line = {0};
+    do {
+        int rc = nb_input_line(&t->reading->input, NB_ITEM_MOST, &line, error);
+        if (rc != 1)
+            return rc;
+        t->number++;
+    } while (line.length == 0);
+    t->row.length = 0;
+    t->cell_count = 0;
+    for (size_t at = 0; at <= line.length;) {
+        int rc = read_cell(t, &line, &at, error);
+        if (rc != 0)
+            return rc;
+    }
+    return 1;
+}
+
+static struct nb_string cell(const struct table *t, size_t i)
+{
+    return (struct nb_string){t->row.bytes + t->cells[i].begin, t->cells[i].length};
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+static enum column column_of(struct nb_string name)
+{
+    static const char *const NAMES[] = {"-", "text", "mail", "label", "id"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
+        if (nb_string_equals_nocase(name, NAMES[i]))
+            return (enum column)i;
+    return COLUMN_NONE;
+}
+
+static bool has_content(const struct table *t)
+{
+    bool found = false;
+    for (size_t i = 0; i < t->column_count; i++)
+        found = found || t->columns[i] == COLUMN_TEXT || t->columns[i] == COLUMN_MAIL;
+    return found;
+}
+
+static int columns_of_option(struct table *t, const char *names, struct nb_error *error)
+{
+    while (*names != '\0') {
+        size_t length = strcspn(names, ",");
+        struct nb_string name = {names, length};
+        if (t->column_count == COLUMNS_MOST ||
+            (column_of(name) == COLUMN_NONE && !(length == 1 && *names == '-')))
+            return nb_error_set(error, NB_CLIENT_USAGE,
+                                "--columns '%s': names are text, mail, label, id and -", names);
+        t->columns[t->column_count++] = column_of(name);
+        names += length + (names[length] == ',');
+    }
+    return has_content(t)
+               ? 0
+               : nb_error_set(error, NB_CLIENT_USAGE, "--columns: one must be text or mail");
+}
+
+/* Learns the columns from the first row: it names them (*is_header), or the row has two cells, a
+ * label and a text. */
+static int columns_of_row(struct table *t, bool *is_header, struct nb_error *error)
+{
+    for (size_t i = 0; i < t->cell_count; i++)
+        t->columns[i] = column_of(cell(t, i));
+    t->column_count = t->cell_count;
+    *is_header = has_content(t);
+    if (*is_header)
+        return 0;
+    if (t->cell_count != 2)
+        return nb_error_set(error, NB_INVALID,
+                            "the first line names no column text or mail: use --columns");
+    t->columns[0] = COLUMN_LABEL;
+    t->columns[1] = COLUMN_TEXT;
+    return 0;
+}
+
+static int give_row(struct table *t, struct nb_error *error)
+{
+    struct nb_item item = {0};
+    for (size_t i = 0; i < t->cell_count && i < t->column_count; i++) {
+        if (t->columns[i] == COLUMN_LABEL)
+            item.label = cell(t, i);
+        else if (t->columns[i] == COLUMN_ID)
+            item.id = cell(t, i);
+        else if (t->columns[i] != COLUMN_NONE)
+            item.content = cell(t, i);
+        item.is_mail = item.is_mail || t->columns[i] == COLUMN_MAIL;
+    }
+    if (t->cell_count < t->column_count && item.content.bytes == NULL)
+        return nb_error_set(error, NB_INVALID, "row %ju has too few columns", (uintmax_t)t->number);
+    return nb_reading_give(t->reading, &item, t->number, error);
+}
+
+static int read_rows(struct table *t, struct nb_error *error)
+{
+    const char *names = t->reading->files->options->columns;
+    bool is_header = false;
+    int rc = names != NULL ? columns_of_option(t, names, error) : 0;
+    while (rc == 0 && (rc = read_row(t, error)) == 1) {
+        rc = t->column_count == 0 ? columns_of_row(t, &is_header, error) : 0;
+        if (rc == 0 && !is_header)
+            rc = give_row(t, error);
+        is_header = false;
+    }
+    return rc;
+}
+
+int nb_read_table(struct nb_reading *reading, char separator, struct nb_error *error)
+{
+    struct table table = {.reading = reading, .separator = separator};
+    int rc = read_rows(&table, error);
+    nb_buffer_deinit(&table.row);
+    return rc;
+}

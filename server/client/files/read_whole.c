@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "core/base/lines.h"
+#include "server/client/files/formats.h"
+#include "server/client/files/mail_look.h"
+
+struct nb_string nb_read_without_separator(struct nb_string mail)
+{
+    const char *end = mail.bytes + mail.length;
+    if (!nb_lines_is_separator(mail.bytes, end) || memchr(mail.bytes, '\n', mail.length) == NULL)
+        return mail;
+    return nb_string_from(mail, (size_t)(nb_lines_next(mail.bytes, end) - mail.bytes));
+}
+
+/* Reads everything up to the end of the file. */
+static int read_all(struct nb_input *input, struct nb_error *error)
+{
+    int rc;
+    while ((rc = nb_input_fill(input, NB_ITEM_MOST + 1, error)) > 0)
+        ; /* all of it is kept */
+    if (rc == 0 && input->bytes.length > NB_ITEM_MOST)
+        return nb_error_set(error, NB_TOO_LARGE, "is larger than %d bytes", NB_ITEM_MOST);
+    return rc;
+}
+
+int nb_read_whole(struct nb_reading *reading, struct nb_error *error)
+{
+    const struct nb_files_options *options = reading->files->options;
+    int rc = read_all(&reading->input, error);
+    if (rc != 0)
+        return rc;
+    struct nb_string all = nb_input_unused(&reading->input);
+    struct nb_item item = {0};
+    item.content = nb_read_without_separator(all);
+    item.is_mail =
+        options->is_mail ||
+        (!options->is_text && nb_looks_like_mail(item.content.bytes, item.content.length));
+    if (!item.is_mail)
+        item.content = all;
+    if (item.content.length == 0)
+        return nb_error_set(error, NB_INVALID, "is empty");
+    return nb_reading_give(reading, &item, 0, error);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/milter/command_line.h"
+
+#include <ctype.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TIMEOUT_SECONDS = 10,
+    /* Postfix gives up after 300 s (milter_content_timeout). */
+    TIMEOUT_MOST = 240,
+    BYTES_LEAST = 1 << 10,
+    BYTES_DEFAULT = 4 << 20, /* as much as bayesd reads: [tokenizer] mail_bytes */
+    BYTES_MOST = 1 << 30
+};
+
+static const struct option LONG[] = {
+    {"socket", required_argument, NULL, 's'},
+    {"socket-mode", required_argument, NULL, 'm'},
+    {"url", required_argument, NULL, 'u'},
+    {"token-file", required_argument, NULL, 't'},
+    {"timeout", required_argument, NULL, 'T'},
+    {"max-bytes", required_argument, NULL, 'b'},
+    {"on-reject", required_argument, NULL, 'r'},
+    {"on-failure", required_argument, NULL, 'f'},
+    {"skip-authenticated", no_argument, NULL, 'a'},
+    {"pid-file", required_argument, NULL, 'p'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"version", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static const char *const ON_REJECT[] = {
+    [NB_MILTER_REJECT] = "reject",
+    [NB_MILTER_QUARANTINE] = "quarantine",
+    [NB_MILTER_DISCARD] = "discard",
+    [NB_MILTER_TAG] = "tag",
+};
+static const char *const ON_FAILURE[] = {
+    [NB_MILTER_ACCEPT] = "accept",
+    [NB_MILTER_TEMPFAIL] = "tempfail",
+};
+
+void nb_milter_options_help(FILE *out)
+{
+    (void)fputs(
+        "Usage: bayesd-milter [OPTION]...\n"
+        "Filters the mail of Postfix or Sendmail: asks bayesd about each mail, then adds a "
+        "header,\n"
+        "changes the subject or rejects it, according to bayesd's thresholds.\n"
+        "\n"
+        "  --socket SOCKET        where the mail server connects: inet:PORT@ADDRESS,\n"
+        "                         inet6:PORT@ADDRESS or unix:/PATH (inet:8764@127.0.0.1)\n"
+        "  --socket-mode MODE     permissions of a unix socket, octal (0660)\n"
+        "  --url URL              address of bayesd, or unix:/PATH (http://127.0.0.1:8763)\n"
+        "  --token-file FILE      file whose first line is the access token\n"
+        "  --timeout SECONDS      wait at most so long for bayesd, for each mail (10)\n"
+        "  --max-bytes N[K|M]     send the first N bytes of a mail (4M)\n"
+        "  --on-reject ACTION     for mail that bayesd would reject: reject, quarantine,\n"
+        "                         discard, or tag (deliver it with its header) (reject)\n"
+        "  --on-failure ACTION    without a verdict: accept, or tempfail (the sender tries\n"
+        "                         again later) (accept)\n"
+        "  --skip-authenticated   do not check mail of users who logged in\n"
+        "  --pid-file FILE        write the process id there\n"
+        "  --quiet                log warnings and errors only\n"
+        "  --version              print the version and exit\n"
+        "  --help                 print this text and exit\n"
+        "\n"
+        "It stays in the foreground and logs to standard error. Exit status: 0 after SIGTERM,\n"
+        "1 after a failure, 2 when the command line is wrong.\n",
+        out); /* main checks the stream */
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static int bad_value(const char *name, const char *right, struct nb_error *error)
+{
+    return nb_error_set(error, NB_INVALID, "--%s '%.80s': write %s", name, optarg, right);
+}
+
+/* Reads a number of digits; strtoul alone would also take signs and blanks. *end is what follows.
+ */
+static bool read_number(const char *text, int base, unsigned long most, unsigned long *number,
+                        const char **end)
+{
+    char *after;
+    *number = strtoul(text, &after, base);
+    *end = after;
+    return isdigit((unsigned char)*text) && *number <= most;
+}
+
+static int set_timeout(struct nb_milter_options *options, struct nb_error *error)
+{
+    unsigned long number;
+    const char *end;
+    if (!read_number(optarg, 10, TIMEOUT_MOST, &number, &end) || *end != '\0' || number == 0)
+        return bad_value("timeout", "1 to 240", error);
+    options->target.timeout = number;
+    return 0;
+}
+
+static int set_max_bytes(struct nb_milter_options *options, struct nb_error *error)
+{
+    unsigned long number, unit = 1;
+    const char *end;
+    bool is_number = read_number(optarg, 10, BYTES_MOST, &number, &end);
+    if (toupper((unsigned char)*end) == 'K')
+        unit = 1 << 10;
+    if (toupper((unsigned char)*end) == 'M')
+        unit = 1 << 20;
+    end += unit > 1;
+    if (!is_number || *end != '\0' || number > BYTES_MOST / unit || number * unit < BYTES_LEAST)
+        return bad_value("max-bytes", "1K to 1024M", error);
+    options->max_bytes = number * unit;
+    return 0;
+}
+
+static int set_socket_mode(struct nb_milter_options *options, struct nb_error *error)
+{
+    unsigned long number;
+    const char *end;
+    if (!read_number(optarg, 8, 0777, &number, &end) || *end != '\0')
+        return bad_value("socket-mode", "0000 to 0777", error);
+    options->socket_mode = (mode_t)number;
+    return 0;
+}
+
+/* An address is demanded: without one libmilter would listen on all addresses. */
+static int set_socket(struct nb_milter_options *options, struct nb_error *error)
+{
+    const char *rest = strchr(optarg, ':');
+    bool is_inet = strncmp(optarg, "inet:", 5) == 0 || strncmp(optarg, "inet6:", 6) == 0;
+    bool is_file = strncmp(optarg, "unix:", 5) == 0 || strncmp(optarg, "local:", 6) == 0;
+    if (is_inet) {
+        unsigned long port;
+        const char *end;
+        if (!read_number(rest + 1, 10, 65535, &port, &end) || port == 0 || *end != '@' ||
+            end[1] == '\0')
+            return bad_value("socket", "inet:PORT@ADDRESS", error);
+    } else if (!is_file || rest[1] != '/') {
+        return bad_value("socket", "inet:PORT@ADDRESS or unix:/PATH", error);
+    }
+    options->socket = optarg;
+    return 0;
+}
+
+static int set_url(struct nb_milter_options *options, struct nb_error *error)
+{
+    const char *host = strstr(optarg, "://");
+    bool is_http = strncmp(optarg, "http://", 7) == 0 || strncmp(optarg, "https://", 8) == 0;
+    bool is_unix = strncmp(optarg, "unix:/", 6) == 0;
+    if (!is_unix && (!is_http || host[3] == '\0' || host[3] == '/'))
+        return bad_value("url", "http://ADDRESS:PORT or unix:/PATH", error);
+    options->target.url = optarg;
+    return 0;
+}
+
+/* Returns the index of the value among the names, or -1. */
+static int find(const char *const names[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], optarg) == 0)
+            return (int)i;
+    return -1;
+}
+
+static int set_on_reject(struct nb_milter_options *options, struct nb_error *error)
+{
+    int index = find(ON_REJECT, sizeof ON_REJECT / sizeof ON_REJECT[0]);
+    if (index < 0)
+        return bad_value("on-reject", "reject, quarantine, discard or tag", error);
+    options->on_reject = (enum nb_milter_on_reject)index;
+    return 0;
+}
+
+static int set_on_failure(struct nb_milter_options *options, struct nb_error *error)
+{
+    int index = find(ON_FAILURE, sizeof ON_FAILURE / sizeof ON_FAILURE[0]);
+    if (index < 0)
+        return bad_value("on-failure", "accept or tempfail", error);
+    options->on_failure = (enum nb_milter_on_failure)index;
+    return 0;
+}
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+static void set_command(struct nb_milter_options *options, enum nb_milter_command command)
+{
+    /* --help comes before --version, and both before everything else. */
+    if (command > options->command)
+        options->command = command;
+}
+
+static int take(struct nb_milter_options *options, int option, struct nb_error *error)
+{
+    switch (option) {
+    case 's':
+        return set_socket(options, error);
+    case 'm':
+        return set_socket_mode(options, error);
+    case 'u':
+        return set_url(options, error);
+    case 't':
+        options->target.token_file = optarg;
+        return 0;
+    case 'T':
+        return set_timeout(options, error);
+    case 'b':
+        return set_max_bytes(options, error);
+    case 'r':
+        return set_on_reject(options, error);
+    case 'f':
+        return set_on_failure(options, error);
+    case 'a':
+        options->skip_authenticated = true;
+        return 0;
+    case 'p':
+        options->pid_file = optarg;
+        return 0;
+    case 'q':
+        options->is_quiet = true;
+        return 0;
+    case 'v':
+        set_command(options, NB_MILTER_VERSION);
+        return 0;
+    default:
+        set_command(options, NB_MILTER_HELP);
+        return 0;
+    }
+}
+
+int nb_milter_options_read(int argc, char **argv, struct nb_milter_options *options,
+                           struct nb_error *error)
+{
+    *options = (struct nb_milter_options){
+        .socket = "inet:8764@127.0.0.1",
+        .socket_mode = 0660,
+        .max_bytes = BYTES_DEFAULT,
+        .target = {.url = "http://127.0.0.1:8763",
+                   .timeout = TIMEOUT_SECONDS,
+                   .has_deadline = true},
+    };
+    optind = 0; /* makes glibc begin anew */
+    opterr = 0; /* errors are reported by the caller */
+    int option;
+    while ((option = getopt_long(argc, argv, ":", LONG, NULL)) != -1) {
+        const char *at = argv[optind - 1];
+        if (option == ':')
+            return nb_error_set(error, NB_INVALID, "%.80s needs a value", at);
+        if (option == '?')
+            return nb_error_set(error, NB_INVALID, "%.80s is not an option", at);
+        int rc = take(options, option, error);
+        if (rc != 0)
+            return rc;
+    }
+    if (optind < argc)
+        return nb_error_set(error, NB_INVALID, "%.80s is not an option", argv[optind]);
+    return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line of bayesd-milter. Main thread, before others start; read-only afterwards.
+ */
+#ifndef NB_MILTER_COMMAND_LINE_H
+#define NB_MILTER_COMMAND_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "core/base/error.h"
+#include "server/call/call.h"
+
+enum nb_milter_command { NB_MILTER_SERVE, NB_MILTER_VERSION, NB_MILTER_HELP };
+
+/* What is done with a mail that bayesd would reject. Indexes of the names in command_line.c. */
+enum nb_milter_on_reject {
+    NB_MILTER_REJECT,
+    NB_MILTER_QUARANTINE,
+    NB_MILTER_DISCARD,
+    NB_MILTER_TAG
+};
+
+/* What is done with a mail for which there is no verdict. */
+enum nb_milter_on_failure { NB_MILTER_ACCEPT, NB_MILTER_TEMPFAIL };
+
+struct nb_milter_options {
+    enum nb_milter_command command;
+    const char *socket;   /* in libmilter's form; all texts are borrowed from the command line */
+    mode_t socket_mode;   /* permissions of a Unix socket */
+    const char *pid_file; /* or NULL */
+    enum nb_milter_on_reject on_reject;
+    enum nb_milter_on_failure on_failure;
+    size_t max_bytes; /* bytes of a mail that are sent */
+    bool skip_authenticated;
+    bool is_quiet;
+    struct nb_call_target target; /* without its token, which nb_access_token_read adds */
+};
+
+/* Reads the command line into `options`, which need not be set before. Returns 0 or NB_INVALID.
+ * Uses getopt_long, so that only one thread may call it. */
+int nb_milter_options_read(int argc, char **argv, struct nb_milter_options *options,
+                           struct nb_error *error);
+
+/* Prints what --help prints. */
+void nb_milter_options_help(FILE *out);
+
+#endif

@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Documents out of files of all formats, also of files that no program has written.
+ */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/client/files/mail_look.h"
+#include "server/client/files/walk.h"
+
+static char folder[64];
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    (void)status;
+    (void)type;
+    (void)place;
+    return remove(path);
+}
+
+static void setup(void)
+{
+    strcpy(folder, "/tmp/bayesd-files-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void teardown(void)
+{
+    ck_assert_int_eq(nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* ---- the folder --------------------------------------------------------------------------------
+ */
+
+/* The path of a name in the folder; valid until the eighth call after this one. */
+static char *path_of(const char *name)
+{
+    static char paths[8][4096];
+    static size_t next;
+    char *path = paths[next++ % 8];
+    (void)snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static char *write_bytes(const char *name, const void *bytes, size_t length)
+{
+    char *path = path_of(name);
+    for (char *slash = path + strlen(folder) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        ck_assert(mkdir(path, 0700) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
+    ck_assert_int_eq(fclose(file), 0);
+    return path;
+}
+
+static char *write_text(const char *name, const char *text)
+{
+    return write_bytes(name, text, strlen(text));
+}
+
+/* ---- reading -----------------------------------------------------------------------------------
+ */
+
+/* What came of a reading: each document as "kind label id name: content|", with the folder left out
+ * of names; and each file that was skipped as "! name: reason|". */
+struct heard {
+    struct nb_buffer text;
+    size_t documents, skipped;
+    size_t most; /* `take` ends the reading when so many documents have come; 0: never */
+};
+
+static const char *short_name(const char *name)
+{
+    size_t length = strlen(folder);
+    return strncmp(name, folder, length) == 0 ? name + length + 1 : name;
+}
+
+static int take(void *user, const struct nb_item *item, struct nb_error *error)
+{
+    struct heard *heard = user;
+    static const char *const parts[] = {"", "train ", "test "};
+    ck_assert_int_eq(
+        nb_buffer_printf(&heard->text, "%s%s %.*s %.*s %s: ", parts[item->part],
+                         item->is_mail ? "mail" : "text", (int)item->label.length,
+                         item->label.length > 0 ? item->label.bytes : "", (int)item->id.length,
+                         item->id.length > 0 ? item->id.bytes : "", short_name(item->name)),
+        0);
+    ck_assert_int_eq(nb_buffer_append(&heard->text, item->content.bytes, item->content.length), 0);
+    ck_assert_int_eq(nb_buffer_puts(&heard->text, "|"), 0);
+    heard->documents++;
+    return heard->documents == heard->most ? nb_error_set(error, NB_STOPPING, "enough") : 0;
+}
+
+static void skip(void *user, const char *name, const char *reason)
+{
+    struct heard *heard = user;
+    heard->skipped++;
+    ck_assert_int_eq(nb_buffer_printf(&heard->text, "! %s: %s|", short_name(name), reason), 0);
+}
+
+static int read_path(const struct nb_files_options *options, char *path, struct heard *heard,
+                     struct nb_error *error)
+{
+    const struct nb_files files = {options, take, skip, heard};
+    char *paths[] = {path};
+    int rc = nb_files_read(&files, paths, 1, error);
+    ck_assert_int_eq(nb_buffer_append(&heard->text, "", 1), 0);
+    return rc;
+}
+
+static void expect_with(const struct nb_files_options *options, char *path, const char *wanted)
+{
+    struct heard heard = {.documents = 0};
+    struct nb_error error = {0};
+    ck_assert_int_eq(read_path(options, path, &heard, &error), 0);
+    ck_assert_str_eq(heard.text.bytes, wanted);
+    nb_buffer_deinit(&heard.text);
+}
+
+static void expect(char *path, const char *wanted)
+{
+    const struct nb_files_options options = {.label = NULL};
+    expect_with(&options, path, wanted);
+}
+
+#define MAIL "From: a@b\nTo: c@d\n\nhello\n"
+#define SEPARATOR "From a@b Thu Jan  1 00:00:00 1970\n"
+
+/* ---- single files ------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *bytes;
+    bool is_mail;
+} looks[] = {
+    {MAIL, true},
+    {"Subject: a\r\nDate: b\r\n\r\nc", true},
+    {"SUBJECT: a\nDATE: b", true},
+    {"Received: a\n by b\n\tfor c\nFrom: d\n", true},
+    {"From: a@b\n\nTo: c@d\n", false},
+    {"From: only one\nX-Other: a\n\n", false},
+    {"From : a\nTo : b\n\n", false},
+    {"Dear From: Sir,\nTo: c\n", false},
+    {" From: a\nTo: b\n", false},
+    {"", false},
+    {"\n", false},
+    {":\n:\n", false},
+    {"From\nTo\n", false},
+    {"Fr\xC3\xB6m: a\nTo: b\nCc: c\n", false},
+};
+
+START_TEST(mails_are_recognized)
+{
+    size_t length = strlen(looks[_i].bytes);
+    char *bytes = malloc(length); /* exactly, so that a read behind it is found */
+    memcpy(bytes, looks[_i].bytes, length);
+    ck_assert(nb_looks_like_mail(bytes, length) == looks[_i].is_mail);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(a_single_file_is_a_document)
+{
+    expect(write_text("a", MAIL), "mail   a: " MAIL "|");
+    expect(write_text("b", SEPARATOR "x"), "text   b: " SEPARATOR "x|");
+    expect(write_text("c", "just words"), "text   c: just words|");
+    expect(write_text("empty", ""), "! empty: is empty|");
+    expect(path_of("gone"), "! gone: No such file or directory|");
+    const struct nb_files_options text = {.is_text = true, .label = "ham"};
+    expect_with(&text, write_text("d", SEPARATOR MAIL), "text ham  d: " SEPARATOR MAIL "|");
+    const struct nb_files_options mail = {.is_mail = true};
+    expect_with(&mail, write_text("e", "no header"), "mail   e: no header|");
+    expect_with(&mail, write_text("f", SEPARATOR), "! f: is empty|");
+    const struct nb_files_options file = {.format = "file"};
+    expect_with(&file, write_text("g", SEPARATOR MAIL), "mail   g: " MAIL "|");
+}
+END_TEST
+
+START_TEST(bytes_stay_as_they_are)
+{
+    struct heard heard = {.documents = 0};
+    const struct nb_files_options options = {.label = NULL};
+    struct nb_error error = {0};
+    char bytes[256];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)i;
+    ck_assert_int_eq(read_path(&options, write_bytes("a", bytes, sizeof bytes), &heard, &error), 0);
+    size_t head = strlen("text   a: ");
+    ck_assert_uint_eq(heard.text.length, head + sizeof bytes + 2);
+    ck_assert_mem_eq(heard.text.bytes + head, bytes, sizeof bytes);
+    nb_buffer_deinit(&heard.text);
+}
+END_TEST
+
+START_TEST(a_file_that_is_too_large_is_skipped)
+{
+    char *path = write_text("large", "");
+    ck_assert_int_eq(truncate(path, (off_t)NB_ITEM_MOST + 1), 0);
+    expect(path, "! large: is larger than 41943040 bytes|");
+    const struct nb_files_options mbox = {.format = "mbox"};
+    expect_with(&mbox, path, "! large: mail 1 is larger than 41943040 bytes|");
+    static const char *const formats[] = {"csv", "tsv", "ndjson", "index"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        const struct nb_files_options options = {.format = formats[i]};
+        expect_with(&options, path, "! large: a line is longer than 41943040 bytes|");
+    }
+}
+END_TEST
+
+START_TEST(an_unknown_format_ends_the_run)
+{
+    const struct nb_files_options options = {.format = "zip"};
+    struct heard heard = {.documents = 0};
+    struct nb_error error = {0};
+    ck_assert_int_eq(read_path(&options, write_text("a", "x"), &heard, &error), NB_CLIENT_USAGE);
+    ck_assert_ptr_nonnull(strstr(error.text, "--format 'zip'"));
+    nb_buffer_deinit(&heard.text);
+}
+END_TEST
+
+START_TEST(take_ends_the_run)
+{
+    struct heard heard = {.most = 2};
+    const struct nb_files_options options = {.label = NULL};
+    struct nb_error error = {0};
+    char *path = write_text("a", SEPARATOR MAIL "\n" SEPARATOR MAIL "\n" SEPARATOR MAIL);
+    ck_assert_int_eq(read_path(&options, path, &heard, &error), NB_STOPPING);
+    ck_assert_uint_eq(heard.documents, 2);
+    ck_assert_uint_eq(heard.skipped, 0);
+    ck_assert_str_eq(error.text, "enough");
+    nb_buffer_deinit(&heard.text);
+}
+END_TEST
+
+/* ---- mbox --------------------------------------------------------------------------------------
+ */
+
+START_TEST(an_mbox_is_split)
+{
+    expect(write_text("a", SEPARATOR MAIL "\n" SEPARATOR MAIL),
+           "mail   a:1: " MAIL "|mail   a:2: " MAIL "|");
+    expect(
+        write_text("crlf", "From a\r\nFrom: b\r\nTo: c\r\n\r\nd\r\n\r\nFrom e\r\nTo: f\r\n\r\ng"),
+        "mail   crlf:1: From: b\r\nTo: c\r\n\r\nd\r\n|mail   crlf:2: To: f\r\n\r\ng|");
+    expect(write_text("quoted", SEPARATOR "From: a\nTo: b\n\n>From c\n"),
+           "mail   quoted:1: From: a\nTo: b\n\nFrom c\n|");
+    expect(write_text("inside", SEPARATOR "From: a\nTo: b\n\nc\nFrom here on\n"),
+           "mail   inside:1: From: a\nTo: b\n\nc\nFrom here on\n|");
+}
+END_TEST
+
+START_TEST(what_is_not_an_mbox_is_skipped)
+{
+    const struct nb_files_options options = {.format = "mbox"};
+    expect_with(&options, write_text("a", "hello\n"),
+                "! a: is not an mbox: it does not begin with 'From '|");
+    expect_with(&options, write_text("empty", ""), "");
+    expect_with(&options, write_text("b", "From"),
+                "! b: is not an mbox: it does not begin with 'From '|");
+    expect_with(&options, write_text("c", SEPARATOR), "");
+    expect_with(&options, write_text("d", SEPARATOR "\n" SEPARATOR "\n" SEPARATOR "To: a\n"),
+                "mail   d:3: To: a\n|");
+}
+END_TEST
+
+/* Mails of all sizes around that of a read, so that separators lie across its end. */
+START_TEST(an_mbox_is_split_wherever_a_read_ends)
+{
+    const struct nb_files_options options = {.format = "mbox"};
+    struct nb_error error = {0};
+    for (size_t length = 65536 - 60; length < 65536 + 20; length++) {
+        struct heard heard = {.documents = 0};
+        struct nb_buffer mbox = {0};
+        ck_assert_int_eq(nb_buffer_puts(&mbox, SEPARATOR), 0);
+        while (mbox.length < length)
+            ck_assert_int_eq(nb_buffer_puts(&mbox, "x"), 0);
+        ck_assert_int_eq(nb_buffer_puts(&mbox, "\r\n\r\n" SEPARATOR "last"), 0);
+        char *path = write_bytes("a", mbox.bytes, mbox.length);
+        ck_assert_int_eq(read_path(&options, path, &heard, &error), 0);
+        ck_assert_msg(heard.documents == 2, "%zu bytes: %zu mails", length, heard.documents);
+        nb_buffer_deinit(&mbox);
+        nb_buffer_deinit(&heard.text);
+    }
+}
+END_TEST
+
+/* ---- folders -----------------------------------------------------------------------------------
+ */
+
+START_TEST(folders_are_walked_in_order)
+{
+    write_text("top/b", "2");
+    write_text("top/a/y", "1");
+    write_text("top/.hidden", "no");
+    write_text("top/.dir/x", "no");
+    write_text("top/c/d/e", "3");
+    ck_assert_int_eq(symlink("../b", path_of("top/a/z")), 0);
+    ck_assert_int_eq(symlink("../../top", path_of("top/c/circle")), 0);
+    ck_assert_int_eq(symlink("nowhere", path_of("top/broken")), 0);
+    ck_assert_int_eq(mkfifo(path_of("top/fifo"), 0600), 0);
+    expect(path_of("top"), "text   top/a/y: 1|text   top/a/z: 2|text   top/b: 2|"
+                           "text   top/c/d/e: 3|");
+    const struct nb_files_options options = {.by_folder = true, .label = "none"};
+    expect_with(&options, path_of("top"),
+                "text a  top/a/y: 1|text a  top/a/z: 2|text none  top/b: 2|text c  top/c/d/e: 3|");
+}
+END_TEST
+
+START_TEST(folders_have_a_deepest_one)
+{
+    char name[600] = "d";
+    for (int i = 0; i < 70; i++)
+        strcat(name, "/d");
+    strcat(name, "/file");
+    write_text(name, "x");
+    struct heard heard = {.documents = 0};
+    const struct nb_files_options options = {.label = NULL};
+    struct nb_error error = {0};
+    ck_assert_int_eq(read_path(&options, path_of("d"), &heard, &error), 0);
+    ck_assert_uint_eq(heard.documents, 0);
+    ck_assert_uint_eq(heard.skipped, 1);
+    ck_assert_ptr_nonnull(strstr(heard.text.bytes, "nested too deeply"));
+    nb_buffer_deinit(&heard.text);
+}
+END_TEST
+
+START_TEST(labels_stand_before_a_path)
+{
+    const struct nb_files_options options = {.label = "ham"};
+    char given[200];
+    (void)snprintf(given, sizeof given, "spam=%s", write_text("x", "1"));
+    expect_with(&options, given, "text spam  x: 1|");
+    /* A file of that whole name is no label. */
+    expect_with(&options, write_text("a=b", "2"), "text ham  a=b: 2|");
+}
+END_TEST
+
+static void make_maildir(const char *name, const char *content)
+{
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s/cur/1.host:2,S", name);
+    write_text(path, content);
+    (void)snprintf(path, sizeof path, "%s/cur/2.host:2,ST", name);
+    write_text(path, "trashed");
+    (void)snprintf(path, sizeof path, "%s/cur/3.host:2,D", name);
+    write_text(path, "draft");
+    (void)snprintf(path, sizeof path, "%s/new/4.host", name);
+    write_text(path, "new");
+    (void)snprintf(path, sizeof path, "%s/tmp/5.host", name);
+    write_text(path, "tmp");
+}
+
+START_TEST(a_maildir_is_its_mails)
+{
+    make_maildir("M", "read");
+    make_maildir("M/.Junk", "junk");
+    make_maildir("M/.Trash", "bin");
+    make_maildir("M/.Work", "work");
+    expect(path_of("M"), "text   M/cur/1.host:2,S: read|text   M/new/4.host: new|");
+    const struct nb_files_options all = {.label = "ham", .is_recursive = true};
+    expect_with(&all, path_of("M"),
+                "text ham  M/cur/1.host:2,S: read|text ham  M/new/4.host: new|"
+                "text ham  M/.Junk/cur/1.host:2,S: junk|text ham  M/.Junk/new/4.host: new|"
+                "text ham  M/.Work/cur/1.host:2,S: work|text ham  M/.Work/new/4.host: new|");
+    const struct nb_files_options junk = {.folders = {.items = {"Junk=spam"}, .count = 1}};
+    expect_with(&junk, path_of("M"),
+                "text spam  M/.Junk/cur/1.host:2,S: junk|text spam  M/.Junk/new/4.host: new|");
+    const struct nb_files_options both = {
+        .label = "ham", .is_recursive = true, .folders = {{"Work=", "Trash=spam"}, 2}};
+    expect_with(&both, path_of("M"),
+                "text ham  M/cur/1.host:2,S: read|text ham  M/new/4.host: new|"
+                "text ham  M/.Junk/cur/1.host:2,S: junk|text ham  M/.Junk/new/4.host: new|"
+                "text spam  M/.Trash/cur/1.host:2,S: bin|text spam  M/.Trash/new/4.host: new|");
+}
+END_TEST
+
+START_TEST(bytes_are_added_up)
+{
+    const struct nb_files_options options = {.label = NULL};
+    const struct nb_files_options index = {.format = "index"};
+    write_text("top/a", "12345");
+    write_text("top/b/c", "123");
+    char *paths[] = {path_of("top"), path_of("top/a")};
+    char *with_stdin[] = {path_of("top"), strdup("-")};
+    ck_assert_uint_eq(nb_files_bytes(&options, paths, 2), 13);
+    ck_assert_uint_eq(nb_files_bytes(&options, with_stdin, 2), 0);
+    ck_assert_uint_eq(nb_files_bytes(&options, paths, 0), 0);
+    ck_assert_uint_eq(nb_files_bytes(&index, paths, 2), 0);
+    free(with_stdin[1]);
+}
+END_TEST
+
+/* ---- tables ------------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *name, *columns, *bytes, *wanted;
+} tables[] = {
+    {"a.csv", NULL, "label,text\nham,hello\nspam,buy\n",
+     "text ham  a.csv:2: hello|text spam  a.csv:3: buy|"},
+    {"a.csv", NULL, "ID,Text,Label\r\n7,hello,ham\r\n", "text ham 7 a.csv:2: hello|"},
+    {"a.csv", NULL, "ham,hello\n\nspam,buy", "text ham  a.csv:1: hello|text spam  a.csv:3: buy|"},
+    {"a.csv", NULL, "ham,\"a \"\"b\"\", c\"\n", "text ham  a.csv:1: a \"b\", c|"},
+    {"a.csv", NULL, "ham,\"two\nlines\"\nham,x\n",
+     "text ham  a.csv:1: two\nlines|text ham  a.csv:2: x|"},
+    {"a.csv", NULL, "ham,\"closed\"rest\n", "text ham  a.csv:1: closedrest|"},
+    {"a.csv", NULL, "ham,a\"b\n", "text ham  a.csv:1: a\"b|"},
+    {"a.csv", NULL, "ham,\"\"\n", "text ham  a.csv:1: |"},
+    {"a.csv", NULL, "ham,\"not closed\n", "! a.csv: row 1: a quote is not closed|"},
+    {"a.csv", NULL, "ham,x\nham,\"not\nclosed\n",
+     "text ham  a.csv:1: x|! a.csv: row 2: a quote is not closed|"},
+    {"a.csv", NULL, "a,b,c\n",
+     "! a.csv: the first line names no column text or mail: use --columns|"},
+    {"a.csv", NULL, "only\n",
+     "! a.csv: the first line names no column text or mail: use --columns|"},
+    {"a.csv", NULL, "label,text\nham\n", "! a.csv: row 2 has too few columns|"},
+    {"a.csv", NULL, "text,label\nhello\n", "text   a.csv:2: hello|"},
+    {"a.csv", NULL, "label,mail\nham,hi\n", "mail ham  a.csv:2: hi|"},
+    {"a.csv", "text,label", "hello,ham\n", "text ham  a.csv:1: hello|"},
+    {"a.csv", "-,text,-", "1,hello,2,3\n", "text   a.csv:1: hello|"},
+    {"a.csv", NULL, "", ""},
+    {"a.csv", NULL, "\n\n\r\n", ""},
+    {"a.tsv", NULL, "ham\t\"quoted\"\nspam\tx\n",
+     "text ham  a.tsv:1: \"quoted\"|text spam  a.tsv:2: x|"},
+    {"a.TSV", NULL, "text\tlabel\na,b\tham\n", "text ham  a.TSV:2: a,b|"},
+    {"a.csv", NULL,
+     "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33\n",
+     "! a.csv: row 1 has more than 32 columns|"},
+};
+
+START_TEST(tables_are_read)
+{
+    const struct nb_files_options options = {.columns = tables[_i].columns};
+    expect_with(&options, write_text(tables[_i].name, tables[_i].bytes), tables[_i].wanted);
+}
+END_TEST
+
+/* Of 33 columns. */
+#define LONG_LIST "text,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-"
+
+START_TEST(wrong_columns_end_the_run)
+{
+    static const char *const wrong[] = {"label", "text,name", "text,,label", "-", LONG_LIST};
+    char *path = write_text("a.csv", "a,b\n");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const struct nb_files_options options = {.columns = wrong[i]};
+        struct heard heard = {.documents = 0};
+        struct nb_error error = {0};
+        ck_assert_msg(read_path(&options, path, &heard, &error) == NB_CLIENT_USAGE, "row %zu", i);
+        ck_assert_ptr_nonnull(strstr(error.text, "--columns"));
+        nb_buffer_deinit(&heard.text);
+    }
+}
+END_TEST
+
+START_TEST(nul_bytes_stay_in_a_cell)
+{
+    static const char bytes[] = "ham,a\0b\n";
+    struct heard heard = {.documents = 0};
+    const struct nb_files_options options = {.label = NULL};
+    struct nb_error error = {0};
+    ck_assert_int_eq(read_path(&options, write_bytes("a.csv", bytes, 8), &heard, &error), 0);
+    ck_assert_mem_eq(heard.text.bytes, "text ham  a.csv:1: a\0b|", 24);
+    nb_buffer_deinit(&heard.text);
+}
+END_TEST
+
+/* ---- NDJSON ------------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *bytes, *wanted;
+} lines[] = {
+    {"{\"text\": \"a\\nb\", \"label\": \"ham\", \"id\": \"7\"}\n", "text ham 7 a.ndjson:1: a\nb|"},
+    {"\n\r\n{\"mail\": \"x\"}", "mail   a.ndjson:3: x|"},
+    {"{\"mail_base64\": \"aGVsbG8=\"}\n", "mail   a.ndjson:1: hello|"},
+    {"{\"mail_base64\": \"aGVs bG8\"}\n", "mail   a.ndjson:1: hello|"},
+    {"{\"mail_base64\": \"aGVsbG8=aGVs\"}\n", "! a.ndjson: line 1: mail_base64 is not base64|"},
+    {"{\"mail_base64\": \"a\"}\n", "! a.ndjson: line 1: mail_base64 is not base64|"},
+    {"{\"mail_base64\": \"aGVs*G8=\"}\n", "! a.ndjson: line 1: mail_base64 is not base64|"},
+    {"{\"mail_base64\": 7}\n", "! a.ndjson: line 1 has no text, mail or mail_base64|"},
+    {"{\"text\": null}\n", "! a.ndjson: line 1 has no text, mail or mail_base64|"},
+    {"{}\n", "! a.ndjson: line 1 has no text, mail or mail_base64|"},
+    {"[]\n", "! a.ndjson: line 1 is not a JSON object|"},
+    {"\"text\"\n", "! a.ndjson: line 1 is not a JSON object|"},
+    {"{\"text\": \"a\", \"text\": \"b\"}\n", "! a.ndjson: line 1 is not a JSON object|"},
+    {"{\"text\": \"a\"}\n{\"text\": \"b",
+     "text   a.ndjson:1: a|! a.ndjson: line 2 is not a JSON object|"},
+    {"{\"text\": \"a\"} {\"text\": \"b\"}\n", "! a.ndjson: line 1 is not a JSON object|"},
+    {"{\"text\": \"\xFF\"}\n", "! a.ndjson: line 1 is not a JSON object|"},
+};
+
+START_TEST(json_lines_are_read)
+{
+    expect(write_text("a.ndjson", lines[_i].bytes), lines[_i].wanted);
+}
+END_TEST
+
+/* ---- index -------------------------------------------------------------------------------------
+ */
+
+START_TEST(an_index_lists_files)
+{
+    const struct nb_files_options options = {.format = "index", .label = "not used"};
+    write_text("data/1", "one");
+    write_text("data/2", MAIL);
+    char list[600];
+    (void)snprintf(list, sizeof list,
+                   "# a comment\n\nham ../data/1 train\r\nspam\t../data/2\ttest\nham ../data/3\n"
+                   "spam %s other\n",
+                   path_of("data/1"));
+    expect_with(&options, write_text("full/index", list),
+                "train text ham  full/../data/1: one|test mail spam  full/../data/2: " MAIL
+                "|! full/../data/3: cannot be opened: No such file or directory|"
+                "text spam  data/1: one|");
+    expect_with(&options, write_text("index", "ham data/1\nham\n"),
+                "text ham  data/1: one|! index: is not an index: a line is LABEL FILE|");
+    expect_with(&options, write_bytes("index", "ham a\0b\n", 8),
+                "! index: is not an index: a line is LABEL FILE|");
+}
+END_TEST
+
+START_TEST(an_index_may_name_a_long_path)
+{
+    const struct nb_files_options options = {.format = "index"};
+    char list[6000];
+    memset(list, 'x', sizeof list);
+    memcpy(list, "ham ", 4);
+    list[sizeof list - 1] = '\n';
+    expect_with(&options, write_bytes("index", list, sizeof list),
+                "! index: names a path that is too long|");
+}
+END_TEST
+
+/* ---- any bytes ---------------------------------------------------------------------------------
+ */
+
+START_TEST(random_files_do_no_harm)
+{
+    static const char *const formats[] = {"file", "mbox", "csv", "tsv", "ndjson", "index", NULL};
+    static const char *const pieces[] = {
+        "From ", "\n",   "\r\n",        "\"", ",", "\t", "{\"text\":\"", "\"}", "From: a\nTo: b\n",
+        "\0",    "\xFF", "label,text\n"};
+    unsigned seed = 1763;
+    for (int round = 0; round < 700; round++) {
+        struct nb_buffer bytes = {0};
+        struct heard heard = {.documents = 0};
+        struct nb_error error = {0};
+        size_t count = (size_t)rand_r(&seed) % 60;
+        for (size_t i = 0; i < count; i++) {
+            const char *piece = pieces[(size_t)rand_r(&seed) % (sizeof pieces / sizeof *pieces)];
+            size_t length = *piece == '\0' ? 1 : strlen(piece);
+            ck_assert_int_eq(nb_buffer_append(&bytes, piece, length), 0);
+        }
+        const struct nb_files_options options = {.format = formats[round % 7]};
+        char *path = write_bytes("any", bytes.length > 0 ? bytes.bytes : "", bytes.length);
+        ck_assert_int_eq(read_path(&options, path, &heard, &error), 0);
+        nb_buffer_deinit(&bytes);
+        nb_buffer_deinit(&heard.text);
+    }
+}
+END_TEST
+
+#define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
+
+int main(void)
+{
+    Suite *suite = suite_create("files");
+    TCase *all = tcase_create("all");
+    tcase_add_checked_fixture(all, setup, teardown);
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(all, mails_are_recognized, 0, COUNT(looks));
+    tcase_add_test(all, a_single_file_is_a_document);
+    tcase_add_test(all, bytes_stay_as_they_are);
+    tcase_add_test(all, a_file_that_is_too_large_is_skipped);
+    tcase_add_test(all, an_unknown_format_ends_the_run);
+    tcase_add_test(all, take_ends_the_run);
+    tcase_add_test(all, an_mbox_is_split);
+    tcase_add_test(all, what_is_not_an_mbox_is_skipped);
+    tcase_add_test(all, an_mbox_is_split_wherever_a_read_ends);
+    tcase_add_test(all, folders_are_walked_in_order);
+    tcase_add_test(all, folders_have_a_deepest_one);
+    tcase_add_test(all, labels_stand_before_a_path);
+    tcase_add_test(all, a_maildir_is_its_mails);
+    tcase_add_test(all, bytes_are_added_up);
+    tcase_add_loop_test(all, tables_are_read, 0, COUNT(tables));
+    tcase_add_test(all, wrong_columns_end_the_run);
+    tcase_add_test(all, nul_bytes_stay_in_a_cell);
+    tcase_add_loop_test(all, json_lines_are_read, 0, COUNT(lines));
+    tcase_add_test(all, an_index_lists_files);
+    tcase_add_test(all, an_index_may_name_a_long_path);
+    tcase_add_test(all, random_files_do_no_harm);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

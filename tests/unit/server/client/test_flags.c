@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "server/client/base/exit_status.h"
+#include "server/client/base/flags.h"
+#include "server/client/base/source_flag.h"
+#include "server/client/commands/commands.h"
+
+struct options {
+    bool is_quick;
+    const char *name, *source;
+    uint64_t count;
+    double share;
+    struct nb_flag_list list;
+};
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct options DEFAULTS = {.count = 4, .share = 0.5, .name = "default"};
+static const struct nb_flag FLAGS[] = {
+    {"quick", 'q', NB_FLAG_SWITCH, NULL, AT(is_quick), 0, 0, "a switch"},
+    {"name", 'n', NB_FLAG_TEXT, "NAME", AT(name), 0, 0, "a text"},
+    {"count", 'c', NB_FLAG_COUNT, "N", AT(count), 1, 64, "a count\nin two lines"},
+    {"share", 0, NB_FLAG_NUMBER, "P", AT(share), 0, 1, "a number"},
+    {"list", 'l', NB_FLAG_LIST, "ITEM", AT(list), 0, 0, "a list"},
+    NB_SOURCE_FLAG(struct options),
+};
+static const struct nb_command COMMAND = {
+    .name = "test",
+    .arguments = "[PATH]",
+    .summary = "Tests",
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof *FLAGS,
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .most = 1,
+};
+
+/* What a parse has left. */
+struct parsed {
+    struct options options;
+    struct nb_client client;
+    char **arguments;
+    size_t count;
+    struct nb_error error;
+};
+
+/* `words` ends in NULL. */
+static int parse(const struct nb_command *command, const char *const *words, struct parsed *parsed)
+{
+    static char *argv[200];
+    int argc = 0;
+    for (char **old = argv; *old != NULL; old++)
+        free(*old);
+    argv[argc++] = strdup(command->name);
+    for (; *words != NULL; words++)
+        argv[argc++] = strdup(*words);
+    argv[argc] = NULL;
+    *parsed = (struct parsed){.client.model = "mail"};
+    int rc = nb_flags_parse(command, argc, argv, &parsed->options, &parsed->client,
+                            &parsed->arguments, &parsed->count, &parsed->error);
+    ck_assert(rc >= 0 || rc == parsed->error.code);
+    return rc;
+}
+
+#define PARSE(parsed, ...) parse(&COMMAND, (const char *const[]){__VA_ARGS__, NULL}, parsed)
+
+START_TEST(every_type_is_set)
+{
+    struct parsed p;
+    ck_assert_int_eq(parse(&COMMAND, (const char *const[]){NULL}, &p), 0);
+    ck_assert(!p.options.is_quick);
+    ck_assert_uint_eq(p.options.count, 4);
+    ck_assert_str_eq(p.options.name, "default");
+    ck_assert_uint_eq(p.count, 0);
+
+    ck_assert_int_eq(PARSE(&p, "-q", "--name=x y", "-c", "7", "file", "--share", "1e-1", "-la",
+                           "--list", "b", "--model", "sms", "--timeout=3", "--json"),
+                     0);
+    ck_assert(p.options.is_quick);
+    ck_assert_str_eq(p.options.name, "x y");
+    ck_assert_uint_eq(p.options.count, 7);
+    ck_assert_double_eq(p.options.share, 0.1);
+    ck_assert_uint_eq(p.options.list.count, 2);
+    ck_assert_str_eq(p.options.list.items[0], "a");
+    ck_assert_str_eq(p.options.list.items[1], "b");
+    ck_assert_str_eq(p.client.model, "sms");
+    ck_assert_uint_eq(p.client.daemon.timeout, 3);
+    ck_assert(p.client.json);
+    ck_assert_uint_eq(p.count, 1);
+    ck_assert_str_eq(p.arguments[0], "file");
+}
+END_TEST
+
+START_TEST(what_follows_two_dashes_is_an_argument)
+{
+    struct parsed p;
+    ck_assert_int_eq(PARSE(&p, "-q", "--", "--name"), 0);
+    ck_assert_uint_eq(p.count, 1);
+    ck_assert_str_eq(p.arguments[0], "--name");
+    ck_assert_int_eq(PARSE(&p, "-"), 0);
+    ck_assert_str_eq(p.arguments[0], "-");
+}
+END_TEST
+
+static const struct {
+    const char *words[4];
+    const char *text; /* a part of the message */
+} mistakes[] = {
+    {{"--nonsense"}, "--nonsense is not an option of test"},
+    {{"-x"}, "-x is not an option of test"},
+    {{"-qx"}, "-x is not an option of test"},
+    {{"--name"}, "--name needs a value"},
+    {{"-c"}, "-c needs a value"},
+    {{"--quick=yes"}, "--quick=yes is not an option"},
+    {{"--count", "0"}, "--count '0': a number from 1 to 64 is needed"},
+    {{"--count", "65"}, "from 1 to 64"},
+    {{"--count", "1.5"}, "from 1 to 64"},
+    {{"--count", "-1"}, "from 1 to 64"},
+    {{"--count", ""}, "from 1 to 64"},
+    {{"--count", "7 "}, "from 1 to 64"},
+    {{"--count", "7x"}, "from 1 to 64"},
+    {{"--count", "nan"}, "from 1 to 64"},
+    {{"--share", "inf"}, "from 0 to 1"},
+    {{"--share", "1e999"}, "from 0 to 1"},
+    {{"--share", "-0.1"}, "from 0 to 1"},
+    {{"--timeout", "0"}, "--timeout '0'"},
+    {{"a", "b"}, "test takes at most 1 argument"},
+};
+
+START_TEST(a_mistake_is_named)
+{
+    struct parsed p;
+    ck_assert_int_eq(parse(&COMMAND, mistakes[_i].words, &p), NB_CLIENT_USAGE);
+    ck_assert_msg(strstr(p.error.text, mistakes[_i].text) != NULL, "row %d: %s", _i, p.error.text);
+}
+END_TEST
+
+START_TEST(a_list_has_an_end)
+{
+    const char *words[2 * NB_FLAG_LIST_MOST + 3];
+    struct parsed p;
+    size_t count = 0;
+    while (count < 2 * NB_FLAG_LIST_MOST) {
+        words[count++] = "--list";
+        words[count++] = "x";
+    }
+    words[count] = NULL;
+    ck_assert_int_eq(parse(&COMMAND, words, &p), 0);
+    ck_assert_uint_eq(p.options.list.count, NB_FLAG_LIST_MOST);
+    words[count++] = "-lx";
+    words[count] = NULL;
+    ck_assert_int_eq(parse(&COMMAND, words, &p), NB_CLIENT_USAGE);
+    ck_assert_ptr_nonnull(strstr(p.error.text, "more than 64 times"));
+}
+END_TEST
+
+START_TEST(a_long_value_does_not_overflow)
+{
+    char value[20000];
+    struct parsed p;
+    memset(value, '9', sizeof value);
+    value[sizeof value - 1] = '\0';
+    ck_assert_int_eq(PARSE(&p, "--count", value), NB_CLIENT_USAGE);
+    ck_assert_int_eq(PARSE(&p, value, value), NB_CLIENT_USAGE);
+    ck_assert_int_eq(PARSE(&p, "--name", value), 0);
+    ck_assert_str_eq(p.options.name, value);
+    memcpy(value, "--", 2);
+    ck_assert_int_eq(PARSE(&p, value), NB_CLIENT_USAGE);
+}
+END_TEST
+
+static char *help_of(const struct nb_command *command)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    ck_assert_ptr_nonnull(out);
+    nb_flags_help(command, out);
+    ck_assert_int_eq(fclose(out), 0);
+    return text;
+}
+
+START_TEST(help_names_every_flag)
+{
+    struct parsed p;
+    ck_assert_int_eq(PARSE(&p, "--help", "--nonsense"), 1);
+    ck_assert_int_eq(PARSE(&p, "-h"), 1);
+    char *text = help_of(&COMMAND);
+    ck_assert_ptr_nonnull(strstr(text, "Usage: bayesc test [OPTION]... [PATH]\nTests.\n"));
+    ck_assert_ptr_nonnull(strstr(text, "  -q, --quick               a switch\n"));
+    ck_assert_ptr_nonnull(strstr(text, "  -c, --count N             a count\n"
+                                       "                            in two lines\n"));
+    ck_assert_ptr_nonnull(strstr(text, "  --share P                 a number\n"));
+    ck_assert_ptr_nonnull(strstr(text, "  -m, --model NAME          the model"));
+    free(text);
+}
+END_TEST
+
+static const struct nb_command *const COMMANDS[] = {
+    &NB_COMMAND_TRAIN,   &NB_COMMAND_CLASSIFY, &NB_COMMAND_EXPLAIN, &NB_COMMAND_FILTER,
+    &NB_COMMAND_UNTRAIN, &NB_COMMAND_MODELS,   &NB_COMMAND_STATS,   &NB_COMMAND_EVALUATE,
+    &NB_COMMAND_EXPORT,  &NB_COMMAND_IMPORT,
+};
+
+/* Lines of --help fit a terminal, names and letters are given once, and the options fit the room
+ * that main has for them. */
+START_TEST(tables_of_commands_are_sound)
+{
+    const struct nb_command *command = COMMANDS[_i];
+    char *text = help_of(command);
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        ck_assert_msg(strlen(line) <= 100, "%s: %s", command->name, line);
+    free(text);
+    ck_assert_uint_le(command->options_size, NB_COMMAND_OPTIONS_ROOM);
+    for (size_t i = 0; i < command->flag_count; i++) {
+        const struct nb_flag *one = &command->flags[i];
+        ck_assert_msg((one->value == NULL) == (one->type == NB_FLAG_SWITCH), "%s", one->name);
+        ck_assert_uint_lt(one->offset, command->options_size);
+        for (size_t k = 0; k < i; k++) {
+            const struct nb_flag *other = &command->flags[k];
+            ck_assert_str_ne(one->name, other->name);
+            ck_assert_msg(one->letter == 0 || one->letter != other->letter, "%s", one->name);
+            ck_assert_msg(one->offset != other->offset, "%s and %s", one->name, other->name);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_source_is_a_short_printable_name)
+{
+    static const char *const right[] = {"x", "a b", "\xC3\xA4", "a/b&c", "\xF0\x9F\x98\x80"};
+    static const char *const wrong[] = {
+        "",     "a\nb",  "a\x1B[2J", "\x7F",         "\xC2\x85",
+        "\xFF", "a\xC3", "\xC0\x80", "\xED\xA0\x80", "\xF5\x80\x80\x80"};
+    char longest[NB_SOURCE_MOST + 2];
+    struct nb_error error = {0};
+    ck_assert_int_eq(nb_source_check(NULL, &error), 0);
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+        ck_assert_msg(nb_source_check(right[i], &error) == 0, "row %zu", i);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_msg(nb_source_check(wrong[i], &error) == NB_CLIENT_USAGE, "row %zu", i);
+    memset(longest, 'x', sizeof longest);
+    longest[NB_SOURCE_MOST] = '\0';
+    ck_assert_int_eq(nb_source_check(longest, &error), 0);
+    longest[NB_SOURCE_MOST] = 'x';
+    longest[NB_SOURCE_MOST + 1] = '\0';
+    ck_assert_int_eq(nb_source_check(longest, &error), NB_CLIENT_USAGE);
+}
+END_TEST
+
+START_TEST(codes_have_exit_statuses)
+{
+    static const struct {
+        int code, status;
+    } table[] = {
+        {NB_NO_MEMORY, EX_OSERR},        {NB_INVALID, EX_DATAERR},
+        {NB_NOT_FOUND, EX_NOINPUT},      {NB_IO, EX_IOERR},
+        {NB_DISK_FULL, EX_IOERR},        {NB_EXISTS, EX_CANTCREAT},
+        {NB_CORRUPT, EX_DATAERR},        {NB_CALL_UNREACHABLE, EX_UNAVAILABLE},
+        {NB_CALL_FORBIDDEN, EX_NOPERM},  {NB_CALL_BUSY, EX_TEMPFAIL},
+        {NB_CALL_PROTOCOL, EX_PROTOCOL}, {NB_CALL_BAD_URL, EX_USAGE},
+        {NB_CLIENT_USAGE, EX_USAGE},     {-9999, EX_DATAERR},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        ck_assert_msg(nb_exit_status(table[i].code) == table[i].status, "row %zu", i);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("flags");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, every_type_is_set);
+    tcase_add_test(all, what_follows_two_dashes_is_an_argument);
+    tcase_add_loop_test(all, a_mistake_is_named, 0, (int)(sizeof mistakes / sizeof *mistakes));
+    tcase_add_test(all, a_list_has_an_end);
+    tcase_add_test(all, a_long_value_does_not_overflow);
+    tcase_add_test(all, help_names_every_flag);
+    tcase_add_loop_test(all, tables_of_commands_are_sound, 0,
+                        (int)(sizeof COMMANDS / sizeof *COMMANDS));
+    tcase_add_test(all, a_source_is_a_short_printable_name);
+    tcase_add_test(all, codes_have_exit_statuses);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The figures of an evaluation: as JSON, as a table, as plots. And the corpus that is evaluated.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/client/evaluate/corpus.h"
+#include "server/client/evaluate/evaluation_json.h"
+#include "server/client/evaluate/plot.h"
+
+static char ham[] = "ham", spam[] = "sp<a&m\n";
+static char *const LABELS[] = {ham, spam};
+
+/* Eight documents, of which two ham and one spam are judged wrongly. */
+static json_t *figures_of_eight(void)
+{
+    static const struct {
+        uint32_t label;
+        double of_spam;
+    } documents[] = {{0, 0.1}, {0, 0.2}, {0, 0.7}, {0, 0.8}, {1, 0.9}, {1, 0.95}, {1, 0.3}, {1, 1}};
+    static const uint32_t numbers[] = {0, 1};
+    struct nb_evaluator *evaluator;
+    struct nb_evaluation evaluation = {0};
+    ck_assert_int_eq(nb_evaluator_new(numbers, 2, 1, &evaluator), 0);
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        const double p[] = {1 - documents[i].of_spam, documents[i].of_spam};
+        const struct nb_scored scored = {documents[i].label, 2, numbers, p,
+                                         documents[i].of_spam - 0.5};
+        ck_assert_int_eq(nb_evaluator_add(evaluator, &scored), 0);
+    }
+    ck_assert_int_eq(nb_evaluator_finish(evaluator, 0, &evaluation), 0);
+    json_t *figures = nb_evaluation_json(&evaluation, LABELS);
+    ck_assert_ptr_nonnull(figures);
+    nb_evaluation_deinit(&evaluation);
+    nb_evaluator_free(&evaluator);
+    return figures;
+}
+
+static double at(const json_t *figures, const char *name)
+{
+    ck_assert_msg(json_is_number(json_object_get(figures, name)), "%s", name);
+    return json_number_value(json_object_get(figures, name));
+}
+
+START_TEST(figures_are_those_of_the_evaluation)
+{
+    json_t *figures = figures_of_eight();
+    const json_t *labels = json_object_get(figures, "labels");
+    const json_t *confusion = json_object_get(figures, "confusion");
+    ck_assert_double_eq(at(figures, "documents"), 8);
+    ck_assert_double_eq(at(figures, "accuracy"), 5.0 / 8);
+    ck_assert_double_eq(at(figures, "false_positive_rate"), 0.5);
+    ck_assert_double_eq(at(figures, "false_negative_rate"), 0.25);
+    /* Of 16 pairs of a spam and a ham the two of the lowest spam (0.3) are in the wrong order. */
+    ck_assert_double_eq_tol(at(figures, "one_minus_roca_percent"), 100 * 2.0 / 16, 1e-9);
+    ck_assert_double_eq(at(json_object_get(labels, "ham"), "documents"), 4);
+    ck_assert_double_eq(at(json_object_get(labels, "ham"), "recall"), 0.5);
+    ck_assert_double_eq(at(json_object_get(labels, spam), "predicted"), 5);
+    ck_assert_double_eq(at(json_object_get(confusion, "ham"), spam), 2);
+    ck_assert_double_eq(at(json_object_get(confusion, spam), "ham"), 1);
+    ck_assert_uint_eq(json_array_size(json_object_get(figures, "reliability")), NB_EVALUATION_BINS);
+    ck_assert_uint_ge(json_array_size(json_object_get(figures, "roc")), 2);
+    json_decref(figures);
+}
+END_TEST
+
+START_TEST(figures_of_nothing_are_null)
+{
+    struct nb_evaluation evaluation = {0};
+    struct nb_evaluator *evaluator;
+    static const uint32_t numbers[] = {0, 1};
+    ck_assert_int_eq(nb_evaluator_new(numbers, 2, 1, &evaluator), 0);
+    ck_assert_int_eq(nb_evaluator_finish(evaluator, 0, &evaluation), 0);
+    json_t *figures = nb_evaluation_json(&evaluation, LABELS);
+    ck_assert(json_is_null(json_object_get(figures, "accuracy")));
+    ck_assert(json_is_null(json_object_get(figures, "log_loss")));
+    ck_assert_uint_eq(json_array_size(json_object_get(figures, "roc")), 0);
+    /* JSON has no NAN: what is printed can be read again. */
+    char *text = json_dumps(figures, 0);
+    ck_assert_ptr_nonnull(text);
+    free(text);
+    json_decref(figures);
+    nb_evaluation_deinit(&evaluation);
+    nb_evaluator_free(&evaluator);
+}
+END_TEST
+
+/* ---- for people --------------------------------------------------------------------------------
+ */
+
+static char *print(const struct nb_report *report)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    ck_assert_ptr_nonnull(out);
+    nb_report_print(report, out);
+    ck_assert_int_eq(fclose(out), 0);
+    return text;
+}
+
+START_TEST(a_report_shows_figures)
+{
+    json_t *figures = figures_of_eight();
+    const struct nb_report report = {{"online"}, {figures}, 1, "spam"};
+    char *text = print(&report);
+    ck_assert_ptr_nonnull(strstr(text, "positive label: spam\n"));
+    ck_assert_ptr_nonnull(strstr(text, "accuracy              62.50 %\n"));
+    ck_assert_ptr_nonnull(strstr(text, "false positives      50.000 %\n"));
+    ck_assert_ptr_nonnull(strstr(text, "1 - area under ROC  12.5000 %\n"));
+    ck_assert_ptr_nonnull(strstr(text, "sp<a&m "));
+    ck_assert_ptr_null(strstr(text, "sp<a&m\n"));
+    free(text);
+    json_decref(figures);
+}
+END_TEST
+
+START_TEST(a_report_has_room_for_all_evaluations)
+{
+    json_t *figures = figures_of_eight();
+    struct nb_report report = {.count = NB_REPORT_MOST, .positive = "spam"};
+    for (size_t i = 0; i < NB_REPORT_MOST; i++) {
+        report.names[i] = "decision=stacked";
+        report.figures[i] = figures;
+    }
+    char *text = print(&report);
+    size_t columns = 0;
+    char *end = strstr(text, "\ndocuments");
+    ck_assert_ptr_nonnull(end);
+    for (char *p = text; (p = strstr(p, "decision=stacked")) != NULL && p < end; p++)
+        columns++;
+    ck_assert_uint_eq(columns, NB_REPORT_MOST);
+    free(text);
+    json_decref(figures);
+}
+END_TEST
+
+/* Another server may answer with any JSON. */
+START_TEST(a_report_survives_any_json)
+{
+    static const char *const any[] = {
+        "{}",
+        "[]",
+        "{\"labels\": 7, \"confusion\": []}",
+        "{\"labels\": {\"a\": 1, \"b\": null}, \"confusion\": {\"a\": 5}}",
+        "{\"accuracy\": \"much\", \"documents\": null, \"roc\": [1, {\"threshold\": {}}]}",
+        ("{\"labels\": "
+         "{\"1\":{},\"2\":{},\"3\":{},\"4\":{},\"5\":{},\"6\":{},\"7\":{},\"8\":{},\"9\":{}}}")};
+    for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
+        json_t *figures = json_loads(any[i], 0, NULL);
+        ck_assert_ptr_nonnull(figures);
+        const struct nb_report report = {{"x"}, {figures}, 1, "spam"};
+        free(print(&report));
+        json_decref(figures);
+    }
+}
+END_TEST
+
+/* ---- plots -------------------------------------------------------------------------------------
+ */
+
+static char *plot(int (*draw)(const struct nb_report *, const char *, struct nb_error *),
+                  const struct nb_report *report)
+{
+    char name[] = "/tmp/bayesd-plot-XXXXXX";
+    static char text[100000];
+    struct nb_error error = {0};
+    int file = mkstemp(name);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(draw(report, name, &error), 0);
+    ssize_t got = read(file, text, sizeof text - 1);
+    ck_assert_int_gt(got, 0);
+    text[got] = '\0';
+    ck_assert_int_eq(close(file), 0);
+    ck_assert_int_eq(unlink(name), 0);
+    return text;
+}
+
+START_TEST(plots_escape_names)
+{
+    json_t *figures = figures_of_eight();
+    const struct nb_report report = {{"a<b&c\x1B\n"}, {figures}, 1, "x<y"};
+    char *text = plot(nb_plot_roc, &report);
+    ck_assert_int_eq(strncmp(text, "<svg ", 5), 0);
+    ck_assert_str_eq(text + strlen(text) - 7, "</svg>\n");
+    ck_assert_ptr_nonnull(strstr(text, "share of x&lt;y that is found"));
+    ck_assert_ptr_nonnull(strstr(text, ">a&lt;b&amp;c</text>"));
+    ck_assert_ptr_null(strchr(text, '\x1B'));
+    text = plot(nb_plot_reliability, &report);
+    ck_assert_ptr_nonnull(strstr(text, "<circle "));
+    ck_assert_ptr_null(strstr(text, "nan"));
+    json_decref(figures);
+}
+END_TEST
+
+START_TEST(a_plot_that_cannot_be_written_is_an_error)
+{
+    const struct nb_report report = {.positive = "spam"};
+    struct nb_error error = {0};
+    ck_assert_int_eq(nb_plot_roc(&report, "/does/not/exist/x", &error), NB_NOT_FOUND);
+    ck_assert_int_eq(nb_plot_reliability(&report, "/dev/full", &error), NB_IO);
+}
+END_TEST
+
+/* ---- the corpus --------------------------------------------------------------------------------
+ */
+
+/* A corpus of 100 documents of three labels, read from an NDJSON file. */
+static void read_corpus(struct nb_corpus *corpus)
+{
+    static const char *const labels[] = {"spam", "ham", "list"};
+    char name[] = "/tmp/bayesd-corpus-XXXXXX";
+    char *paths[] = {name};
+    const struct nb_files_options options = {.format = "ndjson"};
+    struct nb_error error = {0};
+    FILE *file = fdopen(mkstemp(name), "w");
+    ck_assert_ptr_nonnull(file);
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_gt(fprintf(file,
+                                 "{\"text\": \"text %d\", \"id\": \"%d\", \"label\": \"%s\"}\n", i,
+                                 i, labels[i % 3]),
+                         0);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_msg(nb_corpus_read(corpus, &options, paths, 1, &error) == 0, "%s", error.text);
+    ck_assert_int_eq(unlink(name), 0);
+}
+
+START_TEST(a_corpus_gives_back_its_documents)
+{
+    struct nb_corpus corpus = {0};
+    struct nb_item item;
+    struct nb_error error = {0};
+    char text[20], id[20];
+    read_corpus(&corpus);
+    ck_assert_uint_eq(corpus.count, 100);
+    ck_assert_uint_eq(corpus.label_count, 3);
+    ck_assert_str_eq(corpus.labels[0], "ham");
+    ck_assert_str_eq(corpus.labels[1], "list");
+    ck_assert_str_eq(corpus.labels[2], "spam");
+    for (size_t i = 0; i < 100; i++) {
+        ck_assert_int_eq(nb_corpus_get(&corpus, i, &item, &error), 0);
+        (void)snprintf(text, sizeof text, "text %zu", i);
+        (void)snprintf(id, sizeof id, "%zu", i);
+        ck_assert(nb_string_equals(item.content, text));
+        ck_assert(nb_string_equals(item.id, id));
+        ck_assert(nb_string_equals(item.label, i % 3 == 0 ? "spam" : i % 3 == 1 ? "ham" : "list"));
+        ck_assert_ptr_nonnull(strrchr(item.name, ':'));
+        ck_assert(!item.is_mail);
+    }
+    nb_corpus_deinit(&corpus);
+}
+END_TEST
+
+START_TEST(a_shuffle_depends_on_the_seed_alone)
+{
+    struct nb_corpus one = {0}, two = {0};
+    size_t moved = 0, seen[100] = {0};
+    read_corpus(&one);
+    read_corpus(&two);
+    nb_corpus_shuffle(&one, 7);
+    nb_corpus_shuffle(&two, 7);
+    for (size_t i = 0; i < 100; i++) {
+        struct nb_item item;
+        struct nb_error error;
+        ck_assert_uint_eq(one.entries[i].offset, two.entries[i].offset);
+        ck_assert_int_eq(nb_corpus_get(&one, i, &item, &error), 0);
+        char id[20];
+        (void)snprintf(id, sizeof id, "%.*s", (int)item.id.length, item.id.bytes);
+        size_t number = strtoul(id, NULL, 10);
+        seen[number]++;
+        moved += number != i;
+    }
+    for (size_t i = 0; i < 100; i++)
+        ck_assert_uint_eq(seen[i], 1);
+    ck_assert_uint_gt(moved, 80);
+    nb_corpus_shuffle(&two, 8);
+    size_t same = 0;
+    for (size_t i = 0; i < 100; i++)
+        same += one.entries[i].offset == two.entries[i].offset;
+    ck_assert_uint_lt(same, 20);
+    nb_corpus_deinit(&one);
+    nb_corpus_deinit(&two);
+}
+END_TEST
+
+START_TEST(a_document_without_a_label_is_refused)
+{
+    struct nb_corpus corpus = {0};
+    struct nb_error error = {0};
+    char name[] = "/tmp/bayesd-corpus-XXXXXX";
+    char *paths[] = {name};
+    const struct nb_files_options options = {.label = NULL};
+    int file = mkstemp(name);
+    ck_assert_int_eq(write(file, "text", 4), 4);
+    ck_assert_int_eq(close(file), 0);
+    ck_assert_int_eq(nb_corpus_read(&corpus, &options, paths, 1, &error), NB_CLIENT_USAGE);
+    ck_assert_ptr_nonnull(strstr(error.text, "has no label"));
+    ck_assert_int_eq(unlink(name), 0);
+    nb_corpus_deinit(&corpus);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("report");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, figures_are_those_of_the_evaluation);
+    tcase_add_test(all, figures_of_nothing_are_null);
+    tcase_add_test(all, a_report_shows_figures);
+    tcase_add_test(all, a_report_has_room_for_all_evaluations);
+    tcase_add_test(all, a_report_survives_any_json);
+    tcase_add_test(all, plots_escape_names);
+    tcase_add_test(all, a_plot_that_cannot_be_written_is_an_error);
+    tcase_add_test(all, a_corpus_gives_back_its_documents);
+    tcase_add_test(all, a_shuffle_depends_on_the_seed_alone);
+    tcase_add_test(all, a_document_without_a_label_is_refused);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
