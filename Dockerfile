@@ -20,8 +20,8 @@ RUN apt-get update \
 COPY --from=build /out/usr/bin/ /usr/bin/
 COPY --from=build /out/etc/bayesd/bayesd.conf /etc/bayesd/bayesd.conf
 USER bayesd
-# Inside the container every address is the container's own; who reaches it is decided by how the port
-# is published. Without [tokens] nothing asks clients who they are: publish it to 127.0.0.1, as above.
+# The daemon listens on all addresses of the container; how the port is published decides who reaches it.
+# Without [tokens] there is no authentication: publish the port to 127.0.0.1, as above.
 ENV BAYESD_SERVER_LISTEN=0.0.0.0:8763 \
     BAYESD_SERVER_INSECURE=yes \
     BAYESD_STORE_DATA=/var/lib/bayesd

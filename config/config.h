@@ -25,6 +25,7 @@ struct nb_config {
     bool insecure;                    /* allow an address that is not loopback without tokens */
     char *hosts;                      /* names that a Host may have, separated by commas */
     uint64_t threads;                 /* 0: one per core */
+    uint64_t work_threads;            /* for long work, and as many for loading models: 2 */
     uint64_t connections;             /* 1,000 */
     uint64_t connections_per_address; /* 0: no limit */
     uint64_t timeout;                 /* seconds without progress, 30 */
@@ -32,6 +33,7 @@ struct nb_config {
     uint64_t line_bytes;              /* NDJSON line, 16 MiB */
     uint64_t batch_documents;         /* 10,000 */
     uint64_t listing_rows;            /* explain and vocabulary, 10,000 */
+    uint64_t listing_cells;           /* tokens times labels of a vocabulary, 1,000,000 */
     uint64_t spool_memory;  /* bytes of a long reply kept in memory before a file, 1 MiB */
     char *spool_directory;  /* for unlinked temporary files; empty: the data directory */
     uint64_t queue_changes; /* waiting changes above which train answers 503, 100,000 */
@@ -43,7 +45,7 @@ struct nb_config {
     char *tokens_trusted; /* addresses and networks */
     /* [store] */
     char *data;        /* directory */
-    uint64_t map_size; /* bytes, 1 GiB to begin with */
+    uint64_t map_size; /* bytes; 0: as much as there may ever be use for */
     uint64_t memory;   /* bytes of loaded models, 0: no limit */
     bool keep_words;
     uint64_t replay_features; /* 20,000,000 */

@@ -51,6 +51,10 @@ static const struct nb_option options[] = {
      "reverse proxy that passes the Host on."},
     {"server", "threads", NB_OPTION_COUNT, AT(threads), 0, 1024, NULL, "0",
      "Threads that serve requests. 0 takes one per processor core."},
+    {"server", "work_threads", NB_OPTION_COUNT, AT(work_threads), 1, 64, NULL, "2",
+     "Threads for long work: exports, imports, evaluations, vocabularies, deletions. As many "
+     "others "
+     "load models into memory. What is more waits, and holds up no other request."},
     {"server", "connections", NB_OPTION_COUNT, AT(connections), 1, MOST_CONNECTIONS, NULL, "1000",
      "Connections at the same time; further ones are closed at once. Each takes a file descriptor: "
      "raise LimitNOFILE of the service with it."},
@@ -68,7 +72,9 @@ static const struct nb_option options[] = {
     {"server", "batch_documents", NB_OPTION_COUNT, AT(batch_documents), 1, 10000000, NULL, "10000",
      "Documents of one {\"documents\": [...]} or one mbox; more are answered 413."},
     {"server", "listing_rows", NB_OPTION_COUNT, AT(listing_rows), 1, 10000000, NULL, "10000",
-     "Rows that ?explain= and ?limit= may ask for."},
+     "Rows that ?explain= and ?limit= may ask for: tokens, or models of one page."},
+    {"server", "listing_cells", NB_OPTION_COUNT, AT(listing_cells), 1, 1000000000, NULL, "1000000",
+     "Tokens times labels that one vocabulary may list; it ends with the token that would go beyond."},
     {"server", "spool_memory", NB_OPTION_BYTES, AT(spool_memory), 4 * KIB, GIB, NULL, "1M",
      "Bytes of a long reply that wait in memory; what is longer waits in a temporary file."},
     {"server", "spool_directory", NB_OPTION_STRING, AT(spool_directory), 0, PATH_BYTES, NULL, "",
@@ -86,7 +92,9 @@ static const struct nb_option options[] = {
      "characters, or sha256: and the hexadecimal SHA-256 of one, as \"printf %s TOKEN | "
      "sha256sum\" "
      "gives it. As soon as there is any token, every request but /healthz needs one, shown as "
-     "Authorization: Bearer TOKEN, or by clients of rspamd as their password."},
+     "Authorization: Bearer TOKEN, or by clients of rspamd as their password. NAME=TOKEN gives it "
+     "a "
+     "name, the source of the changes that are made with it."},
     {"tokens", "train", NB_OPTION_STRING, AT(tokens_train), 0, LIST_BYTES, NULL, "",
      "Tokens of clients that may also train and untrain."},
     {"tokens", "admin", NB_OPTION_STRING, AT(tokens_admin), 0, LIST_BYTES, NULL, "",
@@ -101,9 +109,10 @@ static const struct nb_option options[] = {
     {"store", "data", NB_OPTION_STRING, AT(data), 1, PATH_BYTES, NULL, "/var/lib/bayesd",
      "Directory of the models, made if it is missing. One daemon at a time may use it. It must be "
      "a local file system: memory-mapped files and locks do not work over NFS."},
-    {"store", "map_size", NB_OPTION_BYTES, AT(map_size), MIB, 16 * TIB, NULL, "1G",
-     "Address space that the store starts with. It grows by itself; this is neither memory nor "
-     "disk in use."},
+    {"store", "map_size", NB_OPTION_BYTES, AT(map_size), 0, 16 * TIB, NULL, "0",
+     "Address space that the store starts with; it grows by itself. 0 reserves up to 1 TiB, as "
+     "much as the process may have, so that it never has to grow. This is neither memory nor disk "
+     "in use."},
     {"store", "memory", NB_OPTION_BYTES, AT(memory), 0, 16 * TIB, NULL, "0",
      "Bytes that loaded models may take; above that, the models not used for longest leave memory "
      "until they are asked for again. 0 sets no limit."},

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/explain.h"
+
 #include <stdlib.h>
 
 #include "core/base/heap.h"
-#include "core/score_private.h"
-
-/* The row's cell of a label; zeros when the label does not have the feature. */
-static struct nb_cell cell_of(const struct nb_model *model, const struct nb_row *row,
-                              uint32_t label)
-{
-    bool there;
-    uint32_t place = nb_row_find(&model->pool, row, label, &there);
-    return there ? nb_row_cell(&model->pool, row, place) : (struct nb_cell){.label = label};
-}
+#include "core/scorer_private.h"
 
 /* What a position of the feature adds to a label's score, but for what it adds to every one's. */
 static double term(const struct nb_scorer *s, const struct nb_model *model,
-                   const struct nb_view_label *l, const struct nb_row *row, uint64_t all)
+                   const struct nb_score_label *l, const struct nb_row *row, uint64_t all)
 {
-    struct nb_cell cell = cell_of(model, row, l->label);
+    struct nb_cell cell = nb_counts_of(model, row, l->label);
     double term = l->zero_term;
     if (cell.occurrences != 0)
         term += nb_correction(s, l->documents, cell, all);
@@ -26,26 +19,27 @@ static double term(const struct nb_scorer *s, const struct nb_model *model,
 
 /* The used row of a feature, or NULL. */
 static const struct nb_row *used_row(const struct nb_scorer *s, const struct nb_model *model,
-                                     const struct nb_view *view, uint32_t number, uint64_t *all)
+                                     const struct nb_score_view *view, uint32_t number,
+                                     uint64_t *all)
 {
     if (number == NB_NO_ROW)
         return NULL;
     const struct nb_row *row = nb_model_row(model, number);
-    *all = nb_row_occurrences(model, row);
+    *all = nb_counts_occurrences(model, row);
     bool counts = *all != 0 && nb_field_is_token(nb_feature_field(row->id));
-    return counts && nb_view_uses(s, view, row->id, *all) ? row : NULL;
+    return counts && nb_score_view_uses(s, view, row->id, *all) ? row : NULL;
 }
 
 int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
                const struct nb_feature *features, size_t size, const struct nb_scores *scores,
                struct nb_evidence *rows, size_t *count)
 {
-    const struct nb_view *view;
+    const struct nb_score_view *view;
     int rc = nb_scorer_view(scorer, model, &view);
     if (rc != 0)
         return rc;
-    const struct nb_view_label *best = &view->labels[scores->best];
-    const struct nb_view_label *second = &view->labels[scores->second];
+    const struct nb_score_label *best = &view->labels[scores->best];
+    const struct nb_score_label *second = &view->labels[scores->second];
     size_t filled = 0;
     uint32_t numbers[NB_MODEL_STEP];
     for (size_t i = 0; i < size; i++) {
@@ -100,19 +94,16 @@ static double log_estimate(const struct nb_scorer *s, uint64_t count, uint64_t s
 double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
                        uint32_t label)
 {
-    const struct nb_view *view;
+    const struct nb_score_view *view;
     if (nb_scorer_view(scorer, model, &view) != 0 || view->position[label] == NB_NOT_SCORED)
         return 0;
     uint64_t all;
     const struct nb_row *r = used_row(scorer, model, view, row, &all);
     if (r == NULL)
         return 0;
-    const struct nb_view_label *l = &view->labels[view->position[label]];
-    struct nb_cell cell = cell_of(model, r, label);
-    uint64_t documents = 0;
-    for (uint32_t i = 0; i < nb_row_size(&model->pool, r); i++)
-        documents += nb_row_cell(&model->pool, r, i).documents;
-    uint64_t rest = documents - cell.documents;
+    const struct nb_score_label *l = &view->labels[view->position[label]];
+    struct nb_cell cell = nb_counts_of(model, r, label);
+    uint64_t rest = nb_counts_documents(model, r) - cell.documents;
     double alpha = scorer->settings.smoothing;
     double words = alpha * (double)view->vocabulary;
     switch ((enum nb_event_model)scorer->settings.event_model) {

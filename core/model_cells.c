@@ -88,8 +88,9 @@ uint32_t nb_row_find(const struct nb_cell_pool *pool, const struct nb_row *row, 
     return low + 2;
 }
 
-void nb_row_set(const struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
-                struct nb_cell cell)
+/* Overwrites a cell, whatever the sum of its run says. */
+static void put_cell(const struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
+                     struct nb_cell cell)
 {
     if (place < 2) {
         row->label[place] = (uint16_t)cell.label;
@@ -101,6 +102,26 @@ void nb_row_set(const struct nb_cell_pool *pool, struct nb_row *row, uint32_t pl
         s->n = cell.occurrences;
         s->d = cell.documents;
     }
+}
+
+/* The run's cells have changed, and with them the sum of their documents by `change`. */
+static void add_to_sum(struct nb_spill *run, int64_t change)
+{
+    if (run->order == 0)
+        return;
+    uint64_t sum = (uint64_t)run[1].order + (uint64_t)change;
+    if (run[1].order == NB_SUM_UNKNOWN)
+        sum = nb_run_documents(run);
+    run[1].order = sum < NB_SUM_UNKNOWN ? (uint32_t)sum : NB_SUM_UNKNOWN;
+}
+
+void nb_row_set(const struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
+                struct nb_cell cell)
+{
+    uint32_t before = nb_row_cell(pool, row, place).documents;
+    put_cell(pool, row, place, cell);
+    if (place >= 2)
+        add_to_sum(nb_row_run(pool, row), (int64_t)cell.documents - before);
 }
 
 /* A run with room for one cell more than the row's has. */
@@ -120,6 +141,8 @@ static int run_grow(struct nb_cell_pool *pool, struct nb_row *row)
     old = nb_row_run(pool, row); /* the pool may have moved */
     struct nb_spill *cells = nb_segments_at(&pool->cells, run);
     memcpy(cells, old, used * sizeof *cells);
+    if (order == 0)
+        cells[1].order = cells->d;
     cells->order = order + 1;
     run_free(pool, row->more, order);
     row->more = run;
@@ -131,6 +154,7 @@ int nb_row_insert(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
 {
     uint32_t size = nb_row_size(pool, row);
     assert(place <= size && cell.occurrences != 0);
+    uint32_t pushed = row->d[1];
     if (size >= 2) {
         int rc = run_grow(pool, row);
         if (rc != 0)
@@ -138,8 +162,10 @@ int nb_row_insert(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
         nb_row_run(pool, row)->used++;
     }
     for (uint32_t i = size; i > place; i--)
-        nb_row_set(pool, row, i, nb_row_cell(pool, row, i - 1));
-    nb_row_set(pool, row, place, cell);
+        put_cell(pool, row, i, nb_row_cell(pool, row, i - 1));
+    put_cell(pool, row, place, cell);
+    if (size >= 2) /* what has come to the run: the new cell, or the one that it pushed out */
+        add_to_sum(nb_row_run(pool, row), place < 2 ? pushed : cell.documents);
     return 0;
 }
 
@@ -147,14 +173,20 @@ void nb_row_remove(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place
 {
     uint32_t size = nb_row_size(pool, row);
     assert(place < size);
+    uint32_t gone = size > 2 ? nb_row_cell(pool, row, place < 2 ? 2 : place).documents : 0;
     for (uint32_t i = place; i + 1 < size; i++)
-        nb_row_set(pool, row, i, nb_row_cell(pool, row, i + 1));
+        put_cell(pool, row, i, nb_row_cell(pool, row, i + 1));
     if (size <= 2) {
         row->n[size - 1] = 0;
         row->d[size - 1] = 0;
         row->label[size - 1] = 0;
-    } else if (--nb_row_run(pool, row)->used == 0) {
-        run_free(pool, row->more, nb_row_run(pool, row)->order);
+        return;
+    }
+    struct nb_spill *run = nb_row_run(pool, row);
+    if (--run->used == 0) {
+        run_free(pool, row->more, run->order);
         row->more = NB_NO_ROW;
+    } else {
+        add_to_sum(run, -(int64_t)gone);
     }
 }

@@ -28,9 +28,12 @@ struct nb_spill {
     uint32_t n, d;
     uint16_t label;
     uint16_t used; /* in the first cell of a run: how many of its cells are filled */
-    uint32_t
-        order; /* in the first cell of a run: it has room for 2^order; of a free run: the next */
+    /* In the first cell of a run: it has room for 2^order; of a free run: the next. In the second
+     * cell: the sum of d over the run, or NB_SUM_UNKNOWN, so that no one has to read a thousand
+     * cells for it. */
+    uint32_t order;
 };
+#define NB_SUM_UNKNOWN UINT32_MAX
 _Static_assert(sizeof(struct nb_spill) == 16, "four cells to a cache line");
 
 enum { NB_RUN_ORDERS = 17 }; /* 2^16 cells: more than there are labels */
@@ -64,6 +67,37 @@ static inline struct nb_cell nb_row_cell(const struct nb_cell_pool *pool, const 
         return (struct nb_cell){row->label[i], row->n[i], row->d[i]};
     const struct nb_spill *s = nb_row_run(pool, row) + (i - 2);
     return (struct nb_cell){s->label, s->n, s->d};
+}
+
+static inline uint64_t nb_run_documents(const struct nb_spill *run)
+{
+    if (run->order == 0)
+        return run->d;
+    if (run[1].order != NB_SUM_UNKNOWN)
+        return run[1].order;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < run->used; i++)
+        sum += run[i].d;
+    return sum;
+}
+
+/* D_w: documents of all labels that have the feature. */
+static inline uint64_t nb_row_documents(const struct nb_cell_pool *pool, const struct nb_row *row)
+{
+    uint64_t sum = (uint64_t)row->d[0] + row->d[1];
+    return row->more == NB_NO_ROW ? sum : sum + nb_run_documents(nb_row_run(pool, row));
+}
+
+/* Occurrences of the feature in all labels. */
+static inline uint64_t nb_row_occurrences(const struct nb_cell_pool *pool, const struct nb_row *row)
+{
+    uint64_t sum = (uint64_t)row->n[0] + row->n[1];
+    if (row->more != NB_NO_ROW) {
+        const struct nb_spill *run = nb_row_run(pool, row);
+        for (uint32_t i = 0; i < run->used; i++)
+            sum += run[i].n;
+    }
+    return sum;
 }
 
 /* The place of a label among the cells of a row, or where it would have to be put in; *there says

@@ -11,7 +11,8 @@
 #include "core/model_index.h"
 
 struct nb_label {
-    char *name; /* owned; NUL-terminated */
+    struct nb_label *retired; /* the next of those that are labels no more */
+    char *name;               /* owned; NUL-terminated */
     size_t length;
     uint64_t documents;
     uint64_t occurrences[NB_FIELDS];
@@ -28,6 +29,7 @@ struct nb_model {
     struct nb_label **labels; /* owned, by number */
     uint32_t *sorted;         /* owned; the numbers by name */
     uint32_t label_count, label_room;
+    struct nb_label *retired; /* owned: names that readers may still hold */
     uint64_t documents;
     uint64_t vocabulary[NB_FIELDS];
     uint64_t generation;
@@ -50,7 +52,18 @@ static inline struct nb_row *nb_model_row(const struct nb_model *model, uint32_t
     return nb_row_at(model->rows.table, row);
 }
 
+/* Memory latency is some hundred cycles, the work for one feature ten: this many are under way. */
+enum { NB_MODEL_AHEAD = 16 };
+
 /* A model is read in steps of this many features: their rows fit the first-level cache. */
 enum { NB_MODEL_STEP = 256 };
+
+/* Both for the writer; nb_model_unlock unlocks. A change of counts or labels ends with a new
+ * generation, before the lock is given back. */
+void nb_model_write_lock(struct nb_model *model);
+void nb_model_next_generation(struct nb_model *model);
+
+/* Keeps a label that is one no more until the model is freed: readers may still hold its name. */
+void nb_model_retire(struct nb_model *model, struct nb_label *label);
 
 #endif

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/lock.h"
 
-enum { CACHE_LINE = 64, FIRST_RECORDS = 64, FIRST_TABLE = 4 };
+/* The first segment doubles while it is small, then grows by a quarter. Its bytes are a multiple of
+ * a cache line. */
+enum { CACHE_LINE = 64, FIRST_RECORDS = 16, DOUBLED = 256, FIRST_TABLE = 4 };
 
 void nb_segments_init(struct nb_segments *s, uint32_t record, uint32_t bits)
 {
@@ -24,14 +27,14 @@ void nb_segments_deinit(struct nb_segments *s)
 
 static void lock_if(pthread_rwlock_t *lock)
 {
-    if (lock != NULL && pthread_rwlock_wrlock(lock) != 0)
-        abort();
+    if (lock != NULL)
+        nb_lock_write(lock);
 }
 
 static void unlock_if(pthread_rwlock_t *lock)
 {
     if (lock != NULL)
-        pthread_rwlock_unlock(lock);
+        nb_lock_release(lock);
 }
 
 /* A table twice as large takes the place of the full one. */
@@ -53,12 +56,18 @@ static int grow_table(struct nb_segments *s, pthread_rwlock_t *lock)
     return 0;
 }
 
-/* The first segment, made or doubled until it has `records` or its full size. */
-static int grow_first(struct nb_segments *s, uint64_t records, pthread_rwlock_t *lock)
+static uint32_t larger_room(const struct nb_segments *s, uint64_t records)
 {
     uint32_t room = s->first_room == 0 ? FIRST_RECORDS : s->first_room;
     while (room < records && room < 1u << s->bits)
-        room *= 2;
+        room += room < DOUBLED ? room : room / 4 / FIRST_RECORDS * FIRST_RECORDS;
+    return room < 1u << s->bits ? room : 1u << s->bits;
+}
+
+/* The first segment, made or enlarged until it has `records` or its full size. */
+static int grow_first(struct nb_segments *s, uint64_t records, pthread_rwlock_t *lock)
+{
+    uint32_t room = larger_room(s, records);
     unsigned char *segment = aligned_alloc(CACHE_LINE, (size_t)room * s->record);
     if (segment == NULL)
         return NB_NO_MEMORY;

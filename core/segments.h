@@ -3,8 +3,8 @@
  * A growable array of small records in segments of equal size, so that growth copies nothing. For
  * core/model only; the model's lock protects it.
  *
- * The first segment alone starts small and doubles, so that a model of a hundred words does not
- * take half a megabyte. Doubling moves it: that, and growing the table of segments, is what needs
+ * The first segment alone starts small and grows, so that a model of a hundred words does not take
+ * half a megabyte. Growing moves it: that, and growing the table of segments, is what needs
  * the write lock. Adding a further segment leaves all records where they are, and readers on.
  */
 #ifndef NB_CORE_SEGMENTS_H

@@ -81,8 +81,23 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);
 /* Checks every value against the table. Returns 0 or NB_UNUSABLE with the setting's name. */
 int nb_settings_check(const struct nb_settings *settings, struct nb_error *error);
 
-/* Stored form: names and values, so that a newer program reads an older store and fills in its
- * defaults; an unknown name is NB_VERSION. */
+/* Whether min_count or skip_top leave words of the vocabulary out. A word of the vocabulary
+ * occurred once at least, so that a min_count of 1 leaves out nothing. */
+bool nb_settings_leave_words_out(const struct nb_settings *settings);
+/* Whether every change of the counts makes scoring walk over the whole vocabulary once. */
+bool nb_settings_walk_vocabulary(const struct nb_settings *settings);
+
+/* A model keeps the version of the tokenizer that counted its first document. To be called for
+ * settings that are to be put: `counted` are those of the model as it is, NULL when it has not
+ * counted a document yet. */
+void nb_settings_set_tokenizer(struct nb_settings *settings, const struct nb_settings *counted);
+/* Whether this program's tokenizer gives the features that the model's counts are of. Returns 0 or
+ * NB_VERSION. */
+int nb_settings_check_tokenizer(const struct nb_settings *settings, struct nb_error *error);
+
+/* Stored form: names and values, also of the fields. What is not stored has the default of the
+ * stored preset. A name that this program does not know is NB_VERSION, with the name: it may change
+ * what the counts mean. */
 int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out);
 int nb_settings_read(struct nb_settings *settings, struct nb_string stored, struct nb_error *error);
 

@@ -36,8 +36,8 @@
 #define NB_CORE_STACK_H
 
 #include "core/base/pack.h"
+#include "core/explain.h"
 #include "core/model.h"
-#include "core/score.h"
 
 enum {
     NB_STACK_EXPERTS = 2,            /* at most */
@@ -82,7 +82,10 @@ struct nb_stack;
 /* Serves one model. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **stack);
 void nb_stack_free(struct nb_stack **stack);
+/* Without the logarithms, which all models share: nb_log_tables_memory. */
 size_t nb_stack_memory(const struct nb_stack *stack);
+
+struct nb_stack_scratch;
 
 /* The inputs of one document. Reused from document to document. */
 struct nb_stack_inputs {
@@ -92,7 +95,7 @@ struct nb_stack_inputs {
     double *x;        /* x[i * size + v]: input i = expert * NB_STACK_GROUPS + group; owned */
     uint32_t features[NB_STACK_GROUPS]; /* of the document, by field, and of all but n-grams */
     size_t room;                        /* private: of `labels` */
-    double *gains;                      /* private: of the feature at hand, by label; owned */
+    struct nb_stack_scratch *scratch;   /* private; owned */
 };
 void nb_stack_inputs_init(struct nb_stack_inputs *inputs);
 void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs);
@@ -103,11 +106,6 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
                     const struct nb_feature *features, size_t size, struct nb_stack_inputs *inputs,
                     struct nb_error *error);
 
-/* Stored form: labels by number and the inputs that are not zero, 8 bytes each. Reading returns 0,
- * NB_CORRUPT or NB_NO_MEMORY; what is read learns exactly as what was written. */
-void nb_stack_inputs_write(const struct nb_stack_inputs *inputs, struct nb_packer *w);
-int nb_stack_inputs_read(struct nb_stack_inputs *inputs, struct nb_unpacker *r);
-
 /* ---- weights --------------------------------------------------------------------------------- */
 
 /* The weights: one set for two labels, one for more, and a bias per label and expert; each with the
@@ -116,6 +114,7 @@ struct nb_stack_weights;
 /* Returns the start values, or NULL: out of memory. */
 struct nb_stack_weights *nb_stack_weights_new(const struct nb_stack_settings *settings);
 void nb_stack_weights_free(struct nb_stack_weights **weights);
+size_t nb_stack_weights_memory(const struct nb_stack_weights *weights);
 
 /* Multiplies the two-label weights of the fields in the mask `fields` (1u << enum nb_field), and of
  * all fields together: for counts that come without the documents from which trust is learned,
@@ -138,8 +137,45 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
 int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    uint32_t label);
 
-/* Stored form of the weights. Reading returns 0, NB_CORRUPT or NB_NO_MEMORY. */
-void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *w);
+/* ---- weights: taking changes back ------------------------------------------------------------ */
+
+/* The state of the weights at a moment. All zeros: that of the last commit, or the start. */
+struct nb_stack_mark {
+    size_t shared, biases[NB_STACK_EXPERTS];
+};
+/* Good until the next commit, or a rollback to an older mark. For the writer. */
+struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights);
+/* Restores the weights, to the bit, in time of what was learned since. Cannot fail. Takes the lock.
+ */
+void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack_mark mark);
+/* What nb_stack_weights_changed named is stored: nothing differs any more. */
+void nb_stack_weights_commit(struct nb_stack_weights *weights);
+
+/* ---- weights: stored form -------------------------------------------------------------------- */
+
+/* Weights are stored as records, each with a number: 0 is the head, which names the fields and
+ * experts in the order of the stored places; the others are ranges of places. A record that is not
+ * stored has start values. So a commit stores the records that changed, and a field more or less
+ * leaves the store readable. */
+#define NB_STACK_NO_RECORD UINT32_MAX
+
+/* The first record from number `from` on that differs from what was stored at the last commit, or
+ * read; NB_STACK_NO_RECORD: no more. In time of the number of labels, not of what changed. */
+uint32_t nb_stack_weights_changed(const struct nb_stack_weights *weights, uint32_t from);
+/* Appends the record. It may be empty; it is stored all the same. */
+void nb_stack_weights_write_record(const struct nb_stack_weights *weights, uint32_t record,
+                                   struct nb_packer *to);
+/* Takes a stored record over into new weights that nobody else sees yet: the head first, the others
+ * in any order. What is read counts as stored, unless the head is of another program version: then
+ * all of it has changed. Returns 0, NB_CORRUPT or NB_NO_MEMORY; after an error the weights are good
+ * for nothing but nb_stack_weights_free. */
+int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t record,
+                                 struct nb_string stored);
+
+/* All records in a row, for dumps and copies: equal weights have equal bytes, whatever their
+ * history. Reading replaces the weights, and all of them count as changed; it cannot be rolled
+ * back. Returns 0, or NB_CORRUPT or NB_NO_MEMORY with the weights as they were. */
+void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *to);
 int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *r);
 
 /* ---- explanations ---------------------------------------------------------------------------- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/score_private.h"
 #include "core/stack_private.h"
 
 /* The two labels whose scores are compared, and what a unit of evidence in each field is worth. */
 struct comparison {
+    struct nb_stack *stack;
     const struct nb_model *model;
     const struct nb_stack_view *view;
     const struct nb_stack_reading *readings;
@@ -15,16 +15,16 @@ struct comparison {
 static void put_worth(struct comparison *c, const struct nb_stack_weights *weights,
                       const struct nb_stack_inputs *inputs)
 {
-    const struct nb_stack_weight *w = nb_stack_weights_of(weights, inputs->size);
     const struct nb_stack_settings *s = &weights->settings;
     double total_share = nb_stack_share(s, inputs->features[NB_STACK_TOTAL]);
     double trust[NB_STACK_EXPERTS] = {0};
     nb_stack_trust(weights, inputs->size, trust);
-    for (unsigned e = 0; e < c->experts; e++, w += NB_STACK_GROUPS) {
+    for (unsigned e = 0; e < c->experts; e++) {
+        const double *w = weights->shared.values + nb_stack_place(nb_stack_set(inputs->size, e), 0);
         for (unsigned f = 0; f < NB_FIELDS; f++) {
-            double worth = w[f].value * nb_stack_share(s, inputs->features[f]);
+            double worth = w[2 * f] * nb_stack_share(s, inputs->features[f]);
             if (f != NB_FIELD_NGRAM)
-                worth += w[NB_STACK_TOTAL].value * total_share;
+                worth += w[2 * NB_STACK_TOTAL] * total_share;
             c->worth[e][f] = trust[e] * nb_stack_half(inputs->size) * worth;
         }
     }
@@ -33,22 +33,22 @@ static void put_worth(struct comparison *c, const struct nb_stack_weights *weigh
 static uint64_t documents_of(const struct comparison *c, const struct nb_row *row,
                              uint32_t position)
 {
-    bool there;
-    uint32_t place = nb_row_find(&c->model->pool, row, c->view->labels[position], &there);
-    return there ? nb_row_cell(&c->model->pool, row, place).documents : 0;
+    return nb_counts_of(c->model, row, c->view->labels[position]).documents;
 }
 
 /* The offset of a label; of two labels only the first's is kept. */
 static double offset_of(const struct comparison *c, unsigned e, unsigned field, uint32_t position)
 {
-    const double *offsets = c->view->offsets + ((size_t)e * NB_FIELDS + field) * c->view->columns;
-    return position < c->view->columns ? offsets[position] : -offsets[0];
+    const double *offsets = nb_stack_offsets(c->stack, c->model, e, field);
+    if (c->view->columns == 1)
+        return position == 0 ? offsets[0] : -offsets[0];
+    return offsets[c->view->labels[position]];
 }
 
 static double evidence_of(const struct comparison *c, const struct nb_row *row)
 {
     unsigned field = nb_feature_field(row->id);
-    uint64_t all = nb_row_documents(c->model, row);
+    uint64_t all = nb_counts_documents(c->model, row);
     uint64_t best = documents_of(c, row, c->best);
     uint64_t second = documents_of(c, row, c->second);
     double sum = 0;
@@ -80,7 +80,8 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
                      size_t size, const struct nb_stack_inputs *inputs,
                      const struct nb_scores *scores, struct nb_evidence *rows, size_t *count)
 {
-    struct comparison c = {.model = model,
+    struct comparison c = {.stack = stack,
+                           .model = model,
                            .readings = nb_stack_readings(stack, inputs->size),
                            .experts = nb_stack_bank(&stack->settings, inputs->size)->size,
                            .best = (uint32_t)scores->best,
@@ -96,7 +97,7 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
             nb_model_find_all(model, features + i,
                               size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, numbers);
         uint32_t number = numbers[i % NB_MODEL_STEP];
-        if (number == NB_NO_ROW || nb_model_row(model, number)->n[0] == 0)
+        if (number == NB_NO_ROW || !nb_counts_any(nb_model_row(model, number)))
             continue;
         double evidence = evidence_of(&c, nb_model_row(model, number));
         rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};

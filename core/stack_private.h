@@ -9,9 +9,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/counts.h"
 #include "core/log_table.h"
-#include "core/model_private.h"
 #include "core/stack.h"
+#include "core/weights.h"
 
 /* An expert made ready: the powers that are used have short cuts. */
 enum nb_stack_power_kind { NB_POWER_1, NB_POWER_1_5, NB_POWER_2, NB_POWER_ANY };
@@ -23,13 +24,16 @@ struct nb_stack_reading {
 
 /* What is fixed while the counts stand still. */
 struct nb_stack_view {
-    uint32_t size;      /* labels that have documents */
-    uint32_t room;      /* of `labels` and `position` */
-    uint32_t *labels;   /* owned; by name */
-    uint32_t *position; /* owned; by label number; `size`: no documents */
-    uint32_t columns;   /* see nb_stack_columns */
+    uint32_t size;    /* labels that have documents */
+    uint32_t room;    /* of `labels` */
+    uint32_t *labels; /* owned; by name */
+    /* Offsets are ln(T_v + a(V+1)) - ln(T - T_v + a(V+1)). With two labels there is one column: the
+     * second's are minus the first's, to the bit. With more there is a column for each label
+     * number, and with less there is none. */
+    uint32_t columns;
+    _Atomic uint32_t fields; /* 1u << field: whose offsets are there */
     size_t offset_room;
-    double *offsets; /* owned; [expert][field][column]: ln(T_v + a(V+1)) - ln(T - T_v + a(V+1)) */
+    double *offsets; /* owned; [expert][field][column] */
 };
 
 struct nb_stack {
@@ -42,13 +46,6 @@ struct nb_stack {
     struct nb_stack_view view;
     atomic_size_t view_bytes;
 };
-
-/* For how many labels evidence is computed. With one there is none for or against; with two the
- * second's is minus the first's, to the bit. */
-static inline uint32_t nb_stack_columns(uint32_t labels)
-{
-    return labels < 2 ? 0 : labels == 2 ? 1 : labels;
-}
 
 static inline const struct nb_stack_bank *nb_stack_bank(const struct nb_stack_settings *s,
                                                         uint32_t labels)
@@ -97,21 +94,46 @@ static inline double nb_stack_power(const struct nb_stack_reading *reading, doub
     return copysign(pow(fabs(r), reading->power), r);
 }
 
-/* D_w. */
-static inline uint64_t nb_row_documents(const struct nb_model *model, const struct nb_row *row)
-{
-    uint64_t sum = (uint64_t)row->d[0] + row->d[1];
-    if (row->more != NB_NO_ROW) {
-        const struct nb_spill *run = nb_row_run(&model->pool, row);
-        for (uint32_t i = 0; i < run->used; i++)
-            sum += run[i].d;
-    }
-    return sum;
-}
-
-/* The view of the model's counts as they are. Returns 0 or NB_NO_MEMORY. */
+/* The view of the model's counts as they are, without offsets. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_view(struct nb_stack *stack, const struct nb_model *model,
                   const struct nb_stack_view **view);
+/* Computes the offsets of a field, unless they are there. A document has few of the fields, and a
+ * thousand labels have as many logarithms in each. */
+void nb_stack_view_field(struct nb_stack *stack, const struct nb_model *model, unsigned field);
+
+/* Of a field of the document, for an expert, by column. */
+static inline const double *nb_stack_offsets(struct nb_stack *stack, const struct nb_model *model,
+                                             unsigned e, unsigned field)
+{
+    const struct nb_stack_view *view = &stack->view;
+    if ((atomic_load_explicit(&view->fields, memory_order_acquire) >> field & 1u) == 0)
+        nb_stack_view_field(stack, model, field);
+    return view->offsets + ((size_t)e * NB_FIELDS + field) * view->columns;
+}
+
+/* ---- a document on its way into the inputs --------------------------------------------------- */
+
+struct nb_stack_pass {
+    struct nb_stack *stack;
+    const struct nb_model *model;
+    const struct nb_stack_view *view;
+    const struct nb_stack_reading *readings;
+    unsigned experts;
+    bool are_roots; /* two experts, both of power 1.5 */
+    struct nb_stack_inputs *inputs;
+};
+
+/* ---- more than two labels: core/stack_many.c ------------------------------------------------- */
+
+void nb_stack_scratch_free(struct nb_stack_scratch **scratch);
+/* Makes room for a document of `size` features. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_many_start(const struct nb_stack_pass *p, size_t size);
+/* Notes a feature that D_w = `all` documents have, and adds what its cells add over cells of 0. */
+void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
+                       uint64_t all);
+/* Adds what the noted features add to every label when all their cells are 0, and puts the sums
+ * into the inputs. */
+void nb_stack_many_finish(const struct nb_stack_pass *p);
 
 /* 1 / n^length times scale; 0 for no features. */
 static inline double nb_stack_share(const struct nb_stack_settings *s, uint32_t features)
@@ -119,32 +141,57 @@ static inline double nb_stack_share(const struct nb_stack_settings *s, uint32_t 
     return features == 0 ? 0 : s->scale / pow((double)features, s->length);
 }
 
-/* A weight and the sum of the squares of its gradients. */
-struct nb_stack_weight {
-    double value, squares;
+/* ---- weights: where each lies ---------------------------------------------------------------- */
+
+/* A set is what one expert of a bank has: a weight for each group, and its loss. Every weight has
+ * two places: its value, and the sum of the squares of its gradients. The biases of an expert have
+ * a vector of their own, two places a label, so that a label costs nothing where it has no bias. */
+enum {
+    NB_STACK_SETS = 2 * NB_STACK_EXPERTS, /* those for two labels, then those for more */
+    NB_STACK_LOSS = NB_STACK_GROUPS,      /* the column of L_e; its second place is 0 */
+    NB_STACK_COLUMNS = NB_STACK_GROUPS + 1,
+    NB_STACK_SHARED = NB_STACK_SETS * NB_STACK_COLUMNS * 2
+};
+
+/* How the stored weights are laid out, as the head record says. */
+struct nb_stack_layout {
+    uint32_t sets, columns; /* of the stored form; 0: no head has been read */
+    bool is_ours;
+    uint32_t *set_of, *column_of; /* owned; our number, or UINT32_MAX: unknown to this program */
 };
 
 struct nb_stack_weights {
     pthread_rwlock_t *lock; /* &lock_storage */
     pthread_rwlock_t lock_storage;
     struct nb_stack_settings settings;
-    struct nb_stack_weight two[NB_STACK_INPUTS], many[NB_STACK_INPUTS];
-    double two_losses[NB_STACK_EXPERTS], many_losses[NB_STACK_EXPERTS]; /* the L_e */
-    struct nb_stack_weight *biases; /* owned; see nb_stack_bias; beyond them zeros */
-    uint32_t bias_count;            /* labels, of NB_STACK_EXPERTS biases each */
-    struct nb_scores scratch;       /* the writer's */
+    struct nb_weights shared;                   /* NB_STACK_SHARED places; see nb_stack_place */
+    struct nb_weights biases[NB_STACK_EXPERTS]; /* see nb_stack_bias_place */
+    bool head_changed;                          /* the head record is not stored as it is */
+    uint32_t stored_ranges;                     /* of `shared`, seen while reading */
+    struct nb_stack_layout layout;              /* of what is being read */
+    struct nb_scores scratch;                   /* the writer's */
 };
 
-static inline const struct nb_stack_weight *nb_stack_weights_of(const struct nb_stack_weights *w,
-                                                                uint32_t labels)
+static inline unsigned nb_stack_set(uint32_t labels, unsigned e)
 {
-    return labels <= 2 ? w->two : w->many;
+    return (labels <= 2 ? 0 : NB_STACK_EXPERTS) + e;
+}
+
+/* The place of a weight's value in `shared`; the sum of its squares follows it. */
+static inline size_t nb_stack_place(unsigned set, unsigned column)
+{
+    return ((size_t)set * NB_STACK_COLUMNS + column) * 2;
+}
+
+static inline size_t nb_stack_bias_place(uint32_t label)
+{
+    return (size_t)label * 2;
 }
 
 /* b of a label for an expert. */
 static inline double nb_stack_bias(const struct nb_stack_weights *w, uint32_t label, unsigned e)
 {
-    return label < w->bias_count ? w->biases[(size_t)label * NB_STACK_EXPERTS + e].value : 0;
+    return nb_weights_at(&w->biases[e], nb_stack_bias_place(label));
 }
 
 /* How far each expert in use is trusted: sums to 1. */

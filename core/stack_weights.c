@@ -2,21 +2,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/score_private.h"
+#include "core/base/lock.h"
 #include "core/stack_private.h"
 
 /* A single document of a wrong label shall not decide how far an expert is trusted: no more is
  * counted than a probability of 10^-6 costs. */
 #define NB_STACK_LOSS_MOST 13.8
 
-static void put_starts(const struct nb_stack_bank *bank, struct nb_stack_weight *weights)
+static void put_starts(const struct nb_stack_bank *bank, double *sets)
 {
     for (unsigned e = 0; e < bank->size; e++) {
         const struct nb_stack_expert *x = &bank->experts[e];
-        struct nb_stack_weight *w = weights + (size_t)e * NB_STACK_GROUPS;
+        double *w = sets + nb_stack_place(e, 0);
         for (unsigned g = 0; g < NB_FIELDS; g++)
-            w[g].value = g == NB_FIELD_NGRAM ? x->start_ngram : x->start_field;
-        w[NB_STACK_TOTAL].value = x->start_total;
+            w[2 * g] = g == NB_FIELD_NGRAM ? x->start_ngram : x->start_field;
+        w[2 * NB_STACK_TOTAL] = x->start_total;
     }
 }
 
@@ -25,14 +25,17 @@ struct nb_stack_weights *nb_stack_weights_new(const struct nb_stack_settings *se
     struct nb_stack_weights *w = calloc(1, sizeof *w);
     if (w == NULL)
         return NULL;
-    if (pthread_rwlock_init(&w->lock_storage, NULL) != 0) {
+    if (nb_weights_grow(&w->shared, NB_STACK_SHARED, NULL) != 0 ||
+        pthread_rwlock_init(&w->lock_storage, NULL) != 0) {
+        nb_weights_deinit(&w->shared);
         free(w);
         return NULL;
     }
     w->lock = &w->lock_storage;
     w->settings = *settings;
-    put_starts(&settings->two, w->two);
-    put_starts(&settings->many, w->many);
+    w->head_changed = true;
+    put_starts(&settings->two, w->shared.values);
+    put_starts(&settings->many, w->shared.values + nb_stack_place(NB_STACK_EXPERTS, 0));
     nb_scores_init(&w->scratch);
     return w;
 }
@@ -45,65 +48,89 @@ void nb_stack_weights_free(struct nb_stack_weights **weights)
         return;
     pthread_rwlock_destroy(w->lock);
     nb_scores_deinit(&w->scratch);
-    free(w->biases);
+    nb_weights_deinit(&w->shared);
+    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
+        nb_weights_deinit(&w->biases[e]);
+    free(w->layout.set_of);
+    free(w->layout.column_of);
     free(w);
+}
+
+size_t nb_stack_weights_memory(const struct nb_stack_weights *weights)
+{
+    size_t bytes = sizeof *weights + nb_weights_memory(&weights->shared);
+    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
+        bytes += nb_weights_memory(&weights->biases[e]);
+    return bytes;
 }
 
 void nb_stack_weights_raise(struct nb_stack_weights *weights, uint32_t fields, double field_factor,
                             double total_factor)
 {
     for (unsigned e = 0; e < weights->settings.two.size; e++) {
-        struct nb_stack_weight *w = weights->two + (size_t)e * NB_STACK_GROUPS;
+        double *w = weights->shared.values + nb_stack_place(nb_stack_set(2, e), 0);
         for (unsigned g = 0; g < NB_FIELDS; g++)
-            w[g].value *= (fields >> g & 1u) != 0 ? field_factor : 1;
-        w[NB_STACK_TOTAL].value *= total_factor;
+            w[2 * g] *= (fields >> g & 1u) != 0 ? field_factor : 1;
+        w[2 * NB_STACK_TOTAL] *= total_factor;
     }
+    nb_weights_change_all(&weights->shared);
 }
 
 void nb_stack_weights_read_lock(const struct nb_stack_weights *weights)
 {
-    if (pthread_rwlock_rdlock(weights->lock) != 0)
-        abort();
+    nb_lock_read(weights->lock);
 }
 
 void nb_stack_weights_unlock(const struct nb_stack_weights *weights)
 {
-    pthread_rwlock_unlock(weights->lock);
+    nb_lock_release(weights->lock);
 }
 
 void nb_stack_trust(const struct nb_stack_weights *weights, uint32_t labels,
                     double trust[NB_STACK_EXPERTS])
 {
     unsigned experts = nb_stack_bank(&weights->settings, labels)->size;
-    const double *losses = labels <= 2 ? weights->two_losses : weights->many_losses;
-    double least = losses[0];
+    double losses[NB_STACK_EXPERTS];
+    double least = INFINITY;
     double sum = 0;
-    for (unsigned e = 1; e < experts; e++)
+    for (unsigned e = 0; e < experts; e++) {
+        losses[e] = weights->shared.values[nb_stack_place(nb_stack_set(labels, e), NB_STACK_LOSS)];
         least = fmin(least, losses[e]);
+    }
     for (unsigned e = 0; e < experts; e++)
         sum += trust[e] = exp(weights->settings.mixing * (least - losses[e]));
     for (unsigned e = 0; e < experts; e++)
         trust[e] /= sum;
 }
 
-/* What one expert says of the label at place `v`. */
-static double expert_score(const struct nb_stack_weights *weights,
-                           const struct nb_stack_inputs *inputs, unsigned e, uint32_t v)
+/* What one expert says of each label. Groups that the document does not have add nothing. */
+static void score_expert(const struct nb_stack_weights *weights,
+                         const struct nb_stack_inputs *inputs, unsigned e, double *scores)
 {
-    const struct nb_stack_weight *w =
-        nb_stack_weights_of(weights, inputs->size) + (size_t)e * NB_STACK_GROUPS;
-    const double *x = inputs->x + (size_t)e * NB_STACK_GROUPS * inputs->size + v;
-    double sum = 0;
-    for (uint32_t g = 0; g < NB_STACK_GROUPS; g++)
-        sum += w[g].value * x[(size_t)g * inputs->size];
-    return nb_stack_bias(weights, inputs->labels[v], e) + nb_stack_half(inputs->size) * sum;
+    uint32_t size = inputs->size;
+    const double *w = weights->shared.values + nb_stack_place(nb_stack_set(size, e), 0);
+    for (uint32_t v = 0; v < size; v++)
+        scores[v] = 0;
+    for (uint32_t g = 0; g < NB_STACK_GROUPS; g++) {
+        const double *x = inputs->x + ((size_t)e * NB_STACK_GROUPS + g) * size;
+        for (uint32_t v = 0; v < size && inputs->features[g] != 0; v++)
+            scores[v] += w[2 * g] * x[v];
+    }
+    for (uint32_t v = 0; v < size; v++)
+        scores[v] = nb_stack_bias(weights, inputs->labels[v], e) + nb_stack_half(size) * scores[v];
+}
+
+static bool is_of_other_settings(const struct nb_stack_weights *weights,
+                                 const struct nb_stack_inputs *inputs)
+{
+    return inputs->count != nb_stack_bank(&weights->settings, inputs->size)->size * NB_STACK_GROUPS;
 }
 
 int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    struct nb_scores *scores)
 {
     uint32_t size = inputs->size;
-    if (inputs->count != nb_stack_bank(&weights->settings, size)->size * NB_STACK_GROUPS)
+    if (is_of_other_settings(weights, inputs))
         return NB_CORRUPT;
     if (nb_scores_grow(scores, size) != 0)
         return NB_NO_MEMORY;
@@ -111,11 +138,15 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
     nb_stack_trust(weights, size, trust);
     scores->size = size;
     scores->total = scores->known = 0;
-    memcpy(scores->labels, inputs->labels, size * sizeof *inputs->labels);
     for (uint32_t v = 0; v < size; v++) {
+        scores->labels[v] = inputs->labels[v];
         scores->log_scores[v] = 0;
-        for (unsigned e = 0; e < inputs->count / NB_STACK_GROUPS; e++)
-            scores->log_scores[v] += trust[e] * expert_score(weights, inputs, e, v);
+    }
+    double *one = scores->probabilities; /* not needed for anything else yet */
+    for (unsigned e = 0; e < inputs->count / NB_STACK_GROUPS; e++) {
+        score_expert(weights, inputs, e, one);
+        for (uint32_t v = 0; v < size; v++)
+            scores->log_scores[v] += trust[e] * one[v];
     }
     nb_scores_rank(scores);
     return 0;
@@ -123,33 +154,34 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
-static int biases_room(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs)
+/* Everything that learning needs memory for, so that it cannot fail half way. */
+static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs)
 {
-    uint32_t need = 0;
-    for (uint32_t v = 0; v < inputs->size; v++)
-        need = inputs->labels[v] >= need ? inputs->labels[v] + 1 : need;
-    if (need <= weights->bias_count)
-        return 0;
-    struct nb_stack_weight *biases = calloc((size_t)need * NB_STACK_EXPERTS, sizeof *biases);
-    if (biases == NULL)
-        return NB_NO_MEMORY;
-    struct nb_stack_weight *old = weights->biases;
-    if (weights->bias_count != 0)
-        memcpy(biases, old, (size_t)weights->bias_count * NB_STACK_EXPERTS * sizeof *biases);
-    pthread_rwlock_wrlock(weights->lock);
-    weights->biases = biases;
-    weights->bias_count = need;
-    pthread_rwlock_unlock(weights->lock);
-    free(old);
-    return 0;
+    size_t experts = inputs->count / NB_STACK_GROUPS;
+    size_t need = 0;
+    for (uint32_t v = 0; v < inputs->size; v++) {
+        size_t end = nb_stack_bias_place(inputs->labels[v] + 1);
+        need = end > need ? end : need;
+    }
+    int rc = nb_scores_grow(&weights->scratch, inputs->size);
+    weights->scratch.size = inputs->size;
+    if (rc == 0)
+        rc = nb_weights_reserve(&weights->shared, experts * NB_STACK_COLUMNS * 2);
+    for (unsigned e = 0; rc == 0 && e < experts; e++) {
+        rc = nb_weights_grow(&weights->biases[e], need, weights->lock);
+        if (rc == 0)
+            rc = nb_weights_reserve(&weights->biases[e], (size_t)inputs->size * 2);
+    }
+    return rc;
 }
 
 /* AdaGrad, with 1 added to the root, so that the first step is no larger than the rate times the
  * gradient. */
-static void step(struct nb_stack_weight *w, double gradient, double rate)
+static void step(struct nb_weights *w, size_t place, double gradient, double rate)
 {
-    w->squares += gradient * gradient;
-    w->value -= rate * gradient / (1 + sqrt(w->squares));
+    double squares = w->values[place + 1] + gradient * gradient;
+    nb_weights_set(w, place + 1, squares);
+    nb_weights_set(w, place, w->values[place] - rate * gradient / (1 + sqrt(squares)));
 }
 
 /* The gradient of -ln P(label) by s_v is P(v), less 1 for the label itself. */
@@ -157,17 +189,19 @@ static void learn_expert(struct nb_stack_weights *weights, const struct nb_stack
                          unsigned e, const double *errors)
 {
     uint32_t size = inputs->size;
-    struct nb_stack_weight *w =
-        (size <= 2 ? weights->two : weights->many) + (size_t)e * NB_STACK_GROUPS;
+    unsigned set = nb_stack_set(size, e);
     const double *x = inputs->x + (size_t)e * NB_STACK_GROUPS * size;
     for (uint32_t g = 0; g < NB_STACK_GROUPS; g++) {
         double gradient = 0;
+        if (inputs->features[g] == 0)
+            continue;
         for (uint32_t v = 0; v < size; v++)
             gradient += errors[v] * x[(size_t)g * size + v];
-        step(&w[g], nb_stack_half(size) * gradient, weights->settings.rate);
+        step(&weights->shared, nb_stack_place(set, g), nb_stack_half(size) * gradient,
+             weights->settings.rate);
     }
     for (uint32_t v = 0; v < size; v++)
-        step(&weights->biases[(size_t)inputs->labels[v] * NB_STACK_EXPERTS + e], errors[v],
+        step(&weights->biases[e], nb_stack_bias_place(inputs->labels[v]), errors[v],
              weights->settings.rate);
 }
 
@@ -176,13 +210,13 @@ static void learn(struct nb_stack_weights *weights, const struct nb_stack_inputs
                   uint32_t place)
 {
     struct nb_scores *scratch = &weights->scratch;
-    double *losses = inputs->size <= 2 ? weights->two_losses : weights->many_losses;
     for (unsigned e = 0; e < inputs->count / NB_STACK_GROUPS; e++) {
-        for (uint32_t v = 0; v < inputs->size; v++)
-            scratch->log_scores[v] = expert_score(weights, inputs, e, v);
+        score_expert(weights, inputs, e, scratch->log_scores);
         nb_scores_rank(scratch);
         double loss = fmin(-log(scratch->probabilities[place]), NB_STACK_LOSS_MOST);
-        losses[e] = (1 - 1 / weights->settings.memory) * losses[e] + loss;
+        size_t at = nb_stack_place(nb_stack_set(inputs->size, e), NB_STACK_LOSS);
+        double before = weights->shared.values[at];
+        nb_weights_set(&weights->shared, at, (1 - 1 / weights->settings.memory) * before + loss);
         scratch->probabilities[place] -= 1;
         learn_expert(weights, inputs, e, scratch->probabilities);
     }
@@ -196,107 +230,40 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
         place++;
     if (inputs->size < 2 || place == inputs->size)
         return 0;
-    int rc = nb_stack_score(weights, inputs, &weights->scratch); /* makes room, too */
-    if (rc == 0)
-        rc = biases_room(weights, inputs);
-    if (rc != 0)
-        return rc;
-    pthread_rwlock_wrlock(weights->lock);
-    learn(weights, inputs, place);
-    pthread_rwlock_unlock(weights->lock);
-    return 0;
-}
-
-/* ---- stored form ----------------------------------------------------------------------------- */
-
-static void write_weights(struct nb_packer *w, const struct nb_stack_weight *weights, size_t count)
-{
-    nb_pack_varint(w, count);
-    for (size_t i = 0; i < count; i++) {
-        nb_pack_double(w, weights[i].value);
-        nb_pack_double(w, weights[i].squares);
-    }
-}
-
-static void write_losses(struct nb_packer *w, const double *losses, unsigned count)
-{
-    for (unsigned e = 0; e < count; e++)
-        nb_pack_double(w, losses[e]);
-}
-
-void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *w)
-{
-    write_weights(w, weights->two, (size_t)weights->settings.two.size * NB_STACK_GROUPS);
-    write_weights(w, weights->many, (size_t)weights->settings.many.size * NB_STACK_GROUPS);
-    write_losses(w, weights->two_losses, weights->settings.two.size);
-    write_losses(w, weights->many_losses, weights->settings.many.size);
-    write_weights(w, weights->biases, (size_t)weights->bias_count * NB_STACK_EXPERTS);
-}
-
-static bool read_weights(struct nb_unpacker *r, struct nb_stack_weight *weights, size_t count)
-{
-    bool good = true;
-    for (size_t i = 0; i < count; i++) {
-        weights[i].value = nb_unpack_double(r);
-        weights[i].squares = nb_unpack_double(r);
-        good = good && isfinite(weights[i].value) && weights[i].squares >= 0;
-    }
-    return good && !r->failed;
-}
-
-/* A bank's weights, which must be as many as the settings have. */
-static bool read_bank(struct nb_unpacker *r, const struct nb_stack_bank *bank,
-                      struct nb_stack_weight *weights)
-{
-    size_t count = (size_t)bank->size * NB_STACK_GROUPS;
-    return nb_unpack_varint(r) == count && read_weights(r, weights, count);
-}
-
-static bool read_losses(struct nb_unpacker *r, double *losses, unsigned count)
-{
-    bool good = true;
-    for (unsigned e = 0; e < count; e++) {
-        losses[e] = nb_unpack_double(r);
-        good = good && isfinite(losses[e]) && losses[e] >= 0;
-    }
-    return good && !r->failed;
-}
-
-/* All but the biases, into `back`. */
-static bool read_banks(struct nb_unpacker *r, const struct nb_stack_settings *settings,
-                       struct nb_stack_weights *back)
-{
-    return read_bank(r, &settings->two, back->two) && read_bank(r, &settings->many, back->many) &&
-           read_losses(r, back->two_losses, settings->two.size) &&
-           read_losses(r, back->many_losses, settings->many.size);
-}
-
-int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *r)
-{
-    struct nb_stack_weights back = {0};
-    if (!read_banks(r, &weights->settings, &back))
+    if (is_of_other_settings(weights, inputs))
         return NB_CORRUPT;
-    size_t most = (size_t)NB_LABELS_MOST * NB_STACK_EXPERTS;
-    size_t count = (size_t)nb_unpack_bounded(r, most);
-    if (r->failed || count % NB_STACK_EXPERTS != 0 ||
-        count > (size_t)(r->end - r->at) / 16) /* two doubles each */
-        return NB_CORRUPT;
-    back.biases = calloc(count + 1, sizeof *back.biases);
-    if (back.biases == NULL)
+    if (make_room(weights, inputs) != 0)
         return NB_NO_MEMORY;
-    if (!read_weights(r, back.biases, count)) {
-        free(back.biases);
-        return NB_CORRUPT;
-    }
-    struct nb_stack_weight *old = weights->biases;
-    pthread_rwlock_wrlock(weights->lock);
-    memcpy(weights->two, back.two, sizeof back.two);
-    memcpy(weights->many, back.many, sizeof back.many);
-    memcpy(weights->two_losses, back.two_losses, sizeof back.two_losses);
-    memcpy(weights->many_losses, back.many_losses, sizeof back.many_losses);
-    weights->biases = back.biases;
-    weights->bias_count = (uint32_t)(count / NB_STACK_EXPERTS);
-    pthread_rwlock_unlock(weights->lock);
-    free(old);
+    nb_lock_write(weights->lock);
+    learn(weights, inputs, place);
+    nb_lock_release(weights->lock);
     return 0;
+}
+
+/* ---- taking changes back --------------------------------------------------------------------- */
+
+struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights)
+{
+    struct nb_stack_mark mark = {.shared = nb_weights_mark(&weights->shared)};
+    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
+        mark.biases[e] = nb_weights_mark(&weights->biases[e]);
+    return mark;
+}
+
+void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack_mark mark)
+{
+    nb_lock_write(weights->lock);
+    nb_weights_rollback(&weights->shared, mark.shared);
+    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
+        nb_weights_rollback(&weights->biases[e], mark.biases[e]);
+    nb_lock_release(weights->lock);
+}
+
+void nb_stack_weights_commit(struct nb_stack_weights *weights)
+{
+    nb_weights_commit(&weights->shared);
+    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
+        nb_weights_commit(&weights->biases[e]);
+    weights->head_changed = false;
+    weights->stored_ranges = weights->shared.ranges;
 }

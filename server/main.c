@@ -12,7 +12,7 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/api/evaluations.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"

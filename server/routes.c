@@ -8,11 +8,15 @@
 #include "server/api/operations.h"
 #include "server/console/page.h"
 #include "server/json/document.h"
+#include "server/mail/filter_load.h"
 #include "server/mail/rspamd.h"
 #include "server/request/reply.h"
 
 static const char *const NO_QUERY[] = {NULL};
 static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};
+static const char *const CHANGE_QUERY[] = {"label", "id", "source", NULL};
+static const char *const SOURCE_QUERY[] = {"source", NULL};
+static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
 static const char *const CLASSIFY_QUERY[] = {
     "explain", "label", "id", "threshold", "target_fpr", "cost_fp", "cost_fn", "positive", NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", NULL};
@@ -25,58 +29,69 @@ static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NU
         .method = (verb_), .pattern = (path), .role = NB_ROLE_##needed, .body = NB_BODY_##takes,   \
         .query = (parameters), .handler = (function), .protocol = &nb_protocol_api                 \
     }
+/* The same for what takes long. */
+#define LONG(verb_, path, needed, takes, parameters, function)                                     \
+    {                                                                                              \
+        .method = (verb_), .pattern = (path), .role = NB_ROLE_##needed, .body = NB_BODY_##takes,   \
+        .query = (parameters), .handler = (function), .protocol = &nb_protocol_api,                \
+        .is_long = true                                                                            \
+    }
 #define DOCUMENTS(path, needed, parameters, what)                                                  \
     {                                                                                              \
         .method = "POST", .pattern = (path), .role = NB_ROLE_##needed, .body = NB_BODY_DOCUMENTS,  \
         .query = (parameters), .handler = nb_route_documents, .line = nb_route_documents_line,     \
-        .protocol = &nb_protocol_api, .verb = NB_VERB_##what                                       \
+        .prepare = nb_documents_prepare, .protocol = &nb_protocol_api, .verb = NB_VERB_##what      \
     }
-#define RSPAMD_ROW(method_, path, needed, takes, parameters, function, what)                       \
+#define RSPAMD_ROW(method_, path, needed, takes, parameters, before, function, what)               \
     {                                                                                              \
         .method = (method_), .pattern = (path), .role = NB_ROLE_##needed, .body = NB_BODY_##takes, \
         .query = (parameters), .handler = (function), .protocol = &nb_protocol_rspamd,             \
-        .verb = (what)                                                                             \
+        .verb = (what), .prepare = (before)                                                        \
     }
 /* rspamd does not look at the method; its proxy sends GET with a body. */
 #define RSPAMD(path, needed, function, what)                                                       \
-    RSPAMD_ROW("POST", path, needed, DOCUMENTS, MAIL_QUERY, function, what),                       \
-        RSPAMD_ROW("GET", path, needed, DOCUMENTS, MAIL_QUERY, function, what)
+    RSPAMD_ROW("POST", path, needed, DOCUMENTS, MAIL_QUERY, nb_filter_prepare, function, what),    \
+        RSPAMD_ROW("GET", path, needed, DOCUMENTS, MAIL_QUERY, nb_filter_prepare, function, what)
 
 static const struct nb_route ROUTES[] = {
     DOCUMENTS("/v1/models/{model}/classify", CLASSIFY, CLASSIFY_QUERY, CLASSIFY),
-    DOCUMENTS("/v1/models/{model}/train", TRAIN, DOCUMENT_QUERY, TRAIN),
-    DOCUMENTS("/v1/models/{model}/untrain", TRAIN, DOCUMENT_QUERY, UNTRAIN),
+    DOCUMENTS("/v1/models/{model}/train", TRAIN, CHANGE_QUERY, TRAIN),
+    DOCUMENTS("/v1/models/{model}/untrain", TRAIN, CHANGE_QUERY, UNTRAIN),
     DOCUMENTS("/v1/models/{model}/tokenize", CLASSIFY, DOCUMENT_QUERY, TOKENIZE),
-    API("GET", "/v1/models", CLASSIFY, NONE, NO_QUERY, nb_route_models),
-    API("GET", "/v1/models/{model}", CLASSIFY, NONE, NO_QUERY, nb_route_model),
-    API("PUT", "/v1/models/{model}", ADMIN, SETTINGS, NO_QUERY, nb_route_put_model),
-    API("DELETE", "/v1/models/{model}", ADMIN, NONE, NO_QUERY, nb_route_delete_model),
-    API("GET", "/v1/models/{model}/vocabulary", CLASSIFY, NONE, VOCABULARY_QUERY,
-        nb_route_vocabulary),
-    API("GET", "/v1/models/{model}/evaluation", CLASSIFY, NONE, EVALUATION_QUERY,
-        nb_route_evaluation),
+    LONG("GET", "/v1/models", CLASSIFY, NONE, PAGE_QUERY, nb_route_models),
+    LONG("GET", "/v1/models/{model}", CLASSIFY, NONE, NO_QUERY, nb_route_model),
+    LONG("PUT", "/v1/models/{model}", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_put_model),
+    LONG("DELETE", "/v1/models/{model}", ADMIN, NONE, SOURCE_QUERY, nb_route_delete_model),
+    LONG("PATCH", "/v1/models/{model}/labels/{label}", ADMIN, SETTINGS, SOURCE_QUERY,
+         nb_route_rename_label),
+    LONG("GET", "/v1/models/{model}/vocabulary", CLASSIFY, NONE, VOCABULARY_QUERY,
+         nb_route_vocabulary),
+    LONG("GET", "/v1/models/{model}/evaluation", CLASSIFY, NONE, EVALUATION_QUERY,
+         nb_route_evaluation),
     API("GET", "/v1/models/{model}/documents/{id}", CLASSIFY, NONE, NO_QUERY, nb_route_document),
-    API("GET", "/v1/models/{model}/export", ADMIN, NONE, NO_QUERY, nb_route_export),
+    LONG("GET", "/v1/models/{model}/export", ADMIN, NONE, NO_QUERY, nb_route_export),
     {.method = "PUT",
      .pattern = "/v1/models/{model}/import",
      .role = NB_ROLE_ADMIN,
      .body = NB_BODY_DUMP,
-     .query = NO_QUERY,
+     .query = SOURCE_QUERY,
      .handler = nb_route_import,
      .line = nb_route_import_line,
-     .protocol = &nb_protocol_api},
+     .protocol = &nb_protocol_api,
+     .is_long = true},
     RSPAMD("/checkv2", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK),
     RSPAMD("/check", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK_OLD),
     RSPAMD("/symbols", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK_OLD),
     RSPAMD("/scan", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK_OLD),
     RSPAMD("/learnspam", TRAIN, nb_route_rspamd_learn, NB_RSPAMD_LEARN_SPAM),
     RSPAMD("/learnham", TRAIN, nb_route_rspamd_learn, NB_RSPAMD_LEARN_HAM),
-    RSPAMD_ROW("GET", "/ping", NONE, NONE, NO_QUERY, nb_route_rspamd_ping, 0),
-    RSPAMD_ROW("GET", "/stat", CLASSIFY, NONE, NO_QUERY, nb_route_rspamd_stat, 0),
-    RSPAMD_ROW("GET", "/auth", CLASSIFY, NONE, NO_QUERY, nb_route_rspamd_auth, 0),
+    RSPAMD_ROW("GET", "/ping", NONE, NONE, NO_QUERY, NULL, nb_route_rspamd_ping, 0),
+    RSPAMD_ROW("GET", "/stat", CLASSIFY, NONE, NO_QUERY, nb_filter_prepare, nb_route_rspamd_stat,
+               0),
+    RSPAMD_ROW("GET", "/auth", CLASSIFY, NONE, NO_QUERY, NULL, nb_route_rspamd_auth, 0),
     API("GET", "/healthz", NONE, NONE, NO_QUERY, nb_route_healthz),
     API("GET", "/readyz", CLASSIFY, NONE, NO_QUERY, nb_route_readyz),
-    API("GET", "/metrics", CLASSIFY, NONE, NO_QUERY, nb_route_metrics),
+    LONG("GET", "/metrics", CLASSIFY, NONE, NO_QUERY, nb_route_metrics),
     API("GET", "/openapi.json", CLASSIFY, NONE, NO_QUERY, nb_route_openapi),
     API("GET", "/", CLASSIFY, NONE, NO_QUERY, nb_route_page),
 };

@@ -14,6 +14,7 @@
 #include "server/net/accept.h"
 #include "server/net/connections.h"
 #include "server/net/linger.h"
+#include "server/request/pool.h"
 #include "server/request/server.h"
 
 enum { STOP_POLL_NANOSECONDS = 5000000 };
@@ -25,6 +26,7 @@ struct nb_serving {
     struct nb_linger *linger;
     struct nb_http *http;
     struct nb_acceptor *acceptor;
+    struct nb_pool *work, *loads;
 };
 
 static unsigned thread_count(const struct nb_config *config)
@@ -61,11 +63,24 @@ static void dismantle(struct nb_serving **serving)
     struct nb_serving *s = *serving;
     nb_acceptor_stop(&s->acceptor);
     nb_http_stop(&s->http);
+    nb_pool_stop(&s->work);
+    nb_pool_stop(&s->loads);
     nb_linger_stop(&s->linger);
     nb_connections_free(&s->connections);
     close_all(s->sockets); /* nobody accepts any more */
     free(s);
     *serving = NULL;
+}
+
+static int start_pools(struct nb_serving *s, struct nb_error *error)
+{
+    unsigned threads = (unsigned)s->server->config->work_threads;
+    int rc = nb_pool_start(threads, "long work", &s->work, error);
+    if (rc == 0)
+        rc = nb_pool_start(threads, "the loading of models", &s->loads, error);
+    s->server->work = s->work;
+    s->server->loads = s->loads;
+    return rc;
 }
 
 int nb_serve_start(struct nb_server *server, const int sockets[NB_LISTEN_SOCKETS],
@@ -83,6 +98,8 @@ int nb_serve_start(struct nb_server *server, const int sockets[NB_LISTEN_SOCKETS
     int rc = s->connections != NULL ? nb_linger_start(&s->linger) : NB_NO_MEMORY;
     if (rc != 0)
         (void)nb_error_set(error, rc, "the threads that serve do not start");
+    if (rc == 0)
+        rc = start_pools(s, error);
     if (rc == 0)
         rc = nb_http_start(server, threads, &(struct nb_http_owner){on_closed, on_linger, s},
                            &s->http, error);

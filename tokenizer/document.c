@@ -21,7 +21,7 @@ void nb_tokenizer_teardown(void)
     nb_text_teardown();
 }
 
-/* Whether a line begins as a header's field does: a name of letters and '-', and a colon. */
+/* Whether a line begins like a header field: a name of letters and '-', then a colon. */
 static bool is_field(const char *at, const char *end)
 {
     const char *c = at;
@@ -30,8 +30,8 @@ static bool is_field(const char *at, const char *end)
     return c > at && c < end && *c == ':';
 }
 
-/* The value of a Subject among the lines at the beginning that look like those of a header; empty
- * if there is none. Texts taken from mail and news often begin so. */
+/* The value of the Subject in a text that begins with lines like header fields, as texts from
+ * archives of mail and news often do; empty if there is none. */
 static struct nb_string find_subject(const char *text, size_t length)
 {
     static const char name[] = "subject:";
@@ -45,13 +45,12 @@ static struct nb_string find_subject(const char *text, size_t length)
     return (struct nb_string){NULL, 0};
 }
 
-/* All of a text is its body: the tokens of by-the-book models are those of the plain rules. Where
- * more than tokens is counted, a Subject is also told apart. */
+/* The whole text is counted as the body. In models that count more than tokens, the words of a
+ * Subject are counted as those of a Subject, too. By-the-book models count each word once. */
 static int tokenize_text(struct nb_tokenizing *t, const char *text, size_t length)
 {
     int rc = nb_tokenize_text(t, NB_FIELD_BODY, "", text, length);
-    bool tokens_only =
-        t->settings->fields >> NB_FIELD_CASE == 0; /* what repeats them: from there */
+    bool tokens_only = t->settings->fields >> NB_FIELD_CASE == 0; /* derived fields come last */
     if (rc != 0 || tokens_only || length == 0)
         return rc;
     struct nb_string subject = find_subject(text, length);

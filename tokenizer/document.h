@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokenizer's front door: the bytes of a document in, its bag out. Any thread, any number at
- * once; nothing is shared between calls but read-only tables.
+ * The door of the tokenizer: takes the bytes of a document and gives its bag. Any thread, any
+ * number of calls at once; they share read-only tables only.
  *
  * The tokenizer knows no labels, no store and no HTTP. The same bytes, key, settings and version
  * always give the same bag.
@@ -13,11 +13,8 @@
 #include "tokenizer/bag/bag.h"
 #include "tokenizer/bag/tokenizing.h"
 
-/* Raised whenever the same bytes would give another bag; stored with every model. */
-enum { NB_TOKENIZER_VERSION = 1 };
-
 enum nb_document_kind {
-    NB_DOCUMENT_TEXT = 0, /* UTF-8; bytes that are not are read as windows-1252 */
+    NB_DOCUMENT_TEXT = 0, /* UTF-8; each byte that is not is read as windows-1252 */
     NB_DOCUMENT_MAIL = 1  /* one raw message (RFC 5322), any bytes */
 };
 
@@ -27,15 +24,15 @@ struct nb_document {
     size_t length;
 };
 
-/* Builds the Unicode tables and prepares the MIME library. Call once, before any thread
- * tokenizes. Returns 0 or a code. */
+/* Builds the Unicode tables and prepares the MIME library. To be called once, before any thread
+ * tokenizes. Returns 0 or NB_NO_MEMORY. */
 int nb_tokenizer_setup(struct nb_error *error);
 
-/* Frees what nb_tokenizer_setup made, so that leak checkers have nothing to say. */
+/* Frees what nb_tokenizer_setup allocated; no thread may tokenize any more. */
 void nb_tokenizer_teardown(void);
 
-/* Resets `bag` and fills it with the document's features. Malformed input is no error: whatever
- * the bytes, they give a bag, in time linear in their number. Returns 0 or NB_NO_MEMORY. */
+/* Resets `bag` and fills it with the features of the document. No input is an error: any bytes give
+ * a bag, in time linear in their number. Returns 0 or NB_NO_MEMORY. */
 int nb_document_tokenize(const struct nb_document *document, const struct nb_key *key,
                          const struct nb_tokenizer_settings *settings,
                          const struct nb_tokenizer_limits *limits, struct nb_bag *bag);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A growable run of bytes. Any thread; one buffer belongs to one thread at a time.
+ * A growing run of bytes. A buffer belongs to one thread at a time.
  */
 #ifndef NB_CORE_BASE_BUFFER_H
 #define NB_CORE_BASE_BUFFER_H
@@ -15,23 +15,25 @@ struct nb_buffer {
     size_t capacity;
 };
 
-/* An empty buffer that owns nothing: also `struct nb_buffer b = {0}`. */
+/* Makes an empty buffer that owns nothing, as `struct nb_buffer b = {0}` does. */
 void nb_buffer_init(struct nb_buffer *buffer);
 
 /* Frees the bytes; the buffer is empty and usable again. */
 void nb_buffer_deinit(struct nb_buffer *buffer);
 
-/* Makes room for `extra` more bytes. Returns 0 or NB_NO_MEMORY (also on overflow of size_t). */
+/* Makes room for `extra` more bytes, and for more than that, so that appending costs constant time
+ * a byte on average. Returns 0 or NB_NO_MEMORY, also if the size would overflow. */
 int nb_buffer_reserve(struct nb_buffer *buffer, size_t extra);
 
-/* Appends bytes; `bytes` may be NULL when `length` is 0. Returns 0 or NB_NO_MEMORY, in which case
- * the buffer is as before. */
+/* Appends bytes; `bytes` may be NULL if `length` is 0. Returns 0 or NB_NO_MEMORY, in which case the
+ * buffer is as before. */
 int nb_buffer_append(struct nb_buffer *buffer, const void *bytes, size_t length);
 
-/* Appends a C string. */
+/* Appends a C string, without its NUL. Returns as nb_buffer_append. */
 int nb_buffer_puts(struct nb_buffer *buffer, const char *text);
 
-/* Appends printf-formatted text. */
+/* Appends text formatted as by printf. Returns as nb_buffer_append, or NB_INVALID for a bad format.
+ */
 int nb_buffer_printf(struct nb_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The time of day and the time that passes. Any thread.
+ * The time of day, and a clock for durations. Any thread.
  */
 #ifndef NB_CORE_BASE_CLOCK_H
 #define NB_CORE_BASE_CLOCK_H
@@ -10,7 +10,7 @@
 /* Milliseconds since 1970-01-01 00:00 UTC. */
 int64_t nb_clock_now(void);
 
-/* Nanoseconds since some fixed moment; never goes back. */
+/* Nanoseconds since a fixed moment; never goes back. For durations. */
 uint64_t nb_clock_monotonic(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Error codes and the message that goes with them. Any thread; an nb_error belongs to its caller.
+ * Error codes and their messages. Any thread; an nb_error belongs to its caller.
  *
- * Functions that can fail return 0 or one of the negative codes below and, where the caller may
- * want to know more, fill an optional last argument `struct nb_error *` (NULL is allowed) at the
- * place where the fault is found. Libraries (core, tokenizer, config) never log and never exit.
+ * Functions that can fail return 0 or one of the negative codes below. Many have an optional last
+ * argument `struct nb_error *`, which may be NULL; it is filled where the fault is found. Libraries
+ * (core, tokenizer, config) never log and never exit.
  */
 #ifndef NB_CORE_BASE_ERROR_H
 #define NB_CORE_BASE_ERROR_H
@@ -25,29 +25,31 @@ enum nb_code {
     NB_LOCKED = -12,     /* another process owns the data */
     NB_STOPPING = -13,   /* the engine no longer takes changes */
     NB_EXISTS = -14,     /* something of this name is already there */
-    NB_UNKNOWN = -15,    /* it is not known who asks, or he is nobody */
-    NB_FORBIDDEN = -16,  /* it is known, and he may not */
+    NB_UNKNOWN = -15,    /* the caller has no token, or one that is not known */
+    NB_FORBIDDEN = -16,  /* the caller is known, but not allowed to do it */
+    NB_DAMAGED = -17,    /* a model whose stored bytes are damaged; others are not concerned */
 };
 
 #define NB_ERROR_TEXT 320
 
 struct nb_error {
     int code; /* one of enum nb_code */
-    char
-        text[NB_ERROR_TEXT]; /* one sentence without a final point: what was wrong, what is right */
+    /* One sentence without a final full stop: what is wrong, and what would be right. */
+    char text[NB_ERROR_TEXT];
 };
 
-/* Fills `error` (may be NULL) with `code` and a printf-formatted sentence, cut to fit on a UTF-8
- * boundary. Returns `code`, so that a fault is reported in one statement:
- *     return nb_error_set(error, NB_INVALID, "line %zu: ...", line); */
+/* Fills `error`, which may be NULL, with `code` and a sentence formatted as by printf. A sentence
+ * that is too long is cut between characters. Returns `code`, so that one statement reports a
+ * fault: return nb_error_set(error, NB_INVALID, "line %zu: ...", line); */
 int nb_error_set(struct nb_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same for an out-of-memory condition. Returns NB_NO_MEMORY. */
+/* Fills `error` for a failed allocation. Returns NB_NO_MEMORY. */
 int nb_error_no_memory(struct nb_error *error);
 
-/* Maps an errno value to a code: ENOSPC and EDQUOT to NB_DISK_FULL, ENOMEM to NB_NO_MEMORY,
- * ENOENT to NB_NOT_FOUND, others to NB_IO; the text is "`what`: strerror". Returns the code. */
+/* Fills `error` for an errno value. The code is NB_DISK_FULL for ENOSPC and EDQUOT, NB_NO_MEMORY
+ * for ENOMEM, NB_NOT_FOUND for ENOENT, NB_IO for all others. The text is `what`, ": " and strerror.
+ * Returns the code. */
 int nb_error_errno(struct nb_error *error, int errno_value, const char *what);
 
 #endif

@@ -11,6 +11,9 @@
 
 #include "core/base/string.h"
 
+/* Raised whenever the same bytes would give other features; stored with every model. */
+enum { NB_TOKENIZER_VERSION = 1 };
+
 /* The part of a document in which a feature was seen: scores are weighed per field. The numbers are
  * stored with every feature: never renumber one, append only. */
 enum nb_field {
@@ -22,8 +25,8 @@ enum nb_field {
     NB_FIELD_STRUCTURE = 5, /* MIME structure, HTML elements and attributes, shape of the text */
     NB_FIELD_URL = 6,       /* parts of URLs and mail domains in the text */
     NB_FIELD_HIDDEN = 7,    /* words that a reader cannot see */
-    NB_FIELD_CASE = 8,      /* body words in their original case, where it differs */
-    NB_FIELD_PAIR = 9,      /* two adjacent body words */
+    NB_FIELD_CASE = 8,      /* words of body and Subject that have capitals, as they stand */
+    NB_FIELD_PAIR = 9,      /* two adjacent words of body or Subject */
     NB_FIELD_NGRAM = 10,    /* character 5-grams */
     NB_FIELDS = 11
 };
@@ -35,8 +38,8 @@ struct nb_feature {
     uint32_t count; /* occurrences in the document, at least 1 */
 };
 
-/* The id of a feature of `field` whose keyed hash is `hash`. 59 bits of hash: among 10^7 features
- * the chance of any collision is about 10^-4. */
+/* The id of a feature of `field` whose text has the keyed hash `hash`. It keeps 59 bits of the
+ * hash: among 10^7 features the probability of any collision is about 10^-4. */
 static inline uint64_t nb_feature_id(enum nb_field field, uint64_t hash)
 {
     return ((uint64_t)field << NB_FIELD_SHIFT) | (hash & (((uint64_t)1 << NB_FIELD_SHIFT) - 1));

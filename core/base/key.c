@@ -6,8 +6,8 @@
 
 #include "core/base/lines.h"
 
-/* XXH3 wants a secret of at least 136 bytes with high entropy: 192 bytes of ChaCha20 keystream
- * keyed with the stored 32 bytes. */
+/* XXH3 needs a secret of at least 136 bytes with high entropy. It gets 192 bytes of the ChaCha20
+ * keystream of the 32 bytes that are stored. */
 static void derive_secret(struct nb_key *key)
 {
     randombytes_buf_deterministic(key->secret, sizeof key->secret, key->bytes);
@@ -58,7 +58,7 @@ void nb_key_content_id(const struct nb_key *key, unsigned char kind, const void 
     id_end(&state, id);
 }
 
-/* Hashes [from, end) without the CR of each CRLF. */
+/* Hashes the bytes from `from` to `end` without the CR of each CRLF. */
 static void add_lines(crypto_generichash_state *state, const char *from, const char *end)
 {
     const char *at = from;

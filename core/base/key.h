@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The secret of a model and what is hashed under it. Any thread; a key is read-only once made.
+ * A secret key, and the hashes under it: ids of features, and ids of documents made from their
+ * content. Any thread; a key is read-only once it is made.
  *
- * Feature ids are 64-bit hashes. Mail is written by attackers, so the hash is keyed: without the
- * secret nobody can make two words fall together, or a document take another document's id.
+ * Attackers write mail, so both hashes are keyed: without the key nobody can write two words that
+ * have one id, or a document that has the id of another.
  */
 #ifndef NB_CORE_BASE_KEY_H
 #define NB_CORE_BASE_KEY_H
@@ -16,8 +17,8 @@
 #include <xxhash.h>
 
 enum {
-    NB_KEY_BYTES = 32,        /* what is stored and exported */
-    NB_CONTENT_ID_LENGTH = 32 /* hexadecimal digits of an id made from content (128 bits) */
+    NB_KEY_BYTES = 32,        /* of a key in the store and in a dump */
+    NB_CONTENT_ID_LENGTH = 32 /* hexadecimal digits of an id made from content: 128 bits */
 };
 
 struct nb_key {
@@ -25,28 +26,29 @@ struct nb_key {
     unsigned char secret[XXH_SECRET_DEFAULT_SIZE]; /* XXH3's secret, derived from `bytes` */
 };
 
-/* Draws a new random key from the operating system (libsodium's randombytes). */
+/* Makes a new random key, with the random numbers of the operating system (libsodium). */
 void nb_key_generate(struct nb_key *key);
 
-/* Makes the key whose stored bytes are given. */
+/* Makes the key with the given bytes, which came from the store or a dump. */
 void nb_key_restore(struct nb_key *key, const unsigned char bytes[NB_KEY_BYTES]);
 
-/* XXH3, 64 bits, with the key's secret. */
+/* Hashes bytes to 64 bits: XXH3 with the secret of the key. */
 static inline uint64_t nb_key_hash(const struct nb_key *key, const void *bytes, size_t length)
 {
     return XXH3_64bits_withSecret(bytes, length, key->secret, sizeof key->secret);
 }
 
-/* The id of a document that came without one: keyed BLAKE2b, 128 bits (RFC 7693), over the byte
- * `kind` (a text and a mail of the same bytes are two documents) and the content. Writes 32
- * hexadecimal digits and a NUL. */
+/* Writes the id of a document that has none of its own: keyed BLAKE2b, 128 bits (RFC 7693), as 32
+ * hexadecimal digits and a NUL. The hash covers the byte `kind`, so that a text and a mail of the
+ * same bytes are two documents, and the content. */
 void nb_key_content_id(const struct nb_key *key, unsigned char kind, const void *content,
                        size_t length, char id[NB_CONTENT_ID_LENGTH + 1]);
 
-/* The same for a mail, and the same however it travelled: a line "From ..." in front, which an mbox
- * puts there (RFC 4155), is passed over, line ends are hashed as LF (a Maildir has LF; SMTP and
- * IMAP have CRLF, RFC 5321 and RFC 9051), and what line ends there are at the end, of which mboxes
- * and transports add some, are one. A mail with LF that ends with one has the id of its bytes. */
+/* Writes the id of a mail, which is the same however the mail travelled:
+ * - A separator line "From ...", which an mbox puts in front (RFC 4155), is left out.
+ * - Line ends are hashed as LF: a Maildir has LF, SMTP and IMAP have CRLF (RFC 5321, RFC 9051).
+ * - All line ends at the end count as one: mboxes and transports add some.
+ * A mail with LF that ends with one line end has the id of its bytes (nb_key_content_id). */
 void nb_key_mail_id(const struct nb_key *key, unsigned char kind, const char *mail, size_t length,
                     char id[NB_CONTENT_ID_LENGTH + 1]);
 

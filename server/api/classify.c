@@ -2,17 +2,25 @@
 #include "server/api/classify.h"
 
 #include "config/config.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/api/results.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/scratch.h"
 #include "server/request/server.h"
 
+bool nb_classify_is_long(const struct nb_request *request)
+{
+    return request->query_count > 0 && nb_request_query(request, "target_fpr").bytes != NULL;
+}
+
 int nb_classify_read(const struct nb_request *request, struct nb_classify *wanted,
                      struct nb_error *error)
 {
     uint64_t explain = 0;
+    *wanted = (struct nb_classify){.explain = 0};
+    if (request->query_count == 0)
+        return 0;
     int rc = nb_request_query_count(request, "explain", 0, request->server->config->listing_rows,
                                     &explain, error);
     wanted->explain = (size_t)explain;

@@ -6,6 +6,7 @@
 #ifndef NB_SERVER_API_CLASSIFY_H
 #define NB_SERVER_API_CLASSIFY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/error.h"
@@ -20,6 +21,9 @@ struct nb_classify {
     size_t explain; /* tokens */
     struct nb_decision_rule rule;
 };
+
+/* Whether reading it evaluates the model: that takes long. */
+bool nb_classify_is_long(const struct nb_request *request);
 
 /* Reads it from the query. NB_INVALID, and with target_fpr all that nb_engine_evaluation says. */
 int nb_classify_read(const struct nb_request *request, struct nb_classify *wanted,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/decide.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/api/evaluations.h"
 #include "server/request/query.h"
 #include "server/request/request.h"

@@ -2,7 +2,7 @@
 #include "server/api/document_source.h"
 
 #include "config/config.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/request/ndjson.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
@@ -21,7 +21,7 @@ static enum nb_verb verb_of(const struct nb_document_source *s)
 static int refuse_query(const struct nb_request *request, struct nb_error *error)
 {
     static const char *const NAMES[] = {"label", "id"};
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; request->query_count > 0 && i < 2; i++) {
         if (nb_request_query(request, NAMES[i]).bytes != NULL)
             return nb_error_set(error, NB_INVALID,
                                 "query parameter '%s' goes with text/plain, message/rfc822 and "

@@ -3,12 +3,14 @@
 
 #include <stdlib.h>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/api/classify.h"
 #include "server/api/document_source.h"
 #include "server/api/results.h"
 #include "server/api/train.h"
 #include "server/request/request.h"
+#include "server/request/server.h"
+#include "server/request/work.h"
 
 /* The state of one request. */
 struct handling {
@@ -27,32 +29,46 @@ static bool is_change(const struct handling *h)
 static void handling_free(void *user)
 {
     struct handling *h = user;
-    nb_training_deinit(&h->training);
+    if (is_change(h))
+        nb_training_deinit(&h->training);
     free(h);
 }
 
-/* Sets *handling to the request's, which is made when there is none, and reads its wishes. */
-static int begin(struct nb_request *request, struct handling **handling, struct nb_error *error)
+/* On a pool: what would hold up the request's thread. */
+static int prepare_slowly(struct nb_request *request, struct nb_error *error)
 {
-    *handling = request->state;
-    if (*handling != NULL)
-        return 0;
+    struct handling *h = request->state;
+    /* Failures come up again where the model is used; one that is made by its first document has
+     * nothing to load. */
+    (void)nb_engine_load(request->server->engine, request->model, error);
+    return h->verb == NB_VERB_CLASSIFY ? nb_classify_read(request, &h->wanted, error) : 0;
+}
+
+static int read_wishes(struct handling *h, struct nb_error *error)
+{
+    struct nb_request *request = h->request;
+    struct nb_server *server = request->server;
+    bool is_classify = h->verb == NB_VERB_CLASSIFY;
+    if (is_classify && nb_classify_is_long(request))
+        return nb_work_run(request, server->work, prepare_slowly, error);
+    if (!nb_engine_is_loaded(server->engine, request->model))
+        return nb_work_run(request, server->loads, prepare_slowly, error);
+    return is_classify ? nb_classify_read(request, &h->wanted, error) : 0;
+}
+
+int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
+{
     struct handling *h = calloc(1, sizeof *h);
     if (h == NULL)
         return nb_error_no_memory(error);
-    request->state = *handling = h;
+    request->state = h;
     request->state_free = handling_free;
     h->request = request;
     h->verb = (enum nb_verb)request->route->verb;
-    h->training.results = &h->results;
-    int rc = 0;
-    if (is_change(h))
-        rc = nb_training_check(request, error);
-    else if (h->verb == NB_VERB_CLASSIFY)
-        rc = nb_classify_read(request, &h->wanted, error);
+    int rc = is_change(h) ? nb_training_init(&h->training, &h->results, request, error) : 0;
     if (rc == 0 && request->is_lines)
         rc = nb_results_begin(&h->results, request, NB_RESULTS_LINES, error);
-    return rc;
+    return rc != 0 ? rc : read_wishes(h, error);
 }
 
 /* ---- documents ---------------------------------------------------------------------------------
@@ -122,10 +138,8 @@ static int end_round(struct handling *h, struct nb_error *error)
 int nb_route_documents_line(struct nb_request *request, const struct nb_ndjson_line *line,
                             struct nb_error *error)
 {
-    struct handling *h;
-    int rc = begin(request, &h, error);
-    if (rc == 0)
-        rc = take_all(h, line, error);
+    struct handling *h = request->state;
+    int rc = take_all(h, line, error);
     if (rc != 0 || !is_change(h) || !nb_training_is_full(&h->training))
         return rc;
     return end_round(h, error);
@@ -133,10 +147,8 @@ int nb_route_documents_line(struct nb_request *request, const struct nb_ndjson_l
 
 int nb_route_documents(struct nb_request *request, struct nb_error *error)
 {
-    struct handling *h;
-    int rc = begin(request, &h, error);
-    if (rc == 0 && !request->is_lines)
-        rc = take_all(h, NULL, error);
+    struct handling *h = request->state;
+    int rc = request->is_lines ? 0 : take_all(h, NULL, error);
     if (rc == 0 && is_change(h))
         rc = end_round(h, error);
     /* Of a stream of changes this is called a second time when the last round is on disk. */

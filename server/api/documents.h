@@ -8,6 +8,7 @@
 
 #include "server/request/route.h"
 
+nb_handler nb_documents_prepare;
 nb_handler nb_route_documents;           /* a whole body, or the end of a stream of lines */
 nb_line_handler nb_route_documents_line; /* a line of NDJSON */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "config/config.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/api/models.h"
 #include "server/json/dump_read.h"
 #include "server/json/dump_write.h"
@@ -12,6 +12,7 @@
 #include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/source.h"
 
 /* ---- export ------------------------------------------------------------------------------------
  */
@@ -20,7 +21,6 @@ struct export
 {
     struct nb_request *request;
     struct nb_error *error; /* of the spool, which the engine does not know */
-    uint64_t documents, words;
 };
 
 static int settle(struct export *e, int rc)
@@ -41,26 +41,28 @@ static int export_header(void *user, const struct nb_dump_header *header)
 static int export_words(void *user, const struct nb_dump_words *words)
 {
     struct export *e = user;
-    e->words += words->count;
     return settle(e, nb_json_dump_words(&e->request->reply.spool.tail, words));
 }
 
 static int export_document(void *user, const struct nb_dump_document *document)
 {
     struct export *e = user;
-    e->documents++;
     return settle(e, nb_json_dump_document(&e->request->reply.spool.tail, document));
+}
+
+static int export_end(void *user, const struct nb_dump_totals *totals)
+{
+    struct export *e = user;
+    return settle(e, nb_json_dump_end(&e->request->reply.spool.tail, totals));
 }
 
 int nb_route_export(struct nb_request *request, struct nb_error *error)
 {
     struct nb_error spool_error = {0}, engine_error = {0};
     struct export e = {.request = request, .error = &spool_error};
-    struct nb_dump_sink sink = {export_header, export_words, export_document, &e};
+    struct nb_dump_sink sink = {export_header, export_words, export_document, export_end, &e};
     nb_reply_spool(request);
     int rc = nb_engine_export(request->server->engine, request->model, &sink, &engine_error);
-    if (rc == 0)
-        rc = settle(&e, nb_json_dump_end(&request->reply.spool.tail, e.documents, e.words));
     if (rc != 0) {
         *error = spool_error.code != 0 ? spool_error : engine_error;
         return error->code;
@@ -100,8 +102,11 @@ static int begin_import(struct nb_request *request, struct nb_error *error)
     int rc = nb_check_model_name(request->model, error);
     if (rc == 0 && nb_json_dump_reader_new(&i->reader) != 0)
         rc = nb_error_no_memory(error);
+    struct nb_string source;
     if (rc == 0)
-        rc = nb_import_begin(request->server->engine, request->model, &i->import, error);
+        rc = nb_request_source(request, &source, error);
+    if (rc == 0)
+        rc = nb_import_begin(request->server->engine, request->model, source, &i->import, error);
     return rc;
 }
 
@@ -149,7 +154,7 @@ int nb_route_import(struct nb_request *request, struct nb_error *error)
     if (rc == 0)
         rc = nb_json_dump_finish(i->reader, error);
     if (rc == 0)
-        rc = nb_import_commit(&i->import, &created, error);
+        rc = nb_import_commit(&i->import, NULL, &created, error);
     if (rc == 0)
         rc = nb_route_model(request, error);
     if (rc == 0)

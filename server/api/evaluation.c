@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/evaluation.h"
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/json/evaluation.h"
 #include "server/request/query.h"
 #include "server/request/reply.h"

@@ -7,7 +7,7 @@
 #ifndef NB_SERVER_API_EVALUATIONS_H
 #define NB_SERVER_API_EVALUATIONS_H
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 struct nb_evaluations;
 

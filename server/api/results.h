@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/json/verdict.h"
 
 struct nb_request;

@@ -156,15 +156,20 @@ static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_
         return MHD_YES;
     if (nb_reply_is_there(request))
         return drop_body(call, size);
-    if (request->transfer == NULL)
+    if (request->transfer == NULL && !call->is_direct)
         return ignore_body(call, size);
     struct nb_string input = {data, *size};
-    int rc;
-    if (call->is_direct && *size == call->length) {
+    int rc = nb_transfer_prepare(request, &error);
+    if (rc == NB_WAIT)
+        return MHD_YES;
+    if (rc == 0 && call->is_direct && *size == call->length) {
         rc = nb_transfer_whole(request, input, &error);
         input.length = 0;
-    } else {
-        rc = nb_transfer_take(request, &input, &error);
+    } else if (rc == 0) {
+        if (request->transfer == NULL)
+            rc = nb_transfer_begin(request, NB_CODING_IDENTITY, &error);
+        if (rc == 0)
+            rc = nb_transfer_take(request, &input, &error);
     }
     call->received += *size - input.length;
     *size = input.length;

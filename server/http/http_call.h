@@ -25,7 +25,8 @@ struct nb_http_call {
     uint64_t length;       /* Content-Length, or UINT64_MAX when it is chunked */
     bool has_body;         /* there is one to come */
     bool expects_continue; /* and the client waits for leave to send it */
-    bool is_direct;        /* the body may be used where it lies if it comes in one piece */
+    bool is_direct;        /* the body is used where it lies if it comes in one piece, and only
+                              received when it does not */
     bool is_queued;        /* the reply was given to the library */
     bool closes;           /* the connection ends with this reply */
     bool lingers;          /* and the client may still be sending */

@@ -180,8 +180,9 @@ static int prepare_body(struct nb_http_call *call, struct nb_error *error)
         return rc;
     if (!request->is_lines && call->length != UINT64_MAX && call->length > most)
         return nb_body_too_large((size_t)most, error);
-    call->is_direct = coding == NB_CODING_IDENTITY && !request->is_lines;
-    return nb_transfer_begin(request, coding, error);
+    call->is_direct =
+        coding == NB_CODING_IDENTITY && !request->is_lines && !request->route->is_long;
+    return call->is_direct ? 0 : nb_transfer_begin(request, coding, error);
 }
 
 /* Whether the client has come by a Unix socket, which no browser does. */

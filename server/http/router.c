@@ -21,7 +21,9 @@ static size_t split_path(char *path, struct nb_string segments[SEGMENTS_MOST], b
         if (count == SEGMENTS_MOST)
             return SEGMENTS_MOST + 1;
         bool is_last = *path == '\0';
-        size_t length = nb_percent_decode(start, (size_t)(path - start));
+        size_t length = (size_t)(path - start);
+        if (memchr(start, '%', length) != NULL)
+            length = nb_percent_decode(start, length);
         if (length == SIZE_MAX) {
             *is_bad = true;
             return 0;

@@ -25,8 +25,8 @@ static const json_int_t latest = 253402300799999;
 
 struct nb_json_dump_reader {
     uint64_t line;
-    enum nb_json_record_kind last; /* BLANK: nothing yet */
-    uint64_t rows, documents;      /* read so far */
+    enum nb_json_record_kind last;         /* BLANK: nothing yet */
+    uint64_t rows, documents, occurrences; /* read so far */
     size_t label_count;
     struct nb_settings settings; /* owned */
     const char **labels;         /* owned; the strings belong to `header` */
@@ -163,13 +163,14 @@ static int take_version(const json_t *value, const char *name, json_int_t known,
 static int take_header(struct nb_json_dump_reader *r, struct nb_json_record *record,
                        struct nb_error *error)
 {
-    enum { VERSION, TOKENIZER, SETTINGS, KEY, LABELS, STACK, MEMBERS };
+    enum { VERSION, TOKENIZER, SETTINGS, KEY, LABELS, TEXTS, STACK, MEMBERS };
     static const struct nb_member members[MEMBERS] = {
         [VERSION] = {"bayesd_dump", NB_TYPE_COUNT, true},
         [TOKENIZER] = {"tokenizer_version", NB_TYPE_COUNT, true},
         [SETTINGS] = {"settings", NB_TYPE_OBJECT, true},
         [KEY] = {"key", NB_TYPE_STRING, true},
         [LABELS] = {"labels", NB_TYPE_ARRAY, true},
+        [TEXTS] = {"texts", NB_TYPE_BOOLEAN, true},
         [STACK] = {"stack", NB_TYPE_STRING, false},
     };
     const json_t *values[MEMBERS];
@@ -198,6 +199,7 @@ static int take_header(struct nb_json_dump_reader *r, struct nb_json_record *rec
     record->header.settings = r->settings;
     record->header.labels = r->labels;
     record->header.label_count = r->label_count;
+    record->header.has_texts = json_is_true(values[TEXTS]);
     record->header.stack = (struct nb_string){r->stack.bytes, r->stack.length};
     return 0;
 }
@@ -339,18 +341,20 @@ static int take_bag(struct nb_json_dump_reader *r, const json_t *rows, const jso
     document->rows = numbers;
     document->counts = numbers + size;
     document->size = size;
+    for (size_t i = 0; rc == 0 && i < size; i++)
+        r->occurrences += document->counts[i];
     return rc;
 }
 
 static int take_document(struct nb_json_dump_reader *r, const json_t *value,
                          struct nb_json_record *record, struct nb_error *error)
 {
-    enum { ID, LABEL, LEARNED, TOKENS, ROWS, COUNTS, SCORE, MEMBERS };
+    enum { ID, LABEL, LEARNED, TOKENS, ROWS, COUNTS, SOURCE, SCORE, MEMBERS };
     static const struct nb_member members[MEMBERS] = {
         [ID] = {"id", NB_TYPE_STRING, true},          [LABEL] = {"label", NB_TYPE_COUNT, true},
         [LEARNED] = {"learned", NB_TYPE_COUNT, true}, [TOKENS] = {"tokens", NB_TYPE_COUNT, true},
         [ROWS] = {"rows", NB_TYPE_ARRAY, true},       [COUNTS] = {"counts", NB_TYPE_ARRAY, true},
-        [SCORE] = {"score", NB_TYPE_STRING, false},
+        [SOURCE] = {"source", NB_TYPE_STRING, false}, [SCORE] = {"score", NB_TYPE_STRING, false},
     };
     const json_t *values[MEMBERS];
     struct nb_dump_document *document = &record->document;
@@ -371,6 +375,8 @@ static int take_document(struct nb_json_dump_reader *r, const json_t *value,
     if (rc != 0)
         return rc;
     document->id = nb_json_text(values[ID]);
+    document->source = values[SOURCE] != NULL ? nb_json_text(values[SOURCE])
+                                              : (struct nb_string){"", 0};
     document->label = (uint32_t)label;
     document->tokens = (uint64_t)tokens;
     document->score = (struct nb_string){r->score.bytes, r->score.length};
@@ -383,9 +389,10 @@ static int take_document(struct nb_json_dump_reader *r, const json_t *value,
 static int take_end(const struct nb_json_dump_reader *r, const json_t *end, struct nb_error *error)
 {
     static const struct nb_member members[] = {{"documents", NB_TYPE_COUNT, true},
-                                               {"words", NB_TYPE_COUNT, true}};
-    const json_t *values[2];
-    int rc = nb_json_take(end, "a dump's end", members, 2, values, error);
+                                               {"words", NB_TYPE_COUNT, true},
+                                               {"occurrences", NB_TYPE_COUNT, false}};
+    const json_t *values[3];
+    int rc = nb_json_take(end, "a dump's end", members, 3, values, error);
     if (rc != 0)
         return rc;
     if (json_integer_value(values[0]) != (json_int_t)r->documents ||
@@ -395,6 +402,11 @@ static int take_end(const struct nb_json_dump_reader *r, const json_t *end, stru
                             " documents and %" JSON_INTEGER_FORMAT " words, but has %ju and %ju",
                             json_integer_value(values[0]), json_integer_value(values[1]),
                             (uintmax_t)r->documents, (uintmax_t)r->rows);
+    if (values[2] != NULL && json_integer_value(values[2]) != (json_int_t)r->occurrences)
+        return nb_error_set(error, NB_INVALID,
+                            "the dump's counts should sum to %" JSON_INTEGER_FORMAT
+                            ", but sum to %ju",
+                            json_integer_value(values[2]), (uintmax_t)r->occurrences);
     return 0;
 }
 

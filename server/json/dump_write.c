@@ -50,6 +50,8 @@ int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *head
     for (size_t i = 0; i < header->label_count; i++)
         nb_emit_text(&e, header->labels[i]);
     nb_emit_close(&e, ']');
+    nb_emit_key(&e, "texts");
+    nb_emit_raw(&e, header->has_texts ? "true" : "false");
     int rc = emit_opaque(&e, "stack", header->stack);
     nb_emit_raw(&e, "}\n");
     int end = nb_emit_end(&e);
@@ -120,19 +122,25 @@ int nb_json_dump_document(struct nb_buffer *out, const struct nb_dump_document *
     nb_emit_u64(&e, document->tokens);
     emit_numbers(&e, "rows", document->rows, document->size);
     emit_numbers(&e, "counts", document->counts, document->size);
+    if (document->source.length > 0) {
+        nb_emit_key(&e, "source");
+        nb_emit_string(&e, document->source);
+    }
     int rc = emit_opaque(&e, "score", document->score);
     nb_emit_raw(&e, "}}\n");
     int end = nb_emit_end(&e);
     return rc != 0 ? rc : end;
 }
 
-int nb_json_dump_end(struct nb_buffer *out, uint64_t documents, uint64_t words)
+int nb_json_dump_end(struct nb_buffer *out, const struct nb_dump_totals *totals)
 {
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_raw(&e, "{\"end\":{\"documents\":");
-    nb_emit_u64(&e, documents);
+    nb_emit_u64(&e, totals->documents);
     nb_emit_key(&e, "words");
-    nb_emit_u64(&e, words);
+    nb_emit_u64(&e, totals->features);
+    nb_emit_key(&e, "occurrences");
+    nb_emit_u64(&e, totals->occurrences);
     nb_emit_raw(&e, "}}\n");
     return nb_emit_end(&e);
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "core/base/buffer.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 /* The lines of a dump, each with its line feed:
  *     {"bayesd_dump": 1, "tokenizer_version": 1, "settings": {...}, "key": base64, "labels": [...]}
@@ -25,6 +25,6 @@ int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *head
 /* A long run becomes several lines, so that no line is over the limit of NDJSON lines. */
 int nb_json_dump_words(struct nb_buffer *out, const struct nb_dump_words *words);
 int nb_json_dump_document(struct nb_buffer *out, const struct nb_dump_document *document);
-int nb_json_dump_end(struct nb_buffer *out, uint64_t documents, uint64_t words);
+int nb_json_dump_end(struct nb_buffer *out, const struct nb_dump_totals *totals);
 
 #endif

@@ -8,7 +8,7 @@
 #define NB_SERVER_JSON_EVALUATION_H
 
 #include "core/base/buffer.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 /* {"model", "positive", "windows": [{"window", ...}, ...], "threshold"}: the last only when one was
  * asked for. A figure that is undefined is null. */

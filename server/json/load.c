@@ -82,6 +82,8 @@ static const char *wanted(unsigned types)
         return "a number";
     if (types & NB_TYPE_COUNT)
         return "a whole number";
+    if (types & NB_TYPE_BOOLEAN)
+        return "true or false";
     if (types & NB_TYPE_ARRAY)
         return types & NB_TYPE_NULL ? "an array or null" : "an array";
     return "an object";

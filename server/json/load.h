@@ -24,7 +24,8 @@ enum {
     NB_TYPE_NUMBER = 1 << JSON_INTEGER | 1 << JSON_REAL,
     NB_TYPE_ARRAY = 1 << JSON_ARRAY,
     NB_TYPE_OBJECT = 1 << JSON_OBJECT,
-    NB_TYPE_NULL = 1 << JSON_NULL
+    NB_TYPE_NULL = 1 << JSON_NULL,
+    NB_TYPE_BOOLEAN = 1 << JSON_TRUE | 1 << JSON_FALSE
 };
 
 struct nb_member {

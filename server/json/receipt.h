@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "core/base/buffer.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/json/document.h"
 
 /* The receipt of a train or untrain, as API's receipt object; a receipt with a code is written as

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/json/load.h"
 
 enum { MOST_SETTINGS = 32, MOST_VALUES = 200000 /* of a prior over all labels, and then some */ };

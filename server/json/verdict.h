@@ -8,7 +8,7 @@
 #define NB_SERVER_JSON_VERDICT_H
 
 #include "core/base/buffer.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 /* What is to be done about the document, and why. */
 struct nb_json_decision {

@@ -14,7 +14,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 struct nb_config;
 struct nb_server;

@@ -88,8 +88,11 @@ static int call_handler(struct nb_line_client *client, struct nb_error *error)
     struct nb_request *request = &client->request;
     nb_handler *again = request->again;
     request->again = NULL;
-    if (again != NULL)
-        return again(request, error);
+    int rc = again != NULL ? again(request, error) : 0;
+    if (rc == 0 && !nb_reply_is_there(request))
+        rc = nb_transfer_prepare(request, error);
+    if (rc != 0 || nb_reply_is_there(request))
+        return rc;
     if (client->head.is_zlib)
         return inflate_body(request, nb_line_client_body(client), error);
     return nb_transfer_whole(request, nb_line_client_body(client), error);

@@ -95,7 +95,7 @@ void nb_line_client_refuse(struct nb_line_client *client, const struct nb_error 
  */
 
 /* What can be told from the head alone. */
-static int check_head(const struct nb_line_client *client, struct nb_error *error)
+static int check_head(struct nb_line_client *client, struct nb_error *error)
 {
     size_t most = (size_t)client->request.server->config->body_bytes;
     if (atomic_load(&client->request.server->is_stopping))

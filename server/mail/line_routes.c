@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/mail/line_routes.h"
 
+#include "server/mail/filter_load.h"
 #include "server/mail/line_rspamc.h"
 #include "server/mail/line_spamc.h"
 
@@ -10,6 +11,7 @@
                   .pattern = "rspamc",                                                             \
                   .role = (needed),                                                                \
                   .body = (takes),                                                                 \
+                  .prepare = (takes) == NB_BODY_DOCUMENTS ? nb_filter_prepare : NULL,              \
                   .handler = (function),                                                           \
                   .protocol = &nb_rspamc.protocol},                                                \
         .protocol = &nb_rspamc                                                                     \
@@ -20,6 +22,7 @@
                   .pattern = "spamc",                                                              \
                   .role = (needed),                                                                \
                   .body = (takes),                                                                 \
+                  .prepare = (takes) == NB_BODY_DOCUMENTS ? nb_filter_prepare : NULL,              \
                   .handler = (function),                                                           \
                   .protocol = &nb_spamc.protocol,                                                  \
                   .verb = (which)},                                                                \

@@ -24,10 +24,12 @@ static const char *write_problem(struct nb_request *request, unsigned status, co
 }
 
 /* Requests without header fields were never seen in this protocol. */
-const struct nb_line_protocol nb_rspamc = {
-    .protocol = {.door = "rspamd", .is_for_mail = true, .problem = write_problem},
-    .greeting = " RSPAMC/",
-    .first_with_fields = 0};
+const struct nb_line_protocol nb_rspamc = {.protocol = {.door = "rspamd",
+                                                        .is_for_mail = true,
+                                                        .user_field = "Deliver-To",
+                                                        .problem = write_problem},
+                                           .greeting = " RSPAMC/",
+                                           .first_with_fields = 0};
 
 static int write_report(const struct nb_config *config, const struct nb_filter_report *report,
                         struct nb_buffer *out)
@@ -52,8 +54,9 @@ static int write_report(const struct nb_config *config, const struct nb_filter_r
 int nb_rspamc_check(struct nb_request *request, struct nb_error *error)
 {
     struct nb_filter_report report;
-    int rc = nb_filter_check(request->server, nb_filter_mail(request->body),
-                             nb_request_field(request, "Deliver-To"), &report, error);
+    int rc =
+        nb_filter_check(request->server, nb_filter_mail(request->body),
+                        nb_request_field(request, nb_rspamc.protocol.user_field), &report, error);
     if (rc != 0)
         return rc;
     if (write_report(request->server->config, &report, &request->reply.body) != 0)

@@ -31,11 +31,13 @@ static const char *write_problem(struct nb_request *request, unsigned status, co
     return "text/plain";
 }
 
-const struct nb_line_protocol nb_spamc = {
-    .protocol = {.door = "spamc", .is_for_mail = true, .problem = write_problem},
-    .greeting = " SPAMC/",
-    .first_with_fields = SENDS_FIELDS,
-    .takes_zlib = true};
+const struct nb_line_protocol nb_spamc = {.protocol = {.door = "spamc",
+                                                       .is_for_mail = true,
+                                                       .user_field = "User",
+                                                       .problem = write_problem},
+                                          .greeting = " SPAMC/",
+                                          .first_with_fields = SENDS_FIELDS,
+                                          .takes_zlib = true};
 
 /* ---- scanning ----------------------------------------------------------------------------------
  */
@@ -44,7 +46,8 @@ static int scan_mail(struct nb_request *request, struct nb_line_scan *scan, stru
 {
     const struct nb_config *config = request->server->config;
     int rc = nb_filter_check(request->server, nb_filter_mail(request->body),
-                             nb_request_field(request, "User"), &scan->report, error);
+                             nb_request_field(request, nb_spamc.protocol.user_field), &scan->report,
+                             error);
     if (rc != 0)
         return rc;
     scan->config = config;
@@ -202,9 +205,9 @@ int nb_spamc_tell(struct nb_request *request, struct nb_error *error)
     if (!is_set && !is_removed)
         return answer_tell(request, "", error);
     const char *label = is_spam ? config->filter_spam_label : config->filter_ham_label;
-    int rc =
-        nb_filter_learn(request, nb_filter_mail(request->body), nb_request_field(request, "User"),
-                        is_set ? label : NULL, after_learning, error);
+    int rc = nb_filter_learn(request, nb_filter_mail(request->body),
+                             nb_request_field(request, nb_spamc.protocol.user_field),
+                             is_set ? label : NULL, after_learning, error);
     /* Nothing was ever learned. */
     return rc == NB_NOT_FOUND && !is_set ? answer_tell(request, "", error) : rc;
 }

@@ -6,7 +6,7 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/base/metrics.h"
 #include "server/base/version.h"
 #include "server/json/problem.h"
@@ -38,8 +38,11 @@ static unsigned status_of(const struct nb_route *route, int code)
     return is_scan && !is_told ? 503 : (unsigned)nb_json_status(code);
 }
 
-const struct nb_protocol nb_protocol_rspamd = {
-    .door = "rspamd", .is_for_mail = true, .problem = write_problem, .status_of = status_of};
+const struct nb_protocol nb_protocol_rspamd = {.door = "rspamd",
+                                               .is_for_mail = true,
+                                               .user_field = "Deliver-To",
+                                               .problem = write_problem,
+                                               .status_of = status_of};
 
 /* ---- scanning ----------------------------------------------------------------------------------
  */
@@ -68,7 +71,8 @@ int nb_route_rspamd_check(struct nb_request *request, struct nb_error *error)
     if (report == NULL)
         return nb_error_no_memory(error);
     int rc = nb_filter_check(request->server, nb_filter_mail(request->body),
-                             nb_request_field(request, "Deliver-To"), report, error);
+                             nb_request_field(request, request->route->protocol->user_field),
+                             report, error);
     double seconds = (double)(nb_clock_monotonic() - start) / 1e9;
     if (rc == 0 &&
         nb_json_rspamd_report(&request->reply.body, request->server->config, report,
@@ -116,7 +120,8 @@ int nb_route_rspamd_learn(struct nb_request *request, struct nb_error *error)
         nb_reply_problem(request, 400, "Empty body is not permitted");
         return 0;
     }
-    return nb_filter_learn(request, mail, nb_request_field(request, "Deliver-To"),
+    return nb_filter_learn(request, mail,
+                           nb_request_field(request, request->route->protocol->user_field),
                            is_spam(request) ? config->filter_spam_label : config->filter_ham_label,
                            after_commit, error);
 }

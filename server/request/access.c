@@ -16,6 +16,7 @@ static const char HASHED[] = "sha256:";
 
 struct token {
     unsigned char hash[HASH_BYTES];
+    char name[NB_ACCESS_NAME]; /* "" when it has none */
     enum nb_role role;
 };
 
@@ -65,6 +66,20 @@ static int read_token(struct nb_string text, struct token *token)
     return rc == 0 && length == HASH_BYTES && end == text.bytes + text.length ? 0 : NB_INVALID;
 }
 
+/* Takes the name off "NAME=TOKEN". What is behind a "=" at a token's own end is too short for a
+ * token: such an item has no name. */
+static void take_name(struct nb_string *item, struct token *token)
+{
+    static const char NAME[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@";
+    const char *equals = memchr(item->bytes, '=', item->length);
+    size_t length = equals != NULL ? (size_t)(equals - item->bytes) : 0;
+    if (length == 0 || length >= sizeof token->name || item->length - length - 1 < TOKEN_LEAST ||
+        strspn(item->bytes, NAME) != length)
+        return;
+    memcpy(token->name, item->bytes, length);
+    *item = nb_string_from(*item, length + 1);
+}
+
 static int read_tokens(struct nb_access *access, const char *list, const char *key,
                        enum nb_role role, struct nb_error *error)
 {
@@ -72,6 +87,7 @@ static int read_tokens(struct nb_access *access, const char *list, const char *k
     for (size_t i = 1; next_item(&list, &item); i++) {
         struct token *token = &access->tokens[access->token_count++];
         token->role = role;
+        take_name(&item, token);
         if (read_token(item, token) != 0)
             return nb_error_set(error, NB_INVALID,
                                 "[tokens] %s: token %zu must have at least %d characters, or be "
@@ -165,17 +181,21 @@ void nb_access_free(struct nb_access **access)
 /* ---- asking ------------------------------------------------------------------------------------
  */
 
-enum nb_role nb_access_role(const struct nb_access *access, struct nb_string token)
+enum nb_role nb_access_role(const struct nb_access *access, struct nb_string token,
+                            const char **name)
 {
     unsigned char hash[HASH_BYTES];
     enum nb_role role = NB_ROLE_NONE;
+    *name = "";
     (void)crypto_hash_sha256(hash, (const unsigned char *)token.bytes, token.length);
     /* All of them are compared, each in constant time: how long it takes tells nothing. */
     for (size_t i = 0; i < access->token_count; i++) {
         const struct token *one = &access->tokens[i];
         bool is_same = sodium_memcmp(one->hash, hash, sizeof hash) == 0;
-        if (is_same && one->role > role)
+        if (is_same && one->role > role) {
             role = one->role;
+            *name = one->name;
+        }
     }
     return token.length > 0 ? role : NB_ROLE_NONE;
 }

@@ -22,9 +22,13 @@ int nb_access_new(const struct nb_config *config, struct nb_access **access,
                   struct nb_error *error);
 void nb_access_free(struct nb_access **access);
 
-/* The role of whoever shows this token; NB_ROLE_NONE when nobody has it. Takes the same time for
- * every token. */
-enum nb_role nb_access_role(const struct nb_access *access, struct nb_string token);
+enum { NB_ACCESS_NAME = 65 }; /* of a token, with its NUL: a source has 64 bytes at most */
+
+/* The role of whoever shows this token; NB_ROLE_NONE when nobody has it. Sets *name to the token's
+ * name, which lives as long as `access`; "" when it has none. Takes the same time for every token.
+ */
+enum nb_role nb_access_role(const struct nb_access *access, struct nb_string token,
+                            const char **name);
 
 /* Whether clients of this address (NULL: unknown; that of a file: always) may check and learn mail
  * without a token, by the protocols of mail filters, most of whose clients cannot show one. */

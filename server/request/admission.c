@@ -6,21 +6,21 @@
 #include "server/request/request.h"
 #include "server/request/server.h"
 
-static enum nb_role role_of(const struct nb_request *request)
+static enum nb_role role_of(struct nb_request *request)
 {
     const struct nb_access *access = request->server->access;
     struct nb_string token = nb_access_bearer(nb_request_field(request, "Authorization"));
     bool is_filter = request->route->protocol->is_for_mail;
     if (token.length == 0 && is_filter)
         token = nb_request_field(request, "Password");
-    enum nb_role role = nb_access_role(access, token);
+    enum nb_role role = nb_access_role(access, token, &request->token_name);
     if (role < NB_ROLE_TRAIN && is_filter &&
         nb_access_trusts(access, request->carrier->address(request)))
         role = NB_ROLE_TRAIN;
     return role;
 }
 
-int nb_request_check_access(const struct nb_request *request, struct nb_error *error)
+int nb_request_check_access(struct nb_request *request, struct nb_error *error)
 {
     if (request->server->access == NULL || request->route->role == NB_ROLE_NONE)
         return 0;

@@ -10,7 +10,8 @@
 struct nb_request;
 
 /* Whether the client may use the request's route: by its token (Authorization; for mail software
- * Password too), or for mail software by its address. Returns 0, NB_UNKNOWN or NB_FORBIDDEN. */
-int nb_request_check_access(const struct nb_request *request, struct nb_error *error);
+ * Password too), or for mail software by its address. Sets request->token_name. Returns 0,
+ * NB_UNKNOWN or NB_FORBIDDEN. */
+int nb_request_check_access(struct nb_request *request, struct nb_error *error);
 
 #endif

@@ -62,7 +62,8 @@ struct nb_request {
     char *query_text; /* owned; the parameters' storage */
     struct nb_parameter query[NB_QUERY_MOST];
     size_t query_count;
-    bool only_new; /* If-None-Match: * */
+    bool only_new;          /* If-None-Match: * */
+    const char *token_name; /* of the token that was shown (access.h); NULL or "": none */
 
     struct nb_media_type type;
     bool is_lines;         /* the body is given to route->line, line by line */
@@ -74,6 +75,8 @@ struct nb_request {
     void *state;                /* the route's own, from call to call ... */
     void (*state_free)(void *); /* ... and what frees it when the request ends */
 
+    bool is_prepared;             /* route->prepare was called */
+    struct nb_work *work;         /* on a pool, or NULL; for work.c */
     struct nb_transfer *transfer; /* how far the body has come; for the carrier and transfer.c */
     uint64_t started;             /* nb_clock_monotonic */
 };

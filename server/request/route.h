@@ -42,6 +42,7 @@ struct nb_protocol {
      * parameters too and unknown ones ignored, the token as Password too, and none needed from a
      * trusted address. */
     bool is_for_mail;
+    const char *user_field; /* of mail software: the header field that names the mail's user */
     /* Writes a failure to the empty request->reply.body. Returns its content type (static); the
      * body stays empty when there is no memory. */
     const char *(*problem)(struct nb_request *request, unsigned status, const char *detail);
@@ -57,6 +58,10 @@ struct nb_route {
     const char *const *query; /* names of the parameters it knows, NULL-terminated */
     nb_handler *handler;
     nb_line_handler *line; /* NULL: the route takes no NDJSON */
+    /* Called once before the handler or the first line. May wait, without a reply. NULL: nothing is
+     * to be prepared. */
+    nb_handler *prepare;
+    bool is_long; /* handler and lines run on the work pool; they never return NB_WAIT */
     const struct nb_protocol *protocol;
     int verb; /* which of the things that the handler does; the handler's own enum, 0 for one thing
                */

@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_REQUEST_SCRATCH_H
 #define NB_SERVER_REQUEST_SCRATCH_H
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 struct nb_scratch {
     struct nb_verdict verdict;

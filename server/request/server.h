@@ -30,7 +30,8 @@ struct nb_server {
     struct nb_metrics *metrics;
     struct nb_evaluations *evaluations;
     struct nb_scratch_pool *scratch;
-    struct nb_pool *work; /* long work; while requests are served (serve.c) */
+    struct nb_pool *work;  /* long work, and ... */
+    struct nb_pool *loads; /* ... models that have to be loaded, which do not wait for long work */
     const char *spool_directory;
     bool is_loopback; /* reached from this machine alone */
     uint64_t started; /* nb_clock_monotonic */

@@ -9,6 +9,7 @@
 #include "server/request/ndjson.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/work.h"
 
 enum { CHUNK_BYTES = 64 * 1024 }; /* of decoded output at a time */
 
@@ -21,6 +22,7 @@ struct nb_transfer {
     struct nb_string decoded; /* ... and those of them that were not cut into lines yet */
     size_t held;              /* bytes that are counted in server->held_bytes */
     bool is_last_given;       /* the line after the last line feed */
+    struct nb_buffer piece;   /* of the lines of long work: what came last */
 };
 
 int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct nb_error *error)
@@ -85,13 +87,36 @@ static int take_lines(struct nb_request *request, struct nb_string *input, struc
     }
 }
 
+int nb_transfer_prepare(struct nb_request *request, struct nb_error *error)
+{
+    if (request->is_prepared || request->route->prepare == NULL)
+        return 0;
+    request->is_prepared = true;
+    return request->route->prepare(request, error);
+}
+
+/* On the work pool. */
+static int take_piece(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_buffer *piece = &request->transfer->piece;
+    struct nb_string input = {piece->bytes, piece->length};
+    int rc = take_lines(request, &input, error);
+    piece->length = 0;
+    return rc;
+}
+
 int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct nb_error *error)
 {
-    if (request->is_lines)
-        return take_lines(request, input, error);
     struct nb_transfer *t = request->transfer;
+    if (request->is_lines && !request->route->is_long)
+        return take_lines(request, input, error);
     struct nb_string piece = *input;
     *input = (struct nb_string){input->bytes + input->length, 0};
+    if (request->is_lines) {
+        if (nb_buffer_append(&t->piece, piece.bytes, piece.length) != 0)
+            return nb_error_no_memory(error);
+        return nb_work_run(request, request->server->work, take_piece, error);
+    }
     int rc = nb_decoder_append(t->decoder, piece, (size_t)request->server->config->body_bytes,
                                &t->whole, error);
     return rc != 0 ? rc : count_memory(request, error);
@@ -101,7 +126,8 @@ int nb_transfer_whole(struct nb_request *request, struct nb_string body, struct 
 {
     request->body = body;
     int rc = request->route->handler(request, error);
-    request->body = (struct nb_string){NULL, 0};
+    if (rc != NB_WAIT)
+        request->body = (struct nb_string){NULL, 0};
     return rc;
 }
 
@@ -122,10 +148,10 @@ static int finish_lines(struct nb_request *request, struct nb_error *error)
     return rc == 1 ? request->route->line(request, &line, error) : 0;
 }
 
-int nb_transfer_finish(struct nb_request *request, struct nb_error *error)
+static int finish(struct nb_request *request, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
-    if (t == NULL) /* no body */
+    if (t == NULL) /* no body, or an empty one */
         return request->route->handler(request, error);
     if (request->is_lines) {
         int rc = finish_lines(request, error);
@@ -139,6 +165,16 @@ int nb_transfer_finish(struct nb_request *request, struct nb_error *error)
     return rc;
 }
 
+int nb_transfer_finish(struct nb_request *request, struct nb_error *error)
+{
+    int rc = nb_transfer_prepare(request, error);
+    if (rc != 0)
+        return rc;
+    if (request->route->is_long)
+        return nb_work_run(request, request->server->work, finish, error);
+    return finish(request, error);
+}
+
 void nb_transfer_end(struct nb_request *request)
 {
     struct nb_transfer *t = request->transfer;
@@ -147,6 +183,7 @@ void nb_transfer_end(struct nb_request *request)
     release(request);
     nb_decoder_free(&t->decoder);
     nb_splitter_deinit(&t->splitter);
+    nb_buffer_deinit(&t->piece);
     free(t->chunk);
     free(t);
     request->transfer = NULL;

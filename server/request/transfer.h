@@ -12,8 +12,13 @@
 
 struct nb_request;
 
-/* Prepares for the body that request->type and request->is_lines describe. 0 or NB_NO_MEMORY. */
+/* Makes ready to receive the body that request->type and request->is_lines describe. 0 or
+ * NB_NO_MEMORY. */
 int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct nb_error *error);
+
+/* To be called before the body is used, until it returns 0: NB_WAIT (come again with the same
+ * bytes), or an error code, which fails the request. */
+int nb_transfer_prepare(struct nb_request *request, struct nb_error *error);
 
 /* Takes bytes as they arrive; `input` is moved on by what was taken. Returns 0, NB_WAIT (a line's
  * handler waits; come again with the rest) or an error code, which fails the request. */
@@ -23,7 +28,8 @@ int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct
  * the handler does, or NB_WAIT earlier: come again then. */
 int nb_transfer_finish(struct nb_request *request, struct nb_error *error);
 
-/* The body is `body`, all of it, borrowed: calls the handler. For bodies that came in one piece. */
+/* The body is `body`, all of it, borrowed: calls the handler. For bodies that came in one piece,
+ * of routes without long work. */
 int nb_transfer_whole(struct nb_request *request, struct nb_string body, struct nb_error *error);
 
 /* Frees what was received; NULL is allowed inside. */

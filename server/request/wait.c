@@ -2,7 +2,7 @@
 #include "server/request/wait.h"
 
 #include "config/config.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 
@@ -42,6 +42,7 @@ int nb_request_submit(struct nb_request *request, struct nb_batch *batch, nb_han
     if (!nb_request_suspend(request))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     request->again = again;
+    request->body = (struct nb_string){NULL, 0};
     atomic_fetch_add(&server->waiting_changes, nb_batch_size(batch));
     nb_engine_submit(server->engine, batch, on_committed, request);
     return NB_WAIT;

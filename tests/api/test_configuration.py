@@ -97,6 +97,11 @@ def server_threads(api):
     holds(counts[1] >= counts[0] + 4, counts)
 
 
+def server_work_threads(api):
+    counts = [len(os.listdir(f"/proc/{with_options(api, 'server', work_threads=n).pid}/task")) for n in (1, 6)]
+    equal(counts[1] - counts[0], 10, "five more of both pools")
+
+
 def accepted(daemon, count):
     """How many of `count` connections at the same time are answered."""
     wires, answered, patience = [Wire(daemon) for _ in range(count)], 0, 2 * slow()
@@ -154,6 +159,16 @@ def server_batch_documents(api):
     client = with_options(api, "server", batch_documents=2).client
     client.post(M + "/train", {"documents": [{"text": "x", "label": "a"}] * 2}).ok()
     refused(client.post(M + "/train", {"documents": [{"text": "x", "label": "a"}] * 3}), 413, "2")
+
+
+def server_listing_cells(api):
+    for cells, tokens in ((1, 1), (6, 3), (1000, 4)):
+        client = with_options(api, "server", listing_cells=cells).client
+        client.post("/v1/models/m/train", {"documents": [
+            {"text": "one two", "label": "a"}, {"text": "three four", "label": "b"}]}).ok()
+        got = client.get("/v1/models/m/vocabulary?label=a&limit=10").ok().json
+        equal(len(got["tokens"]) >= tokens, True, cells)
+        holds(cells == 1000 or len(got["tokens"]) <= max(1, cells // 2), got)
 
 
 def server_listing_rows(api):

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import threading
 
-from harness import equal, holds, refused, sanitized, slow, wait_for
+from faults import Faults
+from harness import equal, holds, refused, slow, wait_for
 from load import Load
 
 PATH = "/v1/models/disk"
@@ -177,50 +178,32 @@ def test_starting_on_a_full_disk(api):
 
 
 # ---- a dying disk -------------------------------------------------------------------------------
-def preloaded(api, **more):
-    """A daemon whose fsync we can make fail, or slow."""
-    folder = api.new_folder()
-    library, switch = os.path.join(folder, "faulty_sync.so"), os.path.join(folder, "switch")
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faulty_sync.c")
-    subprocess.run([os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
-    environment = {"LD_PRELOAD": library, "FAULTY_SYNC": switch, **more}
-    if sanitized():  # the sanitizer wants to be the first library; here it may be the second
-        environment["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")
-    return api.another(environment=environment), switch
-
-
-def synced(switch):
-    try:
-        return os.path.getsize(switch + ".count")
-    except FileNotFoundError:
-        return 0
-
-
 def test_every_acknowledged_change_was_synced(api):
     """One client, one change at a time: each receipt has an fsync of its own before it."""
-    daemon, switch = preloaded(api)
-    daemon.start()
+    faults = Faults(api)
+    daemon = faults.daemon.start()
     for i in range(20):
-        before = synced(switch)
+        before = faults.count("sync")
         daemon.client.post(PATH + "/train", {"text": f"word{i}", "label": "a", "id": str(i)}).ok()
-        holds(synced(switch) > before, f"document {i} was acknowledged before it was brought to the disk")
-    before = synced(switch)
+        holds(faults.count("sync") > before, f"document {i} was acknowledged before it was brought to the disk")
+    before = faults.count("sync")
     daemon.client.post(PATH + "/untrain", {"id": "3"}).ok()
-    holds(synced(switch) > before, "untrain")
-    for number, (verb, body) in enumerate((("PUT", {"smoothing": 3.0}), ("DELETE", None))):
-        before = synced(switch)
+    holds(faults.count("sync") > before, "untrain")
+    for verb, body in (("PUT", {"smoothing": 3.0}), ("DELETE", None)):
+        before = faults.count("sync")
         holds(daemon.client.call(verb, PATH, body).status in (200, 204), verb)
-        holds(synced(switch) > before, verb)
+        holds(faults.count("sync") > before, verb)
     daemon.stop()
 
 
 def test_clients_share_a_slow_sync(api):
     """Clients who wait for each receipt come into step: a commit for all, not one for each half."""
     clients, each = 8, 10
-    daemon, switch = preloaded(api, FAULTY_SYNC_DELAY="100000")
-    daemon.start()
+    faults = Faults(api)
+    faults.delay(100000)
+    daemon = faults.daemon.start()
     daemon.client.post(PATH + "/train", {"text": "a first", "label": "a"}).ok()
-    before = synced(switch)
+    before = faults.count("sync")
 
     def train(number):
         client = daemon.new_client()
@@ -234,20 +217,20 @@ def test_clients_share_a_slow_sync(api):
     for thread in threads:
         thread.join()
     equal(client_row(daemon)["documents"], 1 + clients * each)
-    holds(synced(switch) - before < 1.6 * each, f"{synced(switch) - before} syncs for {each} rounds")
+    syncs = faults.count("sync") - before
+    holds(syncs < 1.6 * each, f"{syncs} syncs for {each} rounds")
     daemon.stop()
 
 
 def test_a_disk_that_fails(api):
-    """What could not be brought to the disk is not acknowledged and not in force."""
-    daemon, switch = preloaded(api)
-    daemon.start()
+    """What could not be brought to the disk is not acknowledged, not in force, and does not come back."""
+    faults = Faults(api)
+    daemon = faults.daemon.start()
     client = daemon.client
     for i in range(10):
         client.post(PATH + "/train", {"text": f"word{i} common", "label": "ab"[i % 2], "id": str(i)}).ok()
     before = client.get(PATH).ok().json
-    with open(switch, "w", encoding="ascii"):
-        pass
+    faults.fail("sync")
     for body in ({"text": "never", "label": "a", "id": "never"}, {"text": "word1 common", "label": "a", "id": "1"}):
         reply = client.post(PATH + "/train", body)
         refused(reply, 503)
@@ -255,13 +238,11 @@ def test_a_disk_that_fails(api):
     equal(client.get(PATH).ok().json, before)
     refused(client.get(PATH + "/documents/never"), 404)
     client.post(PATH + "/classify", {"text": "common"}).ok()
-    os.unlink(switch)
+    faults.clear()
     daemon.kill()
     daemon.start()
-    row = client_row(daemon)
-    # Bytes that a failed fsync left in the file may be there or not, but each change wholly.
-    if daemon.client.get(PATH + "/documents/never").status == 404:
-        equal(row, before)
+    equal(client_row(daemon), before)
+    refused(daemon.client.get(PATH + "/documents/never"), 404)
     daemon.client.post(PATH + "/train", {"text": "on it goes", "label": "a", "id": "on"}).ok()
     daemon.stop()
     status, out, err = api.tool("--verify", "--data", daemon.data)

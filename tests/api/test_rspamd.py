@@ -8,9 +8,9 @@ import signal
 import threading
 
 import rspamd
+from faults import Faults
 from harness import equal, holds, wait_for
 from rspamd import CHECKS, ENVELOPE, LEARNS, ask, check, error, exchange, ham, head, receive, spam, verdict_of
-from test_disk import preloaded
 from test_documents import zstd
 from wire import Wire, chunk
 
@@ -330,17 +330,17 @@ def test_two_lengths(api):
 # ---- failures -----------------------------------------------------------------------------------
 def test_a_store_that_fails(api):
     """What could not be brought to the disk is not learned, and is said so; mails are judged on."""
-    daemon, switch = preloaded(api)
+    faults = Faults(api)
+    daemon = faults.daemon
     daemon.start()
     rspamd.teach(daemon)
     before = rspamd.documents(daemon)
-    with open(switch, "w", encoding="ascii"):
-        pass
+    faults.fail("sync")
     for path in LEARNS:
         error(ask(daemon, path, spam("never")), 503)
     equal(rspamd.documents(daemon), before)
     equal(check(daemon, spam())["action"], "add header")
-    os.unlink(switch)
+    faults.clear()
     daemon.kill()
     daemon.start()
     ask(daemon, "/learnspam", spam("at last")).ok()

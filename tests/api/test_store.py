@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damaged and newer stores are refused by name, without a crash; one daemon at a time; growth."""
+import ctypes
 import os
+import resource
 import shutil
 import subprocess
 
-from harness import equal, holds, slow
+from harness import equal, holds, refused, sanitized, slow
 
 PATH = "/v1/models/stored"
-M64 = (1 << 64) - 1
 
 
 def filled(api, documents=300):
@@ -113,33 +114,45 @@ def test_damaged_values_are_noticed(api):
 
 
 # ---- versions -----------------------------------------------------------------------------------
-def xxh3_of_byte(byte):
-    """XXH3, 64 bits, of one byte (xxhash.h, XXH3_len_1to3_64b): the checksum behind a value."""
-    secret = bytes.fromhex("b8fe6c3923a44bbe")
-    flip = int.from_bytes(secret[:4], "little") ^ int.from_bytes(secret[4:], "little")
-    h = (byte << 16 | byte << 24 | byte | 1 << 8) ^ flip
-    h = (h ^ h >> 33) * 0xC2B2AE3D27D4EB4F & M64
-    h = (h ^ h >> 29) * 0x165667B19E3779F9 & M64
-    return h ^ h >> 32
+XXH = ctypes.CDLL("libxxhash.so.0")
+XXH.XXH3_64bits_withSeed.argtypes = (ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64)
+XXH.XXH3_64bits_withSeed.restype = ctypes.c_uint64
 
 
-def with_format(api, data, number):
+def checksum(table, key, value):
+    """As core/store_values.c makes it: over the table's name, the key and the value."""
+    seed = XXH.XXH3_64bits_withSeed(key, len(key), XXH.XXH3_64bits_withSeed(table, len(table), 0))
+    inner = XXH.XXH3_64bits_withSeed(value, len(value), 0).to_bytes(8, "little")
+    return XXH.XXH3_64bits_withSeed(inner, 8, seed).to_bytes(8, "little")
+
+
+def with_format(api, data, number, seal=lambda value: checksum(b"meta", b"format", value)):
     """A copy of the store that says it has format `number`."""
     dump = subprocess.run(["mdb_dump", "-s", "meta", data], capture_output=True, check=True).stdout.decode()
     lines = dump.splitlines()
     at = lines.index(" " + b"format".hex()) + 1
     value = bytes.fromhex(lines[at].strip())
-    equal(value[1:], xxh3_of_byte(value[0]).to_bytes(8, "little"), "the checksum as this test computes it")
-    lines[at] = " " + (bytes([number]) + xxh3_of_byte(number).to_bytes(8, "little")).hex()
+    equal(value[1:], checksum(b"meta", b"format", value[:1]), "the checksum as this test computes it")
+    lines[at] = " " + (bytes([number]) + seal(bytes([number]))).hex()
     changed = copy_of(api, data)
     subprocess.run(["mdb_load", "-s", "meta", changed], input=("\n".join(lines) + "\n").encode(), check=True, capture_output=True)
     return changed
 
 
+def of_value_alone(value):
+    """The checksum of format 1."""
+    return XXH.XXH3_64bits_withSeed(value, len(value), 0).to_bytes(8, "little")
+
+
 def test_a_newer_store_is_refused(api):
     data = filled(api)
     assert_refused(api, with_format(api, data, 99), "99", "newer")
-    holds(ends_by_itself_or_serves(api, with_format(api, data, 1)), "the present format is read")
+    holds(ends_by_itself_or_serves(api, with_format(api, data, 2)), "the present format is read")
+
+
+def test_an_older_store_is_refused(api):
+    data = filled(api)
+    assert_refused(api, with_format(api, data, 1, of_value_alone), "format 1", "export every model")
 
 
 def test_an_unsealed_value_is_refused(api):
@@ -173,6 +186,37 @@ def test_a_second_daemon_is_refused(api):
     second.stop()
 
 
+def test_a_deleted_lock_file_lets_no_second_daemon_in(api):
+    daemon = api.another().start()
+    daemon.client.post(PATH + "/train", {"text": "a", "label": "x", "id": "1"}).ok()
+    for name in ("lock", "lock.mdb"):
+        os.unlink(os.path.join(daemon.data, name))
+    second = api.another(data=daemon.data)
+    second.spawn()
+    equal(second.wait(20), 1, second.output())
+    holds("in use" in second.output(), second.output())
+    status, out, err = api.tool("--verify", "--data", daemon.data)
+    holds(status > 0 and "in use" in out + err, f"--verify on a running daemon's data: {status} {out}{err}")
+    daemon.client.post(PATH + "/train", {"text": "b", "label": "x", "id": "2"}).ok()
+    daemon.stop()
+
+
+def test_a_deleted_data_file_is_noticed(api):
+    """Nothing is acknowledged that goes to a file which no start will find."""
+    daemon = api.another().start()
+    train = {"text": "a", "label": "x", "id": "1"}
+    daemon.client.post(PATH + "/train", train).ok()
+    os.rename(data_file(daemon.data), data_file(daemon.data) + ".away")
+    problem = refused(daemon.client.post(PATH + "/train", {**train, "id": "2"}), 503)
+    holds("deleted or replaced" in problem["detail"], problem)
+    refused(daemon.client.get("/readyz"), 503, "deleted or replaced")
+    daemon.client.post(PATH + "/classify", {"text": "a"}).ok()
+    os.rename(data_file(daemon.data) + ".away", data_file(daemon.data))
+    daemon.client.post(PATH + "/train", {**train, "id": "2"}).ok()
+    daemon.client.get("/readyz").ok()
+    daemon.stop()
+
+
 def test_the_store_grows_by_itself(api):
     """From a map of 1 MiB to tens: no request notices."""
     daemon = api.another(config={"store": {"map_size": "1M"}}).start()
@@ -188,6 +232,29 @@ def test_the_store_grows_by_itself(api):
     daemon.stop()
     daemon.start()
     equal(daemon.client.get(PATH).ok().json, row)
+    daemon.stop()
+
+
+def address_space(daemon):
+    with open(f"/proc/{daemon.pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmSize"))
+
+
+def test_address_space_that_is_refused(api):
+    """The map cannot grow: changes are refused, /readyz says why, verdicts go on; and on it goes when it can."""
+    if sanitized():
+        return  # a sanitizer takes more address space than any limit that could be set here
+    daemon = api.another(config={"store": {"map_size": "1M"}}).start()
+    resource.prlimit(daemon.pid, resource.RLIMIT_AS, (address_space(daemon) + (768 << 10), resource.RLIM_INFINITY))
+    for i in range(3):
+        refused(daemon.client.post(PATH + "/train", {"text": "a b", "label": "x", "id": str(i)}), 503, "address space")
+        refused(daemon.client.get("/readyz"), 503, "address space")
+        refused(daemon.client.get(PATH), 404)
+        daemon.client.get("/healthz").ok()
+    resource.prlimit(daemon.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    daemon.client.post(PATH + "/train", {"text": "a b", "label": "x", "id": "1"}).ok()
+    daemon.client.get("/readyz").ok()
+    equal(daemon.client.get(PATH).ok().json["documents"], 1)
     daemon.stop()
 
 

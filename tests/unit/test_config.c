@@ -82,7 +82,7 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert_uint_eq(c.queue_changes, 100000);
     ck_assert_uint_eq(c.stop_seconds, 8);
     ck_assert_str_eq(c.data, "/var/lib/bayesd");
-    ck_assert_uint_eq(c.map_size, 1u << 30);
+    ck_assert_uint_eq(c.map_size, 0);
     ck_assert_uint_eq(c.memory, 0);
     ck_assert(c.keep_words);
     ck_assert_uint_eq(c.replay_features, 20000000);

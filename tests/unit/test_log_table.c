@@ -38,6 +38,34 @@ START_TEST(looks_up_what_log_says)
 }
 END_TEST
 
+/* Tables of equal addends read the same memory, which goes with the last of them. */
+START_TEST(equal_tables_are_shared)
+{
+    struct nb_log_table a, b, other;
+    size_t none = nb_log_tables_memory();
+    ck_assert_int_eq(nb_log_table_init(&a, 0.37), 0);
+    size_t one = nb_log_tables_memory();
+    ck_assert_uint_gt(one, none);
+    ck_assert_int_eq(nb_log_table_init(&b, 0.37), 0);
+    ck_assert_ptr_eq(a.logs, b.logs);
+    ck_assert_uint_eq(nb_log_tables_memory(), one);
+    ck_assert_int_eq(nb_log_table_init(&other, 0.38), 0);
+    ck_assert_ptr_ne(a.logs, other.logs);
+    ck_assert_int_eq(nb_log_table_grow(&a, 1000), 0); /* b keeps its own */
+    ck_assert_ptr_ne(a.logs, b.logs);
+    expect_logs(&a, 2000);
+    expect_logs(&b, 2000);
+    expect_logs(&other, 2000);
+    ck_assert_int_eq(nb_log_table_grow(&b, 900), 0);
+    ck_assert_ptr_eq(a.logs, b.logs);
+    nb_log_table_deinit(&a);
+    expect_logs(&b, 2000);
+    nb_log_table_deinit(&b);
+    nb_log_table_deinit(&other);
+    ck_assert_uint_eq(nb_log_tables_memory(), none);
+}
+END_TEST
+
 /* Ten thousand models of their own filters must not take a hundred kilobytes each. */
 START_TEST(small_models_are_small)
 {
@@ -61,6 +89,7 @@ int main(void)
     Suite *suite = suite_create("log_table");
     TCase *t = tcase_create("core");
     tcase_add_loop_test(t, looks_up_what_log_says, 0, 4);
+    tcase_add_test(t, equal_tables_are_shared);
     tcase_add_test(t, small_models_are_small);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);

@@ -281,7 +281,10 @@ static void compare_cells(const struct nb_model *m, const struct table *t, uint3
     struct nb_cell cells[LABELS_MOST];
     size_t size = nb_model_cells(m, word, cells, LABELS_MOST);
     size_t at = 0;
+    uint64_t occurrences = 0, documents = 0;
     for (uint32_t v = 0; v < labels; v++) {
+        occurrences += t->n[v][word];
+        documents += t->d[v][word];
         if (t->n[v][word] == 0)
             continue;
         ck_assert_uint_lt(at, size);
@@ -291,6 +294,8 @@ static void compare_cells(const struct nb_model *m, const struct table *t, uint3
         at++;
     }
     ck_assert_uint_eq(at, size);
+    ck_assert_uint_eq(nb_row_occurrences(&m->pool, nb_model_row(m, word)), occurrences);
+    ck_assert_uint_eq(nb_row_documents(&m->pool, nb_model_row(m, word)), documents);
     struct nb_cell few[2] = {{77, 77, 77}, {77, 77, 77}};
     ck_assert_uint_eq(nb_model_cells(m, word, few, 1), size);
     ck_assert_uint_eq(few[1].label, 77);
@@ -501,6 +506,30 @@ START_TEST(a_count_that_would_wrap_is_refused_whole)
 }
 END_TEST
 
+/* Sums of 32 bits and more come and go with the cells. */
+START_TEST(large_sums_of_documents_are_exact)
+{
+    enum { LARGE = 6 };
+    struct nb_model *m = model_of(LARGE);
+    struct nb_cell cells[LARGE];
+    for (uint32_t v = 0; v < LARGE; v++)
+        cells[v] = (struct nb_cell){v, UINT32_MAX - v, UINT32_MAX - v};
+    ck_assert_int_eq(nb_model_set_cells(m, 7, cells, LARGE), 0);
+    for (int i = 0; i < 40; i++) {
+        struct nb_row_count one = {7, 1};
+        uint32_t label = random_below(LARGE);
+        int sign = cells[label].documents > UINT32_MAX - 3 ? -1 : random_below(2) == 0 ? 1 : -1;
+        ck_assert_int_eq(nb_model_add(m, label, &one, 1, sign, NULL), 0);
+        cells[label].documents += (uint32_t)sign;
+        uint64_t sum = 0;
+        for (uint32_t v = 0; v < LARGE; v++)
+            sum += cells[v].documents;
+        ck_assert_uint_eq(nb_row_documents(&m->pool, nb_model_row(m, 7)), sum);
+    }
+    nb_model_free(&m);
+}
+END_TEST
+
 START_TEST(loaded_cells_are_counted_and_checked)
 {
     static const struct {
@@ -602,6 +631,7 @@ int main(void)
     tcase_add_test(counts, a_change_is_an_addition_and_a_removal);
     tcase_add_test(counts, free_cells_are_used_again);
     tcase_add_test(counts, a_count_that_would_wrap_is_refused_whole);
+    tcase_add_test(counts, large_sums_of_documents_are_exact);
     tcase_add_test(counts, loaded_cells_are_counted_and_checked);
     tcase_add_test(counts, changes_change_the_generation);
     tcase_add_test(counts, generations_of_two_models_never_meet);

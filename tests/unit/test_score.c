@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/explain.h"
 #include "core/score.h"
 
 static uint64_t random_state;

@@ -297,7 +297,10 @@ START_TEST(older_forms_get_defaults_and_newer_are_refused)
         {"skip_top", "\144", 1, 0},
         {"event_model", "\5newer", 6, NB_VERSION},
         {"temperature", "", 0, NB_VERSION},
-        {"tokenizer", "\x80\x10", 2, NB_VERSION}, /* the field after the last */
+        {"tokenizer", "\2\4body\5title", 12, NB_VERSION}, /* a field of a newer program */
+        {"tokenizer", "\2\3url\4body", 10, 0},            /* in any order */
+        {"tokenizer", "\2\4body\4body", 11, NB_CORRUPT},
+        {"tokenizer", "\3\4body\3url", 10, NB_CORRUPT},
         {"tokenizer", "\0", 1, NB_CORRUPT},
         {"event_model", "\6binaryx", 8, NB_CORRUPT}, /* more than the value */
         {"smoothing", "\0\0\0\0\0\0\0\0", 8, NB_CORRUPT},
@@ -326,6 +329,86 @@ START_TEST(older_forms_get_defaults_and_newer_are_refused)
 }
 END_TEST
 
+/* A setting that the store does not have is that of the stored preset. */
+START_TEST(what_is_not_stored_is_the_presets)
+{
+    static const char *const names[] = {"text", "mail", "book"};
+    for (int preset = 0; preset < 3; preset++) {
+        struct nb_buffer value = {0};
+        struct nb_packer w = {.out = &value};
+        nb_pack_string(&w, text(names[preset]));
+        struct nb_buffer out = entry("preset", stored(&value));
+        struct nb_settings back, want;
+        nb_settings_init(&want, (enum nb_preset)preset);
+        ck_assert_int_eq(nb_settings_read(&back, stored(&out), NULL), 0);
+        ck_assert_int_eq(back.preset, preset);
+        compare(&back, &want);
+        nb_buffer_deinit(&value);
+        nb_buffer_deinit(&out);
+    }
+    struct nb_buffer out = entry("decision", text("\7stacked"));
+    struct nb_settings back;
+    ck_assert_int_eq(nb_settings_read(&back, stored(&out), NULL), 0);
+    ck_assert_uint_eq(back.tokenizer_fields,
+                      nb_settings_default_fields(NB_PRESET_TEXT, NB_DECISION_STACKED));
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+/* Stored by name, so that a field that is put before another changes nothing. */
+START_TEST(fields_are_stored_by_name)
+{
+    struct nb_settings s;
+    struct nb_buffer out = {0};
+    nb_settings_init(&s, NB_PRESET_TEXT);
+    s.tokenizer_fields = 1u << NB_FIELD_URL | 1u << NB_FIELD_NGRAM;
+    ck_assert_int_eq(nb_settings_write(&s, &out), 0);
+    static const char want[] = "\11tokenizer\13\2\3url\5ngram";
+    ck_assert_ptr_nonnull(memmem(out.bytes, out.length, want, sizeof want - 1));
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+START_TEST(words_are_left_out_from_a_count_of_two_on)
+{
+    static const struct {
+        int event_model;
+        uint64_t min_count, skip_top;
+        bool leave_out, walk;
+    } cases[] = {
+        {NB_EVENT_MULTINOMIAL, 0, 0, false, false}, {NB_EVENT_MULTINOMIAL, 1, 0, false, false},
+        {NB_EVENT_MULTINOMIAL, 2, 0, true, true},   {NB_EVENT_BINARY, 0, 1, true, true},
+        {NB_EVENT_BERNOULLI, 1, 0, false, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nb_settings s;
+        nb_settings_init(&s, NB_PRESET_TEXT);
+        s.event_model = cases[i].event_model;
+        s.min_count = cases[i].min_count;
+        s.skip_top = cases[i].skip_top;
+        ck_assert_msg(nb_settings_leave_words_out(&s) == cases[i].leave_out, "case %zu", i);
+        ck_assert_msg(nb_settings_walk_vocabulary(&s) == cases[i].walk, "case %zu", i);
+    }
+}
+END_TEST
+
+START_TEST(a_model_keeps_the_tokenizer_that_counted_it)
+{
+    struct nb_settings counted, put;
+    struct nb_error error = {0};
+    nb_settings_init(&counted, NB_PRESET_TEXT);
+    nb_settings_init(&put, NB_PRESET_MAIL);
+    ck_assert_int_eq(nb_settings_check_tokenizer(&counted, &error), 0);
+    counted.tokenizer_version = NB_TOKENIZER_VERSION + 1;
+    nb_settings_set_tokenizer(&put, &counted);
+    ck_assert_uint_eq(put.tokenizer_version, NB_TOKENIZER_VERSION + 1);
+    ck_assert_int_eq(nb_settings_check_tokenizer(&put, &error), NB_VERSION);
+    ck_assert_ptr_nonnull(strstr(error.text, "tokenizer"));
+    nb_settings_set_tokenizer(&put, NULL);
+    ck_assert_int_eq(nb_settings_check_tokenizer(&put, &error), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("settings");
@@ -335,8 +418,12 @@ int main(void)
     tcase_add_test(values, a_copy_is_equal_and_its_own);
     tcase_add_loop_test(values, bad_values_are_refused_by_name, 0, 18);
     tcase_add_test(values, a_given_prior_needs_a_label);
+    tcase_add_test(values, words_are_left_out_from_a_count_of_two_on);
+    tcase_add_test(values, a_model_keeps_the_tokenizer_that_counted_it);
     suite_add_tcase(suite, values);
     TCase *form = tcase_create("stored form");
+    tcase_add_test(form, what_is_not_stored_is_the_presets);
+    tcase_add_test(form, fields_are_stored_by_name);
     tcase_add_loop_test(form, what_is_written_reads_back, 0, 3);
     tcase_add_test(form, damage_is_noticed_or_harmless);
     tcase_add_test(form, older_forms_get_defaults_and_newer_are_refused);

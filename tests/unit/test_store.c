@@ -6,12 +6,18 @@
 #include <check.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <lmdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "core/store.h"
 
@@ -203,6 +209,191 @@ START_TEST(sizes_may_be_asked_while_the_map_grows)
 }
 END_TEST
 
+/* ---- growing --------------------------------------------------------------------------------- */
+
+START_TEST(a_large_map_is_reserved)
+{
+    uint64_t used;
+    uint64_t map;
+    nb_store_close(&store);
+    ck_assert_int_eq(nb_store_open(directory, 0, &store, NULL), 0);
+    nb_store_sizes(store, &used, &map);
+    ck_assert_uint_ge(map, (uint64_t)1 << 30);
+    ck_assert_uint_lt(used, 1 << 20);
+    put("a", "1");
+}
+END_TEST
+
+static void *end_when_wanted(void *argument)
+{
+    struct nb_view *view = argument;
+    while (!nb_store_wanted(view))
+        usleep(100);
+    nb_store_snapshot_end(view);
+    return NULL;
+}
+
+START_TEST(growing_asks_long_snapshots_to_end)
+{
+    struct nb_view view;
+    struct nb_view snapshot;
+    pthread_t reader;
+    ck_assert_int_eq(nb_store_snapshot(store, &snapshot, NULL), 0);
+    ck_assert(!nb_store_wanted(&snapshot));
+    ck_assert_int_eq(pthread_create(&reader, NULL, end_when_wanted, &snapshot), 0);
+    ck_assert_int_eq(nb_store_begin(store, 1 << 30, &view, NULL), 0);
+    nb_store_abort(&view);
+    pthread_join(reader, NULL);
+    ck_assert_int_eq(nb_store_snapshot(store, &snapshot, NULL), 0);
+    ck_assert(!nb_store_wanted(&snapshot));
+    nb_store_snapshot_end(&snapshot);
+}
+END_TEST
+
+static atomic_bool is_reading;
+
+/* Always holds a snapshot: the next one begins before the last one ends. */
+static void *overlap_snapshots(void *argument)
+{
+    struct nb_view views[2] = {{0}, {0}};
+    (void)argument;
+    for (int i = 0; atomic_load(&is_reading); i = !i) {
+        if (nb_store_snapshot(store, &views[i], NULL) != 0)
+            views[i].transaction = NULL;
+        nb_store_snapshot_end(&views[!i]);
+    }
+    nb_store_snapshot_end(&views[0]);
+    nb_store_snapshot_end(&views[1]);
+    return NULL;
+}
+
+/* One reader after the other must not keep the writer out. */
+START_TEST(growing_is_not_starved_by_snapshots)
+{
+    pthread_t readers[4];
+    struct nb_view view;
+    atomic_store(&is_reading, true);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&readers[i], NULL, overlap_snapshots, NULL), 0);
+    for (uint64_t expected = 1 << 26; expected < (uint64_t)1 << 33; expected *= 2) {
+        int rc = NB_IO;
+        /* Two snapshots of one thread: the second may have to wait in vain for the writer. */
+        for (int i = 0; rc == NB_IO && i < 3; i++)
+            rc = nb_store_begin(store, expected, &view, NULL);
+        ck_assert_int_eq(rc, 0);
+        nb_store_abort(&view);
+    }
+    atomic_store(&is_reading, false);
+    for (int i = 0; i < 4; i++)
+        pthread_join(readers[i], NULL);
+}
+END_TEST
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* In a child: address space is limited, which can not be taken back. */
+static int grow_in_little_space(void)
+{
+    struct rlimit limit = {.rlim_cur = (rlim_t)1 << 30, .rlim_max = RLIM_INFINITY};
+    struct nb_view view;
+    struct nb_error error = {0};
+    char value[16];
+    if (setrlimit(RLIMIT_AS, &limit) != 0 || nb_store_open(directory, 0, &store, NULL) != 0)
+        return 1;
+    put("a", "1");
+    if (nb_store_begin(store, (uint64_t)1 << 34, &view, &error) != NB_IO ||
+        strstr(error.text, "address space") == NULL || nb_store_failed(store, NULL))
+        return 2;
+    put("b", "2"); /* it works as before */
+    if (get("a", value, sizeof value) != 0 || get("b", value, sizeof value) != 0)
+        return 3;
+    /* Twice as much does not fit, what is asked for does. */
+    if (nb_store_begin(store, (uint64_t)70 << 20, &view, &error) != 0)
+        return 4;
+    nb_store_abort(&view);
+    nb_store_close(&store);
+    return 0;
+}
+
+START_TEST(little_address_space_is_enough)
+{
+    int status;
+    nb_store_close(&store);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(grow_in_little_space());
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+#endif
+
+/* ---- keys that only ascend ------------------------------------------------------------------- */
+
+static uint64_t used_by(int (*verb)(const struct nb_view *view, enum nb_table table,
+                                    struct nb_string key, struct nb_string value,
+                                    struct nb_error *error),
+                        enum nb_table table)
+{
+    static char value[1000];
+    uint64_t before;
+    uint64_t after;
+    uint64_t map;
+    struct nb_view view;
+    nb_store_sizes(store, &before, &map);
+    ck_assert_int_eq(nb_store_begin(store, 0, &view, NULL), 0);
+    for (uint32_t i = 0; i < 4000; i++) {
+        struct nb_store_key key = nb_store_key_number(1, i);
+        ck_assert_int_eq(verb(&view, table, nb_store_key_string(&key),
+                              (struct nb_string){value, sizeof value}, NULL),
+                         0);
+    }
+    ck_assert_int_eq(nb_store_commit(&view, NULL), 0);
+    nb_store_sizes(store, &after, &map);
+    return after - before;
+}
+
+START_TEST(appending_fills_pages)
+{
+    struct nb_view view;
+    struct nb_error error = {0};
+    uint64_t appended = used_by(nb_store_append, NB_TABLE_LEDGER);
+    ck_assert_uint_le(appended * 2, used_by(nb_store_put, NB_TABLE_SCORES) * 3);
+    struct nb_store_key key = nb_store_key_number(1, 3999);
+    ck_assert_int_eq(nb_store_begin(store, 0, &view, NULL), 0);
+    ck_assert_int_eq(
+        nb_store_append(&view, NB_TABLE_LEDGER, nb_store_key_string(&key), str("x"), &error),
+        NB_EXISTS);
+    ck_assert_ptr_nonnull(strstr(error.text, "ledger"));
+    key = nb_store_key_number(1, 4000);
+    ck_assert_int_eq(
+        nb_store_append(&view, NB_TABLE_LEDGER, nb_store_key_string(&key), str("x"), NULL), 0);
+    ck_assert_int_eq(nb_store_commit(&view, NULL), 0);
+}
+END_TEST
+
+START_TEST(inline_values_take_no_page_of_their_own)
+{
+    static char value[NB_STORE_INLINE_MOST];
+    struct nb_view view;
+    uint64_t before;
+    uint64_t after;
+    uint64_t map;
+    nb_store_sizes(store, &before, &map);
+    ck_assert_int_eq(nb_store_begin(store, 0, &view, NULL), 0);
+    for (uint32_t i = 0; i < 100; i++) {
+        struct nb_store_key key = nb_store_key_number(1, i);
+        struct nb_string most = {value, sizeof value - key.length};
+        ck_assert_int_eq(
+            nb_store_append(&view, NB_TABLE_LEDGER, nb_store_key_string(&key), most, NULL), 0);
+    }
+    ck_assert_int_eq(nb_store_commit(&view, NULL), 0);
+    nb_store_sizes(store, &after, &map);
+    ck_assert_uint_le(after - before, 60 * 4096); /* two in a page */
+}
+END_TEST
+
+/* ---- locks ----------------------------------------------------------------------------------- */
+
 START_TEST(a_locked_directory_is_refused)
 {
     struct nb_store *second;
@@ -211,6 +402,46 @@ START_TEST(a_locked_directory_is_refused)
     ck_assert_ptr_nonnull(strstr(error.text, "in use"));
 }
 END_TEST
+
+START_TEST(a_deleted_lock_file_lets_nobody_in)
+{
+    char path[128];
+    struct nb_store *second;
+    struct nb_error error = {0};
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", directory, i == 0 ? "lock" : "lock.mdb");
+        ck_assert_int_eq(unlink(path), 0);
+        ck_assert_int_eq(nb_store_open(directory, 1 << 20, &second, &error), NB_LOCKED);
+        ck_assert_ptr_nonnull(strstr(error.text, "in use"));
+    }
+    put("a", "1");
+}
+END_TEST
+
+static void path_of_data(char *path, size_t room);
+
+START_TEST(a_deleted_or_replaced_data_file_is_noticed)
+{
+    char path[128];
+    char other[140];
+    struct nb_view view;
+    struct nb_error error = {0};
+    put("a", "1");
+    path_of_data(path, sizeof path);
+    snprintf(other, sizeof other, "%s.away", path);
+    ck_assert_int_eq(rename(path, other), 0);
+    ck_assert_int_eq(nb_store_begin(store, 0, &view, &error), NB_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "deleted or replaced"));
+    FILE *f = fopen(path, "w");
+    fclose(f);
+    ck_assert_int_eq(nb_store_begin(store, 0, &view, &error), NB_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "deleted or replaced"));
+    ck_assert_int_eq(rename(other, path), 0);
+    put("b", "2");
+}
+END_TEST
+
+/* ---- files that are not what they should be -------------------------------------------------- */
 
 static void path_of_data(char *path, size_t room)
 {
@@ -271,6 +502,135 @@ START_TEST(a_changed_byte_is_found)
 }
 END_TEST
 
+/* Replaces every `from` in the data file by `to`, of the same length; how many there were. */
+static int replace_bytes(const char *from, const char *to)
+{
+    char path[128];
+    static char file[1 << 20];
+    size_t size = strlen(from);
+    int found = 0;
+    path_of_data(path, sizeof path);
+    int fd = open(path, O_RDWR);
+    ssize_t length = read(fd, file, sizeof file);
+    for (ssize_t i = 0; i + (ssize_t)size < length; i++)
+        if (memcmp(file + i, from, size) == 0 && pwrite(fd, to, size, i) == (ssize_t)size)
+            found++;
+    close(fd);
+    return found;
+}
+
+START_TEST(a_changed_key_is_found)
+{
+    char value[16];
+    put("one-key", "value");
+    nb_store_close(&store);
+    ck_assert_int_gt(replace_bytes("one-key", "two-key"), 0);
+    ck_assert_int_eq(reopen(NULL), 0);
+    ck_assert_int_eq(get("two-key", value, sizeof value), NB_CORRUPT);
+}
+END_TEST
+
+/* Writes bytes past the store's own code: `value` lies in the table as it is given. */
+static void put_raw(const char *table, const char *key, const void *value, size_t length)
+{
+    MDB_env *environment;
+    MDB_txn *transaction;
+    MDB_dbi dbi;
+    MDB_val k = {strlen(key), (void *)(uintptr_t)key};
+    MDB_val v = {length, (void *)(uintptr_t)value};
+    ck_assert_int_eq(mdb_env_create(&environment), 0);
+    ck_assert_int_eq(mdb_env_set_maxdbs(environment, 32), 0);
+    ck_assert_int_eq(mdb_env_open(environment, directory, 0, 0600), 0);
+    ck_assert_int_eq(mdb_txn_begin(environment, NULL, 0, &transaction), 0);
+    ck_assert_int_eq(mdb_dbi_open(transaction, table, MDB_CREATE, &dbi), 0);
+    ck_assert_int_eq(mdb_put(transaction, dbi, &k, &v, 0), 0);
+    ck_assert_int_eq(mdb_txn_commit(transaction), 0);
+    mdb_env_close(environment);
+}
+
+static size_t get_raw(const char *table, const char *key, char *out)
+{
+    MDB_env *environment;
+    MDB_txn *transaction;
+    MDB_dbi dbi;
+    MDB_val k = {strlen(key), (void *)(uintptr_t)key};
+    MDB_val v;
+    ck_assert_int_eq(mdb_env_create(&environment), 0);
+    ck_assert_int_eq(mdb_env_set_maxdbs(environment, 32), 0);
+    ck_assert_int_eq(mdb_env_open(environment, directory, 0, 0600), 0);
+    ck_assert_int_eq(mdb_txn_begin(environment, NULL, MDB_RDONLY, &transaction), 0);
+    ck_assert_int_eq(mdb_dbi_open(transaction, table, 0, &dbi), 0);
+    ck_assert_int_eq(mdb_get(transaction, dbi, &k, &v), 0);
+    memcpy(out, v.mv_data, v.mv_size);
+    mdb_txn_abort(transaction);
+    mdb_env_close(environment);
+    return v.mv_size;
+}
+
+START_TEST(a_value_of_another_key_or_table_is_found)
+{
+    char sealed[64];
+    char value[16];
+    struct nb_view view;
+    struct nb_string got;
+    put("a", "of a");
+    put("b", "of b");
+    nb_store_close(&store);
+    size_t length = get_raw("ledger", "a", sealed);
+    put_raw("ledger", "b", sealed, length);
+    put_raw("labels", "a", sealed, length);
+    ck_assert_int_eq(reopen(NULL), 0);
+    ck_assert_int_eq(get("a", value, sizeof value), 0);
+    ck_assert_int_eq(get("b", value, sizeof value), NB_CORRUPT);
+    ck_assert_int_eq(nb_store_snapshot(store, &view, NULL), 0);
+    ck_assert_int_eq(nb_store_get(&view, NB_TABLE_LABELS, str("a"), &got, NULL), NB_CORRUPT);
+    nb_store_snapshot_end(&view);
+}
+END_TEST
+
+static int note_soundness(void *user, enum nb_table table, struct nb_string key,
+                          struct nb_string value, bool sound, struct nb_error *error)
+{
+    char *all = user;
+    (void)value;
+    (void)error;
+    ck_assert_int_eq(table, NB_TABLE_LEDGER);
+    snprintf(all + strlen(all), 64 - strlen(all), "%.*s%c ", (int)key.length, key.bytes,
+             sound ? '+' : '-');
+    return 0;
+}
+
+START_TEST(inspecting_goes_on_after_damage)
+{
+    struct nb_view view;
+    char all[64] = "";
+    put("a", "1");
+    put("b", "2");
+    put("c", "3");
+    nb_store_close(&store);
+    put_raw("ledger", "b", "short", 5);
+    ck_assert_int_eq(reopen(NULL), 0);
+    ck_assert_int_eq(nb_store_snapshot(store, &view, NULL), 0);
+    ck_assert_int_eq(nb_store_inspect(&view, NB_TABLE_LEDGER, note_soundness, all, NULL), 0);
+    ck_assert_str_eq(all, "a+ b- c+ ");
+    nb_store_snapshot_end(&view);
+}
+END_TEST
+
+START_TEST(an_older_format_is_refused)
+{
+    struct nb_error error = {0};
+    char first[9] = {1};
+    uint64_t checksum = XXH3_64bits(first, 1);
+    memcpy(first + 1, &checksum, sizeof checksum);
+    nb_store_close(&store);
+    put_raw("meta", "format", first, sizeof first);
+    ck_assert_int_eq(reopen(&error), NB_VERSION);
+    ck_assert_ptr_nonnull(strstr(error.text, "format 1"));
+    ck_assert_ptr_nonnull(strstr(error.text, "export every model"));
+}
+END_TEST
+
 START_TEST(a_newer_format_is_refused)
 {
     struct nb_view view;
@@ -312,11 +672,25 @@ static Suite *suite(void)
     tcase_add_test(t, scan_floor_clear);
     tcase_add_test(t, a_full_map_is_said_and_grows);
     tcase_add_test(t, sizes_may_be_asked_while_the_map_grows);
+    tcase_add_test(t, a_large_map_is_reserved);
+    tcase_add_test(t, growing_asks_long_snapshots_to_end);
+    tcase_add_test(t, growing_is_not_starved_by_snapshots);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    tcase_add_test(t, little_address_space_is_enough);
+#endif
+    tcase_add_test(t, appending_fills_pages);
+    tcase_add_test(t, inline_values_take_no_page_of_their_own);
     tcase_add_test(t, a_locked_directory_is_refused);
+    tcase_add_test(t, a_deleted_lock_file_lets_nobody_in);
+    tcase_add_test(t, a_deleted_or_replaced_data_file_is_noticed);
     tcase_add_test(t, a_cut_file_is_refused);
     tcase_add_test(t, a_file_of_something_else_is_refused);
     tcase_add_test(t, a_changed_byte_is_found);
+    tcase_add_test(t, a_changed_key_is_found);
+    tcase_add_test(t, a_value_of_another_key_or_table_is_found);
+    tcase_add_test(t, inspecting_goes_on_after_damage);
     tcase_add_test(t, a_newer_format_is_refused);
+    tcase_add_test(t, an_older_format_is_refused);
     tcase_add_test(t, keys_sort_as_numbers);
     suite_add_tcase(s, t);
     return s;

@@ -7,8 +7,8 @@
 #include "core/base/array.h"
 #include "tokenizer/bag/bag_private.h"
 
-/* A mail of 3 KB has some 350 distinct words: with these sizes its table takes 4 KB and stays in
- * the first-level cache, and emptying it costs next to nothing. */
+/* A mail of 3 KB has about 350 distinct words. With these sizes its table takes 4 KB: it stays in
+ * the first-level cache and is cheap to empty. */
 enum {
     FIRST_SLOTS = 1024,
     FIRST_CHUNK = 16384,
@@ -47,8 +47,8 @@ void nb_bag_reset(struct nb_bag *bag)
     bag->truncated = false;
     if (bag->private_ == NULL)
         return;
-    /* Back to the small table, whatever the last document needed: the cost of emptying a bag
-     * follows the next document, not the largest so far. */
+    /* Use the first slots and the first chunk again, even if the last document was large: the cost
+     * of a reset must not depend on the largest document so far. */
     use_slots(bag->private_, FIRST_SLOTS);
     use_chunk(bag->private_, bag->private_->first);
 }
@@ -79,8 +79,8 @@ static struct nb_bag_chunk *new_chunk(size_t capacity)
     return chunk;
 }
 
-/* Goes on to a chunk with at least `bytes` bytes. The ones that a former document left are taken
- * in their order; one that is too small is passed by until the next reset. */
+/* Makes a chunk of at least `bytes` bytes the current one. Chunks of former documents are used
+ * again in their order; one that is too small is skipped until the next reset. */
 static int next_chunk(struct nb_bag_private *in, size_t bytes)
 {
     struct nb_bag_chunk *chunk = in->current->next;
@@ -115,7 +115,7 @@ static int reserve_features(struct nb_bag *bag, size_t count)
     return 0;
 }
 
-/* Doubles the table and puts the features into their new places. */
+/* Doubles the number of slots and enters all features again. */
 static int grow_slots(struct nb_bag *bag)
 {
     struct nb_bag_private *in = bag->private_;
@@ -179,8 +179,8 @@ int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field
     if (rc != 0)
         return rc;
     struct nb_bag_private *in = bag->private_;
-    /* The rest of the chunk is lost when a text does not fit; only texts longer than
-     * NB_BAG_ROOM come here often enough to matter, and the tokenizer builds none. */
+    /* A text that does not fit wastes the rest of its chunk. That is rare: the tokenizer builds no
+     * text longer than NB_BAG_ROOM. */
     if (length > (size_t)(in->room_end - in->room) + NB_BAG_ROOM) {
         rc = next_chunk(in, length + NB_BAG_ROOM);
         if (rc != 0)

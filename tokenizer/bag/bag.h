@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The bag of a document: its distinct features in order of first appearance, each with its count
- * and its text. One bag belongs to one thread at a time; it is reused from document to document.
+ * and its text. A bag belongs to one thread at a time; it is reused from document to document.
  */
 #ifndef NB_TOKENIZER_BAG_BAG_H
 #define NB_TOKENIZER_BAG_BAG_H
@@ -24,22 +24,23 @@ struct nb_bag {
     struct nb_bag_private *private_; /* hash table and text storage */
 };
 
-/* An empty bag; `struct nb_bag b = {0}` will do as well. Nothing is allocated before use. */
+/* Makes an empty bag, as `struct nb_bag b = {0}` does. Allocates nothing. */
 void nb_bag_init(struct nb_bag *bag);
 
 /* Empties the bag and keeps its memory for the next document. */
 void nb_bag_reset(struct nb_bag *bag);
 
-/* Frees everything; the bag is empty and usable again. NULL-safe members. */
+/* Frees everything; the bag is empty and usable again. */
 void nb_bag_deinit(struct nb_bag *bag);
 
-/* Counts one occurrence of the feature whose text (with the field's prefix, if the field has one)
- * is given; `key` hashes it. The text is copied when it is new. Returns 0 or NB_NO_MEMORY. */
+/* Counts one occurrence of the feature with this text, which includes the prefix of its field
+ * ("subject:free"). `key` hashes the text to the feature's id. A text that is new is copied.
+ * Returns 0 or NB_NO_MEMORY, in which case nothing was counted. */
 int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field, const char *text,
                size_t length);
 
-/* Moves the contents (features, texts and their storage) from `from` into `to`, whose own are
- * freed first; `from` is left empty. For handing a bag to another thread. */
+/* Frees the contents of `to` and moves those of `from` into it; `from` is empty afterwards. For
+ * handing a bag to another thread. */
 void nb_bag_move(struct nb_bag *to, struct nb_bag *from);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of a bag, for the tokenizer's own files: counting without a call per token. Any
- * thread; one bag belongs to one thread at a time.
+ * The inside of a bag, for the tokenizer's own files: counting without a function call per token.
+ * A bag belongs to one thread at a time.
  *
- * A token is written where its text would be kept if it were new: at `room`, behind the texts of
- * the features so far. Only a new feature moves `room` on, so a known word is never copied.
+ * A token is written to `room`, behind the texts of the features so far: the place where its text
+ * is kept if it is new. Only a new feature moves `room` on, so a known word is never copied.
  */
 #ifndef NB_TOKENIZER_BAG_BAG_PRIVATE_H
 #define NB_TOKENIZER_BAG_BAG_PRIVATE_H
@@ -12,19 +12,19 @@
 #include "core/base/error.h"
 #include "tokenizer/bag/bag.h"
 
-/* Bytes that may always be written at `room`: the longest text that the tokenizer builds there
- * (a pair of words of 40 characters of 4 bytes, with its prefix) and what a 16-byte store may
- * touch behind it. */
+/* Bytes that may always be written at `room`. The longest text that the tokenizer builds there is a
+ * pair of words of 40 characters of 4 bytes, with its prefix; a 16-byte store may touch 15 bytes
+ * behind it. */
 enum { NB_BAG_ROOM = 512 };
 
 struct nb_bag_chunk; /* a piece of text storage */
 
 struct nb_bag_private {
     char *room;      /* NB_BAG_ROOM bytes at least are free here, after nb_bag_prepare */
-    char *room_end;  /* past it, `room` has to move to another chunk */
-    uint32_t *slots; /* open addressing: index into features plus one, 0 is free */
+    char *room_end;  /* when `room` is past it, the next text goes to another chunk */
+    uint32_t *slots; /* hash table, open addressing: index of a feature plus one, 0 is free */
     size_t mask;     /* slots in use minus one: a power of two minus one */
-    size_t most;     /* features that fit at this mask */
+    size_t most;     /* features that fit into these slots */
     size_t slot_capacity;
     size_t feature_capacity;
     struct nb_bag_chunk *first;
@@ -37,9 +37,9 @@ int nb_bag_prepare(struct nb_bag *bag);
 /* Makes room for one more feature and for NB_BAG_ROOM more bytes. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_grow(struct nb_bag *bag);
 
-/* Counts one occurrence of the feature `id` whose text are the `length` bytes at `room`; `step` is
- * 1 for token fields and 0 for others (nb_field_is_token). Returns 0 or NB_NO_MEMORY, in which
- * case nothing was counted. */
+/* Counts one occurrence of the feature `id`, whose text is the `length` bytes at `room`. `step` is
+ * 1 for fields that are tokens and 0 for others (nb_field_is_token). Returns 0 or NB_NO_MEMORY, in
+ * which case nothing was counted. */
 static inline int nb_bag_count(struct nb_bag *bag, uint64_t id, size_t length, unsigned step)
 {
     struct nb_bag_private *in = bag->private_;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text of one feature, put together from pieces of a mail. Any thread; works on its own
- * arguments.
+ * The text of one feature, put together from pieces of a mail. Any thread; the functions work on
+ * their arguments only.
  *
- * Letters are made lower-case, blanks are left out, and what is not printable ASCII becomes '?':
- * names, hosts and addresses come in any bytes, feature texts have to be UTF-8.
+ * Capitals become small letters, white space is left out, and bytes that are not printable ASCII
+ * become '?': names, hosts and addresses may hold any bytes, but the text of a feature is UTF-8.
  */
 #ifndef NB_TOKENIZER_BAG_FEATURE_TEXT_H
 #define NB_TOKENIZER_BAG_FEATURE_TEXT_H
@@ -19,6 +19,7 @@ struct nb_feature_text {
     size_t length;
 };
 
+/* Append bytes, a C string, a text. What does not fit is left out. */
 static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length && f->length < NB_FEATURE_TEXT; i++) {
@@ -39,16 +40,17 @@ static inline void nb_feature_put_string(struct nb_feature_text *f, struct nb_st
     nb_feature_put(f, s.bytes, s.length);
 }
 
-/* The same as nb_tokenize_feature, for a text that was put together. */
+/* Counts the feature with this text, as nb_tokenize_feature does. */
 static inline int nb_feature_count(struct nb_tokenizing *t, enum nb_field field,
                                    const struct nb_feature_text *f)
 {
     return nb_tokenize_feature(t, field, f->bytes, f->length);
 }
 
-/* The shape of an identifier: a run of digits is '9', of lower-case letters 'a', of capitals 'A',
- * other characters stand for themselves, a repeated one once. What programs make up (message ids,
- * boundaries) differs every time and is shaped the same. At most `most` characters. */
+/* Appends the shape of an identifier, at most `most` characters: '9' for a run of digits, 'a' for a
+ * run of small letters, 'A' for a run of capitals, and any other character once for each run of it.
+ * Identifiers that a program makes (message ids, boundaries) differ every time, but have one
+ * shape. */
 static inline void nb_feature_put_shape(struct nb_feature_text *f, struct nb_string s, size_t most)
 {
     char last = '\0';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One document being tokenized: what all its parts share, and the count of one feature. Any thread;
- * a tokenizing belongs to one.
+ * The state of one document while it is tokenized, which all its parts share, and the count of one
+ * feature. A tokenizing belongs to one thread.
  */
 #ifndef NB_TOKENIZER_BAG_TOKENIZING_H
 #define NB_TOKENIZER_BAG_TOKENIZING_H
@@ -12,16 +12,16 @@
 
 #include "tokenizer/bag/bag.h"
 
-/* What is counted: one bit per field. A field that is off costs nothing. */
+/* Which fields are counted, a bit each. A field that is off costs nothing. */
 struct nb_tokenizer_settings {
     uint32_t fields; /* 1u << enum nb_field ... */
 };
 
-/* Limits, each a named setting of the configuration ([tokenizer]). What is over a limit is left
- * out and reported by bag->truncated. */
+/* Limits, each a setting of the configuration ([tokenizer]). What exceeds a limit is left out, and
+ * bag->truncated is set. */
 struct nb_tokenizer_limits {
     size_t tokens;       /* occurrences of features in one document; default 100,000 */
-    size_t mail_bytes;   /* bytes of one mail that are read: head and tail; default 4 MiB */
+    size_t mail_bytes;   /* bytes of one mail that are read: beginning and end; default 4 MiB */
     size_t mail_parts;   /* MIME parts; default 1,000 */
     size_t mail_depth;   /* nesting of multiparts and messages; default 32 */
     size_t header_bytes; /* bytes of one mail's header fields that are read; default 1 MiB */
@@ -40,8 +40,8 @@ struct nb_tokenizing {
     const struct nb_tokenizer_settings *settings;
     const struct nb_tokenizer_limits *limits;
     struct nb_bag *bag;
-    size_t tokens_left; /* of limits->tokens; at 0 the rest is left out, bag->truncated is set */
-    size_t ngram_bytes; /* of Subject and body that were cut into n-grams; begins with 0 */
+    size_t tokens_left; /* of limits->tokens; at 0 no more is counted and bag->truncated is set */
+    size_t ngram_bytes; /* of Subject and body that were cut into n-grams; 0 at the beginning */
 };
 
 /* Whether features of a field are counted under the settings. */
@@ -50,8 +50,8 @@ static inline bool nb_tokenizing_wants(const struct nb_tokenizing *t, enum nb_fi
     return (t->settings->fields >> field & 1u) != 0;
 }
 
-/* Counts one feature by its whole text ("html:hidden"), as it is, if the settings want its field.
- * Returns 0 (also when the limit on tokens is reached) or NB_NO_MEMORY. */
+/* Counts one feature by its whole text ("html:hidden"), without folding, if the settings want its
+ * field. Returns 0 (also when the limit on tokens is reached) or NB_NO_MEMORY. */
 int nb_tokenize_feature(struct nb_tokenizing *t, enum nb_field field, const char *text,
                         size_t length);
 

@@ -7,7 +7,7 @@
 #include "core/base/ascii.h"
 #include "tokenizer/html/html_entity.h"
 
-/* Not nb_ascii_is_space: to HTML the vertical tab is no white space. */
+/* White space of HTML: unlike nb_ascii_is_space, without the vertical tab. */
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
@@ -18,7 +18,7 @@ static struct nb_string between(const char *from, const char *to)
     return (struct nb_string){from, (size_t)(to - from)};
 }
 
-/* The first `c` from `at` on, or `end`. */
+/* The position of the first `c` at or behind `at`; `end` if there is none. */
 static const char *find(const char *at, const char *end, char c)
 {
     const char *found = at < end ? memchr(at, c, (size_t)(end - at)) : NULL;
@@ -52,7 +52,7 @@ static const char *skip_space(const char *at, const char *end)
     return at;
 }
 
-/* Reads one value; returns where it ends, NULL when its quote is never closed. */
+/* Reads one value. Returns its end, or NULL if its quote is never closed. */
 static const char *read_value(const char *at, const char *end, struct nb_string *value)
 {
     if (at < end && (*at == '"' || *at == '\'')) {
@@ -67,8 +67,8 @@ static const char *read_value(const char *at, const char *end, struct nb_string 
     return at;
 }
 
-/* Reads the attribute at `at`, which is neither a space nor '/' nor '>'. Returns where it ends,
- * NULL when it has none. */
+/* Reads the attribute at `at`, which is neither white space nor '/' nor '>'. Returns its end, or
+ * NULL if a quote is never closed. */
 static const char *read_attribute(const char *at, const char *end, struct nb_string *name,
                                   struct nb_string *value)
 {
@@ -95,7 +95,8 @@ bool nb_html_attribute(struct nb_string *attributes, struct nb_string *name,
     return true;
 }
 
-/* The '>' that ends the tag whose attributes begin at `at`; `end` if there is none. */
+/* The position of the '>' that ends the tag whose attributes begin at `at`; `end` if there is
+ * none. */
 static const char *tag_end(const char *at, const char *end)
 {
     for (;;) {
@@ -110,7 +111,7 @@ static const char *tag_end(const char *at, const char *end)
     }
 }
 
-/* The text in these elements is no markup. */
+/* Whether the content of an element is text without markup. */
 static bool is_raw(struct nb_string name)
 {
     return nb_string_equals_nocase(name, "script") || nb_string_equals_nocase(name, "style") ||
@@ -127,7 +128,7 @@ static enum nb_html_kind read_tag(struct nb_html_lexer *lexer, const char *at,
     token->name = between(from, at);
     const char *closing = tag_end(at, lexer->end);
     token->text = between(at, closing);
-    if (closing == lexer->end) { /* never ends: it is left out */
+    if (closing == lexer->end) { /* no end: the tag is left out */
         lexer->at = lexer->end;
         return token->kind = NB_HTML_FINISHED;
     }
@@ -163,7 +164,7 @@ static enum nb_html_kind read_comment(struct nb_html_lexer *lexer, const char *a
     return comment(lexer, token, at, lexer->end, lexer->end);
 }
 
-/* What stands inside an element like <script>, to its end tag. */
+/* Reads the content of an element like <script>, to its end tag. */
 static enum nb_html_kind read_raw(struct nb_html_lexer *lexer, struct nb_html_token *token)
 {
     size_t length = lexer->raw.length;
@@ -183,7 +184,7 @@ static enum nb_html_kind read_raw(struct nb_html_lexer *lexer, struct nb_html_to
     return token->kind = NB_HTML_RAW;
 }
 
-/* At a '<': what follows, or false if it is an ordinary character. */
+/* Reads the tag or comment at a '<'; false if the '<' is an ordinary character. */
 static bool read_markup(struct nb_html_lexer *lexer, struct nb_html_token *token)
 {
     const char *at = lexer->at + 1;
@@ -219,7 +220,7 @@ enum nb_html_kind nb_html_next(struct nb_html_lexer *lexer, struct nb_html_token
     return token->kind = NB_HTML_TEXT;
 }
 
-/* The first '&' or NUL. */
+/* The position of the first '&' or NUL; `end` if there is none. */
 static const char *find_special(const char *at, const char *end)
 {
     while (at < end && *at != '&' && *at != '\0')

@@ -30,7 +30,7 @@ static size_t read_number(const char *text, size_t length, char *utf8, size_t *w
     size_t first = at;
     uint32_t code = 0;
     for (int digit; at < length && (digit = digit_value(text[at], hexadecimal)) >= 0; at++) {
-        if (code < 0x110000) /* beyond, it stays too large, and does not wrap around */
+        if (code < 0x110000) /* a larger one is not counted on: it must not wrap around */
             code = code * (hexadecimal ? 16 : 10) + (uint32_t)digit;
     }
     if (at == first)
@@ -81,7 +81,7 @@ static size_t read_name(const char *text, size_t length, char *utf8, size_t *wri
         *written = put_row(row, utf8);
         return size + 2;
     }
-    /* The longest name that needs no ';' and begins the word. */
+    /* The longest name that needs no ';' and is the beginning of the word. */
     for (size_t n = size < NB_HTML_LEGACY_NAME ? size : NB_HTML_LEGACY_NAME; n >= 2; n--) {
         row = find(nb_html_legacy_entities, NB_HTML_LEGACY_ENTITIES, name, n);
         if (row != NULL) {

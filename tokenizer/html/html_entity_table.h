@@ -14,9 +14,9 @@ struct nb_html_entity_row {
 
 enum {
     NB_HTML_ENTITIES = 2125,
-    NB_HTML_LEGACY_ENTITIES = 106, /* those that HTML takes without the final ';' too */
-    NB_HTML_ENTITY_NAME = 31,      /* the longest name */
-    NB_HTML_LEGACY_NAME = 6        /* the longest of the latter */
+    NB_HTML_LEGACY_ENTITIES = 106, /* names that need no final ';' */
+    NB_HTML_ENTITY_NAME = 31,      /* bytes of the longest name */
+    NB_HTML_LEGACY_NAME = 6        /* bytes of the longest name that needs no final ';' */
 };
 
 extern const struct nb_html_entity_row nb_html_entities[NB_HTML_ENTITIES];

@@ -6,10 +6,10 @@
 
 #include "core/base/hex.h"
 
-/* A difference per channel up to which a colour cannot be told from its background. */
+/* Up to this difference in every channel a colour cannot be told from its background. */
 enum { COLOR_TOLERANCE = 12 };
 
-/* The 16 names of HTML 4 (section 6.5) and those near white, which are what text is hidden with. */
+/* The 16 names of HTML 4 (section 6.5), and names of colours near white, which hide text. */
 static const struct {
     const char *name;
     int color;
@@ -28,7 +28,8 @@ struct nb_html_style nb_html_style_default(void)
     return (struct nb_html_style){.color = 0x000000, .background = 0xffffff};
 }
 
-/* The part of `rest` before the first `separator`, which is taken off with it. */
+/* Takes the part before the first `separator`, and the separator, off `rest`; returns the part,
+ * trimmed. */
 static struct nb_string take(struct nb_string *rest, char separator)
 {
     const char *found = rest->length > 0 ? memchr(rest->bytes, separator, rest->length) : NULL;
@@ -55,7 +56,8 @@ static int read_hexadecimal(struct nb_string s)
     return color;
 }
 
-/* A number at the beginning of `s`, in thousandths; -1 if there is none. Bounded, no locale. */
+/* The number at the beginning of `s`, in thousandths; -1 if there is none. Own code: it is bounded
+ * and depends on no locale. */
 static long read_thousandths(struct nb_string s)
 {
     long value = 0;
@@ -97,7 +99,7 @@ static int read_color(struct nb_string s)
     s = nb_string_trim(s);
     if (s.length > 0 && s.bytes[0] == '#')
         return read_hexadecimal((struct nb_string){s.bytes + 1, s.length - 1});
-    if (nb_string_starts_nocase(s, "rgb(")) { /* rgba() lets through what lies beneath: unknown */
+    if (nb_string_starts_nocase(s, "rgb(")) { /* not rgba(), which lets the background through */
         take(&s, '(');
         return read_rgb(s);
     }
@@ -108,7 +110,7 @@ static int read_color(struct nb_string s)
     return read_hexadecimal(s); /* bgcolor=ffffff */
 }
 
-/* The shorthand `background`: the first word that is a colour; a picture makes it unknown. */
+/* The colour in the shorthand `background`: the first word that is one. Unknown with a picture. */
 static int read_background(struct nb_string s)
 {
     s = nb_string_trim(s);
@@ -122,8 +124,8 @@ static int read_background(struct nb_string s)
     return color;
 }
 
-/* Whether text of this size cannot be read, in a place where it could not be read before if `tiny`:
- * up to 1 pixel or point, or nothing of any unit. Sizes relative to nothing are nothing. */
+/* Whether text of this size cannot be read: at most 1 pixel or point, or 0 of any unit. A size
+ * relative to the element around it can be read if that one can; `tiny` tells that it cannot. */
 static bool is_tiny(struct nb_string size, bool tiny)
 {
     long number = read_thousandths(size);
@@ -178,7 +180,7 @@ bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token
     struct nb_string css = {NULL, 0};
     bool any = false;
     while (nb_html_attribute(&attributes, &name, &value)) {
-        bool speaks = true;
+        bool concerns = true;
         if (nb_string_equals_nocase(name, "style"))
             css = value;
         else if (nb_string_equals_nocase(name, "bgcolor"))
@@ -190,10 +192,10 @@ bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token
         else if (nb_string_equals_nocase(name, "hidden"))
             style->hidden = true;
         else
-            speaks = false;
-        any |= speaks;
+            concerns = false;
+        any |= concerns;
     }
-    apply_declarations(style, css); /* last: it overrides the older attributes */
+    apply_declarations(style, css); /* last: the attribute style overrides the older ones */
     return any;
 }
 

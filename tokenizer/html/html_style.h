@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What attributes of HTML elements say about whether their text can be seen. Any thread; pure
- * functions.
+ * Whether the text of an HTML element can be seen, by the attributes of the elements around it.
+ * Pure functions; any thread.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_STYLE_H
 #define NB_TOKENIZER_HTML_HTML_STYLE_H
@@ -12,20 +12,20 @@
 
 enum { NB_COLOR_UNKNOWN = -1 };
 
-/* How the text of an element looks; handed down to the elements in it. */
+/* The style of the text of an element; the elements inside inherit it. */
 struct nb_html_style {
-    bool hidden;    /* whatever the elements in it say */
-    bool invisible; /* visibility, which an element in it may set again */
-    bool tiny;      /* font-size, likewise */
+    bool hidden;    /* display, opacity: no element inside can undo it */
+    bool invisible; /* visibility: an element inside may set it again */
+    bool tiny;      /* font-size: an element inside may set it again */
     int color;      /* 0xrrggbb or NB_COLOR_UNKNOWN */
-    int background; /* likewise; unknown under a picture */
+    int background; /* 0xrrggbb or NB_COLOR_UNKNOWN, as for a picture */
 };
 
 /* Black on white, visible. */
 struct nb_html_style nb_html_style_default(void);
 
-/* Applies the attributes of a start tag to `style`, that of the element around it. Returns whether
- * there was any that speaks of looks. */
+/* Applies the attributes of a start tag to `style`, which is the style of the element around it.
+ * Returns whether any attribute concerns the style. */
 bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token *start_tag);
 
 /* Whether a reader can see such text. */

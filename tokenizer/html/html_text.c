@@ -7,16 +7,16 @@
 #include "tokenizer/html/html_style.h"
 
 enum {
-    STYLED_DEPTH = 32, /* open elements with looks of their own that are kept track of */
-    NAME_BYTES = 12,   /* of an element; the longest that matters is "blockquote" */
+    STYLED_DEPTH = 32, /* open elements with a style of their own that are tracked */
+    NAME_BYTES = 12,   /* of the name of an element; the longest in the tables is "blockquote" */
     SNIFF_BYTES = 1024
 };
 
-/* An open element that changed how text looks. */
+/* An open element that changed the style of text. */
 struct styled {
     char name[NAME_BYTES];
-    size_t nested;              /* open elements of the same name in it */
-    struct nb_html_style outer; /* to go back to at its end */
+    size_t nested;              /* open elements of the same name inside it */
+    struct nb_html_style outer; /* the style behind its end */
 };
 
 struct walk {
@@ -27,8 +27,8 @@ struct walk {
     size_t depth;
 };
 
-/* Elements that stand apart from the text around them, sorted; all others are inline, unknown ones
- * too, as browsers show them. */
+/* Elements that separate the text around them, sorted. All others are inline, unknown ones too, as
+ * in browsers. */
 static const char *const separating[] = {
     "address",  "article",    "aside",    "audio",   "blockquote", "body",     "br",
     "button",   "canvas",     "caption",  "center",  "col",        "colgroup", "dd",
@@ -43,11 +43,11 @@ static const char *const separating[] = {
     "td",       "template",   "textarea", "tfoot",   "th",         "thead",    "title",
     "tr",       "ul",         "video",    "xmp"};
 
-/* Elements that never have an end tag. */
+/* Elements without an end tag, sorted. */
 static const char *const empty[] = {"area", "base",  "br",   "col",  "embed", "frame", "hr",
                                     "img",  "input", "link", "meta", "param", "wbr"};
 
-/* Elements that the next one of the same name ends, since their end tags are optional. */
+/* Elements with an optional end tag, sorted: the next one of the same name ends them. */
 static const char *const self_ending[] = {"dd", "dt", "li", "option", "p", "td", "th", "tr"};
 
 /* The name in lower case, cut to fit. */
@@ -95,11 +95,11 @@ static int set_style(struct walk *walk, struct nb_html_style style)
     bool was_visible = walk->visible;
     walk->style = style;
     walk->visible = nb_html_style_visible(&style);
-    /* What is hidden in two places is two texts; what is seen around it may be one word. */
+    /* Two hidden places are two texts. The visible text around a hidden one may be one word. */
     return was_visible && !walk->visible ? separate(&walk->out->hidden) : 0;
 }
 
-/* The innermost open element of a name; NULL if none of this name changed the looks. */
+/* The innermost open element of a name that changed the style; NULL if there is none. */
 static struct styled *find_open(struct walk *walk, const char *name)
 {
     for (size_t i = walk->depth; i > 0; i--) {
@@ -147,7 +147,7 @@ static int write_text(struct walk *walk, const char *text, size_t length)
     return nb_html_decode(current(walk), text, length);
 }
 
-/* Alternative texts stand where the picture would. */
+/* Writes the alternative texts of an image in its place. */
 static int write_attributes(struct walk *walk, const struct nb_html_token *tag)
 {
     struct nb_string attributes = tag->text;
@@ -228,7 +228,7 @@ int nb_html_to_text(const char *html, size_t length, const struct nb_html_observ
     struct walk walk = {.out = out, .style = nb_html_style_default(), .visible = true};
     struct nb_html_lexer lexer = nb_html_lexer_of(html, length);
     struct nb_html_token token;
-    /* Most of the text of most pages is visible: one allocation will do. */
+    /* Most of the text of most pages is visible: one allocation is mostly enough. */
     int rc = nb_buffer_reserve(&out->visible, length / 2);
     while (rc == 0 && nb_html_next(&lexer, &token) != NB_HTML_FINISHED)
         rc = take_token(&walk, &token, observer);

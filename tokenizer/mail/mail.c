@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The way through a mail, part by part. Parts and nested messages are walked in a loop, not by
- * recursion; only a multipart or a message that is itself encoded (against RFC 2046, but readers
- * open it) is walked by a call of its own, at most ENCODED_DEPTH of them in one another, so that no
- * byte is decoded more often than that.
+ * The walk through the parts of a mail. Parts and nested messages are walked in a loop. The one
+ * recursion is for a multipart or message that is itself encoded, against RFC 2046, but readers
+ * open it: at most ENCODED_DEPTH of them inside one another, so that no byte is decoded more often
+ * than that.
  *
- * Of a mail over limits->mail_bytes the first three quarters of that are read and, as if nothing
- * were between, the rest from the end: spam hides in the middle of nothing, and a list's footer or
- * the last part's text stands at the end.
+ * A mail of more than limits->mail_bytes is shortened: spam may fill the middle with anything, and
+ * the text of the last part or the footer of a list stands at the end.
  */
 #include "tokenizer/mail/mail.h"
 
@@ -28,10 +27,11 @@ struct walk {
     size_t parts_left;
     size_t header_left;
     bool truncated;    /* a limit was hit */
-    bool wants_header; /* any field that is made of header fields, apart from the Subject */
+    bool wants_header; /* the settings want features of header fields other than the Subject */
 };
 
-/* Of fields that are there twice the first counts, as for most readers. */
+/* Reads one field about the content of a part. Of two equal fields the first counts, as in most
+ * mail programs. */
 static void content_field(struct nb_mail_type *type, struct nb_string name, struct nb_string value)
 {
     if (nb_string_equals_nocase(name, "Content-Type") && type->media[0] == '\0')
@@ -45,8 +45,8 @@ static void content_field(struct nb_mail_type *type, struct nb_string name, stru
 
 enum kind { PART, NESTED_MESSAGE, MAIL };
 
-/* Reads the header of a part, of a message its Subject, of the mail itself the other fields too,
- * within the limit on headers. */
+/* Reads the header of a part, within the limit on headers. Counts the Subject of a message, and of
+ * the mail itself all other fields. */
 static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
                      struct nb_mail_type *type)
 {
@@ -68,21 +68,21 @@ static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
     return rc != 0 ? rc : nb_mail_structure_part(walk->t, type);
 }
 
-/* Where the walk is: the parts of one run of bytes. */
+/* The position of the walk in one run of bytes. */
 struct place {
     struct nb_mime_scanner scanner;
     enum nb_mime_next next;
-    size_t depth;   /* multiparts and messages around the part at hand */
-    size_t encoded; /* of those, how many were encoded as a whole */
-    enum kind kind; /* whose header is at hand */
-    bool digest;    /* a part without a type is a message (RFC 2046, 5.1.5) */
-    bool nested;    /* the part at hand was a message, whose own header is what comes next */
+    size_t depth;   /* multiparts and messages around the current part */
+    size_t encoded; /* those of them that were encoded as a whole */
+    enum kind kind; /* of the current header */
+    bool digest;    /* parts without a type are messages (RFC 2046, 5.1.5) */
+    bool nested;    /* the current part is a message, and its own header comes next */
 };
 
 static int walk_bytes(struct walk *walk, struct nb_string bytes, const struct nb_mail_type *type,
                       size_t depth, size_t encoded);
 
-/* A multipart or a message whose bytes are encoded as a whole. */
+/* Walks a multipart or a message whose bytes are encoded as a whole. */
 static int encoded_entity(struct walk *walk, const struct place *place,
                           const struct nb_mail_type *type, struct nb_string body)
 {
@@ -121,8 +121,8 @@ static int multipart(struct walk *walk, struct place *place, const struct nb_mai
         nb_mime_innermost(&place->scanner)->digest = strcmp(type->media, "multipart/digest") == 0;
     place->next = nb_mime_body(&place->scanner, &body);
     if (opened && place->next == NB_MIME_PART && place->scanner.open == level + 1)
-        return 0; /* `body` was what stands before the first part, for readers of long ago */
-    /* Its boundary is nowhere: it is encoded as a whole, or else it is text. */
+        return 0; /* `body` was the preamble, which mail programs do not show */
+    /* There is no line with its boundary: it is encoded as a whole, or else it is text. */
     if (opened && type->encoding != NB_MAIL_IDENTITY)
         return encoded_entity(walk, place, type, body);
     return nb_mail_leaf(&walk->reader, type, body);
@@ -152,7 +152,7 @@ static int nested_message(struct walk *walk, struct place *place, const struct n
     return encoded_entity(walk, place, type, body);
 }
 
-/* The part whose header is at hand. */
+/* Takes the part that begins here: its header and, if it holds no other parts, its body. */
 static int part(struct walk *walk, struct place *place)
 {
     struct nb_mail_type type = {.encoding = NB_MAIL_IDENTITY};
@@ -169,7 +169,7 @@ static int part(struct walk *walk, struct place *place)
     return nb_mail_leaf(&walk->reader, &type, body);
 }
 
-/* Goes to the part that follows the boundary just read. */
+/* Begins the part behind the boundary that was read last. */
 static void enter_part(struct place *place)
 {
     const struct nb_mime_level *level = nb_mime_innermost(&place->scanner);
@@ -178,7 +178,7 @@ static void enter_part(struct place *place)
     place->depth = level != NULL ? level->depth : 0;
 }
 
-/* Takes the part at hand and goes to what follows. */
+/* Takes the current part, and goes on to what follows. */
 static int step(struct walk *walk, struct place *place)
 {
     struct nb_string between;
@@ -198,8 +198,8 @@ static int step(struct walk *walk, struct place *place)
     return rc;
 }
 
-/* Walks the bytes of a message or, with `type`, those of a multipart or message that was decoded.
- */
+/* Walks the bytes of a message. With `type`, the bytes are those of a multipart or message of this
+ * type that was decoded. */
 static int walk_bytes(struct walk *walk, struct nb_string bytes, const struct nb_mail_type *type,
                       size_t depth, size_t encoded)
 {
@@ -221,8 +221,8 @@ static int walk_bytes(struct walk *walk, struct nb_string bytes, const struct nb
     return rc;
 }
 
-/* Joins the head and the tail of a mail that is too long, both cut at line ends where there are any
- * (base64 goes on unharmed then). */
+/* Joins the beginning and the end of a mail that is too long. Both are cut at line ends if there
+ * are any, because base64 can still be decoded then. */
 static int shorten(const char *bytes, size_t length, size_t most, struct nb_buffer *out)
 {
     size_t head = most - most / 4;

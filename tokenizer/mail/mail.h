@@ -7,12 +7,12 @@
 
 #include "tokenizer/bag/tokenizing.h"
 
-/* Counts the features of a raw mail: Subject (decoded, RFC 2047) and text parts (transfer encoding
- * and charset decoded, HTML brought to its visible text), every alternative, nested messages to
- * the limits' depth; of the fields that the settings want, headers, structure, links and hidden
- * text too. Of a mail over limits->mail_bytes the first three quarters of them are read and the
- * last quarter from its end. Whatever the bytes, no error but NB_NO_MEMORY; what is over a limit is
- * left out and sets bag->truncated. */
+/* Counts the features of a raw mail: of the Subject (decoded, RFC 2047) and of all text parts,
+ * every alternative among them (transfer encoding and charset decoded; of HTML the visible text),
+ * nested messages included; and, if the settings want these fields, of headers, structure, links
+ * and hidden text. A mail of more than limits->mail_bytes is read in part: three quarters of the
+ * limit from its beginning, one quarter from its end. What exceeds a limit is left out and sets
+ * bag->truncated. Returns 0 or NB_NO_MEMORY; no input is an error. */
 int nb_tokenize_mail(struct nb_tokenizing *t, const char *bytes, size_t length);
 
 #endif

@@ -9,9 +9,9 @@
 #include "core/base/lines.h"
 
 enum {
-    /* Longer Content-Type fields are cut: GMime compares every parameter with all others. */
+    /* Longer Content-Type fields are cut: GMime compares each parameter with all others. */
     PARAMETERS = 2048,
-    /* A line of base64 that is worth going on for after padding in the middle. */
+    /* Characters of base64 behind a padding that show that the encoding goes on. */
     BASE64_LINE = 40
 };
 
@@ -25,7 +25,7 @@ void nb_mail_decode_teardown(void)
     g_mime_shutdown();
 }
 
-/* Copies what fits of a C string (NULL for none), lower-case if wanted. */
+/* Copies as much of a C string as fits, in lower case if `lower`; NULL gives "". */
 static void copy(char *to, size_t size, const char *from, bool lower)
 {
     size_t length = from != NULL ? strnlen(from, size - 1) : 0;
@@ -34,7 +34,7 @@ static void copy(char *to, size_t size, const char *from, bool lower)
     to[length] = '\0';
 }
 
-/* A value as the C string that GMime wants: unfolded, NUL bytes made blanks. Freed with g_free. */
+/* A value as a C string for GMime: unfolded, NUL bytes replaced by blanks. Freed with g_free. */
 static char *c_string(struct nb_string value, size_t most)
 {
     size_t length = value.length < most ? value.length : most;
@@ -123,7 +123,7 @@ void nb_mail_read_encoding(struct nb_mail_type *type, struct nb_string value)
     }
 }
 
-/* Line breaks of folding are left out; the blank that follows them stays. */
+/* Appends a value without the line breaks of folding; the blanks behind them stay. */
 static int append_unfolded(struct nb_string value, struct nb_buffer *out)
 {
     const char *at = value.bytes;
@@ -162,14 +162,14 @@ static int decode_run(GMimeContentEncoding encoding, struct nb_string body, stru
         return NB_NO_MEMORY;
     char *to = out->bytes + out->length;
     size_t written = g_mime_encoding_step(&state, body.bytes, body.length, to);
-    if (encoding == GMIME_CONTENT_ENCODING_BASE64) /* bits that wait for a missing '=' */
+    if (encoding == GMIME_CONTENT_ENCODING_BASE64) /* GMime keeps bits until a '=' comes */
         written += g_mime_encoding_step(&state, "=", 1, to + written);
     out->length += written;
     return 0;
 }
 
-/* Whether a long line of base64 follows: padding stood where two encoded pieces were joined, and
- * not where a mailing list added its footer. */
+/* Whether a long line of base64 follows. If so, the padding before it is where two encoded pieces
+ * were joined, and not the end in front of a footer that a mailing list added. */
 static bool is_base64(struct nb_string s)
 {
     size_t run = 0;
@@ -198,7 +198,7 @@ static int decode_base64(struct nb_string body, struct nb_buffer *out)
     return rc;
 }
 
-/* The lines after "begin MODE NAME". */
+/* The lines behind "begin MODE NAME". */
 static struct nb_string after_begin(struct nb_string body)
 {
     const char *end = body.bytes + body.length;

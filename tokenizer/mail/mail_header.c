@@ -17,13 +17,13 @@ enum {
     OTHER_BYTES = 400,    /* of any other field */
     IDS = 8,              /* message ids of one field that are counted */
     ID_SHAPE = 24,
-    ADDRESS_SUFFIX = 3, /* labels of an address's host that are counted, from 2 on */
-    PREFIX = 40         /* what nb_tokenize_text takes */
+    ADDRESS_SUFFIX = 3, /* the last 2 and 3 labels of the host of an address are counted */
+    PREFIX = 40         /* bytes of a prefix that nb_tokenize_text takes */
 };
 
-/* Fields that never count. A trailing '*' stands for any ending. Filters' verdicts are the answer
- * itself while learning and an attacker's word while classifying; what mailboxes and clients note
- * for themselves is not in the mail when it arrives. */
+/* Fields that never count. A final '*' stands for any ending. The verdict of another filter would
+ * give the answer away while learning, and an attacker can forge it. Notes of mailboxes and mail
+ * programs are not in the mail when it arrives. */
 static const char *const ignored[] = {
     /* this program's own */
     "x-bayesd*",
@@ -40,7 +40,7 @@ static const char *const ignored[] = {
     "x-microsoft-antispam*", "x-forefront-antispam*", "x-exchange-antispam*",
     "x-ms-exchange-organization*", "x-ms-exchange-atpmessageproperties", "x-ovh-spam*",
     "x-yandex-spam*", "x-mras", "x-mru-*", "x-cnfs-*", "x-eopattributedmessage", "x-hmailserver*",
-    /* what other hosts say they have checked; anybody can write it */
+    /* results of checks by other hosts: anybody can write them */
     "authentication-results", "arc-*", "received-spf", "x-received-spf*", "x-authentication-*",
     "x-dkim*",
     /* mailboxes, mail clients */
@@ -49,7 +49,7 @@ static const char *const ignored[] = {
     "x-dovecot*", "x-folder*", "x-account*", "lines", "content-length", "x-bytes",
     /* added by Exim for content scanners, not in the mail */
     "x-envelope-from", "x-envelope-to",
-    /* times of arrival: they tell when a mail was learned, not what it is */
+    /* times of arrival: they tell when a mail was learned, and nothing about its label */
     "delivery-date", "x-delivery-time", "x-originalarrivaltime", "x-arrival-time"};
 
 /* Fields whose value is a date: only that they are there counts. */
@@ -66,7 +66,7 @@ static const char *const addresses[] = {
 static const char *const message_ids[] = {"message-id", "references", "in-reply-to",
                                           "resent-message-id", "content-id"};
 
-/* Told by the structure of the mail. */
+/* Counted with the structure of the mail. */
 static const char *const structure[] = {"content-type", "content-transfer-encoding",
                                         "content-disposition"};
 
@@ -78,8 +78,8 @@ static bool matches(struct nb_string name, const char *pattern)
     return name.length == length && strncasecmp(name.bytes, pattern, length) == 0;
 }
 
-/* The first letters, compared before the rest: mails have dozens of fields and the tables are long.
- */
+/* Compares the first three letters, which is fast: mails have dozens of fields, and the tables are
+ * long. */
 static bool may_match(const char first[3], const char *pattern)
 {
     return first[0] == pattern[0] && (first[1] == pattern[1] || pattern[1] == '*') &&
@@ -105,7 +105,7 @@ bool nb_mail_header_ignored(struct nb_string name)
     return IS_IN(name, ignored);
 }
 
-/* "to:" or "x-mailer:". */
+/* The prefix of the features of a field: "to:", "x-mailer:". */
 static void make_prefix(struct nb_string name, char prefix[PREFIX + 1])
 {
     struct nb_feature_text f = {.length = 0};
@@ -135,7 +135,7 @@ static int count_parts(struct nb_tokenizing *t, enum nb_field field, const char 
     return nb_feature_count(t, field, &f);
 }
 
-/* "from:@mail.example.com", "from:.example.com": all of the host and its last 2 and 3 labels. */
+/* Counts a host, "from:@mail.example.com", and its last 2 and 3 labels, "from:.example.com". */
 static int count_domain(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                         struct nb_string host)
 {
@@ -149,12 +149,12 @@ static int count_domain(struct nb_tokenizing *t, enum nb_field field, const char
                              (struct nb_string){host.bytes + i, host.length - i});
         labels++;
     }
-    if (rc == 0 && labels >= 2 && labels <= ADDRESS_SUFFIX) /* the whole is 2 or 3 labels */
+    if (rc == 0 && labels >= 2 && labels <= ADDRESS_SUFFIX) /* the host has 2 or 3 labels */
         rc = count_parts(t, field, prefix, ".", host);
     return rc;
 }
 
-/* Everything that looks like user@host, wherever it stands. */
+/* Counts everything that looks like user@host. */
 static int count_addresses(struct nb_tokenizing *t, const char *prefix, struct nb_string text)
 {
     const char *end = text.bytes + text.length;
@@ -196,7 +196,7 @@ static int address_field(struct nb_tokenizing *t, const char *prefix, struct nb_
     return rc != 0 || text.length == 0 ? rc : count_addresses(t, prefix, text);
 }
 
-/* "<local@host>": the host, and how the local part is made. */
+/* Counts a message id, "local@host": the host, and the shape of the local part. */
 static int count_id(struct nb_tokenizing *t, const char *prefix, struct nb_string id)
 {
     const char *at = memchr(id.bytes, '@', id.length);
@@ -228,7 +228,7 @@ static int id_field(struct nb_tokenizing *t, const char *prefix, struct nb_strin
     return rc;
 }
 
-/* Of a date only the zone: "date:+0200". */
+/* Counts the zone of a date, "date:+0200", and nothing else of it. */
 static int date_field(struct nb_tokenizing *t, struct nb_string value)
 {
     for (size_t i = 0; i + 5 <= value.length; i++) {

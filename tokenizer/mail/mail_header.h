@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The features of a message's header fields, Subject excepted: addresses, Received, the others.
- * Any thread; one tokenizing at a time.
+ * The features of header fields, except the Subject: addresses, Received, all others. Any thread; a
+ * tokenizing belongs to one.
  *
- * Which header counts how comes from a comparison of feature families over several public corpora
- * of mail; see the tables in mail_header.c for what never counts.
+ * How each field is counted was chosen by comparing kinds of features on several public corpora of
+ * mail. The tables in mail_header.c name the fields that never count.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_HEADER_H
 #define NB_TOKENIZER_MAIL_MAIL_HEADER_H
@@ -12,13 +12,12 @@
 #include "tokenizer/bag/tokenizing.h"
 
 /* Counts the features of one field in NB_FIELD_ADDRESS, NB_FIELD_RECEIVED or NB_FIELD_HEADER.
- * `value` is as it stands in the mail; `scratch` is used and left with anything in it. Returns 0 or
- * NB_NO_MEMORY. */
+ * `value` is as it stands in the mail. `scratch` is overwritten. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,
                    struct nb_buffer *scratch);
 
-/* Whether a field never counts: verdicts of spam filters, this one's own among them, and what a
- * mailbox notes down for itself. */
+/* Whether a field never counts: verdicts of spam filters, this one included, and notes that
+ * mailboxes add for themselves. */
 bool nb_mail_header_ignored(struct nb_string name);
 
 #endif

@@ -24,7 +24,7 @@ static bool is_ascii(const char *bytes, size_t length)
 {
     unsigned char all = 0;
     for (size_t i = 0; i < length; i++)
-        all |= (unsigned char)(bytes[i] | (bytes[i] == 0x1b ? 0x80 : 0)); /* ESC: ISO 2022 */
+        all |= (unsigned char)(bytes[i] | (bytes[i] == 0x1b ? 0x80 : 0)); /* ESC begins ISO 2022 */
     return all < 0x80;
 }
 
@@ -43,12 +43,12 @@ static bool extends_ascii(const char *charset)
 static bool needs_conversion(const char *charset, struct nb_string bytes)
 {
     if (*charset == '\0' || strcmp(charset, "us-ascii") == 0 || strcmp(charset, "utf-8") == 0)
-        return false; /* and what is neither is read as windows-1252 by the tokenizer */
+        return false; /* the tokenizer reads both, and reads other bytes as windows-1252 */
     return !extends_ascii(charset) || !is_ascii(bytes.bytes, bytes.length);
 }
 
-/* Brings *text to UTF-8, in the walk's buffer if it is not already. A charset that nobody knows
- * leaves the bytes as they are. */
+/* Converts *text to UTF-8, into the reader's buffer, if it is not UTF-8 already. With a charset
+ * that is not known, the bytes stay as they are. */
 static int to_utf8(struct nb_mail_reader *reader, const char *charset, struct nb_string *text)
 {
     if (!needs_conversion(charset, *text))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text of one part of a mail that holds no other parts, and of its Subject: decoded, brought to
- * UTF-8, HTML taken apart, and counted. Any thread; a reader belongs to one.
+ * Reads the text of one part of a mail that holds no other parts, and the Subject: decodes it,
+ * converts it to UTF-8, parts HTML into visible and hidden text, and counts it. Any thread; a
+ * reader belongs to one.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_LEAF_H
 #define NB_TOKENIZER_MAIL_MAIL_LEAF_H
@@ -12,8 +13,8 @@
 
 struct nb_mail_reader {
     struct nb_tokenizing *t;  /* borrowed */
-    struct nb_buffer decoded; /* owned: the body at hand without its transfer encoding */
-    struct nb_buffer utf8;    /* owned: and in UTF-8; or the value of a header field */
+    struct nb_buffer decoded; /* owned: the current body without its transfer encoding */
+    struct nb_buffer utf8;    /* owned: the current body in UTF-8, or the value of a header field */
 };
 
 void nb_mail_reader_deinit(struct nb_mail_reader *reader);

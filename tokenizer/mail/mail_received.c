@@ -10,7 +10,7 @@
 enum {
     VALUE_BYTES = 2048, /* of a field that are read */
     WORD_BYTES = 64,
-    ID_BYTES = 8 /* a word of at least this length with a digit in it is an id */
+    ID_BYTES = 8 /* a word of this length or more that has a digit is an id */
 };
 
 static const char prefix[] = "received:";
@@ -28,7 +28,7 @@ static int count(struct nb_tokenizing *t, struct nb_string word)
     return nb_feature_count(t, NB_FIELD_RECEIVED, &f);
 }
 
-/* "2001:db8:1:2::25": the first two and four groups, and the whole. */
+/* Counts an address like "2001:db8:1:2::25": its first two and four groups, and the whole. */
 static int count_ipv6(struct nb_tokenizing *t, struct nb_string address)
 {
     size_t groups = 0;
@@ -51,7 +51,7 @@ static bool is_ipv6(struct nb_string s)
     return colons >= 2;
 }
 
-static bool looks_made_up(struct nb_string word)
+static bool looks_like_id(struct nb_string word)
 {
     size_t digits = 0;
     for (size_t i = 0; i < word.length; i++)
@@ -76,7 +76,7 @@ static int count_word(struct nb_tokenizing *t, struct nb_string word)
         return rc != 0 || !nb_is_host(host) ? rc
                                             : nb_tokenize_host(t, NB_FIELD_RECEIVED, prefix, host);
     }
-    return looks_made_up(word) ? 0 : count(t, word);
+    return looks_like_id(word) ? 0 : count(t, word);
 }
 
 int nb_mail_received(struct nb_tokenizing *t, struct nb_string value)

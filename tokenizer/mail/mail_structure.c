@@ -10,11 +10,11 @@
 
 enum {
     NAME_BYTES = 24,  /* of an element or attribute */
-    VALUE_BYTES = 24, /* of an attribute's value; longer ones hardly come twice */
+    VALUE_BYTES = 24, /* of the value of an attribute; longer values hardly occur twice */
     SHAPE = 32,
     EXTENSION = 8,
-    URL_SOURCE = 4096, /* of an attribute that holds a URL */
-    ATTRIBUTES = 64    /* of one element */
+    URL_SOURCE = 4096, /* bytes of a URL in an attribute, before entities are decoded */
+    ATTRIBUTES = 64    /* of one element that are counted */
 };
 
 static struct nb_string cut(struct nb_string s, size_t most)
@@ -42,7 +42,8 @@ static int count_boundary(struct nb_tokenizing *t, const char *boundary)
     return nb_feature_count(t, NB_FIELD_STRUCTURE, &f);
 }
 
-/* All the extensions of a name like "invoice.pdf.exe" that are short enough to be some. */
+/* Counts all extensions of a name like "invoice.pdf.exe" of at most EXTENSION bytes, and its words.
+ */
 static int count_file(struct nb_tokenizing *t, const char *name)
 {
     int rc = 0;
@@ -82,7 +83,7 @@ static bool holds_url(struct nb_string attribute)
            nb_string_equals_nocase(attribute, "background");
 }
 
-/* The scheme into `f`; relative URLs have an empty one. */
+/* Appends the scheme of a URL to `f`; a relative URL has none. */
 static void put_scheme(struct nb_feature_text *f, struct nb_string url)
 {
     size_t length = 0;
@@ -92,7 +93,7 @@ static void put_scheme(struct nb_feature_text *f, struct nb_string url)
         nb_feature_put(f, url.bytes, length + 1);
 }
 
-/* `f` is "html:a.href". */
+/* Counts a link; `f` holds "html:a.href". */
 static int count_link(struct nb_tokenizing *t, struct nb_feature_text *f, struct nb_string value)
 {
     struct nb_buffer url = {0};
@@ -109,7 +110,7 @@ static int count_link(struct nb_tokenizing *t, struct nb_feature_text *f, struct
     return rc;
 }
 
-/* `f` is the element's; it is left as it was. */
+/* Counts an attribute of the element in `f`, which is as before afterwards. */
 static int count_attribute(struct nb_tokenizing *t, struct nb_feature_text *f,
                            struct nb_string name, struct nb_string value)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a mail is made, apart from its words: MIME parts, attachments, HTML elements and links. Any
- * thread; one tokenizing at a time.
+ * The features of the structure of a mail: MIME parts, attachments, HTML elements and links. Any
+ * thread; a tokenizing belongs to one.
  *
- * All features are of NB_FIELD_STRUCTURE, those of links of NB_FIELD_URL; what the settings leave
- * out costs nothing.
+ * All are of NB_FIELD_STRUCTURE, those of links of NB_FIELD_URL. The functions return 0 or
+ * NB_NO_MEMORY; a field that the settings leave out is not counted.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_STRUCTURE_H
 #define NB_TOKENIZER_MAIL_MAIL_STRUCTURE_H
@@ -13,19 +13,19 @@
 #include "tokenizer/html/html.h"
 #include "tokenizer/mail/mail_decode.h"
 
-/* "mime:text/html", "mime:charset=utf-8", "mime:encoding=base64", the shape of the boundary, and of
- * an attachment "mime:file=.exe" and the words of its name ("file:invoice"). Returns 0 or
- * NB_NO_MEMORY. */
+/* Counts "mime:text/html", "mime:charset=utf-8", "mime:encoding=base64", the shape of the boundary,
+ * and for an attachment "mime:file=.exe" and the words of its name ("file:invoice"). */
 int nb_mail_structure_part(struct nb_tokenizing *t, const struct nb_mail_type *type);
 
-/* "html:font", "html:font.color", "html:font.color=red"; of links the scheme ("html:a.href=http:")
- * and the parts of the URL. */
+/* Counts "html:font", "html:font.color", "html:font.color=red", and for a link its scheme,
+ * "html:a.href=http:", and the parts of its URL. */
 int nb_mail_structure_element(struct nb_tokenizing *t, const struct nb_html_token *start_tag);
 
-/* "html:hidden": there was text that a reader cannot see. */
+/* Counts "html:hidden": the mail has text that a reader cannot see. */
 int nb_mail_structure_hidden(struct nb_tokenizing *t);
 
-/* "mime:parts=3" and "mime:size=12", the logarithm of the bytes to base 2, of a whole mail. */
+/* Counts "mime:parts=3", and "mime:size=12" for the base 2 logarithm of the size, of a whole mail.
+ */
 int nb_mail_structure_whole(struct nb_tokenizing *t, size_t parts, size_t bytes);
 
 #endif

@@ -9,8 +9,7 @@ struct nb_mbox nb_mbox_of(const char *bytes, size_t length)
     return (struct nb_mbox){.at = bytes, .end = length == 0 ? bytes : bytes + length};
 }
 
-/* ">From ", ">>From ": a line that began with "From " (mboxo), or with '>'s and "From " (mboxrd).
- */
+/* Whether a line is quoted: ">From " was "From " (mboxo), ">>From " was ">From " (mboxrd). */
 static bool is_quoted(const char *line, const char *next)
 {
     const char *p = line;
@@ -32,8 +31,8 @@ int nb_mbox_next(struct nb_mbox *mbox, struct nb_buffer *mail)
     }
     if (!nb_lines_is_separator(line, next))
         return NB_INVALID;
-    /* Whole lines are copied in runs: [begin, line) is what is still to be copied. A blank line is
-     * held back until it is known that no "From " line follows. */
+    /* Whole lines are copied in runs: from `begin` to `line` is still to be copied. An empty line
+     * is not copied before it is known that no "From " line follows. */
     const char *begin = line = next;
     const char *blank = NULL;
     for (; line < mbox->end; line = next) {

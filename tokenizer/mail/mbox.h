@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Raw mails out of an mbox (RFC 4155; mboxrd and mboxo quoting are undone). Any thread; one reader
- * belongs to one thread.
+ * Takes the raw mails out of an mbox (RFC 4155), and undoes the quoting of mboxrd and mboxo. Any
+ * thread; a reader belongs to one.
  */
 #ifndef NB_TOKENIZER_MAIL_MBOX_H
 #define NB_TOKENIZER_MAIL_MBOX_H
@@ -12,16 +12,16 @@
 #include "core/base/buffer.h"
 
 struct nb_mbox {
-    const char *at; /* borrowed: what is still to read */
+    const char *at; /* borrowed: the rest to be read */
     const char *end;
 };
 
-/* A reader over the bytes of a whole mbox. */
+/* A reader of the bytes of a whole mbox, which are borrowed. */
 struct nb_mbox nb_mbox_of(const char *bytes, size_t length);
 
-/* Puts the next mail, without its "From " line, the blank line before the next one, and one '>' of
- * each ">From " (">>From " ...) line, into `mail` (emptied first). Returns 1, 0 at the end,
- * NB_INVALID if the mbox does not begin with a "From " line, or NB_NO_MEMORY. */
+/* Replaces the content of `mail` by the next mail, without its "From " line, without the empty line
+ * before the next one, and without one '>' of each line ">From ", ">>From " and so on. Returns 1, 0
+ * at the end, NB_INVALID if the mbox does not begin with a "From " line, or NB_NO_MEMORY. */
 int nb_mbox_next(struct nb_mbox *mbox, struct nb_buffer *mail);
 
 #endif

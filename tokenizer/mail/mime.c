@@ -10,8 +10,8 @@ static struct nb_string between(const char *from, const char *to)
     return (struct nb_string){from, (size_t)(to - from)};
 }
 
-/* The length of the field's name if a field begins at `at` (RFC 5322, 2.2: printable ASCII and a
- * colon; blanks before the colon as in old mail), else 0. */
+/* The length of the name of the field that begins at `at`; 0 if none does. A name is printable
+ * ASCII before a colon (RFC 5322, 2.2); old mail has blanks before the colon. */
 static size_t field_name(const char *at, const char *end)
 {
     const char *c = at;
@@ -28,7 +28,7 @@ static bool is_folded_line(const char *at, const char *end)
     return at < end && (*at == ' ' || *at == '\t');
 }
 
-/* "From " lines, quoted or not, that mailboxes leave in headers. */
+/* Whether a line begins with "From " or ">From ", which mailboxes leave in headers. */
 static bool is_mbox_line(const char *at, const char *end)
 {
     if (at < end && *at == '>')
@@ -63,13 +63,15 @@ bool nb_mime_open(struct nb_mime_scanner *scanner, struct nb_string boundary, si
     return true;
 }
 
-/* A line without blanks and line break at its end, which mailers add to boundaries. */
+/* A line without the blanks and the line break at its end; mail programs add blanks to boundaries.
+ */
 static struct nb_string trim_line(const char *at, const char *next)
 {
     return nb_string_trim_end(between(at, next), " \t\r\n");
 }
 
-/* The number of the innermost open level whose boundary the line is, counted from 1; 0 if none. */
+/* The number, from 1, of the innermost open level whose boundary the line is; 0 if there is none.
+ * Sets *closing if it is the closing boundary. */
 static size_t find_level(const struct nb_mime_scanner *scanner, struct nb_string line,
                          bool *closing)
 {
@@ -92,8 +94,8 @@ static size_t boundary_at(const struct nb_mime_scanner *scanner, const char *at,
     return find_level(scanner, trim_line(at, next), closing);
 }
 
-/* Whether the line at `at` belongs to a header in which there were fields if `began`. A line that
- * is no field is overlooked when a field follows: gateways break such lines into headers. */
+/* Whether the line at `at` belongs to a header, which has lines before it if `began`. A line that
+ * is no field belongs to it if a field follows: gateways break long lines in headers so. */
 static bool continues_head(const char *at, const char *end, bool began)
 {
     if (field_name(at, end) > 0 || is_mbox_line(at, end))

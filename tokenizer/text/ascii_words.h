@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Words of ASCII, sixteen bytes at a time. Pure functions; any thread.
+ * Words of ASCII, found sixteen bytes at a time. Pure functions; any thread.
  *
- * A loop that looks at one byte after the other mispredicts the end of nearly every word, which
- * costs more than all the rest. SSE2 belongs to every x86-64; elsewhere the loop must do.
+ * The branch predictor mispredicts the end of nearly every word in a loop over single bytes, and
+ * that costs more than the rest of the loop. Every x86-64 has SSE2; other processors run the loop.
  */
 #ifndef NB_TOKENIZER_TEXT_ASCII_WORDS_H
 #define NB_TOKENIZER_TEXT_ASCII_WORDS_H
@@ -18,8 +18,8 @@
 #include <emmintrin.h>
 #endif
 
-/* Whether a byte below 0x80 is in a set of two halves, a bit each: without a branch that depends on
- * what kind of byte it is. */
+/* Whether a byte is in a set of bytes below 0x80, given as a bit for each: 0 to 63 in `low`, 64 to
+ * 127 in `high`. No branch depends on the byte. */
 static inline bool nb_ascii_in(unsigned char byte, uint64_t low, uint64_t high)
 {
     return ((byte < 64 ? low : high) >> (byte & 63) & (uint64_t)(byte < 128)) != 0;
@@ -32,15 +32,15 @@ static inline bool nb_ascii_is_word(unsigned char byte)
                            UINT64_C(1) << ('_' & 63));
 }
 
-/* The apostrophe, the comma and the full stop. */
+/* Apostrophe, comma and full stop: they may stand inside a word. */
 static inline bool nb_ascii_is_mid(unsigned char byte)
 {
     return nb_ascii_in(byte, UINT64_C(1) << '\'' | UINT64_C(1) << ',' | UINT64_C(1) << '.', 0);
 }
 
-/* Copies the word bytes [A-Za-z0-9_] at the beginning of from[0] .. from[available - 1], at most
- * 16, in lower case to `to`, where 16 bytes may be overwritten. Returns how many word bytes there
- * are. */
+/* Copies the word bytes [A-Za-z0-9_] at the beginning of `from`, in lower case, to `to`. Reads at
+ * most `available` bytes and at most 16; may overwrite 16 bytes of `to`. Returns the number of word
+ * bytes. */
 static inline unsigned nb_ascii_word(const unsigned char *from, size_t available, unsigned char *to)
 {
 #ifdef __SSE2__

@@ -14,8 +14,8 @@ struct range {
     uint32_t first, last;
 };
 
-/* Scripts that do not put spaces between words (UAX #29 leaves them to dictionaries), and Hangul,
- * whose words carry their particles: pairs find the stems without a dictionary. */
+/* Scripts without spaces between words, for which UAX #29 refers to dictionaries, and Hangul, whose
+ * words carry particles: overlapping pairs of characters find the stems without a dictionary. */
 static const struct range pair_scripts[] = {
     {0x0E00, 0x0EFF},   /* Thai, Lao */
     {0x1000, 0x109F},   /* Myanmar */
@@ -54,9 +54,9 @@ static bool is_pair_script(uint32_t character)
     return false;
 }
 
-/* Marks that do not end a word when they stand inside it (UAX #29, MidNumLet, MidLetter, MidNum).
- * Colon and semicolon and what looks like them are left out: in mail they end words ("Re:done",
- * "key:value", "a;b") far more often than they belong to them. */
+/* Marks that do not end a word when they stand inside it (UAX #29: MidNumLet, MidLetter, MidNum).
+ * Colon, semicolon and characters that look like them are left out, unlike in UAX #29: in mail they
+ * mostly end words ("Re:done", "key:value", "a;b"). */
 static enum nb_class punctuation_class(uint32_t character)
 {
     switch (character) {
@@ -76,7 +76,7 @@ static enum nb_class punctuation_class(uint32_t character)
     case 0x066B:
     case 0x066C:
     case 0x07F8: /* NKo comma */
-    case 0x2044: /* fraction slash: what ½ folds to holds one */
+    case 0x2044: /* fraction slash: ½ folds to 1⁄2 */
         return NB_CLASS_MID_NUMBER;
     default:
         return NB_CLASS_SYMBOL;
@@ -138,9 +138,9 @@ static bool is_han_or_hangul(uint32_t c)
            (c >= 0xAC00 && c <= 0xD7A3);
 }
 
-/* Marks in `joins`, a bit per character, every one that stands behind the first in a canonical
- * decomposition: only those can compose with what is before them. Vowels and final consonants of
- * Hangul compose by arithmetic and are in no table. */
+/* Sets a bit in `joins` for each character that can compose with the one before it: those that are
+ * not the first of a canonical decomposition. Vowels and final consonants of Hangul are added by
+ * their ranges: they compose by arithmetic and no table lists them. */
 static void find_joining(unsigned char *joins)
 {
     utf8proc_int32_t parts[8];
@@ -158,7 +158,8 @@ static void find_joining(unsigned char *joins)
             joins[c >> 3] |= (unsigned char)(1u << (c & 7));
 }
 
-/* `joins` may be NULL for characters above the table: none of them composes. */
+/* The packed description of a character. `joins` is NULL for characters above the table, none of
+ * which composes. */
 static uint32_t describe(uint32_t c, const unsigned char *joins)
 {
     const utf8proc_property_t *property = utf8proc_get_property((utf8proc_int32_t)c);

@@ -1,39 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the tokenizer knows of a character: its folded form, how it takes part in composition, and
- * its class for finding words. A table built once (nb_character_setup); afterwards any thread.
+ * its class, by which words are found. One thread builds the table (nb_character_setup); after that
+ * any thread may read it.
  */
 #ifndef NB_TOKENIZER_TEXT_CHARACTER_H
 #define NB_TOKENIZER_TEXT_CHARACTER_H
 
 #include <stdint.h>
 
-/* Classes after the Word_Break property of UAX #29, simplified; see tokenizer/README.md. */
+/* Classes: the Word_Break property of UAX #29, simplified; see tokenizer/README.md. */
 enum nb_class {
     NB_CLASS_SPACE,      /* white space, control characters */
     NB_CLASS_LETTER,     /* letters of scripts that put spaces between words */
     NB_CLASS_DIGIT,      /* digits and other numbers */
-    NB_CLASS_JOINER,     /* '_' and other connector punctuation: ExtendNumLet */
+    NB_CLASS_JOINER,     /* '_' and other connector punctuation (ExtendNumLet) */
     NB_CLASS_EXTEND,     /* combining marks */
-    NB_CLASS_MID_BOTH,   /* apostrophe, full stop: between letters or between digits */
-    NB_CLASS_MID_LETTER, /* between letters */
-    NB_CLASS_MID_NUMBER, /* comma: between digits */
+    NB_CLASS_MID_BOTH,   /* inside a word between letters or digits: apostrophe, full stop */
+    NB_CLASS_MID_LETTER, /* inside a word between letters */
+    NB_CLASS_MID_NUMBER, /* inside a word between digits: comma */
     NB_CLASS_PAIR,       /* letters of scripts without spaces: counted as pairs */
     NB_CLASS_FLAG,       /* regional indicators: two make a flag */
     NB_CLASS_SYMBOL,     /* every other mark */
-    NB_CLASS_END         /* no character: the text is over */
+    NB_CLASS_END         /* no character: the end of the text */
 };
 
 enum nb_kind {
-    NB_KIND_SIMPLE,    /* folds to one character that stays apart from the one before it */
+    NB_KIND_SIMPLE,    /* folds to one character, which never composes with the one before it */
     NB_KIND_MARK,      /* a mark that folds to itself and never composes; has a combining class */
-    NB_KIND_JOINING,   /* may compose or be reordered with the characters before it */
-    NB_KIND_EXPANDING, /* folds to several characters, of which the first stays apart */
+    NB_KIND_JOINING,   /* may compose with the characters before it, or change places with them */
+    NB_KIND_EXPANDING, /* folds to several characters; the first never composes with one before it
+                        */
     NB_KIND_IGNORED    /* default-ignorable: removed */
 };
 
-/* A character packed into 32 bits: what it folds to (for JOINING and EXPANDING: the character
- * itself) in 21 bits, its class (for MARK: its combining class) in 8, its kind in 3. */
+/* A character and its properties, packed into 32 bits: the character that it folds to (the
+ * character itself for JOINING and EXPANDING) in 21 bits, its class (its combining class for MARK)
+ * in 8, its kind in 3. */
 enum { NB_CLASS_SHIFT = 21, NB_KIND_SHIFT = 29 };
 
 static inline uint32_t nb_packed(uint32_t character, unsigned class_, enum nb_kind kind)
@@ -53,7 +56,8 @@ static inline enum nb_kind nb_packed_kind(uint32_t packed)
     return (enum nb_kind)(packed >> NB_KIND_SHIFT);
 }
 
-/* Planes 0 and 1 stand in the table; the others (rare Han, tags, private use) follow a rule. */
+/* Planes 0 and 1 are in the table. The others (rare Han, tags, private use) are looked up in
+ * utf8proc. */
 enum { NB_CHARACTER_TABLE = 0x20000 };
 extern const uint32_t *nb_character_table;
 
@@ -66,21 +70,22 @@ static inline uint32_t nb_character(uint32_t character)
                                           : nb_character_beyond(character);
 }
 
-/* The class of a character as it is, without folding: for what comes out of composition. */
+/* The class of a character that is already folded. */
 enum nb_class nb_character_class(uint32_t character);
 
 enum {
-    NB_FOLD_SEGMENT = 32,   /* characters that are folded together at most */
-    NB_FOLD_EXPANSION = 18, /* U+FDFA becomes 18 characters: the most in Unicode */
+    NB_FOLD_SEGMENT = 32,   /* characters that are folded together, at most */
+    NB_FOLD_EXPANSION = 18, /* U+FDFA folds to 18 characters, the most in Unicode */
     NB_FOLD_QUEUE = NB_FOLD_SEGMENT * NB_FOLD_EXPANSION
 };
 
-/* NFKC with full case folding and default-ignorable characters removed (NFKC_Casefold of UAX #31)
- * of 1 to NB_FOLD_SEGMENT characters, by utf8proc. Returns how many characters came out. */
+/* Folds 1 to NB_FOLD_SEGMENT characters with utf8proc: NFKC with full case folding,
+ * default-ignorable characters removed (NFKC_Casefold of UAX #31). Returns the number of characters
+ * in `folded`. */
 unsigned nb_character_fold(const uint32_t *characters, unsigned count,
                            int32_t folded[NB_FOLD_QUEUE]);
 
-/* Builds and frees the table. Setting up twice does nothing. Returns 0 or NB_NO_MEMORY. */
+/* Build and free the table. A second setup does nothing. Setup returns 0 or NB_NO_MEMORY. */
 int nb_character_setup(void);
 void nb_character_teardown(void);
 

@@ -12,14 +12,14 @@
 
 enum { NAME_BYTES = 64 };
 
-/* Charsets that are decoded here, without iconv's tables: most mail, and a small container has no
- * iconv tables at all. */
+/* Charsets that are decoded here, without iconv: most mail has one of them, and a small container
+ * has no tables for iconv. */
 static const char UTF_8[] = "UTF-8";
 static const char WINDOWS_1252[] = "CP1252";
 
-/* Names that iconv does not know, or knows for less than what senders mean by them: browsers read
- * them in the same way (WHATWG Encoding, "Names and labels"). Superset for subset: the names of the
- * small charsets stand on much text that uses the large ones. */
+/* Names that iconv does not know, and names of small charsets, which are read as the larger charset
+ * that contains them, as browsers do (WHATWG Encoding, "Names and labels"): much text is declared
+ * as the small one and uses the large one. */
 static const struct alias {
     const char *name;
     const char *charset;
@@ -98,14 +98,15 @@ static const struct alias {
     {"ucs-2", "UTF-16"},
     {"iso-10646-ucs-2", "UTF-16"},
     {"ucs-4", "UTF-32"},
-    /* Names that iconv gives to its own in-memory forms: no text comes in them. */
+    /* Names of iconv for its forms in memory: no text arrives in them. */
     {"char", ""},
     {"wchar_t", ""},
     {"internal", ""},
 };
 
-/* Brings a MIME name into `name`: trimmed, without the quotes that some mail programs leave. False
- * for what cannot be a charset's name (RFC 2978, 2.3), so that no options reach iconv. */
+/* Copies a MIME name to `name` without white space and quotes around it, which some mail programs
+ * leave. False for what cannot be the name of a charset (RFC 2978, 2.3), so that no options reach
+ * iconv. */
 static bool clean_name(struct nb_string charset, char name[NAME_BYTES])
 {
     static const char around[] = " \t\"'";
@@ -135,9 +136,9 @@ static const char *charset_of(const char *name)
 struct conversion {
     const char *from;
     size_t left;
-    size_t unit; /* bytes that are passed over when they are invalid */
+    size_t unit; /* bytes that one U+FFFD stands for */
     struct nb_buffer *out;
-    size_t most; /* what out->length may become */
+    size_t most; /* the limit of out->length */
 };
 
 static int too_large(const struct conversion *c, struct nb_error *error)
@@ -170,7 +171,7 @@ static int from_windows_1252(struct conversion *c, struct nb_error *error)
     return 0;
 }
 
-/* U+FFFD for the bytes at which iconv stopped. */
+/* Appends U+FFFD for the bytes at which iconv stopped, and skips them. */
 static int replace(struct conversion *c, struct nb_error *error)
 {
     size_t n = c->left < c->unit ? c->left : c->unit;
@@ -179,7 +180,8 @@ static int replace(struct conversion *c, struct nb_error *error)
     return append(c, "\xEF\xBF\xBD", 3, error);
 }
 
-/* Grows with what has come out, not with what might: the cost follows the output. */
+/* Makes room for about as much as is left, not for the most that may come out: memory follows the
+ * actual size of the output. */
 static int make_room(struct conversion *c, struct nb_error *error)
 {
     size_t extra = c->left + c->left / 2;
@@ -211,7 +213,8 @@ static int from_iconv(struct conversion *c, iconv_t cd, struct nb_error *error)
             if (flushed)
                 return 0;
         } else if (reason == E2BIG) {
-            /* One character takes at most 6 bytes in any decoder: less room left is the limit. */
+            /* Nothing was written although all room up to the limit was given: the limit is
+             * reached. One character takes at most 6 bytes in any decoder. */
             if (before == room && before == allowed)
                 return too_large(c, error);
         } else {
@@ -222,8 +225,8 @@ static int from_iconv(struct conversion *c, iconv_t cd, struct nb_error *error)
     }
 }
 
-/* A byte order mark decides; without one, UTF-16 is little-endian as in browsers, and UTF-32 too.
- */
+/* The charset with its byte order, which a byte order mark decides. Without a mark UTF-16 and
+ * UTF-32 are little-endian; browsers read UTF-16 so. */
 static const char *choose_byte_order(struct conversion *c, const char *charset)
 {
     static const struct mark {

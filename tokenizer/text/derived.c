@@ -14,11 +14,11 @@ static bool is_capital(uint32_t character)
     return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LT;
 }
 
-/* The word as it stood in the text, but for invisible characters and bytes that were no UTF-8. */
+/* Counts the word as it stands in the text, invisible characters left out, if it has capitals. */
 static int count_case(struct nb_text_run *run, const unsigned char *from, const unsigned char *to)
 {
     static const char prefix[] = "case:";
-    /* What folds to 40 characters may have had twice as many, with its marks apart. */
+    /* 40 folded characters may come from twice as many: a letter and a mark can compose. */
     enum { MOST = 2 * 4 * NB_TOKEN_CHARACTERS };
     unsigned char *text = (unsigned char *)run->storage->room;
     size_t length = sizeof prefix - 1;
@@ -67,8 +67,7 @@ int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char 
     return rc;
 }
 
-/* ---- character n-grams
- * --------------------------------------------------------------------------- */
+/* ---- character n-grams ----------------------------------------------------------------------- */
 
 /* The last characters, each as UTF-8. */
 struct window {
@@ -96,7 +95,7 @@ static int count_ngrams(struct nb_tokenizing *t, const unsigned char *text, size
     static const char prefix[] = "ngram:";
     struct nb_fold fold;
     struct window w = {.characters = 0};
-    bool blank = true; /* white space at the beginning is left out, a run of it is one blank */
+    bool blank = true; /* leading white space is left out; a run of white space is one blank */
     nb_fold_begin(&fold, text, text + length);
     for (;;) {
         uint32_t packed = nb_fold_next(&fold);
@@ -128,8 +127,7 @@ static size_t cut(const unsigned char *text, size_t length, size_t most)
     return whole > 0 ? whole : most;
 }
 
-/* ---- URLs and mail domains
- * ------------------------------------------------------------------------- */
+/* ---- URLs and mail domains ------------------------------------------------------------------- */
 
 enum { SCHEME_BYTES = 16 };
 
@@ -143,7 +141,7 @@ static bool ends_url(unsigned char byte)
     return byte <= ' ' || byte == 0x7F || strchr("<>\"`{}|\\^", byte) != NULL;
 }
 
-/* The end of the URL that has begun before `p`, without the marks that belong to the sentence. */
+/* The end of the URL that begins before `p`. Marks at its end belong to the sentence around it. */
 static const unsigned char *url_end(const unsigned char *p, const unsigned char *end)
 {
     const unsigned char *begin = p;
@@ -169,7 +167,7 @@ static bool is_www(const unsigned char *p, const unsigned char *begin, const uns
            is_host_byte(p[4]) && (p == begin || !is_host_byte(p[-1]));
 }
 
-/* "www.example.com" without a scheme, as most people write it. */
+/* Counts a URL without a scheme: "www.example.com". */
 static int count_www(struct nb_tokenizing *t, const unsigned char *url, size_t length)
 {
     char text[1026] = "//"; /* nb_tokenize_url looks at 1,024 bytes */
@@ -191,7 +189,7 @@ static int count_mail_domain(struct nb_tokenizing *t, const unsigned char *from,
 static int count_urls(struct nb_tokenizing *t, const unsigned char *begin, const unsigned char *end)
 {
     int rc = 0;
-    const unsigned char *done = begin; /* what was read: no byte is looked at many times */
+    const unsigned char *done = begin; /* the bytes before it are not read again: linear time */
     for (const unsigned char *p = begin; rc == 0 && p < end; p++) {
         if (*p != ':' && *p != '@' && (*p | 0x20) != 'w')
             continue;
@@ -217,11 +215,10 @@ static int count_urls(struct nb_tokenizing *t, const unsigned char *begin, const
     return rc;
 }
 
-/* ---- the shape of a Subject
- * ------------------------------------------------------------------------ */
+/* ---- the shape of a Subject ------------------------------------------------------------------ */
 
-/* "shape:upper=3", how many quarters of the letters are capitals, and "shape:!=2", how many
- * exclamation marks there are. */
+/* Counts "shape:upper=3", the quarters of the letters that are capitals, and "shape:!=2", the
+ * number of exclamation marks. */
 static int count_shape(struct nb_tokenizing *t, const unsigned char *at, const unsigned char *end)
 {
     size_t letters = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Features that are derived from a text beside its tokens: words in their original case, pairs of
- * words, character n-grams, URLs, the shape of a Subject. Any thread; a context belongs to one.
+ * Features that are derived from a text in addition to its tokens: words in their original case,
+ * pairs of words, character n-grams, URLs, the shape of a Subject. Any thread; a run belongs to
+ * one.
  *
- * Each is counted only if the settings want its field; when all are off, the tokenizer passes by
- * with one test per word.
+ * Each is counted only if the settings want its field. With all of them off, the cost is one test
+ * per word.
  */
 #ifndef NB_TOKENIZER_TEXT_DERIVED_H
 #define NB_TOKENIZER_TEXT_DERIVED_H
@@ -14,11 +15,11 @@
 enum {
     NB_WORD_BYTES = 4 * NB_TOKEN_CHARACTERS,
     NB_NGRAM = 5,             /* characters */
-    NB_NGRAM_BYTES = 3500,    /* of a document's Subject and body that are cut into n-grams */
-    NB_SHAPE_EXCLAMATIONS = 3 /* more are counted as so many */
+    NB_NGRAM_BYTES = 3500,    /* of the Subject and body of a document that are cut into n-grams */
+    NB_SHAPE_EXCLAMATIONS = 3 /* more count as 3 */
 };
 
-/* The word before, for pairs; lives as long as one text. */
+/* The word before the current one, for pairs. It lives as long as one text. */
 struct nb_derived {
     unsigned char word[NB_WORD_BYTES];
     size_t length; /* 0: none */
@@ -31,14 +32,14 @@ static inline bool nb_derived_wants_words(const struct nb_tokenizing *t, enum nb
            (t->settings->fields & (1u << NB_FIELD_CASE | 1u << NB_FIELD_PAIR)) != 0;
 }
 
-/* Counts a word whose `length` bytes were written at nb_text_token(), then what is derived from it
- * and the word before: "pair:free money" (NB_FIELD_PAIR), and if capitals were folded away, the
- * original word of the source bytes [from, to): "case:Free" (NB_FIELD_CASE). Returns as
- * nb_text_count. */
+/* Counts a word whose `length` bytes were written at nb_text_token(). Then counts the pair of the
+ * word before it and this one, "pair:free money" (NB_FIELD_PAIR), and, if the source bytes from
+ * `from` to `to` hold capitals, the word as it stands there, "case:Free" (NB_FIELD_CASE). Returns
+ * as nb_text_count. */
 int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char *from,
                     const unsigned char *to);
 
-/* Counts a word and, where it is wanted, what is derived from it. */
+/* Counts a word, and what is derived from it if the settings want that. */
 static inline int nb_text_count_word(struct nb_text_run *run, size_t length,
                                      const unsigned char *from, const unsigned char *to)
 {
@@ -46,9 +47,9 @@ static inline int nb_text_count_word(struct nb_text_run *run, size_t length,
                                 : nb_derived_word(run, length, from, to);
 }
 
-/* Counts what is derived from a text as a whole: of a body the URLs and mail domains in it
- * (NB_FIELD_URL), of a Subject its shape (NB_FIELD_STRUCTURE), of both n-grams (NB_FIELD_NGRAM).
- * Returns as nb_text_count. */
+/* Counts what is derived from a text as a whole: the URLs and mail domains in a body
+ * (NB_FIELD_URL), the shape of a Subject (NB_FIELD_STRUCTURE), the n-grams of both
+ * (NB_FIELD_NGRAM). Returns as nb_text_count. */
 int nb_derived_text(struct nb_tokenizing *t, enum nb_field field, const char *text, size_t length);
 
 #endif

@@ -22,7 +22,7 @@ static uint32_t queue_folded(struct nb_fold *fold, const uint32_t *segment, unsi
     for (unsigned i = 0; i < count; i++)
         characters[i] = nb_packed_character(segment[i]);
     unsigned n = nb_character_fold(characters, count, folded);
-    if (n == 0) { /* cannot be: only ignored characters fold to nothing */
+    if (n == 0) { /* never: only ignored characters fold to nothing, and none is in a segment */
         fold->queue[0] = nb_packed(0xFFFD, NB_CLASS_SYMBOL, NB_KIND_SIMPLE);
         n = 1;
     }
@@ -38,8 +38,8 @@ uint32_t nb_fold_segment(struct nb_fold *fold, uint32_t first)
 {
     uint32_t segment[NB_FOLD_SEGMENT] = {first};
     unsigned count = 1;
-    /* Marks that never compose and stand in canonical order already, the vowel signs and tones of
-     * Thai, Hebrew points and so on, need no utf8proc. */
+    /* Marks that never compose and are in canonical order already need no utf8proc: the vowel signs
+     * and tones of Thai, Hebrew points and others. */
     bool unchanged =
         nb_packed_kind(first) == NB_KIND_SIMPLE || nb_packed_kind(first) == NB_KIND_MARK;
     unsigned order = nb_packed_kind(first) == NB_KIND_MARK ? nb_packed_class(first) : 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * UTF-8 in, folded characters out, one at a time: NFKC with full case folding, default-ignorable
- * characters removed. Any thread; a fold belongs to one.
+ * Takes UTF-8 and gives folded characters, one at a time: NFKC with full case folding,
+ * default-ignorable characters removed. A fold belongs to one thread.
  *
- * A character that folds by itself is one look into the table. Only where marks may compose, or one
- * character becomes several, a segment goes through utf8proc. A segment is at most NB_FOLD_SEGMENT
- * characters long (the Stream-Safe Text Format of UAX #15 asks for no more), which keeps the time
- * linear however many marks a text piles up.
+ * A character that folds by itself needs one look into the table. Segments in which marks may
+ * compose, or in which a character becomes several, go through utf8proc. A segment has at most
+ * NB_FOLD_SEGMENT characters (the Stream-Safe Text Format of UAX #15 allows no more), so that the
+ * time stays linear whatever number of marks a text piles up.
  */
 #ifndef NB_TOKENIZER_TEXT_FOLD_H
 #define NB_TOKENIZER_TEXT_FOLD_H
@@ -17,13 +17,14 @@
 struct nb_fold {
     const unsigned char *at; /* behind `ahead` */
     const unsigned char *end;
-    const unsigned char *ahead_at; /* where `ahead` stands in the text; `end` when there is none */
-    const unsigned char *from;     /* where the character returned last came from */
-    uint32_t ahead;                /* packed, never of NB_KIND_IGNORED */
-    unsigned taken, queued;        /* what a segment folded to and is still to be returned */
+    const unsigned char *ahead_at; /* position of `ahead` in the text; `end` when there is none */
+    const unsigned char *from;     /* position of the character that was returned last */
+    uint32_t ahead;                /* packed: the next character, never of NB_KIND_IGNORED */
+    unsigned taken, queued;        /* of `queue`: characters returned, characters there */
     uint32_t queue[NB_FOLD_QUEUE];
 };
 
+/* Reads the next character that is not ignored into `ahead`. */
 static inline void nb_fold_advance(struct nb_fold *fold)
 {
     do {
@@ -36,7 +37,8 @@ static inline void nb_fold_advance(struct nb_fold *fold)
     } while (nb_packed_kind(fold->ahead) == NB_KIND_IGNORED);
 }
 
-/* Begins at `at`, which must be the first byte of a character. The text is borrowed. */
+/* Begins to fold the text from `at`, the first byte of a character, to `end`. The text is
+ * borrowed. */
 static inline void nb_fold_begin(struct nb_fold *fold, const unsigned char *at,
                                  const unsigned char *end)
 {
@@ -50,8 +52,8 @@ static inline void nb_fold_begin(struct nb_fold *fold, const unsigned char *at,
  * and queues the others. */
 uint32_t nb_fold_segment(struct nb_fold *fold, uint32_t first);
 
-/* The next folded character with its class (nb_packed_character, nb_packed_class); at the end,
- * again and again, one of NB_CLASS_END. */
+/* The next folded character with its class (nb_packed_character, nb_packed_class). At the end of
+ * the text it returns a character of NB_CLASS_END, as often as it is called. */
 static inline uint32_t nb_fold_next(struct nb_fold *fold)
 {
     if (fold->taken < fold->queued)

@@ -5,8 +5,8 @@
 
 #include "tokenizer/text/utf8_decode.h"
 
-/* Small letters of Cyrillic and Greek that look like Latin ones: from confusables.txt of UTS #39,
- * those that a reader takes for the other at a glance. */
+/* Small letters of Cyrillic and Greek that a reader takes for Latin ones at a glance: a choice from
+ * confusables.txt of UTS #39. */
 static const struct {
     uint16_t character;
     char latin;

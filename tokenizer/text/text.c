@@ -18,7 +18,7 @@ static inline bool joins_ascii(unsigned char before, unsigned char mark, unsigne
     return mark == ',' && nb_ascii_is_digit(before) && nb_ascii_is_digit(after);
 }
 
-/* The end of the word whose middle is at `p`: for words too long to be kept. */
+/* The end of the word that `p` is inside of. */
 static const unsigned char *skip_word(const unsigned char *p, const unsigned char *end)
 {
     while (p < end && (nb_ascii_is_word(*p) || (end - p > 1 && joins_ascii(p[-1], p[0], p[1]))))

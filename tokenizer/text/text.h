@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * UTF-8 text to tokens: folding (NFKC, full case folding, default-ignorable characters removed) and
- * word boundaries after UAX #29, with a fast path for ASCII. Any thread; a context belongs to one.
+ * word boundaries after UAX #29, with a fast path for ASCII. Any thread.
  */
 #ifndef NB_TOKENIZER_TEXT_TEXT_H
 #define NB_TOKENIZER_TEXT_TEXT_H
 
 #include "tokenizer/bag/tokenizing.h"
 
-/* Counts the tokens of a text. Each token's feature text is `prefix` (a C string, "" for the body,
- * "subject:" for a Subject; at most 40 bytes) and the folded token. Bytes that are not UTF-8 are
- * read as windows-1252. A field that the settings leave out costs nothing. Returns 0 (also when the
- * budget ran out) or NB_NO_MEMORY. */
+/* Counts the tokens of a text. The text of each feature is `prefix` and the folded token; `prefix`
+ * is a C string of at most 40 bytes, "" for the body, "subject:" for a Subject. Each byte that is
+ * not part of UTF-8 is read as windows-1252. A field that the settings leave out is not counted.
+ * Returns 0 (also when the limit on tokens is reached) or NB_NO_MEMORY. */
 int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                      const char *text, size_t length);
 
-/* Builds and frees the character table (see nb_tokenizer_setup). */
+/* Build and free the table of characters (see nb_tokenizer_setup). Setup returns 0 or
+ * NB_NO_MEMORY. */
 int nb_text_setup(void);
 void nb_text_teardown(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counting the tokens of one text, for the tokenizer's own files. Any thread; a run belongs to one.
+ * Counting the tokens of one text, for text/ only. A run belongs to one thread.
  */
 #ifndef NB_TOKENIZER_TEXT_TOKEN_H
 #define NB_TOKENIZER_TEXT_TOKEN_H
@@ -13,7 +13,7 @@
 enum {
     NB_TOKEN_CHARACTERS = 40, /* longer tokens are replaced by a "long:" token */
     NB_PREFIX_BYTES = 40,
-    NB_BUDGET_SPENT = 1 /* returned when the document's tokens are used up */
+    NB_BUDGET_SPENT = 1 /* returned when the limit on tokens is reached */
 };
 
 /* One call of nb_tokenize_text. */
@@ -27,7 +27,7 @@ struct nb_text_run {
     struct nb_derived *derived; /* NULL: words are only counted (derived.h) */
 };
 
-/* Where the next token is to be written, behind its prefix: see bag_private.h. */
+/* The place in the bag where the next token is written (see bag_private.h), behind its prefix. */
 static inline unsigned char *nb_text_token(struct nb_text_run *run)
 {
     char *room = run->storage->room;
@@ -36,7 +36,7 @@ static inline unsigned char *nb_text_token(struct nb_text_run *run)
     return (unsigned char *)room + run->prefix_length;
 }
 
-/* Counts the feature whose text are the `length` bytes at the bag's room. Returns 0,
+/* Counts the feature whose text is the `length` bytes at the room of the bag. Returns 0,
  * NB_BUDGET_SPENT (bag->truncated is set) or NB_NO_MEMORY. */
 static inline int nb_text_count_room(struct nb_tokenizing *t, enum nb_field field, unsigned step,
                                      size_t length)
@@ -56,8 +56,8 @@ static inline int nb_text_count(struct nb_text_run *run, size_t bytes)
     return nb_text_count_room(run->t, run->field, run->step, run->prefix_length + bytes);
 }
 
-/* Counts the stand-in of a token of more than NB_TOKEN_CHARACTERS characters that begins with the
- * character `first`: "long:", that character, ':' and the length cut to a power of two. */
+/* Counts a token of more than NB_TOKEN_CHARACTERS characters as "long:", its first character, ':'
+ * and its length rounded down to a power of two. */
 int nb_text_count_long(struct nb_text_run *run, uint32_t first, size_t characters);
 
 #endif

@@ -8,7 +8,7 @@
 #include "tokenizer/bag/feature_text.h"
 
 enum {
-    URL_BYTES = 1024, /* of a URL that are looked at */
+    URL_BYTES = 1024, /* of a URL that are read */
     HOST_BYTES = 255, /* RFC 1035, 2.3.4 */
     SUFFIXES = 4,
     PATH_WORDS = 20,
@@ -95,7 +95,8 @@ int nb_tokenize_host(struct nb_tokenizing *t, enum nb_field field, const char *p
     return rc;
 }
 
-/* Copies a URL with %XX decoded, and without the blanks and line breaks that browsers leave out. */
+/* Copies a URL, %XX decoded, without white space and control characters, which browsers leave
+ * out. */
 static struct nb_string decode(const char *url, size_t length, char out[URL_BYTES])
 {
     size_t used = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One character out of text that should be UTF-8. Pure functions; any thread.
+ * Decoding text that should be UTF-8 and need not be. Pure functions; any thread.
  */
 #ifndef NB_TOKENIZER_TEXT_UTF8_DECODE_H
 #define NB_TOKENIZER_TEXT_UTF8_DECODE_H
 
 #include "core/base/utf8.h"
 
-/* A byte read as windows-1252, as browsers do it (WHATWG Encoding): the five bytes that it leaves
- * undefined are the control characters of ISO 8859-1. */
+/* The character of a byte in windows-1252, as browsers read it (WHATWG Encoding): the five bytes
+ * that windows-1252 leaves undefined are the control characters of ISO 8859-1. */
 static inline uint32_t nb_windows_1252(unsigned char byte)
 {
     static const uint16_t high[32] = {
@@ -19,8 +19,8 @@ static inline uint32_t nb_windows_1252(unsigned char byte)
 }
 
 /* The character at *at, which is before `end`; moves *at behind it. A byte that does not begin a
- * well-formed sequence (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF) is
- * taken alone, as windows-1252: mail without a charset is mostly that. */
+ * well-formed sequence (core/base/utf8.h) is read alone, as windows-1252: most mail that declares
+ * no charset and is not UTF-8 is written in it. */
 static inline uint32_t nb_utf8_decode(const unsigned char **at, const unsigned char *end)
 {
     const unsigned char *p = *at;

@@ -10,13 +10,13 @@
 enum state {
     STATE_NONE,
     STATE_WORD,
-    STATE_SYMBOLS, /* a run of the same mark */
+    STATE_SYMBOLS, /* a run of one mark */
     STATE_PAIRS,   /* a run of a script without spaces */
     STATE_FLAG     /* the first half of a flag */
 };
 
-/* A character of a script without spaces takes its combining marks with it; what goes beyond this
- * counts as the next character. */
+/* In scripts without spaces a cluster is a character with its combining marks. Further marks begin
+ * another cluster. */
 enum { CLUSTER_CHARACTERS = 8, CLUSTER_BYTES = 4 * CLUSTER_CHARACTERS };
 
 struct cluster {
@@ -30,13 +30,13 @@ struct scanner {
     enum state state;
     unsigned char *token; /* the token so far, in the bag's room */
     size_t bytes;
-    size_t characters; /* counted on when the token is too long to be kept */
-    uint32_t first;    /* its first character */
-    unsigned last;     /* class of the word's last character, marks apart */
-    uint32_t mid;      /* packed; a mark that belongs to the word if the next character does */
-    const unsigned char *at;   /* where the character that is looked at stands in the text */
-    const unsigned char *from; /* where the word began */
-    const unsigned char *mid_at;
+    size_t characters; /* of the token, those included that are too many to be kept */
+    uint32_t first;    /* the first character of the token */
+    unsigned last;     /* class of the last character of the word, combining marks left out */
+    uint32_t mid; /* packed: a mark that belongs to the word if the next character does; or 0 */
+    const unsigned char *at;     /* position in the text of the character at hand */
+    const unsigned char *from;   /* position of the beginning of the word */
+    const unsigned char *mid_at; /* position of `mid` */
     struct cluster before, current;
 };
 
@@ -56,8 +56,8 @@ static void begin_token(struct scanner *s, enum state state, uint32_t character)
     append(s, character);
 }
 
-/* A word of mixed scripts is counted as it reads too, and a feature says so; where the structure of
- * texts is not wanted, words are only what they are. */
+/* Counts a word. A word of mixed scripts is counted a second time as it reads, with a feature that
+ * says so, if the settings want the structure of texts. */
 static int count_word(struct scanner *s, const unsigned char *end)
 {
     static const char feature[] = "word:mixed-scripts";
@@ -74,7 +74,7 @@ static int count_word(struct scanner *s, const unsigned char *end)
     return rc != 0 ? rc : nb_tokenize_feature(t, NB_FIELD_STRUCTURE, feature, sizeof feature - 1);
 }
 
-/* Counts the token under way; a word ends in the text before `end`. */
+/* Counts the current token. `end` is the end of a word in the text. */
 static int count_token(struct scanner *s, enum state state, const unsigned char *end)
 {
     if (s->characters > NB_TOKEN_CHARACTERS)
@@ -96,7 +96,7 @@ static void begin_cluster(struct scanner *s, uint32_t character)
     s->current.characters = 1;
 }
 
-/* One more character of a run: the pair before it is complete. */
+/* Begins another cluster of a run: the pair before it is complete. */
 static int next_cluster(struct scanner *s, uint32_t character)
 {
     int rc = s->before.length != 0 ? count_pair(s) : 0;
@@ -114,7 +114,7 @@ static int extend_cluster(struct scanner *s, uint32_t mark)
     return 0;
 }
 
-/* Ends the token under way, if there is one, before `end` in the text. */
+/* Ends the current token, if there is one, before `end` in the text. */
 static int finish(struct scanner *s, const unsigned char *end)
 {
     enum state state = s->state;
@@ -122,7 +122,7 @@ static int finish(struct scanner *s, const unsigned char *end)
     if (state == STATE_NONE)
         return 0;
     if (state == STATE_PAIRS)
-        return count_pair(s); /* a run of one character is that character: `before` is empty */
+        return count_pair(s); /* in a run of one cluster `before` is empty */
     return count_token(s, state, end);
 }
 
@@ -140,7 +140,7 @@ static bool joins(unsigned side, unsigned mid)
            (side == NB_CLASS_DIGIT && mid != NB_CLASS_MID_LETTER);
 }
 
-/* Begins a token, or none, with a character that is not part of the one before. */
+/* Begins a token with a character that is not part of the one before; white space begins none. */
 static void start(struct scanner *s, uint32_t packed)
 {
     uint32_t character = nb_packed_character(packed);
@@ -175,7 +175,8 @@ static int step_symbols(struct scanner *s, uint32_t packed)
     return 0;
 }
 
-/* A word that a mark stands behind: the mark joins it to what follows, or ends it. */
+/* Takes the character behind a word and a mark: either the mark joins both, or the word ended
+ * before the mark. */
 static int step_behind_mid(struct scanner *s, uint32_t packed)
 {
     uint32_t mid = s->mid;
@@ -250,7 +251,7 @@ int nb_words_scan(struct nb_text_run *run, const unsigned char **at, const unsig
         int rc = step(&s, packed);
         if (rc != 0)
             return rc;
-        /* At white space nothing is under way: if ASCII follows, the fast path takes over. */
+        /* At white space there is no current token: if ASCII follows, the fast path goes on. */
         unsigned class_ = nb_packed_class(packed);
         bool over = class_ == NB_CLASS_END;
         if (over || (class_ == NB_CLASS_SPACE && fold.taken == fold.queued && fold.ahead_at < end &&

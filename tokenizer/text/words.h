@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Folded characters to tokens, one character at a time, for text that is not all ASCII. Any thread;
- * a run belongs to one.
+ * Tokens of text that is not all ASCII, found one folded character at a time. A run belongs to one
+ * thread.
  */
 #ifndef NB_TOKENIZER_TEXT_WORDS_H
 #define NB_TOKENIZER_TEXT_WORDS_H
 
 #include "tokenizer/text/token.h"
 
-/* Counts the tokens from *at, where a token begins, up to white space that is followed by ASCII, or
- * to `end`; moves *at there. Returns as nb_text_count. */
+/* Counts the tokens from *at, where a token begins, to white space that is followed by ASCII, or to
+ * `end`; moves *at there. Returns as nb_text_count. */
 int nb_words_scan(struct nb_text_run *run, const unsigned char **at, const unsigned char *end);
 
 #endif

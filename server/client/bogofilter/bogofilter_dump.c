@@ -41,6 +41,7 @@ struct stream {
     struct nb_unpacker texts; /* likewise */
     struct nb_buffer out;     /* lines that were made */
     size_t given;             /* bytes of them that were read */
+    uint64_t occurrences;     /* written */
     uint32_t *rows;           /* owned: of a document, and as many counts behind them */
 };
 
@@ -160,6 +161,7 @@ static int write_document(struct stream *s, size_t label)
         s->rows[document.size++] = cursor->row;
         cursor->passed++;
     }
+    s->occurrences += document.size;
     int rc = nb_buffer_printf(&id, "bogofilter:%s:%ju", LABELS[label], (uintmax_t)++deal->done);
     document.id = (struct nb_string){id.bytes, id.length};
     if (rc == 0)
@@ -196,9 +198,11 @@ static int write_more(struct stream *s)
         return write_next_document(s);
     case STEP_END:
         s->step = STEP_OVER;
-        return nb_json_dump_end(
-            &s->out, s->list->messages[NB_BOGOFILTER_HAM] + s->list->messages[NB_BOGOFILTER_SPAM],
-            nb_model_rows(s->list->rows));
+        return nb_json_dump_end(&s->out, &(struct nb_dump_totals){
+                                             .documents = s->list->messages[NB_BOGOFILTER_HAM] +
+                                                          s->list->messages[NB_BOGOFILTER_SPAM],
+                                             .features = nb_model_rows(s->list->rows),
+                                             .occurrences = s->occurrences});
     case STEP_OVER:
         break;
     }

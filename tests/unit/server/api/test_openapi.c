@@ -514,19 +514,27 @@ START_TEST(models_and_listings_are_as_described)
 {
     struct nb_label_info label = {(char[]){"ham"}, 1, 2};
     struct nb_model_info info = {.name = (char[]){"a"}, .labels = &label, .label_count = 1};
-    char *labels[] = {(char[]){"ham"}};
+    static const char *const labels[] = {"ham"};
     uint64_t counts[] = {1};
-    struct nb_telling_token token = {(char[]){"t"}, 1, counts, 1.5};
-    struct nb_vocabulary vocabulary = {
-        .size = 1, .labels = labels, .label_count = 1, .tokens = &token, .count = 1};
-    struct nb_document_info document = {(char[]){"ham"}, 0, 1};
+    struct nb_telling_token token = {{"t", 1}, counts, 1.5};
+    struct nb_document_info document = {
+        .label = (char[]){"ham"}, .source = (char[]){""}, .tokens = 1};
     struct nb_buffer out = {0};
+    struct nb_json_vocabulary vocabulary = {.out = &out};
     nb_settings_init(&info.settings, NB_PRESET_MAIL);
     nb_json_model(&out, &info, true);
     answers(&out, "Model");
-    nb_json_models(&out, &info, 1);
+    nb_json_models(&out, &info, 1, true);
     answers(&out, "Models");
-    nb_json_vocabulary(&out, &vocabulary);
+    struct nb_model_info damaged = {
+        .name = (char[]){"b"}, .is_damaged = true, .damage = (char[]){"a checksum"}};
+    nb_json_model(&out, &damaged, true);
+    answers(&out, "DamagedModel");
+    nb_json_models(&out, &damaged, 1, false);
+    answers(&out, "Models");
+    nb_json_vocabulary_begin(&vocabulary, 1, labels, 1);
+    nb_json_vocabulary_token(&vocabulary, &token);
+    nb_json_vocabulary_end(&vocabulary);
     answers(&out, "Vocabulary");
     nb_json_document_info(&out, model, &document);
     answers(&out, "DocumentInfo");
@@ -584,7 +592,7 @@ START_TEST(dumps_are_as_described)
     answers(&out, "DumpLine");
     nb_json_dump_document(&out, &document);
     answers(&out, "DumpDocument");
-    nb_json_dump_end(&out, 1, 1);
+    nb_json_dump_end(&out, &(struct nb_dump_totals){1, 1, 1});
     answers(&out, "DumpEnd");
 }
 END_TEST

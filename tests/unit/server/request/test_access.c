@@ -35,6 +35,14 @@ static struct nb_access *access_of(char *networks)
     return access;
 }
 
+static enum nb_role role_of(const struct nb_access *access, struct nb_string token)
+{
+    const char *name = NULL;
+    enum nb_role role = nb_access_role(access, token, &name);
+    ck_assert_ptr_nonnull(name);
+    return role;
+}
+
 START_TEST(without_tokens_nobody_is_asked)
 {
     struct nb_config config = config_of(nothing, nothing, nothing, trusted);
@@ -47,15 +55,15 @@ END_TEST
 START_TEST(a_token_has_its_role)
 {
     struct nb_access *a = access_of(nothing);
-    ck_assert_int_eq(nb_access_role(a, text("classify-token-0123456789")), NB_ROLE_CLASSIFY);
-    ck_assert_int_eq(nb_access_role(a, text("train-token-0123456789")), NB_ROLE_TRAIN);
-    ck_assert_int_eq(nb_access_role(a, text("train-token-2-123456789")), NB_ROLE_TRAIN);
+    ck_assert_int_eq(role_of(a, text("classify-token-0123456789")), NB_ROLE_CLASSIFY);
+    ck_assert_int_eq(role_of(a, text("train-token-0123456789")), NB_ROLE_TRAIN);
+    ck_assert_int_eq(role_of(a, text("train-token-2-123456789")), NB_ROLE_TRAIN);
     /* In two lists: the greater role counts. */
-    ck_assert_int_eq(nb_access_role(a, text("admin-token-0123456789")), NB_ROLE_ADMIN);
+    ck_assert_int_eq(role_of(a, text("admin-token-0123456789")), NB_ROLE_ADMIN);
     static const char *const wrong[] = {"", "train-token-012345678", "train-token-01234567890",
                                         "Train-token-0123456789", ","};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_msg(nb_access_role(a, text(wrong[i])) == NB_ROLE_NONE, "%s", wrong[i]);
+        ck_assert_msg(role_of(a, text(wrong[i])) == NB_ROLE_NONE, "%s", wrong[i]);
     nb_access_free(&a);
 }
 END_TEST
@@ -67,9 +75,35 @@ START_TEST(a_hash_stands_for_its_token)
     struct nb_config config = config_of(nothing, nothing, abc, nothing);
     struct nb_access *access = NULL;
     ck_assert_int_eq(nb_access_new(&config, &access, NULL), 0);
-    ck_assert_int_eq(nb_access_role(access, text("abc")), NB_ROLE_ADMIN);
-    ck_assert_int_eq(nb_access_role(access, text("abd")), NB_ROLE_NONE);
-    ck_assert_int_eq(nb_access_role(access, text(abc)), NB_ROLE_NONE); /* it opens nothing itself */
+    ck_assert_int_eq(role_of(access, text("abc")), NB_ROLE_ADMIN);
+    ck_assert_int_eq(role_of(access, text("abd")), NB_ROLE_NONE);
+    ck_assert_int_eq(role_of(access, text(abc)), NB_ROLE_NONE); /* it opens nothing itself */
+    nb_access_free(&access);
+}
+END_TEST
+
+START_TEST(a_token_may_have_a_name)
+{
+    static const struct {
+        const char *token, *name;
+        enum nb_role role;
+    } table[] = {{"a-token-0123456789", "alice", NB_ROLE_TRAIN},
+                 {"abc", "bob@example.org", NB_ROLE_TRAIN},
+                 {"padded+0123456789==", "", NB_ROLE_TRAIN},
+                 {"no/name=a-token-0123456789", "", NB_ROLE_TRAIN},
+                 {"alice=a-token-0123456789", "", NB_ROLE_NONE},
+                 {"padded+0123456789", "", NB_ROLE_NONE}};
+    char list[] = "alice=a-token-0123456789, padded+0123456789==, no/name=a-token-0123456789,"
+                  "bob@example.org=sha256:"
+                  "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    struct nb_config config = config_of(nothing, list, nothing, nothing);
+    struct nb_access *access = NULL;
+    const char *name;
+    ck_assert_int_eq(nb_access_new(&config, &access, NULL), 0);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        ck_assert_int_eq(nb_access_role(access, text(table[i].token), &name), table[i].role);
+        ck_assert_str_eq(name, table[i].name);
+    }
     nb_access_free(&access);
 }
 END_TEST
@@ -161,6 +195,7 @@ int main(void)
     tcase_add_test(tests, without_tokens_nobody_is_asked);
     tcase_add_test(tests, a_token_has_its_role);
     tcase_add_test(tests, a_hash_stands_for_its_token);
+    tcase_add_test(tests, a_token_may_have_a_name);
     tcase_add_test(tests, networks_that_are_trusted);
     tcase_add_test(tests, what_is_wrong_is_named);
     tcase_add_test(tests, bearer_tokens);

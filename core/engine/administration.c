@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making, changing and deleting models, renaming labels: tasks of the writer's thread, so that they
+ * fall between the changes of documents in the order in which they came. Each is an entry of the
+ * ledger. None but the renaming loads the model: what is damaged can be changed and deleted.
+ */
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/engine/engine.h"
+#include "core/engine/records.h"
+#include "core/engine/writer.h"
+#include "core/live/apply.h"
+#include "core/live/checkpoint.h"
+#include "core/live/load.h"
+#include "core/live/registry.h"
+#include "core/live/transaction.h"
+#include "core/store/ledger.h"
+
+static struct nb_string string_of(const struct nb_buffer *buffer)
+{
+    return (struct nb_string){buffer->bytes, buffer->length};
+}
+
+/* ---- one entry for a model ------------------------------------------------------------------- */
+
+/* What an administrative change writes: its entry, and what it changes beside. */
+struct task {
+    struct nb_live *live;
+    struct nb_change change;
+    uint64_t number;                /* of the entry */
+    struct nb_ledger_totals totals; /* before it */
+    const struct nb_settings *settings;
+};
+
+/* The state of a model that is not loaded, but for its newest entry. */
+static int touch_cold_state(struct nb_engine *engine, const struct nb_view *view, struct task *task,
+                            struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(task->live->number);
+    struct nb_string value;
+    struct nb_state_record state;
+    int rc = nb_store_get(view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
+    if (rc == 0)
+        rc = nb_state_read(&state, value, error);
+    /* A damaged one stays so: its model is found damaged already. */
+    if (rc == NB_NOT_FOUND || rc == NB_CORRUPT)
+        return 0;
+    state.last = task->number;
+    state.tail++;
+    state.totals.entries++;
+    return rc != 0 ? rc : nb_put_state(engine, view, task->live, &state, error);
+}
+
+static int touch_state(struct nb_engine *engine, const struct nb_view *view, struct task *task,
+                       struct nb_error *error)
+{
+    struct nb_live *live = task->live;
+    if (!atomic_load(&live->loaded))
+        return touch_cold_state(engine, view, task, error);
+    struct nb_state_record state = nb_checkpoint_state(live, task->number);
+    state.tail++;
+    return nb_put_state(engine, view, live, &state, error);
+}
+
+/* Appends the entry, giving the model its number if it has none. */
+static int append(struct nb_engine *engine, struct nb_view *view, struct task *task,
+                  struct nb_error *error)
+{
+    struct nb_live *live = task->live;
+    struct nb_ledger_totals *totals = &live->checkpoint.totals;
+    struct nb_buffer scratch = {0};
+    int rc = 0;
+    *totals = task->totals;
+    if (live->number == 0)
+        rc = nb_numbers_model(&engine->numbers, view, &live->number, error);
+    task->change.model = live->number;
+    task->change.time = nb_clock_now();
+    task->number = nb_numbers_entry(&engine->numbers);
+    if (rc == 0)
+        rc = nb_ledger_append(view, task->number, &task->change, totals, &scratch, error);
+    nb_buffer_deinit(&scratch);
+    return rc;
+}
+
+/* Notes what a committed task changed. */
+static void note(struct nb_engine *engine, const struct task *task)
+{
+    struct nb_live *live = task->live;
+    live->checkpoint.last = task->number;
+    if (atomic_load(&live->loaded))
+        nb_checkpoint_note(engine, live, 1);
+}
+
+/* ---- put ------------------------------------------------------------------------------------- */
+
+struct put {
+    struct nb_string name, source;
+    struct nb_settings settings;
+    bool only_new;
+    bool created;
+};
+
+static int write_put(struct nb_engine *engine, struct nb_view *view, void *argument,
+                     struct nb_error *error)
+{
+    struct task *task = argument;
+    if (!atomic_load(&task->live->persisted))
+        task->live->number = 0; /* this may be a second try */
+    int rc = append(engine, view, task, error);
+    if (rc == 0)
+        rc = nb_put_model(engine, view, task->live, task->settings, error);
+    return rc != 0 ? rc : touch_state(engine, view, task, error);
+}
+
+/* How many documents a persisted model has learned. Of a damaged one that cannot be said: then it
+ * counts as some. */
+static uint64_t documents_of(struct nb_engine *engine, struct nb_live *live)
+{
+    struct nb_view view;
+    struct nb_store_key key = nb_store_key_model(live->number);
+    struct nb_string value;
+    struct nb_state_record state = {.totals = {.living = 1}};
+    if (atomic_load(&live->loaded))
+        return nb_model_documents_all(live->counts);
+    if (nb_store_snapshot(engine->store, &view, NULL) != 0)
+        return 1;
+    if (nb_store_get(&view, NB_TABLE_STATE, nb_store_key_string(&key), &value, NULL) == 0)
+        (void)nb_state_read(&state, value, NULL);
+    nb_store_snapshot_end(&view);
+    return state.totals.living;
+}
+
+/* The tokenizer's settings are fixed with the first document; its version is that of the counts. */
+static int check_existing(struct nb_engine *engine, struct put *put, struct nb_live *live,
+                          struct nb_error *error)
+{
+    struct nb_settings old;
+    if (put->only_new)
+        return nb_error_set(error, NB_CONFLICT, "the model '%s' exists", live->name);
+    if (live->number == 0)
+        return nb_live_check(live, error);
+    int rc = nb_load_settings(engine, live, &old, error);
+    if (rc != 0)
+        return rc;
+    uint64_t documents = documents_of(engine, live);
+    if (old.tokenizer_fields != put->settings.tokenizer_fields && documents > 0)
+        rc = nb_error_set(error, NB_CONFLICT,
+                          "the model '%s' has documents: `tokenizer` (also as part of a `preset`) "
+                          "is fixed with the first one",
+                          live->name);
+    nb_settings_set_tokenizer(&put->settings, documents > 0 ? &old : NULL);
+    nb_settings_deinit(&old);
+    return rc;
+}
+
+/* The model of the name, unborn if the store has none. */
+static int find_or_make(struct nb_engine *engine, struct put *put, struct nb_live **live,
+                        struct nb_error *error)
+{
+    int rc;
+    nb_settings_set_tokenizer(&put->settings, NULL);
+    /* A trainer may make a model of the name between the two. */
+    do {
+        rc = nb_registry_find(engine, put->name, true, live, error);
+        if (rc == NB_NOT_FOUND)
+            rc = nb_registry_make_unborn(engine, put->name, &put->settings, live, error);
+        else if (rc == 0 && atomic_load(&(*live)->persisted))
+            rc = check_existing(engine, put, *live, error);
+    } while (rc == NB_EXISTS);
+    return rc;
+}
+
+static int put_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    struct put *put = argument;
+    struct nb_live *live = NULL;
+    struct nb_buffer stored = {0};
+    struct nb_published *published = NULL;
+    int rc = find_or_make(engine, put, &live, error);
+    if (rc == 0 && nb_settings_write(&put->settings, &stored) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0 && atomic_load(&live->loaded)) {
+        published = nb_published_next(&put->settings, live->published);
+        rc = published == NULL ? nb_error_no_memory(error) : 0;
+    }
+    if (rc == 0) {
+        bool is_new = !atomic_load(&live->persisted);
+        struct task task = {.live = live,
+                            .totals = live->checkpoint.totals,
+                            .settings = &put->settings,
+                            .change = {.kind = is_new ? NB_CHANGE_CREATE : NB_CHANGE_SETTINGS,
+                                       .source = put->source,
+                                       .name = is_new ? put->name : (struct nb_string){"", 0},
+                                       .settings = string_of(&stored)}};
+        rc = nb_transaction(engine, 0, write_put, &task, error);
+        if (rc == 0) {
+            put->created = is_new;
+            if (published != NULL)
+                nb_live_publish(live, published);
+            published = NULL;
+            atomic_store(&live->persisted, true);
+            note(engine, &task);
+        } else {
+            live->checkpoint.totals = task.totals;
+            live->number = is_new ? 0 : live->number;
+        }
+    }
+    nb_published_release(&published);
+    nb_buffer_deinit(&stored);
+    nb_registry_release(engine, &live);
+    return rc;
+}
+
+int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
+                        const struct nb_settings *settings, bool only_new, struct nb_string source,
+                        bool *created, struct nb_error *error)
+{
+    struct put put = {.name = model, .source = source, .only_new = only_new};
+    int rc = nb_check_model_name(model, error);
+    if (rc == 0)
+        rc = nb_check_source(source, error);
+    if (rc == 0)
+        rc = nb_settings_check(settings, error);
+    if (rc == 0 && nb_settings_copy(&put.settings, settings) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc != 0)
+        return rc;
+    rc = nb_writer_run(engine, put_task, &put, error);
+    nb_settings_deinit(&put.settings);
+    if (rc == 0)
+        *created = put.created;
+    return rc;
+}
+
+/* ---- delete ---------------------------------------------------------------------------------- */
+
+struct named {
+    struct nb_string name, source;
+};
+
+static int write_delete(struct nb_engine *engine, struct nb_view *view, void *argument,
+                        struct nb_error *error)
+{
+    struct task *task = argument;
+    int rc = nb_store_delete(view, NB_TABLE_MODELS, nb_live_name(task->live), error);
+    /* A record that does not read back has no number: a rebuild finds what it leaves. */
+    if (rc != 0 || task->live->number == 0)
+        return rc;
+    rc = append(engine, view, task, error);
+    return rc != 0 ? rc : nb_put_orphan(view, task->live->number, error);
+}
+
+static int delete_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    const struct named *named = argument;
+    struct nb_live *live;
+    int rc = nb_registry_find(engine, named->name, false, &live, error);
+    if (rc != 0)
+        return rc;
+    struct task task = {
+        .live = live,
+        .totals = live->checkpoint.totals,
+        .change = {.kind = NB_CHANGE_DELETE, .source = named->source, .name = named->name}};
+    rc = nb_transaction(engine, 0, write_delete, &task, error);
+    if (rc == 0) {
+        nb_registry_remove(engine, live);
+        nb_checkpoint_forget(engine, live);
+        engine->purge = true;
+    }
+    nb_registry_release(engine, &live);
+    return rc;
+}
+
+int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
+                           struct nb_string source, struct nb_error *error)
+{
+    struct named named = {.name = model, .source = source};
+    int rc = nb_check_source(source, error);
+    return rc != 0 ? rc : nb_writer_run(engine, delete_task, &named, error);
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+struct renaming {
+    struct nb_string model, from, to, source;
+};
+
+static int write_rename(struct nb_engine *engine, struct nb_view *view, void *argument,
+                        struct nb_error *error)
+{
+    struct task *task = argument;
+    struct nb_live *live = task->live;
+    struct nb_label_record record = {
+        .name = task->change.label_name,
+        .documents = nb_model_documents(live->counts, task->change.label),
+        .tokens = nb_model_occurrences(live->counts, task->change.label, NB_FIELDS)};
+    struct nb_store_key key = nb_store_key_number(live->number, task->change.label);
+    struct nb_buffer stored = {0};
+    int rc = append(engine, view, task, error);
+    if (rc == 0 && nb_label_write(&record, &stored) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_store_put(view, NB_TABLE_LABELS, nb_store_key_string(&key), string_of(&stored),
+                          error);
+    nb_buffer_deinit(&stored);
+    return rc != 0 ? rc : touch_state(engine, view, task, error);
+}
+
+static int check_renaming(const struct renaming *r, struct nb_live *live, uint32_t *label,
+                          struct nb_error *error)
+{
+    *label = nb_model_find_label(live->counts, r->from);
+    if (*label == UINT32_MAX)
+        return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'", live->name,
+                            (int)r->from.length, r->from.bytes);
+    if (nb_model_find_label(live->counts, r->to) != UINT32_MAX)
+        return nb_error_set(error, NB_CONFLICT, "model '%s' has a label '%.*s' already", live->name,
+                            (int)r->to.length, r->to.bytes);
+    return 0;
+}
+
+static int rename_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    const struct renaming *r = argument;
+    struct nb_live *live;
+    struct task task = {
+        .change = {.kind = NB_CHANGE_RENAME_LABEL, .source = r->source, .label_name = r->to}};
+    static const struct nb_applying how;
+    int rc = nb_registry_acquire(engine, r->model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    task.live = live;
+    task.totals = live->checkpoint.totals;
+    rc = check_renaming(r, live, &task.change.label, error);
+    if (rc == 0) {
+        rc = nb_transaction(engine, 0, write_rename, &task, error);
+        if (rc == 0)
+            note(engine, &task);
+        else
+            live->checkpoint.totals = task.totals;
+    }
+    if (rc == 0) {
+        rc = nb_apply(live, &task.change, NULL, &how, NULL, error);
+        /* The store has it; memory has not: a load brings it. */
+        if (rc != 0)
+            nb_live_set_damaged(live, error);
+    }
+    nb_registry_release(engine, &live);
+    return rc;
+}
+
+int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, struct nb_string from,
+                           struct nb_string to, struct nb_string source, struct nb_error *error)
+{
+    struct renaming r = {.model = model, .from = from, .to = to, .source = source};
+    int rc = nb_check_label(to, error);
+    if (rc == 0)
+        rc = nb_check_source(source, error);
+    return rc != 0 ? rc : nb_writer_run(engine, rename_task, &r, error);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a trainer's thread does before the writer takes over: documents are validated, tokenized and
+ * looked up here, in parallel; only the merge is the writer's.
+ */
+#include "core/engine/batch.h"
+
+#include <stdlib.h>
+
+#include "core/live/names.h"
+#include "core/live/registry.h"
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+int nb_batch_new(struct nb_engine *engine, struct nb_string model, bool single,
+                 struct nb_batch **batch, struct nb_error *error)
+{
+    int rc = nb_check_model_name(model, error);
+    if (rc != 0)
+        return rc;
+    struct nb_batch *b = calloc(1, sizeof *b);
+    if (b == NULL || nb_buffer_append(&b->name, model.bytes, model.length) != 0) {
+        free(b);
+        return nb_error_no_memory(error);
+    }
+    b->engine = engine;
+    b->single = single;
+    *batch = b;
+    return 0;
+}
+
+static void change_deinit(struct nb_submitted *change)
+{
+    nb_buffer_deinit(&change->id);
+    nb_buffer_deinit(&change->label);
+    nb_buffer_deinit(&change->source);
+    nb_buffer_deinit(&change->texts);
+    nb_delta_deinit(&change->delta);
+    free(change->features);
+    free(change->receipt.labels);
+}
+
+void nb_batch_free(struct nb_batch **batch)
+{
+    struct nb_batch *b = *batch;
+    *batch = NULL;
+    if (b == NULL)
+        return;
+    for (size_t i = 0; i < b->size; i++)
+        change_deinit(&b->changes[i]);
+    free(b->changes);
+    nb_registry_release(b->engine, &b->live);
+    nb_bag_deinit(&b->scratch);
+    nb_buffer_deinit(&b->name);
+    free(b);
+}
+
+size_t nb_batch_size(const struct nb_batch *batch)
+{
+    return batch->size;
+}
+
+size_t nb_batch_memory(const struct nb_batch *batch)
+{
+    return batch->memory;
+}
+
+const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t index)
+{
+    return &batch->changes[index].receipt;
+}
+
+static int acquire(struct nb_batch *batch, const struct nb_document *document, bool make,
+                   struct nb_error *error)
+{
+    if (batch->live != NULL)
+        return 0;
+    struct nb_string name = {batch->name.bytes, batch->name.length};
+    if (!make)
+        return nb_registry_acquire(batch->engine, name, false, &batch->live, error);
+    struct nb_settings settings;
+    nb_settings_init(&settings,
+                     document->kind == NB_DOCUMENT_MAIL ? NB_PRESET_MAIL : NB_PRESET_TEXT);
+    int rc = nb_registry_make(batch->engine, name, &settings, &batch->live, error);
+    nb_settings_deinit(&settings);
+    return rc;
+}
+
+static int set_id(const struct nb_batch *batch, const struct nb_document *document,
+                  struct nb_string id, struct nb_submitted *change)
+{
+    char made[NB_CONTENT_ID_LENGTH + 1];
+    if (id.length == 0) {
+        const struct nb_key *key = batch->live->id_key;
+        if (document->kind == NB_DOCUMENT_MAIL)
+            nb_key_mail_id(key, NB_DOCUMENT_MAIL, document->bytes, document->length, made);
+        else
+            nb_key_content_id(key, NB_DOCUMENT_TEXT, document->bytes, document->length, made);
+        id = (struct nb_string){made, NB_CONTENT_ID_LENGTH};
+    }
+    return nb_buffer_append(&change->id, id.bytes, id.length);
+}
+
+/* ---- features -------------------------------------------------------------------------------- */
+
+static int keep_text(struct nb_submitted *change, struct nb_pending *p, struct nb_string text)
+{
+    p->text_offset = (uint32_t)change->texts.length;
+    p->text_length = (uint32_t)text.length;
+    return nb_buffer_append(&change->texts, text.bytes, text.length);
+}
+
+/* Known rows first, ascending, so that the writer can code them as they are; the others in order of
+ * appearance, with their texts. `order` has room for twice the bag. */
+static int order_features(const struct nb_bag *bag, const uint32_t *rows,
+                          struct nb_row_count *order, struct nb_submitted *change)
+{
+    struct nb_pending *p = change->features;
+    size_t known = 0;
+    int rc = 0;
+    for (size_t i = 0; i < bag->size; i++)
+        if (rows[i] != NB_NO_ROW)
+            order[known++] = (struct nb_row_count){.row = rows[i], .count = (uint32_t)i};
+    nb_row_counts_sort(order, known, order + bag->size);
+    for (size_t k = 0; k < known; k++) {
+        const struct nb_feature *f = &bag->features[order[k].count];
+        *p++ = (struct nb_pending){.id = f->id, .count = f->count, .row = order[k].row};
+    }
+    for (size_t i = 0; rc == 0 && i < bag->size; i++) {
+        if (rows[i] != NB_NO_ROW)
+            continue;
+        const struct nb_feature *f = &bag->features[i];
+        *p = (struct nb_pending){.id = f->id, .count = f->count, .row = NB_NO_ROW};
+        rc = keep_text(change, p++, bag->texts[i]);
+    }
+    return rc;
+}
+
+/* Rows are only ever added, so that a row found now is good when the writer comes to it. */
+static int take_features(const struct nb_model *model, const struct nb_bag *bag,
+                         struct nb_submitted *change)
+{
+    uint32_t *rows = malloc((bag->size + 1) * sizeof *rows);
+    struct nb_row_count *order = malloc((bag->size + 1) * 2 * sizeof *order);
+    change->features = malloc((bag->size + 1) * sizeof *change->features);
+    int rc = NB_NO_MEMORY;
+    if (rows != NULL && order != NULL && change->features != NULL) {
+        nb_model_read_lock(model);
+        nb_model_find_all(model, bag->features, bag->size, rows);
+        nb_model_unlock(model);
+        rc = order_features(bag, rows, order, change);
+    }
+    free(rows);
+    free(order);
+    change->feature_count = bag->size;
+    change->positions = bag->positions;
+    change->truncated = bag->truncated;
+    return rc;
+}
+
+static int tokenize(struct nb_batch *batch, const struct nb_document *document,
+                    struct nb_submitted *change)
+{
+    struct nb_published *published = nb_live_settings(batch->live);
+    struct nb_tokenizer_settings settings = {.fields = published->settings.tokenizer_fields};
+    nb_published_release(&published);
+    change->fields = settings.fields;
+    int rc = nb_document_tokenize(document, batch->live->key, &settings,
+                                  &batch->engine->settings.tokenizer, &batch->scratch);
+    return rc != 0 ? rc : take_features(batch->live->counts, &batch->scratch, change);
+}
+
+/* Puts a finished change into the batch. */
+static int add_change(struct nb_batch *batch, struct nb_submitted *change)
+{
+    if (batch->size == batch->room) {
+        size_t room = batch->room == 0 ? 1 : batch->room * 4;
+        struct nb_submitted *changes = realloc(batch->changes, room * sizeof *changes);
+        if (changes == NULL)
+            return NB_NO_MEMORY;
+        batch->changes = changes;
+        batch->room = room;
+    }
+    batch->memory += sizeof *change + change->feature_count * sizeof *change->features +
+                     change->texts.capacity + change->id.capacity + change->label.capacity +
+                     change->source.capacity;
+    batch->changes[batch->size++] = *change;
+    return 0;
+}
+
+/* The change goes into the batch; if it could not be made (`rc`) or does not go in, it is freed. */
+static int end_change(struct nb_batch *batch, struct nb_submitted *change, int rc,
+                      struct nb_error *error)
+{
+    if (rc == 0)
+        rc = add_change(batch, change);
+    if (rc == 0)
+        return 0;
+    change_deinit(change);
+    return nb_error_no_memory(error);
+}
+
+static int check(struct nb_string id, struct nb_string source, struct nb_error *error)
+{
+    int rc = nb_check_source(source, error);
+    return rc == 0 && id.length > 0 ? nb_check_id(id, error) : rc;
+}
+
+int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
+                   struct nb_string label, struct nb_string id, struct nb_string source,
+                   struct nb_error *error)
+{
+    int rc = nb_check_label(label, error);
+    if (rc == 0)
+        rc = check(id, source, error);
+    if (rc == 0)
+        rc = acquire(batch, document, true, error);
+    if (rc != 0)
+        return rc;
+    struct nb_submitted change = {.untrain = false};
+    rc = set_id(batch, document, id, &change);
+    if (rc == 0)
+        rc = nb_buffer_append(&change.label, label.bytes, label.length);
+    if (rc == 0)
+        rc = nb_buffer_append(&change.source, source.bytes, source.length);
+    if (rc == 0)
+        rc = tokenize(batch, document, &change);
+    return end_change(batch, &change, rc, error);
+}
+
+int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
+                     struct nb_string id, struct nb_string source, struct nb_error *error)
+{
+    int rc = check(id, source, error);
+    if (rc == 0)
+        rc = acquire(batch, document, false, error);
+    if (rc != 0)
+        return rc;
+    struct nb_submitted change = {.untrain = true};
+    rc = set_id(batch, document, id, &change);
+    if (rc == 0)
+        rc = nb_buffer_append(&change.source, source.bytes, source.length);
+    return end_change(batch, &change, rc, error);
+}

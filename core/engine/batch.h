@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a batch: changes of documents on their way from a trainer's thread to the writer's.
+ * A batch belongs to one of the two at a time. For core/engine alone.
+ */
+#ifndef NB_CORE_ENGINE_BATCH_H
+#define NB_CORE_ENGINE_BATCH_H
+
+#include "core/engine/engine.h"
+#include "core/live/apply.h"
+#include "core/live/state.h"
+
+/* A feature on its way into the counts. */
+struct nb_pending {
+    uint64_t id;
+    uint32_t count;
+    uint32_t row;         /* as found on the trainer's thread, or NB_NO_ROW: a hint */
+    uint32_t text_offset; /* of features without a row: into the document's texts */
+    uint32_t text_length;
+};
+
+/* A change of a document as it was submitted: no numbers are given yet. */
+struct nb_submitted {
+    bool untrain;
+    struct nb_buffer id;
+    struct nb_buffer label;
+    struct nb_buffer source;
+    uint32_t fields;             /* tokenizer fields that the bag was made with */
+    struct nb_pending *features; /* owned; by row, those without one last in order of appearance */
+    size_t feature_count;
+    struct nb_buffer texts;
+    uint64_t positions;
+    bool truncated;
+    struct nb_receipt receipt;
+    /* The writer's, until the commit. */
+    bool staged;            /* its entry is written */
+    bool applied;           /* and the counts are changed */
+    struct nb_delta delta;  /* what the counts were changed by */
+    uint32_t label_number;
+};
+
+/* What waits for the writer: a batch, or a task that runs on its thread. */
+struct nb_job {
+    struct nb_job *next;
+    struct nb_batch *batch;
+    nb_batch_done *done;
+    void *user;
+    int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error);
+    void *argument;
+    struct nb_error *error;
+    int code;
+    bool finished; /* of a task, under the queue's lock */
+};
+
+struct nb_batch {
+    struct nb_job job;
+    struct nb_engine *engine;
+    struct nb_live *live; /* NULL until the first change */
+    struct nb_buffer name;
+    bool single;
+    struct nb_submitted *changes;
+    size_t size, room;
+    size_t memory;
+    struct nb_bag scratch;
+    size_t written; /* the writer's: changes that are done */
+};
+
+#endif

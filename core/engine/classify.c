@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Classifying: the caller's thread tokenizes the document and makes one pass over the counts, under
+ * the model's read lock.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine/engine.h"
+#include "core/live/learner.h"
+#include "core/live/registry.h"
+
+struct nb_verdict_private {
+    struct nb_engine *engine;
+    struct nb_live *live; /* holds the labels' names */
+    struct nb_bag bag;
+    struct nb_scores scores; /* by the book */
+    struct nb_stack_inputs inputs;
+    struct nb_scores stacked;
+    struct nb_evidence *evidence;
+    size_t label_room, evidence_room, explanation_room;
+};
+
+void nb_verdict_init(struct nb_verdict *verdict)
+{
+    *verdict = (struct nb_verdict){0};
+}
+
+void nb_verdict_deinit(struct nb_verdict *verdict)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    if (p != NULL) {
+        if (p->live != NULL)
+            nb_registry_release(p->engine, &p->live);
+        nb_bag_deinit(&p->bag);
+        nb_scores_deinit(&p->scores);
+        nb_stack_inputs_deinit(&p->inputs);
+        nb_scores_deinit(&p->stacked);
+        free(p->evidence);
+    }
+    free(p);
+    free(verdict->labels);
+    free(verdict->explanation);
+    nb_verdict_init(verdict);
+}
+
+void nb_verdict_reset(struct nb_verdict *verdict)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    if (p != NULL && p->live != NULL)
+        nb_registry_release(p->engine, &p->live);
+    verdict->size = verdict->explanation_count = 0;
+}
+
+static int prepare(struct nb_verdict *verdict, struct nb_engine *engine)
+{
+    if (verdict->private_ == NULL) {
+        verdict->private_ = calloc(1, sizeof *verdict->private_);
+        if (verdict->private_ == NULL)
+            return NB_NO_MEMORY;
+        nb_scores_init(&verdict->private_->scores);
+    }
+    nb_verdict_reset(verdict);
+    verdict->private_->engine = engine;
+    return 0;
+}
+
+/* Room for `count` elements, contents not kept. */
+static int make_room(void **list, size_t *room, size_t count, size_t element)
+{
+    if (count <= *room)
+        return 0;
+    void *bigger = realloc(*list, count * element);
+    if (bigger == NULL)
+        return NB_NO_MEMORY;
+    *list = bigger;
+    *room = count;
+    return 0;
+}
+
+static int find_evidence(struct nb_verdict_private *p, const struct nb_published *published,
+                         size_t *count)
+{
+    if (nb_published_is_stacked(published))
+        return nb_stack_explain(published->stack, p->live->counts, published->weights,
+                                p->bag.features, p->bag.size, &p->inputs, &p->stacked, p->evidence,
+                                count);
+    return nb_explain(published->scorer, p->live->counts, p->bag.features, p->bag.size, &p->scores,
+                      p->evidence, count);
+}
+
+static void sum_fields(struct nb_verdict *verdict, size_t count)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    memset(verdict->field_evidence, 0, sizeof verdict->field_evidence);
+    for (size_t i = 0; i < count; i++) {
+        const struct nb_evidence *e = &p->evidence[i];
+        if (e->feature != SIZE_MAX)
+            verdict->field_evidence[nb_feature_field(p->bag.features[e->feature].id)] +=
+                e->evidence;
+    }
+}
+
+static int explain(struct nb_verdict *verdict, const struct nb_published *published, size_t most)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    void *evidence = p->evidence;
+    void *explanation = verdict->explanation;
+    size_t count = 0;
+    int rc = make_room(&evidence, &p->evidence_room, p->bag.size + 1, sizeof *p->evidence);
+    p->evidence = evidence;
+    if (rc == 0)
+        rc = find_evidence(p, published, &count);
+    if (rc == 0)
+        nb_evidence_sort(p->evidence, count - 1, most);
+    size_t wanted = count < most + 1 ? count : most + 1;
+    if (rc == 0)
+        rc = make_room(&explanation, &p->explanation_room, wanted, sizeof *verdict->explanation);
+    verdict->explanation = explanation;
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < wanted; i++) {
+        /* The prior's row is the last of all and stays the last of the chosen. */
+        const struct nb_evidence *e = &p->evidence[i + 1 == wanted ? count - 1 : i];
+        struct nb_explained *x = &verdict->explanation[i];
+        *x = (struct nb_explained){.evidence = e->evidence};
+        if (e->feature != SIZE_MAX) {
+            x->token = p->bag.texts[e->feature];
+            x->field = nb_feature_field(p->bag.features[e->feature].id);
+            x->count = p->bag.features[e->feature].count;
+        }
+    }
+    verdict->explanation_count = wanted;
+    sum_fields(verdict, count);
+    return 0;
+}
+
+static int fill_verdict(struct nb_verdict *verdict, bool stacked)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    const struct nb_scores *decisive = stacked ? &p->stacked : &p->scores;
+    void *labels = verdict->labels;
+    int rc = make_room(&labels, &p->label_room, p->scores.size, sizeof *verdict->labels);
+    verdict->labels = labels;
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < p->scores.size; i++)
+        verdict->labels[i] = nb_model_label_name(p->live->counts, p->scores.labels[i]).bytes;
+    verdict->size = p->scores.size;
+    verdict->log_scores = p->scores.log_scores;
+    verdict->probabilities = decisive->probabilities;
+    verdict->best = decisive->best;
+    verdict->calibrated = stacked;
+    verdict->total = p->scores.total;
+    verdict->known = p->scores.known;
+    verdict->truncated = p->bag.truncated;
+    return 0;
+}
+
+static void leave_room_for_another(struct nb_verdict *verdict)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    verdict->unseen_label =
+        nb_unseen_label(p->live->counts, p->scores.labels[0], verdict->probabilities);
+    verdict->unseen_probability = 1 - verdict->probabilities[0];
+}
+
+/* Whether there is enough training, and if not what is missing. */
+static void fill_ready(struct nb_verdict *verdict, uint64_t wanted)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    const struct nb_scores *s = &p->scores;
+    verdict->ready = true;
+    for (size_t i = s->size; i > 0; i--) {
+        uint64_t documents = nb_model_documents(p->live->counts, s->labels[i - 1]);
+        if (documents >= wanted)
+            continue;
+        verdict->ready = false;
+        snprintf(verdict->missing, sizeof verdict->missing, "label '%s' has %llu of %llu documents",
+                 verdict->labels[i - 1], (unsigned long long)documents, (unsigned long long)wanted);
+    }
+    if (s->size >= 2 || wanted == 0)
+        return;
+    verdict->ready = false;
+    snprintf(verdict->missing, sizeof verdict->missing,
+             "only the label '%s' has documents, there must be two labels", verdict->labels[0]);
+}
+
+static int score_stacked(struct nb_verdict_private *p, const struct nb_published *published)
+{
+    int rc = nb_stack_inputs(published->stack, p->live->counts, p->bag.features, p->bag.size,
+                             &p->inputs, NULL);
+    return rc != 0 ? rc : nb_stack_score(published->weights, &p->inputs, &p->stacked);
+}
+
+/* The one pass over the counts, under the model's read lock and the weights'. */
+static int score(struct nb_verdict *verdict, const struct nb_published *published, size_t most,
+                 struct nb_error *error)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    const struct nb_model *counts = p->live->counts;
+    nb_model_read_lock(counts);
+    nb_stack_weights_read_lock(published->weights);
+    int rc = nb_score(published->scorer, counts, p->bag.features, p->bag.size, &p->scores, error);
+    if (rc == 0 && nb_published_is_stacked(published))
+        rc = score_stacked(p, published);
+    if (rc == 0)
+        rc = fill_verdict(verdict, nb_published_is_stacked(published));
+    verdict->unseen_label = NULL;
+    if (rc == 0 && nb_published_is_stacked(published) && verdict->size == 1)
+        leave_room_for_another(verdict);
+    if (rc == 0)
+        fill_ready(verdict, published->settings.ready_documents);
+    verdict->unsure_band = published->settings.unsure_band;
+    if (rc == 0 && most > 0)
+        rc = explain(verdict, published, most);
+    nb_stack_weights_unlock(published->weights);
+    nb_model_unlock(counts);
+    return rc;
+}
+
+static int tokenize(struct nb_engine *engine, const struct nb_live *live,
+                    const struct nb_published *published, const struct nb_document *document,
+                    struct nb_bag *bag)
+{
+    struct nb_tokenizer_settings settings = {.fields = published->settings.tokenizer_fields};
+    return nb_document_tokenize(document, live->key, &settings, &engine->settings.tokenizer, bag);
+}
+
+int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
+                       const struct nb_document *document, size_t most, struct nb_verdict *verdict,
+                       struct nb_error *error)
+{
+    if (prepare(verdict, engine) != 0)
+        return nb_error_no_memory(error);
+    struct nb_verdict_private *p = verdict->private_;
+    int rc = nb_registry_acquire(engine, model, false, &p->live, error);
+    if (rc != 0)
+        return rc;
+    struct nb_published *published = nb_live_settings(p->live);
+    rc = tokenize(engine, p->live, published, document, &p->bag);
+    if (rc == 0)
+        rc = score(verdict, published, most, error);
+    nb_published_release(&published);
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+}
+
+int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,
+                       const struct nb_document *document, struct nb_bag *bag,
+                       struct nb_error *error)
+{
+    struct nb_live *live;
+    int rc = nb_registry_acquire(engine, model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    struct nb_published *published = nb_live_settings(live);
+    rc = tokenize(engine, live, published, document, bag);
+    nb_published_release(&published);
+    nb_registry_release(engine, &live);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}

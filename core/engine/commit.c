@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/commit.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/engine/records.h"
+#include "core/engine/stage.h"
+#include "core/live/checkpoint.h"
+#include "core/live/transaction.h"
+
+/* Superfluous entries that a group drops for each of its changes, which make one at most. */
+enum { DROPPED_PER_CHANGE = 4 };
+
+struct committing {
+    struct nb_group *group;
+    struct nb_staging staging;
+};
+
+/* ---- taking back ----------------------------------------------------------------------------- */
+
+static void undo_model(const struct nb_group_model *model)
+{
+    struct nb_live *live = model->live;
+    nb_model_truncate(live->counts, model->rows_before);
+    nb_model_truncate_labels(live->counts, model->labels_before);
+    nb_checkpoint_restore(live, &model->saved);
+    nb_stack_weights_rollback(live->published->weights, model->weights);
+    if (!model->was_numbered)
+        live->number = 0;
+}
+
+/* Everything is as it was before the group. The counts keep the room of what they gave up, so that
+ * this rarely allocates; if it does and fails, only a new start, which replays the ledger, helps. */
+static void undo(struct nb_group *group)
+{
+    for (size_t i = group->size; i > 0; i--) {
+        if (nb_stage_undo(&group->items[i - 1]) == 0)
+            continue;
+        fputs("bayesd: out of memory while a failed commit was taken back; stopping, the next start "
+              "replays the ledger\n",
+              stderr);
+        abort();
+    }
+    for (size_t i = 0; i < group->model_count; i++)
+        undo_model(&group->models[i]);
+    nb_group_clear(group);
+}
+
+/* ---- in the transaction ---------------------------------------------------------------------- */
+
+static int drop_garbage(struct nb_view *view, struct nb_live *live, size_t most,
+                        struct nb_error *error)
+{
+    struct nb_checkpoint *c = &live->checkpoint;
+    struct nb_error why;
+    if (!c->garbage || live->number == 0)
+        return 0;
+    int rc = nb_ledger_drop(view, live->number, c->replay, most, &c->totals, &c->garbage, &why);
+    if (rc == NB_CORRUPT) {
+        nb_live_set_damaged(live, &why);
+        c->garbage = false;
+        return 0;
+    }
+    return rc == 0 ? 0 : nb_error_set(error, rc, "%s", why.text);
+}
+
+/* Slices of the models that stand first in the list of unsaved ones. Ranges hold the counts as they
+ * are before the group: they are written first. */
+static int put_slices(struct nb_group *group, struct nb_view *view, uint64_t features,
+                      struct nb_error *error)
+{
+    struct nb_engine *engine = group->engine;
+    uint32_t due = nb_checkpoint_due(engine, features);
+    int rc = 0;
+    for (struct nb_live *live = engine->unsaved; rc == 0 && due > 0 && live != NULL;
+         live = live->unsaved_after) {
+        uint32_t written;
+        if (!atomic_load(&live->loaded) || atomic_load(&live->is_damaged))
+            continue;
+        if (nb_group_model(group, live) == NULL)
+            return nb_error_no_memory(error);
+        rc = nb_checkpoint_slice(engine, view, live, due, &written, error);
+        written = written == 0 ? 1 : written;
+        due -= written < due ? written : due;
+    }
+    return rc;
+}
+
+static int put_checkpoints(struct nb_group *group, struct nb_view *view, struct nb_error *error)
+{
+    uint64_t features = 0;
+    int rc = 0;
+    for (size_t i = 0; i < group->size; i++)
+        features += group->items[i].change->feature_count + 1;
+    rc = put_slices(group, view, features, error);
+    for (size_t i = 0; rc == 0 && i < group->size; i++) {
+        struct nb_live *live = group->items[i].batch->live;
+        /* What a removed model would write, nobody would delete again. */
+        if (atomic_load(&live->removed) || atomic_load(&live->is_damaged) ||
+            !live->checkpoint.garbage)
+            continue;
+        if (nb_group_model(group, live) == NULL)
+            return nb_error_no_memory(error);
+        rc = drop_garbage(view, live, group->size * DROPPED_PER_CHANGE, error);
+    }
+    return rc;
+}
+
+static int put_labels(struct nb_group *group, struct nb_view *view, struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < group->label_count; i++)
+        rc = nb_put_label(group->engine, view, group->labels[i].live, group->labels[i].label,
+                          error);
+    return rc;
+}
+
+static int put_model(struct nb_group *group, struct nb_view *view, struct nb_group_model *model,
+                     struct nb_error *error)
+{
+    struct nb_engine *engine = group->engine;
+    struct nb_live *live = model->live;
+    const struct nb_checkpoint *c = &live->checkpoint;
+    bool staged = model->last != c->last;
+    if (!staged && c->replay == model->saved.replay &&
+        c->totals.entries == model->saved.totals.entries)
+        return 0; /* nothing to tell */
+    int rc = 0;
+    if (!atomic_load(&live->persisted) && live->number != 0)
+        rc = nb_put_model(engine, view, live, &live->published->settings, error);
+    struct nb_state_record state = nb_checkpoint_state(live, model->last);
+    state.tail += model->features;
+    if (rc == 0 && staged)
+        rc = nb_put_weights(engine, view, live, error);
+    return rc != 0 ? rc : nb_put_state(engine, view, live, &state, error);
+}
+
+static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argument,
+                     struct nb_error *error)
+{
+    struct committing *c = argument;
+    struct nb_group *group = c->group;
+    (void)engine;
+    undo(group); /* this may be a second try */
+    int rc = put_checkpoints(group, view, error);
+    for (size_t i = 0; rc == 0 && i < group->size; i++)
+        rc = nb_stage(&c->staging, group, view, &group->items[i], error);
+    if (rc == 0)
+        rc = put_labels(group, view, error);
+    for (size_t i = 0; rc == 0 && i < group->model_count; i++)
+        rc = put_model(group, view, &group->models[i], error);
+    return rc;
+}
+
+/* ---- after the commit ------------------------------------------------------------------------ */
+
+static void count(struct nb_counters *counters, const struct nb_submitted *change)
+{
+    atomic_uint_fast64_t *const by_status[] = {
+        [NB_LEARNED] = &counters->learned,       [NB_UNCHANGED] = &counters->unchanged,
+        [NB_RELABELLED] = &counters->relabelled, [NB_UPDATED] = &counters->updated,
+        [NB_FORGOTTEN] = &counters->forgotten,
+    };
+    atomic_fetch_add(by_status[change->receipt.status], 1);
+    if (!change->untrain && change->staged)
+        atomic_fetch_add(&counters->tokens_learned, change->positions);
+}
+
+static void finish_model(struct nb_engine *engine, const struct nb_group_model *model)
+{
+    struct nb_live *live = model->live;
+    live->checkpoint.last = model->last;
+    live->labels_stored = nb_model_label_count(live->counts);
+    nb_stack_weights_commit(live->published->weights);
+    if (live->number != 0)
+        atomic_store(&live->persisted, true);
+    nb_checkpoint_note(engine, live, model->features);
+}
+
+static void finish(struct nb_group *group)
+{
+    for (size_t i = 0; i < group->model_count; i++)
+        finish_model(group->engine, &group->models[i]);
+    for (size_t i = 0; i < group->size; i++) {
+        struct nb_submitted *change = group->items[i].change;
+        if (change->receipt.code == 0)
+            count(&group->engine->counters, change);
+        else
+            atomic_fetch_add(&group->engine->counters.failed, 1);
+        nb_delta_deinit(&change->delta);
+        change->delta = (struct nb_delta){0};
+    }
+}
+
+void nb_group_commit(struct nb_group *group)
+{
+    struct committing c = {.group = group};
+    struct nb_error error = {0};
+    if (group->size == 0)
+        return;
+    int rc = nb_transaction(group->engine, group->bytes, stage_all, &c, &error);
+    atomic_fetch_add(&group->engine->counters.commit_changes, group->size);
+    if (rc != 0) {
+        undo(group);
+        for (size_t i = 0; i < group->size; i++) {
+            struct nb_submitted *change = group->items[i].change;
+            change->receipt.code = rc;
+            change->receipt.error = error;
+        }
+    }
+    finish(group);
+    nb_staging_deinit(&c.staging);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The engine: named models, and the only place where text meets model. Learn, forget, classify,
+ * explain; durable through core/store. START READING HERE.
+ *
+ * Threads: every function may be called by any thread, except where it says otherwise. Tokenizing
+ * and scoring run on the caller's thread; all changes are made by the engine's one writer thread,
+ * which takes everything that waits, appends it to the ledger with one fsync, brings the counts up
+ * to date and then reports. Locks, in the order in which they are taken: registry, model, store.
+ */
+#ifndef NB_CORE_ENGINE_ENGINE_H
+#define NB_CORE_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/evaluate.h"
+#include "core/live/engine_settings.h"
+#include "core/live/names.h"
+#include "core/settings.h"
+#include "tokenizer/document.h"
+
+struct nb_engine;
+
+/* Opens the store (NB_LOCKED if another process has it, NB_VERSION, NB_CORRUPT, NB_IO ...), replays
+ * what the rows do not have yet, starts the writer. nb_tokenizer_setup must have been called. */
+int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine **engine,
+                   struct nb_error *error);
+/* Finishes the changes that were submitted, saves the counts (of very many models, those that the
+ * next start would replay long for), closes. */
+void nb_engine_close(struct nb_engine **engine);
+
+/* Whether the store takes changes: 0, or the reason why the last commit failed (NB_DISK_FULL ...);
+ * a commit that succeeds later clears it. */
+int nb_engine_ready(struct nb_engine *engine, struct nb_error *error);
+
+/* ---- changes: train and untrain -------------------------------------------------------------- */
+
+/* Changes to one model that are submitted together. One thread at a time. */
+struct nb_batch;
+
+/* `single` says that the receipt of its one change shall list all labels of the model, not only
+ * those that were touched. The model need not exist yet (see auto_create). Returns 0, NB_UNUSABLE
+ * (bad name) or NB_NO_MEMORY. */
+int nb_batch_new(struct nb_engine *engine, struct nb_string model, bool single,
+                 struct nb_batch **batch, struct nb_error *error);
+void nb_batch_free(struct nb_batch **batch);
+
+/* Validates and tokenizes a document on this thread and adds the change. An empty `id` (length 0)
+ * stands for one made from the content (of a mail: however it travelled, nb_key_mail_id). A model
+ * that does not exist takes the preset of the first document's kind; it comes into being with the
+ * commit, not before. `source` (length 0: none) says who asked for the change and is kept with it. On
+ * failure the batch is as it was: NB_UNUSABLE (label, id, source), NB_DAMAGED, NB_NOT_FOUND (no
+ * such model and no auto_create), NB_NO_MEMORY. */
+int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
+                   struct nb_string label, struct nb_string id, struct nb_string source,
+                   struct nb_error *error);
+/* Takes a document back, by `id` or, with length 0, by the id that `document` would have been
+ * given. NB_NOT_FOUND if there is no such model. */
+int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
+                     struct nb_string id, struct nb_string source, struct nb_error *error);
+
+size_t nb_batch_size(const struct nb_batch *batch);
+/* Bytes of memory that the batch holds, to bound what one connection may queue. */
+size_t nb_batch_memory(const struct nb_batch *batch);
+
+enum nb_status { NB_LEARNED, NB_UNCHANGED, NB_RELABELLED, NB_UPDATED, NB_FORGOTTEN };
+
+struct nb_label_documents {
+    const char *label; /* NUL-terminated, stable while the batch lives */
+    uint64_t documents;
+};
+
+/* What a change did. */
+struct nb_receipt {
+    int code; /* 0, or why this one change was not made: NB_NOT_FOUND (untrain of an
+                 unknown id, model deleted), NB_TOO_LARGE (labels, rows), NB_DISK_FULL,
+                 NB_IO, NB_STOPPING ... with `error` filled; nothing was changed */
+    struct nb_error error;
+    enum nb_status status;
+    struct nb_string id; /* owned by the batch */
+    struct nb_string label;
+    struct nb_string previous_label; /* with NB_RELABELLED, else length 0 */
+    uint64_t tokens;                 /* token positions counted */
+    uint64_t new_tokens;             /* distinct tokens that came into the vocabulary */
+    bool truncated;
+    struct nb_label_documents *labels; /* after this change; owned by the batch; sorted by name */
+    size_t label_count;
+};
+
+/* Called once, on the writer's thread, when every change of the batch is on disk and in force, or
+ * has failed. Must be quick and must not call the engine. */
+typedef void nb_batch_done(struct nb_batch *batch, void *user);
+
+/* Hands the batch to the writer; it must not be touched until `done` was called, and stays the
+ * caller's to free. Always leads to `done` (when the engine is closing, with NB_STOPPING). */
+void nb_engine_submit(struct nb_engine *engine, struct nb_batch *batch, nb_batch_done *done,
+                      void *user);
+/* The same, waiting for the end: for tests and tools. */
+void nb_engine_apply(struct nb_engine *engine, struct nb_batch *batch);
+
+const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t index);
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct nb_explained {
+    struct nb_string token; /* bytes == NULL: the prior's row */
+    uint64_t count;
+    double evidence;
+    enum nb_field field; /* of the token */
+};
+
+/* A classification; reused from call to call. */
+struct nb_verdict {
+    size_t size;         /* labels that have documents, in the order of their names */
+    const char **labels; /* NUL-terminated; stable until the next call or deinit */
+    double *log_scores;
+    double *probabilities;
+    size_t best;     /* index of the label that wins */
+    bool calibrated; /* label and probabilities come from the stack */
+    /* A stacked model that has seen only one of the two labels of mail filtering, spam and ham,
+     * gives the other what the rule of succession leaves it; else NULL. It is not among `labels`,
+     * has no log score and never wins. */
+    const char *unseen_label;
+    double unseen_probability;
+    bool ready; /* every label has enough documents; else `missing` says what is */
+    char missing[160];
+    uint64_t total, known; /* token positions */
+    bool truncated;
+    double unsure_band;               /* the model's setting */
+    struct nb_explained *explanation; /* strongest first, the prior's row last */
+    size_t explanation_count;
+    double field_evidence[NB_FIELDS]; /* of all tokens of a field; filled with an explanation */
+    struct nb_verdict_private *private_;
+};
+void nb_verdict_init(struct nb_verdict *verdict);
+void nb_verdict_deinit(struct nb_verdict *verdict);
+/* Lets go of the model that the verdict is of; the memory is kept for the next one. */
+void nb_verdict_reset(struct nb_verdict *verdict);
+
+/* Classifies; never writes. `explain` is the most tokens to explain (0: no explanation). Returns 0,
+ * NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_CONFLICT (nothing learned yet), NB_NO_MEMORY. */
+int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
+                       const struct nb_document *document, size_t explain,
+                       struct nb_verdict *verdict, struct nb_error *error);
+
+/* Whether the model's counts are in memory, so that asking it does not wait for the disk; true also
+ * when there is no such model, or it is damaged. */
+bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model);
+
+/* Has the counts loaded. Returns 0, or what nb_engine_classify would; the next call that needs the
+ * model says it again. */
+int nb_engine_load(struct nb_engine *engine, struct nb_string model, struct nb_error *error);
+
+/* Fills `bag` with what the model sees in the document. */
+int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,
+                       const struct nb_document *document, struct nb_bag *bag,
+                       struct nb_error *error);
+
+struct nb_label_info {
+    char *label;
+    uint64_t documents;
+    uint64_t tokens; /* token occurrences */
+};
+struct nb_model_info {
+    char *name;
+    bool is_damaged;
+    char *damage; /* why; NULL if it is not damaged. Then only the name is known */
+    uint64_t documents;
+    uint64_t vocabulary;          /* distinct tokens with a count above 0 */
+    struct nb_label_info *labels; /* sorted by name; those without documents included */
+    size_t label_count;
+    struct nb_settings settings;
+};
+void nb_model_info_deinit(struct nb_model_info *info);
+int nb_engine_model(struct nb_engine *engine, struct nb_string model, struct nb_model_info *info,
+                    struct nb_error *error);
+/* Up to `limit` models by name, those after the name `after` (length 0: from the first), as their
+ * last commits left them; loads none. Sets *more if there are more. The caller frees each and the
+ * array. */
+int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t limit,
+                     struct nb_model_info **infos, size_t *count, bool *more,
+                     struct nb_error *error);
+
+struct nb_document_info {
+    char *label;
+    char *source;    /* who taught it; empty: not known */
+    int64_t learned; /* milliseconds since 1970 */
+    uint64_t tokens;
+};
+void nb_document_info_deinit(struct nb_document_info *info);
+/* NB_NOT_FOUND: no such model, or no document of this id is learned. */
+int nb_engine_document(struct nb_engine *engine, struct nb_string model, struct nb_string id,
+                       struct nb_document_info *info, struct nb_error *error);
+
+struct nb_telling_token {
+    struct nb_string token; /* the id in hexadecimal after '#' when words are not kept */
+    const uint64_t *counts; /* occurrences per label, in the order of the header's labels */
+    double evidence;
+};
+/* Receives a listing piece by piece; everything is borrowed for the call. Returns 0 to go on; other
+ * values end the listing, which returns them. */
+struct nb_vocabulary_sink {
+    int (*header)(void *user, uint64_t vocabulary, const char *const *labels, size_t label_count);
+    int (*token)(void *user, const struct nb_telling_token *token);
+    void *user;
+};
+/* The `limit` tokens most telling for `label`, strongest first: the header once, then each. `cells`
+ * bounds tokens times labels: no more tokens are listed than fit it, at least one. Memory is that
+ * of one token and 16 bytes for each. NB_NOT_FOUND: model or label. */
+int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struct nb_string label,
+                         size_t limit, size_t cells, const struct nb_vocabulary_sink *sink,
+                         struct nb_error *error);
+
+/* ---- evaluation --------------------------------------------------------------------------------
+ */
+
+enum { NB_EVALUATION_WINDOWS = 3 };
+
+/* How good the verdicts were, from the scores that the living documents got before they were
+ * learned: over the last `evaluation_short` and `evaluation_long` documents, and over all. */
+struct nb_evaluation_report {
+    uint64_t windows[NB_EVALUATION_WINDOWS]; /* documents; 0: all */
+    struct nb_evaluation evaluations[NB_EVALUATION_WINDOWS];
+    size_t window_count;
+    char **labels; /* of the model, by name; evaluations[i].labels are in the same order */
+    size_t label_count;
+    size_t positive; /* index of the label that is judged against all others */
+    bool has_threshold;
+    double target_rate, threshold, achieved; /* over the long window */
+};
+void nb_evaluation_report_deinit(struct nb_evaluation_report *report);
+
+/* `positive` of length 0: "spam" if there is such a label, else the last by name. `target_rate` is
+ * the false-positive rate for which a threshold is wanted; below 0: none. NB_NOT_FOUND (model,
+ * label), NB_CONFLICT (no document was scored yet, or none of another label than the positive one
+ * and a threshold is asked for). */
+int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
+                         struct nb_string positive, double target_rate,
+                         struct nb_evaluation_report *report, struct nb_error *error);
+
+/* ---- administration: these wait for the disk ------------------------------------------------- */
+
+/* Makes a model or changes its settings (`settings` is copied). With `only_new`, an existing model
+ * is NB_CONFLICT. Other NB_CONFLICT: the tokenizer's settings differ and documents are learned.
+ * Loads no counts, so that a damaged model can be changed, too. Sets *created. */
+int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
+                        const struct nb_settings *settings, bool only_new, struct nb_string source,
+                        bool *created, struct nb_error *error);
+/* Also of a damaged model. */
+int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
+                           struct nb_string source, struct nb_error *error);
+/* Gives a label another name. NB_NOT_FOUND (model, label), NB_CONFLICT (there is a label `to`). */
+int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, struct nb_string from,
+                           struct nb_string to, struct nb_string source, struct nb_error *error);
+
+/* ---- export and import ----------------------------------------------------------------------- */
+
+/* A dump, record by record; the server writes it as NDJSON. Numbers of rows and labels are those
+ * of the dump. Every callback returns 0 to go on. Order: header, words (runs in row order),
+ * documents (oldest first). */
+struct nb_dump_header {
+    struct nb_settings settings; /* borrowed */
+    unsigned char key[NB_KEY_BYTES];
+    size_t label_count;
+    const char *const *labels; /* by label number */
+    bool has_texts;            /* every feature has its text */
+    struct nb_string stack;    /* what the stack has learned, stored form; length 0: nothing */
+};
+struct nb_dump_words {
+    uint32_t first_row;
+    size_t count;
+    const uint64_t *ids;
+    const struct nb_string *texts; /* NULL when words are not kept */
+};
+struct nb_dump_document {
+    struct nb_string id;
+    uint32_t label;
+    int64_t learned;
+    struct nb_string source;
+    uint64_t tokens;
+    const uint32_t *rows; /* ascending */
+    const uint32_t *counts;
+    size_t size;
+    struct nb_string score; /* from before it was learned, stored form; length 0: none */
+};
+/* What a dump holds; said at its end, so that a cut or damaged one is found out. */
+struct nb_dump_totals {
+    uint64_t documents;
+    uint64_t features;    /* rows */
+    uint64_t occurrences; /* sum of all documents' counts */
+};
+struct nb_dump_sink {
+    int (*header)(void *user, const struct nb_dump_header *header);
+    int (*words)(void *user, const struct nb_dump_words *words);
+    int (*document)(void *user, const struct nb_dump_document *document);
+    int (*end)(void *user, const struct nb_dump_totals *totals);
+    void *user;
+};
+/* Walks one consistent state of the model. What was dumped is compared with the model's totals: on
+ * a difference it is NB_CORRUPT, and the end is not called. NB_IO: the store had to grow meanwhile,
+ * ask again. */
+int nb_engine_export(struct nb_engine *engine, struct nb_string model,
+                     const struct nb_dump_sink *sink, struct nb_error *error);
+
+/* An import under way: nothing of it is visible until nb_import_commit, and after a crash nothing
+ * of it is left. One thread at a time; each call may wait for the disk. */
+struct nb_import;
+int nb_import_begin(struct nb_engine *engine, struct nb_string model, struct nb_string source,
+                    struct nb_import **import, struct nb_error *error);
+int nb_import_header(struct nb_import *import, const struct nb_dump_header *header,
+                     struct nb_error *error);
+int nb_import_words(struct nb_import *import, const struct nb_dump_words *words,
+                    struct nb_error *error);
+int nb_import_document(struct nb_import *import, const struct nb_dump_document *document,
+                       struct nb_error *error);
+/* Puts the imported model in the place of `model` (made or replaced, also a damaged one). `totals`
+ * are those that the dump says at its end (NULL: it says none); others than what came are
+ * NB_INVALID. Sets *created. Frees the import in any case and sets the pointer to NULL. */
+int nb_import_commit(struct nb_import **import, const struct nb_dump_totals *totals, bool *created,
+                     struct nb_error *error);
+void nb_import_abort(struct nb_import **import);
+
+/* ---- numbers for /metrics -------------------------------------------------------------------- */
+
+struct nb_engine_statistics {
+    uint64_t models, models_loaded, models_damaged;
+    uint64_t documents;  /* living documents of loaded models */
+    uint64_t vocabulary; /* of loaded models */
+    uint64_t memory;     /* bytes of loaded models */
+    uint64_t learned, unchanged, relabelled, updated, forgotten, failed; /* since start */
+    uint64_t tokens_learned;                                             /* since start */
+    uint64_t commits, commit_nanoseconds, commit_changes;                /* since start */
+    uint64_t commit_failures;
+    uint64_t queued;          /* changes that wait */
+    uint64_t replay_features; /* length of the ledger's tail */
+    uint64_t store_bytes;     /* used bytes of the data file */
+    uint64_t map_bytes;
+};
+void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *statistics);
+
+/* The names of the first `most` models by name of those in memory; the caller frees each and the
+ * array. Returns 0 or NB_NO_MEMORY. */
+int nb_engine_loaded_models(struct nb_engine *engine, size_t most, char ***names, size_t *count);
+
+/* The names of up to `most` damaged models; the caller frees each and the array. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_engine_damaged_models(struct nb_engine *engine, size_t most, char ***names, size_t *count);
+
+/* ---- verification and rebuilding: no daemon may be running on the store ---------------------- */
+
+typedef void nb_report_line(void *user, const char *line);
+
+/* Reads every table of the store, computes everything afresh from the ledger, and calls `report`
+ * with a line for each difference. Returns 0 when nothing differs, 1 when something does, or a
+ * code (NB_NOT_FOUND: there is no store). */
+int nb_engine_verify(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
+                     struct nb_error *error);
+
+/* Makes everything but the ledger anew from it, and calls `report` with a line for each thing that
+ * differed. Documents whose entries are damaged are lost, and named. Returns 0 when nothing
+ * differed, 1 when something did, or a code, with the store as it was. */
+int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
+                      struct nb_error *error);
+
+#endif

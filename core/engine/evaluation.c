@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The evaluation of a model: its stored scores, read in the order of learning and handed to
+ * core/evaluate.c. A view of the ledger: what is forgotten has no score any more.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine/engine.h"
+#include "core/live/registry.h"
+#include "core/live/stored_score.h"
+
+struct reading {
+    struct nb_evaluator *evaluator;
+    struct nb_scored_lists lists;
+};
+
+static int read_score(void *user, struct nb_string key, struct nb_string value,
+                      struct nb_error *error)
+{
+    struct reading *r = user;
+    struct nb_scored scored;
+    (void)key;
+    int rc = nb_scored_read(value, &r->lists, &scored, error);
+    if (rc == 0)
+        rc = nb_evaluator_add(r->evaluator, &scored);
+    /* The first document of a label, learned after the labels were listed: next time. */
+    if (rc == NB_INVALID)
+        return 0;
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+}
+
+void nb_evaluation_report_deinit(struct nb_evaluation_report *report)
+{
+    for (size_t i = 0; i < report->window_count; i++)
+        nb_evaluation_deinit(&report->evaluations[i]);
+    for (size_t i = 0; i < report->label_count; i++)
+        free(report->labels[i]);
+    free(report->labels);
+    *report = (struct nb_evaluation_report){0};
+}
+
+/* Copies the names of the labels that have documents; their numbers go to `numbers`. */
+static int copy_labels(const struct nb_model *counts, struct nb_evaluation_report *report,
+                       uint32_t **numbers)
+{
+    nb_model_read_lock(counts);
+    size_t count = nb_model_label_count(counts);
+    const uint32_t *sorted = nb_model_labels_sorted(counts);
+    size_t found = 0;
+    *numbers = malloc((count + 1) * sizeof **numbers);
+    char **labels = calloc(count + 1, sizeof *labels);
+    int rc = *numbers == NULL || labels == NULL ? NB_NO_MEMORY : 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        if (nb_model_documents(counts, sorted[i]) == 0)
+            continue;
+        labels[found] = strdup(nb_model_label_name(counts, sorted[i]).bytes);
+        if (labels[found] == NULL)
+            rc = NB_NO_MEMORY;
+        else
+            (*numbers)[found++] = sorted[i];
+    }
+    nb_model_unlock(counts);
+    report->labels = labels;
+    report->label_count = found;
+    return rc;
+}
+
+static int choose_positive(struct nb_evaluation_report *report, struct nb_string positive,
+                           struct nb_error *error)
+{
+    struct nb_string wanted = positive.length > 0 ? positive : (struct nb_string){"spam", 4};
+    for (size_t i = 0; i < report->label_count; i++)
+        if (strlen(report->labels[i]) == wanted.length &&
+            memcmp(report->labels[i], wanted.bytes, wanted.length) == 0) {
+            report->positive = i;
+            return 0;
+        }
+    if (positive.length > 0)
+        return nb_error_set(error, NB_NOT_FOUND, "no document has the label '%.*s'",
+                            (int)positive.length, positive.bytes);
+    report->positive = report->label_count == 0 ? 0 : report->label_count - 1;
+    return 0;
+}
+
+static int evaluate(struct nb_evaluator *evaluator, double target_rate,
+                    struct nb_evaluation_report *report, struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < NB_EVALUATION_WINDOWS; i++) {
+        rc = nb_evaluator_finish(evaluator, report->windows[i], &report->evaluations[i]);
+        report->window_count += rc == 0;
+    }
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    if (report->evaluations[NB_EVALUATION_WINDOWS - 1].documents == 0)
+        return nb_error_set(error, NB_CONFLICT,
+                            "no document was scored before it was learned yet: train some");
+    if (target_rate < 0)
+        return 0;
+    report->target_rate = target_rate;
+    rc = nb_evaluator_threshold(evaluator, report->windows[1], target_rate, &report->threshold,
+                                &report->achieved, error);
+    report->has_threshold = rc == 0;
+    return rc;
+}
+
+static int read_all(struct nb_engine *engine, const struct nb_live *live, struct reading *reading,
+                    struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_store_key key = nb_store_key_model(live->number);
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_store_scan(&view, NB_TABLE_SCORES, nb_store_key_string(&key), key.length, read_score,
+                       reading, error);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+static int make_report(struct nb_engine *engine, struct nb_live *live, struct nb_string positive,
+                       double target_rate, struct nb_evaluation_report *report,
+                       struct nb_error *error)
+{
+    struct reading reading = {0};
+    uint32_t *numbers = NULL;
+    int rc = copy_labels(live->counts, report, &numbers) != 0 ? nb_error_no_memory(error) : 0;
+    if (rc == 0)
+        rc = choose_positive(report, positive, error);
+    if (rc == 0 &&
+        nb_evaluator_new(numbers, report->label_count, report->positive, &reading.evaluator) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = read_all(engine, live, &reading, error);
+    if (rc == 0)
+        rc = evaluate(reading.evaluator, target_rate, report, error);
+    nb_evaluator_free(&reading.evaluator);
+    nb_scored_lists_deinit(&reading.lists);
+    free(numbers);
+    return rc;
+}
+
+int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
+                         struct nb_string positive, double target_rate,
+                         struct nb_evaluation_report *report, struct nb_error *error)
+{
+    struct nb_live *live;
+    *report = (struct nb_evaluation_report){0};
+    int rc = nb_registry_acquire(engine, model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    struct nb_published *published = nb_live_settings(live);
+    report->windows[0] = published->settings.evaluation_short;
+    report->windows[1] = published->settings.evaluation_long;
+    nb_published_release(&published);
+    rc = make_report(engine, live, positive, target_rate, report, error);
+    if (rc != 0)
+        nb_evaluation_report_deinit(report);
+    nb_registry_release(engine, &live);
+    return rc;
+}

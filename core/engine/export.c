@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Export: one consistent state of a model, record by record, from a snapshot of the store. Nothing
+ * is read from memory, so that no model is loaded for it.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/base/array.h"
+#include "core/base/pack.h"
+#include "core/engine/engine.h"
+#include "core/live/registry.h"
+#include "core/store/features.h"
+#include "core/store/ledger.h"
+#include "core/store/rows.h"
+
+/* A living document: its entry, and the one that learned it first. */
+struct arrival {
+    uint64_t first, number;
+};
+
+struct dumping {
+    const struct nb_view *view;
+    const struct nb_live *live;
+    const struct nb_dump_sink *sink;
+    struct nb_state_record state;
+    struct nb_features_coder *coder;
+    struct arrival *arrivals; /* owned */
+    size_t arrival_count, arrival_room;
+    bool has_texts;
+    char **labels; /* owned, by number */
+    size_t label_count, label_room;
+    struct nb_rows bag;
+    uint32_t *row_list, *count_list; /* of a document; owned */
+    size_t row_room, count_room;
+    struct nb_dump_totals totals;
+};
+
+static int damaged(struct nb_error *error, const char *what)
+{
+    return nb_error_set(error, NB_CORRUPT, "the store is damaged: %s", what);
+}
+
+/* A snapshot that stays open keeps the store from growing: then it has to end. */
+static int keep_going(const struct dumping *d, struct nb_error *error)
+{
+    if (!nb_store_wanted(d->view))
+        return 0;
+    return nb_error_set(error, NB_IO, "the store had to grow while the model was exported: ask "
+                                      "again");
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+static int survey(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct dumping *d = user;
+    const struct nb_change *c = &entry->change;
+    bool living;
+    if (c->new_count > 0 && !nb_features_have_texts(c->features))
+        d->has_texts = false;
+    int rc = keep_going(d, error);
+    if (rc == 0)
+        rc = nb_ledger_is_living(d->view, entry, &living, error);
+    if (rc != 0 || !living)
+        return rc;
+    if (nb_array_reserve(&d->arrivals, &d->arrival_room, d->arrival_count + 1,
+                         sizeof *d->arrivals) != 0)
+        return nb_error_no_memory(error);
+    d->arrivals[d->arrival_count++] = (struct arrival){
+        .first = c->first != 0 ? c->first : entry->number, .number = entry->number};
+    return 0;
+}
+
+static int by_arrival(const void *a, const void *b)
+{
+    uint64_t x = ((const struct arrival *)a)->first;
+    uint64_t y = ((const struct arrival *)b)->first;
+    return (x > y) - (x < y);
+}
+
+static int read_label(void *user, struct nb_string key, struct nb_string value,
+                      struct nb_error *error)
+{
+    struct dumping *d = user;
+    struct nb_label_record record;
+    int rc = nb_label_read(&record, value, error);
+    if (rc != 0)
+        return rc;
+    if (nb_store_key_tail(key) != d->label_count)
+        return damaged(error, "labels out of order");
+    if (nb_array_reserve(&d->labels, &d->label_room, d->label_count + 1, sizeof *d->labels) != 0)
+        return nb_error_no_memory(error);
+    d->labels[d->label_count] = strndup(record.name.bytes, record.name.length);
+    return d->labels[d->label_count++] == NULL ? nb_error_no_memory(error) : 0;
+}
+
+static int read_state(struct dumping *d, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(d->live->number);
+    struct nb_string value;
+    int rc = nb_store_get(d->view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
+    if (rc == 0)
+        rc = nb_state_read(&d->state, value, error);
+    return rc == NB_NOT_FOUND ? damaged(error, "a model's state is missing") : rc;
+}
+
+/* ---- header ---------------------------------------------------------------------------------- */
+
+static int read_weights(void *user, struct nb_string key, struct nb_string value,
+                        struct nb_error *error)
+{
+    int rc = nb_stack_weights_read_record(user, (uint32_t)nb_store_key_tail(key), value);
+    return rc == 0 ? 0 : nb_error_set(error, rc, "the weights of the stack do not read back");
+}
+
+/* What the stack has learned, as a dump has it; nothing where no weights are stored. */
+static int dump_weights(const struct dumping *d, const struct nb_settings *settings,
+                        struct nb_buffer *out, struct nb_error *error)
+{
+    struct nb_stack_settings stack;
+    struct nb_store_key key = nb_store_key_model(d->live->number);
+    struct nb_packer p = {.out = out};
+    nb_stack_settings_of(settings, &stack);
+    struct nb_stack_weights *weights = nb_stack_weights_new(&stack);
+    if (weights == NULL)
+        return nb_error_no_memory(error);
+    int rc = nb_store_scan(d->view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), key.length,
+                           read_weights, weights, error);
+    if (rc == 0)
+        nb_stack_weights_write(weights, &p);
+    nb_stack_weights_free(&weights);
+    if (rc == 0 && p.code != 0)
+        rc = nb_error_no_memory(error);
+    return rc;
+}
+
+static int dump_header(struct dumping *d, struct nb_error *error)
+{
+    struct nb_string value;
+    struct nb_model_record record;
+    struct nb_dump_header header = {.label_count = d->label_count,
+                                    .labels = (const char *const *)d->labels,
+                                    .has_texts = d->has_texts};
+    struct nb_buffer weights = {0};
+    memcpy(header.key, d->live->id_key->bytes, sizeof header.key);
+    int rc = nb_store_get(d->view, NB_TABLE_MODELS, nb_live_name(d->live), &value, error);
+    if (rc == 0)
+        rc = nb_model_record_read(&record, value, error);
+    if (rc == 0)
+        rc = nb_settings_read(&header.settings, record.settings, error);
+    if (rc != 0)
+        return rc == NB_NOT_FOUND ? damaged(error, "a model's record is missing") : rc;
+    rc = dump_weights(d, &header.settings, &weights, error);
+    header.stack = (struct nb_string){weights.bytes, weights.length};
+    if (rc == 0)
+        rc = d->sink->header(d->sink->user, &header);
+    nb_settings_deinit(&header.settings);
+    nb_buffer_deinit(&weights);
+    return rc;
+}
+
+/* ---- words and documents --------------------------------------------------------------------- */
+
+static int dump_words(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct dumping *d = user;
+    const struct nb_change *c = &entry->change;
+    struct nb_dump_words run = {.first_row = c->first_row, .count = c->new_count};
+    int rc = keep_going(d, error);
+    if (rc != 0 || c->new_count == 0)
+        return rc;
+    if (c->first_row != d->totals.features)
+        return damaged(error, "features are missing in the ledger");
+    rc = nb_features_decode(d->coder, c->features, c->new_count, d->live->id_key, &run.ids, &run.texts,
+                            error);
+    d->totals.features += c->new_count;
+    return rc != 0 ? rc : d->sink->words(d->sink->user, &run);
+}
+
+static int list_bag(struct dumping *d, const struct nb_change *c, struct nb_error *error)
+{
+    int rc = nb_bag_decode(c->bag, d->state.rows, &d->bag, error);
+    if (rc != 0)
+        return rc;
+    if (nb_array_reserve(&d->row_list, &d->row_room, d->bag.size + 1, sizeof *d->row_list) != 0 ||
+        nb_array_reserve(&d->count_list, &d->count_room, d->bag.size + 1,
+                         sizeof *d->count_list) != 0)
+        return nb_error_no_memory(error);
+    for (size_t i = 0; i < d->bag.size; i++) {
+        d->row_list[i] = d->bag.counts[i].row;
+        d->count_list[i] = d->bag.counts[i].count;
+        d->totals.occurrences += d->bag.counts[i].count;
+    }
+    return 0;
+}
+
+static int dump_document(struct dumping *d, const struct nb_entry *entry, struct nb_error *error)
+{
+    const struct nb_change *c = &entry->change;
+    int rc = list_bag(d, c, error);
+    if (rc != 0)
+        return rc;
+    struct nb_dump_document document = {.id = c->id,
+                                        .label = c->label,
+                                        .learned = c->time,
+                                        .source = c->source,
+                                        .tokens = c->tokens,
+                                        .rows = d->row_list,
+                                        .counts = d->count_list,
+                                        .size = d->bag.size,
+                                        .score = c->score};
+    d->totals.documents++;
+    return d->sink->document(d->sink->user, &document);
+}
+
+static int dump_documents(struct dumping *d, struct nb_error *error)
+{
+    struct nb_entry entry = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < d->arrival_count; i++) {
+        rc = keep_going(d, error);
+        if (rc == 0)
+            rc = nb_ledger_read(d->view, d->arrivals[i].number, &entry, error);
+        if (rc == 0)
+            rc = dump_document(d, &entry, error);
+    }
+    nb_entry_deinit(&entry);
+    return rc == NB_NOT_FOUND ? damaged(error, "a ledger entry is missing") : rc;
+}
+
+/* Nothing may be missing: a dump is what people restore from. */
+static int dump_end(struct dumping *d, struct nb_error *error)
+{
+    if (d->totals.documents != d->state.totals.living || d->totals.features != d->state.rows)
+        return nb_error_set(error, NB_CORRUPT,
+                            "the store is damaged: %" PRIu64 " of %" PRIu64
+                            " documents and %" PRIu64 " of %" PRIu32 " features were found",
+                            d->totals.documents, d->state.totals.living, d->totals.features,
+                            d->state.rows);
+    return d->sink->end(d->sink->user, &d->totals);
+}
+
+static int dump_all(struct dumping *d, struct nb_error *error)
+{
+    uint32_t model = d->live->number;
+    struct nb_store_key key = nb_store_key_model(model);
+    int rc = read_state(d, error);
+    if (rc == 0)
+        rc = nb_store_scan(d->view, NB_TABLE_LABELS, nb_store_key_string(&key), key.length,
+                           read_label, d, error);
+    if (rc == 0)
+        rc = nb_ledger_walk(d->view, model, 0, survey, d, error);
+    qsort(d->arrivals, d->arrival_count, sizeof *d->arrivals, by_arrival);
+    if (rc == 0)
+        rc = dump_header(d, error);
+    if (rc == 0)
+        rc = nb_ledger_walk(d->view, model, 0, dump_words, d, error);
+    if (rc == 0)
+        rc = dump_documents(d, error);
+    return rc != 0 ? rc : dump_end(d, error);
+}
+
+static void dumping_deinit(struct dumping *d)
+{
+    for (size_t i = 0; i < d->label_count; i++)
+        free(d->labels[i]);
+    free(d->labels);
+    free(d->arrivals);
+    free(d->row_list);
+    free(d->count_list);
+    nb_rows_deinit(&d->bag);
+    nb_features_coder_free(&d->coder);
+}
+
+int nb_engine_export(struct nb_engine *engine, struct nb_string model,
+                     const struct nb_dump_sink *sink, struct nb_error *error)
+{
+    struct nb_live *live;
+    struct nb_view view;
+    struct nb_error why = {0};
+    int rc = nb_registry_find(engine, model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    struct dumping d = {.view = &view,
+                        .live = live,
+                        .sink = sink,
+                        .has_texts = true,
+                        .coder = nb_features_coder_new()};
+    rc = nb_live_check(live, &why);
+    if (rc == 0)
+        rc = d.coder == NULL ? nb_error_no_memory(&why)
+                             : nb_store_snapshot(engine->store, &view, &why);
+    if (rc == 0) {
+        rc = dump_all(&d, &why);
+        nb_store_snapshot_end(&view);
+    }
+    if (rc == NB_CORRUPT) {
+        nb_live_set_damaged(live, &why);
+        rc = nb_live_check(live, &why);
+    }
+    if (rc != 0 && error != NULL && why.code != 0)
+        *error = why;
+    dumping_deinit(&d);
+    nb_registry_release(engine, &live);
+    return rc;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a group of changes notes while it is staged: the models that it touches and how they were
+ * before, the labels whose records it must write. On the writer's thread.
+ */
+#ifndef NB_CORE_ENGINE_GROUP_H
+#define NB_CORE_ENGINE_GROUP_H
+
+#include "core/engine/batch.h"
+#include "core/store/ledger.h"
+
+/* A model that the group changes, and how it was before. */
+struct nb_group_model {
+    struct nb_live *live;
+    struct nb_checkpoint saved;
+    struct nb_stack_mark weights;
+    uint32_t rows_before, labels_before;
+    bool was_numbered; /* it had a number already */
+    bool damaged;      /* damage was found: no change of it is made */
+    uint64_t last;     /* number of its newest entry so far */
+    uint64_t features; /* feature changes staged, and one per entry */
+};
+
+/* A label whose record the group changes. */
+struct nb_group_label {
+    struct nb_live *live;
+    uint32_t label;
+};
+
+struct nb_group {
+    struct nb_engine *engine;
+    struct nb_group_item {
+        struct nb_batch *batch;
+        struct nb_submitted *change;
+    } * items; /* owned */
+    size_t size, room;
+    struct nb_group_model *models; /* owned */
+    size_t model_count, model_room;
+    struct nb_group_label *labels; /* owned */
+    size_t label_count, label_room;
+    uint64_t bytes; /* about what the transaction will write */
+};
+
+/* Adds the batch's changes that are not done, as far as there is room; they count as done from now
+ * on. Returns whether all of them went in. */
+bool nb_group_add(struct nb_group *group, struct nb_batch *batch);
+void nb_group_deinit(struct nb_group *group);
+/* Forgets what staging has noted. */
+void nb_group_clear(struct nb_group *group);
+
+/* The note of a model, made when it is first touched: the model is then as it was before the group.
+ * NULL: out of memory. */
+struct nb_group_model *nb_group_model(struct nb_group *group, struct nb_live *live);
+/* Notes that the label's record changes. Returns 0 or NB_NO_MEMORY. */
+int nb_group_touch_label(struct nb_group *group, struct nb_live *live, uint32_t label);
+
+#endif

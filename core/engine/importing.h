@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which numbers belong to imports under way: their data are no orphans to be deleted. On the
+ * writer's thread.
+ */
+#ifndef NB_CORE_ENGINE_IMPORTING_H
+#define NB_CORE_ENGINE_IMPORTING_H
+
+#include "core/live/state.h"
+
+/* An import under way, as the writer lists it. */
+struct nb_importing {
+    struct nb_importing *next;
+    uint32_t number;
+};
+
+static inline bool nb_import_is_running(const struct nb_engine *engine, uint32_t number)
+{
+    for (const struct nb_importing *i = engine->importing; i != NULL; i = i->next)
+        if (i->number == number)
+            return true;
+    return false;
+}
+
+#endif

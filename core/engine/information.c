@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What can be asked about models and documents, from snapshots of the store; and the engine's
+ * numbers.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/engine/engine.h"
+#include "core/live/registry.h"
+#include "core/store/ledger.h"
+
+void nb_model_info_deinit(struct nb_model_info *info)
+{
+    for (size_t i = 0; i < info->label_count; i++)
+        free(info->labels[i].label);
+    free(info->labels);
+    free(info->name);
+    free(info->damage);
+    nb_settings_deinit(&info->settings);
+    *info = (struct nb_model_info){0};
+}
+
+struct filling {
+    struct nb_model_info *info;
+    size_t room;
+};
+
+static int fill_label(void *user, struct nb_string key, struct nb_string value,
+                      struct nb_error *error)
+{
+    struct filling *f = user;
+    struct nb_model_info *info = f->info;
+    struct nb_label_record record;
+    (void)key;
+    int rc = nb_label_read(&record, value, error);
+    if (rc == 0 && nb_array_reserve(&info->labels, &f->room, info->label_count + 1,
+                                    sizeof *info->labels) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc != 0)
+        return rc;
+    struct nb_label_info *label = &info->labels[info->label_count];
+    *label = (struct nb_label_info){.label = strndup(record.name.bytes, record.name.length),
+                                    .documents = record.documents,
+                                    .tokens = record.tokens};
+    info->label_count += label->label != NULL;
+    return label->label == NULL ? nb_error_no_memory(error) : 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct nb_label_info *)a)->label,
+                  ((const struct nb_label_info *)b)->label);
+}
+
+static int read_settings(const struct nb_view *view, const struct nb_live *live,
+                         struct nb_settings *settings, struct nb_error *error)
+{
+    struct nb_string value;
+    struct nb_model_record record;
+    int rc = nb_store_get(view, NB_TABLE_MODELS, nb_live_name(live), &value, error);
+    if (rc == NB_NOT_FOUND)
+        return nb_error_set(error, rc, "there is no model '%s'", live->name);
+    if (rc == 0)
+        rc = nb_model_record_read(&record, value, error);
+    return rc != 0 ? rc : nb_settings_read(settings, record.settings, error);
+}
+
+/* What the last commit left, from a snapshot: no model is loaded for it. */
+static int read_model(const struct nb_view *view, struct nb_live *live, struct nb_model_info *info,
+                      struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(live->number);
+    struct nb_string value;
+    struct nb_state_record state = {0};
+    struct filling filling = {.info = info};
+    int rc = read_settings(view, live, &info->settings, error);
+    if (rc == 0)
+        rc = nb_store_get(view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
+    if (rc == NB_NOT_FOUND)
+        return rc; /* deleted meanwhile */
+    if (rc == 0)
+        rc = nb_state_read(&state, value, error);
+    if (rc == 0)
+        rc = nb_store_scan(view, NB_TABLE_LABELS, nb_store_key_string(&key), key.length, fill_label,
+                           &filling, error);
+    info->documents = state.totals.living;
+    info->vocabulary = state.vocabulary;
+    if (info->label_count > 0)
+        qsort(info->labels, info->label_count, sizeof *info->labels, by_name);
+    return rc;
+}
+
+/* Of a damaged model the name alone. Damage that is found here marks the model. */
+static int fill_info(const struct nb_view *view, struct nb_live *live, struct nb_model_info *info,
+                     struct nb_error *error)
+{
+    struct nb_error why = {0};
+    *info = (struct nb_model_info){.name = strdup(live->name)};
+    int rc = info->name == NULL ? nb_error_no_memory(&why) : nb_live_check(live, &why);
+    if (rc == 0)
+        rc = read_model(view, live, info, &why);
+    if (rc == NB_CORRUPT) {
+        nb_live_set_damaged(live, &why);
+        rc = NB_DAMAGED;
+    }
+    if (rc == 0)
+        return 0;
+    nb_model_info_deinit(info);
+    if (rc != NB_DAMAGED) {
+        if (error != NULL)
+            *error = why;
+        return rc;
+    }
+    *info = (struct nb_model_info){.name = strdup(live->name),
+                                   .is_damaged = true,
+                                   .damage = strdup(live->damage == NULL ? "" : live->damage)};
+    if (info->name != NULL && info->damage != NULL)
+        return 0;
+    nb_model_info_deinit(info);
+    return nb_error_no_memory(error);
+}
+
+static int one_model(struct nb_engine *engine, const struct nb_view *view, struct nb_string name,
+                     struct nb_model_info *info, struct nb_error *error)
+{
+    struct nb_live *live;
+    int rc = nb_registry_find(engine, name, false, &live, error);
+    if (rc != 0)
+        return rc;
+    rc = fill_info(view, live, info, error);
+    nb_registry_release(engine, &live);
+    return rc;
+}
+
+int nb_engine_model(struct nb_engine *engine, struct nb_string model, struct nb_model_info *info,
+                    struct nb_error *error)
+{
+    struct nb_view view;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = one_model(engine, &view, model, info, error);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+static int fill_infos(struct nb_engine *engine, char *const *names, size_t name_count,
+                      struct nb_model_info *infos, size_t *filled, struct nb_error *error)
+{
+    struct nb_view view;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; rc == 0 && i < name_count; i++) {
+        struct nb_string name = {names[i], strlen(names[i])};
+        rc = one_model(engine, &view, name, &infos[*filled], error);
+        *filled += rc == 0;
+        if (rc == NB_NOT_FOUND)
+            rc = 0; /* deleted meanwhile */
+    }
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t limit,
+                     struct nb_model_info **out, size_t *count, bool *more, struct nb_error *error)
+{
+    char **names;
+    size_t name_count;
+    size_t filled = 0;
+    int rc = nb_registry_names(engine, after, limit, &names, &name_count, more, error);
+    if (rc != 0)
+        return rc;
+    struct nb_model_info *infos = calloc(name_count + 1, sizeof *infos);
+    rc = infos == NULL ? nb_error_no_memory(error)
+                       : fill_infos(engine, names, name_count, infos, &filled, error);
+    for (size_t i = 0; i < name_count; i++)
+        free(names[i]);
+    free(names);
+    if (rc == 0) {
+        *out = infos;
+        *count = filled;
+        return 0;
+    }
+    for (size_t i = 0; i < filled; i++)
+        nb_model_info_deinit(&infos[i]);
+    free(infos);
+    return rc;
+}
+
+void nb_document_info_deinit(struct nb_document_info *info)
+{
+    free(info->label);
+    free(info->source);
+    *info = (struct nb_document_info){0};
+}
+
+/* Names of labels are those of the snapshot. */
+static int read_label(const struct nb_view *view, uint32_t model, uint32_t label, char **name,
+                      struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_number(model, label);
+    struct nb_string value;
+    struct nb_label_record record;
+    int rc = nb_store_get(view, NB_TABLE_LABELS, nb_store_key_string(&key), &value, error);
+    if (rc == NB_NOT_FOUND)
+        return nb_error_set(error, NB_CORRUPT, "the store is damaged: an entry's label is unknown");
+    if (rc == 0)
+        rc = nb_label_read(&record, value, error);
+    if (rc != 0)
+        return rc;
+    *name = strndup(record.name.bytes, record.name.length);
+    return *name == NULL ? nb_error_no_memory(error) : 0;
+}
+
+static int read_document(const struct nb_view *view, const struct nb_live *live,
+                         struct nb_string id, struct nb_document_info *info, struct nb_error *error)
+{
+    struct nb_entry entry = {0};
+    int rc = nb_ledger_find(view, live->number, id, &entry, error);
+    if (rc == NB_NOT_FOUND)
+        rc = nb_error_set(error, rc, "model '%s' has no document with the id '%.*s'", live->name,
+                          (int)id.length, id.bytes);
+    if (rc == 0)
+        rc = read_label(view, live->number, entry.change.label, &info->label, error);
+    if (rc == 0) {
+        info->source = strndup(entry.change.source.bytes, entry.change.source.length);
+        info->learned = entry.change.time;
+        info->tokens = entry.change.tokens;
+        if (info->source == NULL)
+            rc = nb_error_no_memory(error);
+    }
+    nb_entry_deinit(&entry);
+    return rc;
+}
+
+int nb_engine_document(struct nb_engine *engine, struct nb_string model, struct nb_string id,
+                       struct nb_document_info *info, struct nb_error *error)
+{
+    struct nb_live *live;
+    struct nb_view view;
+    *info = (struct nb_document_info){0};
+    int rc = nb_check_id(id, error);
+    if (rc == 0)
+        rc = nb_registry_find(engine, model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_live_check(live, error);
+    if (rc == 0)
+        rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc == 0) {
+        struct nb_error why;
+        rc = read_document(&view, live, id, info, &why);
+        nb_store_snapshot_end(&view);
+        if (rc == NB_CORRUPT) {
+            nb_live_set_damaged(live, &why);
+            rc = nb_live_check(live, &why);
+        }
+        if (rc != 0 && error != NULL)
+            *error = why;
+    }
+    if (rc != 0)
+        nb_document_info_deinit(info);
+    nb_registry_release(engine, &live);
+    return rc;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static bool is_loaded(struct nb_live *live)
+{
+    return atomic_load(&live->persisted) && atomic_load(&live->loaded);
+}
+
+static bool is_damaged(struct nb_live *live)
+{
+    return atomic_load(&live->is_damaged);
+}
+
+static int list_names(struct nb_engine *engine, bool (*wanted)(struct nb_live *live), size_t most,
+                      char ***out, size_t *count)
+{
+    size_t filled = 0;
+    pthread_rwlock_rdlock(&engine->registry);
+    size_t room = engine->model_count < most ? engine->model_count : most;
+    char **names = calloc(room + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < engine->model_count && filled < room; i++)
+        if (wanted(engine->models[i]) && (names[filled] = strdup(engine->models[i]->name)) != NULL)
+            filled++;
+    pthread_rwlock_unlock(&engine->registry);
+    *out = names;
+    *count = filled;
+    return names != NULL ? 0 : NB_NO_MEMORY;
+}
+
+int nb_engine_loaded_models(struct nb_engine *engine, size_t most, char ***names, size_t *count)
+{
+    return list_names(engine, is_loaded, most, names, count);
+}
+
+int nb_engine_damaged_models(struct nb_engine *engine, size_t most, char ***names, size_t *count)
+{
+    return list_names(engine, is_damaged, most, names, count);
+}
+
+void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *s)
+{
+    *s = (struct nb_engine_statistics){0};
+    pthread_rwlock_rdlock(&engine->registry);
+    for (size_t i = 0; i < engine->model_count; i++) {
+        struct nb_live *live = engine->models[i];
+        s->models += atomic_load(&live->persisted);
+        s->models_damaged += atomic_load(&live->is_damaged);
+        if (!atomic_load(&live->loaded))
+            continue;
+        nb_model_read_lock(live->counts);
+        s->models_loaded++;
+        s->documents += nb_model_documents_all(live->counts);
+        s->vocabulary += nb_model_vocabulary(live->counts, NB_FIELDS);
+        nb_model_unlock(live->counts);
+        s->memory += nb_live_memory(live);
+    }
+    pthread_rwlock_unlock(&engine->registry);
+    s->replay_features = atomic_load(&engine->tail);
+    struct nb_counters *c = &engine->counters;
+    s->learned = atomic_load(&c->learned);
+    s->unchanged = atomic_load(&c->unchanged);
+    s->relabelled = atomic_load(&c->relabelled);
+    s->updated = atomic_load(&c->updated);
+    s->forgotten = atomic_load(&c->forgotten);
+    s->failed = atomic_load(&c->failed);
+    s->tokens_learned = atomic_load(&c->tokens_learned);
+    s->commits = atomic_load(&c->commits);
+    s->commit_nanoseconds = atomic_load(&c->commit_nanoseconds);
+    s->commit_changes = atomic_load(&c->commit_changes);
+    s->commit_failures = atomic_load(&c->commit_failures);
+    s->queued = atomic_load(&c->queued);
+    nb_store_sizes(engine->store, &s->store_bytes, &s->map_bytes);
+}
+
+bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model)
+{
+    struct nb_live *live;
+    if (nb_registry_find(engine, model, true, &live, NULL) != 0)
+        return true;
+    bool is_loaded = atomic_load(&live->loaded) || atomic_load(&live->is_damaged);
+    nb_registry_release(engine, &live);
+    return is_loaded;
+}
+
+int nb_engine_load(struct nb_engine *engine, struct nb_string model, struct nb_error *error)
+{
+    struct nb_live *live;
+    int rc = nb_registry_acquire(engine, model, false, &live, error);
+    if (rc == 0)
+        nb_registry_release(engine, &live);
+    return rc;
+}

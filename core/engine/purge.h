@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data of models that are gone: deleted ones, and imports that were not finished. They are listed
+ * among the orphans and deleted in bounded slices. On the writer's thread.
+ */
+#ifndef NB_CORE_ENGINE_PURGE_H
+#define NB_CORE_ENGINE_PURGE_H
+
+#include "core/live/state.h"
+
+/* Deletes a bounded part in a transaction of its own; `engine->purge` says afterwards whether there
+ * may be more. Returns 0 or a code. */
+int nb_purge_slice(struct nb_engine *engine);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/records.h"
+
+#include <assert.h>
+
+#include "core/base/pack.h"
+
+static struct nb_string string_of(const struct nb_buffer *buffer)
+{
+    return (struct nb_string){buffer->bytes, buffer->length};
+}
+
+int nb_put_model(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                 const struct nb_settings *settings, struct nb_error *error)
+{
+    struct nb_buffer stored = {0};
+    struct nb_buffer key = {0};
+    struct nb_buffer *out = &engine->scratch;
+    assert(live->number != 0);
+    out->length = 0;
+    int rc = nb_settings_write(settings, &stored);
+    if (rc == 0 && live->own != NULL)
+        rc = nb_own_key_write(live->own, &key);
+    struct nb_model_record record = {
+        .number = live->number, .settings = string_of(&stored), .key = string_of(&key)};
+    if (rc == 0)
+        rc = nb_model_record_write(&record, out);
+    nb_buffer_deinit(&stored);
+    nb_buffer_deinit(&key);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    return nb_store_put(view, NB_TABLE_MODELS, nb_live_name(live), string_of(out), error);
+}
+
+int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const struct nb_live *live,
+                 uint32_t label, struct nb_error *error)
+{
+    struct nb_buffer *out = &engine->scratch;
+    struct nb_store_key key = nb_store_key_number(live->number, label);
+    struct nb_label_record record = {
+        .name = nb_model_label_name(live->counts, label),
+        .documents = nb_model_documents(live->counts, label),
+        .tokens = nb_model_occurrences(live->counts, label, NB_FIELDS)};
+    out->length = 0;
+    if (nb_label_write(&record, out) != 0)
+        return nb_error_no_memory(error);
+    return nb_store_put(view, NB_TABLE_LABELS, nb_store_key_string(&key), string_of(out), error);
+}
+
+int nb_put_weights(struct nb_engine *engine, const struct nb_view *view,
+                   const struct nb_live *live, struct nb_error *error)
+{
+    const struct nb_stack_weights *weights = live->published->weights;
+    struct nb_buffer *out = &engine->scratch;
+    int rc = 0;
+    uint32_t record = nb_stack_weights_changed(weights, 0);
+    for (; rc == 0 && record != NB_STACK_NO_RECORD;
+         record = nb_stack_weights_changed(weights, record + 1)) {
+        struct nb_packer p = {.out = out};
+        struct nb_store_key key = nb_store_key_number(live->number, record);
+        out->length = 0;
+        nb_stack_weights_write_record(weights, record, &p);
+        rc = p.code != 0 ? nb_error_no_memory(error)
+                         : nb_store_put(view, NB_TABLE_WEIGHTS, nb_store_key_string(&key),
+                                        string_of(out), error);
+    }
+    return rc;
+}
+
+int nb_put_orphan(const struct nb_view *view, uint32_t number, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(number);
+    return nb_store_put(view, NB_TABLE_ORPHANS, nb_store_key_string(&key),
+                        (struct nb_string){"", 0}, error);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The records of a model as they are in memory, put into the open transaction. On the writer's
+ * thread. Each returns 0 or a code.
+ */
+#ifndef NB_CORE_ENGINE_RECORDS_H
+#define NB_CORE_ENGINE_RECORDS_H
+
+#include "core/live/state.h"
+
+/* The model's own record, with these settings. */
+int nb_put_model(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                 const struct nb_settings *settings, struct nb_error *error);
+int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const struct nb_live *live,
+                 uint32_t label, struct nb_error *error);
+/* The weights that changed since the last commit. */
+int nb_put_weights(struct nb_engine *engine, const struct nb_view *view,
+                   const struct nb_live *live, struct nb_error *error);
+/* Marks the data of a model for deletion. */
+int nb_put_orphan(const struct nb_view *view, uint32_t number, struct nb_error *error);
+
+#endif

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/stage.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/base/array.h"
+#include "core/base/clock.h"
+#include "core/base/pack.h"
+#include "core/live/learner.h"
+#include "core/live/stored_score.h"
+
+/* One change on its way. */
+struct stage {
+    struct nb_staging *memory;
+    struct nb_group *group;
+    struct nb_view *view;
+    struct nb_group_item *item;
+    struct nb_submitted *change;
+    struct nb_live *live;
+    struct nb_group_model *model;
+    bool new_label;
+    bool refused; /* the change cannot be made: the receipt says why */
+};
+
+void nb_staging_deinit(struct nb_staging *s)
+{
+    nb_buffer_deinit(&s->features);
+    nb_buffer_deinit(&s->bag);
+    nb_buffer_deinit(&s->score);
+    nb_buffer_deinit(&s->entry);
+    nb_entry_deinit(&s->old);
+    free(s->ids);
+    free(s->texts);
+}
+
+static struct nb_string string_of(const struct nb_buffer *buffer)
+{
+    return (struct nb_string){buffer->bytes, buffer->length};
+}
+
+/* Returns 0: the group goes on without the change. */
+static int refuse(struct stage *s, int code, const char *text)
+{
+    struct nb_receipt *receipt = &s->change->receipt;
+    receipt->code = nb_error_set(&receipt->error, code, "%s", text);
+    s->refused = true;
+    return 0;
+}
+
+/* What the store has of the model is damaged: it takes no change any more, others do. */
+static int refuse_damaged(struct stage *s, const struct nb_error *why)
+{
+    struct nb_receipt *receipt = &s->change->receipt;
+    nb_live_set_damaged(s->live, why);
+    receipt->code = nb_live_check(s->live, &receipt->error);
+    s->refused = true;
+    return 0;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* The row of a feature: the hint if it still holds (rows can be taken back after a failed commit),
+ * else looked up. */
+static uint32_t row_of(const struct nb_model *counts, const struct nb_pending *p)
+{
+    if (p->row < nb_model_rows(counts) && nb_model_row_id(counts, p->row) == p->id)
+        return p->row;
+    return nb_model_find(counts, p->id);
+}
+
+static int new_row(struct stage *s, const struct nb_pending *p, uint32_t *row)
+{
+    struct nb_staging *m = s->memory;
+    size_t room = m->new_room;
+    int rc = nb_array_reserve(&m->ids, &room, m->new_count + 1, sizeof *m->ids);
+    if (rc == 0)
+        rc = nb_array_reserve(&m->texts, &m->new_room, m->new_count + 1, sizeof *m->texts);
+    if (rc == 0)
+        rc = nb_model_append(s->live->counts, p->id, row);
+    if (rc != 0)
+        return rc;
+    m->ids[m->new_count] = p->id;
+    m->texts[m->new_count++] =
+        (struct nb_string){s->change->texts.bytes + p->text_offset, p->text_length};
+    return 0;
+}
+
+/* Fills delta.add and encodes it. */
+static int find_rows(struct stage *s)
+{
+    struct nb_submitted *change = s->change;
+    struct nb_rows *rows = &change->delta.add;
+    uint32_t previous = 0;
+    bool sorted = true;
+    for (size_t i = 0; i < change->feature_count; i++) {
+        const struct nb_pending *p = &change->features[i];
+        uint32_t row = row_of(s->live->counts, p);
+        int rc = 0;
+        if (row == NB_NO_ROW && p->row != NB_NO_ROW)
+            return refuse(s, NB_IO, "a commit failed meanwhile: send the document again");
+        if (row == NB_NO_ROW)
+            rc = new_row(s, p, &row);
+        if (rc == NB_TOO_LARGE)
+            return refuse(s, rc, "the model has 4 billion features and takes no new ones");
+        if (rc == 0)
+            rc = nb_rows_add(rows, row, p->count);
+        if (rc != 0)
+            return rc;
+        sorted = sorted && (i == 0 || row > previous);
+        previous = row;
+    }
+    if (!sorted)
+        nb_rows_sort(rows);
+    return nb_bag_encode(rows, &s->memory->bag);
+}
+
+static int encode_features(struct stage *s)
+{
+    struct nb_staging *m = s->memory;
+    const struct nb_engine *engine = s->group->engine;
+    if (m->new_count == 0)
+        return 0;
+    return nb_features_encode(engine->coder, m->ids, engine->settings.keep_words ? m->texts : NULL,
+                              m->new_count, &m->features);
+}
+
+/* No count may pass 32 bits; `margin` is more than one group can add. Only looked at when the label
+ * is so large that it could be. */
+static bool would_overflow(const struct stage *s)
+{
+    static const uint32_t margin = UINT32_MAX / 16;
+    const struct nb_model *counts = s->live->counts;
+    uint32_t label = s->change->label_number;
+    const struct nb_rows *rows = &s->change->delta.add;
+    uint64_t occurrences = 0;
+    for (unsigned field = 0; field < NB_FIELDS; field++)
+        occurrences += nb_model_occurrences(counts, label, field);
+    if (occurrences < UINT32_MAX / 2)
+        return false;
+    for (size_t i = 0; i < rows->size; i++)
+        if (nb_model_count(counts, rows->counts[i].row, label) > UINT32_MAX - margin)
+            return true;
+    return false;
+}
+
+static int find_label(struct stage *s, struct nb_error *error)
+{
+    struct nb_submitted *change = s->change;
+    struct nb_string name = string_of(&change->label);
+    uint32_t count = nb_model_label_count(s->live->counts);
+    change->label_number = nb_model_find_label(s->live->counts, name);
+    if (change->label_number != UINT32_MAX)
+        return 0;
+    int rc = NB_TOO_LARGE;
+    if (count < s->group->engine->settings.labels)
+        rc = nb_model_label(s->live->counts, name, &change->label_number);
+    if (rc == NB_TOO_LARGE) {
+        s->refused = true;
+        change->receipt.code =
+            nb_error_set(&change->receipt.error, rc,
+                         "the model has %u labels already, the limit of the setting `labels`",
+                         count);
+        return 0;
+    }
+    s->new_label = rc == 0;
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+/* ---- the entry that is replaced -------------------------------------------------------------- */
+
+/* *found says whether the document is learned; memory->old is its living entry then. */
+static int find_old(struct stage *s, bool *found)
+{
+    struct nb_error why;
+    *found = false;
+    if (s->live->number == 0)
+        return 0;
+    int rc = nb_ledger_find(s->view, s->live->number, string_of(&s->change->id), &s->memory->old,
+                            &why);
+    *found = rc == 0;
+    if (rc == NB_CORRUPT)
+        return refuse_damaged(s, &why);
+    return rc == NB_NOT_FOUND ? 0 : rc;
+}
+
+/* What is taken out of the counts. */
+static int take_out_old(struct stage *s, struct nb_error *error)
+{
+    const struct nb_change *old = &s->memory->old.change;
+    struct nb_delta *delta = &s->change->delta;
+    struct nb_error why;
+    int rc = old->label < nb_model_label_count(s->live->counts)
+                 ? nb_bag_decode(old->bag, nb_model_rows(s->live->counts), &delta->take, &why)
+                 : nb_error_set(&why, NB_CORRUPT, "an entry's label is unknown");
+    if (rc == NB_CORRUPT)
+        return refuse_damaged(s, &why);
+    delta->take_label = old->label;
+    if (rc != 0 || nb_group_touch_label(s->group, s->live, old->label) != 0)
+        return nb_error_no_memory(error);
+    return 0;
+}
+
+/* The score of the first learning stays with the document; its true label is the new one. */
+static int keep_score(struct stage *s, struct nb_error *error)
+{
+    struct nb_scored scored;
+    struct nb_scored_lists lists = {0};
+    struct nb_string old = s->memory->old.change.score;
+    if (old.length == 0)
+        return 0;
+    int rc = nb_scored_read(old, &lists, &scored, error);
+    scored.label = s->change->label_number;
+    if (rc == 0 && nb_scored_write(&scored, &s->memory->score) != 0)
+        rc = nb_error_no_memory(error);
+    nb_scored_lists_deinit(&lists);
+    return rc;
+}
+
+/* ---- the entry ------------------------------------------------------------------------------- */
+
+int nb_stage_model(struct nb_group *group, struct nb_view *view, struct nb_live *live,
+                   struct nb_string source, struct nb_error *error)
+{
+    struct nb_engine *engine = group->engine;
+    struct nb_group_model *model = nb_group_model(group, live);
+    struct nb_buffer settings = {0};
+    struct nb_buffer entry = {0};
+    if (live->number != 0)
+        return 0;
+    if (model == NULL || nb_settings_write(&live->published->settings, &settings) != 0)
+        return nb_error_no_memory(error);
+    int rc = nb_numbers_model(&engine->numbers, view, &live->number, error);
+    struct nb_change change = {.kind = NB_CHANGE_CREATE,
+                               .model = live->number,
+                               .time = nb_clock_now(),
+                               .source = source,
+                               .name = nb_live_name(live),
+                               .settings = string_of(&settings)};
+    model->last = nb_numbers_entry(&engine->numbers);
+    model->features++;
+    if (rc == 0)
+        rc = nb_ledger_append(view, model->last, &change, &live->checkpoint.totals, &entry, error);
+    nb_buffer_deinit(&settings);
+    nb_buffer_deinit(&entry);
+    return rc;
+}
+
+static int append(struct stage *s, struct nb_change *change, struct nb_error *error)
+{
+    struct nb_engine *engine = s->group->engine;
+    struct nb_submitted *submitted = s->change;
+    int rc = nb_stage_model(s->group, s->view, s->live, string_of(&submitted->source), error);
+    if (rc != 0)
+        return rc;
+    s->model = nb_group_model(s->group, s->live);
+    change->model = s->live->number;
+    change->time = nb_clock_now();
+    change->source = string_of(&submitted->source);
+    change->id = string_of(&submitted->id);
+    s->model->last = nb_numbers_entry(&engine->numbers);
+    s->model->features += submitted->delta.add.size + submitted->delta.take.size + 1;
+    rc = nb_ledger_append(s->view, s->model->last, change, &s->live->checkpoint.totals,
+                          &s->memory->entry, error);
+    submitted->staged = rc == 0;
+    return rc;
+}
+
+/* Into the counts, by the one function that a replay uses, too. */
+static int apply(struct stage *s, const struct nb_change *change, struct nb_error *error)
+{
+    struct nb_applying how = {.learner = s->group->engine->learner, .number = s->model->last};
+    size_t fresh = 0;
+    int rc = nb_apply(s->live, change, &s->change->delta, &how, &fresh, error);
+    s->change->applied = rc == 0;
+    s->change->receipt.new_tokens = fresh;
+    return rc;
+}
+
+static int stage_untrain(struct stage *s, struct nb_error *error)
+{
+    struct nb_submitted *submitted = s->change;
+    const struct nb_entry *old = &s->memory->old;
+    bool found;
+    int rc = find_old(s, &found);
+    if (rc != 0 || s->refused)
+        return rc;
+    if (!found) {
+        s->refused = true;
+        submitted->receipt.code = nb_error_set(
+            &submitted->receipt.error, NB_NOT_FOUND, "model '%s' has no document with the id '%.*s'",
+            s->live->name, (int)submitted->id.length, submitted->id.bytes);
+        return 0;
+    }
+    rc = take_out_old(s, error);
+    if (rc != 0 || s->refused)
+        return rc;
+    submitted->receipt.status = NB_FORGOTTEN;
+    submitted->receipt.tokens = submitted->positions = old->change.tokens;
+    submitted->truncated = old->change.truncated;
+    struct nb_change change = {.kind = NB_CHANGE_UNTRAIN,
+                               .label = old->change.label,
+                               .tokens = old->change.tokens,
+                               .replaced = old->number,
+                               .first = old->change.first != 0 ? old->change.first : old->number,
+                               .score = old->change.score};
+    rc = append(s, &change, error);
+    return rc != 0 ? rc : apply(s, &change, error);
+}
+
+static enum nb_status status_of(const struct stage *s, bool found)
+{
+    const struct nb_change *old = &s->memory->old.change;
+    const struct nb_buffer *bag = &s->memory->bag;
+    if (!found)
+        return NB_LEARNED;
+    if (old->label != s->change->label_number)
+        return NB_RELABELLED;
+    bool same = old->bag.length == bag->length &&
+                (bag->length == 0 || memcmp(old->bag.bytes, bag->bytes, bag->length) == 0);
+    return same ? NB_UNCHANGED : NB_UPDATED;
+}
+
+/* Label and rows of what is to be learned, and what it replaces. */
+static int prepare_train(struct stage *s, bool *found, struct nb_error *error)
+{
+    int rc = find_label(s, error);
+    if (rc == 0 && !s->refused && find_rows(s) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0 && !s->refused && would_overflow(s))
+        refuse(s, NB_TOO_LARGE, "a feature of the label was counted 4 billion times");
+    if (rc == 0 && !s->refused)
+        rc = find_old(s, found);
+    return rc;
+}
+
+static int score_train(struct stage *s, bool found, struct nb_error *error)
+{
+    struct nb_submitted *submitted = s->change;
+    if (found)
+        return keep_score(s, error);
+    int rc = nb_learner_score(s->group->engine->learner, s->live->published, s->live->counts,
+                              &submitted->delta.add, submitted->label_number, &s->memory->score);
+    return rc == 0 ? 0 : nb_error_set(error, rc, "scoring a document before it is learned failed");
+}
+
+static int stage_train(struct stage *s, struct nb_error *error)
+{
+    struct nb_submitted *submitted = s->change;
+    const struct nb_entry *old = &s->memory->old;
+    bool found = false;
+    int rc = prepare_train(s, &found, error);
+    if (rc != 0 || s->refused)
+        return rc;
+    submitted->receipt.tokens = submitted->positions;
+    submitted->receipt.status = status_of(s, found);
+    if (submitted->receipt.status == NB_UNCHANGED)
+        return 0;
+    submitted->delta.add_label = submitted->label_number;
+    rc = found ? take_out_old(s, error) : 0;
+    if (rc == 0 && !s->refused)
+        rc = score_train(s, found, error);
+    if (rc != 0 || s->refused)
+        return rc;
+    if (nb_group_touch_label(s->group, s->live, submitted->label_number) != 0 ||
+        encode_features(s) != 0)
+        return nb_error_no_memory(error);
+    uint32_t rows = nb_model_rows(s->live->counts);
+    uint32_t new_count = (uint32_t)s->memory->new_count;
+    struct nb_change change = {
+        .kind = NB_CHANGE_TRAIN,
+        .label = submitted->label_number,
+        .label_name = s->new_label ? string_of(&submitted->label) : (struct nb_string){"", 0},
+        .truncated = submitted->truncated,
+        .tokens = submitted->positions,
+        .replaced = found ? old->number : 0,
+        .first = !found                     ? 0
+                 : old->change.first != 0 ? old->change.first
+                                          : old->number,
+        .score = string_of(&s->memory->score),
+        .first_row = rows - new_count,
+        .new_count = new_count,
+        .features = string_of(&s->memory->features),
+        .bag = string_of(&s->memory->bag)};
+    rc = append(s, &change, error);
+    return rc != 0 ? rc : apply(s, &change, error);
+}
+
+/* ---- receipts -------------------------------------------------------------------------------- */
+
+static int fill_labels(struct nb_receipt *receipt, const struct nb_model *counts,
+                       const uint32_t *labels, size_t size)
+{
+    receipt->labels = malloc((size + 1) * sizeof *receipt->labels);
+    if (receipt->labels == NULL)
+        return NB_NO_MEMORY;
+    receipt->label_count = size;
+    for (size_t i = 0; i < size; i++)
+        receipt->labels[i] =
+            (struct nb_label_documents){.label = nb_model_label_name(counts, labels[i]).bytes,
+                                        .documents = nb_model_documents(counts, labels[i])};
+    return 0;
+}
+
+static int fill_receipt(const struct nb_batch *batch, struct nb_submitted *change)
+{
+    const struct nb_model *counts = batch->live->counts;
+    struct nb_receipt *receipt = &change->receipt;
+    uint32_t old_label = change->delta.take_label;
+    uint32_t label = change->untrain ? old_label : change->label_number;
+    receipt->id = string_of(&change->id);
+    receipt->label = nb_model_label_name(counts, label);
+    receipt->truncated = change->truncated;
+    if (receipt->status == NB_RELABELLED)
+        receipt->previous_label = nb_model_label_name(counts, old_label);
+    if (batch->single)
+        return fill_labels(receipt, counts, nb_model_labels_sorted(counts),
+                           nb_model_label_count(counts));
+    uint32_t touched[2] = {label, old_label};
+    bool two = receipt->status == NB_RELABELLED;
+    if (two && strcmp(receipt->previous_label.bytes, receipt->label.bytes) < 0) {
+        touched[0] = old_label;
+        touched[1] = label;
+    }
+    return fill_labels(receipt, counts, touched, two ? 2 : 1);
+}
+
+/* ---- one change ------------------------------------------------------------------------------ */
+
+/* Whether the model is as it was when the document was tokenized. */
+static bool still_fits(struct stage *s)
+{
+    struct nb_receipt *receipt = &s->change->receipt;
+    if (atomic_load(&s->live->removed)) {
+        refuse(s, NB_NOT_FOUND, "the model was deleted or replaced while the document waited");
+        return false;
+    }
+    receipt->code = nb_live_check(s->live, &receipt->error);
+    if (receipt->code != 0)
+        return false;
+    if (!s->change->untrain && s->live->published->settings.tokenizer_fields != s->change->fields) {
+        refuse(s, NB_CONFLICT, "the tokenizer's settings changed while the document waited");
+        return false;
+    }
+    return true;
+}
+
+static void begin(struct stage *s)
+{
+    struct nb_submitted *change = s->change;
+    struct nb_staging *m = s->memory;
+    change->staged = change->applied = false;
+    nb_delta_reset(&change->delta);
+    free(change->receipt.labels);
+    change->receipt = (struct nb_receipt){.code = 0};
+    m->features.length = m->bag.length = m->score.length = m->entry.length = m->new_count = 0;
+    nb_learner_reset(s->group->engine->learner);
+}
+
+int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view *view,
+             struct nb_group_item *item, struct nb_error *error)
+{
+    struct stage s = {.memory = staging,
+                      .group = group,
+                      .view = view,
+                      .item = item,
+                      .change = item->change,
+                      .live = item->batch->live};
+    begin(&s);
+    if (!still_fits(&s))
+        return 0;
+    s.model = nb_group_model(group, s.live);
+    if (s.model == NULL)
+        return nb_error_no_memory(error);
+    uint32_t rows = nb_model_rows(s.live->counts);
+    uint32_t labels = nb_model_label_count(s.live->counts);
+    int rc = s.change->untrain ? stage_untrain(&s, error) : stage_train(&s, error);
+    if (rc == 0 && !s.change->staged) {
+        /* Refused half-way, or unchanged: its features and its label go again. */
+        nb_model_truncate(s.live->counts, rows);
+        nb_model_truncate_labels(s.live->counts, labels);
+    }
+    if (rc == 0 && s.change->receipt.code == 0)
+        rc = fill_receipt(item->batch, s.change);
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+}
+
+int nb_stage_undo(struct nb_group_item *item)
+{
+    struct nb_submitted *change = item->change;
+    struct nb_change kind = {.kind = change->untrain ? NB_CHANGE_UNTRAIN : NB_CHANGE_TRAIN};
+    int rc = change->applied ? nb_apply_undo(item->batch->live, &kind, &change->delta) : 0;
+    change->applied = change->staged = false;
+    return rc;
+}

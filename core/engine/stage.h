@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Staging: a submitted change of a document becomes an entry of the ledger, in the open
+ * transaction, and comes into the counts. On the writer's thread.
+ */
+#ifndef NB_CORE_ENGINE_STAGE_H
+#define NB_CORE_ENGINE_STAGE_H
+
+#include "core/engine/group.h"
+
+/* Memory that is used from change to change; `{0}` is empty. */
+struct nb_staging {
+    struct nb_buffer features, bag, score, entry;
+    uint64_t *ids;             /* of new features; owned */
+    struct nb_string *texts;   /* of new features; owned */
+    size_t new_count, new_room;
+    struct nb_entry old;
+};
+void nb_staging_deinit(struct nb_staging *staging);
+
+/* Stages one change of the group. A change that cannot be made says so in its receipt, which is no
+ * error of the group; so does damage, which marks the model. Returns 0, or a code that fails the
+ * whole group. */
+int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view *view,
+             struct nb_group_item *item, struct nb_error *error);
+
+/* Takes a staged change out of the counts again. Returns 0 or NB_NO_MEMORY. */
+int nb_stage_undo(struct nb_group_item *item);
+
+/* Writes the entry that makes a model, if the store does not know it yet: before its first change.
+ * Gives it its number. */
+int nb_stage_model(struct nb_group *group, struct nb_view *view, struct nb_live *live,
+                   struct nb_string source, struct nb_error *error);
+
+#endif

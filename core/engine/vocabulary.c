@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tokens most telling for a label: a walk over all rows that keeps the best, a step of rows at a
+ * time, so that the writer never waits long for the read lock. The listing is handed out token by
+ * token: its memory does not grow with the number of labels times tokens.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/heap.h"
+#include "core/engine/engine.h"
+#include "core/live/registry.h"
+#include "core/store/features.h"
+#include "core/store/ledger.h"
+
+enum { STEP_ROWS = 16384, ID_DIGITS = 17 };
+
+struct candidate {
+    double evidence;
+    uint32_t row;
+};
+
+struct search {
+    struct nb_live *live;
+    struct nb_scorer *scorer;
+    uint32_t label;
+    struct nb_heap heap;
+    /* Of the listing. */
+    const struct nb_view *view;
+    const struct nb_vocabulary_sink *sink;
+    struct nb_features_coder *coder;
+    struct nb_entry entry;
+    uint32_t *numbers; /* owned; label numbers in the order of their names */
+    char **names;      /* owned */
+    uint64_t *counts;  /* owned; of one token */
+    size_t label_count;
+};
+
+/* More evidence first; of equal ones the earlier seen. */
+static int compare(const void *a, const void *b)
+{
+    const struct candidate *x = a;
+    const struct candidate *y = b;
+    if (x->evidence > y->evidence || x->evidence < y->evidence)
+        return x->evidence > y->evidence ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static void offer(struct search *s, uint32_t row)
+{
+    struct candidate c = {nb_row_evidence(s->scorer, s->live->counts, row, s->label), row};
+    nb_heap_add(&s->heap, &c);
+}
+
+static bool in_vocabulary(const struct nb_model *counts, uint32_t row)
+{
+    struct nb_cell cell;
+    return nb_field_is_token(nb_feature_field(nb_model_row_id(counts, row))) &&
+           nb_model_cells(counts, row, &cell, 1) > 0;
+}
+
+/* Every step is consistent in itself; training may go on between steps. */
+static void walk(struct search *s)
+{
+    const struct nb_model *counts = s->live->counts;
+    uint32_t rows = 1;
+    for (uint32_t row = 0; row < rows;) {
+        nb_model_read_lock(counts);
+        rows = nb_model_rows(counts);
+        for (uint32_t i = 0; i < STEP_ROWS && row < rows; i++, row++)
+            if (in_vocabulary(counts, row))
+                offer(s, row);
+        nb_model_unlock(counts);
+    }
+}
+
+/* ---- the listing ----------------------------------------------------------------------------- */
+
+/* The text of the feature in a row; '#' and the id in hexadecimal if words are not kept. The bytes
+ * are the coder's or `id`. */
+static int text_of(struct search *s, uint32_t row, uint64_t feature, char id[ID_DIGITS + 1],
+                   struct nb_string *text, struct nb_error *error)
+{
+    const uint64_t *ids;
+    const struct nb_string *texts;
+    const struct nb_change *c = &s->entry.change;
+    int rc = nb_ledger_entry_of_row(s->view, s->live->number, row, &s->entry, error);
+    if (rc == NB_NOT_FOUND)
+        return nb_error_set(error, NB_CORRUPT, "the store is damaged: a feature's text is missing");
+    if (rc == 0)
+        rc = nb_features_decode(s->coder, c->features, c->new_count, s->live->key, &ids, &texts,
+                                error);
+    if (rc != 0)
+        return rc;
+    int digits = snprintf(id, ID_DIGITS + 1, "#%016" PRIx64, feature);
+    *text = texts != NULL ? texts[row - c->first_row] : (struct nb_string){id, (size_t)digits};
+    return 0;
+}
+
+static int list_token(struct search *s, const struct candidate *candidate, struct nb_error *error)
+{
+    const struct nb_model *counts = s->live->counts;
+    char id[ID_DIGITS + 1];
+    struct nb_telling_token token = {.counts = s->counts, .evidence = candidate->evidence};
+    nb_model_read_lock(counts);
+    uint64_t feature = nb_model_row_id(counts, candidate->row);
+    for (size_t i = 0; i < s->label_count; i++)
+        s->counts[i] = nb_model_count(counts, candidate->row, s->numbers[i]);
+    nb_model_unlock(counts);
+    int rc = text_of(s, candidate->row, feature, id, &token.token, error);
+    return rc != 0 ? rc : s->sink->token(s->sink->user, &token);
+}
+
+static int copy_labels(struct search *s)
+{
+    const struct nb_model *counts = s->live->counts;
+    size_t count = nb_model_label_count(counts);
+    const uint32_t *sorted = nb_model_labels_sorted(counts);
+    s->numbers = malloc((count + 1) * sizeof *s->numbers);
+    s->counts = malloc((count + 1) * sizeof *s->counts);
+    s->names = calloc(count + 1, sizeof *s->names);
+    if (s->numbers == NULL || s->counts == NULL || s->names == NULL)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        s->numbers[i] = sorted[i];
+        s->names[i] = strdup(nb_model_label_name(counts, sorted[i]).bytes);
+        if (s->names[i] == NULL)
+            return NB_NO_MEMORY;
+        s->label_count++;
+    }
+    return 0;
+}
+
+static int list(struct search *s, struct nb_error *error)
+{
+    nb_model_read_lock(s->live->counts);
+    uint64_t size = nb_model_vocabulary(s->live->counts, NB_FIELDS);
+    int rc = copy_labels(s);
+    nb_model_unlock(s->live->counts);
+    s->coder = nb_features_coder_new();
+    if (rc != 0 || s->coder == NULL)
+        return nb_error_no_memory(error);
+    rc = s->sink->header(s->sink->user, size, (const char *const *)s->names, s->label_count);
+    const struct candidate *best = s->heap.items;
+    for (size_t i = 0; rc == 0 && i < s->heap.count; i++)
+        rc = nb_store_wanted(s->view)
+                 ? nb_error_set(error, NB_IO, "the store had to grow meanwhile: ask again")
+                 : list_token(s, &best[i], error);
+    return rc;
+}
+
+/* ---- the search ------------------------------------------------------------------------------ */
+
+static int prepare(struct search *s, struct nb_string label, size_t limit, size_t cells,
+                   struct nb_error *error)
+{
+    const struct nb_model *counts = s->live->counts;
+    nb_model_read_lock(counts);
+    s->label = nb_model_find_label(counts, label);
+    size_t rows = nb_model_rows(counts);
+    size_t labels = nb_model_label_count(counts);
+    nb_model_unlock(counts);
+    if (s->label == UINT32_MAX)
+        return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'", s->live->name,
+                            (int)label.length, label.bytes);
+    size_t fit = cells / labels > 0 ? cells / labels : 1;
+    limit = limit < fit ? limit : fit;
+    limit = limit < rows ? limit : rows;
+    s->heap = (struct nb_heap){.items = malloc((limit + 1) * sizeof(struct candidate)),
+                               .most = limit,
+                               .item_size = sizeof(struct candidate),
+                               .compare = compare};
+    return s->heap.items == NULL ? nb_error_no_memory(error) : 0;
+}
+
+static void search_deinit(struct search *s)
+{
+    for (size_t i = 0; i < s->label_count; i++)
+        free(s->names[i]);
+    free(s->names);
+    free(s->numbers);
+    free(s->counts);
+    free(s->heap.items);
+    nb_features_coder_free(&s->coder);
+    nb_entry_deinit(&s->entry);
+}
+
+int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struct nb_string label,
+                         size_t limit, size_t cells, const struct nb_vocabulary_sink *sink,
+                         struct nb_error *error)
+{
+    struct nb_live *live;
+    struct nb_view view;
+    int rc = nb_registry_acquire(engine, model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    struct nb_published *published = nb_live_settings(live);
+    struct search s = {.live = live, .scorer = published->scorer, .sink = sink, .view = &view};
+    rc = prepare(&s, label, limit, cells, error);
+    if (rc == 0) {
+        walk(&s);
+        nb_heap_sort(&s.heap);
+        rc = nb_store_snapshot(engine->store, &view, error);
+    }
+    if (rc == 0) {
+        rc = list(&s, error);
+        nb_store_snapshot_end(&view);
+    }
+    search_deinit(&s);
+    nb_published_release(&published);
+    nb_registry_release(engine, &live);
+    return rc;
+}

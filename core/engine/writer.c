@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/engine/commit.h"
+#include "core/engine/purge.h"
+#include "core/live/checkpoint.h"
+#include "core/live/registry.h"
+#include "core/live/transaction.h"
+
+enum {
+    QUIET_SECONDS = 1,   /* without work, before the writer looks for something to tidy */
+    PURGE_REST = 3,      /* times as long as a slice took, other work goes first */
+    SLOW_SYNC = 1000000, /* nanoseconds; a disk without a cache that keeps power takes longer */
+    GATHER_SHARE = 4,    /* of that time, to wait for those that the next commit should hold */
+};
+static const uint64_t RECOVER_EVERY = 100000000; /* nanoseconds, while the store has failed */
+
+/* ---- quiet moments --------------------------------------------------------------------------- */
+
+static bool work_waits(struct nb_engine *engine)
+{
+    pthread_mutex_lock(&engine->queue_lock);
+    bool waits = engine->first != NULL || engine->closing;
+    pthread_mutex_unlock(&engine->queue_lock);
+    return waits;
+}
+
+/* One slice, unless there is nothing or the last one was a short time ago. */
+static void purge_some(struct nb_engine *engine, uint64_t *not_before)
+{
+    uint64_t start = nb_clock_monotonic();
+    if (!engine->purge || start < *not_before)
+        return;
+    (void)nb_purge_slice(engine); /* what fails is tried again */
+    uint64_t end = nb_clock_monotonic();
+    *not_before = end + (end - start) * PURGE_REST;
+}
+
+static int save_model(struct nb_engine *engine, struct nb_live *live)
+{
+    if (atomic_load(&live->removed) || atomic_load(&live->is_damaged))
+        return 0;
+    return nb_checkpoint_all(engine, live, NULL, NULL);
+}
+
+/* Models that a start would replay are saved while nobody waits, oldest first. One that is not in
+ * memory is in the store as a crash left it: it is loaded for it. */
+static void save_unsaved(struct nb_engine *engine)
+{
+    while (engine->unsaved != NULL && !work_waits(engine)) {
+        struct nb_live *live = engine->unsaved;
+        uint64_t before = atomic_load(&live->tail);
+        if (nb_registry_load(engine, live, NULL) != 0) {
+            nb_checkpoint_forget(engine, live);
+            continue;
+        }
+        if (nb_checkpoint_all(engine, live, work_waits, NULL) != 0)
+            return;
+        if (atomic_load(&live->tail) >= before && !work_waits(engine))
+            return; /* nothing was gained: the store refuses */
+    }
+}
+
+static void tidy(struct nb_engine *engine)
+{
+    while (engine->purge && !work_waits(engine))
+        if (nb_purge_slice(engine) != 0)
+            break;
+    save_unsaved(engine);
+    if (!work_waits(engine))
+        nb_registry_trim(engine, save_model);
+}
+
+/* ---- the queue ------------------------------------------------------------------------------- */
+
+static void enqueue(struct nb_engine *engine, struct nb_job *job)
+{
+    job->next = NULL;
+    if (engine->last == NULL)
+        engine->first = job;
+    else
+        engine->last->next = job;
+    engine->last = job;
+    engine->waiting++;
+    if (engine->waiting == 1 || engine->waiting >= engine->expected)
+        pthread_cond_signal(&engine->queue_filled);
+}
+
+/* Clients that wait for each receipt send their next document as soon as it has come. A commit that
+ * began with the first of them would leave the others to the one after it, and each would hold half
+ * of what it could. So the next begins when as many wait as were answered or left waiting by the
+ * last. On a disk that takes 4 ms to sync, 16 clients train nearly twice as fast. */
+static void gather(struct nb_engine *engine)
+{
+    struct timespec until = {.tv_sec = (time_t)(engine->gather_until / 1000000000u),
+                             .tv_nsec = (long)(engine->gather_until % 1000000000u)};
+    while (engine->waiting < engine->expected && !engine->closing)
+        if (pthread_cond_clockwait(&engine->queue_filled, &engine->queue_lock, CLOCK_MONOTONIC,
+                                   &until) == ETIMEDOUT)
+            return;
+}
+
+/* Nothing is expected of a fast disk: there it is better that trainers tokenize while the writer
+ * works. */
+static void expect(struct nb_engine *engine, size_t answered)
+{
+    bool slow = engine->sync_time >= SLOW_SYNC;
+    pthread_mutex_lock(&engine->queue_lock);
+    engine->expected = slow ? engine->waiting + answered : 0;
+    engine->gather_until = nb_clock_monotonic() + engine->sync_time / GATHER_SHARE;
+    pthread_mutex_unlock(&engine->queue_lock);
+}
+
+/* Waits for work, with the queue's lock held; in quiet moments it tidies, and opens a store again
+ * that failed. */
+static void wait_for_work(struct nb_engine *engine)
+{
+    bool failed = nb_store_failed(engine->store, NULL);
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += failed ? (long)RECOVER_EVERY : 0;
+    until.tv_sec += failed ? until.tv_nsec / 1000000000 : QUIET_SECONDS;
+    until.tv_nsec %= 1000000000;
+    if (pthread_cond_clockwait(&engine->queue_filled, &engine->queue_lock, CLOCK_MONOTONIC,
+                               &until) != ETIMEDOUT)
+        return;
+    pthread_mutex_unlock(&engine->queue_lock);
+    if (!failed)
+        tidy(engine);
+    else
+        (void)nb_transaction_recover(engine, NULL); /* the health says what it found */
+    pthread_mutex_lock(&engine->queue_lock);
+}
+
+/* Everything that waits; NULL when the engine closes and nothing does. */
+static struct nb_job *take_all(struct nb_engine *engine)
+{
+    pthread_mutex_lock(&engine->queue_lock);
+    while (engine->first == NULL && !engine->closing)
+        wait_for_work(engine);
+    gather(engine);
+    struct nb_job *jobs = engine->first;
+    engine->first = engine->last = NULL;
+    engine->waiting = 0;
+    pthread_mutex_unlock(&engine->queue_lock);
+    return jobs;
+}
+
+static void run_task(struct nb_engine *engine, struct nb_job *job)
+{
+    int code = job->task(engine, job->argument, job->error);
+    pthread_mutex_lock(&engine->queue_lock);
+    job->code = code;
+    job->finished = true;
+    pthread_cond_broadcast(&engine->task_finished);
+    pthread_mutex_unlock(&engine->queue_lock);
+}
+
+/* Batches up to the next task make groups of bounded size, each one commit. */
+static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
+{
+    struct nb_group group = {.engine = engine};
+    struct nb_job *job = jobs;
+    size_t answered = 0;
+    for (; job != NULL && job->task == NULL && nb_group_add(&group, job->batch); job = job->next)
+        answered++;
+    nb_group_commit(&group);
+    expect(engine, answered);
+    nb_group_deinit(&group);
+    while (jobs != job ||
+           (jobs != NULL && jobs->task == NULL && jobs->batch->written == jobs->batch->size)) {
+        struct nb_job *next = jobs->next;
+        jobs->done(jobs->batch, jobs->user); /* may free the batch, and the job with it */
+        if (jobs == job)
+            return next;
+        jobs = next;
+    }
+    return jobs;
+}
+
+static void *writer_main(void *argument)
+{
+    struct nb_engine *engine = argument;
+    struct nb_job *jobs;
+    uint64_t trimmed = nb_clock_monotonic();
+    uint64_t purge_not_before = 0;
+    while ((jobs = take_all(engine)) != NULL) {
+        while (jobs != NULL) {
+            if (jobs->task == NULL) {
+                jobs = run_batches(engine, jobs);
+                continue;
+            }
+            struct nb_job *next = jobs->next;
+            run_task(engine, jobs);
+            jobs = next;
+        }
+        /* Without quiet moments models, and what deleted ones left, must not pile up either. */
+        if (nb_clock_monotonic() - trimmed > (uint64_t)QUIET_SECONDS * 1000000000u) {
+            nb_registry_trim(engine, save_model);
+            trimmed = nb_clock_monotonic();
+        }
+        purge_some(engine, &purge_not_before);
+    }
+    return NULL;
+}
+
+int nb_writer_start(struct nb_engine *engine, struct nb_error *error)
+{
+    int rc = pthread_create(&engine->writer, NULL, writer_main, engine);
+    if (rc != 0)
+        return nb_error_errno(error, rc, "starting the writer's thread");
+    engine->writer_started = true;
+    return 0;
+}
+
+void nb_writer_stop(struct nb_engine *engine)
+{
+    if (!engine->writer_started)
+        return;
+    pthread_mutex_lock(&engine->queue_lock);
+    engine->closing = true;
+    pthread_cond_signal(&engine->queue_filled);
+    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_join(engine->writer, NULL);
+    engine->writer_started = false;
+}
+
+int nb_writer_run(struct nb_engine *engine,
+                  int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
+                  void *argument, struct nb_error *error)
+{
+    struct nb_job job = {.task = task, .argument = argument, .error = error};
+    pthread_mutex_lock(&engine->queue_lock);
+    if (engine->closing) {
+        job.code = nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+    } else {
+        enqueue(engine, &job);
+        while (!job.finished)
+            pthread_cond_wait(&engine->task_finished, &engine->queue_lock);
+    }
+    pthread_mutex_unlock(&engine->queue_lock);
+    return job.code;
+}
+
+void nb_engine_submit(struct nb_engine *engine, struct nb_batch *batch, nb_batch_done *done,
+                      void *user)
+{
+    batch->job = (struct nb_job){.batch = batch, .done = done, .user = user};
+    batch->written = 0;
+    pthread_mutex_lock(&engine->queue_lock);
+    bool closing = engine->closing;
+    if (!closing && batch->size > 0) {
+        atomic_fetch_add(&engine->counters.queued, batch->size);
+        enqueue(engine, &batch->job);
+    }
+    pthread_mutex_unlock(&engine->queue_lock);
+    if (!closing && batch->size > 0)
+        return;
+    for (size_t i = 0; i < batch->size; i++) {
+        struct nb_receipt *receipt = &batch->changes[i].receipt;
+        receipt->code = nb_error_set(&receipt->error, NB_STOPPING, "the daemon is stopping");
+    }
+    done(batch, user);
+}
+
+struct waiter {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool done;
+};
+
+static void wake(struct nb_batch *batch, void *user)
+{
+    struct waiter *waiter = user;
+    (void)batch;
+    pthread_mutex_lock(&waiter->lock);
+    waiter->done = true;
+    pthread_cond_signal(&waiter->changed);
+    pthread_mutex_unlock(&waiter->lock);
+}
+
+void nb_engine_apply(struct nb_engine *engine, struct nb_batch *batch)
+{
+    struct waiter waiter = {.done = false};
+    pthread_mutex_init(&waiter.lock, NULL);
+    pthread_cond_init(&waiter.changed, NULL);
+    nb_engine_submit(engine, batch, wake, &waiter);
+    pthread_mutex_lock(&waiter.lock);
+    while (!waiter.done)
+        pthread_cond_wait(&waiter.changed, &waiter.lock);
+    pthread_mutex_unlock(&waiter.lock);
+    pthread_cond_destroy(&waiter.changed);
+    pthread_mutex_destroy(&waiter.lock);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/live/apply.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "core/live/dirty.h"
+#include "core/live/learner.h"
+#include "core/store/range.h"
+
+void nb_delta_reset(struct nb_delta *delta)
+{
+    delta->add_label = delta->take_label = UINT32_MAX;
+    delta->add.size = delta->take.size = 0;
+}
+
+void nb_delta_deinit(struct nb_delta *delta)
+{
+    nb_rows_deinit(&delta->add);
+    nb_rows_deinit(&delta->take);
+}
+
+int nb_delta_read(struct nb_delta *delta, const struct nb_change *change,
+                  const struct nb_change *replaced, uint32_t rows, struct nb_error *error)
+{
+    int rc = 0;
+    nb_delta_reset(delta);
+    if (change->kind == NB_CHANGE_TRAIN) {
+        delta->add_label = change->label;
+        rc = nb_bag_decode(change->bag, rows, &delta->add, error);
+    }
+    if (rc != 0 || replaced == NULL)
+        return rc;
+    delta->take_label = replaced->label;
+    return nb_bag_decode(replaced->bag, rows, &delta->take, error);
+}
+
+/* ---- new labels and rows --------------------------------------------------------------------- */
+
+static int damaged(struct nb_error *error, const char *what)
+{
+    return nb_error_set(error, NB_CORRUPT, "the store is damaged: %s", what);
+}
+
+static int apply_label(struct nb_live *live, const struct nb_change *change,
+                       struct nb_error *error)
+{
+    uint32_t label;
+    if (change->label_name.length == 0 || change->kind == NB_CHANGE_RENAME_LABEL ||
+        change->label < nb_model_label_count(live->counts))
+        return 0;
+    int rc = nb_model_label(live->counts, change->label_name, &label);
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    return rc == 0 && label == change->label ? 0 : damaged(error, "labels out of order");
+}
+
+int nb_apply_new(struct nb_live *live, const struct nb_change *change,
+                 struct nb_features_coder *coder, struct nb_error *error)
+{
+    const uint64_t *ids;
+    const struct nb_string *texts;
+    int rc = apply_label(live, change, error);
+    uint64_t end = (uint64_t)change->first_row + change->new_count;
+    if (rc != 0 || change->new_count == 0 || end <= nb_model_rows(live->counts))
+        return rc;
+    rc = nb_features_decode(coder, change->features, change->new_count, live->key, &ids, &texts,
+                            error);
+    for (uint32_t i = 0; rc == 0 && i < change->new_count; i++) {
+        uint64_t row = (uint64_t)change->first_row + i;
+        uint32_t rows = nb_model_rows(live->counts);
+        uint32_t made;
+        if (row < rows && nb_model_row_id(live->counts, (uint32_t)row) == ids[i])
+            continue;
+        if (row != rows || nb_feature_field(ids[i]) >= NB_FIELDS ||
+            nb_model_find(live->counts, ids[i]) != NB_NO_ROW)
+            return damaged(error, "a ledger entry's new features do not fit");
+        if (nb_model_append(live->counts, ids[i], &made) != 0)
+            return nb_error_no_memory(error);
+    }
+    return rc;
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+/* Leaves out the rows of ranges that have the entry already. */
+static void leave_out(struct nb_rows *rows, const struct nb_applying *how)
+{
+    size_t kept = 0;
+    if (how->marks == NULL)
+        return;
+    for (size_t i = 0; i < rows->size; i++) {
+        size_t range = rows->counts[i].row / NB_RANGE_ROWS;
+        if (range >= how->mark_count || how->marks[range] < how->number)
+            rows->counts[kept++] = rows->counts[i];
+    }
+    rows->size = kept;
+}
+
+static bool label_is_known(const struct nb_live *live, uint32_t label)
+{
+    return label == UINT32_MAX || label < nb_model_label_count(live->counts);
+}
+
+static int touch(struct nb_live *live, const struct nb_delta *delta)
+{
+    uint32_t rows = nb_model_rows(live->counts);
+    int rc = nb_dirty_mark(&live->checkpoint, &delta->add, rows);
+    return rc != 0 ? rc : nb_dirty_mark(&live->checkpoint, &delta->take, rows);
+}
+
+static struct nb_model_change counts_of(const struct nb_delta *delta)
+{
+    return (struct nb_model_change){.add_label = delta->add_label,
+                                    .add = delta->add.counts,
+                                    .add_size = delta->add.size,
+                                    .take_label = delta->take_label,
+                                    .take = delta->take.counts,
+                                    .take_size = delta->take.size};
+}
+
+/* A replay finds the labels' numbers of documents as they are after all entries: it adds rows
+ * alone. */
+static int replay_counts(struct nb_live *live, const struct nb_delta *delta)
+{
+    int rc = 0;
+    if (delta->take.size > 0)
+        rc = nb_model_add(live->counts, delta->take_label, delta->take.counts, delta->take.size, -1,
+                          NULL);
+    if (rc == 0 && delta->add.size > 0)
+        rc = nb_model_add(live->counts, delta->add_label, delta->add.counts, delta->add.size, 1,
+                          NULL);
+    return rc;
+}
+
+static int apply_document(struct nb_live *live, const struct nb_change *change,
+                          struct nb_delta *delta, const struct nb_applying *how, size_t *fresh,
+                          struct nb_error *error)
+{
+    size_t ignored;
+    if (!label_is_known(live, delta->add_label) || !label_is_known(live, delta->take_label))
+        return damaged(error, "an entry's label is unknown");
+    leave_out(&delta->add, how);
+    leave_out(&delta->take, how);
+    if (touch(live, delta) != 0)
+        return nb_error_no_memory(error);
+    struct nb_model_change counts = counts_of(delta);
+    int rc = how->marks != NULL
+                 ? replay_counts(live, delta)
+                 : nb_model_change(live->counts, &counts, fresh == NULL ? &ignored : fresh);
+    if (rc == 0 && how->learner != NULL)
+        rc = nb_learner_teach(how->learner, live->published, change->label);
+    return rc == 0 ? 0 : nb_error_set(error, rc, "applying a change of the ledger failed");
+}
+
+int nb_apply(struct nb_live *live, const struct nb_change *change, struct nb_delta *delta,
+             const struct nb_applying *how, size_t *fresh, struct nb_error *error)
+{
+    switch (change->kind) {
+    case NB_CHANGE_TRAIN:
+    case NB_CHANGE_UNTRAIN:
+        return apply_document(live, change, delta, how, fresh, error);
+    case NB_CHANGE_RENAME_LABEL:
+        if (how->marks != NULL)
+            return 0; /* the records of labels have it already */
+        if (change->label >= nb_model_label_count(live->counts))
+            return damaged(error, "an entry's label is unknown");
+        return nb_model_rename_label(live->counts, change->label, change->label_name) == 0
+                   ? 0
+                   : nb_error_no_memory(error);
+    case NB_CHANGE_FEATURES:
+    case NB_CHANGE_CREATE:
+    case NB_CHANGE_SETTINGS:
+    case NB_CHANGE_DELETE:
+    case NB_CHANGE_IMPORT:
+    case NB_CHANGE_COMPLETE:
+    case NB_CHANGE_REFIT:
+    case NB_CHANGE_KINDS:
+        break;
+    }
+    return 0;
+}
+
+int nb_apply_undo(struct nb_live *live, const struct nb_change *change,
+                  const struct nb_delta *delta)
+{
+    size_t fresh;
+    assert(change->kind == NB_CHANGE_TRAIN || change->kind == NB_CHANGE_UNTRAIN);
+    struct nb_model_change back = {.add_label = delta->take_label,
+                                   .add = delta->take.counts,
+                                   .add_size = delta->take.size,
+                                   .take_label = delta->add_label,
+                                   .take = delta->add.counts,
+                                   .take_size = delta->add.size};
+    return nb_model_change(live->counts, &back, &fresh);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one function through which changes come into a model: the writer's, a replay's, an import's,
+ * a verification's and a rebuild's. On the thread that owns the model's counts: the writer's, or
+ * the loader's before anybody else sees them.
+ */
+#ifndef NB_CORE_LIVE_APPLY_H
+#define NB_CORE_LIVE_APPLY_H
+
+#include "core/live/live.h"
+#include "core/store/change.h"
+#include "core/store/features.h"
+#include "core/store/rows.h"
+
+struct nb_learner;
+
+/* The bags that a change of a document adds and takes out, decoded. `{0}` with both labels
+ * UINT32_MAX is none; reused from change to change. */
+struct nb_delta {
+    uint32_t add_label, take_label; /* UINT32_MAX: nothing is added, taken out */
+    struct nb_rows add, take;       /* ascending */
+};
+void nb_delta_reset(struct nb_delta *delta);
+void nb_delta_deinit(struct nb_delta *delta);
+
+/* Decodes what the change adds and, from the entry that it replaces (NULL: none), what it takes out.
+ * Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
+int nb_delta_read(struct nb_delta *delta, const struct nb_change *change,
+                  const struct nb_change *replaced, uint32_t rows, struct nb_error *error);
+
+/* Makes the change's new label and the rows of its new features, where the model does not have
+ * them yet. Returns 0, NB_CORRUPT (they do not fit the model) or NB_NO_MEMORY. */
+int nb_apply_new(struct nb_live *live, const struct nb_change *change,
+                 struct nb_features_coder *coder, struct nb_error *error);
+
+/* How a change is to be applied. All zeros: all of it, and the weights learn nothing. */
+struct nb_applying {
+    /* Teaches the stack from the score that it computed last (nb_learner_score). */
+    struct nb_learner *learner;
+    /* For a replay: ranges of rows that are true up to marks[range] take only later entries. */
+    const uint64_t *marks;
+    size_t mark_count;
+    uint64_t number; /* of the entry */
+};
+
+/* Brings a change of a document or of a label's name into the counts, whose labels and rows
+ * nb_apply_new has made. Changes of settings, and models that come and go, are not counts: they
+ * change nothing here. The delta loses what the marks leave out. *fresh (may be NULL): tokens that
+ * came into the vocabulary. Returns 0, or a code with nothing changed. */
+int nb_apply(struct nb_live *live, const struct nb_change *change, struct nb_delta *delta,
+             const struct nb_applying *how, size_t *fresh, struct nb_error *error);
+
+/* Takes back what nb_apply did, but for the weights. It needs memory only if the counts were
+ * changed by others since. Returns 0 or NB_NO_MEMORY. */
+int nb_apply_undo(struct nb_live *live, const struct nb_change *change,
+                  const struct nb_delta *delta);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/live/checkpoint.h"
+
+#include <assert.h>
+
+#include "core/live/dirty.h"
+#include "core/live/transaction.h"
+#include "core/store/ledger.h"
+#include "core/store/range.h"
+
+enum {
+    SLICE_RANGES = 256, /* ranges per transaction of a full checkpoint, some 4 MB */
+    RANGE_BYTES = 24 * NB_RANGE_ROWS,
+    DROPPED_ENTRIES = 1000, /* superfluous entries dropped per transaction of it */
+};
+
+struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t last)
+{
+    const struct nb_checkpoint *c = &live->checkpoint;
+    return (struct nb_state_record){.last = last,
+                                    .replay = c->replay,
+                                    .tail = c->tail,
+                                    .vocabulary = nb_model_vocabulary(live->counts, NB_FIELDS),
+                                    .rows = nb_model_rows(live->counts),
+                                    .labels = nb_model_label_count(live->counts),
+                                    .totals = c->totals};
+}
+
+/* ---- the list of unsaved models -------------------------------------------------------------- */
+
+static void unlist(struct nb_engine *engine, struct nb_live *live)
+{
+    if (!live->is_unsaved)
+        return;
+    struct nb_live *before = live->unsaved_before;
+    struct nb_live *after = live->unsaved_after;
+    *(before == NULL ? &engine->unsaved : &before->unsaved_after) = after;
+    *(after == NULL ? &engine->unsaved_last : &after->unsaved_before) = before;
+    live->unsaved_before = live->unsaved_after = NULL;
+    live->is_unsaved = false;
+}
+
+static void enlist(struct nb_engine *engine, struct nb_live *live)
+{
+    live->unsaved_before = engine->unsaved_last;
+    live->unsaved_after = NULL;
+    *(engine->unsaved_last == NULL ? &engine->unsaved : &engine->unsaved_last->unsaved_after) = live;
+    engine->unsaved_last = live;
+    live->is_unsaved = true;
+}
+
+static void set_tail(struct nb_engine *engine, struct nb_live *live, uint64_t tail)
+{
+    uint64_t old = atomic_exchange(&live->tail, tail);
+    atomic_fetch_add(&engine->tail, tail - old);
+}
+
+void nb_checkpoint_note(struct nb_engine *engine, struct nb_live *live, uint64_t features)
+{
+    struct nb_checkpoint *c = &live->checkpoint;
+    bool was_saved = c->tail < atomic_load(&live->tail); /* a sweep has ended */
+    c->tail += features;
+    c->sweep_features += features;
+    set_tail(engine, live, c->tail);
+    if (was_saved || c->tail == 0)
+        unlist(engine, live);
+    if (c->tail > 0 && !live->is_unsaved)
+        enlist(engine, live);
+}
+
+void nb_checkpoint_enlist(struct nb_engine *engine, struct nb_live *live)
+{
+    assert(!live->is_unsaved);
+    if (atomic_load(&live->tail) > 0)
+        enlist(engine, live);
+}
+
+void nb_checkpoint_forget(struct nb_engine *engine, struct nb_live *live)
+{
+    unlist(engine, live);
+    set_tail(engine, live, 0);
+}
+
+/* ---- sweeps ---------------------------------------------------------------------------------- */
+
+/* The ranges that exist when a sweep begins are the ones it visits: were it to run on into ranges
+ * that came later, a stored range could lie behind a gap. */
+static void begin_sweep(struct nb_live *live)
+{
+    struct nb_checkpoint *c = &live->checkpoint;
+    c->sweeping = true;
+    c->sweep_next = 0;
+    c->sweep_end = nb_ranges_of(nb_model_rows(live->counts));
+    c->sweep_start = c->last + 1;
+    c->sweep_features = 0;
+}
+
+static int put_range(struct nb_engine *engine, struct nb_view *view, const struct nb_live *live,
+                     uint32_t range, struct nb_error *error)
+{
+    uint32_t first = range * NB_RANGE_ROWS;
+    uint32_t rows = nb_model_rows(live->counts) - first;
+    struct nb_buffer *out = &engine->scratch;
+    out->length = 0;
+    if (nb_range_write(live->counts, first, rows < NB_RANGE_ROWS ? rows : NB_RANGE_ROWS,
+                       live->checkpoint.last, out) != 0)
+        return nb_error_no_memory(error);
+    struct nb_store_key key = nb_store_key_number(live->number, range);
+    return nb_store_put(view, NB_TABLE_ROWS, nb_store_key_string(&key),
+                        (struct nb_string){out->bytes, out->length}, error);
+}
+
+void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *saved)
+{
+    struct nb_checkpoint *c = &live->checkpoint;
+    /* What the failed slices passed is dirty, or marked so without harm. */
+    uint32_t from = saved->sweeping ? saved->sweep_next : 0;
+    for (uint32_t range = from; range < c->sweep_next && range < c->room; range++)
+        c->dirty[range] = 1;
+    unsigned char *dirty = c->dirty;
+    size_t room = c->room;
+    *c = *saved;
+    c->dirty = dirty;
+    c->room = room;
+}
+
+/* A slice is written before the transaction's own entries are counted: the ranges are true up to
+ * `last`. */
+int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
+                        uint32_t most, uint32_t *written, struct nb_error *error)
+{
+    struct nb_checkpoint *c = &live->checkpoint;
+    *written = 0;
+    if (!c->sweeping)
+        begin_sweep(live);
+    if (nb_dirty_reserve(c, c->sweep_end) != 0)
+        return nb_error_no_memory(error);
+    while (c->sweep_next < c->sweep_end && *written < most) {
+        uint32_t range = c->sweep_next++;
+        if (!c->dirty[range])
+            continue;
+        int rc = put_range(engine, view, live, range, error);
+        if (rc != 0)
+            return rc;
+        c->dirty[range] = 0;
+        ++*written;
+    }
+    if (c->sweep_next < c->sweep_end)
+        return 0;
+    c->sweeping = false;
+    c->replay = c->sweep_start;
+    c->tail = c->sweep_features;
+    c->garbage = true;
+    return 0;
+}
+
+uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features)
+{
+    uint64_t half = engine->settings.replay_features / 2 + 1;
+    const struct nb_live *oldest = engine->unsaved;
+    if (oldest == NULL || atomic_load(&engine->tail) + features < half)
+        return 0;
+    /* A whole sweep of the oldest within the time that half the bound's feature changes take; of
+     * many small models, more than one. */
+    uint64_t ranges = oldest->counts == NULL ? 1 : nb_ranges_of(nb_model_rows(oldest->counts));
+    uint64_t due = ranges * features / half + 1;
+    return due < SLICE_RANGES ? (uint32_t)due : SLICE_RANGES;
+}
+
+struct slice {
+    struct nb_live *live;
+    struct nb_checkpoint saved;
+};
+
+static int write_slice(struct nb_engine *engine, struct nb_view *view, void *argument,
+                       struct nb_error *error)
+{
+    struct slice *slice = argument;
+    struct nb_live *live = slice->live;
+    struct nb_checkpoint *c = &live->checkpoint;
+    uint32_t written;
+    nb_checkpoint_restore(live, &slice->saved); /* this may be a second try */
+    int rc = nb_checkpoint_slice(engine, view, live, SLICE_RANGES, &written, error);
+    if (rc == 0 && c->garbage)
+        rc = nb_ledger_drop(view, live->number, c->replay, DROPPED_ENTRIES, &c->totals, &c->garbage,
+                            error);
+    struct nb_state_record state = nb_checkpoint_state(live, c->last);
+    return rc != 0 ? rc : nb_put_state(engine, view, live, &state, error);
+}
+
+/* One slice in a transaction of its own; on failure the sweep is as it was before. */
+static int commit_slice(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
+{
+    struct slice slice = {.live = live, .saved = live->checkpoint};
+    int rc = nb_transaction(engine, (uint64_t)SLICE_RANGES * RANGE_BYTES, write_slice, &slice,
+                            error);
+    if (rc != 0)
+        nb_checkpoint_restore(live, &slice.saved);
+    else
+        nb_checkpoint_note(engine, live, 0);
+    return rc;
+}
+
+int nb_checkpoint_all(struct nb_engine *engine, struct nb_live *live,
+                      bool (*stop)(struct nb_engine *engine), struct nb_error *error)
+{
+    struct nb_checkpoint *c = &live->checkpoint;
+    assert(live->number != 0 && live->counts != NULL);
+    /* A sweep under way began earlier: finish it, then pass once more over everything. */
+    int rc = 0;
+    while (rc == 0 && (c->sweeping || c->replay <= c->last || c->garbage)) {
+        if (stop != NULL && stop(engine))
+            return 0;
+        rc = commit_slice(engine, live, error);
+    }
+    return rc;
+}

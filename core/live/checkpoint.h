@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checkpoints: the counts, a view of the ledger, are written in ranges of rows, a bounded slice at
+ * a time. A sweep passes once over all ranges of a model and writes the dirty ones; after it, no
+ * entry from before its beginning needs to be replayed, and what those entries replaced is dropped.
+ *
+ * Models that a start would replay stand in a list, oldest first (`unsaved`). The bound on what a
+ * start replays, `replay_features`, holds for all models together: when half of it is reached, each
+ * commit takes slices of the oldest along; when the writer has nothing to do, it saves them all.
+ *
+ * On the writer's thread.
+ */
+#ifndef NB_CORE_LIVE_CHECKPOINT_H
+#define NB_CORE_LIVE_CHECKPOINT_H
+
+#include "core/live/state.h"
+
+/* The state record of the model as it is in memory, but with `last`. */
+struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t last);
+
+/* Writes up to `most` ranges of the running sweep (or begins one) into the transaction; sets
+ * *written. If the transaction is not committed, nb_checkpoint_restore brings back `saved`, a copy
+ * from before. */
+int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
+                        uint32_t most, uint32_t *written, struct nb_error *error);
+void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *saved);
+
+/* Notes a commit: that many feature changes came to the model's tail, or (after a finished sweep)
+ * that it is shorter. Keeps the list of unsaved models and the engine's sum. */
+void nb_checkpoint_note(struct nb_engine *engine, struct nb_live *live, uint64_t features);
+/* Puts a model that a crash left with a tail into the list: at start. */
+void nb_checkpoint_enlist(struct nb_engine *engine, struct nb_live *live);
+/* Takes the model out of the list: it is dropped from memory or deleted. */
+void nb_checkpoint_forget(struct nb_engine *engine, struct nb_live *live);
+
+/* How many ranges a commit of `features` feature changes should write, so that the tail of all
+ * models keeps its bound. */
+uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features);
+
+/* Writes all of a loaded model, in transactions of bounded size. Stops early, with 0, when `stop`
+ * (may be NULL) says so. */
+int nb_checkpoint_all(struct nb_engine *engine, struct nb_live *live,
+                      bool (*stop)(struct nb_engine *engine), struct nb_error *error);
+
+#endif

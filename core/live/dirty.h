@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which stored ranges of rows are behind the counts: a byte each. On the thread that changes the
+ * counts.
+ */
+#ifndef NB_CORE_LIVE_DIRTY_H
+#define NB_CORE_LIVE_DIRTY_H
+
+#include "core/live/live.h"
+#include "core/store/rows.h"
+
+/* Makes room for the marks of `ranges` ranges. Returns 0 or NB_NO_MEMORY. */
+int nb_dirty_reserve(struct nb_checkpoint *checkpoint, size_t ranges);
+/* Marks the ranges of these rows; the model has `model_rows`. Returns 0 or NB_NO_MEMORY. */
+int nb_dirty_mark(struct nb_checkpoint *checkpoint, const struct nb_rows *rows,
+                  uint32_t model_rows);
+
+#endif

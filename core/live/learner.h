@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Test-then-train: every document is scored before it is learned. The score teaches the stack and
+ * is kept with the document, for the evaluation. On the thread that owns the model's counts; a
+ * learner belongs to one thread.
+ *
+ * A document keeps the score of its first learning when it is relabelled or replaced later: by then
+ * the counts know it, and a new score would flatter. For the same reason the stack learns from it
+ * once only. When a document is forgotten its score goes, too; what the weights of the stack
+ * learned from it stays in them.
+ */
+#ifndef NB_CORE_LIVE_LEARNER_H
+#define NB_CORE_LIVE_LEARNER_H
+
+#include "core/live/live.h"
+#include "core/store/rows.h"
+
+struct nb_learner;
+/* NULL: out of memory. */
+struct nb_learner *nb_learner_new(void);
+void nb_learner_free(struct nb_learner **learner);
+
+/* Scores a document whose rows (ascending; all of them in the model) and label are given, and
+ * appends the score to `record`; nothing where the settings make scoring a walk over the
+ * vocabulary. nb_learner_teach learns from the last score. Returns 0, NB_CORRUPT or NB_NO_MEMORY.
+ */
+int nb_learner_score(struct nb_learner *learner, const struct nb_published *published,
+                     const struct nb_model *counts, const struct nb_rows *rows, uint32_t label,
+                     struct nb_buffer *record);
+/* Forgets the last score: the next change teaches nothing. */
+void nb_learner_reset(struct nb_learner *learner);
+/* Teaches the stack of a stacked model from the last score, once. Returns 0, NB_CORRUPT or
+ * NB_NO_MEMORY, and then nothing was changed. */
+int nb_learner_teach(struct nb_learner *learner, const struct nb_published *published,
+                     uint32_t label);
+
+/* A stacked model that has seen one label only, spam or ham, may not be certain of it: after n
+ * documents its probability is (n + 1) / (n + 2), the rule of succession (Laplace 1774), and the
+ * other of the two has the rest. Returns the other's name and sets *probability to the seen one's;
+ * NULL for any other label, which has no known counterpart. */
+const char *nb_unseen_label(const struct nb_model *counts, uint32_t only_label,
+                            double *probability);
+
+#endif

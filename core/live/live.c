@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/live/live.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/pack.h"
+
+/* ---- settings as published ------------------------------------------------------------------- */
+
+void nb_stack_settings_of(const struct nb_settings *settings, struct nb_stack_settings *stack)
+{
+    nb_stack_settings_init(stack);
+    stack->two.experts[0].smoothing = settings->sharp_smoothing;
+    stack->two.experts[0].power = settings->sharp_power;
+    stack->two.experts[1].smoothing = settings->robust_smoothing;
+    stack->two.experts[1].power = settings->robust_power;
+    stack->many.experts[0].smoothing = settings->many_smoothing;
+    stack->many.experts[0].power = settings->many_power;
+    stack->length = settings->length_power;
+    stack->scale = settings->evidence_scale;
+    stack->rate = settings->learning_rate;
+    stack->mixing = settings->expert_mixing;
+    stack->memory = settings->expert_memory;
+}
+
+struct nb_published *nb_published_new(const struct nb_settings *settings)
+{
+    struct nb_published *published = calloc(1, sizeof *published);
+    if (published == NULL)
+        return NULL;
+    struct nb_stack_settings stack;
+    nb_stack_settings_of(settings, &stack);
+    atomic_init(&published->references, 1);
+    published->weights = nb_stack_weights_new(&stack);
+    if (published->weights == NULL || nb_settings_copy(&published->settings, settings) != 0 ||
+        nb_scorer_new(&published->settings, &published->scorer) != 0 ||
+        nb_stack_new(&stack, &published->stack) != 0)
+        nb_published_release(&published);
+    return published;
+}
+
+struct nb_published *nb_published_next(const struct nb_settings *settings,
+                                       const struct nb_published *old)
+{
+    struct nb_published *published = nb_published_new(settings);
+    struct nb_buffer learned = {0};
+    struct nb_packer w = {.out = &learned};
+    if (published == NULL)
+        return NULL;
+    nb_stack_weights_write(old->weights, &w);
+    struct nb_unpacker r = nb_unpacker_of(learned.bytes, learned.length);
+    if (w.code != 0 || nb_stack_weights_read(published->weights, &r) != 0)
+        nb_published_release(&published);
+    nb_buffer_deinit(&learned);
+    return published;
+}
+
+void nb_published_release(struct nb_published **published)
+{
+    struct nb_published *p = *published;
+    *published = NULL;
+    if (p == NULL || atomic_fetch_sub(&p->references, 1) != 1)
+        return;
+    nb_scorer_free(&p->scorer);
+    nb_stack_free(&p->stack);
+    nb_stack_weights_free(&p->weights);
+    nb_settings_deinit(&p->settings);
+    free(p);
+}
+
+struct nb_published *nb_live_settings(struct nb_live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    struct nb_published *published = live->published;
+    assert(published != NULL);
+    atomic_fetch_add(&published->references, 1);
+    pthread_mutex_unlock(&live->lock);
+    return published;
+}
+
+void nb_live_publish(struct nb_live *live, struct nb_published *published)
+{
+    pthread_mutex_lock(&live->lock);
+    struct nb_published *old = live->published;
+    live->published = published;
+    pthread_mutex_unlock(&live->lock);
+    nb_published_release(&old);
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static int take_key(struct nb_live *live, const struct nb_own_key *own,
+                    const struct nb_key *store_key)
+{
+    live->key = live->id_key = store_key;
+    if (own == NULL || !own->present)
+        return 0;
+    live->own = malloc(sizeof *live->own);
+    live->own_key = malloc(sizeof *live->own_key);
+    if (live->own == NULL || live->own_key == NULL)
+        return NB_NO_MEMORY;
+    *live->own = *own;
+    nb_key_restore(live->own_key, own->bytes);
+    live->id_key = live->own_key;
+    if (own->hashes_features)
+        live->key = live->own_key;
+    return 0;
+}
+
+struct nb_live *nb_live_new(struct nb_string name, uint32_t number, const struct nb_own_key *own,
+                            const struct nb_key *store_key)
+{
+    struct nb_live *live = calloc(1, sizeof *live);
+    if (live == NULL)
+        return NULL;
+    atomic_init(&live->references, 1);
+    pthread_mutex_init(&live->lock, NULL);
+    live->number = number;
+    live->checkpoint.replay = 1;
+    live->name = malloc(name.length + 1);
+    if (live->name == NULL || take_key(live, own, store_key) != 0) {
+        nb_live_free(live);
+        return NULL;
+    }
+    memcpy(live->name, name.bytes, name.length);
+    live->name[name.length] = '\0';
+    return live;
+}
+
+int nb_live_begin(struct nb_live *live, const struct nb_settings *settings)
+{
+    assert(live->counts == NULL && live->published == NULL);
+    live->published = nb_published_new(settings);
+    live->counts = nb_model_new();
+    if (live->published == NULL || live->counts == NULL)
+        return NB_NO_MEMORY;
+    atomic_store(&live->loaded, true);
+    return 0;
+}
+
+void nb_live_free(struct nb_live *live)
+{
+    assert(!live->is_unsaved);
+    nb_published_release(&live->published);
+    nb_model_free(&live->counts);
+    free(live->checkpoint.dirty);
+    pthread_mutex_destroy(&live->lock);
+    free(live->damage);
+    free(live->own);
+    free(live->own_key);
+    free(live->name);
+    free(live);
+}
+
+size_t nb_live_memory(struct nb_live *live)
+{
+    if (!atomic_load(&live->loaded))
+        return 0;
+    struct nb_published *p = nb_live_settings(live);
+    size_t bytes = nb_model_memory(live->counts) + nb_scorer_memory(p->scorer) +
+                   nb_stack_memory(p->stack) + nb_stack_weights_memory(p->weights) +
+                   live->checkpoint.room;
+    nb_published_release(&p);
+    return bytes;
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+void nb_live_set_damaged(struct nb_live *live, const struct nb_error *why)
+{
+    pthread_mutex_lock(&live->lock);
+    if (!atomic_load(&live->is_damaged)) {
+        live->damage = strdup(why->text);
+        atomic_store(&live->is_damaged, true);
+    }
+    pthread_mutex_unlock(&live->lock);
+}
+
+int nb_live_check(struct nb_live *live, struct nb_error *error)
+{
+    if (!atomic_load(&live->is_damaged))
+        return 0;
+    return nb_error_set(error, NB_DAMAGED,
+                        "the model '%s' is damaged (%s): delete it, or import a copy over it; "
+                        "`bayesd --verify` lists the damage",
+                        live->name, live->damage == NULL ? "out of memory" : live->damage);
+}

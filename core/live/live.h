@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A model as it lives in memory: its name, and while it is in use its settings, counts and weights.
+ * For core/live and core/engine alone.
+ *
+ * Threads: a model belongs to whoever holds a reference. The counts and weights have locks of their
+ * own (core/model.h, core/stack.h); `lock` protects `published`, loading, and the damage. The
+ * checkpoint and everything marked "the writer's" belong to the writer's thread.
+ */
+#ifndef NB_CORE_LIVE_LIVE_H
+#define NB_CORE_LIVE_LIVE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/base/key.h"
+#include "core/model.h"
+#include "core/score.h"
+#include "core/settings.h"
+#include "core/stack.h"
+#include "core/store/record.h"
+
+/* Settings as published: immutable, shared by reference count, swapped whole; and with them what
+ * scores by them. The writer changes the stack's weights, under their own lock. */
+struct nb_published {
+    atomic_uint references;
+    struct nb_settings settings;
+    struct nb_scorer *scorer;
+    struct nb_stack *stack;
+    struct nb_stack_weights *weights;
+};
+
+/* The constants of the stack that the settings give. */
+void nb_stack_settings_of(const struct nb_settings *settings, struct nb_stack_settings *stack);
+
+/* NULL: out of memory. */
+struct nb_published *nb_published_new(const struct nb_settings *settings);
+/* The same, with the weights that `old` has learned. */
+struct nb_published *nb_published_next(const struct nb_settings *settings,
+                                       const struct nb_published *old);
+void nb_published_release(struct nb_published **published);
+
+static inline bool nb_published_is_stacked(const struct nb_published *published)
+{
+    return published->settings.decision == NB_DECISION_STACKED;
+}
+
+/* Which stored ranges are behind the counts, and how far the running sweep over them has come. */
+struct nb_checkpoint {
+    uint64_t last;        /* number of the model's newest committed entry */
+    uint64_t replay;      /* entries below it are in every stored range */
+    unsigned char *dirty; /* a byte per range, owned */
+    size_t room;          /* bytes of `dirty` */
+    bool sweeping;
+    bool garbage;            /* superfluous entries from before `replay` may be there */
+    uint32_t sweep_next;     /* range that the sweep looks at next */
+    uint32_t sweep_end;      /* ranges that there were when it began */
+    uint64_t sweep_start;    /* what `replay` will be when it has passed them all */
+    uint64_t tail;           /* feature changes that a start would replay, and one per entry */
+    uint64_t sweep_features; /* those of them since the sweep began */
+    struct nb_ledger_totals totals;
+};
+
+struct nb_live {
+    char *name;               /* owned */
+    uint32_t number;          /* 0: not given yet; the writer's until `persisted` */
+    struct nb_own_key *own;   /* owned; NULL: the model has no key of its own */
+    const struct nb_key *key; /* under which features are hashed: the store's, or `own_key` */
+    const struct nb_key *id_key; /* under which ids are made from content */
+    struct nb_key *own_key;      /* owned; NULL: none */
+    atomic_uint references;      /* one of the registry, one of each user */
+    atomic_bool persisted;       /* the store knows it; until then only trainers see it */
+    atomic_bool removed;         /* deleted or replaced; changes that wait are refused */
+    atomic_bool loaded;          /* `published` and `counts` are there */
+    atomic_bool is_damaged;
+    char *damage;                /* owned; why; set once, before `is_damaged` */
+    atomic_uint_fast64_t used;   /* nb_clock_monotonic of the last use */
+    pthread_mutex_t lock;
+    struct nb_published *published;
+    struct nb_model *counts;
+    struct nb_checkpoint checkpoint; /* the writer's */
+    atomic_uint_fast64_t tail;       /* checkpoint.tail, for whoever asks; also of cold models */
+    uint32_t labels_stored;          /* the writer's: labels with a record in the store */
+    /* The writer's: the list of models that a start would replay, oldest first. */
+    struct nb_live *unsaved_before, *unsaved_after;
+    bool is_unsaved;
+};
+
+/* A model that is not loaded. `own` is copied (NULL: none); `store_key` is borrowed. NULL: out of
+ * memory. One reference, the caller's. */
+struct nb_live *nb_live_new(struct nb_string name, uint32_t number, const struct nb_own_key *own,
+                            const struct nb_key *store_key);
+/* Gives it settings and empty counts: it is loaded then. Returns 0 or NB_NO_MEMORY. */
+int nb_live_begin(struct nb_live *live, const struct nb_settings *settings);
+void nb_live_free(struct nb_live *live);
+
+/* The settings in force, with a reference for the caller. */
+struct nb_published *nb_live_settings(struct nb_live *live);
+/* Publishes other settings (takes `published` over). */
+void nb_live_publish(struct nb_live *live, struct nb_published *published);
+
+/* Bytes that the model takes while it is loaded; 0 if it is not. */
+size_t nb_live_memory(struct nb_live *live);
+
+/* Marks the model damaged, for good; the first reason is kept. */
+void nb_live_set_damaged(struct nb_live *live, const struct nb_error *why);
+/* 0, or NB_DAMAGED with the reason. */
+int nb_live_check(struct nb_live *live, struct nb_error *error);
+
+static inline struct nb_string nb_live_name(const struct nb_live *live)
+{
+    return (struct nb_string){live->name, strlen(live->name)};
+}
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/live/load.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/live/apply.h"
+#include "core/store/ledger.h"
+#include "core/store/range.h"
+
+struct loading {
+    const struct nb_view *view;
+    struct nb_live *live;
+    struct nb_features_coder *coder;
+    struct nb_state_record state;
+    uint64_t *marks; /* owned; per stored range */
+    size_t range_count, range_room;
+    struct nb_delta delta;
+    struct nb_entry replaced;
+};
+
+static int damaged(struct nb_error *error, const char *what)
+{
+    return nb_error_set(error, NB_CORRUPT, "the store is damaged: %s", what);
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static int read_settings(const struct nb_view *view, const struct nb_live *live,
+                         struct nb_settings *settings, struct nb_error *error)
+{
+    struct nb_string value;
+    struct nb_model_record record;
+    int rc = nb_store_get(view, NB_TABLE_MODELS, nb_live_name(live), &value, error);
+    if (rc == NB_NOT_FOUND)
+        return nb_error_set(error, rc, "there is no model '%s'", live->name);
+    if (rc == 0)
+        rc = nb_model_record_read(&record, value, error);
+    return rc != 0 ? rc : nb_settings_read(settings, record.settings, error);
+}
+
+int nb_load_settings(struct nb_engine *engine, const struct nb_live *live,
+                     struct nb_settings *settings, struct nb_error *error)
+{
+    struct nb_view view;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = read_settings(&view, live, settings, error);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+static int load_state(struct loading *l, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(l->live->number);
+    struct nb_string stored;
+    int rc = nb_store_get(l->view, NB_TABLE_STATE, nb_store_key_string(&key), &stored, error);
+    if (rc == NB_NOT_FOUND)
+        return damaged(error, "a model's state is missing");
+    return rc != 0 ? rc : nb_state_read(&l->state, stored, error);
+}
+
+static int load_label(void *user, struct nb_string key, struct nb_string value,
+                      struct nb_error *error)
+{
+    struct loading *l = user;
+    struct nb_label_record record;
+    struct nb_model *counts = l->live->counts;
+    uint32_t expected = nb_model_label_count(counts);
+    uint32_t label;
+    int rc = nb_label_read(&record, value, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_model_label(counts, record.name, &label);
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    if (rc != 0 || label != expected || nb_store_key_tail(key) != label)
+        return damaged(error, "labels out of order");
+    nb_model_add_documents(counts, label, (int64_t)record.documents);
+    return 0;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static int load_range(void *user, struct nb_string key, struct nb_string value,
+                      struct nb_error *error)
+{
+    struct loading *l = user;
+    if (l->range_count == l->range_room) {
+        size_t room = l->range_room == 0 ? 64 : l->range_room * 2;
+        uint64_t *marks = realloc(l->marks, room * sizeof *marks);
+        if (marks == NULL)
+            return nb_error_no_memory(error);
+        l->marks = marks;
+        l->range_room = room;
+    }
+    if (nb_store_key_tail(key) != l->range_count)
+        return damaged(error, "a range of rows is missing");
+    int rc = nb_range_read(l->live->counts, (uint32_t)l->range_count * NB_RANGE_ROWS, value,
+                           &l->marks[l->range_count], error);
+    l->range_count++;
+    return rc;
+}
+
+static int read_replaced(struct loading *l, const struct nb_entry *entry, struct nb_error *error)
+{
+    int rc = nb_ledger_read(l->view, entry->change.replaced, &l->replaced, error);
+    if (rc == NB_NOT_FOUND || (rc == 0 && l->replaced.change.kind != NB_CHANGE_TRAIN))
+        return nb_error_set(error, NB_CORRUPT,
+                            "the store is damaged: entry %" PRIu64 " replaces one that is missing",
+                            entry->number);
+    return rc;
+}
+
+static int replay_entry(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct loading *l = user;
+    const struct nb_change *change = &entry->change;
+    struct nb_applying how = {
+        .marks = l->marks, .mark_count = l->range_count, .number = entry->number};
+    static const uint64_t no_marks[1];
+    if (how.marks == NULL)
+        how.marks = no_marks;
+    int rc = nb_apply_new(l->live, change, l->coder, error);
+    bool replaces = rc == 0 && change->replaced != 0;
+    if (replaces)
+        rc = read_replaced(l, entry, error);
+    if (rc == 0)
+        rc = nb_delta_read(&l->delta, change, replaces ? &l->replaced.change : NULL,
+                           nb_model_rows(l->live->counts), error);
+    return rc != 0 ? rc : nb_apply(l->live, change, &l->delta, &how, NULL, error);
+}
+
+static int load_rows(struct loading *l, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(l->live->number);
+    struct nb_string prefix = nb_store_key_string(&key);
+    if (nb_model_reserve(l->live->counts, l->state.rows) != 0)
+        return nb_error_no_memory(error);
+    int rc = nb_store_scan(l->view, NB_TABLE_ROWS, prefix, prefix.length, load_range, l, error);
+    if (rc == 0)
+        rc = nb_ledger_walk(l->view, l->live->number, l->state.replay, replay_entry, l, error);
+    if (rc == 0 && nb_model_rows(l->live->counts) != l->state.rows)
+        rc = nb_error_set(error, NB_CORRUPT,
+                          "the store is damaged: %" PRIu32 " features read back, %" PRIu32
+                          " were written",
+                          nb_model_rows(l->live->counts), l->state.rows);
+    return rc;
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+/* A model that was never stacked has no weights but those that it starts with. */
+static int load_weights(void *user, struct nb_string key, struct nb_string value,
+                        struct nb_error *error)
+{
+    struct loading *l = user;
+    int rc = nb_stack_weights_read_record(l->live->published->weights,
+                                          (uint32_t)nb_store_key_tail(key), value);
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    return rc == 0 ? 0 : damaged(error, "the weights of a stack do not read back");
+}
+
+/* ---- the whole model ------------------------------------------------------------------------- */
+
+static int load_all(struct loading *l, struct nb_error *error)
+{
+    struct nb_settings settings;
+    struct nb_store_key key = nb_store_key_model(l->live->number);
+    struct nb_string prefix = nb_store_key_string(&key);
+    int rc = read_settings(l->view, l->live, &settings, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_settings_check_tokenizer(&settings, error);
+    if (rc != 0) {
+        nb_settings_deinit(&settings);
+        return rc;
+    }
+    l->live->published = nb_published_new(&settings);
+    l->live->counts = nb_model_new();
+    nb_settings_deinit(&settings);
+    if (l->live->published == NULL || l->live->counts == NULL)
+        return nb_error_no_memory(error);
+    rc = load_state(l, error);
+    if (rc == 0)
+        rc = nb_store_scan(l->view, NB_TABLE_LABELS, prefix, prefix.length, load_label, l, error);
+    if (rc == 0 && nb_model_label_count(l->live->counts) != l->state.labels)
+        rc = damaged(error, "a label is missing");
+    if (rc == 0)
+        rc = nb_store_scan(l->view, NB_TABLE_WEIGHTS, prefix, prefix.length, load_weights, l,
+                           error);
+    if (rc == 0)
+        rc = load_rows(l, error);
+    if (rc == 0 && nb_model_documents_all(l->live->counts) != l->state.totals.living)
+        rc = damaged(error, "the labels' documents do not sum to those of the model");
+    return rc;
+}
+
+static void take_state(const struct loading *l)
+{
+    struct nb_checkpoint *c = &l->live->checkpoint;
+    c->last = l->state.last;
+    c->replay = l->state.replay;
+    c->tail = l->state.tail;
+    c->totals = l->state.totals;
+    c->garbage = true;
+    l->live->labels_stored = l->state.labels;
+}
+
+int nb_load_model(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
+{
+    struct nb_view view;
+    struct loading l = {.view = &view, .live = live, .coder = nb_features_coder_new()};
+    assert(live->counts == NULL && live->published == NULL);
+    if (l.coder == NULL)
+        return nb_error_no_memory(error);
+    free(live->checkpoint.dirty);
+    live->checkpoint = (struct nb_checkpoint){.replay = 1};
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc == 0) {
+        rc = load_all(&l, error);
+        nb_store_snapshot_end(&view);
+    }
+    if (rc == 0) {
+        take_state(&l);
+    } else {
+        nb_model_free(&live->counts);
+        nb_published_release(&live->published);
+    }
+    nb_delta_deinit(&l.delta);
+    nb_entry_deinit(&l.replaced);
+    nb_features_coder_free(&l.coder);
+    free(l.marks);
+    return rc;
+}

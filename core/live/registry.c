@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/live/registry.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/live/load.h"
+#include "core/live/names.h"
+
+/* Models that were not used for a minute leave the memory, whatever the setting, but for so many. */
+enum { KEPT_MODELS = 64 };
+static const uint64_t IDLE_NANOSECONDS = UINT64_C(60000000000);
+
+static void drop_reference(struct nb_live *live)
+{
+    assert(atomic_load(&live->references) > 0);
+    if (atomic_fetch_sub(&live->references, 1) == 1)
+        nb_live_free(live);
+}
+
+/* ---- the sorted list ------------------------------------------------------------------------- */
+
+static int compare_name(const char *name, struct nb_string wanted)
+{
+    size_t length = strlen(name);
+    int order = memcmp(name, wanted.bytes, length < wanted.length ? length : wanted.length);
+    if (order != 0)
+        return order;
+    return (length > wanted.length) - (length < wanted.length);
+}
+
+/* Where the name is, or would be; *found says which. */
+static size_t position(const struct nb_engine *engine, struct nb_string name, bool *found)
+{
+    size_t low = 0;
+    size_t high = engine->model_count;
+    *found = false;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_name(engine->models[middle]->name, name);
+        if (order == 0) {
+            *found = true;
+            return middle;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int insert_at(struct nb_engine *engine, size_t at, struct nb_live *live,
+                     struct nb_error *error)
+{
+    if (engine->model_count >= engine->settings.models)
+        return nb_error_set(error, NB_TOO_LARGE,
+                            "there are %zu models already, the limit of the setting `models`",
+                            engine->model_count);
+    if (engine->model_count == engine->model_room) {
+        size_t room = engine->model_room == 0 ? 16 : engine->model_room * 2;
+        struct nb_live **models = realloc(engine->models, room * sizeof *models);
+        if (models == NULL)
+            return nb_error_no_memory(error);
+        engine->models = models;
+        engine->model_room = room;
+    }
+    memmove(engine->models + at + 1, engine->models + at,
+            (engine->model_count - at) * sizeof *engine->models);
+    engine->models[at] = live;
+    engine->model_count++;
+    return 0;
+}
+
+static void remove_at(struct nb_engine *engine, size_t at)
+{
+    engine->model_count--;
+    memmove(engine->models + at, engine->models + at + 1,
+            (engine->model_count - at) * sizeof *engine->models);
+}
+
+int nb_registry_insert(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
+{
+    pthread_rwlock_wrlock(&engine->registry);
+    bool found;
+    size_t at = position(engine, nb_live_name(live), &found);
+    int rc = found ? nb_error_set(error, NB_EXISTS, "the model '%s' exists", live->name)
+                   : insert_at(engine, at, live, error);
+    pthread_rwlock_unlock(&engine->registry);
+    return rc;
+}
+
+struct nb_live *nb_registry_replace(struct nb_engine *engine, struct nb_live *live)
+{
+    pthread_rwlock_wrlock(&engine->registry);
+    bool found;
+    size_t at = position(engine, nb_live_name(live), &found);
+    struct nb_live *old = found ? engine->models[at] : NULL;
+    if (found) {
+        engine->models[at] = live;
+        atomic_store(&old->removed, true);
+    }
+    pthread_rwlock_unlock(&engine->registry);
+    return old;
+}
+
+void nb_registry_remove(struct nb_engine *engine, struct nb_live *live)
+{
+    pthread_rwlock_wrlock(&engine->registry);
+    bool found;
+    size_t at = position(engine, nb_live_name(live), &found);
+    found = found && engine->models[at] == live;
+    if (found)
+        remove_at(engine, at);
+    atomic_store(&live->removed, true);
+    pthread_rwlock_unlock(&engine->registry);
+    if (found)
+        drop_reference(live);
+}
+
+/* ---- reading the store ----------------------------------------------------------------------- */
+
+struct reading {
+    struct nb_engine *engine;
+    const struct nb_view *view;
+};
+
+static int read_tail(const struct reading *r, struct nb_live *live, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(live->number);
+    struct nb_string value;
+    struct nb_state_record state;
+    int rc = nb_store_get(r->view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
+    if (rc == 0)
+        rc = nb_state_read(&state, value, error);
+    if (rc == 0) {
+        atomic_store(&live->tail, state.tail);
+        atomic_fetch_add(&r->engine->tail, state.tail);
+    }
+    return rc == NB_NOT_FOUND ? nb_error_set(error, NB_CORRUPT, "its state is missing") : rc;
+}
+
+/* A record that does not read back stands for a model that can be deleted or replaced. */
+static int read_record(void *user, enum nb_table table, struct nb_string key,
+                       struct nb_string value, bool sound, struct nb_error *error)
+{
+    struct reading *r = user;
+    struct nb_model_record record;
+    struct nb_own_key own = {0};
+    struct nb_error why;
+    (void)table;
+    int rc = sound ? nb_model_record_read(&record, value, &why)
+                   : nb_error_set(&why, NB_CORRUPT, "the checksum of its record is wrong");
+    if (rc == 0)
+        rc = nb_own_key_read(&own, record.key, &why);
+    struct nb_live *live =
+        nb_live_new(key, rc == 0 ? record.number : 0, &own, &r->engine->key);
+    if (live == NULL)
+        return nb_error_no_memory(error);
+    atomic_store(&live->persisted, true);
+    if (rc == 0)
+        rc = read_tail(r, live, &why);
+    if (rc != 0)
+        nb_live_set_damaged(live, &why);
+    rc = nb_registry_insert(r->engine, live, error);
+    if (rc != 0)
+        nb_live_free(live);
+    return rc;
+}
+
+int nb_registry_read(struct nb_engine *engine, struct nb_error *error)
+{
+    struct nb_view view;
+    struct reading r = {.engine = engine, .view = &view};
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_store_inspect(&view, NB_TABLE_MODELS, read_record, &r, error);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+void nb_registry_free(struct nb_engine *engine)
+{
+    for (size_t i = 0; i < engine->model_count; i++)
+        nb_live_free(engine->models[i]);
+    free(engine->models);
+    engine->models = NULL;
+    engine->model_count = engine->model_room = 0;
+}
+
+/* ---- coming and going ------------------------------------------------------------------------ */
+
+int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
+{
+    struct nb_error why = {0};
+    atomic_store_explicit(&live->used, nb_clock_monotonic(), memory_order_relaxed);
+    int rc = nb_live_check(live, error);
+    if (rc != 0 || atomic_load(&live->loaded))
+        return rc;
+    pthread_mutex_lock(&live->lock);
+    if (!atomic_load(&live->loaded))
+        rc = nb_load_model(engine, live, &why);
+    if (rc == 0)
+        atomic_store(&live->loaded, true);
+    pthread_mutex_unlock(&live->lock);
+    if (rc == NB_CORRUPT) {
+        nb_live_set_damaged(live, &why);
+        return nb_live_check(live, error);
+    }
+    if (rc != 0 && error != NULL)
+        *error = why;
+    return rc;
+}
+
+static int not_found(struct nb_string name, struct nb_error *error)
+{
+    return nb_error_set(error, NB_NOT_FOUND, "there is no model '%.*s'", (int)name.length,
+                        name.bytes);
+}
+
+int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unborn,
+                     struct nb_live **out, struct nb_error *error)
+{
+    bool found;
+    pthread_rwlock_rdlock(&engine->registry);
+    size_t at = position(engine, name, &found);
+    struct nb_live *live = found ? engine->models[at] : NULL;
+    if (live != NULL)
+        atomic_fetch_add(&live->references, 1);
+    pthread_rwlock_unlock(&engine->registry);
+    if (live == NULL) {
+        int rc = nb_check_model_name(name, error);
+        return rc != 0 ? rc : not_found(name, error);
+    }
+    if (!unborn && !atomic_load(&live->persisted)) {
+        nb_registry_release(engine, &live);
+        return not_found(name, error);
+    }
+    *out = live;
+    return 0;
+}
+
+int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool unborn,
+                        struct nb_live **out, struct nb_error *error)
+{
+    struct nb_live *live = NULL;
+    int rc = nb_registry_find(engine, name, unborn, &live, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_registry_load(engine, live, error);
+    if (rc == 0)
+        *out = live;
+    else
+        nb_registry_release(engine, &live);
+    return rc;
+}
+
+/* The caller holds a reference from the beginning: whoever else looks at an unborn model and is the
+ * last to hold it takes it out of the registry again. */
+int nb_registry_make_unborn(struct nb_engine *engine, struct nb_string name,
+                            const struct nb_settings *settings, struct nb_live **out,
+                            struct nb_error *error)
+{
+    struct nb_live *live = nb_live_new(name, 0, NULL, &engine->key);
+    if (live == NULL)
+        return nb_error_no_memory(error);
+    atomic_store(&live->used, nb_clock_monotonic());
+    atomic_store(&live->references, 2);
+    int rc = nb_live_begin(live, settings) != 0 ? nb_error_no_memory(error)
+                                                : nb_registry_insert(engine, live, error);
+    if (rc == 0)
+        *out = live;
+    else
+        nb_live_free(live);
+    return rc;
+}
+
+int nb_registry_make(struct nb_engine *engine, struct nb_string name,
+                     const struct nb_settings *settings, struct nb_live **out,
+                     struct nb_error *error)
+{
+    int rc;
+    /* Another thread may make it between the two: then that one is taken. */
+    do {
+        rc = nb_registry_acquire(engine, name, true, out, error);
+        if (rc == NB_NOT_FOUND && engine->settings.auto_create)
+            rc = nb_registry_make_unborn(engine, name, settings, out, error);
+    } while (rc == NB_EXISTS);
+    return rc;
+}
+
+void nb_registry_release(struct nb_engine *engine, struct nb_live **live)
+{
+    struct nb_live *l = *live;
+    *live = NULL;
+    if (l == NULL)
+        return;
+    if (!atomic_load(&l->persisted) && !atomic_load(&l->removed)) {
+        /* An unborn model that nobody else holds never came into being: forget it. */
+        bool last;
+        bool found;
+        pthread_rwlock_wrlock(&engine->registry);
+        size_t at = position(engine, nb_live_name(l), &found);
+        last = atomic_load(&l->references) == 2 && found && engine->models[at] == l &&
+               !atomic_load(&l->persisted);
+        if (last)
+            remove_at(engine, at);
+        pthread_rwlock_unlock(&engine->registry);
+        if (last)
+            drop_reference(l);
+    }
+    drop_reference(l);
+}
+
+int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t most, char ***out,
+                      size_t *count, bool *more, struct nb_error *error)
+{
+    bool found;
+    *count = 0;
+    pthread_rwlock_rdlock(&engine->registry);
+    size_t at = after.length == 0 ? 0 : position(engine, after, &found);
+    if (after.length > 0 && found)
+        at++;
+    size_t left = engine->model_count - at;
+    size_t room = left < most ? left : most;
+    char **names = calloc(room + 1, sizeof *names);
+    for (; names != NULL && at < engine->model_count && *count < room; at++)
+        if (atomic_load(&engine->models[at]->persisted) &&
+            (names[*count] = strdup(engine->models[at]->name)) != NULL)
+            ++*count;
+    *more = at < engine->model_count;
+    pthread_rwlock_unlock(&engine->registry);
+    *out = names;
+    return names == NULL ? nb_error_no_memory(error) : 0;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+struct coldness {
+    struct nb_live *live; /* referenced */
+    uint64_t used;
+    size_t memory;
+};
+
+static int by_use(const void *a, const void *b)
+{
+    uint64_t x = ((const struct coldness *)a)->used;
+    uint64_t y = ((const struct coldness *)b)->used;
+    return (x > y) - (x < y);
+}
+
+/* The loaded models, least recently used first, each referenced; NULL if memory is short. One pass: nothing is looked at again for each model that goes. */
+static struct coldness *list_loaded(struct nb_engine *engine, size_t *count, uint64_t *memory)
+{
+    *count = 0;
+    *memory = 0;
+    pthread_rwlock_rdlock(&engine->registry);
+    size_t loaded = 0;
+    for (size_t i = 0; i < engine->model_count; i++)
+        loaded += atomic_load(&engine->models[i]->loaded);
+    struct coldness *list = malloc((loaded + 1) * sizeof *list);
+    for (size_t i = 0; list != NULL && i < engine->model_count && *count < loaded; i++) {
+        struct nb_live *live = engine->models[i];
+        if (!atomic_load(&live->loaded))
+            continue;
+        atomic_fetch_add(&live->references, 1);
+        list[(*count)++] = (struct coldness){.live = live, .used = atomic_load(&live->used)};
+    }
+    pthread_rwlock_unlock(&engine->registry);
+    for (size_t i = 0; i < *count; i++) {
+        list[i].memory = nb_live_memory(list[i].live);
+        *memory += list[i].memory;
+    }
+    if (list != NULL)
+        qsort(list, *count, sizeof *list, by_use);
+    return list;
+}
+
+/* Drops the counts if nobody came meanwhile (the registry's reference and ours). */
+static bool unload(struct nb_engine *engine, struct nb_live *live)
+{
+    struct nb_model *counts = NULL;
+    struct nb_published *published = NULL;
+    pthread_rwlock_wrlock(&engine->registry);
+    bool idle = atomic_load(&live->references) == 2 && atomic_load(&live->persisted);
+    if (idle) {
+        atomic_store(&live->loaded, false);
+        counts = live->counts;
+        published = live->published;
+        live->counts = NULL;
+        live->published = NULL;
+        free(live->checkpoint.dirty);
+        live->checkpoint.dirty = NULL;
+        live->checkpoint.room = 0;
+    }
+    pthread_rwlock_unlock(&engine->registry);
+    nb_model_free(&counts);
+    nb_published_release(&published);
+    return idle;
+}
+
+void nb_registry_trim(struct nb_engine *engine,
+                      int (*save)(struct nb_engine *engine, struct nb_live *live))
+{
+    size_t count;
+    uint64_t memory;
+    uint64_t now = nb_clock_monotonic();
+    struct coldness *list = list_loaded(engine, &count, &memory);
+    for (size_t i = 0; i < count; i++) {
+        struct nb_live *live = list[i].live;
+        bool over = engine->settings.memory != 0 && memory > engine->settings.memory;
+        bool idle = count - i > KEPT_MODELS && now - list[i].used > IDLE_NANOSECONDS;
+        if ((over || idle) && atomic_load(&live->references) == 2 && save(engine, live) == 0 &&
+            unload(engine, live))
+            memory -= list[i].memory;
+        nb_registry_release(engine, &list[i].live);
+    }
+    free(list);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of an engine: what the files of core/live and core/engine share. For these alone.
+ *
+ * Locks, in the order in which they are taken: `registry`, a model's `lock`, a model's counts, its
+ * weights, the store's. `queue_lock` and `health_lock` are taken last and for moments.
+ */
+#ifndef NB_CORE_LIVE_STATE_H
+#define NB_CORE_LIVE_STATE_H
+
+#include "core/live/engine_settings.h"
+#include "core/live/live.h"
+#include "core/store/features.h"
+#include "core/store/numbers.h"
+
+struct nb_job;
+struct nb_importing;
+struct nb_learner;
+
+struct nb_counters {
+    atomic_uint_fast64_t learned, unchanged, relabelled, updated, forgotten, failed;
+    atomic_uint_fast64_t tokens_learned, commits, commit_nanoseconds, commit_changes;
+    atomic_uint_fast64_t commit_failures, queued;
+};
+
+struct nb_engine {
+    struct nb_engine_settings settings;
+    char *directory;
+    struct nb_store *store;
+    struct nb_key key; /* of the store */
+
+    pthread_rwlock_t registry; /* `models`, and who may come and go in them */
+    struct nb_live **models;   /* sorted by name */
+    size_t model_count, model_room;
+
+    pthread_mutex_t queue_lock;
+    pthread_cond_t queue_filled;
+    pthread_cond_t task_finished;
+    struct nb_job *first, *last;
+    size_t waiting;        /* from first to last */
+    size_t expected;       /* so many waiting ones and the next commit begins */
+    uint64_t gather_until; /* or now, on nb_clock_monotonic; the writer's */
+    uint64_t sync_time;    /* nanoseconds that the last commit waited for the disk; the writer's */
+    bool closing;
+    bool writer_started;
+    pthread_t writer;
+
+    /* The writer's. */
+    struct nb_numbers numbers;           /* as committed, or as the transaction under way gave them */
+    struct nb_importing *importing;        /* imports under way */
+    bool purge;                          /* there may be data of models that are gone */
+    struct nb_live *unsaved, *unsaved_last; /* models that a start would replay, oldest first */
+    struct nb_buffer scratch;
+    struct nb_features_coder *coder;
+    struct nb_learner *learner;
+    atomic_uint_fast64_t tail; /* feature changes that a start would replay, of all models */
+
+    pthread_mutex_t health_lock;
+    struct nb_error health; /* code 0: the last commit succeeded */
+    uint64_t reopen_not_before, reopen_pause; /* nanoseconds; the writer's */
+    struct nb_counters counters;
+};
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/live/stored_score.h"
+
+#include <stdlib.h>
+
+#include "core/base/pack.h"
+
+/* With many labels only the likeliest are kept; the others count as 0. */
+enum { LABELS_KEPT = 16 };
+
+/* The indices of the LABELS_KEPT most probable labels, in order of index. */
+static size_t choose(const struct nb_scores *scores, size_t chosen[LABELS_KEPT])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < scores->size; i++) {
+        if (count < LABELS_KEPT) {
+            chosen[count++] = i;
+            continue;
+        }
+        size_t least = 0;
+        for (size_t k = 1; k < count; k++)
+            if (scores->probabilities[chosen[k]] < scores->probabilities[chosen[least]])
+                least = k;
+        if (scores->probabilities[i] <= scores->probabilities[chosen[least]])
+            continue;
+        for (size_t k = least; k + 1 < count; k++)
+            chosen[k] = chosen[k + 1];
+        chosen[count - 1] = i;
+    }
+    return count;
+}
+
+int nb_scored_keep(const struct nb_scores *scores, uint32_t label, struct nb_buffer *record)
+{
+    size_t chosen[LABELS_KEPT];
+    uint32_t labels[LABELS_KEPT];
+    double probabilities[LABELS_KEPT];
+    size_t count = choose(scores, chosen);
+    for (size_t i = 0; i < count; i++) {
+        labels[i] = scores->labels[chosen[i]];
+        probabilities[i] = scores->probabilities[chosen[i]];
+    }
+    struct nb_scored scored = {
+        .label = label, .size = (uint32_t)count, .labels = labels, .probabilities = probabilities};
+    if (scores->size == 2)
+        scored.log_odds = scores->log_scores[1] - scores->log_scores[0];
+    return nb_scored_write(&scored, record);
+}
+
+int nb_scored_write(const struct nb_scored *scored, struct nb_buffer *out)
+{
+    struct nb_packer w = {.out = out};
+    nb_pack_varint(&w, scored->label);
+    nb_pack_double(&w, scored->log_odds);
+    for (uint32_t i = 0; i < scored->size; i++) {
+        nb_pack_varint(&w, scored->labels[i]);
+        nb_pack_double(&w, scored->probabilities[i]);
+    }
+    return w.code;
+}
+
+static int make_room(struct nb_scored_lists *lists)
+{
+    size_t room = lists->room == 0 ? LABELS_KEPT : lists->room * 2;
+    uint32_t *labels = realloc(lists->labels, room * sizeof *labels);
+    if (labels != NULL)
+        lists->labels = labels;
+    double *probabilities = realloc(lists->probabilities, room * sizeof *probabilities);
+    if (probabilities != NULL)
+        lists->probabilities = probabilities;
+    if (labels == NULL || probabilities == NULL)
+        return NB_NO_MEMORY;
+    lists->room = room;
+    return 0;
+}
+
+int nb_scored_read(struct nb_string stored, struct nb_scored_lists *lists, struct nb_scored *scored,
+                   struct nb_error *error)
+{
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
+    *scored = (struct nb_scored){.label = (uint32_t)nb_unpack_bounded(&r, NB_LABELS_MOST)};
+    scored->log_odds = nb_unpack_double(&r);
+    while (r.at < r.end && !r.failed) {
+        if (scored->size == lists->room && make_room(lists) != 0)
+            return nb_error_no_memory(error);
+        lists->labels[scored->size] = (uint32_t)nb_unpack_bounded(&r, NB_LABELS_MOST);
+        lists->probabilities[scored->size++] = nb_unpack_double(&r);
+    }
+    scored->labels = lists->labels;
+    scored->probabilities = lists->probabilities;
+    return nb_unpacker_done(&r) ? 0
+                                : nb_error_set(error, NB_CORRUPT,
+                                               "the store is damaged: a score does not read back");
+}
+
+void nb_scored_lists_deinit(struct nb_scored_lists *lists)
+{
+    free(lists->labels);
+    free(lists->probabilities);
+    *lists = (struct nb_scored_lists){0};
+}

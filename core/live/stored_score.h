@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The stored form of the score that a document got before it was learned: its true label, and the
+ * labels and probabilities that it was given. Pure functions on bytes; any thread.
+ */
+#ifndef NB_CORE_LIVE_STORED_SCORE_H
+#define NB_CORE_LIVE_STORED_SCORE_H
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/evaluate.h"
+#include "core/score.h"
+
+/* Appends the score of a document of this label: of many labels the most probable only. Returns 0
+ * or NB_NO_MEMORY. */
+int nb_scored_keep(const struct nb_scores *scores, uint32_t label, struct nb_buffer *record);
+/* Appends the stored form. Returns 0 or NB_NO_MEMORY. */
+int nb_scored_write(const struct nb_scored *scored, struct nb_buffer *out);
+
+/* Owns the lists of a score that was read; reused. */
+struct nb_scored_lists {
+    uint32_t *labels;
+    double *probabilities;
+    size_t room;
+};
+/* Reads it back into `scored`, whose lists are those of `lists` (emptied first). Returns 0,
+ * NB_CORRUPT or NB_NO_MEMORY. */
+int nb_scored_read(struct nb_string stored, struct nb_scored_lists *lists, struct nb_scored *scored,
+                   struct nb_error *error);
+void nb_scored_lists_deinit(struct nb_scored_lists *lists);
+
+#endif

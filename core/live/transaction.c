@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/live/transaction.h"
+
+#include <assert.h>
+
+#include "core/base/clock.h"
+
+enum {
+    MAP_TRIES = 16, /* the map doubles each time */
+    FIRST_PAUSE = 50000000, /* nanoseconds before a failed store is opened again; doubles */
+};
+static const uint64_t LONGEST_PAUSE = 5000000000u;
+
+static void note_health(struct nb_engine *engine, int rc, const struct nb_error *error)
+{
+    pthread_mutex_lock(&engine->health_lock);
+    if (rc == 0)
+        engine->health.code = 0;
+    else
+        engine->health = *error;
+    pthread_mutex_unlock(&engine->health_lock);
+}
+
+int nb_transaction_recover(struct nb_engine *engine, struct nb_error *error)
+{
+    if (!nb_store_failed(engine->store, NULL))
+        return 0;
+    uint64_t now = nb_clock_monotonic();
+    if (now < engine->reopen_not_before)
+        return nb_error_set(error, engine->health.code, "%s", engine->health.text);
+    struct nb_error why;
+    int rc = nb_store_reopen(engine->store, &why);
+    note_health(engine, rc, rc == 0 ? NULL : &why);
+    if (rc == 0) {
+        engine->reopen_pause = 0;
+        return 0;
+    }
+    if (error != NULL)
+        *error = why;
+    engine->reopen_pause = engine->reopen_pause == 0 ? FIRST_PAUSE : engine->reopen_pause * 2;
+    if (engine->reopen_pause > LONGEST_PAUSE)
+        engine->reopen_pause = LONGEST_PAUSE;
+    engine->reopen_not_before = nb_clock_monotonic() + engine->reopen_pause;
+    return rc;
+}
+
+static int try_once(struct nb_engine *engine, uint64_t expected, nb_transaction_work *work,
+                    void *argument, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_numbers before = engine->numbers;
+    int rc = nb_store_begin(engine->store, expected, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = work(engine, &view, argument, error);
+    uint64_t worked = nb_clock_monotonic();
+    if (rc == 0)
+        rc = nb_store_commit(&view, error);
+    else
+        nb_store_abort(&view);
+    engine->sync_time = nb_clock_monotonic() - worked;
+    if (rc != 0)
+        engine->numbers = before;
+    return rc;
+}
+
+int nb_transaction(struct nb_engine *engine, uint64_t expected, nb_transaction_work *work,
+                   void *argument, struct nb_error *error)
+{
+    struct nb_error local = {0};
+    uint64_t started = nb_clock_monotonic();
+    int rc = nb_transaction_recover(engine, &local);
+    if (rc == 0)
+        rc = NB_STORE_MAP_FULL;
+    for (int i = 0; rc == NB_STORE_MAP_FULL && i < MAP_TRIES; i++)
+        rc = try_once(engine, expected, work, argument, &local);
+    atomic_fetch_add(rc == 0 ? &engine->counters.commits : &engine->counters.commit_failures, 1);
+    atomic_fetch_add(&engine->counters.commit_nanoseconds, nb_clock_monotonic() - started);
+    if (rc == NB_STORE_MAP_FULL)
+        rc = local.code = NB_IO;
+    /* What a caller got wrong, and damage of one model, say nothing about the store. */
+    if (rc == 0 || rc == NB_DISK_FULL || rc == NB_IO)
+        note_health(engine, rc, &local);
+    if (rc != 0 && error != NULL)
+        *error = local;
+    return rc;
+}
+
+int nb_put_state(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                 const struct nb_state_record *state, struct nb_error *error)
+{
+    assert(live->number != 0);
+    struct nb_store_key key = nb_store_key_model(live->number);
+    struct nb_buffer *out = &engine->scratch;
+    out->length = 0;
+    if (nb_state_write(state, out) != 0)
+        return nb_error_no_memory(error);
+    return nb_store_put(view, NB_TABLE_STATE, nb_store_key_string(&key),
+                        (struct nb_string){out->bytes, out->length}, error);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One transaction of the writer: repeated when the map had to grow, timed, and the engine's health
+ * kept. A store that failed is opened again before the next one. On the writer's thread.
+ */
+#ifndef NB_CORE_LIVE_TRANSACTION_H
+#define NB_CORE_LIVE_TRANSACTION_H
+
+#include "core/live/state.h"
+
+/* What a transaction does. It may be called again from the start, after its transaction was given
+ * up: so it begins by taking back what it did to memory. */
+typedef int nb_transaction_work(struct nb_engine *engine, struct nb_view *view, void *argument,
+                                struct nb_error *error);
+
+/* Runs `work` in one transaction and commits it. `expected` is about how many bytes it writes.
+ * Numbers that a failed transaction gave are taken back. Returns 0, or a code with nothing
+ * changed in the store. */
+int nb_transaction(struct nb_engine *engine, uint64_t expected, nb_transaction_work *work,
+                   void *argument, struct nb_error *error);
+
+/* Opens a store again that failed, unless the last try was a short time ago. Returns 0 when the
+ * store is good, or what is wrong with it. */
+int nb_transaction_recover(struct nb_engine *engine, struct nb_error *error);
+
+/* Puts the state record of a model. */
+int nb_put_state(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                 const struct nb_state_record *state, struct nb_error *error);
+
+#endif

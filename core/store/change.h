@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A change: everything that ever alters a model, as a plain value that can be written to bytes,
+ * read back elsewhere and applied. The state after a change is a function of the state before it
+ * and of the change alone. Pure functions on bytes; any thread.
+ *
+ * The stored form stands alone: it begins with its own format number, names its kind, the model's
+ * number, the time and the source, and carries the names of labels and the features that are new
+ * with it. Numbers of rows and labels are those that the model gave in the order of its changes.
+ */
+#ifndef NB_CORE_STORE_CHANGE_H
+#define NB_CORE_STORE_CHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+enum { NB_CHANGE_FORMAT = 1 }; /* raised when the stored form of a change is another one */
+
+/* Stored: never renumber, only append. */
+enum nb_change_kind {
+    NB_CHANGE_TRAIN = 1,    /* a document is learned, relabelled, or replaced by other content */
+    NB_CHANGE_UNTRAIN = 2,  /* a document is forgotten */
+    NB_CHANGE_FEATURES = 3, /* features and a label without a document: the first part of an import,
+                               or what is left of an entry that was superseded */
+    NB_CHANGE_CREATE = 4,   /* a model is made */
+    NB_CHANGE_SETTINGS = 5, /* its settings are changed */
+    NB_CHANGE_DELETE = 6,   /* it is deleted, or an import of it was given up */
+    NB_CHANGE_RENAME_LABEL = 7,
+    NB_CHANGE_IMPORT = 8,   /* an import begins: a model that has no name yet */
+    NB_CHANGE_COMPLETE = 9, /* it is complete: the model takes its name, and the place of the one
+                               that had the name before */
+    NB_CHANGE_REFIT = 10,   /* the weights are fitted anew from documents of the ledger */
+    NB_CHANGE_KINDS
+};
+
+enum { NB_NO_LABEL = UINT16_MAX }; /* of an unlabelled document */
+
+/* All strings are borrowed, from the caller or from the stored bytes. Which members count depends
+ * on the kind; the others are zero. */
+struct nb_change {
+    enum nb_change_kind kind;
+    uint32_t model;          /* its number */
+    int64_t time;            /* milliseconds since 1970 */
+    struct nb_string source; /* who asked for it: at most NB_SOURCE_MOST bytes */
+
+    /* TRAIN, UNTRAIN */
+    struct nb_string id;
+    uint32_t label;         /* of the document; of a forgotten one, the label it had */
+    bool truncated;         /* a limit of the tokenizer cut the document */
+    uint64_t replaced;      /* number of the entry that this one supersedes; 0: none */
+    uint64_t first;         /* number of the entry that learned the document first: its place in the
+                               order of arrival; 0: this one */
+    uint64_t tokens;        /* token positions */
+    struct nb_string score; /* before it was learned (core/engine/stored_score.h); may be empty */
+    struct nb_string bag;   /* rows and counts, by nb_bag_encode; empty when forgotten */
+
+    /* TRAIN, FEATURES, RENAME_LABEL */
+    struct nb_string label_name; /* of `label` when it is new with this change, or renamed */
+    uint32_t first_row;          /* row number of the first new feature */
+    uint32_t new_count;          /* features that no entry had before */
+    struct nb_string features;   /* the new features, by nb_features_encode */
+
+    /* CREATE, SETTINGS, IMPORT, COMPLETE, DELETE */
+    struct nb_string name;     /* of the model */
+    struct nb_string settings; /* by nb_settings_write */
+    struct nb_string key;      /* CREATE, IMPORT: the model's own key record; mostly empty */
+    struct nb_string weights;  /* COMPLETE: what the stack had learned; may be empty */
+    uint32_t other;            /* COMPLETE: number of the model that had the name; 0: none */
+};
+
+enum { NB_SOURCE_MOST = 64 };
+
+/* Appends the stored form. Returns 0 or NB_NO_MEMORY. */
+int nb_change_write(const struct nb_change *change, struct nb_buffer *out);
+/* Reads it back; everything is borrowed from `stored`. Returns 0, NB_CORRUPT, or NB_VERSION for a
+ * format or a kind that this program does not know. */
+int nb_change_read(struct nb_change *change, struct nb_string stored, struct nb_error *error);
+/* The part of an entry that must stay when the document in it is superseded: its new label and its
+ * new features. Returns false if there are none, so that the entry can be dropped whole. */
+bool nb_change_remnant(const struct nb_change *change, struct nb_change *remnant);
+
+#endif

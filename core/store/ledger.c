@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/store/ledger.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/base/pack.h"
+
+enum {
+    /* Four pieces fill a page of 4,096 bytes. A value of more than half a page would take whole
+     * pages for itself. */
+    PIECE_BYTES = 984,
+    PIECES_MOST = UINT16_MAX,
+    ENTRY_LIVING = 1, /* in ENTRIES: the entry is the living one of its document */
+    GARBAGE_BATCH = 10000,
+};
+
+void nb_entry_deinit(struct nb_entry *entry)
+{
+    nb_buffer_deinit(&entry->bytes);
+    *entry = (struct nb_entry){0};
+}
+
+static int damaged(struct nb_error *error, uint64_t number, const char *what)
+{
+    return nb_error_set(error, NB_CORRUPT, "the store is damaged: ledger entry %" PRIu64 " %s",
+                        number, what);
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+/* The last piece is shorter than PIECE_BYTES, if need be empty: it ends the entry. */
+static int put_pieces(const struct nb_view *view, uint64_t number, const struct nb_buffer *bytes,
+                      bool append, struct nb_error *error)
+{
+    size_t pieces = bytes->length / PIECE_BYTES + 1;
+    int rc = pieces > PIECES_MOST
+                 ? nb_error_set(error, NB_TOO_LARGE, "the document has too many features")
+                 : 0;
+    for (size_t i = 0; rc == 0 && i < pieces; i++) {
+        size_t at = i * PIECE_BYTES;
+        size_t length = i + 1 < pieces ? PIECE_BYTES : bytes->length - at;
+        struct nb_store_key key = nb_store_key_entry(number, (uint16_t)i);
+        struct nb_string piece = {bytes->bytes + at, length};
+        rc = append ? nb_store_append(view, NB_TABLE_LEDGER, nb_store_key_string(&key), piece, error)
+                    : nb_store_put(view, NB_TABLE_LEDGER, nb_store_key_string(&key), piece, error);
+    }
+    return rc;
+}
+
+static int delete_pieces(const struct nb_view *view, uint64_t number, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_entry(number, 0);
+    size_t deleted;
+    return nb_store_clear(view, NB_TABLE_LEDGER, nb_store_key_number_part(&key), PIECES_MOST,
+                          &deleted, error);
+}
+
+struct gathering {
+    struct nb_entry *entry;
+    uint32_t pieces;
+    bool complete;
+};
+
+static int gather(void *user, struct nb_string key, struct nb_string value, struct nb_error *error)
+{
+    struct gathering *g = user;
+    if (g->complete || nb_store_key_entry_piece(key) != g->pieces)
+        return damaged(error, g->entry->number, "has pieces missing");
+    g->pieces++;
+    g->complete = value.length < PIECE_BYTES;
+    return nb_buffer_append(&g->entry->bytes, value.bytes, value.length) == 0
+               ? 0
+               : nb_error_no_memory(error);
+}
+
+int nb_ledger_read(const struct nb_view *view, uint64_t number, struct nb_entry *entry,
+                   struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_entry(number, 0);
+    struct gathering g = {.entry = entry};
+    entry->number = number;
+    entry->bytes.length = 0;
+    int rc = nb_store_scan(view, NB_TABLE_LEDGER, nb_store_key_string(&key),
+                           nb_store_key_number_part(&key).length, gather, &g, error);
+    if (rc != 0)
+        return rc;
+    if (g.pieces == 0)
+        return NB_NOT_FOUND;
+    if (!g.complete)
+        return damaged(error, number, "has no end");
+    return nb_change_read(&entry->change,
+                          (struct nb_string){entry->bytes.bytes, entry->bytes.length}, error);
+}
+
+/* ---- index rows ------------------------------------------------------------------------------ */
+
+static int put_number(const struct nb_view *view, enum nb_table table,
+                      const struct nb_store_key *key, uint64_t number, struct nb_error *error)
+{
+    unsigned char bytes[10];
+    size_t length = 0;
+    for (; number >= 0x80; number >>= 7)
+        bytes[length++] = (unsigned char)(number | 0x80);
+    bytes[length++] = (unsigned char)number;
+    return nb_store_put(view, table, nb_store_key_string(key),
+                        (struct nb_string){(const char *)bytes, length}, error);
+}
+
+static int put_entry_row(const struct nb_view *view, uint32_t model, uint64_t number, bool living,
+                         struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_sequence(model, number);
+    const char flags = living ? ENTRY_LIVING : 0;
+    return nb_store_put(view, NB_TABLE_ENTRIES, nb_store_key_string(&key),
+                        (struct nb_string){&flags, 1}, error);
+}
+
+/* The score stays at the place of the first learning; a forgotten document's goes. */
+static int put_score(const struct nb_view *view, uint64_t number, const struct nb_change *c,
+                     struct nb_ledger_totals *totals, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_sequence(c->model, c->first != 0 ? c->first : number);
+    if (c->score.length == 0)
+        return 0;
+    if (c->kind == NB_CHANGE_UNTRAIN) {
+        totals->scores--;
+        return nb_store_delete(view, NB_TABLE_SCORES, nb_store_key_string(&key), error);
+    }
+    totals->scores += c->replaced == 0;
+    return nb_store_put(view, NB_TABLE_SCORES, nb_store_key_string(&key), c->score, error);
+}
+
+static int put_document(const struct nb_view *view, uint64_t number, const struct nb_change *c,
+                        struct nb_ledger_totals *totals, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_id(c->model, c->id);
+    if (c->kind == NB_CHANGE_TRAIN) {
+        totals->living += c->replaced == 0;
+        return put_number(view, NB_TABLE_DOCUMENTS, &key, number, error);
+    }
+    totals->living--;
+    return nb_store_delete(view, NB_TABLE_DOCUMENTS, nb_store_key_string(&key), error);
+}
+
+static int put_replaced(const struct nb_view *view, uint64_t number, const struct nb_change *c,
+                        struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_sequence(c->model, number);
+    int rc = put_entry_row(view, c->model, c->replaced, false, error);
+    return rc != 0 ? rc : put_number(view, NB_TABLE_GARBAGE, &key, c->replaced, error);
+}
+
+static int put_index(const struct nb_view *view, uint64_t number, const struct nb_change *c,
+                     struct nb_ledger_totals *totals, struct nb_error *error)
+{
+    /* A deletion belongs to no model any more and stays for good. */
+    if (c->kind == NB_CHANGE_DELETE)
+        return 0;
+    totals->entries++;
+    int rc = put_entry_row(view, c->model, number, c->kind == NB_CHANGE_TRAIN, error);
+    if (rc == 0 && c->new_count > 0) {
+        struct nb_store_key key = nb_store_key_number(c->model, c->first_row);
+        rc = put_number(view, NB_TABLE_WORDS, &key, number, error);
+    }
+    if (c->kind != NB_CHANGE_TRAIN && c->kind != NB_CHANGE_UNTRAIN)
+        return rc;
+    if (rc == 0)
+        rc = put_document(view, number, c, totals, error);
+    if (rc == 0 && c->replaced != 0)
+        rc = put_replaced(view, number, c, error);
+    return rc != 0 ? rc : put_score(view, number, c, totals, error);
+}
+
+int nb_ledger_index(const struct nb_view *view, const struct nb_entry *entry,
+                    struct nb_ledger_totals *totals, struct nb_error *error)
+{
+    struct nb_change change = entry->change;
+    struct nb_entry old = {0};
+    int rc = change.replaced != 0 ? nb_ledger_read(view, change.replaced, &old, error) : 0;
+    /* Of an entry that was superseded long ago the document may be dropped already. */
+    if (rc == NB_NOT_FOUND || (rc == 0 && old.change.kind == NB_CHANGE_FEATURES)) {
+        change.replaced = 0;
+        rc = 0;
+    }
+    nb_entry_deinit(&old);
+    return rc != 0 ? rc : put_index(view, entry->number, &change, totals, error);
+}
+
+int nb_ledger_append(const struct nb_view *view, uint64_t number, const struct nb_change *change,
+                     struct nb_ledger_totals *totals, struct nb_buffer *scratch,
+                     struct nb_error *error)
+{
+    assert(number != 0 && change->model != 0);
+    assert(change->replaced < number && change->first < number);
+    scratch->length = 0;
+    if (nb_change_write(change, scratch) != 0)
+        return nb_error_no_memory(error);
+    int rc = put_pieces(view, number, scratch, true, error);
+    return rc != 0 ? rc : put_index(view, number, change, totals, error);
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+static int read_indexed(const struct nb_view *view, struct nb_string value, struct nb_entry *entry,
+                        struct nb_error *error)
+{
+    struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
+    uint64_t number = nb_unpack_varint(&r);
+    int rc = nb_ledger_read(view, number, entry, error);
+    return rc == NB_NOT_FOUND ? damaged(error, number, "is missing") : rc;
+}
+
+int nb_ledger_find(const struct nb_view *view, uint32_t model, struct nb_string id,
+                   struct nb_entry *entry, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_id(model, id);
+    struct nb_string value;
+    int rc = nb_store_get(view, NB_TABLE_DOCUMENTS, nb_store_key_string(&key), &value, error);
+    if (rc == 0)
+        rc = read_indexed(view, value, entry, error);
+    const struct nb_change *c = &entry->change;
+    if (rc == 0 && (c->kind != NB_CHANGE_TRAIN || c->model != model || c->id.length != id.length ||
+                    memcmp(c->id.bytes, id.bytes, id.length) != 0))
+        return damaged(error, entry->number, "is not the document that its index says");
+    return rc;
+}
+
+int nb_ledger_is_living(const struct nb_view *view, const struct nb_entry *entry, bool *living,
+                        struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_sequence(entry->change.model, entry->number);
+    struct nb_string value;
+    *living = false;
+    if (entry->change.kind != NB_CHANGE_TRAIN)
+        return 0;
+    int rc = nb_store_get(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), &value, error);
+    if (rc == NB_NOT_FOUND)
+        return damaged(error, entry->number, "is missing in the index of entries");
+    *living = rc == 0 && value.length == 1 && (value.bytes[0] & ENTRY_LIVING) != 0;
+    return rc;
+}
+
+int nb_ledger_entry_of_row(const struct nb_view *view, uint32_t model, uint32_t row,
+                           struct nb_entry *entry, struct nb_error *error)
+{
+    struct nb_store_key from = nb_store_key_number(model, row);
+    struct nb_store_key prefix = nb_store_key_model(model);
+    struct nb_string key;
+    struct nb_string value;
+    int rc = nb_store_floor(view, NB_TABLE_WORDS, nb_store_key_string(&from), prefix.length, &key,
+                            &value, error);
+    if (rc == 0)
+        rc = read_indexed(view, value, entry, error);
+    if (rc == 0 && row - entry->change.first_row >= entry->change.new_count)
+        return NB_NOT_FOUND;
+    return rc;
+}
+
+/* ---- walking --------------------------------------------------------------------------------- */
+
+struct walk {
+    const struct nb_view *view;
+    nb_ledger_visit *visit;
+    void *user;
+    struct nb_entry entry;
+    bool all; /* of all models: keys are those of LEDGER */
+};
+
+static int walk_one(void *user, struct nb_string key, struct nb_string value,
+                    struct nb_error *error)
+{
+    struct walk *w = user;
+    (void)value;
+    if (w->all && nb_store_key_entry_piece(key) != 0)
+        return 0;
+    uint64_t number = w->all ? nb_store_key_entry_number(key) : nb_store_key_tail(key);
+    int rc = nb_ledger_read(w->view, number, &w->entry, error);
+    if (rc == NB_NOT_FOUND)
+        return damaged(error, number, "is missing");
+    return rc != 0 ? rc : w->visit(w->user, &w->entry, error);
+}
+
+int nb_ledger_walk(const struct nb_view *view, uint32_t model, uint64_t from,
+                   nb_ledger_visit *visit, void *user, struct nb_error *error)
+{
+    struct walk w = {.view = view, .visit = visit, .user = user, .all = model == 0};
+    struct nb_store_key key =
+        w.all ? nb_store_key_entry(from, 0) : nb_store_key_sequence(model, from);
+    int rc = nb_store_scan(view, w.all ? NB_TABLE_LEDGER : NB_TABLE_ENTRIES,
+                           nb_store_key_string(&key), w.all ? 0 : sizeof model, walk_one, &w,
+                           error);
+    nb_entry_deinit(&w.entry);
+    return rc;
+}
+
+/* ---- dropping -------------------------------------------------------------------------------- */
+
+struct numbers {
+    uint64_t *numbers;
+    size_t count, most;
+    uint64_t before;
+};
+
+static int collect(void *user, struct nb_string key, struct nb_string value, struct nb_error *error)
+{
+    struct numbers *n = user;
+    uint64_t number = nb_store_key_tail(key);
+    (void)value;
+    (void)error;
+    if (number >= n->before || n->count == n->most)
+        return 1;
+    n->numbers[n->count++] = number;
+    return 0;
+}
+
+/* Collects the numbers in the keys of a table's rows of a model. The caller frees the list. */
+static int list(const struct nb_view *view, enum nb_table table, uint32_t model, struct numbers *n,
+                struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    n->numbers = malloc((n->most + 1) * sizeof *n->numbers);
+    if (n->numbers == NULL)
+        return nb_error_no_memory(error);
+    int rc = nb_store_scan(view, table, nb_store_key_string(&key), key.length, collect, n, error);
+    return rc > 0 ? 0 : rc;
+}
+
+/* Replaces an entry by what must stay of it, or deletes it whole. */
+static int shrink(const struct nb_view *view, struct nb_entry *entry,
+                  struct nb_ledger_totals *totals, struct nb_error *error)
+{
+    struct nb_change remnant;
+    struct nb_buffer bytes = {0};
+    bool stays = nb_change_remnant(&entry->change, &remnant);
+    struct nb_store_key key = nb_store_key_sequence(entry->change.model, entry->number);
+    int rc = stays && nb_change_write(&remnant, &bytes) != 0 ? nb_error_no_memory(error) : 0;
+    if (rc == 0)
+        rc = delete_pieces(view, entry->number, error);
+    if (rc == 0 && stays) {
+        rc = put_pieces(view, entry->number, &bytes, false, error);
+    } else if (rc == 0) {
+        totals->entries--;
+        rc = nb_store_delete(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), error);
+    }
+    nb_buffer_deinit(&bytes);
+    return rc;
+}
+
+/* Both entries of a row of GARBAGE: the replaced one, and the replacing one if it only forgot. */
+static int drop_one(const struct nb_view *view, uint32_t model, uint64_t number,
+                    struct nb_entry *entry, struct nb_ledger_totals *totals, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_sequence(model, number);
+    int rc = nb_ledger_read(view, number, entry, error);
+    if (rc != 0)
+        return rc == NB_NOT_FOUND ? damaged(error, number, "is missing") : rc;
+    uint64_t replaced = entry->change.replaced;
+    if (entry->change.kind == NB_CHANGE_UNTRAIN)
+        rc = shrink(view, entry, totals, error);
+    if (rc == 0)
+        rc = nb_ledger_read(view, replaced, entry, error);
+    if (rc == 0 && entry->change.kind == NB_CHANGE_TRAIN)
+        rc = shrink(view, entry, totals, error);
+    if (rc == NB_NOT_FOUND)
+        return damaged(error, replaced, "is missing");
+    return rc != 0 ? rc
+                   : nb_store_delete(view, NB_TABLE_GARBAGE, nb_store_key_string(&key), error);
+}
+
+int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_error *error)
+{
+    struct nb_store_key most = nb_store_key_entry(UINT64_MAX, UINT16_MAX);
+    struct nb_string key;
+    struct nb_string value;
+    *number = 0;
+    int rc = nb_store_floor(view, NB_TABLE_LEDGER, nb_store_key_string(&most), 0, &key, &value,
+                            error);
+    if (rc == 0)
+        *number = nb_store_key_entry_number(key);
+    return rc == NB_NOT_FOUND ? 0 : rc;
+}
+
+int nb_ledger_drop(const struct nb_view *view, uint32_t model, uint64_t before, size_t most,
+                   struct nb_ledger_totals *totals, bool *more, struct nb_error *error)
+{
+    uint64_t last;
+    struct nb_entry entry = {0};
+    struct numbers n = {.most = most < GARBAGE_BATCH ? most : GARBAGE_BATCH};
+    int rc = nb_ledger_newest(view, &last, error);
+    n.before = before < last ? before : last;
+    if (rc == 0)
+        rc = list(view, NB_TABLE_GARBAGE, model, &n, error);
+    for (size_t i = 0; rc == 0 && i < n.count; i++)
+        rc = drop_one(view, model, n.numbers[i], &entry, totals, error);
+    *more = n.count == n.most;
+    free(n.numbers);
+    nb_entry_deinit(&entry);
+    return rc;
+}
+
+int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, size_t *deleted,
+                    struct nb_error *error)
+{
+    static const enum nb_table tables[] = {NB_TABLE_DOCUMENTS, NB_TABLE_SCORES, NB_TABLE_WORDS,
+                                           NB_TABLE_GARBAGE};
+    struct nb_store_key prefix = nb_store_key_model(model);
+    struct numbers n = {.most = most, .before = UINT64_MAX};
+    int rc = list(view, NB_TABLE_ENTRIES, model, &n, error);
+    for (size_t i = 0; rc == 0 && i < n.count; i++) {
+        struct nb_store_key key = nb_store_key_sequence(model, n.numbers[i]);
+        rc = delete_pieces(view, n.numbers[i], error);
+        if (rc == 0)
+            rc = nb_store_delete(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), error);
+    }
+    *deleted = n.count;
+    free(n.numbers);
+    for (size_t i = 0; rc == 0 && i < sizeof tables / sizeof *tables && *deleted < most; i++) {
+        size_t some;
+        rc = nb_store_clear(view, tables[i], nb_store_key_string(&prefix), most - *deleted, &some,
+                            error);
+        *deleted += some;
+    }
+    return rc;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ledger: every change that was made, by number, in the order in which they were made. It is
+ * the state; what is in rows, labels, weights and indexes is a checkpoint of it and can be made
+ * again from it. This module alone knows how entries lie in the store.
+ *
+ * Threads: appending and dropping are the writer's, in its transaction; reading is for any thread,
+ * in a snapshot.
+ *
+ * An entry lies in pieces of about a kilobyte under its number, so that entries share pages. Beside
+ * it, in the same transaction, stand indexes that a rebuild makes anew: ENTRIES (the numbers of a
+ * model's entries), DOCUMENTS (the living entry of an id), SCORES (by the number that learned the
+ * document first: the order of arrival), WORDS (which entry brought a row's feature), and GARBAGE
+ * (what an entry made superfluous).
+ */
+#ifndef NB_CORE_STORE_LEDGER_H
+#define NB_CORE_STORE_LEDGER_H
+
+#include "core/store.h"
+#include "core/store/change.h"
+#include "core/store/record.h"
+
+/* An entry as read: `change` borrows from `bytes`. Reused from entry to entry; `{0}` is empty. */
+struct nb_entry {
+    uint64_t number;
+    struct nb_change change;
+    struct nb_buffer bytes;
+};
+void nb_entry_deinit(struct nb_entry *entry);
+
+/* Appends the change under `number`, which must be above all others, with all its index rows, and
+ * brings `totals` of its model up to date. `scratch` is emptied and used. Returns 0 or a code. */
+int nb_ledger_append(const struct nb_view *view, uint64_t number, const struct nb_change *change,
+                     struct nb_ledger_totals *totals, struct nb_buffer *scratch,
+                     struct nb_error *error);
+
+/* Reads an entry by number, in microseconds. NB_NOT_FOUND (with no text), NB_CORRUPT ... */
+int nb_ledger_read(const struct nb_view *view, uint64_t number, struct nb_entry *entry,
+                   struct nb_error *error);
+
+/* The living entry of a document's id: reads it. NB_NOT_FOUND without a text: there is none. */
+int nb_ledger_find(const struct nb_view *view, uint32_t model, struct nb_string id,
+                   struct nb_entry *entry, struct nb_error *error);
+
+/* Whether the entry is the living one of its document. Returns 0 or a code. */
+int nb_ledger_is_living(const struct nb_view *view, const struct nb_entry *entry, bool *living,
+                        struct nb_error *error);
+
+/* Calls `visit` for the entries of a model (or with model 0 of all models) from the number `from`
+ * on, in order, until it returns non-zero, and returns that; else 0 or a code. */
+typedef int nb_ledger_visit(void *user, struct nb_entry *entry, struct nb_error *error);
+int nb_ledger_walk(const struct nb_view *view, uint32_t model, uint64_t from,
+                   nb_ledger_visit *visit, void *user, struct nb_error *error);
+
+/* The entry that brought the feature of a row, with its row `change.first_row` and on. NB_NOT_FOUND
+ * without a text. */
+int nb_ledger_entry_of_row(const struct nb_view *view, uint32_t model, uint32_t row,
+                           struct nb_entry *entry, struct nb_error *error);
+
+/* Drops what entries below `before` made superfluous, up to `most` of them; what is left of an
+ * entry that brought new features or a new label keeps its number. The ledger's newest entry stays
+ * (its number says which come next). Sets *more if there may be more. */
+int nb_ledger_drop(const struct nb_view *view, uint32_t model, uint64_t before, size_t most,
+                   struct nb_ledger_totals *totals, bool *more, struct nb_error *error);
+
+/* The number of the newest entry of all; 0: there is none. */
+int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_error *error);
+
+/* Deletes up to `most` entries of a model that is gone, with their index rows. Sets *deleted.
+ * The newest entry of all must not be of the model. */
+int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, size_t *deleted,
+                    struct nb_error *error);
+
+/* Writes the index rows of an entry that is there: for a rebuild, which walks all entries in order
+ * after it emptied the indexes. */
+int nb_ledger_index(const struct nb_view *view, const struct nb_entry *entry,
+                    struct nb_ledger_totals *totals, struct nb_error *error);
+
+#endif

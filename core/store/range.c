@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/store/range.h"
+
+#include <stdlib.h>
+
+#include "core/base/pack.h"
+
+/* A row begins with its id and a number. Odd: the feature was seen once in one document, and the
+ * rest of the number is the label (three features of five). Even: the number of cells that follow,
+ * each a label, the documents (shifted by one bit that says whether the occurrences differ), and if
+ * so, how many more occurrences there are. */
+enum { SEEN_ONCE = 1, AHEAD = 16 };
+
+struct cells {
+    struct nb_cell *cells; /* owned */
+    size_t room;
+};
+
+static int make_room(struct cells *c, size_t size)
+{
+    if (size <= c->room)
+        return 0;
+    struct nb_cell *cells = realloc(c->cells, size * sizeof *cells);
+    if (cells == NULL)
+        return NB_NO_MEMORY;
+    *c = (struct cells){.cells = cells, .room = size};
+    return 0;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static int read_cells(const struct nb_model *model, uint32_t row, struct cells *c, size_t *size)
+{
+    *size = nb_model_cells(model, row, c->cells, c->room);
+    if (*size <= c->room)
+        return 0;
+    int rc = make_room(c, *size);
+    if (rc == 0)
+        *size = nb_model_cells(model, row, c->cells, c->room);
+    return rc;
+}
+
+static void write_cells(const struct cells *c, size_t size, struct nb_packer *w)
+{
+    if (size == 1 && c->cells[0].occurrences == 1 && c->cells[0].documents == 1) {
+        nb_pack_varint(w, (uint64_t)c->cells[0].label << 1 | SEEN_ONCE);
+        return;
+    }
+    nb_pack_varint(w, (uint64_t)size << 1);
+    for (size_t i = 0; i < size; i++) {
+        const struct nb_cell *cell = &c->cells[i];
+        bool differ = cell->occurrences != cell->documents;
+        nb_pack_varint(w, cell->label);
+        nb_pack_varint(w, (uint64_t)cell->documents << 1 | differ);
+        if (differ)
+            nb_pack_varint(w, cell->occurrences - cell->documents);
+    }
+}
+
+int nb_range_write(const struct nb_model *model, uint32_t first, uint32_t count, uint64_t mark,
+                   struct nb_buffer *out)
+{
+    struct nb_packer w = {.out = out};
+    struct cells c = {0};
+    nb_pack_varint(&w, mark);
+    nb_pack_varint(&w, count);
+    for (uint32_t row = first; row < first + count; row++) {
+        size_t size = 0;
+        if (w.code == 0)
+            w.code = read_cells(model, row, &c, &size);
+        if (w.code != 0)
+            break;
+        nb_pack_u64(&w, nb_model_row_id(model, row));
+        write_cells(&c, size, &w);
+    }
+    free(c.cells);
+    return w.code;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* A stored row in two steps, so that the memory that its id leads to is on its way meanwhile. */
+struct stored_row {
+    uint64_t id;
+    struct nb_unpacker cells; /* stands behind the id */
+};
+
+static void skip_cells(struct nb_unpacker *r)
+{
+    uint64_t head = nb_unpack_varint(r);
+    if (head & SEEN_ONCE)
+        return;
+    for (uint64_t left = head >> 1; left > 0 && !r->failed; left--) {
+        (void)nb_unpack_varint(r);          /* read_cell reads it */
+        if (nb_unpack_varint(r) & SEEN_ONCE) /* the occurrences differ */
+            (void)nb_unpack_varint(r);
+    }
+}
+
+static void read_id(struct nb_unpacker *r, struct stored_row *row)
+{
+    row->id = nb_unpack_u64(r);
+    row->cells = *r;
+    skip_cells(r);
+}
+
+static void read_cell(struct nb_unpacker *r, struct nb_cell *cell)
+{
+    cell->label = (uint32_t)nb_unpack_bounded(r, NB_LABELS_MOST - 1);
+    uint64_t documents = nb_unpack_bounded(r, (uint64_t)UINT32_MAX << 1 | 1);
+    cell->documents = (uint32_t)(documents >> 1);
+    uint64_t more = documents & 1 ? nb_unpack_bounded(r, UINT32_MAX) : 0;
+    if (more > UINT32_MAX - cell->documents)
+        r->failed = true;
+    cell->occurrences = (uint32_t)(cell->documents + more);
+}
+
+static int read_row(struct nb_model *model, uint32_t row, struct stored_row *stored,
+                    struct cells *c)
+{
+    struct nb_unpacker *r = &stored->cells;
+    uint64_t head = nb_unpack_bounded(r, (uint64_t)NB_LABELS_MOST << 1 | 1);
+    size_t size = head & SEEN_ONCE ? 1 : (size_t)(head >> 1);
+    if (make_room(c, size + 1) != 0)
+        return NB_NO_MEMORY;
+    if (head & SEEN_ONCE)
+        c->cells[0] = (struct nb_cell){
+            .label = (uint32_t)(head >> 1), .occurrences = 1, .documents = 1};
+    for (size_t i = 0; i < size && !(head & SEEN_ONCE); i++)
+        read_cell(r, &c->cells[i]);
+    uint32_t made;
+    if (r->failed || nb_feature_field(stored->id) >= NB_FIELDS ||
+        nb_model_find(model, stored->id) != NB_NO_ROW)
+        return NB_CORRUPT;
+    int rc = nb_model_append(model, stored->id, &made);
+    if (rc == 0 && made != row)
+        rc = NB_CORRUPT;
+    return rc != 0 ? rc : nb_model_set_cells(model, row, c->cells, size);
+}
+
+int nb_range_read(struct nb_model *model, uint32_t first, struct nb_string stored, uint64_t *mark,
+                  struct nb_error *error)
+{
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
+    struct stored_row rows[AHEAD];
+    struct cells c = {0};
+    *mark = nb_unpack_varint(&r);
+    uint32_t count = (uint32_t)nb_unpack_bounded(&r, NB_RANGE_ROWS);
+    int rc = nb_model_rows(model) == first ? 0 : NB_CORRUPT;
+    for (uint32_t i = 0; rc == 0 && i < count + AHEAD; i++) {
+        struct stored_row *row = &rows[i % AHEAD];
+        if (i >= AHEAD)
+            rc = read_row(model, first + i - AHEAD, row, &c);
+        if (i >= count)
+            continue;
+        read_id(&r, row);
+        nb_model_prefetch(model, row->id);
+    }
+    free(c.cells);
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    return rc == 0 && nb_unpacker_done(&r)
+               ? 0
+               : nb_error_set(error, NB_CORRUPT,
+                              "the store is damaged: a range of rows does not read back");
+}

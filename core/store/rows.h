@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bag of a document as the ledger stores it: the ascending list of row numbers, delta coded,
+ * with the counts above one; below two bytes a feature. Pure functions; any thread.
+ */
+#ifndef NB_CORE_STORE_ROWS_H
+#define NB_CORE_STORE_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/model.h"
+
+/* A growable list of row counts; `struct nb_rows r = {0}` is an empty one. */
+struct nb_rows {
+    struct nb_row_count *counts; /* owned */
+    size_t size, room;
+};
+void nb_rows_deinit(struct nb_rows *rows);
+/* Returns 0 or NB_NO_MEMORY. */
+int nb_rows_add(struct nb_rows *rows, uint32_t row, uint32_t count);
+/* Sorts by row number. */
+void nb_rows_sort(struct nb_rows *rows);
+/* Radix sort by row number, in a third of the time; `scratch` holds `size` elements. */
+void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_count *scratch);
+
+/* Appends the stored form of rows that are sorted and distinct. Returns 0 or NB_NO_MEMORY. */
+int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out);
+/* Fills `rows` (emptied first). Every row must be below `limit`. Returns 0, NB_CORRUPT or
+ * NB_NO_MEMORY. */
+int nb_bag_decode(struct nb_string bag, uint32_t limit, struct nb_rows *rows,
+                  struct nb_error *error);
+
+#endif

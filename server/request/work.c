@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/request/work.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "server/request/pool.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+#include "server/request/wait.h"
+
+struct nb_work {
+    struct nb_job job; /* the first member */
+    struct nb_request *request;
+    nb_handler *work;
+    int rc; /* what it has returned */
+    struct nb_error error;
+};
+
+/* On the pool's thread. */
+static void run(struct nb_job *job)
+{
+    struct nb_work *w = (struct nb_work *)job;
+    struct nb_request *request = w->request;
+    if (atomic_load(&request->server->is_cutting))
+        w->rc = nb_error_set(&w->error, NB_STOPPING, "the daemon is stopping");
+    else
+        w->rc = w->work(request, &w->error);
+    assert(w->rc <= 0); /* a wait inside a wait would be resumed twice */
+    nb_request_resume(request);
+}
+
+/* On the request's thread. */
+static int after_work(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_work *w = request->work;
+    int rc = w->rc;
+    if (rc != 0)
+        *error = w->error;
+    request->work = NULL;
+    free(w);
+    return rc;
+}
+
+int nb_work_run(struct nb_request *request, struct nb_pool *pool, nb_handler *work,
+                struct nb_error *error)
+{
+    struct nb_work *w = calloc(1, sizeof *w);
+    assert(request->work == NULL);
+    if (w == NULL)
+        return nb_error_no_memory(error);
+    if (!nb_request_suspend(request)) {
+        free(w);
+        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+    }
+    w->job.run = run;
+    w->request = request;
+    w->work = work;
+    request->work = w;
+    request->again = after_work;
+    nb_pool_add(pool, &w->job);
+    return NB_WAIT;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Work that takes long (export, import, evaluation, a vocabulary, a deletion, a model that has to
+ * be loaded) on a bounded pool of threads, while its request waits: so that no thread that serves
+ * connections is held up. There are at most as many jobs as connections.
+ */
+#ifndef NB_SERVER_REQUEST_WORK_H
+#define NB_SERVER_REQUEST_WORK_H
+
+#include "core/base/error.h"
+#include "server/request/route.h"
+
+struct nb_pool;
+
+/* Runs `work`, which must not wait itself, on a thread of the pool. Until it has ended the request
+ * belongs to that thread. Returns NB_WAIT: the request then goes on with what `work` has returned,
+ * as if its handler had returned it; or NB_STOPPING, NB_NO_MEMORY. */
+int nb_work_run(struct nb_request *request, struct nb_pool *pool, nb_handler *work,
+                struct nb_error *error);
+
+#endif

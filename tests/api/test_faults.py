@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The n-th write, sync, map or allocation fails while clients train: nothing acknowledged is lost,
+nothing refused comes back, /readyz tells the truth, and the daemon serves again by itself.
+FAULT_TRIALS=500 for the long run."""
+import errno
+import os
+import random
+import threading
+
+from faults import Faults
+from harness import equal, holds, sanitized, slow, wait_for
+from load import Load
+
+PATH = "/v1/models/faulty"
+# A small map, so that it has to grow; little in memory only, so that counts are written all the time.
+CONFIG_OF_STORE = {"store": {"replay_features": 2000, "group_documents": 16, "map_size": "1M"}}
+RECOVERY = 30  # seconds that it may take to serve again
+
+
+def trials(api, share):
+    """How many in this test: its share in a hundred of all."""
+    return max(3, int(os.environ.get("FAULT_TRIALS", 500 if api.long else 36)) * share // 100)
+
+
+class Trial:
+    def __init__(self, api, **load):
+        self.api, self.rng = api, api.random
+        self.faults = Faults(api, config=CONFIG_OF_STORE)
+        self.daemon = self.faults.daemon.start()
+        self.load = Load(random.Random(self.rng.random()), PATH, workers=3, **load)
+
+    def run(self, describe, inject):
+        """One fault under load, and the judgement."""
+        load, daemon = self.load, self.daemon
+        load.start(daemon)
+        holds(load.progress.wait(self.rng.randrange(1, 30), 60 * slow()), f"{describe}: the load does not get on")
+        inject(self)
+        self.faults.clear()
+        self.assert_serving(describe)
+        load.stop()
+        try:
+            load.settle(daemon.client)
+            load.assert_model(daemon.client)
+        except AssertionError as error:
+            raise AssertionError(f"{describe} ({self.faults.fired} calls failed): {error}") from error
+
+    def assert_serving(self, describe):
+        client = self.daemon.new_client()
+
+        def serves():
+            holds(self.daemon.running(), f"{describe}: the daemon is gone:\n{self.daemon.output()}")
+            reply = client.post("/v1/models/probe/train", {"text": "probe", "label": "a", "id": "probe"})
+            return reply.status == 200 and client.get("/readyz").status == 200
+
+        wait_for(serves, f"{describe}: it serves again by itself", RECOVERY, 0.05)
+        client.close()
+
+    def restart(self, how):
+        """What is on the disk is what is in memory."""
+        getattr(self.daemon, how)()
+        status, out, err = self.api.tool("--verify", "--data", self.daemon.data)
+        equal(status, 0, out + err)
+        self.daemon.start()
+        self.load.assert_model(self.daemon.client)
+
+
+def short_faults(rng):
+    """Some calls in a row fail, a while from now."""
+    call = rng.choice(["write", "write", "write", "sync", "sync", "map"])
+    error = rng.choice([errno.EIO, errno.EIO, errno.ENOSPC, 0] if call == "write" else
+                       [errno.ENOMEM] if call == "map" else [errno.EIO, errno.ENOSPC])
+    return call, error, rng.randrange(40), rng.choice([1, 1, 1, 2, 3, 10])
+
+
+def many(api, count, choose, inject, **load):
+    trial = Trial(api, **load)
+    for number in range(count):
+        what = choose(trial.rng)
+        trial.run(f"trial {number}, {what}", lambda t, w=what: inject(t, w))
+        if number % 6 == 5:
+            trial.restart(trial.rng.choice(["stop", "kill"]))
+    trial.restart("stop")
+    trial.daemon.stop()
+
+
+def test_calls_that_fail(api):
+    def inject(trial, what):
+        call, error, after, span = what
+        trial.faults.fail(call, error, after, span)
+        seen = trial.load.progress.count
+        trial.load.progress.wait(seen + trial.rng.randrange(10, 60), 3 * slow())
+
+    many(api, trials(api, 60), short_faults, inject)
+
+
+def test_a_disk_that_fails_for_a_while(api):
+    """All calls of a kind fail until they no longer do; meanwhile /readyz says so."""
+    def choose(rng):
+        call = rng.choice(["write", "sync"])
+        return call, rng.choice([errno.EIO, errno.ENOSPC]), rng.random() * 1.5
+
+    def inject(trial, what):
+        call, error, seconds = what
+        trial.faults.fail(call, error)
+        client = trial.daemon.new_client()
+        reply = client.post(PATH + "/train", {"text": "refused", "label": "a", "id": "refused"})
+        equal(reply.status, 503, f"{what}: a change that cannot be kept")
+        equal(client.get("/readyz").status, 503, f"{what}: /readyz after a refusal")
+        threading.Event().wait(seconds)
+        equal(client.get("/readyz").status, 503, f"{what}: /readyz while the disk fails")
+        trial.faults.clear()
+        trial.assert_serving(str(what))
+        equal(client.get(PATH + "/documents/refused").status, 404, f"{what}: what was refused")
+        client.close()
+
+    many(api, trials(api, 20), choose, inject)
+
+
+def test_memory_that_is_refused(api):
+    if sanitized():
+        return  # a sanitizer's allocator cannot be made to fail from outside
+
+    def choose(rng):
+        return rng.randrange(400), rng.choice([1, 1, 3, 20])
+
+    def inject(trial, what):
+        after, span = what
+        trial.faults.fail("memory", errno.ENOMEM, after, span)
+        wait_for(lambda: trial.faults.fired >= span or not trial.daemon.running() or
+                 not any(worker.is_alive() for worker in trial.load.workers), "the calls have failed", 20)
+
+    many(api, trials(api, 20), choose, inject, doubts_memory=True)
