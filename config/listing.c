@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints the configuration as a file, with or without the help texts.
+ * The configuration as a file, with or without the help texts.
  */
 #include "config/config.h"
 
