@@ -91,7 +91,7 @@ def test_bayesd_hangs(host):
 
 
 def unchecked(host):
-    """A mail passes with a header that says it was not checked."""
+    """A mail passes, and says that nobody has looked at it."""
     mail = host.mail("spam", [FORGED])
     copy = taken(host, mail)
     equal(copy.get_all("X-Bayes-Status"), ["none, bayesd is away"], "status headers")

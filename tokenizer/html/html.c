@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/html/html.h"
 
-#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -208,7 +207,6 @@ static bool read_markup(struct nb_html_lexer *lexer, struct nb_html_token *token
 
 enum nb_html_kind nb_html_next(struct nb_html_lexer *lexer, struct nb_html_token *token)
 {
-    assert(lexer->at <= lexer->end);
     *token = (struct nb_html_token){.kind = NB_HTML_FINISHED};
     if (lexer->at == lexer->end)
         return NB_HTML_FINISHED;
