@@ -81,7 +81,7 @@ struct import {
     struct nb_dump_totals totals;
 };
 
-/* Also for an upload that was cut off: the import leaves nothing behind. */
+/* Called for an upload that was cut off, too: the import leaves nothing behind. */
 static void import_free(void *user)
 {
     struct import *i = user;
