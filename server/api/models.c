@@ -23,10 +23,10 @@ enum { PAGE_DEFAULT = 1000 };
 static int read_page(const struct nb_request *request, struct nb_string *after, size_t *limit,
                      struct nb_error *error)
 {
-    uint64_t rows;
+    uint64_t rows, most = request->server->config->listing_rows;
     *after = nb_request_query(request, "after");
-    int rc = nb_request_query_count(request, "limit", PAGE_DEFAULT,
-                                    request->server->config->listing_rows, &rows, error);
+    int rc = nb_request_query_count(request, "limit", most < PAGE_DEFAULT ? most : PAGE_DEFAULT,
+                                    most, &rows, error);
     *limit = (size_t)rows;
     if (rc == 0 && rows == 0)
         rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
