@@ -24,10 +24,11 @@ int nb_array_resize(void *array, size_t room, size_t size)
     /* Through memcpy: `array` points to a pointer of a type that is not known here. */
     void *items;
     memcpy(&items, array, sizeof items);
-    items = reallocarray(items, room == 0 ? 1 : room, size);
-    if (items == NULL)
+    void *resized = reallocarray(items, room == 0 ? 1 : room, size);
+    if (resized == NULL)
         return NB_NO_MEMORY;
-    memcpy(array, &items, sizeof items);
+    memcpy(array, &resized, sizeof resized);
+    /* cppcheck-suppress memleak ; the caller's pointer has it */
     return 0;
 }
 
