@@ -23,8 +23,11 @@ int nb_array_resize(void *array, size_t room, size_t size)
 {
     /* Through memcpy: `array` points to a pointer of a type that is not known here. */
     void *items;
+    size_t bytes;
     memcpy(&items, array, sizeof items);
-    void *resized = reallocarray(items, room == 0 ? 1 : room, size);
+    if (__builtin_mul_overflow(room == 0 ? 1 : room, size, &bytes))
+        return NB_NO_MEMORY;
+    void *resized = realloc(items, bytes);
     if (resized == NULL)
         return NB_NO_MEMORY;
     memcpy(array, &resized, sizeof resized);
