@@ -24,6 +24,7 @@ int nb_array_resize(void *array, size_t room, size_t size)
     /* Through memcpy: `array` points to a pointer of a type that is not known here. */
     void *items;
     size_t bytes;
+    assert(size > 0);
     memcpy(&items, array, sizeof items);
     if (__builtin_mul_overflow(room == 0 ? 1 : room, size, &bytes))
         return NB_NO_MEMORY;
