@@ -69,7 +69,10 @@ static const struct nb_option options[] = {
     {"server", "batch_documents", NB_OPTION_COUNT, AT(batch_documents), 1, 10000000, NULL, "10000",
      "Documents of one {\"documents\": [...]} or one mbox; more are answered with 413."},
     {"server", "listing_rows", NB_OPTION_COUNT, AT(listing_rows), 1, 10000000, NULL, "10000",
-     "Rows that ?explain= and ?limit= may request."},
+     "Rows that ?explain= and ?limit= may request: tokens, or models of one page."},
+    {"server", "listing_cells", NB_OPTION_COUNT, AT(listing_cells), 1, 1000000000, NULL, "1000000",
+     "Tokens times labels that one vocabulary may list; the listing ends before the token that "
+     "exceeds it."},
     {"server", "spool_memory", NB_OPTION_BYTES, AT(spool_memory), 4 * KIB, GIB, NULL, "1M",
      "Bytes of a long reply that are kept in memory; the rest is kept in a temporary file."},
     {"server", "spool_directory", NB_OPTION_STRING, AT(spool_directory), 0, PATH_BYTES, NULL, "",

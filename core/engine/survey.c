@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/engine/survey.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,11 +75,9 @@ static int name_model(struct nb_survey *survey, struct nb_surveyed_model *model,
     return rc;
 }
 
-static int note_model(struct nb_survey *survey, const struct nb_change *c, struct nb_error *error)
+static int note_model(struct nb_survey *survey, struct nb_surveyed_model *model,
+                      const struct nb_change *c, struct nb_error *error)
 {
-    struct nb_surveyed_model *model = model_of(survey, c->model);
-    if (model == NULL)
-        return nb_error_no_memory(error);
     if (c->kind == NB_CHANGE_DELETE) {
         model->gone = true;
         return 0;
@@ -93,12 +90,11 @@ static int note_model(struct nb_survey *survey, const struct nb_change *c, struc
 }
 
 /* The entry that a later one replaces is living no more. */
-static void note_replaced(struct nb_survey *survey, const struct nb_change *c)
+static void note_replaced(const struct nb_survey *survey, struct nb_surveyed_model *model,
+                          const struct nb_change *c)
 {
     size_t low = 0;
     size_t high = survey->entry_count;
-    struct nb_surveyed_model *model = nb_survey_model(survey, c->model);
-    assert(model != NULL); /* note_model has made it */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (survey->entries[middle].number < c->replaced)
@@ -119,7 +115,10 @@ static int note_entry(struct surveying *s, struct nb_error *error)
 {
     struct nb_survey *survey = s->survey;
     const struct nb_change *c = &s->entry.change;
-    int rc = note_model(survey, c, error);
+    struct nb_surveyed_model *model = model_of(survey, c->model);
+    if (model == NULL)
+        return nb_error_no_memory(error);
+    int rc = note_model(survey, model, c, error);
     if (rc == 0 && nb_array_reserve(&survey->entries, &survey->entry_room, survey->entry_count + 1,
                                     sizeof *survey->entries) != 0)
         rc = nb_error_no_memory(error);
@@ -127,9 +126,8 @@ static int note_entry(struct surveying *s, struct nb_error *error)
         return rc;
     bool living = c->kind == NB_CHANGE_TRAIN;
     if (c->replaced != 0)
-        note_replaced(survey, c);
+        note_replaced(survey, model, c);
     if (living) {
-        struct nb_surveyed_model *model = nb_survey_model(survey, c->model);
         model->living++;
         model->scores += c->score.length > 0;
     }

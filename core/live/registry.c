@@ -246,7 +246,7 @@ int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unbor
 int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool unborn,
                         struct nb_live **out, struct nb_error *error)
 {
-    struct nb_live *live;
+    struct nb_live *live = NULL;
     int rc = nb_registry_find(engine, name, unborn, &live, error);
     if (rc != 0)
         return rc;

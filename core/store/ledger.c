@@ -180,8 +180,10 @@ int nb_ledger_index(const struct nb_view *view, const struct nb_entry *entry,
     struct nb_entry old = {0};
     int rc = change.replaced != 0 ? nb_ledger_read(view, change.replaced, &old, error) : 0;
     /* Of an entry that was superseded long ago the document may be dropped already. */
-    if (rc == NB_NOT_FOUND || (rc == 0 && old.change.kind == NB_CHANGE_FEATURES))
-        change.replaced = rc = 0;
+    if (rc == NB_NOT_FOUND || (rc == 0 && old.change.kind == NB_CHANGE_FEATURES)) {
+        change.replaced = 0;
+        rc = 0;
+    }
     nb_entry_deinit(&old);
     return rc != 0 ? rc : put_index(view, entry->number, &change, totals, error);
 }

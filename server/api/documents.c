@@ -65,8 +65,7 @@ int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
     request->state_free = handling_free;
     h->request = request;
     h->verb = (enum nb_verb)request->route->verb;
-    h->training.results = &h->results;
-    int rc = is_change(h) ? nb_training_check(request, error) : 0;
+    int rc = is_change(h) ? nb_training_init(&h->training, &h->results, request, error) : 0;
     if (rc == 0 && request->is_lines)
         rc = nb_results_begin(&h->results, request, NB_RESULTS_LINES, error);
     return rc != 0 ? rc : read_wishes(h, error);

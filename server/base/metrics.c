@@ -231,6 +231,8 @@ static const struct {
 #define FIELD(name) offsetof(struct nb_engine_statistics, name)
     {"models", "gauge", "Models in the store.", FIELD(models), 1},
     {"models_loaded", "gauge", "Models in memory.", FIELD(models_loaded), 1},
+    {"models_damaged", "gauge", "Models that cannot be used: their stored bytes are damaged.",
+     FIELD(models_damaged), 1},
     {"documents", "gauge", "Learned documents of loaded models.", FIELD(documents), 1},
     {"vocabulary", "gauge", "Distinct tokens of loaded models.", FIELD(vocabulary), 1},
     {"model_memory_bytes", "gauge", "Memory of loaded models.", FIELD(memory), 1},

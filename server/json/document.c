@@ -64,6 +64,8 @@ static int check_values(const struct members *m, struct nb_error *error)
         rc = nb_check_label(m->value[NB_MEMBER_LABEL], error);
     if (rc == 0 && m->given[NB_MEMBER_ID])
         rc = nb_check_id(m->value[NB_MEMBER_ID], error);
+    if (rc == 0 && m->value[NB_MEMBER_SOURCE].length > 0)
+        rc = nb_check_source(m->value[NB_MEMBER_SOURCE], error);
     return rc;
 }
 
@@ -98,6 +100,7 @@ static int fill(const struct members *m, enum nb_verb verb, struct nb_json_docum
     document->has_content = has_content(m);
     document->label = m->value[NB_MEMBER_LABEL];
     document->id = m->value[NB_MEMBER_ID];
+    document->source = m->value[NB_MEMBER_SOURCE];
     struct nb_string content = m->value[NB_MEMBER_TEXT];
     if (m->given[NB_MEMBER_MAIL])
         content = m->value[NB_MEMBER_MAIL];

@@ -14,7 +14,7 @@
 
 const char *const nb_scan_members[NB_MEMBERS] = {
     [NB_MEMBER_TEXT] = "text",   [NB_MEMBER_MAIL] = "mail", [NB_MEMBER_MAIL_BASE64] = "mail_base64",
-    [NB_MEMBER_LABEL] = "label", [NB_MEMBER_ID] = "id",
+    [NB_MEMBER_LABEL] = "label", [NB_MEMBER_ID] = "id",     [NB_MEMBER_SOURCE] = "source",
 };
 
 static void skip_space(const char **at, const char *end)
