@@ -22,6 +22,18 @@ def trials(api, share):
     return max(3, int(os.environ.get("FAULT_TRIALS", 500 if api.long else 36)) * share // 100)
 
 
+def assert_serving(daemon, describe):
+    client = daemon.new_client()
+
+    def serves():
+        holds(daemon.running(), f"{describe}: the daemon is gone:\n{daemon.output()}")
+        reply = client.post("/v1/models/probe/train", {"text": "probe", "label": "a", "id": "probe"})
+        return reply.status == 200 and client.get("/readyz").status == 200
+
+    wait_for(serves, f"{describe}: it serves again by itself", RECOVERY, 0.05)
+    client.close()
+
+
 class Trial:
     def __init__(self, api, **load):
         self.api, self.rng = api, api.random
@@ -36,24 +48,13 @@ class Trial:
         holds(load.progress.wait(self.rng.randrange(1, 30), 60 * slow()), f"{describe}: the load does not get on")
         inject(self)
         self.faults.clear()
-        self.assert_serving(describe)
+        assert_serving(daemon, describe)
         load.stop()
         try:
             load.settle(daemon.client)
             load.assert_model(daemon.client)
         except AssertionError as error:
             raise AssertionError(f"{describe} ({self.faults.fired} calls failed): {error}") from error
-
-    def assert_serving(self, describe):
-        client = self.daemon.new_client()
-
-        def serves():
-            holds(self.daemon.running(), f"{describe}: the daemon is gone:\n{self.daemon.output()}")
-            reply = client.post("/v1/models/probe/train", {"text": "probe", "label": "a", "id": "probe"})
-            return reply.status == 200 and client.get("/readyz").status == 200
-
-        wait_for(serves, f"{describe}: it serves again by itself", RECOVERY, 0.05)
-        client.close()
 
     def restart(self, how):
         """What is on the disk is what is in memory."""
@@ -109,11 +110,32 @@ def test_a_disk_that_fails_for_a_while(api):
         threading.Event().wait(seconds)
         equal(client.get("/readyz").status, 503, f"{what}: /readyz while the disk fails")
         trial.faults.clear()
-        trial.assert_serving(str(what))
+        assert_serving(trial.daemon, str(what))
         equal(client.get(PATH + "/documents/refused").status, 404, f"{what}: what was refused")
         client.close()
 
     many(api, trials(api, 15), choose, inject)
+
+
+def test_maps_that_fail(api):
+    """The n-th map of the store's files fails while it starts, and while the map grows."""
+    ended = 0
+    for after in range(6):
+        faults = Faults(api, config=CONFIG_OF_STORE)
+        daemon = faults.daemon
+        faults.fail("map", errno.ENOMEM, after, 1)
+        daemon.spawn()
+        try:
+            daemon.wait_ready(20)
+        except AssertionError:
+            holds(daemon.process.returncode > 0 and "memory" in daemon.output(), f"map {after}: {daemon.output()}")
+            ended += 1
+            continue
+        assert_serving(daemon, f"map {after}")
+        daemon.stop()
+        status, out, err = api.tool("--verify", "--data", daemon.data)
+        equal(status, 0, out + err)
+    holds(0 < ended < 6, f"{ended} of 6 starts ended")
 
 
 def test_kills_while_calls_fail(api):
