@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keys of the store's tables: numbers as big-endian bytes.
+ * The names of the tables, and their keys: numbers as big-endian bytes.
  */
 #include <assert.h>
 #include <string.h>
 
-#include "core/store.h"
+#include "core/store_private.h"
+
+const char *const nb_store_table_names[NB_TABLES] = {
+    [NB_TABLE_META] = "meta",       [NB_TABLE_MODELS] = "models",
+    [NB_TABLE_STATE] = "state",     [NB_TABLE_LABELS] = "labels",
+    [NB_TABLE_LEDGER] = "ledger",   [NB_TABLE_ENTRIES] = "entries",
+    [NB_TABLE_ROWS] = "rows",       [NB_TABLE_DOCUMENTS] = "documents",
+    [NB_TABLE_WORDS] = "words",     [NB_TABLE_WEIGHTS] = "weights",
+    [NB_TABLE_SCORES] = "scores",   [NB_TABLE_GARBAGE] = "garbage",
+    [NB_TABLE_ORPHANS] = "orphans",
+};
+
+const char *nb_store_table_name(enum nb_table table)
+{
+    assert(table < NB_TABLES);
+    return nb_store_table_names[table];
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static void put_number(struct nb_store_key *key, uint64_t number, unsigned bytes)
 {

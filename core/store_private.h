@@ -59,6 +59,9 @@ int nb_store_enter_alone(struct nb_store *store, struct nb_error *error);
 /* Opens all tables in the write transaction `view` and checks the format; with `create`, makes
  * them and writes the format. NB_VERSION, NB_CORRUPT and others. */
 int nb_store_open_tables(const struct nb_view *view, bool create, struct nb_error *error);
+
+/* store_keys.c */
+
 /* The names, NB_TABLES of them. */
 extern const char *const nb_store_table_names[NB_TABLES];
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables' names and the store's format.
+ * The store's format, and opening its tables.
  */
-#include <assert.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
@@ -14,23 +13,7 @@
 
 enum { CHECKSUM_BYTES = 8 };
 
-const char *const nb_store_table_names[NB_TABLES] = {
-    [NB_TABLE_META] = "meta",       [NB_TABLE_MODELS] = "models",
-    [NB_TABLE_STATE] = "state",     [NB_TABLE_LABELS] = "labels",
-    [NB_TABLE_LEDGER] = "ledger",   [NB_TABLE_ENTRIES] = "entries",
-    [NB_TABLE_ROWS] = "rows",       [NB_TABLE_DOCUMENTS] = "documents",
-    [NB_TABLE_WORDS] = "words",     [NB_TABLE_WEIGHTS] = "weights",
-    [NB_TABLE_SCORES] = "scores",   [NB_TABLE_GARBAGE] = "garbage",
-    [NB_TABLE_ORPHANS] = "orphans",
-};
-
 static const struct nb_string FORMAT_KEY = {"format", 6};
-
-const char *nb_store_table_name(enum nb_table table)
-{
-    assert(table < NB_TABLES);
-    return nb_store_table_names[table];
-}
 
 /* ---- the format ------------------------------------------------------------------------------ */
 

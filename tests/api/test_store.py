@@ -2,10 +2,11 @@
 """Damaged and newer stores are refused by name, without a crash; one daemon at a time; growth."""
 import ctypes
 import os
+import resource
 import shutil
 import subprocess
 
-from harness import equal, holds, refused, slow
+from harness import equal, holds, refused, sanitized, slow
 
 PATH = "/v1/models/stored"
 
@@ -231,6 +232,32 @@ def test_the_store_grows_by_itself(api):
     daemon.stop()
     daemon.start()
     equal(daemon.client.get(PATH).ok().json, row)
+    daemon.stop()
+
+
+def address_space(daemon):
+    with open(f"/proc/{daemon.pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmSize"))
+
+
+def test_address_space_that_is_refused(api):
+    """The map cannot grow: changes are refused, /readyz says why, verdicts go on; and on it goes when it can."""
+    if sanitized():
+        return  # a sanitizer takes more address space than any limit that could be set here
+    daemon = api.another(config={"store": {"map_size": "1M"}}).start()
+    # So much to write at once that the map has to grow for it.
+    text = " ".join(f"word{i}" for i in range(90000))
+    many = {"documents": [{"text": text, "label": "x", "id": str(i)} for i in range(12)]}
+    resource.prlimit(daemon.pid, resource.RLIMIT_AS, (address_space(daemon) + (768 << 10), resource.RLIM_INFINITY))
+    for _ in range(3):
+        refused(daemon.client.post(PATH + "/train", many), 503, "address space")
+        refused(daemon.client.get("/readyz"), 503, "address space")
+        refused(daemon.client.get(PATH), 404)
+        daemon.client.get("/healthz").ok()
+    resource.prlimit(daemon.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    daemon.client.post(PATH + "/train", {"text": "a b", "label": "x", "id": "1"}).ok()
+    daemon.client.get("/readyz").ok()
+    equal(daemon.client.get(PATH).ok().json["documents"], 1)
     daemon.stop()
 
 
