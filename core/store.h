@@ -116,6 +116,9 @@ int nb_store_begin(struct nb_store *store, uint64_t expected, struct nb_view *vi
 /* Writer. Makes everything since nb_store_begin durable (fsync), or nothing of it. The view is
  * ended. After an error, ask nb_store_failed. */
 int nb_store_commit(struct nb_view *view, struct nb_error *error);
+/* Writer. The number of the last transaction that is durable. A commit that had nothing to write
+ * succeeds and leaves it as it was: it says nothing of the disk. */
+uint64_t nb_store_committed(const struct nb_store *store);
 /* Writer. Drops everything since nb_store_begin. The view is ended; an ended view is left alone. */
 void nb_store_abort(struct nb_view *view);
 

@@ -128,6 +128,11 @@ int nb_store_commit(struct nb_view *view, struct nb_error *error)
     return code;
 }
 
+uint64_t nb_store_committed(const struct nb_store *store)
+{
+    return store->committed;
+}
+
 void nb_store_abort(struct nb_view *view)
 {
     if (view->transaction == NULL)

@@ -86,6 +86,20 @@ START_TEST(commits_stay_and_aborts_do_not)
 }
 END_TEST
 
+START_TEST(a_commit_of_nothing_is_no_transaction)
+{
+    struct nb_view view;
+    put("a", "1");
+    uint64_t number = nb_store_committed(store);
+    ck_assert_int_eq(nb_store_begin(store, 0, &view, NULL), 0);
+    ck_assert_int_eq(nb_store_delete(&view, NB_TABLE_LEDGER, str("none"), NULL), 0);
+    ck_assert_int_eq(nb_store_commit(&view, NULL), 0);
+    ck_assert_uint_eq(nb_store_committed(store), number);
+    put("a", "2");
+    ck_assert_uint_eq(nb_store_committed(store), number + 1);
+}
+END_TEST
+
 START_TEST(a_snapshot_does_not_move)
 {
     struct nb_view view;
@@ -668,6 +682,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 120);
     tcase_add_test(t, commits_stay_and_aborts_do_not);
+    tcase_add_test(t, a_commit_of_nothing_is_no_transaction);
     tcase_add_test(t, a_snapshot_does_not_move);
     tcase_add_test(t, scan_floor_clear);
     tcase_add_test(t, a_full_map_is_said_and_grows);
