@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/store_file.h"
+#include "core/lmdb/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

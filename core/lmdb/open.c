@@ -10,10 +10,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/store_environment.h"
-#include "core/store_meta.h"
-#include "core/store_pages.h"
-#include "core/store_private.h"
+#include "core/lmdb/environment.h"
+#include "core/lmdb/store_private.h"
+#include "core/pages/meta.h"
+#include "core/pages/pages.h"
 
 enum { ALONE_SECONDS = 10 }; /* the writer waits for snapshots to end */
 

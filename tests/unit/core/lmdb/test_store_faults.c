@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "core/store.h"
+#include "core/lmdb/store.h"
 
 /* ---- the calls that fail --------------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/store.h"
+#include "core/lmdb/store.h"
 
 static char directory[64];
 static struct nb_store *store;

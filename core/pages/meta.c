@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/store_meta.h"
+#include "core/pages/meta.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/store_page.h"
+#include "core/pages/page.h"
 
 enum { MAGIC = (int)0xBEEFC0DE, VERSION = 1 };
 

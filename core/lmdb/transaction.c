@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/store_environment.h"
-#include "core/store_private.h"
+#include "core/lmdb/environment.h"
+#include "core/lmdb/store_private.h"
 
 enum {
     GATE_SECONDS = 2,  /* a snapshot waits for the writer */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/store_gate.h"
+#include "core/lmdb/gate.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of struct nb_store, for the files that implement core/store.h.
+ * The inside of struct nb_store, for the files that implement core/lmdb/store.h.
  */
 #ifndef NB_CORE_STORE_PRIVATE_H
 #define NB_CORE_STORE_PRIVATE_H
@@ -9,10 +9,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/store.h"
-#include "core/store_file.h"
-#include "core/store_gate.h"
-#include "core/store_pages.h"
+#include "core/lmdb/file.h"
+#include "core/lmdb/gate.h"
+#include "core/lmdb/store.h"
+#include "core/pages/pages.h"
 
 /* A transaction copies the pages it touches: the map has room for several times what it writes. */
 #define NB_STORE_RESERVE ((uint64_t)64 << 20)

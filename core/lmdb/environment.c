@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/store_environment.h"
+#include "core/lmdb/environment.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "core/store.h"
+#include "core/lmdb/store.h"
 
 enum {
     READERS = 1024, /* snapshots that may be open at once */

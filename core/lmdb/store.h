@@ -9,7 +9,7 @@
  *
  * Checksums. Every value carries one (XXH3, 64 bits) over its table, its key and itself. It is
  * verified whenever a value is handed out: damage is NB_CORRUPT, never other data. The pages in
- * which LMDB keeps keys and values are checked by nb_store_open (core/store_pages.h).
+ * which LMDB keeps keys and values are checked by nb_store_open (core/pages/pages.h).
  *
  * The map. LMDB reads the file through a map of fixed size. nb_store_open reserves as much address
  * space as there may ever be use for, so it rarely has to grow. When it has to, nb_store_begin

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "core/store_meta.h"
+#include "core/pages/meta.h"
 
 enum { NB_PAGES_TABLES_MOST = 32, NB_PAGES_NAME_MOST = 24 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/store_pages.h"
+#include "core/pages/pages.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/store_page.h"
+#include "core/pages/page.h"
 
 enum {
     DEPTH_MOST = 32, /* as LMDB's cursors */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/store_page.h"
+#include "core/pages/page.h"
 
 #include <assert.h>
 #include <string.h>

@@ -19,9 +19,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/store.h"
-#include "core/store_page.h"
-#include "core/store_pages.h"
+#include "core/lmdb/store.h"
+#include "core/pages/page.h"
+#include "core/pages/pages.h"
 
 static char directory[64];
 static char path[80];

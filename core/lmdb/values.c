@@ -8,8 +8,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/store_environment.h"
-#include "core/store_private.h"
+#include "core/lmdb/environment.h"
+#include "core/lmdb/store_private.h"
 
 enum { CHECKSUM_BYTES = 8 };
 

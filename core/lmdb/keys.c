@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/store_private.h"
+#include "core/lmdb/store_private.h"
 
 const char *const nb_store_table_names[NB_TABLES] = {
     [NB_TABLE_META] = "meta",       [NB_TABLE_MODELS] = "models",

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "core/store_file.h"
+#include "core/lmdb/file.h"
 
 /* Sizes of the map are multiples of this. */
 #define NB_MAP_UNIT ((uint64_t)1 << 20)
