@@ -6,8 +6,8 @@
  * read, but it can only be made larger while nobody reads. So as much as there may ever be use for
  * is reserved at once, and growing is the exception.
  */
-#ifndef NB_CORE_STORE_ENVIRONMENT_H
-#define NB_CORE_STORE_ENVIRONMENT_H
+#ifndef NB_CORE_LMDB_ENVIRONMENT_H
+#define NB_CORE_LMDB_ENVIRONMENT_H
 
 #include <lmdb.h>
 #include <stdint.h>

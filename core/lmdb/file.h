@@ -7,8 +7,8 @@
  * descriptors that only this module knows. Record locks would not do: a process loses them when it
  * closes any descriptor of the file, and LMDB opens and closes data.mdb itself.
  */
-#ifndef NB_CORE_STORE_FILE_H
-#define NB_CORE_STORE_FILE_H
+#ifndef NB_CORE_LMDB_FILE_H
+#define NB_CORE_LMDB_FILE_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -4,8 +4,8 @@
  * goes first: while it waits, nobody new passes, so that those who come one after the other cannot
  * keep it waiting. Any thread.
  */
-#ifndef NB_CORE_STORE_GATE_H
-#define NB_CORE_STORE_GATE_H
+#ifndef NB_CORE_LMDB_GATE_H
+#define NB_CORE_LMDB_GATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>

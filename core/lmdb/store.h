@@ -25,8 +25,8 @@
  * memory of the commit that failed. If the process is killed in the failed state before one
  * nb_store_reopen could write to the disk, the next start may find the refused transaction.
  */
-#ifndef NB_CORE_STORE_H
-#define NB_CORE_STORE_H
+#ifndef NB_CORE_LMDB_STORE_H
+#define NB_CORE_LMDB_STORE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  *
  * The inside of struct nb_store, for the files that implement core/lmdb/store.h.
  */
-#ifndef NB_CORE_STORE_PRIVATE_H
-#define NB_CORE_STORE_PRIVATE_H
+#ifndef NB_CORE_LMDB_STORE_PRIVATE_H
+#define NB_CORE_LMDB_STORE_PRIVATE_H
 
 #include <lmdb.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ struct nb_store {
     atomic_uint_fast64_t map;
 };
 
-/* store.c */
+/* open.c */
 
 /* Brings `committed`, `page_size`, `used` and `map` up to date, so that nobody else needs to ask
  * LMDB, which reads the map to answer. */
@@ -54,13 +54,13 @@ int nb_store_settle(struct nb_store *store, struct nb_error *error);
 /* Closes the gate and waits until no snapshot is open; NB_IO if that takes too long. */
 int nb_store_enter_alone(struct nb_store *store, struct nb_error *error);
 
-/* store_tables.c */
+/* tables.c */
 
 /* Opens all tables in the write transaction `view` and checks the format; with `create`, makes
  * them and writes the format. NB_VERSION, NB_CORRUPT and others. */
 int nb_store_open_tables(const struct nb_view *view, bool create, struct nb_error *error);
 
-/* store_keys.c */
+/* keys.c */
 
 /* The names, NB_TABLES of them. */
 extern const char *const nb_store_table_names[NB_TABLES];

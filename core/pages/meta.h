@@ -5,8 +5,8 @@
  * transaction number. Reads and writes with pread and pwrite, never through a map. Any thread, one
  * at a time for a file.
  */
-#ifndef NB_CORE_STORE_META_H
-#define NB_CORE_STORE_META_H
+#ifndef NB_CORE_PAGES_META_H
+#define NB_CORE_PAGES_META_H
 
 #include <stdint.h>
 

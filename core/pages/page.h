@@ -8,8 +8,8 @@
  * each node, in the order of the keys. Nodes fill the page from `upper` to its end: 8 bytes of
  * head, the key, and in a leaf the value or the number of the overflow page that has it.
  */
-#ifndef NB_CORE_STORE_PAGE_H
-#define NB_CORE_STORE_PAGE_H
+#ifndef NB_CORE_PAGES_PAGE_H
+#define NB_CORE_PAGES_PAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
  * Reads with pread: a disk that refuses is an error, not a signal. One thread at a time; the file
  * must not change meanwhile.
  */
-#ifndef NB_CORE_STORE_PAGES_H
-#define NB_CORE_STORE_PAGES_H
+#ifndef NB_CORE_PAGES_PAGES_H
+#define NB_CORE_PAGES_PAGES_H
 
 #include <stdbool.h>
 #include <stdint.h>
