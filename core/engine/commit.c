@@ -32,15 +32,17 @@ static void undo_model(const struct nb_group_model *model)
 }
 
 /* Everything is as it was before the group. The counts keep the room of what they gave up, so that
- * this rarely allocates; if it does and fails, only a new start, which replays the ledger, helps. */
+ * this rarely allocates; if it does and fails, only a new start, which replays the ledger, helps.
+ */
 static void undo(struct nb_group *group)
 {
     for (size_t i = group->size; i > 0; i--) {
         if (nb_stage_undo(&group->items[i - 1]) == 0)
             continue;
-        fputs("bayesd: out of memory while a failed commit was taken back; stopping, the next start "
-              "replays the ledger\n",
-              stderr);
+        fputs(
+            "bayesd: out of memory while a failed commit was taken back; stopping, the next start "
+            "replays the ledger\n",
+            stderr);
         abort();
     }
     for (size_t i = 0; i < group->model_count; i++)
@@ -112,8 +114,8 @@ static int put_labels(struct nb_group *group, struct nb_view *view, struct nb_er
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < group->label_count; i++)
-        rc = nb_put_label(group->engine, view, group->labels[i].live, group->labels[i].label,
-                          error);
+        rc =
+            nb_put_label(group->engine, view, group->labels[i].live, group->labels[i].label, error);
     return rc;
 }
 

@@ -74,8 +74,8 @@ static int make_room(struct nb_stored_score_lists *lists)
     return 0;
 }
 
-int nb_stored_score_read(struct nb_string stored, struct nb_stored_score_lists *lists, struct nb_stored_score *scored,
-                   struct nb_error *error)
+int nb_stored_score_read(struct nb_string stored, struct nb_stored_score_lists *lists,
+                         struct nb_stored_score *scored, struct nb_error *error)
 {
     struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
     *scored = (struct nb_stored_score){.label = (uint32_t)nb_unpack_bounded(&r, NB_LABELS_MOST)};

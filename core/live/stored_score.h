@@ -25,8 +25,8 @@ struct nb_stored_score_lists {
 };
 /* Reads it back into `scored`, whose lists are those of `lists` (emptied first). Returns 0,
  * NB_CORRUPT or NB_NO_MEMORY. */
-int nb_stored_score_read(struct nb_string stored, struct nb_stored_score_lists *lists, struct nb_stored_score *scored,
-                   struct nb_error *error);
+int nb_stored_score_read(struct nb_string stored, struct nb_stored_score_lists *lists,
+                         struct nb_stored_score *scored, struct nb_error *error);
 void nb_stored_score_lists_deinit(struct nb_stored_score_lists *lists);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/engine/engine.h"
+#include "core/repair/repair.h"
 
 static char directory[64];
 static struct nb_engine_settings settings;
