@@ -48,7 +48,7 @@ static int read_config(const struct nb_options *options, struct nb_config *confi
     return rc == 0 ? nb_filter_check_config(config, error) : rc;
 }
 
-/* Without tokens, every client that reaches the port may read and change every model. *access is
+/* Whoever reaches the port may read and change every model, if nobody asks who he is. *access is
  * the caller's to free, also on failure. */
 static int check_access(const struct nb_config *config, bool *is_loopback,
                         struct nb_access **access, struct nb_error *error)
@@ -228,6 +228,19 @@ static int verify(const struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
+static int rebuild(const struct nb_config *config, struct nb_error *error)
+{
+    struct nb_engine_settings settings;
+    settings_of(config, &settings);
+    int rc = nb_engine_rebuild(&settings, print_difference, stdout, error);
+    if (rc == 0)
+        (void)printf("%s: rebuilt; nothing differed\n", config->data);
+    else if (rc > 0)
+        (void)printf("%s: rebuilt; what differed is above, the old file is data.mdb.old\n",
+                     config->data);
+    return rc;
+}
+
 static int check_config(const struct nb_config *config, struct nb_error *error)
 {
     bool is_loopback;
@@ -250,6 +263,8 @@ static int act(enum nb_action action, const struct nb_config *config, struct nb_
         return rc == 0 ? 0 : nb_error_set(error, rc, "standard output cannot be written");
     case NB_ACTION_VERIFY:
         return verify(config, error);
+    case NB_ACTION_REBUILD:
+        return rebuild(config, error);
     case NB_ACTION_SERVE:
     case NB_ACTION_VERSION:
     case NB_ACTION_HELP:

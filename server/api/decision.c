@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/decide.h"
+#include "core/score/decide.h"
 #include "core/engine/engine.h"
 #include "server/api/evaluations.h"
 #include "server/request/query.h"

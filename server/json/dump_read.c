@@ -11,7 +11,7 @@
 
 #include "core/base/ascii.h"
 #include "core/base/hex.h"
-#include "core/model.h"
+#include "core/model/model.h"
 #include "server/json/dump_write.h"
 #include "server/json/load.h"
 #include "server/json/scan.h"

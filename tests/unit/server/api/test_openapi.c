@@ -559,7 +559,7 @@ START_TEST(evaluations_are_as_described)
     nb_evaluator_finish(evaluator, 0, &report.evaluations[1]);
     for (uint32_t i = 0; i < 4; i++) {
         double p[] = {0.25 * i, 1 - 0.25 * i};
-        struct nb_scored scored = {i % 2, 2, numbers, p, (double)i};
+        struct nb_stored_score scored = {i % 2, 2, numbers, p, (double)i};
         ck_assert_int_eq(nb_evaluator_add(evaluator, &scored), 0);
     }
     nb_evaluator_finish(evaluator, 0, &report.evaluations[0]);
