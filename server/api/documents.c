@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/documents.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/engine/engine.h"
@@ -140,6 +141,7 @@ int nb_route_documents_line(struct nb_request *request, const struct nb_ndjson_l
                             struct nb_error *error)
 {
     struct handling *h = request->state;
+    assert(h != NULL && request->is_lines);
     int rc = take_all(h, line, error);
     if (rc != 0 || !is_change(h) || !nb_training_is_full(&h->training))
         return rc;
@@ -149,6 +151,7 @@ int nb_route_documents_line(struct nb_request *request, const struct nb_ndjson_l
 int nb_route_documents(struct nb_request *request, struct nb_error *error)
 {
     struct handling *h = request->state;
+    assert(h != NULL); /* nb_documents_prepare was called */
     int rc = request->is_lines ? 0 : take_all(h, NULL, error);
     if (rc == 0 && is_change(h))
         rc = end_round(h, error);

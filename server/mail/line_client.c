@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/mail/line_client.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -168,6 +169,7 @@ static int read_piece(struct nb_line_client *client, struct nb_error *error)
 int nb_line_client_receive(struct nb_line_client *client, struct nb_error *error)
 {
     int rc = NB_LINE_MORE;
+    assert(!client->is_replying);
     for (int i = 0; i < READS_AT_ONCE && rc == NB_LINE_MORE; i++) {
         rc = read_piece(client, error);
         if (rc != 0)

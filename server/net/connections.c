@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/net/connections.h"
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -112,6 +113,7 @@ bool nb_connections_open(struct nb_connections *connections, const struct sockad
 void nb_connections_close(struct nb_connections *connections, const struct sockaddr *address)
 {
     pthread_mutex_lock(&connections->lock);
+    assert(connections->count > 0);
     connections->count--;
     if (connections->server->config->connections_per_address > 0) {
         struct address key = key_of(address), **at = find(connections, &key), *entry = *at;

@@ -61,3 +61,9 @@ int nb_work_run(struct nb_request *request, struct nb_pool *pool, nb_handler *wo
     nb_pool_add(pool, &w->job);
     return NB_WAIT;
 }
+
+void nb_work_end(struct nb_request *request)
+{
+    free(request->work);
+    request->work = NULL;
+}
