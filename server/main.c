@@ -48,7 +48,7 @@ static int read_config(const struct nb_options *options, struct nb_config *confi
     return rc == 0 ? nb_filter_check_config(config, error) : rc;
 }
 
-/* Whoever reaches the port may read and change every model, if nobody asks who he is. *access is
+/* Without tokens, every client that reaches the port may read and change every model. *access is
  * the caller's to free, also on failure. */
 static int check_access(const struct nb_config *config, bool *is_loopback,
                         struct nb_access **access, struct nb_error *error)

@@ -42,7 +42,7 @@ void nb_options_help(FILE *out)
 
 static void set_action(struct nb_options *options, enum nb_action action)
 {
-    /* --help and --version win over whatever stands beside them. */
+    /* --help and --version take precedence over other actions. */
     if (action > options->action)
         options->action = action;
 }

@@ -248,11 +248,3 @@ void nb_engine_close(struct nb_engine **out)
     free(engine->directory);
     free(engine);
 }
-
-int nb_engine_ready(struct nb_engine *engine, struct nb_error *error)
-{
-    pthread_mutex_lock(&engine->health_lock);
-    struct nb_error health = engine->health;
-    pthread_mutex_unlock(&engine->health_lock);
-    return health.code == 0 ? 0 : nb_error_set(error, health.code, "%s", health.text);
-}

@@ -107,10 +107,17 @@ static int read_state(struct dumping *d, struct nb_error *error)
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
+struct reading {
+    struct nb_stack_weights *weights;
+    bool found; /* some are stored */
+};
+
 static int read_weights(void *user, struct nb_string key, struct nb_string value,
                         struct nb_error *error)
 {
-    int rc = nb_stack_weights_read_record(user, (uint32_t)nb_store_key_tail(key), value);
+    struct reading *reading = user;
+    int rc = nb_stack_weights_read_record(reading->weights, (uint32_t)nb_store_key_tail(key), value);
+    reading->found = true;
     return rc == 0 ? 0 : nb_error_set(error, rc, "the weights of the stack do not read back");
 }
 
@@ -125,9 +132,10 @@ static int dump_weights(const struct dumping *d, const struct nb_settings *setti
     struct nb_stack_weights *weights = nb_stack_weights_new(&stack);
     if (weights == NULL)
         return nb_error_no_memory(error);
+    struct reading reading = {.weights = weights};
     int rc = nb_store_scan(d->view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), key.length,
-                           read_weights, weights, error);
-    if (rc == 0)
+                           read_weights, &reading, error);
+    if (rc == 0 && reading.found)
         nb_stack_weights_write(weights, &p);
     nb_stack_weights_free(&weights);
     if (rc == 0 && p.code != 0)

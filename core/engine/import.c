@@ -31,6 +31,7 @@ struct nb_import {
     struct nb_live *live;     /* NULL until the header came */
     bool other_key;           /* the dump's ids were made under another key than the store's */
     bool rehash;              /* its features get ids under the store's key, by their texts */
+    bool has_stack;           /* the dump brought what a stack has learned */
     struct nb_buffer entries; /* changes to be appended, each with its length */
     struct nb_buffer bytes, features, bag;
     uint64_t *ids;            /* owned */
@@ -256,6 +257,7 @@ static int take_stack(struct nb_import *import, struct nb_string stack, struct n
 {
     if (stack.length == 0)
         return 0;
+    import->has_stack = true;
     struct nb_unpacker r = nb_unpacker_of(stack.bytes, stack.length);
     int rc = nb_stack_weights_read(import->live->published->weights, &r);
     if (rc == NB_NO_MEMORY)
@@ -505,13 +507,13 @@ struct naming {
 };
 
 static int write_records(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
-                         struct nb_error *error)
+                         bool weights, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(live->number);
     int rc = nb_put_model(engine, view, live, &live->published->settings, error);
     for (uint32_t i = 0; rc == 0 && i < nb_model_label_count(live->counts); i++)
         rc = nb_put_label(engine, view, live, i, error);
-    if (rc == 0)
+    if (rc == 0 && weights)
         rc = nb_put_weights(engine, view, live, error);
     return rc != 0 ? rc
                    : nb_store_delete(view, NB_TABLE_ORPHANS, nb_store_key_string(&key), error);
@@ -534,7 +536,7 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
                                .weights = string_of(&naming->weights),
                                .other = old};
     live->checkpoint.totals = naming->totals;
-    int rc = write_records(engine, view, live, error);
+    int rc = write_records(engine, view, live, naming->weights.length > 0, error);
     naming->number = nb_numbers_entry(&engine->numbers);
     if (rc == 0)
         rc = nb_ledger_append(view, naming->number, &change, &live->checkpoint.totals,
@@ -575,7 +577,8 @@ static int describe(struct naming *naming)
 {
     const struct nb_live *live = naming->import->live;
     struct nb_packer p = {.out = &naming->weights};
-    nb_stack_weights_write(live->published->weights, &p);
+    if (naming->import->has_stack || nb_published_is_stacked(live->published))
+        nb_stack_weights_write(live->published->weights, &p);
     int rc = p.code != 0 ? p.code : nb_settings_write(&live->published->settings, &naming->settings);
     return rc == 0 && live->own != NULL ? nb_own_key_write(live->own, &naming->key) : rc;
 }

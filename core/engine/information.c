@@ -9,6 +9,7 @@
 #include "core/base/array.h"
 #include "core/engine/engine.h"
 #include "core/live/registry.h"
+#include "core/live/transaction.h"
 #include "core/store/ledger.h"
 
 void nb_model_info_deinit(struct nb_model_info *info)
@@ -265,6 +266,11 @@ int nb_engine_document(struct nb_engine *engine, struct nb_string model, struct 
         nb_document_info_deinit(info);
     nb_registry_release(engine, &live);
     return rc;
+}
+
+int nb_engine_ready(struct nb_engine *engine, struct nb_error *error)
+{
+    return nb_transaction_health(engine, error);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */

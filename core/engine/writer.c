@@ -116,11 +116,11 @@ static void expect(struct nb_engine *engine, size_t answered)
     pthread_mutex_unlock(&engine->queue_lock);
 }
 
-/* Waits for work, with the queue's lock held; in quiet moments it tidies, and opens a store again
- * that failed. */
+/* Waits for work, with the queue's lock held; in quiet moments it tidies, or tries whether a store
+ * that failed works again. */
 static void wait_for_work(struct nb_engine *engine)
 {
-    bool failed = nb_store_failed(engine->store, NULL);
+    bool failed = nb_transaction_health(engine, NULL) != 0;
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += failed ? (long)RECOVER_EVERY : 0;
@@ -130,10 +130,10 @@ static void wait_for_work(struct nb_engine *engine)
                                &until) != ETIMEDOUT)
         return;
     pthread_mutex_unlock(&engine->queue_lock);
-    if (!failed)
-        tidy(engine);
+    if (failed)
+        nb_transaction_probe(engine);
     else
-        (void)nb_transaction_recover(engine, NULL); /* the health says what it found */
+        tidy(engine);
     pthread_mutex_lock(&engine->queue_lock);
 }
 

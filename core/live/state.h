@@ -57,7 +57,9 @@ struct nb_engine {
 
     pthread_mutex_t health_lock;
     struct nb_error health; /* code 0: the last commit succeeded */
-    uint64_t reopen_not_before, reopen_pause; /* nanoseconds; the writer's */
+    /* The writer's, while the store does not take changes: when it is tried next, the pause before,
+     * and about how many bytes the last refused transaction would have written. */
+    uint64_t not_before, pause, refused_bytes;
     struct nb_counters counters;
 };
 

@@ -7,7 +7,7 @@
 
 enum {
     MAP_TRIES = 16, /* the map doubles each time */
-    FIRST_PAUSE = 50000000, /* nanoseconds before a failed store is opened again; doubles */
+    FIRST_PAUSE = 50000000, /* nanoseconds before a failed store is tried again; doubles */
 };
 static const uint64_t LONGEST_PAUSE = 5000000000u;
 
@@ -21,26 +21,33 @@ static void note_health(struct nb_engine *engine, int rc, const struct nb_error 
     pthread_mutex_unlock(&engine->health_lock);
 }
 
-int nb_transaction_recover(struct nb_engine *engine, struct nb_error *error)
+int nb_transaction_health(struct nb_engine *engine, struct nb_error *error)
+{
+    pthread_mutex_lock(&engine->health_lock);
+    struct nb_error health = engine->health;
+    pthread_mutex_unlock(&engine->health_lock);
+    return health.code == 0 ? 0 : nb_error_set(error, health.code, "%s", health.text);
+}
+
+/* Each failure doubles the time until the next try. */
+static void pause_longer(struct nb_engine *engine)
+{
+    engine->pause = engine->pause == 0 ? FIRST_PAUSE : engine->pause * 2;
+    if (engine->pause > LONGEST_PAUSE)
+        engine->pause = LONGEST_PAUSE;
+    engine->not_before = nb_clock_monotonic() + engine->pause;
+}
+
+/* Opens a store again that failed, unless the last try was a short time ago. */
+static int reopen(struct nb_engine *engine, struct nb_error *error)
 {
     if (!nb_store_failed(engine->store, NULL))
         return 0;
-    uint64_t now = nb_clock_monotonic();
-    if (now < engine->reopen_not_before)
-        return nb_error_set(error, engine->health.code, "%s", engine->health.text);
-    struct nb_error why;
-    int rc = nb_store_reopen(engine->store, &why);
-    note_health(engine, rc, rc == 0 ? NULL : &why);
-    if (rc == 0) {
-        engine->reopen_pause = 0;
-        return 0;
-    }
-    if (error != NULL)
-        *error = why;
-    engine->reopen_pause = engine->reopen_pause == 0 ? FIRST_PAUSE : engine->reopen_pause * 2;
-    if (engine->reopen_pause > LONGEST_PAUSE)
-        engine->reopen_pause = LONGEST_PAUSE;
-    engine->reopen_not_before = nb_clock_monotonic() + engine->reopen_pause;
+    if (nb_clock_monotonic() < engine->not_before && nb_transaction_health(engine, error) != 0)
+        return error->code;
+    int rc = nb_store_reopen(engine->store, error);
+    if (rc != 0)
+        pause_longer(engine);
     return rc;
 }
 
@@ -69,7 +76,7 @@ int nb_transaction(struct nb_engine *engine, uint64_t expected, nb_transaction_w
 {
     struct nb_error local = {0};
     uint64_t started = nb_clock_monotonic();
-    int rc = nb_transaction_recover(engine, &local);
+    int rc = reopen(engine, &local);
     if (rc == 0)
         rc = NB_STORE_MAP_FULL;
     for (int i = 0; rc == NB_STORE_MAP_FULL && i < MAP_TRIES; i++)
@@ -81,9 +88,30 @@ int nb_transaction(struct nb_engine *engine, uint64_t expected, nb_transaction_w
     /* What a caller got wrong, and damage of one model, say nothing about the store. */
     if (rc == 0 || rc == NB_DISK_FULL || rc == NB_IO)
         note_health(engine, rc, &local);
+    if (rc == NB_DISK_FULL || rc == NB_IO)
+        engine->refused_bytes = expected;
     if (rc != 0 && error != NULL)
         *error = local;
     return rc;
+}
+
+static int write_probe(struct nb_engine *engine, struct nb_view *view, void *argument,
+                       struct nb_error *error)
+{
+    static const struct nb_string key = {"probe", 5};
+    (void)engine;
+    (void)argument;
+    return nb_store_put(view, NB_TABLE_META, key, (struct nb_string){"", 0}, error);
+}
+
+void nb_transaction_probe(struct nb_engine *engine)
+{
+    if (nb_transaction_health(engine, NULL) == 0 || nb_clock_monotonic() < engine->not_before)
+        return;
+    if (nb_transaction(engine, engine->refused_bytes, write_probe, NULL, NULL) == 0)
+        engine->pause = 0;
+    else
+        pause_longer(engine);
 }
 
 int nb_put_state(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,

@@ -19,9 +19,12 @@ typedef int nb_transaction_work(struct nb_engine *engine, struct nb_view *view, 
 int nb_transaction(struct nb_engine *engine, uint64_t expected, nb_transaction_work *work,
                    void *argument, struct nb_error *error);
 
-/* Opens a store again that failed, unless the last try was a short time ago. Returns 0 when the
- * store is good, or what is wrong with it. */
-int nb_transaction_recover(struct nb_engine *engine, struct nb_error *error);
+/* 0, or why the last transaction failed, if it was for want of the disk. Any thread. */
+int nb_transaction_health(struct nb_engine *engine, struct nb_error *error);
+
+/* While the last transaction failed for want of the disk: tries a small one, with room for as much
+ * as was refused, after a pause that grows. So the engine is ready again by itself. */
+void nb_transaction_probe(struct nb_engine *engine);
 
 /* Puts the state record of a model. */
 int nb_put_state(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,

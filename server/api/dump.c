@@ -73,14 +73,15 @@ int nb_route_export(struct nb_request *request, struct nb_error *error)
 /* ---- import ------------------------------------------------------------------------------------
  */
 
-/* Lines go to the engine as they come. That waits for the disk on an HTTP thread, which an
- * administrator's rare request may do; nothing is visible before the commit at the end. */
+/* Lines go to the engine as they come, on the work pool. Nothing is visible before the commit at
+ * the end. */
 struct import {
     struct nb_json_dump_reader *reader;
     struct nb_import *import; /* NULL after the commit */
+    struct nb_dump_totals totals;
 };
 
-/* Also for an upload that was cut off: the import leaves nothing behind. */
+/* Called for an upload that was cut off, too: the import leaves nothing behind. */
 static void import_free(void *user)
 {
     struct import *i = user;
@@ -120,8 +121,10 @@ static int import_record(struct import *i, const struct nb_json_record *record,
         return nb_import_words(i->import, &record->words, error);
     case NB_JSON_RECORD_DOCUMENT:
         return nb_import_document(i->import, &record->document, error);
-    case NB_JSON_RECORD_BLANK:
     case NB_JSON_RECORD_END:
+        i->totals = record->end;
+        return 0;
+    case NB_JSON_RECORD_BLANK:
     default:
         return 0;
     }
@@ -154,7 +157,7 @@ int nb_route_import(struct nb_request *request, struct nb_error *error)
     if (rc == 0)
         rc = nb_json_dump_finish(i->reader, error);
     if (rc == 0)
-        rc = nb_import_commit(&i->import, NULL, &created, error);
+        rc = nb_import_commit(&i->import, &i->totals, &created, error);
     if (rc == 0)
         rc = nb_route_model(request, error);
     if (rc == 0)

@@ -13,20 +13,20 @@
 #include "server/request/server.h"
 #include "server/request/source.h"
 
-/* What GET .../vocabulary lists when it is not told how much. */
+/* Tokens of GET .../vocabulary when `limit` is not given. */
 enum { LIMIT_DEFAULT = 50 };
 
-/* Models of one page of GET /v1/models when it is not told how many. */
+/* Models of one page of GET /v1/models when `limit` is not given. */
 enum { PAGE_DEFAULT = 1000 };
 
 /* The page's parameters: ?after and ?limit. */
 static int read_page(const struct nb_request *request, struct nb_string *after, size_t *limit,
                      struct nb_error *error)
 {
-    uint64_t rows;
+    uint64_t rows, most = request->server->config->listing_rows;
     *after = nb_request_query(request, "after");
-    int rc = nb_request_query_count(request, "limit", PAGE_DEFAULT,
-                                    request->server->config->listing_rows, &rows, error);
+    int rc = nb_request_query_count(request, "limit", most < PAGE_DEFAULT ? most : PAGE_DEFAULT,
+                                    most, &rows, error);
     *limit = (size_t)rows;
     if (rc == 0 && rows == 0)
         rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
@@ -121,7 +121,7 @@ int nb_route_rename_label(struct nb_request *request, struct nb_error *error)
 struct listing {
     struct nb_request *request;
     struct nb_json_vocabulary json;
-    struct nb_error *error; /* of the writing, which the engine does not know */
+    struct nb_error *error; /* failures of writing, which the engine does not know */
 };
 
 static int settle(struct listing *l, int rc)

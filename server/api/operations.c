@@ -25,7 +25,7 @@ int nb_route_healthz(struct nb_request *request, struct nb_error *error)
     return reply_text(request, "{\"status\":\"ok\"}", "application/json", error);
 }
 
-/* A damaged model keeps nothing else from being served: it is named, and the daemon is ready. */
+/* A damaged model does not keep the others from being served: the daemon is ready, and names it. */
 static int reply_ready(struct nb_request *request, struct nb_error *error)
 {
     enum { NAMES_MOST = 100 };
@@ -44,7 +44,7 @@ int nb_route_readyz(struct nb_request *request, struct nb_error *error)
 {
     struct nb_error reason = {0};
     if (nb_engine_ready(request->server->engine, &reason) != 0) {
-        /* Whatever the reason's own code: the daemon is the one that is not ready. */
+        /* The status is 503 whatever the reason's own code is. */
         nb_reply_problem(request, 503, reason.text);
         return 0;
     }

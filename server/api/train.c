@@ -78,8 +78,8 @@ static int add_to_batch(struct nb_training *t, const struct nb_json_document *do
                           error);
 }
 
-/* Whether a code speaks of the model or the daemon rather than of one document. In a stream that
- * has begun to answer, a model that has gone is told line by line. */
+/* Whether a code concerns the model or the daemon, not one document. In a stream that has begun
+ * to answer, a deleted model is told line by line. */
 static bool fails_request(const struct nb_training *t, int code)
 {
     bool is_stream = t->results->form == NB_RESULTS_LINES;
@@ -126,7 +126,7 @@ int nb_training_submit(struct nb_training *training, nb_handler *again, struct n
     return nb_request_submit(training->results->request, training->batch, again, error);
 }
 
-/* When the store took none of the changes, the request as a whole has failed. */
+/* If the store took none of the changes, the whole request fails. */
 static int check_store(const struct nb_training *t, struct nb_error *error)
 {
     size_t size = t->batch != NULL ? nb_batch_size(t->batch) : 0;

@@ -39,8 +39,8 @@ bool nb_scan_end(const char *at, const char *end)
     return at == end;
 }
 
-/* The first of the bytes that a string's bytes need a look at: a quote, a backslash, a control
- * character or anything that is not ASCII. Eight at a time; the bit tricks are those of "Bit
+/* The first byte of a string that needs attention: a quote, a backslash, a control character or
+ * anything that is not ASCII. Eight at a time; the bit tricks are those of "Bit
  * Twiddling Hacks" (hasless, haszero), which may point at a byte too early but never too late. */
 static const char *skip_plain(const char *at, const char *end)
 {

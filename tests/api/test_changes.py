@@ -4,6 +4,7 @@ import json
 
 from harness import equal, holds, refused
 from rspamd import MAIL as MAIL_MODEL
+from test_client import Bayesc
 from wire import Wire
 
 TOKEN = "a-token-of-alice-0123"
@@ -113,6 +114,17 @@ def test_models_come_in_pages(api):
     for query in ("limit=0", "limit=10001", "limit=x", "after=", "after=a%2Fb", "before=a"):
         reply = daemon.client.get("/v1/models?" + query)
         holds(reply.status in (400, 422) or query == "after=", (query, reply.status))
+
+
+def test_the_client_lists_all_pages(api):
+    daemon = api.another(config={"server": {"listing_rows": 3}}).start()
+    wanted = [f"m{i}" for i in range(8)]
+    for name in wanted:
+        daemon.client.put("/v1/models/" + name, {"preset": "book"}).ok(201)
+    equal(len(daemon.client.get("/v1/models").ok().json["models"]), 3)
+    listed = Bayesc(api, f"http://{daemon.host}:{daemon.port}").json("models")
+    equal([row["name"] for row in listed["models"]], wanted)
+    holds("next" not in listed, listed)
 
 
 def test_a_long_vocabulary_is_bounded(api):

@@ -245,9 +245,12 @@ def test_address_space_that_is_refused(api):
     if sanitized():
         return  # a sanitizer takes more address space than any limit that could be set here
     daemon = api.another(config={"store": {"map_size": "1M"}}).start()
+    # So much to write at once that the map has to grow for it.
+    text = " ".join(f"word{i}" for i in range(90000))
+    many = {"documents": [{"text": text, "label": "x", "id": str(i)} for i in range(12)]}
     resource.prlimit(daemon.pid, resource.RLIMIT_AS, (address_space(daemon) + (768 << 10), resource.RLIM_INFINITY))
-    for i in range(3):
-        refused(daemon.client.post(PATH + "/train", {"text": "a b", "label": "x", "id": str(i)}), 503, "address space")
+    for _ in range(3):
+        refused(daemon.client.post(PATH + "/train", many), 503, "address space")
         refused(daemon.client.get("/readyz"), 503, "address space")
         refused(daemon.client.get(PATH), 404)
         daemon.client.get("/healthz").ok()

@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long work, and models that have to be loaded, hold up no other request: one thread serves here."""
-import os
-import subprocess
 import threading
 
-from harness import equal, holds, sanitized, slow
+from faults import Faults
+from harness import equal, holds, slow
 
 MAIL = "Subject: hello\n\nsome words of a mail\n"
 
 
 def slow_disk(api, **config):
     """A daemon with one thread for requests, whose disk takes a second for each fsync."""
-    folder = api.new_folder()
-    library = os.path.join(folder, "faulty_sync.so")
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faulty_sync.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
-    environment = {"LD_PRELOAD": library, "FAULTY_SYNC_DELAY": str(int(1e6 * slow()))}
-    if sanitized():  # the sanitizer wants to be the first library; here it may be the second
-        environment["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")
-    return api.another(config={"server": {"threads": 1, **config}}, environment=environment).start()
+    faults = Faults(api, config={"server": {"threads": 1, **config}})
+    faults.delay(int(1e6 * slow()))
+    return faults.daemon.start()
 
 
 def meanwhile(daemon, method, path, body=None, kind=None):

@@ -406,7 +406,7 @@ static void batch_answers(enum nb_verb verb, const char *schema, const struct nb
 {
     static struct nb_config config = {.spool_memory = 1 << 20};
     static struct nb_server server = {.config = &config};
-    struct nb_route route = {.verb = verb};
+    struct nb_route route = {.verb = (int)verb};
     struct nb_request request = {.server = &server, .route = &route, .model = model};
     struct nb_results results;
     struct nb_error error, bad;

@@ -317,7 +317,7 @@ END_TEST
 #define KEY "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\""
 #define FIRST(labels)                                                                              \
     "{\"bayesd_dump\":1,\"tokenizer_version\":1,\"settings\":{},\"key\":" KEY                      \
-    ",\"labels\":[" labels "]}\n"
+    ",\"labels\":[" labels "],\"texts\":true}\n"
 #define WORDS2                                                                                     \
     "{\"words\":{\"first_row\":0,\"ids\":[\"0000000000000001\",\"0000000000000002\"],"             \
     "\"texts\":null}}\n"
@@ -336,12 +336,14 @@ static const struct {
     {"{broken\n", {"line 1: not valid JSON", "column"}},
     {"{\"bayesd_dump\": 2, \"more\": 1}\n", {"line 1: dump version 2 is not known", "1 to 1"}},
     {"{\"bayesd_dump\": 1}\n", {"line 1:", "tokenizer_version"}},
-    {"{\"bayesd_dump\":1,\"tokenizer_version\":99,\"settings\":{},\"key\":" KEY ",\"labels\":[]}\n",
+    {"{\"bayesd_dump\":1,\"tokenizer_version\":99,\"settings\":{},\"key\":" KEY
+     ",\"labels\":[],\"texts\":true}\n",
      {"line 1: tokenizer version 99", "not known"}},
-    {"{\"bayesd_dump\":1,\"tokenizer_version\":1,\"settings\":{},\"key\":\"AAAA\",\"labels\":[]}\n",
+    {"{\"bayesd_dump\":1,\"tokenizer_version\":1,\"settings\":{},\"key\":\"AAAA\",\"labels\":[],"
+     "\"texts\":true}\n",
      {"line 1:", "\"key\""}},
     {"{\"bayesd_dump\":1,\"tokenizer_version\":1,\"settings\":{\"smoothing\":0},\"key\":" KEY
-     ",\"labels\":[]}\n",
+     ",\"labels\":[],\"texts\":true}\n",
      {"line 1:", "smoothing"}},
     {FIRST("\"a\",\"b\",\"a\""), {"line 1:", "\"a\" is listed twice"}},
     {FIRST("\"\""), {"line 1:", "label"}},
