@@ -228,6 +228,19 @@ static int verify(const struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
+static int rebuild(const struct nb_config *config, struct nb_error *error)
+{
+    struct nb_engine_settings settings;
+    settings_of(config, &settings);
+    int rc = nb_engine_rebuild(&settings, print_difference, stdout, error);
+    if (rc == 0)
+        (void)printf("%s: rebuilt; nothing differed\n", config->data);
+    else if (rc > 0)
+        (void)printf("%s: rebuilt; what differed is above, the old file is data.mdb.old\n",
+                     config->data);
+    return rc;
+}
+
 static int check_config(const struct nb_config *config, struct nb_error *error)
 {
     bool is_loopback;
@@ -250,6 +263,8 @@ static int act(enum nb_action action, const struct nb_config *config, struct nb_
         return rc == 0 ? 0 : nb_error_set(error, rc, "standard output cannot be written");
     case NB_ACTION_VERIFY:
         return verify(config, error);
+    case NB_ACTION_REBUILD:
+        return rebuild(config, error);
     case NB_ACTION_SERVE:
     case NB_ACTION_VERSION:
     case NB_ACTION_HELP:

@@ -11,6 +11,7 @@ static const struct option LONG[] = {
     {"check-config", no_argument, NULL, 'C'},
     {"print-config", no_argument, NULL, 'P'},
     {"verify", no_argument, NULL, 'V'},
+    {"rebuild", no_argument, NULL, 'R'},
     {"version", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -27,16 +28,19 @@ void nb_options_help(FILE *out)
         "  --listen ADDRESS:PORT   serve there; port 0 takes a free one\n"
         "  --check-config          say whether the configuration is in order, and end\n"
         "  --print-config          print the configuration that holds, and end\n"
-        "  --verify                recount every model from its documents, print what differs, "
-        "and end;\n"
+        "  --verify                compare everything with the ledger, print what differs, and "
+        "end;\n"
         "                          the daemon must not be running\n"
+        "  --rebuild               make everything but the ledger anew from it, print what "
+        "differed,\n"
+        "                          and end; the old file stays as data.mdb.old\n"
         "  --version               print the version, and end\n"
         "  --help                  print this, and end\n"
         "\n"
         "A later source of a setting wins: default, file, environment (BAYESD_GROUP_KEY), command "
         "line.\n"
-        "Exit status: 0 all is well, 1 it failed (--verify: something differs), 2 the command line "
-        "is wrong.\n",
+        "Exit status: 0 all is well, 1 it failed (--verify, --rebuild: something differs), 2 the "
+        "command line is wrong.\n",
         out); /* what cannot be printed is seen by the reader */
 }
 
@@ -67,6 +71,9 @@ static int take(struct nb_options *options, int option)
         return 0;
     case 'V':
         set_action(options, NB_ACTION_VERIFY);
+        return 0;
+    case 'R':
+        set_action(options, NB_ACTION_REBUILD);
         return 0;
     case 'v':
         set_action(options, NB_ACTION_VERSION);

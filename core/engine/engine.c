@@ -17,6 +17,7 @@
 #include "core/live/learner.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/store/ledger.h"
 
 enum {
     SAVE_NANOSECONDS = 1500000000, /* for saving models at a stop; the next start replays the rest */
@@ -92,22 +93,36 @@ static int check_fields(struct nb_string stored, struct nb_error *error)
                     : 0;
 }
 
+int nb_put_identity(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
+{
+    struct nb_buffer fields = {0};
+    struct nb_ledger_totals totals = {0};
+    struct nb_string key = {(const char *)engine->key.bytes, NB_KEY_BYTES};
+    if (write_fields(&fields) != 0) {
+        nb_buffer_deinit(&fields);
+        return nb_error_no_memory(error);
+    }
+    struct nb_change change = {.kind = NB_CHANGE_STORE,
+                               .time = nb_clock_now(),
+                               .key = key,
+                               .settings = {fields.bytes, fields.length}};
+    int rc = nb_store_put(view, NB_TABLE_META, KEY, key, error);
+    if (rc == 0)
+        rc = nb_store_put(view, NB_TABLE_META, FIELDS, change.settings, error);
+    if (rc == 0)
+        rc = nb_ledger_append(view, nb_numbers_entry(&engine->numbers), &change, &totals,
+                              &engine->scratch, error);
+    nb_buffer_deinit(&fields);
+    return rc;
+}
+
 /* Draws the store's key and notes its fields: in a new store, once. */
 static int write_identity(struct nb_engine *engine, struct nb_view *view, void *argument,
                           struct nb_error *error)
 {
-    struct nb_buffer fields = {0};
     (void)argument;
     nb_key_generate(&engine->key);
-    struct nb_string key = {(const char *)engine->key.bytes, NB_KEY_BYTES};
-    int rc = nb_store_put(view, NB_TABLE_META, KEY, key, error);
-    if (rc == 0 && write_fields(&fields) != 0)
-        rc = nb_error_no_memory(error);
-    if (rc == 0)
-        rc = nb_store_put(view, NB_TABLE_META, FIELDS,
-                          (struct nb_string){fields.bytes, fields.length}, error);
-    nb_buffer_deinit(&fields);
-    return rc;
+    return nb_put_identity(engine, view, error);
 }
 
 /* NB_NOT_FOUND without a text: the store is new. */
@@ -125,7 +140,7 @@ static int read_identity(struct nb_engine *engine, const struct nb_view *view,
     return rc == 0 ? check_fields(value, error) : rc;
 }
 
-static int read_store(struct nb_engine *engine, struct nb_error *error)
+static int read_store(struct nb_engine *engine, bool fresh, struct nb_error *error)
 {
     struct nb_view view;
     int rc = nb_store_snapshot(engine->store, &view, error);
@@ -134,6 +149,8 @@ static int read_store(struct nb_engine *engine, struct nb_error *error)
     rc = read_identity(engine, &view, error);
     int numbers = rc == 0 ? nb_numbers_load(&view, &engine->numbers, error) : 0;
     nb_store_snapshot_end(&view);
+    if (rc == NB_NOT_FOUND && fresh)
+        return 0; /* the caller gives it its identity */
     if (rc == NB_NOT_FOUND)
         rc = nb_transaction(engine, 0, write_identity, NULL, error);
     return rc != 0 ? rc : numbers;
@@ -155,8 +172,8 @@ static void load_some(struct nb_engine *engine)
     }
 }
 
-int nb_engine_open_reading(const struct nb_engine_settings *settings, struct nb_engine **out,
-                           struct nb_error *error)
+static int open_store(const struct nb_engine_settings *settings, bool fresh,
+                      struct nb_engine **out, struct nb_error *error)
 {
     struct nb_engine *engine = engine_new(settings);
     *out = NULL;
@@ -167,9 +184,39 @@ int nb_engine_open_reading(const struct nb_engine_settings *settings, struct nb_
     }
     int rc = nb_store_open(engine->directory, settings->map_size, &engine->store, error);
     if (rc == 0)
-        rc = read_store(engine, error);
+        rc = read_store(engine, fresh, error);
     if (rc == 0)
         rc = nb_registry_read(engine, error);
+    if (rc == 0)
+        *out = engine;
+    else
+        nb_engine_close(&engine);
+    return rc;
+}
+
+int nb_engine_open_reading(const struct nb_engine_settings *settings, struct nb_engine **engine,
+                           struct nb_error *error)
+{
+    return open_store(settings, false, engine, error);
+}
+
+int nb_engine_open_fresh(const struct nb_engine_settings *settings, struct nb_engine **engine,
+                         struct nb_error *error)
+{
+    return open_store(settings, true, engine, error);
+}
+
+int nb_engine_open_damaged(const struct nb_engine_settings *settings, struct nb_engine **out,
+                           uint32_t *damaged, struct nb_error *error)
+{
+    struct nb_engine *engine = engine_new(settings);
+    *out = NULL;
+    if (engine == NULL || engine->directory == NULL || engine->learner == NULL ||
+        engine->coder == NULL) {
+        nb_engine_close(&engine);
+        return nb_error_no_memory(error);
+    }
+    int rc = nb_store_open_reading(engine->directory, &engine->store, damaged, error);
     if (rc == 0)
         *out = engine;
     else

@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/evaluate.h"
+#include "core/evaluate/evaluate.h"
 #include "core/live/engine_settings.h"
 #include "core/live/names.h"
-#include "core/settings.h"
+#include "core/model/settings.h"
 #include "tokenizer/document.h"
 
 struct nb_engine;

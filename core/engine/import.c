@@ -410,17 +410,17 @@ static int take_bag(struct nb_import *import, const struct nb_dump_document *doc
 static int check_score(const struct nb_import *import, struct nb_string stored,
                        struct nb_error *error)
 {
-    struct nb_scored_lists lists = {0};
-    struct nb_scored scored;
+    struct nb_stored_score_lists lists = {0};
+    struct nb_stored_score scored;
     if (stored.length == 0)
         return 0;
-    int rc = nb_scored_read(stored, &lists, &scored, error);
+    int rc = nb_stored_score_read(stored, &lists, &scored, error);
     bool good = rc == 0 && isfinite(scored.log_odds) &&
                 scored.label < nb_model_label_count(import->live->counts);
     for (uint32_t i = 0; good && i < scored.size; i++)
         good = scored.labels[i] < nb_model_label_count(import->live->counts) &&
                scored.probabilities[i] >= 0 && scored.probabilities[i] <= 1;
-    nb_scored_lists_deinit(&lists);
+    nb_stored_score_lists_deinit(&lists);
     if (rc == NB_NO_MEMORY || good)
         return good ? 0 : rc;
     return nb_error_set(error, NB_INVALID, "a document's score does not read back");

@@ -204,16 +204,16 @@ static int take_out_old(struct stage *s, struct nb_error *error)
 /* The score of the first learning stays with the document; its true label is the new one. */
 static int keep_score(struct stage *s, struct nb_error *error)
 {
-    struct nb_scored scored;
-    struct nb_scored_lists lists = {0};
+    struct nb_stored_score scored;
+    struct nb_stored_score_lists lists = {0};
     struct nb_string old = s->memory->old.change.score;
     if (old.length == 0)
         return 0;
-    int rc = nb_scored_read(old, &lists, &scored, error);
+    int rc = nb_stored_score_read(old, &lists, &scored, error);
     scored.label = s->change->label_number;
-    if (rc == 0 && nb_scored_write(&scored, &s->memory->score) != 0)
+    if (rc == 0 && nb_stored_score_write(&scored, &s->memory->score) != 0)
         rc = nb_error_no_memory(error);
-    nb_scored_lists_deinit(&lists);
+    nb_stored_score_lists_deinit(&lists);
     return rc;
 }
 

@@ -33,6 +33,8 @@ struct nb_survey {
     size_t model_count, model_room;
     uint64_t lost;    /* pieces of entries that do not read back */
     uint64_t newest;  /* number of the newest entry */
+    bool has_key;
+    unsigned char key[NB_KEY_BYTES]; /* of the store */
 };
 
 /* `lost` is called with a line for each entry that does not read back. Returns 0 or a code. */

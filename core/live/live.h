@@ -4,7 +4,7 @@
  * For core/live and core/engine alone.
  *
  * Threads: a model belongs to whoever holds a reference. The counts and weights have locks of their
- * own (core/model.h, core/stack.h); `lock` protects `published`, loading, and the damage. The
+ * own (core/model/model.h, core/score/stack.h); `lock` protects `published`, loading, and the damage. The
  * checkpoint and everything marked "the writer's" belong to the writer's thread.
  */
 #ifndef NB_CORE_LIVE_LIVE_H
@@ -14,10 +14,10 @@
 #include <stdatomic.h>
 
 #include "core/base/key.h"
-#include "core/model.h"
-#include "core/score.h"
-#include "core/settings.h"
-#include "core/stack.h"
+#include "core/model/model.h"
+#include "core/score/score.h"
+#include "core/model/settings.h"
+#include "core/score/stack.h"
 #include "core/store/record.h"
 
 /* Settings as published: immutable, shared by reference count, swapped whole; and with them what

@@ -155,8 +155,8 @@ static int put_replaced(const struct nb_view *view, uint64_t number, const struc
 static int put_index(const struct nb_view *view, uint64_t number, const struct nb_change *c,
                      struct nb_ledger_totals *totals, struct nb_error *error)
 {
-    /* A deletion belongs to no model any more and stays for good. */
-    if (c->kind == NB_CHANGE_DELETE)
+    /* These belong to no model, or to none any more, and stay for good. */
+    if (c->kind == NB_CHANGE_DELETE || c->kind == NB_CHANGE_STORE)
         return 0;
     totals->entries++;
     int rc = put_entry_row(view, c->model, number, c->kind == NB_CHANGE_TRAIN, error);
@@ -173,32 +173,38 @@ static int put_index(const struct nb_view *view, uint64_t number, const struct n
     return rc != 0 ? rc : put_score(view, number, c, totals, error);
 }
 
-int nb_ledger_index(const struct nb_view *view, const struct nb_entry *entry,
-                    struct nb_ledger_totals *totals, struct nb_error *error)
-{
-    struct nb_change change = entry->change;
-    struct nb_entry old = {0};
-    int rc = change.replaced != 0 ? nb_ledger_read(view, change.replaced, &old, error) : 0;
-    /* Of an entry that was superseded long ago the document may be dropped already. */
-    if (rc == NB_NOT_FOUND || (rc == 0 && old.change.kind == NB_CHANGE_FEATURES)) {
-        change.replaced = 0;
-        rc = 0;
-    }
-    nb_entry_deinit(&old);
-    return rc != 0 ? rc : put_index(view, entry->number, &change, totals, error);
-}
-
 int nb_ledger_append(const struct nb_view *view, uint64_t number, const struct nb_change *change,
                      struct nb_ledger_totals *totals, struct nb_buffer *scratch,
                      struct nb_error *error)
 {
-    assert(number != 0 && change->model != 0);
+    assert(number != 0 && (change->model != 0 || change->kind == NB_CHANGE_STORE));
     assert(change->replaced < number && change->first < number);
     scratch->length = 0;
     if (nb_change_write(change, scratch) != 0)
         return nb_error_no_memory(error);
     int rc = put_pieces(view, number, scratch, true, error);
     return rc != 0 ? rc : put_index(view, number, change, totals, error);
+}
+
+int nb_ledger_copy(const struct nb_view *view, const struct nb_entry *entry,
+                   struct nb_ledger_totals *totals, struct nb_buffer *scratch,
+                   struct nb_error *error)
+{
+    struct nb_change change = entry->change;
+    struct nb_entry old = {0};
+    scratch->length = 0;
+    if (nb_change_write(&change, scratch) != 0)
+        return nb_error_no_memory(error);
+    int rc = put_pieces(view, entry->number, scratch, false, error);
+    if (rc == 0 && change.replaced != 0)
+        rc = nb_ledger_read(view, change.replaced, &old, error);
+    /* Of an entry that was superseded the document may be dropped, or lost. */
+    if (rc == NB_NOT_FOUND || (rc == 0 && old.change.kind == NB_CHANGE_FEATURES)) {
+        change.replaced = 0;
+        rc = 0;
+    }
+    nb_entry_deinit(&old);
+    return rc != 0 ? rc : put_index(view, entry->number, &change, totals, error);
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */

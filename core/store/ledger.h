@@ -71,9 +71,10 @@ int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_err
 int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, size_t *deleted,
                     struct nb_error *error);
 
-/* Writes the index rows of an entry that is there: for a rebuild, which walks all entries in order
- * after it emptied the indexes. */
-int nb_ledger_index(const struct nb_view *view, const struct nb_entry *entry,
-                    struct nb_ledger_totals *totals, struct nb_error *error);
+/* Puts an entry of another store under its own number, with its index rows: for a rebuild, which
+ * goes through the entries in order. `scratch` is emptied and used. */
+int nb_ledger_copy(const struct nb_view *view, const struct nb_entry *entry,
+                   struct nb_ledger_totals *totals, struct nb_buffer *scratch,
+                   struct nb_error *error);
 
 #endif

@@ -12,6 +12,7 @@
 #include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/source.h"
 
 /* ---- export ------------------------------------------------------------------------------------
  */
@@ -72,14 +73,15 @@ int nb_route_export(struct nb_request *request, struct nb_error *error)
 /* ---- import ------------------------------------------------------------------------------------
  */
 
-/* Lines go to the engine as they come. That waits for the disk on an HTTP thread, which an
- * administrator's rare request may do; nothing is visible before the commit at the end. */
+/* Lines go to the engine as they come, on the work pool. Nothing is visible before the commit at
+ * the end. */
 struct import {
     struct nb_json_dump_reader *reader;
     struct nb_import *import; /* NULL after the commit */
+    struct nb_dump_totals totals;
 };
 
-/* Also for an upload that was cut off: the import leaves nothing behind. */
+/* Called for an upload that was cut off, too: the import leaves nothing behind. */
 static void import_free(void *user)
 {
     struct import *i = user;
@@ -101,9 +103,11 @@ static int begin_import(struct nb_request *request, struct nb_error *error)
     int rc = nb_check_model_name(request->model, error);
     if (rc == 0 && nb_json_dump_reader_new(&i->reader) != 0)
         rc = nb_error_no_memory(error);
+    struct nb_string source;
     if (rc == 0)
-        rc = nb_import_begin(request->server->engine, request->model, (struct nb_string){"", 0},
-                             &i->import, error);
+        rc = nb_request_source(request, &source, error);
+    if (rc == 0)
+        rc = nb_import_begin(request->server->engine, request->model, source, &i->import, error);
     return rc;
 }
 
@@ -117,8 +121,10 @@ static int import_record(struct import *i, const struct nb_json_record *record,
         return nb_import_words(i->import, &record->words, error);
     case NB_JSON_RECORD_DOCUMENT:
         return nb_import_document(i->import, &record->document, error);
-    case NB_JSON_RECORD_BLANK:
     case NB_JSON_RECORD_END:
+        i->totals = record->end;
+        return 0;
+    case NB_JSON_RECORD_BLANK:
     default:
         return 0;
     }
@@ -151,7 +157,7 @@ int nb_route_import(struct nb_request *request, struct nb_error *error)
     if (rc == 0)
         rc = nb_json_dump_finish(i->reader, error);
     if (rc == 0)
-        rc = nb_import_commit(&i->import, NULL, &created, error);
+        rc = nb_import_commit(&i->import, &i->totals, &created, error);
     if (rc == 0)
         rc = nb_route_model(request, error);
     if (rc == 0)

@@ -11,7 +11,7 @@
 
 #include "core/base/ascii.h"
 #include "core/base/hex.h"
-#include "core/model.h"
+#include "core/model/model.h"
 #include "server/json/dump_write.h"
 #include "server/json/load.h"
 #include "server/json/scan.h"
@@ -25,7 +25,7 @@ static const json_int_t latest = 253402300799999;
 
 struct nb_json_dump_reader {
     uint64_t line;
-    enum nb_json_record_kind last; /* BLANK: nothing yet */
+    enum nb_json_record_kind last;         /* BLANK: nothing yet */
     uint64_t rows, documents, occurrences; /* read so far */
     size_t label_count;
     struct nb_settings settings; /* owned */
@@ -375,8 +375,8 @@ static int take_document(struct nb_json_dump_reader *r, const json_t *value,
     if (rc != 0)
         return rc;
     document->id = nb_json_text(values[ID]);
-    document->source = values[SOURCE] != NULL ? nb_json_text(values[SOURCE])
-                                              : (struct nb_string){"", 0};
+    document->source =
+        values[SOURCE] != NULL ? nb_json_text(values[SOURCE]) : (struct nb_string){"", 0};
     document->label = (uint32_t)label;
     document->tokens = (uint64_t)tokens;
     document->score = (struct nb_string){r->score.bytes, r->score.length};
@@ -386,7 +386,8 @@ static int take_document(struct nb_json_dump_reader *r, const json_t *value,
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-static int take_end(const struct nb_json_dump_reader *r, const json_t *end, struct nb_error *error)
+static int take_end(const struct nb_json_dump_reader *r, const json_t *end,
+                    struct nb_json_record *record, struct nb_error *error)
 {
     static const struct nb_member members[] = {{"documents", NB_TYPE_COUNT, true},
                                                {"words", NB_TYPE_COUNT, true},
@@ -407,6 +408,8 @@ static int take_end(const struct nb_json_dump_reader *r, const json_t *end, stru
                             "the dump's counts should sum to %" JSON_INTEGER_FORMAT
                             ", but sum to %ju",
                             json_integer_value(values[2]), (uintmax_t)r->occurrences);
+    record->end = (struct nb_dump_totals){
+        .documents = r->documents, .features = r->rows, .occurrences = r->occurrences};
     return 0;
 }
 
@@ -432,7 +435,7 @@ static int take_record(struct nb_json_dump_reader *r, struct nb_json_record *rec
     }
     record->kind = values[1] != NULL ? NB_JSON_RECORD_DOCUMENT : NB_JSON_RECORD_END;
     return values[1] != NULL ? take_document(r, values[1], record, error)
-                             : take_end(r, values[2], error);
+                             : take_end(r, values[2], record, error);
 }
 
 /* A wrong line is 400 whatever is wrong with it: it is the dump that is malformed. */

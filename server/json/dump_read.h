@@ -29,6 +29,7 @@ struct nb_json_record {
         struct nb_dump_header header;
         struct nb_dump_words words;
         struct nb_dump_document document;
+        struct nb_dump_totals end; /* of what was read, as the line says, too */
     };
 };
 

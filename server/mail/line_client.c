@@ -13,8 +13,8 @@
 #include "server/request/reply.h"
 #include "server/request/server.h"
 
-/* How much is read at once, of the head and of the body, and how often in a row: then it is the
- * others' turn. */
+/* How much is read at once, of the head and of the body, and how often in a row before other
+ * connections are served. */
 enum { HEAD_BYTES_AT_ONCE = 4096, BODY_BYTES_AT_ONCE = 64 * 1024, READS_AT_ONCE = 4 };
 
 static void begin(struct nb_line_client *client)

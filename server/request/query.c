@@ -104,7 +104,7 @@ int nb_request_add_query(struct nb_request *request, char *name, size_t name_len
     const char *const *known = request->route->query;
     while (*known != NULL && !is_same(its_name, *known, is_for_mail))
         known++;
-    if (*known == NULL) /* rspamd's clients send a dozen that mean nothing here */
+    if (*known == NULL) /* rspamd's clients send parameters that have no meaning here */
         return is_for_mail ? 0 : unknown_parameter(request, its_name, error);
     if (nb_request_query(request, *known).bytes != NULL || request->query_count == NB_QUERY_MOST)
         return is_for_mail

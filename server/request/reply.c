@@ -56,7 +56,7 @@ void nb_reply_deinit(struct nb_reply *reply)
 
 static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
-    /* Without memory for the text the status alone must do. */
+    /* Without memory for the text, the status alone is sent. */
     if (nb_json_problem(&request->reply.body, (int)status, detail) != 0)
         nb_buffer_deinit(&request->reply.body);
     return "application/problem+json";

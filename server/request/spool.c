@@ -19,7 +19,7 @@ void nb_spool_deinit(struct nb_spool *spool)
 {
     nb_buffer_deinit(&spool->tail);
     if (spool->file >= 0)
-        (void)close(spool->file); /* the file has no name: there is nothing to lose */
+        (void)close(spool->file); /* the file has no name: nothing can be lost */
     spool->file = -1;
 }
 

@@ -26,7 +26,7 @@ static void run(struct nb_job *job)
         w->rc = nb_error_set(&w->error, NB_STOPPING, "the daemon is stopping");
     else
         w->rc = w->work(request, &w->error);
-    assert(w->rc <= 0); /* a wait inside a wait would be resumed twice */
+    assert(w->rc <= 0); /* a request that waits twice would be resumed twice */
     nb_request_resume(request);
 }
 

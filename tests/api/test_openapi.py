@@ -75,6 +75,7 @@ def test_every_route_is_described(api):
     paths = document(api)["paths"]
     for path, methods in ROUTES:
         template = path.replace("{m}", "/v1/models/{model}").replace("/documents/x", "/documents/{id}")
+        template = template.replace("/labels/x", "/labels/{label}")
         holds(template in paths, f"{template} is not described")
         equal({m.upper() for m in paths[template]} & {m.upper() for m in METHODS} - {"HEAD"}, methods, template)
 
@@ -88,7 +89,7 @@ def test_every_operation_answers(api):
         new = api.name()
         dump = api.get(model.path + "/export").ok().body
         for template, method, item, operation in operations(doc):
-            path = template.replace("{model}", quoted(model.name)).replace("{id}", "known")
+            path = template.replace("{model}", quoted(model.name)).replace("{id}", "known").replace("{label}", "ham")
             if template.endswith("/vocabulary"):
                 path += "?label=spam"
             for body, kind in bodies(template, method, item, dump):
@@ -101,11 +102,15 @@ def test_every_operation_answers(api):
                 reply = api.call(method.upper(), target, body, kind)
                 holds(200 <= reply.status < 300, f"{method} {target} {kind}: {reply.status} {reply.body[:300]}")
                 equal(conformance.fault(method.upper(), target, reply), None)
+                if method == "patch":
+                    api.call("PATCH", model.path + "/labels/a%20new%20name", {"name": "ham"}).ok()
 
 
 def bodies(template, method, item, dump):
     if is_for_mail_filters(item):
         return [(MAIL, None), (MAIL, "application/xml")] if "post" in item else [(None, None)]
+    if method == "patch":
+        return [({"name": "a new name"}, "application/json")]
     if method not in ("post", "put"):
         return [(None, None)]
     if template.endswith("/import"):

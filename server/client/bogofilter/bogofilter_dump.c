@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/stack.h"
+#include "core/score/stack.h"
 #include "server/json/dump_write.h"
 #include "tokenizer/document.h"
 

@@ -23,7 +23,7 @@ static struct nb_error error;
 static void begin(enum nb_verb verb, enum nb_results_form form, uint64_t memory)
 {
     config.spool_memory = memory;
-    route.verb = verb;
+    route.verb = (int)verb;
     request = (struct nb_request){.server = &server, .route = &route, .model = {"mail", 4}};
     ck_assert_int_eq(nb_results_begin(&results, &request, form, &error), 0);
 }

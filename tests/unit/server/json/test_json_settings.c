@@ -336,9 +336,11 @@ static const struct {
     {"{broken\n", {"line 1: not valid JSON", "column"}},
     {"{\"bayesd_dump\": 2, \"more\": 1}\n", {"line 1: dump version 2 is not known", "1 to 1"}},
     {"{\"bayesd_dump\": 1}\n", {"line 1:", "tokenizer_version"}},
-    {"{\"bayesd_dump\":1,\"tokenizer_version\":99,\"settings\":{},\"key\":" KEY ",\"labels\":[],\"texts\":true}\n",
+    {"{\"bayesd_dump\":1,\"tokenizer_version\":99,\"settings\":{},\"key\":" KEY
+     ",\"labels\":[],\"texts\":true}\n",
      {"line 1: tokenizer version 99", "not known"}},
-    {"{\"bayesd_dump\":1,\"tokenizer_version\":1,\"settings\":{},\"key\":\"AAAA\",\"labels\":[],\"texts\":true}\n",
+    {"{\"bayesd_dump\":1,\"tokenizer_version\":1,\"settings\":{},\"key\":\"AAAA\",\"labels\":[],"
+     "\"texts\":true}\n",
      {"line 1:", "\"key\""}},
     {"{\"bayesd_dump\":1,\"tokenizer_version\":1,\"settings\":{\"smoothing\":0},\"key\":" KEY
      ",\"labels\":[],\"texts\":true}\n",
