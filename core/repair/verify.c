@@ -333,7 +333,8 @@ static int compare_loaded(struct comparing *c, struct nb_live *live,
             compare_label(&p, i);
     if (rc == 0)
         rc = compare_counts(&p, error);
-    return rc != 0 ? rc : compare_learned(&p, replayed->is_whole, error);
+    bool is_whole = replayed->is_whole && live->checkpoint.totals.dropped == 0;
+    return rc != 0 ? rc : compare_learned(&p, is_whole, error);
 }
 
 static int compare_model(struct comparing *c, struct nb_live *live, struct nb_error *error)

@@ -341,6 +341,7 @@ static int shrink(const struct nb_view *view, struct nb_entry *entry,
     struct nb_change remnant;
     struct nb_buffer bytes = {0};
     bool stays = nb_change_remnant(&entry->change, &remnant);
+    totals->dropped += entry->change.kind == NB_CHANGE_TRAIN;
     struct nb_store_key key = nb_store_key_sequence(entry->change.model, entry->number);
     int rc = stays && nb_change_write(&remnant, &bytes) != 0 ? nb_error_no_memory(error) : 0;
     if (rc == 0)
