@@ -119,13 +119,19 @@ static int put_labels(struct nb_group *group, struct nb_view *view, struct nb_er
     return rc;
 }
 
+/* Whether the group has an entry of the model. */
+static bool is_staged(const struct nb_group_model *model)
+{
+    return model->last != model->live->checkpoint.last;
+}
+
 static int put_model(struct nb_group *group, struct nb_view *view, struct nb_group_model *model,
                      struct nb_error *error)
 {
     struct nb_engine *engine = group->engine;
     struct nb_live *live = model->live;
     const struct nb_checkpoint *c = &live->checkpoint;
-    bool staged = model->last != c->last;
+    bool staged = is_staged(model);
     if (!staged && c->replay == model->saved.replay &&
         c->totals.entries == model->saved.totals.entries)
         return 0; /* nothing to tell */
@@ -173,9 +179,11 @@ static void count(struct nb_counters *counters, const struct nb_submitted *chang
 static void finish_model(struct nb_engine *engine, const struct nb_group_model *model)
 {
     struct nb_live *live = model->live;
+    /* Weights that put_model did not store differ from what is stored still. */
+    if (is_staged(model) && nb_published_is_stacked(live->published))
+        nb_stack_weights_commit(live->published->weights);
     live->checkpoint.last = model->last;
     live->labels_stored = nb_model_label_count(live->counts);
-    nb_stack_weights_commit(live->published->weights);
     if (live->number != 0)
         atomic_store(&live->persisted, true);
     nb_checkpoint_note(engine, live, model->features);
