@@ -575,7 +575,7 @@ static int describe(struct naming *naming)
 {
     const struct nb_live *live = naming->import->live;
     struct nb_packer p = {.out = &naming->weights};
-    if (naming->import->has_stack || nb_published_is_stacked(live->published))
+    if (naming->import->has_stack)
         nb_stack_weights_write(live->published->weights, &p);
     int rc =
         p.code != 0 ? p.code : nb_settings_write(&live->published->settings, &naming->settings);
@@ -596,7 +596,8 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
         import->created = naming.old == NULL || !atomic_load(&naming.old->persisted);
         live->checkpoint.last = naming.number;
         live->labels_stored = nb_model_label_count(live->counts);
-        nb_stack_weights_commit(live->published->weights);
+        if (naming.weights.length > 0)
+            nb_stack_weights_commit(live->published->weights);
         atomic_store(&live->persisted, true);
         nb_checkpoint_note(engine, live, 0);
     }
