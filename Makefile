@@ -204,7 +204,7 @@ run:
 
 PARTS := layers unit golden fuzz api first-run
 
-.PHONY: check check-here check-unit check-api check-built fault
+.PHONY: check check-here check-unit check-api check-crash check-built fault
 # What the tests need is installed first; nothing is done or said when it is there.
 check:
 	$(Q)scripts/install-deps --check
@@ -222,6 +222,10 @@ check-unit: $(WANTED_TESTS)
 
 check-api: $(PROGRAMS:%=$(BUILD)/%)
 	$(Q)FLAVOUR=$(FLAVOUR) scripts/check $(BUILD) api
+
+# Kills in the middle of everything, by the hundred: make check-crash ROUNDS=500.
+check-crash: $(BUILD)/bayesd
+	$(Q)CRASH_ROUNDS=$(or $(ROUNDS),300) tests/api/run $(BUILD)/bayesd --only test_crash --only test_kill
 
 fuzz-regress: $(FUZZERS)
 	$(Q)FLAVOUR=$(FLAVOUR) scripts/check $(BUILD) fuzz
@@ -262,7 +266,8 @@ coverage:
 
 .PHONY: bench
 bench: $(BUILD)/bayesd $(BENCHES)
-	$(Q)scripts/bench $(BUILD) $(if $(QUICK),--quick)
+	$(Q)scripts/bench $(BUILD) $(if $(QUICK),--quick) $(if $(CORPUS),--corpus '$(CORPUS)') \
+	    $(if $(AGAINST),--against '$(AGAINST)')
 
 # ---- lint ----------------------------------------------------------------------------------------
 
@@ -354,13 +359,15 @@ help:
 	@echo 'make check           builds and passes every test; T=NAME: one unit test'
 	@echo '  check-unit check-api fuzz-regress    parts of it'
 	@echo '  check-asan check-ubsan check-tsan    the same tests under sanitizers'
+	@echo '  check-crash                          kill -9 in everything, ROUNDS=300'
 	@echo '  check-valgrind                       unit tests and a short API test under valgrind'
 	@echo 'make check-interop   real mail servers and clients against bayesd (as root)'
 	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'
 	@echo '                     clang-format, layers, shellcheck'
 	@echo 'make format          clang-format -i'
 	@echo 'make fuzz            libFuzzer, FUZZ_SECONDS=20 for each target'
-	@echo 'make bench           the benchmarks (QUICK=1: in two minutes)'
+	@echo 'make bench           the benchmarks (QUICK=1: short; CORPUS=FOLDER: real mails, spam and ham;'
+	@echo '                     AGAINST=BUILD: another build in turns)'
 	@echo 'make coverage        lines covered by the tests, by file'
 	@echo 'make debug           a build for the debugger, build/debug/bayesd'
 	@echo 'make install         PREFIX=/usr/local SYSCONFDIR=/etc UNITDIR=... DESTDIR='

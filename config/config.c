@@ -15,11 +15,11 @@
 #include "core/base/lines.h"
 #include "core/base/utf8.h"
 
-/* A configuration has some kilobytes. The bound keeps a wrong path (a disk, a log) from being read
- * into memory. */
+/* A configuration has a few kilobytes. The limit keeps a wrong file, such as a log or a disk, out
+ * of memory. */
 #define MOST_BYTES ((size_t)1 << 20)
 
-/* Of a path, what a message shows: the end names the file. */
+/* Bytes of a path that a message shows: its end, which names the file. */
 #define SHOWN_PATH 120
 #define WHERE_BYTES 200
 
@@ -66,7 +66,7 @@ static const struct nb_option *find_option(struct nb_string group, struct nb_str
     return NULL;
 }
 
-/* The first option of a group: stands for the group. NULL if there is no such group. */
+/* The first option of a group, which represents the group; NULL if there is no such group. */
 static const struct nb_option *find_group(struct nb_string group)
 {
     size_t count;
@@ -77,7 +77,7 @@ static const struct nb_option *find_group(struct nb_string group)
     return NULL;
 }
 
-/* Refuses a name that is not in the table; if another group has the key, says so. */
+/* Refuses a key that is not in the group; the message names another group that has it. */
 static int refuse_key(struct nb_string group, struct nb_string key, const char *where,
                       struct nb_error *error)
 {
@@ -109,14 +109,14 @@ struct reader {
     const char *path;
     size_t line;                     /* from 1 */
     const struct nb_option *options; /* the table */
-    size_t *key_lines;               /* by option: the line where it stands, 0 if it does not */
+    size_t *key_lines;               /* by option: the line that sets it; 0 if none does */
     size_t *group_lines;             /* by first option of the group: the line of its [group] */
-    struct nb_string group;          /* the group the line is in; empty before the first */
-    struct nb_buffer value;          /* the value at hand, as a C string */
+    struct nb_string group;          /* the current group; empty before the first */
+    struct nb_buffer value;          /* owned: the current value as a C string */
     struct nb_error *error;
 };
 
-/* "PATH:LINE", of a long path the end. */
+/* Writes "PATH:LINE"; of a long path only the end. */
 static void where_of(const char *path, size_t line, char where[WHERE_BYTES])
 {
     size_t length = strlen(path);
@@ -235,7 +235,8 @@ int nb_config_parse(struct nb_config *config, const char *text, size_t length, c
     return rc;
 }
 
-/* Fills `text` (room for MOST_BYTES + 1: one more than allowed shows that there is more). */
+/* Reads a file into `text`, which has room for MOST_BYTES + 1 bytes: a length of MOST_BYTES + 1
+ * shows that the file is too large. */
 static int read_file(const char *path, char *text, size_t *length, struct nb_error *error)
 {
     FILE *in = fopen(path, "re");
@@ -244,7 +245,7 @@ static int read_file(const char *path, char *text, size_t *length, struct nb_err
     errno = 0;
     *length = fread(text, 1, MOST_BYTES + 1, in);
     int rc = ferror(in) ? nb_error_errno(error, errno, path) : 0;
-    (void)fclose(in); /* only read from: nothing can be lost */
+    (void)fclose(in); /* it was only read: nothing can be lost */
     return rc;
 }
 
@@ -263,7 +264,7 @@ int nb_config_load(struct nb_config *config, const char *path, struct nb_error *
 
 /* ---- environment ----------------------------------------------------------------------------- */
 
-/* Whether `name` (without the prefix) is GROUP_KEY of the option. */
+/* Whether `name`, which is without the prefix, is GROUP_KEY of the option, in capitals. */
 static bool names_option(struct nb_string name, const struct nb_option *option)
 {
     size_t group = strlen(option->group), key = strlen(option->key);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The configuration as a file, with or without the help texts.
+ * Prints the configuration as a file, with or without the help texts.
  */
 #include "config/config.h"
 

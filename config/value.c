@@ -2,6 +2,7 @@
 #include "config/value.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -137,8 +138,8 @@ static int unit_power(char letter)
     return -1;
 }
 
-/* Reads digits and, for sizes, one unit. Own code because strtoull takes signs, blanks and, by
- * itself, silently the largest number for one that does not fit. Returns NULL or what is wrong. */
+/* Reads digits and, for sizes, one unit. Own code, because strtoull accepts signs and blanks, and
+ * gives the largest number for one that does not fit. Returns NULL or what is wrong. */
 static const char *parse_number(const struct nb_option *option, const char *text, uint64_t *value)
 {
     uint64_t number = 0;
@@ -183,8 +184,8 @@ static bool parse_name(const struct nb_option *option, const char *text, int *va
     return false;
 }
 
-/* Only addresses in digits: a name would be looked up at start, when the resolver may not answer
- * yet, and "is it loopback?" must have one answer. Returns NULL or what is wrong. */
+/* Accepts only addresses in digits: the resolver may not answer yet when the daemon starts, and it
+ * must be certain whether an address is loopback. Returns NULL or what is wrong. */
 static const char *check_address(const char *text)
 {
     char host[INET6_ADDRSTRLEN];
@@ -215,7 +216,7 @@ static const char *check_string(const struct nb_option *option, const char *text
         return "is empty";
     if (nb_value_bad_byte(text, length) != length)
         return "has a control character or is not UTF-8";
-    /* A file's reader drops blanks at both ends: the value would not survive --print-config. */
+    /* The reader of files trims values: the value would not survive --print-config. */
     if (nb_string_trim((struct nb_string){text, length}).length != length)
         return "begins or ends with a blank";
     if (strstr(text, " #") != NULL || strstr(text, "\t#") != NULL)
@@ -237,6 +238,7 @@ static int set_string(struct nb_config *config, const struct nb_option *option, 
 int nb_value_set(struct nb_config *config, const struct nb_option *option, const char *text,
                  const char *where, struct nb_error *error)
 {
+    assert(option->offset < sizeof *config && option->minimum <= option->maximum);
     const char *reason = NULL;
     void *member = member_of(config, option);
     uint64_t number = 0;

@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
+#include "core/repair/repair.h"
 #include "server/api/evaluations.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"

@@ -14,6 +14,9 @@
 
 static const char *const NO_QUERY[] = {NULL};
 static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};
+static const char *const CHANGE_QUERY[] = {"label", "id", "source", NULL};
+static const char *const SOURCE_QUERY[] = {"source", NULL};
+static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
 static const char *const CLASSIFY_QUERY[] = {
     "explain", "label", "id", "threshold", "target_fpr", "cost_fp", "cost_fn", "positive", NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", NULL};
@@ -52,13 +55,15 @@ static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NU
 
 static const struct nb_route ROUTES[] = {
     DOCUMENTS("/v1/models/{model}/classify", CLASSIFY, CLASSIFY_QUERY, CLASSIFY),
-    DOCUMENTS("/v1/models/{model}/train", TRAIN, DOCUMENT_QUERY, TRAIN),
-    DOCUMENTS("/v1/models/{model}/untrain", TRAIN, DOCUMENT_QUERY, UNTRAIN),
+    DOCUMENTS("/v1/models/{model}/train", TRAIN, CHANGE_QUERY, TRAIN),
+    DOCUMENTS("/v1/models/{model}/untrain", TRAIN, CHANGE_QUERY, UNTRAIN),
     DOCUMENTS("/v1/models/{model}/tokenize", CLASSIFY, DOCUMENT_QUERY, TOKENIZE),
-    LONG("GET", "/v1/models", CLASSIFY, NONE, NO_QUERY, nb_route_models),
+    LONG("GET", "/v1/models", CLASSIFY, NONE, PAGE_QUERY, nb_route_models),
     LONG("GET", "/v1/models/{model}", CLASSIFY, NONE, NO_QUERY, nb_route_model),
-    LONG("PUT", "/v1/models/{model}", ADMIN, SETTINGS, NO_QUERY, nb_route_put_model),
-    LONG("DELETE", "/v1/models/{model}", ADMIN, NONE, NO_QUERY, nb_route_delete_model),
+    LONG("PUT", "/v1/models/{model}", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_put_model),
+    LONG("DELETE", "/v1/models/{model}", ADMIN, NONE, SOURCE_QUERY, nb_route_delete_model),
+    LONG("PATCH", "/v1/models/{model}/labels/{label}", ADMIN, SETTINGS, SOURCE_QUERY,
+         nb_route_rename_label),
     LONG("GET", "/v1/models/{model}/vocabulary", CLASSIFY, NONE, VOCABULARY_QUERY,
          nb_route_vocabulary),
     LONG("GET", "/v1/models/{model}/evaluation", CLASSIFY, NONE, EVALUATION_QUERY,
@@ -69,7 +74,7 @@ static const struct nb_route ROUTES[] = {
      .pattern = "/v1/models/{model}/import",
      .role = NB_ROLE_ADMIN,
      .body = NB_BODY_DUMP,
-     .query = NO_QUERY,
+     .query = SOURCE_QUERY,
      .handler = nb_route_import,
      .line = nb_route_import_line,
      .protocol = &nb_protocol_api,

@@ -67,7 +67,7 @@ static void dismantle(struct nb_serving **serving)
     nb_pool_stop(&s->loads);
     nb_linger_stop(&s->linger);
     nb_connections_free(&s->connections);
-    close_all(s->sockets); /* nobody accepts any more */
+    close_all(s->sockets); /* the acceptor has ended */
     free(s);
     *serving = NULL;
 }
@@ -117,7 +117,7 @@ int nb_serve_start(struct nb_server *server, const int sockets[NB_LISTEN_SOCKETS
     return rc;
 }
 
-/* Waits until nothing is counted any more. Returns whether that came about in time. */
+/* Waits until the counter is 0. Returns whether that happened in time. */
 static bool wait_for_none(const atomic_size_t *counter, uint64_t seconds)
 {
     uint64_t end = nb_clock_monotonic() + seconds * 1000000000u;
@@ -125,7 +125,7 @@ static bool wait_for_none(const atomic_size_t *counter, uint64_t seconds)
     while (atomic_load(counter) > 0) {
         if (nb_clock_monotonic() > end)
             return false;
-        (void)nanosleep(&pause, NULL); /* woken early is no harm */
+        (void)nanosleep(&pause, NULL); /* it may wake early */
     }
     return true;
 }
@@ -134,12 +134,12 @@ void nb_serve_stop(struct nb_serving **serving)
 {
     struct nb_server *server = (*serving)->server;
     atomic_store(&server->is_stopping, true);
-    for (int i = 0; i < NB_LISTEN_SOCKETS; i++) /* who comes now is refused, not left waiting */
+    for (int i = 0; i < NB_LISTEN_SOCKETS; i++) /* new connections are refused at once */
         (void)shutdown((*serving)->sockets[i], SHUT_RD);
     if (!wait_for_none(&server->running, server->config->stop_seconds)) {
         nb_log(NB_LOG_WARNING, "breaking off requests count=%zu", atomic_load(&server->running));
         atomic_store(&server->is_cutting, true);
-        /* The writer still runs and ends every wait; stopping what waits before would be wrong. */
+        /* The writer and the pools still run and end every wait; they must not stop before. */
         (void)wait_for_none(&server->suspended, UINT32_MAX);
     }
     dismantle(serving);

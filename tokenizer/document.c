@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/document.h"
 
+#include <assert.h>
+
 #include "core/base/ascii.h"
 #include "core/base/lines.h"
 #include "tokenizer/mail/mail.h"
@@ -61,6 +63,7 @@ int nb_document_tokenize(const struct nb_document *document, const struct nb_key
                          const struct nb_tokenizer_settings *settings,
                          const struct nb_tokenizer_limits *limits, struct nb_bag *bag)
 {
+    assert(document->bytes != NULL || document->length == 0);
     nb_bag_reset(bag);
     struct nb_tokenizing t = {.key = key,
                               .settings = settings,

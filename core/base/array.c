@@ -23,11 +23,16 @@ int nb_array_resize(void *array, size_t room, size_t size)
 {
     /* Through memcpy: `array` points to a pointer of a type that is not known here. */
     void *items;
+    size_t bytes;
+    assert(size > 0);
     memcpy(&items, array, sizeof items);
-    items = reallocarray(items, room == 0 ? 1 : room, size);
-    if (items == NULL)
+    if (__builtin_mul_overflow(room == 0 ? 1 : room, size, &bytes))
         return NB_NO_MEMORY;
-    memcpy(array, &items, sizeof items);
+    void *resized = realloc(items, bytes);
+    if (resized == NULL)
+        return NB_NO_MEMORY;
+    memcpy(array, &resized, sizeof resized);
+    /* cppcheck-suppress memleak ; the caller's pointer has it */
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/buffer.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ void nb_buffer_deinit(struct nb_buffer *buffer)
 
 int nb_buffer_reserve(struct nb_buffer *buffer, size_t extra)
 {
+    assert(buffer->length <= buffer->capacity);
     if (extra <= buffer->capacity - buffer->length)
         return 0;
     if (extra > SIZE_MAX / 2 - buffer->length)

@@ -27,7 +27,7 @@ enum nb_code {
     NB_EXISTS = -14,     /* something of this name is already there */
     NB_UNKNOWN = -15,    /* the caller has no token, or one that is not known */
     NB_FORBIDDEN = -16,  /* the caller is known, but not allowed to do it */
-    NB_DAMAGED = -17,    /* a model whose stored bytes are damaged; others are not concerned */
+    NB_DAMAGED = -17, /* the stored bytes of a model are damaged; other models are not affected */
 };
 
 #define NB_ERROR_TEXT 320

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/key.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <string.h>
 
@@ -74,6 +75,7 @@ static void add_lines(crypto_generichash_state *state, const char *from, const c
 void nb_key_mail_id(const struct nb_key *key, unsigned char kind, const char *mail, size_t length,
                     char id[NB_CONTENT_ID_LENGTH + 1])
 {
+    assert(mail != NULL || length == 0);
     crypto_generichash_state state;
     const char *end = mail + length;
     const char *from = mail + nb_lines_separator((struct nb_string){mail, length});

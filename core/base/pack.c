@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/pack.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -59,6 +60,7 @@ struct nb_unpacker nb_unpacker_of(const void *bytes, size_t length)
 
 static bool has(struct nb_unpacker *r, size_t length)
 {
+    assert(r->at <= r->end);
     if (r->failed || (size_t)(r->end - r->at) < length)
         r->failed = true;
     return !r->failed;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/utf8.h"
 
+#include <assert.h>
+
 size_t nb_utf8_sequence(const unsigned char *at, const unsigned char *end)
 {
+    assert(at < end);
     unsigned char c = at[0];
     if (c < 0x80)
         return 1;

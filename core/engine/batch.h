@@ -33,9 +33,9 @@ struct nb_submitted {
     bool truncated;
     struct nb_receipt receipt;
     /* The writer's, until the commit. */
-    bool staged;            /* its entry is written */
-    bool applied;           /* and the counts are changed */
-    struct nb_delta delta;  /* what the counts were changed by */
+    bool staged;           /* its entry is written */
+    bool applied;          /* and the counts are changed */
+    struct nb_delta delta; /* what the counts were changed by */
     uint32_t label_number;
 };
 

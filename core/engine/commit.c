@@ -32,15 +32,17 @@ static void undo_model(const struct nb_group_model *model)
 }
 
 /* Everything is as it was before the group. The counts keep the room of what they gave up, so that
- * this rarely allocates; if it does and fails, only a new start, which replays the ledger, helps. */
+ * this rarely allocates; if it does and fails, only a new start, which replays the ledger, helps.
+ */
 static void undo(struct nb_group *group)
 {
     for (size_t i = group->size; i > 0; i--) {
         if (nb_stage_undo(&group->items[i - 1]) == 0)
             continue;
-        fputs("bayesd: out of memory while a failed commit was taken back; stopping, the next start "
-              "replays the ledger\n",
-              stderr);
+        fputs(
+            "bayesd: out of memory while a failed commit was taken back; stopping, the next start "
+            "replays the ledger\n",
+            stderr);
         abort();
     }
     for (size_t i = 0; i < group->model_count; i++)
@@ -112,9 +114,15 @@ static int put_labels(struct nb_group *group, struct nb_view *view, struct nb_er
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < group->label_count; i++)
-        rc = nb_put_label(group->engine, view, group->labels[i].live, group->labels[i].label,
-                          error);
+        rc =
+            nb_put_label(group->engine, view, group->labels[i].live, group->labels[i].label, error);
     return rc;
+}
+
+/* Whether the group has an entry of the model. */
+static bool is_staged(const struct nb_group_model *model)
+{
+    return model->last != model->live->checkpoint.last;
 }
 
 static int put_model(struct nb_group *group, struct nb_view *view, struct nb_group_model *model,
@@ -123,7 +131,7 @@ static int put_model(struct nb_group *group, struct nb_view *view, struct nb_gro
     struct nb_engine *engine = group->engine;
     struct nb_live *live = model->live;
     const struct nb_checkpoint *c = &live->checkpoint;
-    bool staged = model->last != c->last;
+    bool staged = is_staged(model);
     if (!staged && c->replay == model->saved.replay &&
         c->totals.entries == model->saved.totals.entries)
         return 0; /* nothing to tell */
@@ -171,9 +179,11 @@ static void count(struct nb_counters *counters, const struct nb_submitted *chang
 static void finish_model(struct nb_engine *engine, const struct nb_group_model *model)
 {
     struct nb_live *live = model->live;
+    /* Weights that put_model did not store differ from what is stored still. */
+    if (is_staged(model) && nb_published_is_stacked(live->published))
+        nb_stack_weights_commit(live->published->weights);
     live->checkpoint.last = model->last;
     live->labels_stored = nb_model_label_count(live->counts);
-    nb_stack_weights_commit(live->published->weights);
     if (live->number != 0)
         atomic_store(&live->persisted, true);
     nb_checkpoint_note(engine, live, model->features);

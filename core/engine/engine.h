@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/evaluate.h"
+#include "core/evaluate/evaluate.h"
 #include "core/live/engine_settings.h"
 #include "core/live/names.h"
-#include "core/settings.h"
+#include "core/model/settings.h"
 #include "tokenizer/document.h"
 
 struct nb_engine;
@@ -49,8 +49,8 @@ void nb_batch_free(struct nb_batch **batch);
 /* Validates and tokenizes a document on this thread and adds the change. An empty `id` (length 0)
  * stands for one made from the content (of a mail: however it travelled, nb_key_mail_id). A model
  * that does not exist takes the preset of the first document's kind; it comes into being with the
- * commit, not before. `source` (length 0: none) says who asked for the change and is kept with it. On
- * failure the batch is as it was: NB_UNUSABLE (label, id, source), NB_DAMAGED, NB_NOT_FOUND (no
+ * commit, not before. `source` (length 0: none) says who asked for the change and is kept with it.
+ * On failure the batch is as it was: NB_UNUSABLE (label, id, source), NB_DAMAGED, NB_NOT_FOUND (no
  * such model and no auto_create), NB_NO_MEMORY. */
 int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
                    struct nb_string label, struct nb_string id, struct nb_string source,
@@ -346,21 +346,5 @@ int nb_engine_loaded_models(struct nb_engine *engine, size_t most, char ***names
 /* The names of up to `most` damaged models; the caller frees each and the array. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_engine_damaged_models(struct nb_engine *engine, size_t most, char ***names, size_t *count);
-
-/* ---- verification and rebuilding: no daemon may be running on the store ---------------------- */
-
-typedef void nb_report_line(void *user, const char *line);
-
-/* Reads every table of the store, computes everything afresh from the ledger, and calls `report`
- * with a line for each difference. Returns 0 when nothing differs, 1 when something does, or a
- * code (NB_NOT_FOUND: there is no store). */
-int nb_engine_verify(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
-                     struct nb_error *error);
-
-/* Makes everything but the ledger anew from it, and calls `report` with a line for each thing that
- * differed. Documents whose entries are damaged are lost, and named. Returns 0 when nothing
- * differed, 1 when something did, or a code, with the store as it was. */
-int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
-                      struct nb_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The evaluation of a model: its stored scores, read in the order of learning and handed to
- * core/evaluate.c. A view of the ledger: what is forgotten has no score any more.
+ * core/evaluate/evaluate.c. A view of the ledger: what is forgotten has no score any more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +12,16 @@
 
 struct reading {
     struct nb_evaluator *evaluator;
-    struct nb_scored_lists lists;
+    struct nb_stored_score_lists lists;
 };
 
 static int read_score(void *user, struct nb_string key, struct nb_string value,
                       struct nb_error *error)
 {
     struct reading *r = user;
-    struct nb_scored scored;
+    struct nb_stored_score scored;
     (void)key;
-    int rc = nb_scored_read(value, &r->lists, &scored, error);
+    int rc = nb_stored_score_read(value, &r->lists, &scored, error);
     if (rc == 0)
         rc = nb_evaluator_add(r->evaluator, &scored);
     /* The first document of a label, learned after the labels were listed: next time. */
@@ -136,7 +136,7 @@ static int make_report(struct nb_engine *engine, struct nb_live *live, struct nb
     if (rc == 0)
         rc = evaluate(reading.evaluator, target_rate, report, error);
     nb_evaluator_free(&reading.evaluator);
-    nb_scored_lists_deinit(&reading.lists);
+    nb_stored_score_lists_deinit(&reading.lists);
     free(numbers);
     return rc;
 }

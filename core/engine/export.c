@@ -46,8 +46,9 @@ static int keep_going(const struct dumping *d, struct nb_error *error)
 {
     if (!nb_store_wanted(d->view))
         return 0;
-    return nb_error_set(error, NB_IO, "the store had to grow while the model was exported: ask "
-                                      "again");
+    return nb_error_set(error, NB_IO,
+                        "the store had to grow while the model was exported: ask "
+                        "again");
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
@@ -116,7 +117,8 @@ static int read_weights(void *user, struct nb_string key, struct nb_string value
                         struct nb_error *error)
 {
     struct reading *reading = user;
-    int rc = nb_stack_weights_read_record(reading->weights, (uint32_t)nb_store_key_tail(key), value);
+    int rc =
+        nb_stack_weights_read_record(reading->weights, (uint32_t)nb_store_key_tail(key), value);
     reading->found = true;
     return rc == 0 ? 0 : nb_error_set(error, rc, "the weights of the stack do not read back");
 }
@@ -180,8 +182,8 @@ static int dump_words(void *user, struct nb_entry *entry, struct nb_error *error
         return rc;
     if (c->first_row != d->totals.features)
         return damaged(error, "features are missing in the ledger");
-    rc = nb_features_decode(d->coder, c->features, c->new_count, d->live->id_key, &run.ids, &run.texts,
-                            error);
+    rc = nb_features_decode(d->coder, c->features, c->new_count, d->live->id_key, &run.ids,
+                            &run.texts, error);
     d->totals.features += c->new_count;
     return rc != 0 ? rc : d->sink->words(d->sink->user, &run);
 }
@@ -192,8 +194,8 @@ static int list_bag(struct dumping *d, const struct nb_change *c, struct nb_erro
     if (rc != 0)
         return rc;
     if (nb_array_reserve(&d->row_list, &d->row_room, d->bag.size + 1, sizeof *d->row_list) != 0 ||
-        nb_array_reserve(&d->count_list, &d->count_room, d->bag.size + 1,
-                         sizeof *d->count_list) != 0)
+        nb_array_reserve(&d->count_list, &d->count_room, d->bag.size + 1, sizeof *d->count_list) !=
+            0)
         return nb_error_no_memory(error);
     for (size_t i = 0; i < d->bag.size; i++) {
         d->row_list[i] = d->bag.counts[i].row;

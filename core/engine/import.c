@@ -34,7 +34,7 @@ struct nb_import {
     bool has_stack;           /* the dump brought what a stack has learned */
     struct nb_buffer entries; /* changes to be appended, each with its length */
     struct nb_buffer bytes, features, bag;
-    uint64_t *ids;            /* owned */
+    uint64_t *ids; /* owned */
     size_t id_room;
     struct nb_features_coder *coder;
     struct nb_rows rows;
@@ -244,8 +244,7 @@ static int add_labels(struct nb_import *import, const struct nb_dump_header *hea
         if (label != i)
             return nb_error_set(error, NB_INVALID, "the dump has the label '%s' twice",
                                 header->labels[i]);
-        struct nb_change change = {
-            .kind = NB_CHANGE_FEATURES, .label = label, .label_name = name};
+        struct nb_change change = {.kind = NB_CHANGE_FEATURES, .label = label, .label_name = name};
         if (collect(import, &change) != 0)
             return nb_error_no_memory(error);
     }
@@ -325,9 +324,9 @@ static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
     for (size_t i = 0; i < words->count; i++) {
         uint64_t id = words->ids[i];
         if (import->rehash && nb_feature_field(id) < NB_FIELDS)
-            id = nb_feature_id(nb_feature_field(id),
-                               nb_key_hash(&import->engine->key, words->texts[i].bytes,
-                                           words->texts[i].length));
+            id = nb_feature_id(
+                nb_feature_field(id),
+                nb_key_hash(&import->engine->key, words->texts[i].bytes, words->texts[i].length));
         import->ids[i] = id;
     }
     return 0;
@@ -410,17 +409,17 @@ static int take_bag(struct nb_import *import, const struct nb_dump_document *doc
 static int check_score(const struct nb_import *import, struct nb_string stored,
                        struct nb_error *error)
 {
-    struct nb_scored_lists lists = {0};
-    struct nb_scored scored;
+    struct nb_stored_score_lists lists = {0};
+    struct nb_stored_score scored;
     if (stored.length == 0)
         return 0;
-    int rc = nb_scored_read(stored, &lists, &scored, error);
+    int rc = nb_stored_score_read(stored, &lists, &scored, error);
     bool good = rc == 0 && isfinite(scored.log_odds) &&
                 scored.label < nb_model_label_count(import->live->counts);
     for (uint32_t i = 0; good && i < scored.size; i++)
         good = scored.labels[i] < nb_model_label_count(import->live->counts) &&
                scored.probabilities[i] >= 0 && scored.probabilities[i] <= 1;
-    nb_scored_lists_deinit(&lists);
+    nb_stored_score_lists_deinit(&lists);
     if (rc == NB_NO_MEMORY || good)
         return good ? 0 : rc;
     return nb_error_set(error, NB_INVALID, "a document's score does not read back");
@@ -515,8 +514,7 @@ static int write_records(struct nb_engine *engine, struct nb_view *view, struct 
         rc = nb_put_label(engine, view, live, i, error);
     if (rc == 0 && weights)
         rc = nb_put_weights(engine, view, live, error);
-    return rc != 0 ? rc
-                   : nb_store_delete(view, NB_TABLE_ORPHANS, nb_store_key_string(&key), error);
+    return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_ORPHANS, nb_store_key_string(&key), error);
 }
 
 static int write_name(struct nb_engine *engine, struct nb_view *view, void *argument,
@@ -577,9 +575,10 @@ static int describe(struct naming *naming)
 {
     const struct nb_live *live = naming->import->live;
     struct nb_packer p = {.out = &naming->weights};
-    if (naming->import->has_stack || nb_published_is_stacked(live->published))
+    if (naming->import->has_stack)
         nb_stack_weights_write(live->published->weights, &p);
-    int rc = p.code != 0 ? p.code : nb_settings_write(&live->published->settings, &naming->settings);
+    int rc =
+        p.code != 0 ? p.code : nb_settings_write(&live->published->settings, &naming->settings);
     return rc == 0 && live->own != NULL ? nb_own_key_write(live->own, &naming->key) : rc;
 }
 
@@ -588,7 +587,8 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
 {
     struct nb_live *live = import->live;
     struct naming naming = {.import = import, .totals = live->checkpoint.totals};
-    int rc = describe(&naming) != 0 ? nb_error_no_memory(error) : find_place(engine, &naming, error);
+    int rc =
+        describe(&naming) != 0 ? nb_error_no_memory(error) : find_place(engine, &naming, error);
     bool listed = rc == 0 && naming.old == NULL;
     if (rc == 0)
         rc = nb_transaction(engine, 0, write_name, &naming, error);
@@ -596,7 +596,8 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
         import->created = naming.old == NULL || !atomic_load(&naming.old->persisted);
         live->checkpoint.last = naming.number;
         live->labels_stored = nb_model_label_count(live->counts);
-        nb_stack_weights_commit(live->published->weights);
+        if (naming.weights.length > 0)
+            nb_stack_weights_commit(live->published->weights);
         atomic_store(&live->persisted, true);
         nb_checkpoint_note(engine, live, 0);
     }

@@ -36,8 +36,8 @@ static int fill_label(void *user, struct nb_string key, struct nb_string value,
     struct nb_label_record record;
     (void)key;
     int rc = nb_label_read(&record, value, error);
-    if (rc == 0 && nb_array_reserve(&info->labels, &f->room, info->label_count + 1,
-                                    sizeof *info->labels) != 0)
+    if (rc == 0 &&
+        nb_array_reserve(&info->labels, &f->room, info->label_count + 1, sizeof *info->labels) != 0)
         rc = nb_error_no_memory(error);
     if (rc != 0)
         return rc;

@@ -21,8 +21,8 @@ int nb_engine_open_damaged(const struct nb_engine_settings *settings, struct nb_
 /* Puts the key of the engine, and the names of the fields, into the store: in META, and as an entry
  * of the ledger, from which a rebuild has them. */
 int nb_put_identity(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error);
-/* As nb_engine_open_reading; NB_NOT_FOUND: there is no store in the directory. A mistyped directory must not pass
- * for a good one. */
+/* As nb_engine_open_reading; NB_NOT_FOUND: there is no store in the directory. A mistyped directory
+ * must not pass for a good one. */
 int nb_engine_open_existing(const struct nb_engine_settings *settings, struct nb_engine **engine,
                             struct nb_error *error);
 

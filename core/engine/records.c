@@ -37,18 +37,18 @@ int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const str
 {
     struct nb_buffer *out = &engine->scratch;
     struct nb_store_key key = nb_store_key_number(live->number, label);
-    struct nb_label_record record = {
-        .name = nb_model_label_name(live->counts, label),
-        .documents = nb_model_documents(live->counts, label),
-        .tokens = nb_model_occurrences(live->counts, label, NB_FIELDS)};
+    struct nb_label_record record = {.name = nb_model_label_name(live->counts, label),
+                                     .documents = nb_model_documents(live->counts, label),
+                                     .tokens =
+                                         nb_model_occurrences(live->counts, label, NB_FIELDS)};
     out->length = 0;
     if (nb_label_write(&record, out) != 0)
         return nb_error_no_memory(error);
     return nb_store_put(view, NB_TABLE_LABELS, nb_store_key_string(&key), string_of(out), error);
 }
 
-int nb_put_weights(struct nb_engine *engine, const struct nb_view *view,
-                   const struct nb_live *live, struct nb_error *error)
+int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, const struct nb_live *live,
+                   struct nb_error *error)
 {
     const struct nb_stack_weights *weights = live->published->weights;
     struct nb_buffer *out = &engine->scratch;

@@ -14,8 +14,8 @@ int nb_put_model(struct nb_engine *engine, const struct nb_view *view, struct nb
 int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const struct nb_live *live,
                  uint32_t label, struct nb_error *error);
 /* The weights that changed since the last commit. */
-int nb_put_weights(struct nb_engine *engine, const struct nb_view *view,
-                   const struct nb_live *live, struct nb_error *error);
+int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, const struct nb_live *live,
+                   struct nb_error *error);
 /* Marks the data of a model for deletion. */
 int nb_put_orphan(const struct nb_view *view, uint32_t number, struct nb_error *error);
 

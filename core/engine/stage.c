@@ -157,10 +157,9 @@ static int find_label(struct stage *s, struct nb_error *error)
         rc = nb_model_label(s->live->counts, name, &change->label_number);
     if (rc == NB_TOO_LARGE) {
         s->refused = true;
-        change->receipt.code =
-            nb_error_set(&change->receipt.error, rc,
-                         "the model has %u labels already, the limit of the setting `labels`",
-                         count);
+        change->receipt.code = nb_error_set(
+            &change->receipt.error, rc,
+            "the model has %u labels already, the limit of the setting `labels`", count);
         return 0;
     }
     s->new_label = rc == 0;
@@ -176,8 +175,8 @@ static int find_old(struct stage *s, bool *found)
     *found = false;
     if (s->live->number == 0)
         return 0;
-    int rc = nb_ledger_find(s->view, s->live->number, string_of(&s->change->id), &s->memory->old,
-                            &why);
+    int rc =
+        nb_ledger_find(s->view, s->live->number, string_of(&s->change->id), &s->memory->old, &why);
     *found = rc == 0;
     if (rc == NB_CORRUPT)
         return refuse_damaged(s, &why);
@@ -204,16 +203,16 @@ static int take_out_old(struct stage *s, struct nb_error *error)
 /* The score of the first learning stays with the document; its true label is the new one. */
 static int keep_score(struct stage *s, struct nb_error *error)
 {
-    struct nb_scored scored;
-    struct nb_scored_lists lists = {0};
+    struct nb_stored_score scored;
+    struct nb_stored_score_lists lists = {0};
     struct nb_string old = s->memory->old.change.score;
     if (old.length == 0)
         return 0;
-    int rc = nb_scored_read(old, &lists, &scored, error);
+    int rc = nb_stored_score_read(old, &lists, &scored, error);
     scored.label = s->change->label_number;
-    if (rc == 0 && nb_scored_write(&scored, &s->memory->score) != 0)
+    if (rc == 0 && nb_stored_score_write(&scored, &s->memory->score) != 0)
         rc = nb_error_no_memory(error);
-    nb_scored_lists_deinit(&lists);
+    nb_stored_score_lists_deinit(&lists);
     return rc;
 }
 
@@ -287,9 +286,10 @@ static int stage_untrain(struct stage *s, struct nb_error *error)
         return rc;
     if (!found) {
         s->refused = true;
-        submitted->receipt.code = nb_error_set(
-            &submitted->receipt.error, NB_NOT_FOUND, "model '%s' has no document with the id '%.*s'",
-            s->live->name, (int)submitted->id.length, submitted->id.bytes);
+        submitted->receipt.code =
+            nb_error_set(&submitted->receipt.error, NB_NOT_FOUND,
+                         "model '%s' has no document with the id '%.*s'", s->live->name,
+                         (int)submitted->id.length, submitted->id.bytes);
         return 0;
     }
     rc = take_out_old(s, error);
@@ -367,21 +367,21 @@ static int stage_train(struct stage *s, struct nb_error *error)
         return nb_error_no_memory(error);
     uint32_t rows = nb_model_rows(s->live->counts);
     uint32_t new_count = (uint32_t)s->memory->new_count;
-    struct nb_change change = {
-        .kind = NB_CHANGE_TRAIN,
-        .label = submitted->label_number,
-        .label_name = s->new_label ? string_of(&submitted->label) : (struct nb_string){"", 0},
-        .truncated = submitted->truncated,
-        .tokens = submitted->positions,
-        .replaced = found ? old->number : 0,
-        .first = !found                     ? 0
-                 : old->change.first != 0 ? old->change.first
-                                          : old->number,
-        .score = string_of(&s->memory->score),
-        .first_row = rows - new_count,
-        .new_count = new_count,
-        .features = string_of(&s->memory->features),
-        .bag = string_of(&s->memory->bag)};
+    struct nb_change change = {.kind = NB_CHANGE_TRAIN,
+                               .label = submitted->label_number,
+                               .label_name = s->new_label ? string_of(&submitted->label)
+                                                          : (struct nb_string){"", 0},
+                               .truncated = submitted->truncated,
+                               .tokens = submitted->positions,
+                               .replaced = found ? old->number : 0,
+                               .first = !found                   ? 0
+                                        : old->change.first != 0 ? old->change.first
+                                                                 : old->number,
+                               .score = string_of(&s->memory->score),
+                               .first_row = rows - new_count,
+                               .new_count = new_count,
+                               .features = string_of(&s->memory->features),
+                               .bag = string_of(&s->memory->bag)};
     rc = append(s, &change, error);
     return rc != 0 ? rc : apply(s, &change, error);
 }

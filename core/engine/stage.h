@@ -11,8 +11,8 @@
 /* Memory that is used from change to change; `{0}` is empty. */
 struct nb_staging {
     struct nb_buffer features, bag, score, entry;
-    uint64_t *ids;             /* of new features; owned */
-    struct nb_string *texts;   /* of new features; owned */
+    uint64_t *ids;           /* of new features; owned */
+    struct nb_string *texts; /* of new features; owned */
     size_t new_count, new_room;
     struct nb_entry old;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokens most telling for a label: a walk over all rows that keeps the best, a step of rows at a
- * time, so that the writer never waits long for the read lock. The listing is handed out token by
+ * The tokens most telling for a label: a walk over all rows that keeps the best, a step of rows at
+ * a time, so that the writer never waits long for the read lock. The listing is handed out token by
  * token: its memory does not grow with the number of labels times tokens.
  */
 #include <inttypes.h>

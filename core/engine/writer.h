@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The writer's thread: takes everything that waits, in the order in which it came, and commits it in
- * groups; runs tasks (settings, imports, deletions); uses quiet moments for checkpoints. Batches are
- * handed to it by nb_engine_submit (core/engine/engine.h). Any thread, except where it says so.
+ * The writer's thread: takes everything that waits, in the order in which it came, and commits it
+ * in groups; runs tasks (settings, imports, deletions); uses quiet moments for checkpoints. Batches
+ * are handed to it by nb_engine_submit (core/engine/engine.h). Any thread, except where it says so.
  */
 #ifndef NB_CORE_ENGINE_WRITER_H
 #define NB_CORE_ENGINE_WRITER_H

@@ -42,8 +42,7 @@ static int damaged(struct nb_error *error, const char *what)
     return nb_error_set(error, NB_CORRUPT, "the store is damaged: %s", what);
 }
 
-static int apply_label(struct nb_live *live, const struct nb_change *change,
-                       struct nb_error *error)
+static int apply_label(struct nb_live *live, const struct nb_change *change, struct nb_error *error)
 {
     uint32_t label;
     if (change->label_name.length == 0 || change->kind == NB_CHANGE_RENAME_LABEL ||

@@ -23,8 +23,8 @@ struct nb_delta {
 void nb_delta_reset(struct nb_delta *delta);
 void nb_delta_deinit(struct nb_delta *delta);
 
-/* Decodes what the change adds and, from the entry that it replaces (NULL: none), what it takes out.
- * Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
+/* Decodes what the change adds and, from the entry that it replaces (NULL: none), what it takes
+ * out. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
 int nb_delta_read(struct nb_delta *delta, const struct nb_change *change,
                   const struct nb_change *replaced, uint32_t rows, struct nb_error *error);
 

@@ -44,7 +44,8 @@ static void enlist(struct nb_engine *engine, struct nb_live *live)
 {
     live->unsaved_before = engine->unsaved_last;
     live->unsaved_after = NULL;
-    *(engine->unsaved_last == NULL ? &engine->unsaved : &engine->unsaved_last->unsaved_after) = live;
+    *(engine->unsaved_last == NULL ? &engine->unsaved : &engine->unsaved_last->unsaved_after) =
+        live;
     engine->unsaved_last = live;
     live->is_unsaved = true;
 }
@@ -192,8 +193,8 @@ static int write_slice(struct nb_engine *engine, struct nb_view *view, void *arg
 static int commit_slice(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
     struct slice slice = {.live = live, .saved = live->checkpoint};
-    int rc = nb_transaction(engine, (uint64_t)SLICE_RANGES * RANGE_BYTES, write_slice, &slice,
-                            error);
+    int rc =
+        nb_transaction(engine, (uint64_t)SLICE_RANGES * RANGE_BYTES, write_slice, &slice, error);
     if (rc != 0)
         nb_checkpoint_restore(live, &slice.saved);
     else

@@ -25,8 +25,7 @@ int nb_dirty_reserve(struct nb_checkpoint *checkpoint, size_t ranges)
     return 0;
 }
 
-int nb_dirty_mark(struct nb_checkpoint *checkpoint, const struct nb_rows *rows,
-                  uint32_t model_rows)
+int nb_dirty_mark(struct nb_checkpoint *checkpoint, const struct nb_rows *rows, uint32_t model_rows)
 {
     if (nb_dirty_reserve(checkpoint, nb_ranges_of(model_rows)) != 0)
         return NB_NO_MEMORY;

@@ -90,7 +90,7 @@ int nb_learner_score(struct nb_learner *l, const struct nb_published *published,
         l->scores.size = 0; /* the first document: there is nothing to score it by */
     else if (rc != 0)
         return rc;
-    return nb_scored_keep(&l->scores, label, record);
+    return nb_stored_score_keep(&l->scores, label, record);
 }
 
 void nb_learner_reset(struct nb_learner *l)

@@ -4,8 +4,8 @@
  * For core/live and core/engine alone.
  *
  * Threads: a model belongs to whoever holds a reference. The counts and weights have locks of their
- * own (core/model.h, core/stack.h); `lock` protects `published`, loading, and the damage. The
- * checkpoint and everything marked "the writer's" belong to the writer's thread.
+ * own (core/model/model.h, core/score/stack.h); `lock` protects `published`, loading, and the
+ * damage. The checkpoint and everything marked "the writer's" belong to the writer's thread.
  */
 #ifndef NB_CORE_LIVE_LIVE_H
 #define NB_CORE_LIVE_LIVE_H
@@ -14,10 +14,10 @@
 #include <stdatomic.h>
 
 #include "core/base/key.h"
-#include "core/model.h"
-#include "core/score.h"
-#include "core/settings.h"
-#include "core/stack.h"
+#include "core/model/model.h"
+#include "core/model/settings.h"
+#include "core/score/score.h"
+#include "core/score/stack.h"
 #include "core/store/record.h"
 
 /* Settings as published: immutable, shared by reference count, swapped whole; and with them what
@@ -62,10 +62,10 @@ struct nb_checkpoint {
 };
 
 struct nb_live {
-    char *name;               /* owned */
-    uint32_t number;          /* 0: not given yet; the writer's until `persisted` */
-    struct nb_own_key *own;   /* owned; NULL: the model has no key of its own */
-    const struct nb_key *key; /* under which features are hashed: the store's, or `own_key` */
+    char *name;                  /* owned */
+    uint32_t number;             /* 0: not given yet; the writer's until `persisted` */
+    struct nb_own_key *own;      /* owned; NULL: the model has no key of its own */
+    const struct nb_key *key;    /* under which features are hashed: the store's, or `own_key` */
     const struct nb_key *id_key; /* under which ids are made from content */
     struct nb_key *own_key;      /* owned; NULL: none */
     atomic_uint references;      /* one of the registry, one of each user */
@@ -73,8 +73,8 @@ struct nb_live {
     atomic_bool removed;         /* deleted or replaced; changes that wait are refused */
     atomic_bool loaded;          /* `published` and `counts` are there */
     atomic_bool is_damaged;
-    char *damage;                /* owned; why; set once, before `is_damaged` */
-    atomic_uint_fast64_t used;   /* nb_clock_monotonic of the last use */
+    char *damage;              /* owned; why; set once, before `is_damaged` */
+    atomic_uint_fast64_t used; /* nb_clock_monotonic of the last use */
     pthread_mutex_t lock;
     struct nb_published *published;
     struct nb_model *counts;

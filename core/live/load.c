@@ -190,8 +190,8 @@ static int load_all(struct loading *l, struct nb_error *error)
     if (rc == 0 && nb_model_label_count(l->live->counts) != l->state.labels)
         rc = damaged(error, "a label is missing");
     if (rc == 0)
-        rc = nb_store_scan(l->view, NB_TABLE_WEIGHTS, prefix, prefix.length, load_weights, l,
-                           error);
+        rc =
+            nb_store_scan(l->view, NB_TABLE_WEIGHTS, prefix, prefix.length, load_weights, l, error);
     if (rc == 0)
         rc = load_rows(l, error);
     if (rc == 0 && nb_model_documents_all(l->live->counts) != l->state.totals.living)

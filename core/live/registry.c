@@ -9,7 +9,8 @@
 #include "core/live/load.h"
 #include "core/live/names.h"
 
-/* Models that were not used for a minute leave the memory, whatever the setting, but for so many. */
+/* Models that were not used for a minute leave the memory, whatever the setting, but for so many.
+ */
 enum { KEPT_MODELS = 64 };
 static const uint64_t IDLE_NANOSECONDS = UINT64_C(60000000000);
 
@@ -155,8 +156,7 @@ static int read_record(void *user, enum nb_table table, struct nb_string key,
                    : nb_error_set(&why, NB_CORRUPT, "the checksum of its record is wrong");
     if (rc == 0)
         rc = nb_own_key_read(&own, record.key, &why);
-    struct nb_live *live =
-        nb_live_new(key, rc == 0 ? record.number : 0, &own, &r->engine->key);
+    struct nb_live *live = nb_live_new(key, rc == 0 ? record.number : 0, &own, &r->engine->key);
     if (live == NULL)
         return nb_error_no_memory(error);
     atomic_store(&live->persisted, true);
@@ -352,7 +352,8 @@ static int by_use(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The loaded models, least recently used first, each referenced; NULL if memory is short. One pass: nothing is looked at again for each model that goes. */
+/* The loaded models, least recently used first, each referenced; NULL if memory is short. One pass:
+ * nothing is looked at again for each model that goes. */
 static struct coldness *list_loaded(struct nb_engine *engine, size_t *count, uint64_t *memory)
 {
     *count = 0;

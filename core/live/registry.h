@@ -47,8 +47,8 @@ int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t m
                       size_t *count, bool *more, struct nb_error *error);
 
 /* Drops models from memory that nobody uses, least recently used first: until the others fit the
- * `memory` setting, and of more than a few those that were not used for a minute. `save` checkpoints one before it goes, and returns 0 if it may go. On the
- * writer's thread. */
+ * `memory` setting, and of more than a few those that were not used for a minute. `save`
+ * checkpoints one before it goes, and returns 0 if it may go. On the writer's thread. */
 void nb_registry_trim(struct nb_engine *engine,
                       int (*save)(struct nb_engine *engine, struct nb_live *live));
 

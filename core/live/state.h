@@ -46,9 +46,9 @@ struct nb_engine {
     pthread_t writer;
 
     /* The writer's. */
-    struct nb_numbers numbers;           /* as committed, or as the transaction under way gave them */
-    struct nb_importing *importing;        /* imports under way */
-    bool purge;                          /* there may be data of models that are gone */
+    struct nb_numbers numbers;      /* as committed, or as the transaction under way gave them */
+    struct nb_importing *importing; /* imports under way */
+    bool purge;                     /* there may be data of models that are gone */
     struct nb_live *unsaved, *unsaved_last; /* models that a start would replay, oldest first */
     struct nb_buffer scratch;
     struct nb_features_coder *coder;

@@ -30,7 +30,7 @@ static size_t choose(const struct nb_scores *scores, size_t chosen[LABELS_KEPT])
     return count;
 }
 
-int nb_scored_keep(const struct nb_scores *scores, uint32_t label, struct nb_buffer *record)
+int nb_stored_score_keep(const struct nb_scores *scores, uint32_t label, struct nb_buffer *record)
 {
     size_t chosen[LABELS_KEPT];
     uint32_t labels[LABELS_KEPT];
@@ -40,14 +40,14 @@ int nb_scored_keep(const struct nb_scores *scores, uint32_t label, struct nb_buf
         labels[i] = scores->labels[chosen[i]];
         probabilities[i] = scores->probabilities[chosen[i]];
     }
-    struct nb_scored scored = {
+    struct nb_stored_score scored = {
         .label = label, .size = (uint32_t)count, .labels = labels, .probabilities = probabilities};
     if (scores->size == 2)
         scored.log_odds = scores->log_scores[1] - scores->log_scores[0];
-    return nb_scored_write(&scored, record);
+    return nb_stored_score_write(&scored, record);
 }
 
-int nb_scored_write(const struct nb_scored *scored, struct nb_buffer *out)
+int nb_stored_score_write(const struct nb_stored_score *scored, struct nb_buffer *out)
 {
     struct nb_packer w = {.out = out};
     nb_pack_varint(&w, scored->label);
@@ -59,7 +59,7 @@ int nb_scored_write(const struct nb_scored *scored, struct nb_buffer *out)
     return w.code;
 }
 
-static int make_room(struct nb_scored_lists *lists)
+static int make_room(struct nb_stored_score_lists *lists)
 {
     size_t room = lists->room == 0 ? LABELS_KEPT : lists->room * 2;
     uint32_t *labels = realloc(lists->labels, room * sizeof *labels);
@@ -74,11 +74,11 @@ static int make_room(struct nb_scored_lists *lists)
     return 0;
 }
 
-int nb_scored_read(struct nb_string stored, struct nb_scored_lists *lists, struct nb_scored *scored,
-                   struct nb_error *error)
+int nb_stored_score_read(struct nb_string stored, struct nb_stored_score_lists *lists,
+                         struct nb_stored_score *scored, struct nb_error *error)
 {
     struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
-    *scored = (struct nb_scored){.label = (uint32_t)nb_unpack_bounded(&r, NB_LABELS_MOST)};
+    *scored = (struct nb_stored_score){.label = (uint32_t)nb_unpack_bounded(&r, NB_LABELS_MOST)};
     scored->log_odds = nb_unpack_double(&r);
     while (r.at < r.end && !r.failed) {
         if (scored->size == lists->room && make_room(lists) != 0)
@@ -93,9 +93,9 @@ int nb_scored_read(struct nb_string stored, struct nb_scored_lists *lists, struc
                                                "the store is damaged: a score does not read back");
 }
 
-void nb_scored_lists_deinit(struct nb_scored_lists *lists)
+void nb_stored_score_lists_deinit(struct nb_stored_score_lists *lists)
 {
     free(lists->labels);
     free(lists->probabilities);
-    *lists = (struct nb_scored_lists){0};
+    *lists = (struct nb_stored_score_lists){0};
 }

@@ -8,25 +8,25 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/evaluate.h"
-#include "core/score.h"
+#include "core/evaluate/evaluate.h"
+#include "core/score/score.h"
 
 /* Appends the score of a document of this label: of many labels the most probable only. Returns 0
  * or NB_NO_MEMORY. */
-int nb_scored_keep(const struct nb_scores *scores, uint32_t label, struct nb_buffer *record);
+int nb_stored_score_keep(const struct nb_scores *scores, uint32_t label, struct nb_buffer *record);
 /* Appends the stored form. Returns 0 or NB_NO_MEMORY. */
-int nb_scored_write(const struct nb_scored *scored, struct nb_buffer *out);
+int nb_stored_score_write(const struct nb_stored_score *scored, struct nb_buffer *out);
 
 /* Owns the lists of a score that was read; reused. */
-struct nb_scored_lists {
+struct nb_stored_score_lists {
     uint32_t *labels;
     double *probabilities;
     size_t room;
 };
 /* Reads it back into `scored`, whose lists are those of `lists` (emptied first). Returns 0,
  * NB_CORRUPT or NB_NO_MEMORY. */
-int nb_scored_read(struct nb_string stored, struct nb_scored_lists *lists, struct nb_scored *scored,
-                   struct nb_error *error);
-void nb_scored_lists_deinit(struct nb_scored_lists *lists);
+int nb_stored_score_read(struct nb_string stored, struct nb_stored_score_lists *lists,
+                         struct nb_stored_score *scored, struct nb_error *error);
+void nb_stored_score_lists_deinit(struct nb_stored_score_lists *lists);
 
 #endif

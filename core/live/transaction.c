@@ -6,7 +6,7 @@
 #include "core/base/clock.h"
 
 enum {
-    MAP_TRIES = 16, /* the map doubles each time */
+    MAP_TRIES = 16,         /* the map doubles each time */
     FIRST_PAUSE = 50000000, /* nanoseconds before a failed store is tried again; doubles */
 };
 static const uint64_t LONGEST_PAUSE = 5000000000u;
@@ -79,14 +79,17 @@ int nb_transaction(struct nb_engine *engine, uint64_t expected, nb_transaction_w
     int rc = reopen(engine, &local);
     if (rc == 0)
         rc = NB_STORE_MAP_FULL;
+    uint64_t before = nb_store_committed(engine->store);
     for (int i = 0; rc == NB_STORE_MAP_FULL && i < MAP_TRIES; i++)
         rc = try_once(engine, expected, work, argument, &local);
+    bool wrote = nb_store_committed(engine->store) != before;
     atomic_fetch_add(rc == 0 ? &engine->counters.commits : &engine->counters.commit_failures, 1);
     atomic_fetch_add(&engine->counters.commit_nanoseconds, nb_clock_monotonic() - started);
     if (rc == NB_STORE_MAP_FULL)
         rc = local.code = NB_IO;
-    /* What a caller got wrong, and damage of one model, say nothing about the store. */
-    if (rc == 0 || rc == NB_DISK_FULL || rc == NB_IO)
+    /* What a caller got wrong, damage of one model, and a commit that had nothing to write say
+     * nothing about the store. */
+    if ((rc == 0 && wrote) || rc == NB_DISK_FULL || rc == NB_IO)
         note_health(engine, rc, &local);
     if (rc == NB_DISK_FULL || rc == NB_IO)
         engine->refused_bytes = expected;

@@ -169,7 +169,8 @@ int nb_change_read(struct nb_change *change, struct nb_string stored, struct nb_
     }
     if (nb_unpacker_done(&r) && kind != 0 && format != 0 && change->source.length <= NB_SOURCE_MOST)
         return 0;
-    return nb_error_set(error, NB_CORRUPT, "the store is damaged: a ledger entry does not read back");
+    return nb_error_set(error, NB_CORRUPT,
+                        "the store is damaged: a ledger entry does not read back");
 }
 
 bool nb_change_remnant(const struct nb_change *change, struct nb_change *remnant)

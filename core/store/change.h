@@ -33,7 +33,7 @@ enum nb_change_kind {
     NB_CHANGE_COMPLETE = 9, /* it is complete: the model takes its name, and the place of the one
                                that had the name before */
     NB_CHANGE_REFIT = 10,   /* the weights are fitted anew from documents of the ledger */
-    NB_CHANGE_STORE = 11, /* what holds for the whole store: its key, the names of the fields */
+    NB_CHANGE_STORE = 11,   /* what holds for the whole store: its key, the names of the fields */
     NB_CHANGE_KINDS
 };
 
@@ -67,9 +67,9 @@ struct nb_change {
     /* CREATE, SETTINGS, IMPORT, COMPLETE, DELETE */
     struct nb_string name;     /* of the model */
     struct nb_string settings; /* by nb_settings_write; STORE: the names of the fields */
-    struct nb_string key;      /* the model's own key record, mostly empty; STORE: the store's key */
-    struct nb_string weights;  /* COMPLETE: what the stack had learned; may be empty */
-    uint32_t other;            /* COMPLETE: number of the model that had the name; 0: none */
+    struct nb_string key;     /* the model's own key record, mostly empty; STORE: the store's key */
+    struct nb_string weights; /* COMPLETE: what the stack had learned; may be empty */
+    uint32_t other;           /* COMPLETE: number of the model that had the name; 0: none */
 };
 
 enum { NB_SOURCE_MOST = 64 };

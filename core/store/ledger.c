@@ -43,8 +43,9 @@ static int put_pieces(const struct nb_view *view, uint64_t number, const struct 
         size_t length = i + 1 < pieces ? PIECE_BYTES : bytes->length - at;
         struct nb_store_key key = nb_store_key_entry(number, (uint16_t)i);
         struct nb_string piece = {bytes->bytes + at, length};
-        rc = append ? nb_store_append(view, NB_TABLE_LEDGER, nb_store_key_string(&key), piece, error)
-                    : nb_store_put(view, NB_TABLE_LEDGER, nb_store_key_string(&key), piece, error);
+        rc = append
+                 ? nb_store_append(view, NB_TABLE_LEDGER, nb_store_key_string(&key), piece, error)
+                 : nb_store_put(view, NB_TABLE_LEDGER, nb_store_key_string(&key), piece, error);
     }
     return rc;
 }
@@ -294,9 +295,9 @@ int nb_ledger_walk(const struct nb_view *view, uint32_t model, uint64_t from,
     struct walk w = {.view = view, .visit = visit, .user = user, .all = model == 0};
     struct nb_store_key key =
         w.all ? nb_store_key_entry(from, 0) : nb_store_key_sequence(model, from);
-    int rc = nb_store_scan(view, w.all ? NB_TABLE_LEDGER : NB_TABLE_ENTRIES,
-                           nb_store_key_string(&key), w.all ? 0 : sizeof model, walk_one, &w,
-                           error);
+    int rc =
+        nb_store_scan(view, w.all ? NB_TABLE_LEDGER : NB_TABLE_ENTRIES, nb_store_key_string(&key),
+                      w.all ? 0 : sizeof model, walk_one, &w, error);
     nb_entry_deinit(&w.entry);
     return rc;
 }
@@ -340,6 +341,7 @@ static int shrink(const struct nb_view *view, struct nb_entry *entry,
     struct nb_change remnant;
     struct nb_buffer bytes = {0};
     bool stays = nb_change_remnant(&entry->change, &remnant);
+    totals->dropped += entry->change.kind == NB_CHANGE_TRAIN;
     struct nb_store_key key = nb_store_key_sequence(entry->change.model, entry->number);
     int rc = stays && nb_change_write(&remnant, &bytes) != 0 ? nb_error_no_memory(error) : 0;
     if (rc == 0)
@@ -371,8 +373,7 @@ static int drop_one(const struct nb_view *view, uint32_t model, uint64_t number,
         rc = shrink(view, entry, totals, error);
     if (rc == NB_NOT_FOUND)
         return damaged(error, replaced, "is missing");
-    return rc != 0 ? rc
-                   : nb_store_delete(view, NB_TABLE_GARBAGE, nb_store_key_string(&key), error);
+    return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_GARBAGE, nb_store_key_string(&key), error);
 }
 
 int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_error *error)
@@ -381,8 +382,8 @@ int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_err
     struct nb_string key;
     struct nb_string value;
     *number = 0;
-    int rc = nb_store_floor(view, NB_TABLE_LEDGER, nb_store_key_string(&most), 0, &key, &value,
-                            error);
+    int rc =
+        nb_store_floor(view, NB_TABLE_LEDGER, nb_store_key_string(&most), 0, &key, &value, error);
     if (rc == 0)
         *number = nb_store_key_entry_number(key);
     return rc == NB_NOT_FOUND ? 0 : rc;

@@ -16,7 +16,7 @@
 #ifndef NB_CORE_STORE_LEDGER_H
 #define NB_CORE_STORE_LEDGER_H
 
-#include "core/store.h"
+#include "core/lmdb/store.h"
 #include "core/store/change.h"
 #include "core/store/record.h"
 

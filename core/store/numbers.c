@@ -44,8 +44,8 @@ static int greatest_entry(const struct nb_view *view, struct nb_numbers *numbers
     struct nb_store_key most = nb_store_key_entry(UINT64_MAX, UINT16_MAX);
     struct nb_string key;
     struct nb_string value;
-    int rc = nb_store_floor(view, NB_TABLE_LEDGER, nb_store_key_string(&most), 0, &key, &value,
-                            error);
+    int rc =
+        nb_store_floor(view, NB_TABLE_LEDGER, nb_store_key_string(&most), 0, &key, &value, error);
     if (rc == NB_NOT_FOUND)
         return 0;
     if (rc == 0 || rc == NB_CORRUPT)
@@ -56,7 +56,7 @@ static int greatest_entry(const struct nb_view *view, struct nb_numbers *numbers
 int nb_numbers_load(const struct nb_view *view, struct nb_numbers *numbers, struct nb_error *error)
 {
     static const enum nb_table tables[] = {
-        NB_TABLE_STATE, NB_TABLE_LABELS,   NB_TABLE_ENTRIES, NB_TABLE_DOCUMENTS, NB_TABLE_ROWS,
+        NB_TABLE_STATE, NB_TABLE_LABELS,  NB_TABLE_ENTRIES, NB_TABLE_DOCUMENTS, NB_TABLE_ROWS,
         NB_TABLE_WORDS, NB_TABLE_WEIGHTS, NB_TABLE_SCORES,  NB_TABLE_GARBAGE,   NB_TABLE_ORPHANS};
     struct nb_string value;
     *numbers = (struct nb_numbers){0};
@@ -82,10 +82,9 @@ int nb_numbers_model(struct nb_numbers *numbers, const struct nb_view *view, uin
     if (numbers->model >= UINT32_MAX - 1)
         return nb_error_set(error, NB_TOO_LARGE, "4 billion models were made in this store");
     nb_pack_varint(&w, (uint64_t)numbers->model + 1);
-    int rc = w.code != 0
-                 ? nb_error_no_memory(error)
-                 : nb_store_put(view, NB_TABLE_META, MODEL_KEY,
-                                (struct nb_string){stored.bytes, stored.length}, error);
+    int rc = w.code != 0 ? nb_error_no_memory(error)
+                         : nb_store_put(view, NB_TABLE_META, MODEL_KEY,
+                                        (struct nb_string){stored.bytes, stored.length}, error);
     nb_buffer_deinit(&stored);
     if (rc == 0)
         *number = ++numbers->model;

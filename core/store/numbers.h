@@ -9,7 +9,7 @@
 #ifndef NB_CORE_STORE_NUMBERS_H
 #define NB_CORE_STORE_NUMBERS_H
 
-#include "core/store.h"
+#include "core/lmdb/store.h"
 
 struct nb_numbers {
     uint64_t entry; /* the greatest that was given to an entry */
@@ -17,8 +17,7 @@ struct nb_numbers {
 };
 
 /* Reads the greatest numbers in use from every table. Returns 0 or a code. */
-int nb_numbers_load(const struct nb_view *view, struct nb_numbers *numbers,
-                    struct nb_error *error);
+int nb_numbers_load(const struct nb_view *view, struct nb_numbers *numbers, struct nb_error *error);
 
 /* The next number of an entry. The entry itself is what stores it. */
 static inline uint64_t nb_numbers_entry(struct nb_numbers *numbers)

@@ -91,7 +91,7 @@ static void skip_cells(struct nb_unpacker *r)
     if (head & SEEN_ONCE)
         return;
     for (uint64_t left = head >> 1; left > 0 && !r->failed; left--) {
-        (void)nb_unpack_varint(r);          /* read_cell reads it */
+        (void)nb_unpack_varint(r);           /* read_cell reads it */
         if (nb_unpack_varint(r) & SEEN_ONCE) /* the occurrences differ */
             (void)nb_unpack_varint(r);
     }
@@ -124,8 +124,8 @@ static int read_row(struct nb_model *model, uint32_t row, struct stored_row *sto
     if (make_room(c, size + 1) != 0)
         return NB_NO_MEMORY;
     if (head & SEEN_ONCE)
-        c->cells[0] = (struct nb_cell){
-            .label = (uint32_t)(head >> 1), .occurrences = 1, .documents = 1};
+        c->cells[0] =
+            (struct nb_cell){.label = (uint32_t)(head >> 1), .occurrences = 1, .documents = 1};
     for (size_t i = 0; i < size && !(head & SEEN_ONCE); i++)
         read_cell(r, &c->cells[i]);
     uint32_t made;

@@ -8,7 +8,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/model.h"
+#include "core/model/model.h"
 
 enum { NB_RANGE_ROWS = 1024 }; /* rows per stored range */
 

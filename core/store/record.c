@@ -22,6 +22,7 @@ int nb_state_write(const struct nb_state_record *state, struct nb_buffer *out)
     nb_pack_varint(&w, state->totals.entries);
     nb_pack_varint(&w, state->totals.living);
     nb_pack_varint(&w, state->totals.scores);
+    nb_pack_varint(&w, state->totals.dropped);
     return w.code;
 }
 
@@ -37,6 +38,7 @@ int nb_state_read(struct nb_state_record *state, struct nb_string stored, struct
     state->totals.entries = nb_unpack_varint(&r);
     state->totals.living = nb_unpack_varint(&r);
     state->totals.scores = nb_unpack_varint(&r);
+    state->totals.dropped = nb_unpack_varint(&r);
     return nb_unpacker_done(&r) ? 0 : corrupt(error, "a model's state");
 }
 

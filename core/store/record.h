@@ -18,6 +18,9 @@ struct nb_ledger_totals {
     uint64_t entries; /* entries of the ledger */
     uint64_t living;  /* documents that are learned */
     uint64_t scores;  /* of these, those with a score from before they were learned */
+    /* Documents that were learned and are in the ledger no more: what they taught the weights of a
+     * stack cannot be learned from it again. */
+    uint64_t dropped;
 };
 
 /* A model as its last commit left it: enough for lists, without its counts. */

@@ -11,7 +11,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/model.h"
+#include "core/model/model.h"
 
 /* A growable list of row counts; `struct nb_rows r = {0}` is an empty one. */
 struct nb_rows {

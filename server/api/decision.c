@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/decide.h"
+#include "core/score/decide.h"
 #include "core/engine/engine.h"
 #include "server/api/evaluations.h"
 #include "server/request/query.h"
@@ -129,7 +129,7 @@ static size_t find_label(const struct nb_verdict *verdict, const char *label)
     return i;
 }
 
-/* "spam" where there is such a label, else the last by name: as the evaluation has it. */
+/* The label "spam" if the model has it, else the last label by name, as in evaluations. */
 static int find_positive(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
                          size_t *positive, struct nb_error *error)
 {

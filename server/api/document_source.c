@@ -17,7 +17,8 @@ static enum nb_verb verb_of(const struct nb_document_source *s)
 /* ---- JSON --------------------------------------------------------------------------------------
  */
 
-/* In JSON, label and id are members: in the query they would be ignored without a word. */
+/* In JSON, label and id are members of the document: in the query they would be ignored
+ * silently. */
 static int refuse_query(const struct nb_request *request, struct nb_error *error)
 {
     static const char *const NAMES[] = {"label", "id"};
@@ -158,7 +159,7 @@ int nb_document_source_open(struct nb_document_source *source, const struct nb_r
 int nb_document_source_next(struct nb_document_source *source, struct nb_error *error)
 {
     struct nb_document_source *s = source;
-    /* A batch or stream that has been going on for long ends with the daemon. */
+    /* A long batch or stream ends when the daemon breaks requests off. */
     if (atomic_load_explicit(&s->request->server->is_cutting, memory_order_relaxed))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     s->why.code = 0;

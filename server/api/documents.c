@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/documents.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/engine/engine.h"
@@ -34,12 +35,12 @@ static void handling_free(void *user)
     free(h);
 }
 
-/* On a pool: what would hold up the request's thread. */
+/* On a pool: the part of the preparation that takes long. */
 static int prepare_slowly(struct nb_request *request, struct nb_error *error)
 {
     struct handling *h = request->state;
-    /* Failures come up again where the model is used; one that is made by its first document has
-     * nothing to load. */
+    /* A failure to load comes again where the model is used. A model that is made by its first
+     * document has nothing to load. */
     (void)nb_engine_load(request->server->engine, request->model, error);
     return h->verb == NB_VERB_CLASSIFY ? nb_classify_read(request, &h->wanted, error) : 0;
 }
@@ -65,8 +66,7 @@ int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
     request->state_free = handling_free;
     h->request = request;
     h->verb = (enum nb_verb)request->route->verb;
-    h->training.results = &h->results;
-    int rc = is_change(h) ? nb_training_check(request, error) : 0;
+    int rc = is_change(h) ? nb_training_init(&h->training, &h->results, request, error) : 0;
     if (rc == 0 && request->is_lines)
         rc = nb_results_begin(&h->results, request, NB_RESULTS_LINES, error);
     return rc != 0 ? rc : read_wishes(h, error);
@@ -84,7 +84,8 @@ static int take(struct handling *h, const struct nb_json_document *document, str
         rc = nb_classify_document(&h->wanted, &document->document, &h->results, error);
     else
         rc = nb_tokenize_document(&document->document, &h->results, error);
-    /* A model that goes away in the middle of a stream is told line by line. */
+    /* When the model is deleted in the middle of a stream, each further line is answered with
+     * the error. */
     bool is_model_gone = rc == NB_NOT_FOUND || rc == NB_CONFLICT;
     if (!is_model_gone || !nb_results_has_lines(&h->results))
         return rc;
@@ -140,6 +141,7 @@ int nb_route_documents_line(struct nb_request *request, const struct nb_ndjson_l
                             struct nb_error *error)
 {
     struct handling *h = request->state;
+    assert(h != NULL && request->is_lines);
     int rc = take_all(h, line, error);
     if (rc != 0 || !is_change(h) || !nb_training_is_full(&h->training))
         return rc;
@@ -149,10 +151,11 @@ int nb_route_documents_line(struct nb_request *request, const struct nb_ndjson_l
 int nb_route_documents(struct nb_request *request, struct nb_error *error)
 {
     struct handling *h = request->state;
+    assert(h != NULL); /* nb_documents_prepare was called */
     int rc = request->is_lines ? 0 : take_all(h, NULL, error);
     if (rc == 0 && is_change(h))
         rc = end_round(h, error);
-    /* Of a stream of changes this is called a second time when the last round is on disk. */
+    /* For a stream of changes this is called again after the last round is on disk. */
     if (rc != 0 || (is_change(h) && !request->is_lines))
         return rc;
     return nb_results_end(&h->results, error);

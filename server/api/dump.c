@@ -12,6 +12,7 @@
 #include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/source.h"
 
 /* ---- export ------------------------------------------------------------------------------------
  */
@@ -80,7 +81,7 @@ struct import {
     struct nb_dump_totals totals;
 };
 
-/* Also for an upload that was cut off: the import leaves nothing behind. */
+/* Called for an upload that was cut off, too: the import leaves nothing behind. */
 static void import_free(void *user)
 {
     struct import *i = user;
@@ -102,9 +103,11 @@ static int begin_import(struct nb_request *request, struct nb_error *error)
     int rc = nb_check_model_name(request->model, error);
     if (rc == 0 && nb_json_dump_reader_new(&i->reader) != 0)
         rc = nb_error_no_memory(error);
+    struct nb_string source;
     if (rc == 0)
-        rc = nb_import_begin(request->server->engine, request->model, (struct nb_string){"", 0},
-                             &i->import, error);
+        rc = nb_request_source(request, &source, error);
+    if (rc == 0)
+        rc = nb_import_begin(request->server->engine, request->model, source, &i->import, error);
     return rc;
 }
 

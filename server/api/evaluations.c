@@ -31,9 +31,9 @@ struct model_entry {
 
 struct nb_evaluations {
     struct nb_engine *engine;
-    pthread_mutex_t thresholds_lock; /* for look-ups only: evaluations are made without it */
+    pthread_mutex_t thresholds_lock; /* held for look-ups only, not while an evaluation is made */
     struct threshold_entry thresholds[THRESHOLDS];
-    pthread_mutex_t models_lock; /* for a whole visit; never together with the other */
+    pthread_mutex_t models_lock; /* held for a whole scrape; never together with the other */
     struct model_entry *models;  /* owned */
     size_t model_count;
 };
@@ -81,7 +81,7 @@ static bool recall(struct nb_evaluations *e, struct nb_string model, struct nb_s
     return is_found;
 }
 
-/* Takes the place of the same question, else of what was not asked for longest. */
+/* Replaces the entry of the same question, else the least recently used one. */
 static void keep(struct nb_evaluations *e, const struct threshold_entry *entry)
 {
     pthread_mutex_lock(&e->thresholds_lock);
@@ -131,7 +131,7 @@ int nb_evaluations_threshold(struct nb_evaluations *e, struct nb_string model,
     uint64_t age = (now - entry.used) * TIMES_AS_LONG;
     entry.until = now + (age < AGE_MOST ? age : AGE_MOST);
     entry.found = *found;
-    /* The engine has accepted both: they are no longer than names and labels are. */
+    /* The engine has accepted both, so they fit. */
     memcpy(entry.model, model.bytes, model.length);
     memcpy(entry.positive, positive.bytes, positive.length);
     keep(e, &entry);
@@ -158,7 +158,7 @@ static void refresh(struct nb_evaluations *e, struct model_entry *entry)
 {
     struct nb_string name = {entry->name, strlen(entry->name)};
     struct nb_evaluation_report report;
-    struct nb_error why; /* nothing learned, or deleted meanwhile: there is nothing to tell */
+    struct nb_error why; /* nothing learned, or deleted meanwhile: no figures */
     entry->has_figures =
         nb_engine_evaluation(e->engine, name, (struct nb_string){"", 0}, -1, &report, &why) == 0;
     entry->made = nb_clock_monotonic();
@@ -184,7 +184,7 @@ static struct model_entry *next_to_refresh(struct nb_evaluations *e)
     return nb_clock_monotonic() - oldest->made > AGE_MOST ? oldest : NULL;
 }
 
-/* Has an entry for each model in memory, with what was known of it. */
+/* Makes the list of models in memory afresh, and keeps the figures that are known. */
 static int list_models(struct nb_evaluations *e)
 {
     char **names;

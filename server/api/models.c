@@ -11,20 +11,40 @@
 #include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/source.h"
 
-/* What GET .../vocabulary lists when it is not told how much. */
+/* Tokens of GET .../vocabulary when `limit` is not given. */
 enum { LIMIT_DEFAULT = 50 };
+
+/* Models of one page of GET /v1/models when `limit` is not given. */
+enum { PAGE_DEFAULT = 1000 };
+
+/* The page's parameters: ?after and ?limit. */
+static int read_page(const struct nb_request *request, struct nb_string *after, size_t *limit,
+                     struct nb_error *error)
+{
+    uint64_t rows, most = request->server->config->listing_rows;
+    *after = nb_request_query(request, "after");
+    int rc = nb_request_query_count(request, "limit", most < PAGE_DEFAULT ? most : PAGE_DEFAULT,
+                                    most, &rows, error);
+    *limit = (size_t)rows;
+    if (rc == 0 && rows == 0)
+        rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
+    return rc == 0 && after->length > 0 ? nb_check_model_name(*after, error) : rc;
+}
 
 int nb_route_models(struct nb_request *request, struct nb_error *error)
 {
     struct nb_model_info *infos = NULL;
-    size_t count = 0;
-    bool more;
-    int rc = nb_engine_models(request->server->engine, (struct nb_string){"", 0}, SIZE_MAX, &infos,
-                              &count, &more, error);
+    struct nb_string after;
+    size_t limit, count = 0;
+    bool more = false;
+    int rc = read_page(request, &after, &limit, error);
+    if (rc == 0)
+        rc = nb_engine_models(request->server->engine, after, limit, &infos, &count, &more, error);
     if (rc != 0)
         return rc;
-    rc = nb_json_models(&request->reply.body, infos, count);
+    rc = nb_json_models(&request->reply.body, infos, count, more);
     for (size_t i = 0; i < count; i++)
         nb_model_info_deinit(&infos[i]);
     free(infos);
@@ -47,20 +67,23 @@ int nb_route_put_model(struct nb_request *request, struct nb_error *error)
     struct nb_engine *engine = request->server->engine;
     struct nb_settings settings;
     struct nb_model_info existing;
+    struct nb_string source;
     bool created = false;
     int rc = nb_check_model_name(request->model, error);
+    if (rc == 0)
+        rc = nb_request_source(request, &source, error);
     if (rc != 0)
         return rc;
     bool exists = nb_engine_model(engine, request->model, &existing, NULL) == 0;
-    rc = nb_json_settings_read(request->body, exists ? &existing.settings : NULL,
-                               exists && existing.documents > 0, &settings, error);
+    bool is_known = exists && !existing.is_damaged;
+    rc = nb_json_settings_read(request->body, is_known ? &existing.settings : NULL,
+                               is_known && existing.documents > 0, &settings, error);
     if (exists)
         nb_model_info_deinit(&existing);
     if (rc != 0)
         return rc;
-    /* Waits for the disk on this thread: settings change seldom. */
-    rc = nb_engine_put_model(engine, request->model, &settings, request->only_new,
-                             (struct nb_string){"", 0}, &created, error);
+    rc = nb_engine_put_model(engine, request->model, &settings, request->only_new, source, &created,
+                             error);
     nb_settings_deinit(&settings);
     if (rc == 0)
         rc = nb_route_model(request, error);
@@ -71,41 +94,85 @@ int nb_route_put_model(struct nb_request *request, struct nb_error *error)
 
 int nb_route_delete_model(struct nb_request *request, struct nb_error *error)
 {
-    int rc = nb_engine_delete_model(request->server->engine, request->model,
-                                    (struct nb_string){"", 0}, error);
+    struct nb_string source;
+    int rc = nb_request_source(request, &source, error);
+    if (rc == 0)
+        rc = nb_engine_delete_model(request->server->engine, request->model, source, error);
     return rc != 0 ? rc : nb_reply_with(request, 204, NULL);
+}
+
+int nb_route_rename_label(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_string source, label = request->id; /* the path's second parameter */
+    struct nb_buffer name = {NULL, 0, 0};
+    int rc = nb_request_source(request, &source, error);
+    if (rc == 0)
+        rc = nb_json_rename_read(request->body, &name, error);
+    if (rc == 0)
+        rc = nb_engine_rename_label(request->server->engine, request->model, label,
+                                    (struct nb_string){name.bytes, name.length}, source, error);
+    nb_buffer_deinit(&name);
+    return rc != 0 ? rc : nb_route_model(request, error);
+}
+
+/* ---- vocabulary --------------------------------------------------------------------------------
+ */
+
+struct listing {
+    struct nb_request *request;
+    struct nb_json_vocabulary json;
+    struct nb_error *error; /* failures of writing, which the engine does not know */
+};
+
+static int settle(struct listing *l, int rc)
+{
+    if (rc != 0)
+        return nb_error_no_memory(l->error);
+    if (atomic_load_explicit(&l->request->server->is_cutting, memory_order_relaxed))
+        return nb_error_set(l->error, NB_STOPPING, "the daemon is stopping");
+    return nb_spool_settle(&l->request->reply.spool, l->error);
 }
 
 static int list_header(void *user, uint64_t size, const char *const *labels, size_t count)
 {
-    return nb_json_vocabulary_begin(user, size, labels, count);
+    struct listing *l = user;
+    return settle(l, nb_json_vocabulary_begin(&l->json, size, labels, count));
 }
 
 static int list_token(void *user, const struct nb_telling_token *token)
 {
-    return nb_json_vocabulary_token(user, token);
+    struct listing *l = user;
+    return settle(l, nb_json_vocabulary_token(&l->json, token));
 }
 
 int nb_route_vocabulary(struct nb_request *request, struct nb_error *error)
 {
-    enum { CELLS_MOST = 10000000 }; /* tokens times labels of one listing */
+    const struct nb_config *config = request->server->config;
     struct nb_string label = nb_request_query(request, "label");
-    struct nb_json_vocabulary listing = {.out = &request->reply.body};
+    struct nb_error own = {0}, engines = {0};
+    struct listing listing = {request, {.out = &request->reply.spool.tail}, &own};
     struct nb_vocabulary_sink sink = {list_header, list_token, &listing};
     uint64_t limit;
     if (label.bytes == NULL)
         return nb_error_set(error, NB_INVALID, "query parameter 'label' is missing");
-    int rc = nb_request_query_count(request, "limit", LIMIT_DEFAULT,
-                                    request->server->config->listing_rows, &limit, error);
-    if (rc == 0)
-        rc = nb_engine_vocabulary(request->server->engine, request->model, label, (size_t)limit,
-                                  CELLS_MOST, &sink, error);
-    if (rc == NB_NO_MEMORY)
-        return nb_error_no_memory(error);
+    int rc = nb_request_query_count(request, "limit", LIMIT_DEFAULT, config->listing_rows, &limit,
+                                    error);
     if (rc != 0)
         return rc;
-    return nb_reply_written(request, nb_json_vocabulary_end(&listing), error);
+    nb_reply_spool(request);
+    rc = nb_engine_vocabulary(request->server->engine, request->model, label, (size_t)limit,
+                              (size_t)config->listing_cells, &sink, &engines);
+    if (rc == 0)
+        rc = settle(&listing, nb_json_vocabulary_end(&listing.json));
+    if (rc != 0) {
+        *error = own.code != 0 ? own : engines;
+        return error->code;
+    }
+    return nb_reply_spooled(request, 200, "application/json", error);
 }
+
+/* ---- documents ---------------------------------------------------------------------------------
+ */
 
 int nb_route_document(struct nb_request *request, struct nb_error *error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The routes of models: list, show, make, change and delete them, their vocabularies and documents.
- * For the thread that works on the request.
+ * The routes of models: list, show, make, change and delete them, rename labels, their vocabularies
+ * and documents. For the thread that works on the request.
  */
 #ifndef NB_SERVER_API_MODELS_H
 #define NB_SERVER_API_MODELS_H
@@ -12,6 +12,7 @@ nb_handler nb_route_models;
 nb_handler nb_route_model;
 nb_handler nb_route_put_model;
 nb_handler nb_route_delete_model;
+nb_handler nb_route_rename_label;
 nb_handler nb_route_vocabulary;
 nb_handler nb_route_document;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The assembler takes the file in as it is: gcc and clang both do, and no generator is needed.
- * Paths are relative to the top of the tree, where make runs.
+ * The assembler includes the file as it is (.incbin), which gcc and clang both support. Paths are
+ * relative to the top of the tree, where make runs.
  */
 #include "server/api/openapi.h"
 

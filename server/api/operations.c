@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/operations.h"
 
+#include <stdlib.h>
+
 #include "core/engine/engine.h"
 #include "server/api/evaluations.h"
 #include "server/api/openapi.h"
 #include "server/base/metrics.h"
+#include "server/json/model.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
@@ -22,15 +25,30 @@ int nb_route_healthz(struct nb_request *request, struct nb_error *error)
     return reply_text(request, "{\"status\":\"ok\"}", "application/json", error);
 }
 
+/* A damaged model does not keep the others from being served: the daemon is ready, and names it. */
+static int reply_ready(struct nb_request *request, struct nb_error *error)
+{
+    enum { NAMES_MOST = 100 };
+    char **names = NULL;
+    size_t count = 0;
+    if (nb_engine_damaged_models(request->server->engine, NAMES_MOST, &names, &count) != 0)
+        return nb_error_no_memory(error);
+    int rc = nb_json_ready(&request->reply.body, names, count);
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+    return nb_reply_written(request, rc, error);
+}
+
 int nb_route_readyz(struct nb_request *request, struct nb_error *error)
 {
     struct nb_error reason = {0};
     if (nb_engine_ready(request->server->engine, &reason) != 0) {
-        /* Whatever the reason's own code: the daemon is the one that is not ready. */
+        /* The status is 503 whatever the reason's own code is. */
         nb_reply_problem(request, 503, reason.text);
         return 0;
     }
-    return reply_text(request, "{\"status\":\"ready\"}", "application/json", error);
+    return reply_ready(request, error);
 }
 
 int nb_route_metrics(struct nb_request *request, struct nb_error *error)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/results.h"
 
+#include <assert.h>
+
 #include "server/json/problem.h"
 #include "server/json/receipt.h"
 #include "server/request/reply.h"
@@ -65,6 +67,7 @@ int nb_results_receipt(struct nb_results *results, const struct nb_receipt *rece
         return nb_results_error(results, &receipt->error, error);
     struct nb_buffer *out = begin_result(results);
     int rc = out == NULL ? NB_NO_MEMORY : nb_json_receipt(out, results->request->model, receipt);
+    assert(receipt->status <= NB_FORGOTTEN);
     results->totals[receipt->status]++;
     return end_result(results, rc, error);
 }

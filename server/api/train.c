@@ -10,16 +10,21 @@
 #include "server/json/problem.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/source.h"
 #include "server/request/wait.h"
 
 /* One round of a stream: large enough to share an fsync well, small enough to be held in memory for
  * each of a thousand connections. */
 enum { ROUND_DOCUMENTS = 256, ROUND_BYTES = 4 * 1024 * 1024 };
 
-int nb_training_check(const struct nb_request *request, struct nb_error *error)
+int nb_training_init(struct nb_training *training, struct nb_results *results,
+                     const struct nb_request *request, struct nb_error *error)
 {
+    *training = (struct nb_training){.results = results};
     int rc = nb_check_model_name(request->model, error);
-    return rc != 0 ? rc : nb_request_check_load(request, error);
+    if (rc == 0)
+        rc = nb_request_check_load(request, error);
+    return rc != 0 ? rc : nb_request_source(request, &training->source, error);
 }
 
 static void clear_round(struct nb_training *t)
@@ -65,15 +70,16 @@ int nb_training_add_error(struct nb_training *training, const struct nb_error *w
 static int add_to_batch(struct nb_training *t, const struct nb_json_document *document,
                         struct nb_error *error)
 {
+    struct nb_string source = document->source.length > 0 ? document->source : t->source;
     if (t->results->request->route->verb == NB_VERB_UNTRAIN)
         return nb_batch_untrain(t->batch, document->has_content ? &document->document : NULL,
-                                document->id, (struct nb_string){"", 0}, error);
-    return nb_batch_train(t->batch, &document->document, document->label, document->id,
-                          (struct nb_string){"", 0}, error);
+                                document->id, source, error);
+    return nb_batch_train(t->batch, &document->document, document->label, document->id, source,
+                          error);
 }
 
-/* Whether a code speaks of the model or the daemon rather than of one document. In a stream that
- * has begun to answer, a model that has gone is told line by line. */
+/* Whether a code concerns the model or the daemon, not one document. In a stream that has begun
+ * to answer, a deleted model is told line by line. */
 static bool fails_request(const struct nb_training *t, int code)
 {
     bool is_stream = t->results->form == NB_RESULTS_LINES;
@@ -120,7 +126,7 @@ int nb_training_submit(struct nb_training *training, nb_handler *again, struct n
     return nb_request_submit(training->results->request, training->batch, again, error);
 }
 
-/* When the store took none of the changes, the request as a whole has failed. */
+/* If the store took none of the changes, the whole request fails. */
 static int check_store(const struct nb_training *t, struct nb_error *error)
 {
     size_t size = t->batch != NULL ? nb_batch_size(t->batch) : 0;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "core/base/error.h"
+#include "core/base/string.h"
 #include "server/request/route.h"
 
 struct nb_batch;
@@ -18,13 +19,16 @@ struct nb_results;
 
 struct nb_training {
     struct nb_results *results; /* borrowed: where the receipts go */
+    struct nb_string source;    /* of documents that name none; the request's */
     struct nb_batch *batch;     /* owned; NULL between rounds */
     struct nb_error **places;   /* owned, each: the error in this place, or NULL for a receipt */
     size_t count, room;
 };
 
-/* Whether the request may change models now: NB_UNUSABLE (the model's name) or NB_STOPPING. */
-int nb_training_check(const struct nb_request *request, struct nb_error *error);
+/* Begins a training whose receipts go to `results` (borrowed). NB_UNUSABLE (the model's name, the
+ * source), or NB_STOPPING: too many changes wait. */
+int nb_training_init(struct nb_training *training, struct nb_results *results,
+                     const struct nb_request *request, struct nb_error *error);
 
 void nb_training_deinit(struct nb_training *training);
 

@@ -130,7 +130,8 @@ uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action)
 /* ---- the page ----------------------------------------------------------------------------------
  */
 
-/* The first failed append sticks, so that the page is written in a row and checked once. */
+/* The first failed append sticks: later ones do nothing, and the result is checked once at the
+ * end. */
 struct page {
     struct nb_buffer *out;
     int code;
@@ -191,7 +192,7 @@ static void print_histogram(struct page *page, const struct nb_metrics *m, size_
     uint64_t below = 0;
     for (size_t b = 0; b < BUCKET_COUNT; b++) {
         below += get(&r->buckets[b]);
-        /* The counters move on while they are read: a bucket must not pass the total. */
+        /* Counters change while they are read: a bucket must not exceed the total. */
         PRINT(page, "%s_bucket{method=\"%s\",route=\"%s\",le=\"%g\"} %llu\n", name, method, pattern,
               (double)BUCKETS[b] / 1e6, (unsigned long long)(below < total ? below : total));
     }
@@ -231,6 +232,8 @@ static const struct {
 #define FIELD(name) offsetof(struct nb_engine_statistics, name)
     {"models", "gauge", "Models in the store.", FIELD(models), 1},
     {"models_loaded", "gauge", "Models in memory.", FIELD(models_loaded), 1},
+    {"models_damaged", "gauge", "Models that cannot be used: their stored bytes are damaged.",
+     FIELD(models_damaged), 1},
     {"documents", "gauge", "Learned documents of loaded models.", FIELD(documents), 1},
     {"vocabulary", "gauge", "Distinct tokens of loaded models.", FIELD(vocabulary), 1},
     {"model_memory_bytes", "gauge", "Memory of loaded models.", FIELD(memory), 1},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program's version: the one place that says it.
+ * The program's version.
  */
 #ifndef NB_SERVER_BASE_VERSION_H
 #define NB_SERVER_BASE_VERSION_H

@@ -2,6 +2,7 @@
 #include "server/call/refusal.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "server/call/code.h"
@@ -30,11 +31,12 @@ static int code_of(long status)
     }
 }
 
-/* A damaged model is refused with 503 too, but asking again does not mend it. */
-static bool is_damaged(long status, const json_t *problem)
+/* A damaged model is refused with 503 like a busy daemon, but asking again does not repair it. Only
+ * the words of the problem tell: "the model 'NAME' is damaged (...". */
+static bool is_damaged(long status, const char *detail)
 {
-    const char *title = json_string_value(json_object_get(problem, "title"));
-    return status == 503 && title != NULL && strcmp(title, "damaged") == 0;
+    return status == 503 && detail != NULL && strncmp(detail, "the model '", 11) == 0 &&
+           strstr(detail, "' is damaged (") != NULL;
 }
 
 int nb_refusal_read(long status, struct nb_string body, const char *url, struct nb_error *error)
@@ -43,7 +45,7 @@ int nb_refusal_read(long status, struct nb_string body, const char *url, struct 
     const char *detail = json_string_value(json_object_get(problem, "detail"));
     if (detail == NULL) /* errors of rspamd's protocol */
         detail = json_string_value(json_object_get(problem, "error"));
-    int code = is_damaged(status, problem) ? NB_CORRUPT : code_of(status);
+    int code = is_damaged(status, detail) ? NB_DAMAGED : code_of(status);
     if (detail != NULL) {
         (void)nb_error_set(error, code, "%s", detail);
     } else {

@@ -20,7 +20,8 @@ static const struct {
 static const char MEDIA_NAMES[] = "application/json, application/x-ndjson, text/plain, "
                                   "message/rfc822 or application/mbox";
 
-/* Copies a parameter's value, in quotes or not; a value that does not fit is no charset we know. */
+/* Copies a parameter's value, in quotes or not; a value that does not fit is not the name of a
+ * known charset. */
 static bool copy_value(const char *value, char *to, size_t room)
 {
     bool is_quoted = *value == '"';

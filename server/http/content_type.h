@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "server/request/media.h"
 
-/* Reads a Content-Type (NULL: there is none). Parameters other than charset are passed over.
+/* Reads a Content-Type (NULL: there is none). Parameters other than charset are ignored.
  * Returns 0, or NB_UNSUPPORTED naming the types that are known, also for a charset on JSON other
  * than UTF-8 (RFC 8259, 8.1). */
 int nb_media_read(const char *content_type, struct nb_media_type *type, struct nb_error *error);

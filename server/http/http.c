@@ -80,7 +80,8 @@ static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *c
     return call;
 }
 
-/* A refusal goes out now when the body is long or not even on its way; otherwise after the body. */
+/* Sends a refusal now when the body is long or the client waits for leave to send it; otherwise
+ * after the body. */
 static enum MHD_Result answer_early(struct nb_http_call *call)
 {
     bool is_short = call->length <= NB_HTTP_DROP_BYTES && !call->expects_continue;
@@ -124,8 +125,8 @@ static bool go_on(struct nb_http_call *call)
     return settle(call, again(&call->request, &error), &error);
 }
 
-/* There is a reply and the body is not needed any more. A short rest is read, so that the
- * connection goes on; a long one, or one whose length is not known, is not waited for. */
+/* The body is not needed any more. A short rest is read, so that the connection can be used
+ * again; the daemon does not wait for a rest that is long or of unknown length. */
 static enum MHD_Result drop_body(struct nb_http_call *call, size_t *size)
 {
     call->received += *size;
@@ -135,7 +136,7 @@ static enum MHD_Result drop_body(struct nb_http_call *call, size_t *size)
     return MHD_YES;
 }
 
-/* A route that takes no body reads past one, up to a bound. */
+/* Skips a body that the route does not take, up to a bound. */
 static enum MHD_Result ignore_body(struct nb_http_call *call, size_t *size)
 {
     if (call->received + *size > NB_HTTP_DROP_BYTES)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The HTTP server: libmicrohttpd and nothing else of it is seen outside of http.c. It is given
- * connections that others have accepted; requests are worked on by a pool of threads. Started and
- * stopped by the main thread.
+ * The HTTP server, on libmicrohttpd. It is given connections that were accepted elsewhere; its
+ * threads work on the requests. Started and stopped by the main thread.
  */
 #ifndef NB_SERVER_HTTP_HTTP_H
 #define NB_SERVER_HTTP_HTTP_H

@@ -11,7 +11,7 @@
 
 #include "server/request/request.h"
 
-/* A body that nobody wants is read to its end if it is no longer than this. */
+/* A body that is not needed is read to its end if it is not longer than this. */
 enum { NB_HTTP_DROP_BYTES = 1024 * 1024 };
 
 struct nb_http;

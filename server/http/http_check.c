@@ -36,7 +36,7 @@ static void measure_body(struct nb_http_call *call)
     if (field(call, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL)
         call->length = UINT64_MAX;
     else if (length != NULL)
-        call->length = strtoull(length, NULL, 10); /* the library has refused what is no number */
+        call->length = strtoull(length, NULL, 10); /* the library has refused anything else */
     call->has_body = call->length > 0;
     call->expects_continue = expect != NULL && strcasecmp(expect, "100-continue") == 0;
 }
@@ -50,13 +50,13 @@ static enum MHD_Result count_length(void *user, enum MHD_ValueKind kind, const c
     return MHD_YES;
 }
 
-/* Two statements of where the body ends, of which a proxy in front may have taken the other one:
+/* Two statements about where the body ends: a proxy in front may have used the other one, and
  * what it forwards as one request would be two here (RFC 9112, section 6.3). */
 static bool is_ambiguous(const struct nb_http_call *call)
 {
     unsigned count = 0;
     (void)MHD_get_connection_values(call->request.connection, MHD_HEADER_KIND, count_length,
-                                    &count); /* how many header fields there are is no matter */
+                                    &count); /* returns how many fields there are */
     return count > 1;
 }
 
@@ -185,14 +185,14 @@ static int prepare_body(struct nb_http_call *call, struct nb_error *error)
     return call->is_direct ? 0 : nb_transfer_begin(request, coding, error);
 }
 
-/* Whether the client has come by a Unix socket, which no browser does. */
+/* Whether the client uses a Unix socket, which no browser does. */
 static bool is_file(const struct sockaddr *address)
 {
     return address != NULL && address->sa_family == AF_UNIX;
 }
 
-/* Returns whether a page in a browser is behind the request that has no business here; the reply is
- * then made. */
+/* Refuses requests that a page of another site has made through a browser. Returns whether it
+ * did; the reply is then made. */
 static bool refuses_site(struct nb_http_call *call)
 {
     struct nb_server *server = call->request.server;

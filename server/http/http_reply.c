@@ -8,7 +8,7 @@
 
 static void add_field(struct MHD_Response *response, const char *name, const char *value)
 {
-    /* Fails for lack of memory only; a reply without the field is better than none. */
+    /* Fails only for lack of memory; a reply without the field is better than none. */
     (void)MHD_add_response_header(response, name, value);
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests that a browser on this machine makes for a page of somebody else. A daemon that asks
- * nobody who he is would take them: any page could train its models. Pure functions; any thread.
+ * Requests that a browser on this machine makes for a page of another site. A daemon without tokens
+ * would accept them, so that any page could train its models. Pure functions; any thread.
  */
 #ifndef NB_SERVER_HTTP_ORIGIN_H
 #define NB_SERVER_HTTP_ORIGIN_H
 
 #include <stdbool.h>
 
-/* Whether a page of another site asks: its Origin (Fetch standard, section 3.1; NULL: no browser,
- * or none that says) is not the Host. */
+/* Whether the request comes from a page of another site: its Origin (Fetch standard, section
+ * 3.1; NULL: none was sent) is not the Host. */
 bool nb_origin_is_foreign(const char *origin, const char *host);
 
 /* Whether a Host (RFC 9110, 7.2; NULL: none was sent) names this machine: an address in digits,

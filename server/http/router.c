@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/http/router.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -54,6 +55,7 @@ static bool matches(const struct nb_route *route, const struct nb_string *segmen
         if (*pattern == '{') {
             if (segments[i].length == 0)
                 return false;
+            assert(taken < NB_PATH_PARAMETERS);
             parameters[taken++] = segments[i];
         } else if (length != segments[i].length || !is_word(route, pattern, segments[i])) {
             return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Documents out of JSON. A document that is as it should be is read in place (scan.c);
- * everything else goes through jansson, which says what is wrong with it, and where.
+ * Documents out of JSON. A document of the usual form is read in place (scan.c); everything else is
+ * parsed by jansson, which reports what is wrong with it, and where.
  */
 #include "server/json/document.h"
 
@@ -13,9 +13,8 @@
 #include "server/json/load.h"
 #include "server/json/scan.h"
 
-/* Values that a text may have beside those of its documents, and per document. What is over that
- * cannot be right; more than the depth that jansson follows, so that a text nested too deep is told
- * so. */
+/* Values that a text may have beside those of its documents, and per document. The first is
+ * above the depth that jansson follows, so that a text nested too deep gets that error. */
 enum { VALUES_BESIDE = 4096, VALUES_PER_DOCUMENT = 8 };
 
 /* A document's members, from wherever they came. */
@@ -64,6 +63,8 @@ static int check_values(const struct members *m, struct nb_error *error)
         rc = nb_check_label(m->value[NB_MEMBER_LABEL], error);
     if (rc == 0 && m->given[NB_MEMBER_ID])
         rc = nb_check_id(m->value[NB_MEMBER_ID], error);
+    if (rc == 0 && m->value[NB_MEMBER_SOURCE].length > 0)
+        rc = nb_check_source(m->value[NB_MEMBER_SOURCE], error);
     return rc;
 }
 
@@ -98,6 +99,7 @@ static int fill(const struct members *m, enum nb_verb verb, struct nb_json_docum
     document->has_content = has_content(m);
     document->label = m->value[NB_MEMBER_LABEL];
     document->id = m->value[NB_MEMBER_ID];
+    document->source = m->value[NB_MEMBER_SOURCE];
     struct nb_string content = m->value[NB_MEMBER_TEXT];
     if (m->given[NB_MEMBER_MAIL])
         content = m->value[NB_MEMBER_MAIL];
@@ -117,7 +119,7 @@ static int fill(const struct members *m, enum nb_verb verb, struct nb_json_docum
     return 0;
 }
 
-/* Hands the document over, or frees what it took so far. */
+/* On success moves the document to the caller; otherwise frees what it holds. */
 static int deliver(int rc, struct nb_json_document *made, struct nb_json_document *document)
 {
     if (rc == 0)
@@ -207,7 +209,7 @@ struct nb_json_body {
     size_t size;
     struct nb_flat_document *flat; /* owned; or NULL, and then: */
     json_t *root;                  /* owned */
-    const json_t *documents;       /* the array in `root`; NULL when it is no batch */
+    const json_t *documents;       /* the array in `root`; NULL when it is not a batch */
 };
 
 static int over_limit(size_t most, struct nb_error *error)

@@ -18,8 +18,8 @@
 #include "core/base/error.h"
 #include "tokenizer/document.h"
 
-/* What is asked of a document, which says which members it must have. `label` and `id` are allowed
- * with every verb. */
+/* What is asked of a document, which says which members it must have. `label`, `id` and
+ * `source` are allowed with every verb. */
 enum nb_verb {
     NB_VERB_TRAIN = 1, /* content and label */
     NB_VERB_UNTRAIN,   /* content or id */
@@ -36,6 +36,7 @@ struct nb_json_document {
     struct nb_document document;
     struct nb_string label;   /* length 0: none given; else checked by nb_check_label */
     struct nb_string id;      /* length 0: none given; else checked by nb_check_id */
+    struct nb_string source;  /* length 0: none given; else checked by nb_check_source */
     struct nb_buffer decoded; /* private: owned bytes of decoded strings */
     struct json_t *json;      /* private: reference on the parsed value, or NULL */
 };

@@ -11,7 +11,7 @@
 
 #include "core/base/ascii.h"
 #include "core/base/hex.h"
-#include "core/model.h"
+#include "core/model/model.h"
 #include "server/json/dump_write.h"
 #include "server/json/load.h"
 #include "server/json/scan.h"
@@ -25,7 +25,7 @@ static const json_int_t latest = 253402300799999;
 
 struct nb_json_dump_reader {
     uint64_t line;
-    enum nb_json_record_kind last; /* BLANK: nothing yet */
+    enum nb_json_record_kind last;         /* BLANK: nothing yet */
     uint64_t rows, documents, occurrences; /* read so far */
     size_t label_count;
     struct nb_settings settings; /* owned */

@@ -26,7 +26,7 @@ int nb_emit_end(struct nb_emitter *e);
 
 /* `text` as it is: punctuation and literals. */
 void nb_emit_raw(struct nb_emitter *e, const char *text);
-/* Commas are put before keys and values by themselves, except after '{', '[' and ':'. `key` is one
+/* Keys and values write the comma before them, except after '{', '[' and ':'. `key` is one
  * of ours: it is not escaped. */
 void nb_emit_open(struct nb_emitter *e, char bracket);
 void nb_emit_close(struct nb_emitter *e, char bracket);

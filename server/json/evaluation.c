@@ -6,8 +6,8 @@
 
 #include "server/json/emit.h"
 
-/* Up to so many labels the confusion table says every pair, zero or not; with more it would be
- * nothing but zeros. */
+/* With at most so many labels the confusion table lists every pair; with more it lists only those
+ * that are not zero. */
 enum { WHOLE_TABLE = 32 };
 
 static void emit_labels(struct nb_emitter *e, const struct nb_evaluation *evaluation, char **names)

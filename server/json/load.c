@@ -14,7 +14,7 @@ enum { MOST_DEPTH = 2048 };
 
 /* Whether the text has more than `most` values. Every value but the first follows a comma, a colon
  * or an opening bracket; those inside strings do not count. What lies beyond the depth at which
- * jansson stops is never made: such a text is no JSON to us, however many values it has. */
+ * jansson stops is never parsed: such a text is refused, however many values it has. */
 static bool has_more_values(struct nb_string text, size_t most)
 {
     size_t values = 1, depth = 0;

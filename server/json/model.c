@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/json/model.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "server/json/emit.h"
+#include "server/json/load.h"
 #include "server/json/settings.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
@@ -13,6 +15,12 @@ static void emit_model(struct nb_emitter *e, const struct nb_model_info *info, b
 {
     nb_emit_open(e, '{');
     nb_emit_member_text(e, "name", info->name);
+    if (info->is_damaged) {
+        nb_emit_member_text(e, "state", "damaged");
+        nb_emit_member_text(e, "reason", info->damage != NULL ? info->damage : "");
+        nb_emit_close(e, '}');
+        return;
+    }
     nb_emit_member_u64(e, "documents", info->documents);
     nb_emit_member_u64(e, "vocabulary", info->vocabulary);
     nb_emit_key(e, "labels");
@@ -39,8 +47,10 @@ int nb_json_model(struct nb_buffer *out, const struct nb_model_info *info, bool 
     return nb_emit_end(&e);
 }
 
-int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, size_t count)
+int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, size_t count,
+                   bool more)
 {
+    assert(!more || count > 0);
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
     nb_emit_key(&e, "models");
@@ -48,8 +58,44 @@ int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, siz
     for (size_t i = 0; i < count; i++)
         emit_model(&e, &infos[i], false);
     nb_emit_close(&e, ']');
+    if (more)
+        nb_emit_member_text(&e, "next", infos[count - 1].name);
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);
+}
+
+int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    nb_emit_member_text(&e, "status", "ready");
+    if (count > 0) {
+        nb_emit_key(&e, "damaged");
+        nb_emit_open(&e, '[');
+        for (size_t i = 0; i < count; i++)
+            nb_emit_text(&e, damaged[i]);
+        nb_emit_close(&e, ']');
+    }
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}
+
+int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, struct nb_error *error)
+{
+    enum { VALUES_MOST = 16 };
+    static const struct nb_member members[] = {{"name", NB_TYPE_STRING, true}};
+    const json_t *value;
+    json_t *object;
+    int rc = nb_json_load(text, VALUES_MOST, &object, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_json_take(object, "a label", members, 1, &value, error);
+    if (rc == 0)
+        rc = nb_check_label(nb_json_text(value), error);
+    if (rc == 0 && nb_buffer_append(name, json_string_value(value), json_string_length(value)) != 0)
+        rc = nb_error_no_memory(error);
+    json_decref(object);
+    return rc;
 }
 
 /* ---- documents and vocabulary ---------------------------------------------------------------- */
@@ -86,8 +132,8 @@ int nb_json_document_info(struct nb_buffer *out, struct nb_string id,
     return nb_emit_end(&e);
 }
 
-int nb_json_vocabulary_begin(struct nb_json_vocabulary *v, uint64_t size,
-                             const char *const *labels, size_t label_count)
+int nb_json_vocabulary_begin(struct nb_json_vocabulary *v, uint64_t size, const char *const *labels,
+                             size_t label_count)
 {
     struct nb_emitter e = nb_emit_begin(v->out);
     v->labels = labels;

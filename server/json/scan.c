@@ -14,7 +14,7 @@
 
 const char *const nb_scan_members[NB_MEMBERS] = {
     [NB_MEMBER_TEXT] = "text",   [NB_MEMBER_MAIL] = "mail", [NB_MEMBER_MAIL_BASE64] = "mail_base64",
-    [NB_MEMBER_LABEL] = "label", [NB_MEMBER_ID] = "id",
+    [NB_MEMBER_LABEL] = "label", [NB_MEMBER_ID] = "id",     [NB_MEMBER_SOURCE] = "source",
 };
 
 static void skip_space(const char **at, const char *end)
@@ -39,8 +39,8 @@ bool nb_scan_end(const char *at, const char *end)
     return at == end;
 }
 
-/* The first of the bytes that a string's bytes need a look at: a quote, a backslash, a control
- * character or anything that is not ASCII. Eight at a time; the bit tricks are those of "Bit
+/* The first byte of a string that needs attention: a quote, a backslash, a control character or
+ * anything that is not ASCII. Eight at a time; the bit tricks are those of "Bit
  * Twiddling Hacks" (hasless, haszero), which may point at a byte too early but never too late. */
 static const char *skip_plain(const char *at, const char *end)
 {

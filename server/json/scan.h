@@ -18,6 +18,7 @@ enum nb_document_member {
     NB_MEMBER_MAIL_BASE64,
     NB_MEMBER_LABEL,
     NB_MEMBER_ID,
+    NB_MEMBER_SOURCE,
     NB_MEMBERS
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Settings as JSON, by the table in core/settings.h: a setting added there is read, written and
+ * Settings as JSON, by the table in core/model/settings.h: a setting added there is read, written and
  * listed here without another line, unless its type is new.
  */
 #include "server/json/settings.h"
@@ -149,7 +149,7 @@ static int take_weights(const json_t *value, struct nb_settings *settings, struc
 static int take_prior(const struct nb_setting *setting, const json_t *value,
                       struct nb_settings *settings, struct nb_error *error)
 {
-    if (json_is_string(value)) /* "given" is said by giving them */
+    if (json_is_string(value)) /* NB_PRIOR_GIVEN has no name: weights stand for it */
         return take_enum(setting->name, value, setting->names, NB_PRIOR_GIVEN, &settings->prior,
                          error);
     settings->prior = NB_PRIOR_GIVEN;
@@ -204,7 +204,7 @@ static int take_setting(const struct nb_setting *setting, const json_t *value,
     return take_fields(setting, value, field, error);
 }
 
-/* The preset comes first: the others' defaults hang on it. */
+/* The preset is read first: the defaults of the other settings depend on it. */
 static int take_preset(const struct nb_setting *table, size_t count, const json_t *const *values,
                        const struct nb_settings *existing, int *preset, struct nb_error *error)
 {

@@ -16,7 +16,7 @@
 /* Beyond it a probability is as good as certain; and what no probability reaches. */
 static const double LOG_ODDS_MOST = 30, LOG_ODDS_OF_CERTAINTY = 30.5;
 
-/* What changes the odds by less than 1.6 to 1 is no strong evidence. */
+/* Evidence below it is not worth a symbol: it changes the odds by less than 1.6 to 1. */
 static const double LOG_ODDS_STRONG = 0.5;
 
 /* The strongest tokens of a mail, of which each field's first are named. */
@@ -314,7 +314,7 @@ static void say_not_ready(const char *missing, const char *note, struct nb_filte
 }
 
 /* Asks one model. `is_last`: there is no other one to ask. Sets *is_done when the report is made. A
- * label that the model never heard of is no proof of ham: the configuration names another one. */
+ * label that the model does not know says nothing about ham: the configuration names another. */
 static int ask(struct nb_server *server, struct nb_scratch *scratch, struct nb_string mail,
                bool is_last, struct nb_filter_report *report, bool *is_done, struct nb_error *error)
 {

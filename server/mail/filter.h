@@ -68,13 +68,13 @@ struct nb_string nb_filter_mail(struct nb_string body);
 
 /* The model of a user: `user` is an address as "Deliver-To:" or "User:" give it (angle brackets are
  * taken off), or of length 0. Without [filter] user_model, or without a user, it is [filter] model.
- * NB_UNUSABLE: the name made from the address is no model's. */
+ * NB_UNUSABLE: the name made from the address cannot be a name of a model. */
 int nb_filter_model(const struct nb_config *config, struct nb_string user,
                     char model[NB_FILTER_MODEL], struct nb_error *error);
 
 /* Scores a mail with the user's own model, or with the one of all when that is not ready or `user`
- * cannot name one. Too little training is no error but a report that says so, and so is no mail at
- * all (length 0). Returns 0, or what nb_engine_classify does (NB_IO, NB_NO_MEMORY ...). */
+ * cannot name one. Too little training, or an empty mail, gives a report that says so and is not
+ * an error. Returns 0, or what nb_engine_classify does (NB_IO, NB_NO_MEMORY ...). */
 int nb_filter_check(struct nb_server *server, struct nb_string mail, struct nb_string user,
                     struct nb_filter_report *report, struct nb_error *error);
 

@@ -7,6 +7,7 @@
 #include "server/mail/filter.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/source.h"
 #include "server/request/wait.h"
 
 struct learning {
@@ -29,13 +30,16 @@ static int make_batch(struct learning *learning, struct nb_string mail, const ch
     const struct nb_document document = {
         .kind = NB_DOCUMENT_MAIL, .bytes = mail.bytes, .length = mail.length};
     const struct nb_string no_id = {NULL, 0};
-    struct nb_string model = nb_string_of(learning->model);
-    int rc = nb_batch_new(learning->request->server->engine, model, true, &learning->batch, error);
+    struct nb_string model = nb_string_of(learning->model), source;
+    int rc = nb_request_source(learning->request, &source, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_batch_new(learning->request->server->engine, model, true, &learning->batch, error);
     if (rc != 0)
         return rc;
     if (label == NULL)
-        return nb_batch_untrain(learning->batch, &document, no_id, no_id, error);
-    return nb_batch_train(learning->batch, &document, nb_string_of(label), no_id, no_id, error);
+        return nb_batch_untrain(learning->batch, &document, no_id, source, error);
+    return nb_batch_train(learning->batch, &document, nb_string_of(label), no_id, source, error);
 }
 
 int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb_string user,

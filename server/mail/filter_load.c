@@ -16,7 +16,7 @@ static void name_model(const struct nb_request *request, char model[NB_FILTER_MO
     const struct nb_string nobody = {"", 0};
     struct nb_string user = nb_request_field(request, request->route->protocol->user_field);
     if (nb_filter_model(config, user, model, NULL) != 0)
-        (void)nb_filter_model(config, nobody, model, NULL); /* never fails for nobody */
+        (void)nb_filter_model(config, nobody, model, NULL); /* without a user it does not fail */
 }
 
 /* On the pool. Failures come up again where the models are used. */

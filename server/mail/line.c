@@ -27,7 +27,7 @@ static struct nb_line_client *client_of(struct nb_job *job)
  */
 
 /* A wait has two parts, which come in any order and on different threads: the handler returns, and
- * what it waits for ends. Whoever is second puts the request back into the queue. */
+ * what it waits for ends. The second of the two puts the request back into the queue. */
 static void end_part(struct nb_line_client *client)
 {
     if (atomic_fetch_add(&client->parts, 1) == 1)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/mail/line_client.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -13,8 +14,8 @@
 #include "server/request/reply.h"
 #include "server/request/server.h"
 
-/* How much is read at once, of the head and of the body, and how often in a row: then it is the
- * others' turn. */
+/* How much is read at once, of the head and of the body, and how often in a row before other
+ * connections are served. */
 enum { HEAD_BYTES_AT_ONCE = 4096, BODY_BYTES_AT_ONCE = 64 * 1024, READS_AT_ONCE = 4 };
 
 static void begin(struct nb_line_client *client)
@@ -168,6 +169,7 @@ static int read_piece(struct nb_line_client *client, struct nb_error *error)
 int nb_line_client_receive(struct nb_line_client *client, struct nb_error *error)
 {
     int rc = NB_LINE_MORE;
+    assert(!client->is_replying);
     for (int i = 0; i < READS_AT_ONCE && rc == NB_LINE_MORE; i++) {
         rc = read_piece(client, error);
         if (rc != 0)

@@ -9,8 +9,9 @@
 
 struct nb_request;
 
-/* The score of a report with `digits` digits after the point, such that a client that compares it
- * with `required` comes to what was decided: never rounded up to it, and no test mail below it. */
+/* The score of a report with `digits` digits after the point. It compares with `required` as the
+ * action was decided: a score below is never rounded up to it, and that of a test mail is never
+ * below it. */
 double nb_line_score(double log_odds, double required, double threshold, bool is_over,
                      unsigned digits);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What spamd would make of a scanned mail: its report as text, and the mail with header fields as
- * SpamAssassin writes them. Pure functions; any thread.
+ * A scanned mail as spamd returns it: its report as text, and the mail with the header fields that
+ * SpamAssassin writes. Pure functions; any thread.
  */
 #ifndef NB_SERVER_MAIL_LINE_REWRITE_H
 #define NB_SERVER_MAIL_LINE_REWRITE_H

@@ -17,7 +17,7 @@
 static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
     const struct nb_line_failure *failure = nb_line_failure_of(status);
-    /* Without memory the client sees nothing but the close, a failure for it too. */
+    /* Without memory the reply is empty: the client takes the close for a failure. */
     (void)nb_buffer_printf(&request->reply.body, "RSPAMD/1.3 %d %s\r\nError: %s\r\n", failure->code,
                            failure->name, detail);
     return "text/plain";

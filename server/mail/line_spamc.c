@@ -25,7 +25,7 @@ enum { SENDS_FIELDS = 101, TAKES_LENGTH = 102, TAKES_FIELDS = 103 };
 static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
     const struct nb_line_failure *failure = nb_line_failure_of(status);
-    /* Without memory the client sees nothing but the close, a failure for it too. */
+    /* Without memory the reply is empty: the client takes the close for a failure. */
     (void)nb_buffer_printf(&request->reply.body, "SPAMD/1.0 %d %s: %s\r\n", failure->code,
                            failure->title, detail);
     return "text/plain";
@@ -159,7 +159,7 @@ int nb_spamc_process(struct nb_request *request, struct nb_error *error)
 /* ---- TELL --------------------------------------------------------------------------------------
  */
 
-/* Where to learn, "local" or "remote" or both; remote databases are none of ours. */
+/* Where to learn, "local" or "remote" or both. Remote databases are not supported. */
 static bool names_local(const struct nb_request *request, const char *field)
 {
     struct nb_string text = nb_request_field(request, field);
@@ -222,7 +222,7 @@ int nb_spamc_ping(struct nb_request *request, struct nb_error *error)
     return nb_line_reply(request);
 }
 
-/* The client has changed its mind and waits for nothing but the close. */
+/* The client waits for nothing but the close. */
 int nb_spamc_skip(struct nb_request *request, struct nb_error *error)
 {
     (void)error;

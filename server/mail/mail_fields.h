@@ -8,7 +8,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 
-/* What one caller adds at most: bayesc takes two lists of 64 names beside its own. */
+/* The most that a caller adds: bayesc takes two lists of 64 names and has one of its own. */
 enum { NB_FIELDS_MOST = 129 };
 
 /* Header fields that are to be added, and so are taken out first. */

@@ -23,14 +23,15 @@
 
 static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
-    /* Without memory for the text the status alone must do. */
+    /* Without memory for the text, the status alone is sent. */
     if (nb_json_rspamd_error(&request->reply.body, (int)status, detail) != 0)
         nb_buffer_deinit(&request->reply.body);
     return "application/json";
 }
 
 /* OpenSMTPD's filter and Haraka let a mail pass when they are told of an error without an action:
- * one that could not be judged must wait. One that is too large would wait for ever. */
+ * a mail that could not be judged must be tried again. One that is too large is refused, since it
+ * would be tried again without end. */
 static unsigned status_of(const struct nb_route *route, int code)
 {
     bool is_scan = route->role == NB_ROLE_CLASSIFY;
@@ -47,8 +48,8 @@ const struct nb_protocol nb_protocol_rspamd = {.door = "rspamd",
 /* ---- scanning ----------------------------------------------------------------------------------
  */
 
-/* A message that is a file or shared memory of this machine: a request never names such. Without
- * the body that it stands for, every mail would pass as an empty one; so it is refused aloud. */
+/* Refuses a message that is named as a file or shared memory of this machine. Requests never
+ * name files here, and without its body every mail would be judged as an empty one. */
 static bool refuses(struct nb_request *request)
 {
     static const char *const fields[] = {"Shm", "File", "Path"};

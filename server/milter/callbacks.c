@@ -5,23 +5,16 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 
 #include "core/base/clock.h"
 #include "server/base/log.h"
+#include "server/milter/answer.h"
+#include "server/milter/libmilter_text.h"
 #include "server/milter/listener.h"
-
-/* Bytes of the text of an SMTP reply: a line has 512, with its codes (RFC 5321, 4.5.3.1.5). */
-enum { REPLY_TEXT = 480 };
 
 /* What callbacks do with mails. The mail server must allow all of it. */
 static const unsigned long CHANGES = SMFIF_ADDHDRS | SMFIF_CHGHDRS | SMFIF_QUARANTINE;
-
-static const char REFUSED[] = "This message is refused as spam";
-static const char TRY_LATER[] = "The mail cannot be checked now, try again later";
-static const char NO_VERDICT[] = "none, bayesd is away";
 
 /* One connection of a mail server. */
 struct session {
@@ -35,16 +28,6 @@ static struct {
     const struct nb_milter_options *options;
     struct nb_ask *ask;
 } filter;
-
-/* For parameters that libmilter declares as char * and only reads. */
-static char *unguarded(const char *text)
-{
-    union {
-        const char *given;
-        char *taken;
-    } both = {.given = text};
-    return both.taken;
-}
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
@@ -98,7 +81,7 @@ static sfsistat on_connect(SMFICTX *ctx, char *hostname, _SOCK_ADDR *address)
                           NI_NUMERICHOST);
     nb_milter_mail_set(session->mail.address, text);
     nb_milter_mail_set(session->mail.hostname, hostname);
-    nb_milter_mail_set(session->mail.server, smfi_getsymval(ctx, unguarded("j")));
+    nb_milter_mail_set(session->mail.server, smfi_getsymval(ctx, nb_milter_text("j")));
     return SMFIS_CONTINUE;
 }
 
@@ -132,7 +115,7 @@ static sfsistat on_sender(SMFICTX *ctx, char **arguments)
         return SMFIS_TEMPFAIL;
     nb_milter_mail_reset(&session->mail);
     nb_milter_mail_set(session->mail.sender, arguments[0]);
-    nb_milter_mail_set(session->mail.user, smfi_getsymval(ctx, unguarded("{auth_authen}")));
+    nb_milter_mail_set(session->mail.user, smfi_getsymval(ctx, nb_milter_text("{auth_authen}")));
     session->is_skipped = filter.options->skip_authenticated && session->mail.user[0] != '\0';
     return SMFIS_CONTINUE;
 }
@@ -195,127 +178,7 @@ static sfsistat on_unknown(SMFICTX *ctx, const char *command)
     return SMFIS_CONTINUE;
 }
 
-/* ---- changing a mail ------------------------------------------------------------------------- */
-
-/* Removes the last field of this name first: after a removal some mail servers count the remaining
- * fields anew and others do not. */
-static int remove_all(SMFICTX *ctx, const char *name, size_t count_of_name)
-{
-    int rc = MI_SUCCESS;
-    for (size_t i = count_of_name; i > 0 && rc == MI_SUCCESS; i--)
-        rc = smfi_chgheader(ctx, unguarded(name), (int)i, NULL);
-    return rc;
-}
-
-static int remove_fields(SMFICTX *ctx, const struct nb_milter_mail *mail, json_t *fields)
-{
-    const char *name;
-    json_t *place;
-    int rc = MI_SUCCESS;
-    json_object_foreach(fields, name, place)
-    {
-        int nth = (int)json_integer_value(place);
-        size_t present = nb_milter_mail_count(mail, name);
-        if (strcasecmp(name, NB_MILTER_STATUS) == 0 || rc != MI_SUCCESS)
-            continue; /* on_message_end has removed those */
-        if (nth == 0)
-            rc = remove_all(ctx, name, present);
-        else if ((size_t)nth <= present)
-            rc = smfi_chgheader(ctx, unguarded(name), nth, NULL);
-    }
-    return rc;
-}
-
-static int add_fields(SMFICTX *ctx, json_t *fields)
-{
-    const char *name;
-    json_t *value;
-    int rc = MI_SUCCESS;
-    json_object_foreach(fields, name, value)
-    {
-        if (rc == MI_SUCCESS)
-            rc = smfi_addheader(ctx, unguarded(name), unguarded(json_string_value(value)));
-    }
-    return rc;
-}
-
-static int change_subject(SMFICTX *ctx, const struct nb_milter_mail *mail, const char *subject)
-{
-    char *name = unguarded("Subject");
-    if (nb_milter_mail_count(mail, name) == 0)
-        return smfi_addheader(ctx, name, unguarded(subject));
-    return smfi_chgheader(ctx, name, 1, unguarded(subject));
-}
-
-/* ---- answers --------------------------------------------------------------------------------- */
-
-/* Sets the SMTP reply. smfi_setreply(3) takes one line of printable text, in which % is doubled. */
-static void set_reply(SMFICTX *ctx, const char *code, const char *status, const char *text)
-{
-    char line[REPLY_TEXT];
-    size_t length = 0;
-    for (; *text != '\0' && length < sizeof line - 2; text++) {
-        bool is_printable = *text >= 0x20 && *text < 0x7F;
-        line[length++] = is_printable ? *text : ' ';
-        if (*text == '%')
-            line[length++] = '%';
-    }
-    line[length] = '\0';
-    if (smfi_setreply(ctx, unguarded(code), unguarded(status), line) != MI_SUCCESS)
-        nb_log(NB_LOG_WARNING, "the mail server is given no reason code=%s", code);
-}
-
-static sfsistat put_off(SMFICTX *ctx, const char *text)
-{
-    set_reply(ctx, "451", "4.7.1", text);
-    return SMFIS_TEMPFAIL;
-}
-
-static sfsistat refuse(SMFICTX *ctx, const char *text)
-{
-    switch (filter.options->on_reject) {
-    case NB_MILTER_QUARANTINE:
-        return smfi_quarantine(ctx, unguarded(REFUSED)) == MI_SUCCESS ? SMFIS_CONTINUE
-                                                                      : put_off(ctx, TRY_LATER);
-    case NB_MILTER_DISCARD:
-        return SMFIS_DISCARD;
-    case NB_MILTER_TAG:
-        return SMFIS_CONTINUE;
-    case NB_MILTER_REJECT:
-    default:
-        set_reply(ctx, "550", "5.7.1", text != NULL ? text : REFUSED);
-        return SMFIS_REJECT;
-    }
-}
-
-static sfsistat carry_out(SMFICTX *ctx, const struct nb_milter_mail *mail,
-                          const struct nb_milter_reply *reply)
-{
-    if (reply->action == NB_MILTER_DO_SOFT_REJECT)
-        return put_off(ctx, reply->text != NULL ? reply->text : TRY_LATER);
-    int rc = remove_fields(ctx, mail, reply->remove);
-    if (rc == MI_SUCCESS)
-        rc = add_fields(ctx, reply->add);
-    if (rc == MI_SUCCESS && reply->action == NB_MILTER_DO_REWRITE_SUBJECT)
-        rc = change_subject(ctx, mail, reply->subject);
-    if (rc != MI_SUCCESS) {
-        nb_log(NB_LOG_WARNING, "the header cannot be changed queue_id=%s", mail->queue_id);
-        return put_off(ctx, TRY_LATER);
-    }
-    return reply->action == NB_MILTER_DO_REJECT ? refuse(ctx, reply->text) : SMFIS_CONTINUE;
-}
-
-/* Answers for a mail about which there is no verdict. */
-static sfsistat fail(SMFICTX *ctx, const struct nb_milter_mail *mail, const struct nb_error *error)
-{
-    bool is_accepted = filter.options->on_failure == NB_MILTER_ACCEPT;
-    nb_log(NB_LOG_WARNING, "not checked queue_id=%s %s: %s", mail->queue_id,
-           is_accepted ? "accepted" : "put off", error->text);
-    if (is_accepted &&
-        smfi_addheader(ctx, unguarded(NB_MILTER_STATUS), unguarded(NO_VERDICT)) == MI_SUCCESS)
-        return SMFIS_CONTINUE;
-    return put_off(ctx, TRY_LATER);
-}
+/* ---- the end of a mail ----------------------------------------------------------------------- */
 
 static sfsistat check(SMFICTX *ctx, const struct nb_milter_mail *mail)
 {
@@ -329,9 +192,9 @@ static sfsistat check(SMFICTX *ctx, const struct nb_milter_mail *mail)
                mail->queue_id, reply.name, reply.score, mail->message.length,
                mail->is_cut ? " cut" : "",
                (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
-        status = carry_out(ctx, mail, &reply);
+        status = nb_milter_answer(ctx, filter.options, mail, &reply);
     } else {
-        status = fail(ctx, mail, &error);
+        status = nb_milter_answer_unchecked(ctx, filter.options, mail, &error);
     }
     nb_milter_reply_deinit(&reply);
     return status;
@@ -343,12 +206,10 @@ static sfsistat on_message_end(SMFICTX *ctx)
     if (session == NULL)
         return SMFIS_TEMPFAIL;
     struct nb_milter_mail *mail = &session->mail;
-    nb_milter_mail_set(mail->queue_id, smfi_getsymval(ctx, unguarded("i")));
+    nb_milter_mail_set(mail->queue_id, smfi_getsymval(ctx, nb_milter_text("i")));
     nb_milter_count_checks(1);
-    sfsistat status = SMFIS_CONTINUE;
-    if (remove_all(ctx, NB_MILTER_STATUS, mail->forged) != MI_SUCCESS)
-        status = put_off(ctx, TRY_LATER); /* a forged field must not get through */
-    else if (!session->is_skipped)
+    sfsistat status = nb_milter_answer_forged(ctx, mail);
+    if (status == SMFIS_CONTINUE && !session->is_skipped)
         status = check(ctx, mail);
     nb_milter_mail_reset(mail);
     nb_milter_count_checks(-1);

@@ -85,7 +85,7 @@ static struct client *first(const struct link *list)
     return list->after != list ? (struct client *)(void *)list->after : NULL;
 }
 
-/* Says what the epoll watches for: 0 is nothing. */
+/* Sets what the epoll watches for; 0: nothing. */
 static bool watch(struct nb_acceptor *a, struct client *c, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.ptr = c};
@@ -104,7 +104,7 @@ static void drop(struct nb_acceptor *a, struct client *c, bool lingers)
     if (lingers)
         nb_linger_add(a->settings.linger, c->file);
     else
-        (void)close(c->file); /* nobody is left to tell */
+        (void)close(c->file); /* an error changes nothing */
     nb_connections_close(a->settings.connections, &c->address.any);
     free(c);
 }
@@ -151,7 +151,7 @@ static void go_on(struct nb_acceptor *a, struct client *c)
 }
 
 /* Looks at the first bytes. They stay where they are, so the epoll tells of new ones only
- * (EPOLLET). `is_last`: no more will come, and what is undecided then is no request. */
+ * (EPOLLET). `is_last`: no more will come; what is undecided then is not a request. */
 static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
 {
     char bytes[NB_LINE_SNIFF_BYTES];
@@ -250,7 +250,7 @@ static uint64_t patience(const struct nb_acceptor *a)
     return a->settings.server->config->timeout * 1000000000u;
 }
 
-/* Milliseconds until something must be done without anybody's doing; -1: never. */
+/* Milliseconds until a timeout has to be handled; -1: never. */
 static int time_left(const struct nb_acceptor *a)
 {
     const struct client *oldest = first(&a->waiting);

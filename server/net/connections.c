@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/net/connections.h"
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -62,13 +63,13 @@ static struct address key_of(const struct sockaddr *address)
     struct address key = {.family = address->sa_family};
     if (address->sa_family == AF_INET6)
         memcpy(key.bytes, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
-    else if (address->sa_family == AF_INET) /* else a file, all of whose clients count as one */
+    else if (address->sa_family == AF_INET) /* a Unix socket: all its clients count as one */
         memcpy(key.bytes, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
     return key;
 }
 
-/* Where the pointer to the address's entry is, or where it would be. (FNV-1a: who owns so many
- * addresses that he can fill one chain gains no more than the connections he may have.) */
+/* The place of the pointer to the address's entry, also when there is none. (FNV-1a: an attacker
+ * who fills one chain with addresses is still bound by the limit of connections.) */
 static struct address **find(struct nb_connections *c, const struct address *key)
 {
     uint32_t hash = 2166136261u;
@@ -112,6 +113,7 @@ bool nb_connections_open(struct nb_connections *connections, const struct sockad
 void nb_connections_close(struct nb_connections *connections, const struct sockaddr *address)
 {
     pthread_mutex_lock(&connections->lock);
+    assert(connections->count > 0);
     connections->count--;
     if (connections->server->config->connections_per_address > 0) {
         struct address key = key_of(address), **at = find(connections, &key), *entry = *at;

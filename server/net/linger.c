@@ -35,7 +35,7 @@ struct nb_linger {
 
 static void forget(struct nb_linger *l, size_t index)
 {
-    (void)close(l->all[index].file); /* nobody is left to tell */
+    (void)close(l->all[index].file); /* an error changes nothing */
     l->all[index] = l->all[--l->count];
 }
 

@@ -16,9 +16,9 @@ int nb_linger_start(struct nb_linger **linger);
 /* Closes what is left and ends the thread; NULL is allowed. */
 void nb_linger_stop(struct nb_linger **linger);
 
-/* Takes over a descriptor (a duplicate of the socket's): says the client that nothing more will be
- * sent, and closes it when the client has closed, after 5 seconds or 64 MiB. When too many linger
- * already it is closed at once. */
+/* Takes over a descriptor (a duplicate of the socket's): tells the client that nothing more will
+ * be sent, and closes it when the client has closed, after 5 seconds or 64 MiB. When too many
+ * linger already it is closed at once. */
 void nb_linger_add(struct nb_linger *linger, int file);
 
 #endif

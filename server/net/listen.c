@@ -114,7 +114,7 @@ int nb_listen(const char *address, struct nb_listener *listener, struct nb_error
     return 0;
 }
 
-/* Whether the file is a socket on which nobody listens any more. */
+/* Whether the file is a socket on which no process listens any more. */
 static bool is_left_behind(const struct sockaddr_un *address)
 {
     struct stat status;
@@ -141,7 +141,7 @@ int nb_listen_unix(const char *path, mode_t mode, int *made, struct nb_error *er
     int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (file >= 0 && is_left_behind(&address))
         (void)unlink(path); /* if it fails, so does bind */
-    /* Until chmod it is for the owner alone, by the daemon's umask. */
+    /* Until chmod only the owner may use it, by the daemon's umask. */
     if (file >= 0 && bind(file, any, sizeof address) == 0 && chmod(path, mode) == 0 &&
         listen(file, BACKLOG) == 0) {
         *made = file;

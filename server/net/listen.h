@@ -20,7 +20,7 @@ struct nb_listener {
     char address[NB_ADDRESS_BYTES]; /* "127.0.0.1:8763" or "[::1]:8763", with the port in use */
 };
 
-/* Whether ADDRESS:PORT or [IPv6]:PORT is of this machine alone. NB_INVALID if it is no address. */
+/* Whether ADDRESS:PORT or [IPv6]:PORT is a loopback address. NB_INVALID if it is not an address. */
 int nb_listen_is_loopback(const char *address, bool *is_loopback, struct nb_error *error);
 
 /* Binds and listens; port 0 takes a free one. NB_INVALID (no address) or NB_IO (in use, not ours).
@@ -29,7 +29,8 @@ int nb_listen(const char *address, struct nb_listener *listener, struct nb_error
 
 /* Makes a Unix socket of this mode and listens on it; the caller removes the file in the end. What
  * was left behind there by a daemon that was killed is replaced. NB_INVALID (the path is too long)
- * or NB_IO (somebody listens there, or it is no socket, or not ours). */
+ * or NB_IO (another process listens there, or the file is not a socket or belongs to another user).
+ */
 int nb_listen_unix(const char *path, mode_t mode, int *made, struct nb_error *error);
 
 #endif

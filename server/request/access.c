@@ -188,7 +188,7 @@ enum nb_role nb_access_role(const struct nb_access *access, struct nb_string tok
     enum nb_role role = NB_ROLE_NONE;
     *name = "";
     (void)crypto_hash_sha256(hash, (const unsigned char *)token.bytes, token.length);
-    /* All of them are compared, each in constant time: how long it takes tells nothing. */
+    /* All tokens are compared, each in constant time: the duration tells nothing. */
     for (size_t i = 0; i < access->token_count; i++) {
         const struct token *one = &access->tokens[i];
         bool is_same = sodium_memcmp(one->hash, hash, sizeof hash) == 0;
@@ -215,7 +215,7 @@ bool nb_access_trusts(const struct nb_access *access, const struct sockaddr *add
     if (address == NULL)
         return false;
     if (address->sa_family == AF_UNIX)
-        return true; /* who may use the file is decided by its mode */
+        return true; /* the mode of the socket decides who may connect */
     const void *own =
         address->sa_family == AF_INET6
             ? (const void *)&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr

@@ -10,8 +10,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* What a zstd frame may ask us to remember: without a bound one connection could make us allocate
- * 128 MiB. 8 MiB is what RFC 8878 wants every decoder to support and RFC 9659 allows on the web. */
+/* The window that a zstd frame may ask for. Without a bound one connection could make the daemon
+ * allocate 128 MiB. 8 MiB is what RFC 8878 wants every decoder to support and RFC 9659 allows on
+ * the web. */
 enum { ZSTD_WINDOW_LOG_MOST = 23, PULL_BYTES = 64 * 1024 };
 
 struct nb_decoder {
@@ -34,7 +35,7 @@ int nb_decoder_new(enum nb_coding coding, struct nb_decoder **decoder)
         return NB_NO_MEMORY;
     made->coding = coding;
     bool is_ready = true;
-    /* 16 + 15: a gzip header is a must, and the largest window. */
+    /* 16 + 15: with a gzip header, and the largest window */
     if (uses_zlib(made))
         is_ready =
             inflateInit2(&made->zlib, (coding == NB_CODING_GZIP ? 16 : 0) + MAX_WBITS) == Z_OK;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request/held.h"
 
+#include <assert.h>
+
 #include "config/config.h"
 #include "server/request/server.h"
 
@@ -10,8 +12,9 @@ int nb_held_set(struct nb_server *server, size_t *held, size_t now, struct nb_er
 {
     if (now == *held)
         return 0;
-    /* Wraps round when it is less: as meant. */
+    /* Unsigned: a smaller `now` wraps round and subtracts. */
     size_t before = atomic_fetch_add(&server->held_bytes, now - *held);
+    assert(before >= *held);
     size_t after = before + (now - *held);
     size_t most = (size_t)server->config->body_bytes * BODIES_AT_ONCE;
     bool is_too_much = now > *held && after > most;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The account of memory that strangers make the daemon hold: bodies on their way in. Any thread.
+ * How much memory the bodies take that are being received, and its limit. Any thread.
  */
 #ifndef NB_SERVER_REQUEST_HELD_H
 #define NB_SERVER_REQUEST_HELD_H

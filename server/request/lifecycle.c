@@ -10,6 +10,7 @@
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "server/request/transfer.h"
+#include "server/request/work.h"
 
 void nb_request_begin(struct nb_request *request)
 {
@@ -38,6 +39,7 @@ void nb_request_end(struct nb_request *request, const struct nb_request_figures 
                        figures->status, nanoseconds, figures->received, figures->sent);
     if (request->state_free != NULL)
         request->state_free(request->state);
+    nb_work_end(request);
     nb_transfer_end(request);
     nb_reply_deinit(&request->reply);
     free(request->query_text);

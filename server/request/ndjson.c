@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request/ndjson.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -32,6 +33,7 @@ static int keep(struct nb_splitter *s, const char *bytes, size_t length)
 {
     if (s->is_skipping)
         return 0;
+    assert(s->rest.length <= s->most);
     if (length > s->most - s->rest.length) {
         s->is_skipping = true;
         nb_buffer_deinit(&s->rest);

@@ -31,7 +31,7 @@ void nb_splitter_deinit(struct nb_splitter *splitter);
 
 /* Takes bytes from the front of `input` up to the end of a line. Returns 1 with the line, 0 when
  * all input was taken and no line is complete, or NB_NO_MEMORY. Lines of white space alone are
- * passed over, but counted. A line that lies wholly in `input` is not copied. */
+ * skipped, but counted. A line that lies wholly in `input` is not copied. */
 int nb_splitter_next(struct nb_splitter *splitter, struct nb_string *input,
                      struct nb_ndjson_line *line);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request/pool.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -58,6 +59,7 @@ static void *pool_thread(void *user)
 int nb_pool_start(unsigned threads, const char *what, struct nb_pool **pool, struct nb_error *error)
 {
     struct nb_pool *p = calloc(1, sizeof *p);
+    assert(threads > 0);
     if (p == NULL)
         return nb_error_no_memory(error);
     nb_job_queue_init(&p->queue);
@@ -81,6 +83,7 @@ int nb_pool_start(unsigned threads, const char *what, struct nb_pool **pool, str
 
 void nb_pool_add(struct nb_pool *pool, struct nb_job *job)
 {
+    assert(job->run != NULL);
     pthread_mutex_lock(&pool->lock);
     nb_job_queue_add(&pool->queue, job);
     pthread_cond_signal(&pool->news);

@@ -19,7 +19,7 @@ struct nb_job {
     void (*run)(struct nb_job *job);
 };
 
-/* A queue of jobs; also for those that no pool works off. Whoever uses it locks it. */
+/* A queue of jobs, also for use without a pool. The caller locks it. */
 struct nb_job_queue {
     struct nb_job *first, **last;
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request/query.h"
 
+#include <assert.h>
+
 #include "core/base/hex.h"
 #include "core/base/number.h"
 #include "server/request/request.h"
@@ -104,12 +106,13 @@ int nb_request_add_query(struct nb_request *request, char *name, size_t name_len
     const char *const *known = request->route->query;
     while (*known != NULL && !is_same(its_name, *known, is_for_mail))
         known++;
-    if (*known == NULL) /* rspamd's clients send a dozen that mean nothing here */
+    if (*known == NULL) /* rspamd's clients send parameters that have no meaning here */
         return is_for_mail ? 0 : unknown_parameter(request, its_name, error);
     if (nb_request_query(request, *known).bytes != NULL || request->query_count == NB_QUERY_MOST)
         return is_for_mail
                    ? 0 /* the first one holds, as of header fields */
                    : nb_error_set(error, NB_INVALID, "query parameter '%s' is given twice", *known);
+    assert(request->query_count < NB_QUERY_MOST);
     request->query[request->query_count++] =
         (struct nb_parameter){{*known, strlen(*known)}, {value, decoded_value}};
     return 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request/reply.h"
 
+#include <assert.h>
+
 #include "config/config.h"
 #include "server/json/problem.h"
 #include "server/request/request.h"
@@ -30,6 +32,7 @@ int nb_reply_written(struct nb_request *request, int rc, struct nb_error *error)
 
 void nb_reply_spool(struct nb_request *request)
 {
+    assert(!request->reply.has_spool);
     nb_spool_init(&request->reply.spool, request->server->spool_directory,
                   (size_t)request->server->config->spool_memory);
     request->reply.has_spool = true;
@@ -38,6 +41,7 @@ void nb_reply_spool(struct nb_request *request)
 int nb_reply_spooled(struct nb_request *request, unsigned status, const char *content_type,
                      struct nb_error *error)
 {
+    assert(request->reply.has_spool);
     int rc = nb_spool_finish(&request->reply.spool, error);
     return rc != 0 ? rc : nb_reply_with(request, status, content_type);
 }
@@ -56,7 +60,7 @@ void nb_reply_deinit(struct nb_reply *reply)
 
 static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
-    /* Without memory for the text the status alone must do. */
+    /* Without memory for the text, the status alone is sent. */
     if (nb_json_problem(&request->reply.body, (int)status, detail) != 0)
         nb_buffer_deinit(&request->reply.body);
     return "application/problem+json";
@@ -68,6 +72,7 @@ void nb_reply_problem(struct nb_request *request, unsigned status, const char *d
 {
     const struct nb_protocol *protocol =
         request->route != NULL ? request->route->protocol : &nb_protocol_api;
+    assert(status >= 400);
     nb_reply_deinit(&request->reply);
     const char *type = protocol->problem(request, status, detail);
     (void)nb_reply_with(request, status, type); /* always 0 */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request/spool.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ void nb_spool_deinit(struct nb_spool *spool)
 {
     nb_buffer_deinit(&spool->tail);
     if (spool->file >= 0)
-        (void)close(spool->file); /* the file has no name: there is nothing to lose */
+        (void)close(spool->file); /* the file has no name: nothing can be lost */
     spool->file = -1;
 }
 
@@ -54,6 +55,7 @@ static int flush(struct nb_spool *spool, struct nb_error *error)
             return nb_error_errno(error, errno, "temporary file for a long reply");
     }
     size_t done = 0;
+    assert(spool->file >= 0);
     while (done < spool->tail.length) {
         ssize_t n = write(spool->file, spool->tail.bytes + done, spool->tail.length - done);
         if (n < 0 && errno == EINTR)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request/transfer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "config/config.h"
@@ -28,6 +29,7 @@ struct nb_transfer {
 int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct nb_error *error)
 {
     struct nb_transfer *t = calloc(1, sizeof *t);
+    assert(request->transfer == NULL);
     if (t == NULL)
         return nb_error_no_memory(error);
     request->transfer = t;
@@ -89,6 +91,7 @@ static int take_lines(struct nb_request *request, struct nb_string *input, struc
 
 int nb_transfer_prepare(struct nb_request *request, struct nb_error *error)
 {
+    assert(request->route != NULL);
     if (request->is_prepared || request->route->prepare == NULL)
         return 0;
     request->is_prepared = true;
@@ -108,6 +111,7 @@ static int take_piece(struct nb_request *request, struct nb_error *error)
 int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
+    assert(t != NULL && request->work == NULL);
     if (request->is_lines && !request->route->is_long)
         return take_lines(request, input, error);
     struct nb_string piece = *input;
@@ -124,6 +128,7 @@ int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct
 
 int nb_transfer_whole(struct nb_request *request, struct nb_string body, struct nb_error *error)
 {
+    assert(!request->is_lines);
     request->body = body;
     int rc = request->route->handler(request, error);
     if (rc != NB_WAIT)

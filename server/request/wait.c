@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request/wait.h"
 
+#include <assert.h>
+
 #include "config/config.h"
 #include "core/engine/engine.h"
 #include "server/request/request.h"
@@ -31,7 +33,9 @@ void nb_request_resume(struct nb_request *request)
 static void on_committed(struct nb_batch *batch, void *user)
 {
     struct nb_request *request = user;
-    atomic_fetch_sub(&request->server->waiting_changes, nb_batch_size(batch));
+    size_t before = atomic_fetch_sub(&request->server->waiting_changes, nb_batch_size(batch));
+    assert(before >= nb_batch_size(batch));
+    (void)before;
     nb_request_resume(request);
 }
 
@@ -39,6 +43,7 @@ int nb_request_submit(struct nb_request *request, struct nb_batch *batch, nb_han
                       struct nb_error *error)
 {
     struct nb_server *server = request->server;
+    assert(nb_batch_size(batch) > 0 && again != NULL);
     if (!nb_request_suspend(request))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     request->again = again;

@@ -26,7 +26,7 @@ static void run(struct nb_job *job)
         w->rc = nb_error_set(&w->error, NB_STOPPING, "the daemon is stopping");
     else
         w->rc = w->work(request, &w->error);
-    assert(w->rc <= 0); /* a wait inside a wait would be resumed twice */
+    assert(w->rc <= 0); /* a request that waits twice would be resumed twice */
     nb_request_resume(request);
 }
 
@@ -60,4 +60,10 @@ int nb_work_run(struct nb_request *request, struct nb_pool *pool, nb_handler *wo
     request->again = after_work;
     nb_pool_add(pool, &w->job);
     return NB_WAIT;
+}
+
+void nb_work_end(struct nb_request *request)
+{
+    free(request->work);
+    request->work = NULL;
 }

@@ -18,4 +18,7 @@ struct nb_pool;
 int nb_work_run(struct nb_request *request, struct nb_pool *pool, nb_handler *work,
                 struct nb_error *error);
 
+/* Frees a work that has ended and whose request was broken off before it went on. */
+void nb_work_end(struct nb_request *request);
+
 #endif

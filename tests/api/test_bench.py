@@ -38,7 +38,7 @@ def test_only_release_builds_are_measured(api):
 
 
 def test_targets_are_judged_the_right_way_round(api):
-    figures = script().Figures()
+    figures = script().measure.Figures()
     with redirect_stdout(io.StringIO()) as out:
         for value, least, most in ((5, 4, None), (3, 4, None), (3, None, 4), (5, None, 4), (5, None, None)):
             figures.add("b", "what", value, "unit", at_least=least, at_most=most)
@@ -50,16 +50,28 @@ def test_targets_are_judged_the_right_way_round(api):
 
 def test_bodies_are_framed_as_the_generator_reads_them(api):
     bench, path = script(), os.path.join(api.new_folder(), "bodies")
-    bench.framed(path, [b"first\nline", b""])
+    bench.parts.framed(path, [b"first\nline", b""])
     with open(path, "rb") as file:
         equal(file.read(), b"10\nfirst\nline0\n")
-    equal(bench.first_body(path), b"first\nline")
+    equal(bench.parts.first_body(path), b"first\nline")
 
 
-def test_mails_of_a_folder_are_read_in_order(api):
-    bench, folder = script(), api.new_folder()
-    os.makedirs(os.path.join(folder, "b", "cur"))
-    for name, content in (("b/cur/1", b"second"), ("a", b"first"), ("b/cur/2", b"third\n")):
+def written(folder, files):
+    for name, content in files:
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
         with open(os.path.join(folder, name), "wb") as file:
             file.write(content)
-    equal(list(bench.files_below(folder)), [b"first", b"second", b"third\n"])
+
+
+def test_mails_are_read_with_their_labels(api):
+    bench, folder = script(), api.new_folder()
+    mbox = b"From a Mon Jan  1 00:00:00 2001\nfirst\n\nFrom here on\n\nFrom b Mon Jan  1 00:00:00 2001\nsecond\n"
+    written(folder, (("easy_ham/1", b"one"), ("spam_2/cur/2", b"two"), ("ham/all.mbox", mbox), ("other/3", b"none")))
+    equal(sorted(bench.mails_of(folder)),
+          [("ham", b"first\n\nFrom here on"), ("ham", b"one"), ("ham", b"second\n"), ("spam", b"two")])
+
+
+def test_an_index_gives_labels_and_order(api):
+    bench, folder = script(), api.new_folder()
+    written(folder, (("full/index", b"spam ../data/b\nham ../data/a\n"), ("data/a", b"ham"), ("data/b", b"From x\n\nspam")))
+    equal(bench.mails_of(folder), [("spam", b"From x\n\nspam"), ("ham", b"ham")])

@@ -3,12 +3,14 @@
 line does not agree with the lines before it, is refused by the client itself."""
 import contextlib
 import http.server
+import json
 import os
 import threading
 
 from harness import equal, holds
 from test_client import Bayesc, DATAERR, USAGE, trained
 
+PROTOCOL = 76  # EX_PROTOCOL
 VALGRIND = True
 
 
@@ -129,3 +131,32 @@ def test_source_is_sent_with_each_change(api):
                 other.run(*arguments, "--source", wrong, "-m", "m", stdin=stdin, status=USAGE)
                 holds("--source" in other.said, other.said)
             equal(server.requests, [], "nothing is sent with a source that the daemon would refuse")
+
+
+def test_models_come_in_pages(api):
+    """As many pages as the daemon has; a damaged model is a row of its own."""
+    pages = {
+        "/v1/models": b'{"models": [{"name": "a b", "documents": 1, "vocabulary": 2, "labels": {}}], "next": "a b"}',
+        "/v1/models?after=a%20b": b'{"models": [{"name": "c", "state": "damaged", "reason": "rows"}], "next": "c"}',
+        "/v1/models?after=c": b'{"models": []}',
+    }
+    with recorder(lambda method, path: (200, pages[path])) as (server, url):
+        text = Bayesc(api, url).run("models").decode()
+        equal([path for _, path, _, _ in server.requests], list(pages))
+        equal(text.splitlines()[1:], ["a b            1           2  ", "c              -           -  damaged: rows"])
+        equal([model["name"] for model in Bayesc(api, url).json("models")["models"]], ["a b", "c"])
+    # A server that always says there is more is not asked for ever.
+    with recorder(lambda method, path: (200, b'{"models": [], "next": "x"}')) as (server, url):
+        Bayesc(api, url).run("models", status=PROTOCOL)
+        equal(len(server.requests), 2)
+
+
+def test_sources_are_shown_with_documents(api):
+    client, model = Bayesc(api), api.name()
+    client.run("train", "-m", model, "--label", "spam", "--source", "mailbox of anna", stdin=b"buy pills")
+    client.run("train", "-m", model, "--label", "ham", stdin=b"lunch in the garden")
+    content = client.run("export", "-m", model).decode()
+    holds('"mailbox of anna"' in content, content)
+    sources = sorted(json.loads(line)["document"].get("source") for line in content.splitlines()
+                     if line.startswith('{"document"'))
+    equal(sources, ["http", "mailbox of anna"])

@@ -161,6 +161,16 @@ def server_batch_documents(api):
     refused(client.post(M + "/train", {"documents": [{"text": "x", "label": "a"}] * 3}), 413, "2")
 
 
+def server_listing_cells(api):
+    for cells, tokens in ((1, 1), (6, 3), (1000, 4)):
+        client = with_options(api, "server", listing_cells=cells).client
+        client.post("/v1/models/m/train", {"documents": [
+            {"text": "one two", "label": "a"}, {"text": "three four", "label": "b"}]}).ok()
+        got = client.get("/v1/models/m/vocabulary?label=a&limit=10").ok().json
+        equal(len(got["tokens"]) >= tokens, True, cells)
+        holds(cells == 1000 or len(got["tokens"]) <= max(1, cells // 2), got)
+
+
 def server_listing_rows(api):
     client = with_options(api, "server", listing_rows=5).client
     client.post(M + "/train", {"text": "a b c", "label": "a"}).ok()

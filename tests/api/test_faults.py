@@ -7,7 +7,7 @@ import os
 import random
 import threading
 
-from faults import Faults
+from faults import EVER, Faults
 from harness import equal, holds, sanitized, slow, wait_for
 from load import Load
 
@@ -20,6 +20,18 @@ RECOVERY = 30  # seconds that it may take to serve again
 def trials(api, share):
     """How many in this test: its share in a hundred of all."""
     return max(3, int(os.environ.get("FAULT_TRIALS", 500 if api.long else 36)) * share // 100)
+
+
+def assert_serving(daemon, describe):
+    client = daemon.new_client()
+
+    def serves():
+        holds(daemon.running(), f"{describe}: the daemon is gone:\n{daemon.output()}")
+        reply = client.post("/v1/models/probe/train", {"text": "probe", "label": "a", "id": "probe"})
+        return reply.status == 200 and client.get("/readyz").status == 200
+
+    wait_for(serves, f"{describe}: it serves again by itself", RECOVERY, 0.05)
+    client.close()
 
 
 class Trial:
@@ -36,24 +48,13 @@ class Trial:
         holds(load.progress.wait(self.rng.randrange(1, 30), 60 * slow()), f"{describe}: the load does not get on")
         inject(self)
         self.faults.clear()
-        self.assert_serving(describe)
+        assert_serving(daemon, describe)
         load.stop()
         try:
             load.settle(daemon.client)
             load.assert_model(daemon.client)
         except AssertionError as error:
             raise AssertionError(f"{describe} ({self.faults.fired} calls failed): {error}") from error
-
-    def assert_serving(self, describe):
-        client = self.daemon.new_client()
-
-        def serves():
-            holds(self.daemon.running(), f"{describe}: the daemon is gone:\n{self.daemon.output()}")
-            reply = client.post("/v1/models/probe/train", {"text": "probe", "label": "a", "id": "probe"})
-            return reply.status == 200 and client.get("/readyz").status == 200
-
-        wait_for(serves, f"{describe}: it serves again by itself", RECOVERY, 0.05)
-        client.close()
 
     def restart(self, how):
         """What is on the disk is what is in memory."""
@@ -90,7 +91,7 @@ def test_calls_that_fail(api):
         seen = trial.load.progress.count
         trial.load.progress.wait(seen + trial.rng.randrange(10, 60), 3 * slow())
 
-    many(api, trials(api, 60), short_faults, inject)
+    many(api, trials(api, 50), short_faults, inject)
 
 
 def test_a_disk_that_fails_for_a_while(api):
@@ -109,11 +110,57 @@ def test_a_disk_that_fails_for_a_while(api):
         threading.Event().wait(seconds)
         equal(client.get("/readyz").status, 503, f"{what}: /readyz while the disk fails")
         trial.faults.clear()
-        trial.assert_serving(str(what))
+        assert_serving(trial.daemon, str(what))
         equal(client.get(PATH + "/documents/refused").status, 404, f"{what}: what was refused")
         client.close()
 
-    many(api, trials(api, 20), choose, inject)
+    many(api, trials(api, 15), choose, inject)
+
+
+def test_maps_that_fail(api):
+    """The n-th map of the store's files fails while it starts, and while the map grows."""
+    ended = 0
+    for after in range(6):
+        faults = Faults(api, config=CONFIG_OF_STORE)
+        daemon = faults.daemon
+        faults.fail("map", errno.ENOMEM, after, 1)
+        daemon.spawn()
+        try:
+            daemon.wait_ready(20)
+        except AssertionError:
+            holds(daemon.process.returncode > 0 and "memory" in daemon.output(), f"map {after}: {daemon.output()}")
+            ended += 1
+            continue
+        assert_serving(daemon, f"map {after}")
+        daemon.stop()
+        status, out, err = api.tool("--verify", "--data", daemon.data)
+        equal(status, 0, out + err)
+    holds(0 < ended < 6, f"{ended} of 6 starts ended")
+
+
+def test_kills_while_calls_fail(api):
+    """kill -9 amid the fault: it starts, with all that was acknowledged and nothing that was refused."""
+    trial = Trial(api)
+    for number in range(trials(api, 20)):
+        call, error, after, span = short_faults(trial.rng)
+        describe = f"trial {number}, {call} error {error} after {after}"
+        trial.load.start(trial.daemon)
+        holds(trial.load.progress.wait(5, 60 * slow()), f"{describe}: the load does not get on")
+        trial.faults.fail(call, error, after, trial.rng.choice([span, EVER]))
+        threading.Event().wait(trial.rng.random() * 0.15)
+        trial.daemon.kill()
+        trial.load.join()
+        trial.faults.clear()
+        if number % 5 == 0:
+            status, out, err = api.tool("--verify", "--data", trial.daemon.data)
+            equal(status, 0, out + err)
+        trial.daemon.start()
+        try:
+            trial.load.settle(trial.daemon.client)
+            trial.load.assert_model(trial.daemon.client)
+        except AssertionError as failure:
+            raise AssertionError(f"{describe} ({trial.faults.fired} calls failed): {failure}") from failure
+    trial.daemon.stop()
 
 
 def test_memory_that_is_refused(api):
@@ -129,4 +176,4 @@ def test_memory_that_is_refused(api):
         wait_for(lambda: trial.faults.fired >= span or not trial.daemon.running() or
                  not any(worker.is_alive() for worker in trial.load.workers), "the calls have failed", 20)
 
-    many(api, trials(api, 20), choose, inject, doubts_memory=True)
+    many(api, trials(api, 15), choose, inject, doubts_memory=True)

@@ -18,7 +18,7 @@ def slow_disk(api, **config):
 def meanwhile(daemon, method, path, body=None, kind=None):
     """While the request waits for the disk, others are answered. Returns its reply."""
     replies = []
-    client = daemon.new_client()
+    client = daemon.new_client(300)
     thread = threading.Thread(target=lambda: replies.append(client.call(method, path, body, kind)))
     thread.start()
     answered = 0

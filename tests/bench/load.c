@@ -4,11 +4,12 @@
  * answered. One thread with epoll; no pipelining: each connection waits for the whole reply.
  *
  *     load --port PORT --path PATH [--path PATH ...] [--type MEDIA/TYPE] [--connections N]
- *          [--seconds S] [--once] BODIES
+ *          [--seconds S] [--once] [--first N] BODIES
  *
  * BODIES holds the request bodies, each with its length in decimal and a line end before it. Body
- * i goes to path i modulo the number of paths. They are sent in turn, over and over until the
- * time is up, or with --once each a single time. The last line on standard output is JSON.
+ * i goes to path i modulo the number of paths; a '#' in a path stands for i + N.
+ * They are sent in turn, over and over until the time is up, or with --once each a single time. The
+ * last line on standard output is JSON.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -45,6 +46,7 @@ struct options {
     size_t connections;
     double seconds;
     bool once;
+    size_t first; /* what '#' stands for in the path of the first body */
 };
 
 struct requests {
@@ -105,6 +107,16 @@ static struct nb_buffer read_file(const char *path)
     return bytes;
 }
 
+/* Appends the request line of body `number`. */
+static int append_line(struct nb_buffer *out, const char *path, size_t number)
+{
+    const char *mark = strchr(path, '#');
+    if (mark == NULL)
+        return nb_buffer_printf(out, "POST %s HTTP/1.1\r\n", path);
+    return nb_buffer_printf(out, "POST %.*s%zu%s HTTP/1.1\r\n", (int)(mark - path), path, number,
+                            mark + 1);
+}
+
 static void add_request(struct requests *r, const struct options *o, const char *body,
                         size_t length)
 {
@@ -115,11 +127,11 @@ static void add_request(struct requests *r, const struct options *o, const char 
             fail("out of memory");
     }
     r->starts[r->count] = r->bytes.length;
-    int rc = nb_buffer_printf(&r->bytes,
-                              "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nContent-Type: %s\r\n"
-                              "Content-Length: %zu\r\n\r\n",
-                              o->paths[r->count % o->path_count], o->port, o->type, length);
-    if (rc != 0 || nb_buffer_append(&r->bytes, body, length) != 0)
+    if (append_line(&r->bytes, o->paths[r->count % o->path_count], o->first + r->count) != 0 ||
+        nb_buffer_printf(&r->bytes,
+                         "Host: 127.0.0.1:%u\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n",
+                         o->port, o->type, length) != 0 ||
+        nb_buffer_append(&r->bytes, body, length) != 0)
         fail("out of memory");
     r->starts[++r->count] = r->bytes.length;
 }
@@ -331,13 +343,11 @@ static double number(const char *text, const char *name, double least, double mo
 
 static const char *read_options(struct options *o, int argc, char **argv)
 {
-    static const struct option known[] = {{"port", required_argument, NULL, 'p'},
-                                          {"path", required_argument, NULL, 'u'},
-                                          {"type", required_argument, NULL, 't'},
-                                          {"connections", required_argument, NULL, 'c'},
-                                          {"seconds", required_argument, NULL, 's'},
-                                          {"once", no_argument, NULL, '1'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"port", required_argument, NULL, 'p'},    {"path", required_argument, NULL, 'u'},
+        {"type", required_argument, NULL, 't'},    {"connections", required_argument, NULL, 'c'},
+        {"seconds", required_argument, NULL, 's'}, {"once", no_argument, NULL, '1'},
+        {"first", required_argument, NULL, 'f'},   {NULL, 0, NULL, 0}};
     *o = (struct options){.type = "text/plain", .connections = 16, .seconds = 5};
     for (int c = 0; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         if (c == 'p')
@@ -352,12 +362,14 @@ static const char *read_options(struct options *o, int argc, char **argv)
             o->seconds = number(optarg, "seconds", 0.1, SECONDS_MOST);
         else if (c == '1')
             o->once = true;
+        else if (c == 'f')
+            o->first = (size_t)number(optarg, "first", 0, 1e9);
         else
             exit(2);
     }
     if (o->port == 0 || o->path_count == 0 || optind != argc - 1) {
         fputs("usage: load --port PORT --path PATH [--path PATH ...] [--type MEDIA/TYPE]\n"
-              "            [--connections N] [--seconds S] [--once] BODIES\n",
+              "            [--connections N] [--seconds S] [--once] [--first N] BODIES\n",
               stderr);
         exit(2);
     }

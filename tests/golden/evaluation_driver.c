@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/evaluate.h"
+#include "core/evaluate/evaluate.h"
 
 enum { LABELS_MOST = 64 };
 
@@ -40,7 +40,7 @@ static void add(char *rest)
 {
     uint32_t labels[LABELS_MOST];
     double p[LABELS_MOST];
-    struct nb_scored scored = {.labels = labels, .probabilities = p};
+    struct nb_stored_score scored = {.labels = labels, .probabilities = p};
     scored.label = (uint32_t)strtoul(rest, &rest, 10);
     scored.log_odds = strtod(rest, &rest);
     while (*rest == ' ' && scored.size < LABELS_MOST) {

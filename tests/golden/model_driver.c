@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/score.h"
-#include "core/stack.h"
+#include "core/score/score.h"
+#include "core/score/stack.h"
 
 enum { WORDS_MOST = 4096, WEIGHTS_MOST = 64 };
 

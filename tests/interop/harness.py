@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine in small for one module of tests: a trained bayesd, mail software, folders, ports.
+"""What one module of tests needs: a trained bayesd, mail software, folders, ports.
 
 A test is a function test_*(host) that raises when something does not hold; `host` is a Host. A module
-may have `prepare(host)`, which starts its mail software and is called once, before its first test.
-What the harness of tests/api gives (equal, holds, wait_for ...) is here under the same names.
+may have `prepare(host)`, which starts its mail software; it is called once, before the first test.
+The functions of the harness of tests/api (equal, holds, wait_for ...) are here under the same names.
 """
 import contextlib
 import ctypes
@@ -38,25 +38,25 @@ equal, holds, wait_for, shown, slow = api.equal, api.holds, api.wait_for, api.sh
 # Unseen mails of mails.py are at least at 0.999 or at most at 0.001 after the training below.
 TRAINING = 40
 FILTER = {"unsure": 0.3, "add_header": 0.9, "reject": 0.99}
-# A reject of 1 means never: the same spam is then delivered, with a mark.
+# With reject = 1 nothing is refused: the same spam is then delivered, with a mark.
 TAG_ONLY = {"reject": 1}
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 # ---- processes ----------------------------------------------------------------------------------
 def adopt_orphans():
-    """Servers that leave their parent become children of this program, which ends them at last."""
+    """Makes servers that leave their parent children of this program, which can then end them."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def descendants(pid):
-    """Process ids of the children of `pid`, theirs and so on."""
+    """Process ids of all descendants of `pid`."""
     children = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-                    # The name in parentheses may contain anything; then follow the state and the parent.
+                    # The name in parentheses may contain any bytes; behind it are the state and the parent.
                     parent = int(file.read().rpartition(")")[2].split()[1])
             except OSError:
                 continue  # it has ended meanwhile
@@ -71,7 +71,7 @@ def descendants(pid):
 
 
 def end_descendants():
-    """Ends whatever this program has started, and what that has started, and waits for it."""
+    """Ends all descendants of this program and waits for them."""
     def none_left():
         for pid in descendants(os.getpid()):
             try:
@@ -106,12 +106,12 @@ class Program:
             return file.read()[-most:]
 
     def terminate(self):
-        """Asks it to end, as its service manager would, without waiting."""
+        """Asks it to end, as a service manager does, without waiting."""
         if self.running():
             self.process.terminate()
 
     def stop(self, seconds=10):
-        """Ends it, then what is left of its session."""
+        """Ends it, then the rest of its session."""
         self.terminate()
         try:
             self.process.wait(seconds * slow())
@@ -129,7 +129,7 @@ class Program:
 
 
 def free_port():
-    """A port of 127.0.0.1 that nobody listens on."""
+    """A port of 127.0.0.1 on which nobody listens."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
@@ -199,7 +199,7 @@ class Host:
         self.build = os.path.abspath(build)
         self.bayesd, self.bayesc, self.milter = (
             os.path.join(self.build, program) for program in ("bayesd", "bayesc", "bayesd-milter"))
-        # Mail servers change to users of their own, who must get at their files.
+        # Mail servers change to other users, who need access to their files.
         self.folder = tempfile.mkdtemp(prefix=f"interop-{name}-")
         os.chmod(self.folder, 0o755)
         self.port = free_port()
@@ -230,7 +230,7 @@ class Host:
 
     @contextlib.contextmanager
     def hanging_bayesd(self):
-        """While in it bayesd is stopped in its tracks: connections are taken, nothing is answered."""
+        """Within it bayesd is suspended: the kernel accepts connections, and nothing is answered."""
         self.daemon.signal(signal.SIGSTOP)
         try:
             yield
@@ -293,7 +293,7 @@ class Host:
 
     # -- mail
     def mail(self, kind, headers=()):
-        """A mail, spam or ham, that is neither in the training nor was given before."""
+        """A mail, spam or ham, that was neither trained nor returned before."""
         self._serial += 1
         return mails.mails(kind, 1, f"unseen-{self._serial}", headers)[0]
 
@@ -316,7 +316,7 @@ class Host:
         return self.delivered(box, mail)
 
     def refused(self, port, box, mail, code, word):
-        """Sends a mail that the server must not take: the sender learns it with `code` and `word`,
+        """Sends a mail that the server must refuse: the sender gets `code` and `word`,
         and the recipient gets nothing."""
         got, text = self.send(port, mail)
         equal(got, code, text)
@@ -354,7 +354,7 @@ class Host:
             raise
 
     def show_programs(self):
-        """Prints the ends of what the servers have written."""
+        """Prints the last lines of the output of all servers."""
         for folder, _, files in sorted(os.walk(self.folder)):
             for name in sorted(files):
                 path = os.path.join(folder, name)

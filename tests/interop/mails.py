@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small mails, made of the pieces in mail/spam.txt and mail/ham.txt: the same ones in every run."""
+"""Small mails, made of the pieces in mail/spam.txt and mail/ham.txt; the same mails in every run."""
 import base64
 import os
 import random
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECIPIENT = "user@example.net"
-# Every mail server has to answer this one with "reject" (https://spamassassin.apache.org/gtube/).
+# Every spam filter must answer "reject" to this text (https://spamassassin.apache.org/gtube/).
 GTUBE = "XJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X"
 
 
@@ -41,7 +41,7 @@ def mails(kind, count, seed, headers=()):
 
 
 def awkward(size=0):
-    """A ham mail that is hard to carry: dots at line starts, 8-bit text, a line of full length, no
+    """A ham mail that is hard to transport: dots at line starts, 8-bit text, a line of full length, no
     Subject, and an attachment of `size` bytes."""
     header, _, text = mails("ham", 1, f"awkward {size}")[0].partition(b"\n\n")
     header = b"\n".join(line for line in header.split(b"\n")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Postfix of the unpacked Debian package, which takes mail for example.net into a Maildir.
 
-An administrator's main.cf is `settings`: the lines under test stand behind those that tell Postfix
-where it lives (https://www.postfix.org/postconf.5.html).
+`settings` is an administrator's main.cf: the lines under test come after those that tell Postfix its
+folders (https://www.postfix.org/postconf.5.html).
 """
 import os
 
@@ -32,7 +32,7 @@ postlog    unix-dgram n - n - 1    postlogd
 
 
 class Postfix:
-    """Listens on `port`, and on ports[NAME] with the settings listeners[NAME] in place of those."""
+    """Listens on `port`, and on ports[NAME] with the settings listeners[NAME] instead."""
 
     def __init__(self, host, settings, listeners=None):
         listeners = {"": {}, **(listeners or {})}
@@ -54,7 +54,7 @@ class Postfix:
                    port=self.port, environment=self.environment)
 
     def _make_queue(self, host):
-        """As post-install does, whose owners are those of the files in the package."""
+        """Does what post-install does, with the owners of the files in the package."""
         host.path("postfix", "queue", "pid")
         for name in PRIVATE:
             host.path("postfix", "queue", name, mode=0o700, owner="postfix")

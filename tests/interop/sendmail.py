@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Sendmail of the unpacked Debian packages, which takes mail for example.net into a Maildir.
 
-The lines under test stand in its .mc file where their page tells an administrator to put them
+The lines under test are in its .mc file at the place that their page names
 (https://www.sendmail.org/~ca/email/doc8.12/cf/m4/intro.html).
 """
 import os
@@ -11,7 +11,7 @@ import harness
 
 TREE = os.path.join(harness.UNPACKED, "sendmail", "usr")
 MACROS = os.path.join(TREE, "share", "sendmail", "cf")
-# Sendmail sleeps for a minute when the machine has no name with a dot in it; a test's machine need not.
+# Sendmail sleeps for a minute when the name of the machine has no dot, as may be the case in tests.
 NAME_SOURCE = """
 #include <stdio.h>
 int gethostname(char *name, unsigned long size)

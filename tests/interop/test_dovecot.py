@@ -64,7 +64,7 @@ def prepare(host):
 
 
 def install(host):
-    """Debian's configuration with ours in it, as the page's commands put it there."""
+    """Debian's configuration with our files, installed by the commands of the page."""
     target = os.path.join(host.folder, "etc", "dovecot")
     os.mkdir(os.path.dirname(target))
     shutil.copytree("/etc/dovecot", target, ignore=shutil.ignore_patterns(
@@ -128,7 +128,7 @@ def documents(host, model="mail"):
 
 
 class Learned:
-    """What has been learned since it was made."""
+    """Counts what is learned after it was made."""
 
     def __init__(self, host):
         self.host, self.before = host, documents(host)
@@ -192,7 +192,7 @@ def test_moves_between_other_folders_teach_nothing(host):
 
 
 def test_a_move_corrects_what_was_trained_from_the_maildir(host):
-    """The Maildir has LF, Dovecot hands out CRLF: it is the same document all the same."""
+    """The Maildir has LF, Dovecot sends CRLF: both are the same document."""
     mails, learned = {kind: host.mail(kind) for kind in ("spam", "ham")}, Learned(host)
     home = os.path.join(host.homes, "fresh@example.net", "Maildir")
     for folder, mail in (("", mails["ham"]), (".Junk", mails["spam"])):

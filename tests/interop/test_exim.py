@@ -12,7 +12,7 @@ SPAMD_MARK = {"add_header": 0.997, **TAG_ONLY}
 
 
 def prepare(host):
-    """An Exim for each protocol, and two as the pages tell those who want no mail unchecked."""
+    """An Exim for each protocol, and two set up as the pages say for letting no mail pass unchecked."""
     host.exims = {}
     strict = {"  warn\n    set acl_m_bayes": "  require\n    set acl_m_bayes", "/defer_ok\n": "\n"}
     for kind in ("rspamd", "spamd"):

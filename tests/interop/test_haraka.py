@@ -20,7 +20,7 @@ def prepare(host):
             "port = 8763": f"port = {host.port}",
             # The test is a client of such an address.
             "private_ip = false": "private_ip = true", "local_ip = false": "local_ip = true"}),
-        # queue/test writes what it is given into a file of $TMPDIR.
+        # queue/test writes the mail into a file in $TMPDIR.
         "plugins": "rcpt_to.in_host_list\nrspamd\nqueue/test\n",
         "host_list": "example.net\n",
         "me": "mx.example.net\n",
@@ -44,7 +44,7 @@ def queued(host, mail):
 
 
 def received(host, mail, forged=()):
-    """Sends a mail that passes: (its X-Bayes-Status, all else that was there before)."""
+    """Sends a mail that passes: (its X-Bayes-Status, the rest of it)."""
     equal(host.send(host.smtp, mail)[0], 250, "reply to the mail")
     content = wait_for(lambda: queued(host, mail), "the mail is queued")
     found = re.findall(rb"^X-Bayes-Status: (.*)\n", content, re.M)

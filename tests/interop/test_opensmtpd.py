@@ -42,7 +42,7 @@ def install(host):
     for name, text in {"passwd": USERS, "group": GROUPS, "aliases": "", "mailname": "mx.example.net\n",
                        "hosts": "127.0.0.1 localhost mx.example.net\n"}.items():
         host.write("root/etc/" + name, text)
-    host.write("root/dev/null", "", 0o666)  # a file will do, and containers may not make devices
+    host.write("root/dev/null", "", 0o666)  # a file is enough, and containers may not be able to make devices
     programs = {SMTPD: "/usr/sbin/smtpd", "/bin/sh": "/bin/sh"}
     for name in ("filter-rspamd", "mail.maildir"):
         programs[os.path.join(LIBEXEC, name)] = "/usr/libexec/opensmtpd/" + name

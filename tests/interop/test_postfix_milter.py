@@ -9,7 +9,7 @@ from mails import GTUBE, awkward, build
 FORGED = "X-Bayes-Status: spam, probability=0.9876, model=mail"
 
 
-# The page's table of what may be wanted: options of bayesd-milter, and what is asked of Postfix beside.
+# The table of the page: options of bayesd-milter, and the settings of Postfix that go with them.
 WANTED = {"tempfail": ["--on-failure", "tempfail"], "quarantine": ["--on-reject", "quarantine"],
           "tag": ["--on-reject", "tag"]}
 
@@ -119,7 +119,7 @@ def test_bayesd_hangs(host):
 
 
 def unchecked(host):
-    """A mail passes, and says that nobody has looked at it."""
+    """A mail passes with a header that says it was not checked."""
     mail = host.mail("spam", [FORGED])
     copy = delivered(host, mail)
     equal(copy.get_all("X-Bayes-Status"), ["none, bayesd is away"], "status headers")

@@ -16,7 +16,7 @@ def prepare(host):
 
 
 def mail_of(host, kind):
-    """A new mail that ends with an empty line: to any other procmail itself adds one."""
+    """A new mail that ends with an empty line; procmail adds one to all other mails."""
     return host.mail(kind) + b"\n"
 
 
@@ -64,7 +64,7 @@ def test_without_bayesd_a_mail_is_delivered_as_it_was(host):
 
 
 def test_with_a_filter_that_fails_a_mail_is_delivered_as_it_was(host):
-    """procmail's own promise, on which the page relies: bayesc could not be started, or was killed."""
+    """procmail itself keeps the mail when bayesc cannot be started or is killed; the page relies on it."""
     host.write("home/broken", host.integration("procmail/procmailrc", {
         "$HOME": host.path("home"), "/usr/local/bin/bayesc": "/nonexistent/bayesc"}))
     mail = mail_of(host, "spam")

@@ -116,7 +116,7 @@ def test_learning(host):
 
 
 def test_a_user_with_a_model_of_his_own(host):
-    """Until the user's model is ready, the model of all judges his mail."""
+    """Until a user's model is ready, the common model judges their mail."""
     host.start_bayesd(user_model="mail-%u")
     before = labels(host)
     for number in range(10):

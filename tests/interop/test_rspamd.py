@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rspamd, with Debian's configuration, beside bayesd: as a symbol of its score, and in the shadow."""
+"""rspamd, with Debian's configuration, beside bayesd: its score as a symbol, and shadow traffic."""
 import re
 
 from harness import equal, free_port, holds, wait_for
 
-# Instead of Debian's addresses; and no DNS, which has no part in this.
+# Instead of Debian's addresses; without DNS, which these tests do not need.
 OVERRIDES = {
     "options.inc": 'dns { nameserver = ["127.0.0.1:9"]; timeout = 0.1s; retransmits = 1; }',
     "logging.inc": 'type = "console"; level = "info";',
@@ -82,7 +82,7 @@ def test_without_bayesd_rspamd_decides_alone(host):
 
 
 def mirrored(host):
-    """Requests for a verdict that bayesd has had over HTTP; the symbol comes by the other protocol."""
+    """Number of verdicts that bayesd gave over HTTP; the symbol uses the other protocol."""
     text = host.http.get("/metrics").ok().body.decode()
     return sum(int(count) for count in
                re.findall(r'^bayesd_http_requests_total\{.*route="/checkv2".*\} (\d+)$', text, re.M))

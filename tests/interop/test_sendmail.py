@@ -91,7 +91,7 @@ def test_bayesd_hangs(host):
 
 
 def unchecked(host):
-    """A mail passes, and says that nobody has looked at it."""
+    """A mail passes with a header that says it was not checked."""
     mail = host.mail("spam", [FORGED])
     copy = taken(host, mail)
     equal(copy.get_all("X-Bayes-Status"), ["none, bayesd is away"], "status headers")

@@ -55,7 +55,7 @@ def test_check(host):
 
 
 def marked(content, mail, is_spam):
-    """Holds when the mail is as it was but for the header fields that say what it is."""
+    """Checks that the mail is unchanged except for the header fields of the verdict."""
     equal(stripped(content), mail, "the mail without its new header fields")
     equal(fields(content, "X-Spam-Flag"), ["YES"] if is_spam else [])
     status = fields(content, "X-Spam-Status")
@@ -114,7 +114,7 @@ def test_a_user_with_a_model_of_his_own(host):
     spamc(host, mail, "-u", "User@Example.NET", "-L", "spam")
     equal(labels(host, "mail-user@example.net"), (1, 0))
     equal(labels(host), before, "the model of all")
-    spamc(host, mail, "-u", "user@example.net", "-c", status=SPAM)  # by the model of all, until his is ready
+    spamc(host, mail, "-u", "user@example.net", "-c", status=SPAM)  # by the common model, until the user's is ready
 
 
 def test_a_mail_over_the_limit_is_not_sent(host):
@@ -137,7 +137,7 @@ def filed(host, mail):
 
 def test_procmail(host):
     for kind, want in (("spam", ".Junk"), ("ham", "")):
-        mail = host.mail(kind) + b"\n"  # to any other end procmail itself adds an empty line
+        mail = host.mail(kind) + b"\n"  # procmail adds an empty line to any other mail
         folder, content = filed(host, mail)
         equal(folder, want, kind)
         marked(content, mail, kind == "spam")

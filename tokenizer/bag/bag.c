@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/bag/bag.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +120,7 @@ static int reserve_features(struct nb_bag *bag, size_t count)
 static int grow_slots(struct nb_bag *bag)
 {
     struct nb_bag_private *in = bag->private_;
+    assert(bag->size == in->most && ((in->mask + 1) & in->mask) == 0);
     size_t count = (in->mask + 1) * 2;
     if (bag->size >= UINT32_MAX / 4)
         return NB_NO_MEMORY; /* slots are 32-bit numbers */
@@ -164,6 +166,7 @@ int nb_bag_prepare(struct nb_bag *bag)
 int nb_bag_grow(struct nb_bag *bag)
 {
     struct nb_bag_private *in = bag->private_;
+    assert(bag->size <= in->most && in->most <= in->feature_capacity);
     if (bag->size == in->most) {
         int rc = grow_slots(bag);
         if (rc != 0)

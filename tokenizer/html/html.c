@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/html/html.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -207,6 +208,7 @@ static bool read_markup(struct nb_html_lexer *lexer, struct nb_html_token *token
 
 enum nb_html_kind nb_html_next(struct nb_html_lexer *lexer, struct nb_html_token *token)
 {
+    assert(lexer->at <= lexer->end);
     *token = (struct nb_html_token){.kind = NB_HTML_FINISHED};
     if (lexer->at == lexer->end)
         return NB_HTML_FINISHED;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/html/html_text.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/ascii.h"
@@ -118,6 +119,7 @@ static int close_element(struct walk *walk, const char *name)
         open->nested--;
         return 0;
     }
+    assert(open >= walk->open && open < walk->open + walk->depth);
     walk->depth = (size_t)(open - walk->open);
     return set_style(walk, open->outer);
 }

@@ -10,6 +10,7 @@
  */
 #include "tokenizer/mail/mail.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -57,6 +58,7 @@ static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
         head.length = walk->header_left;
         walk->truncated = true;
     }
+    assert(head.length <= walk->header_left);
     walk->header_left -= head.length;
     while (rc == 0 && nb_mime_field(&head, &name, &value)) {
         content_field(type, name, value);
@@ -183,6 +185,7 @@ static int step(struct walk *walk, struct place *place)
 {
     struct nb_string between;
     int rc = 0;
+    assert(place->next != NB_MIME_END && place->encoded <= ENCODED_DEPTH);
     if (place->next == NB_MIME_TAIL) {
         place->next = nb_mime_body(&place->scanner, &between);
     } else if (walk->parts_left == 0) {

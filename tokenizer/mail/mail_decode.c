@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/mail/mail_decode.h"
 
+#include <assert.h>
 #include <gmime/gmime.h>
 #include <string.h>
 
@@ -164,6 +165,7 @@ static int decode_run(GMimeContentEncoding encoding, struct nb_string body, stru
     size_t written = g_mime_encoding_step(&state, body.bytes, body.length, to);
     if (encoding == GMIME_CONTENT_ENCODING_BASE64) /* GMime keeps bits until a '=' comes */
         written += g_mime_encoding_step(&state, "=", 1, to + written);
+    assert(written <= most); /* g_mime_encoding_outlen is an upper bound */
     out->length += written;
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/mail/mime.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/lines.h"
@@ -54,6 +55,7 @@ bool nb_mime_open(struct nb_mime_scanner *scanner, struct nb_string boundary, si
     if (boundary.length == 0 || boundary.length >= NB_MIME_BOUNDARY ||
         scanner->open == NB_MIME_LEVELS)
         return false;
+    assert(scanner->open < NB_MIME_LEVELS);
     struct nb_mime_level *level = &scanner->levels[scanner->open++];
     memcpy(level->boundary, boundary.bytes, boundary.length);
     level->length = boundary.length;
@@ -124,6 +126,7 @@ struct nb_string nb_mime_head(struct nb_mime_scanner *scanner)
 
 enum nb_mime_next nb_mime_body(struct nb_mime_scanner *scanner, struct nb_string *body)
 {
+    assert(scanner->at <= scanner->end && scanner->open <= NB_MIME_LEVELS);
     const char *from = scanner->at;
     const char *at = scanner->open > 0 ? from : scanner->end;
     while (at < scanner->end) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/text/character.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <utf8proc.h>
@@ -123,6 +124,7 @@ unsigned nb_character_fold(const uint32_t *characters, unsigned count,
         UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE;
     unsigned char text[NB_FOLD_SEGMENT * 4];
     unsigned length = 0;
+    assert(count >= 1 && count <= NB_FOLD_SEGMENT);
     for (unsigned i = 0; i < count; i++)
         length += nb_utf8_encode(characters[i], text + length);
     utf8proc_ssize_t n = utf8proc_decompose(text, length, folded, NB_FOLD_QUEUE, options);

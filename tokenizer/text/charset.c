@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/text/charset.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <iconv.h>
 #include <stdbool.h>
@@ -195,6 +196,7 @@ static int make_room(struct conversion *c, struct nb_error *error)
 static int from_iconv(struct conversion *c, iconv_t cd, struct nb_error *error)
 {
     for (bool flushed = false;;) {
+        assert(c->out->length <= c->most);
         int rc = make_room(c, error);
         if (rc != 0)
             return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/text/derived.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <utf8proc.h>
 
@@ -56,6 +57,7 @@ int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char 
 {
     unsigned char word[NB_WORD_BYTES];
     struct nb_derived *derived = run->derived;
+    assert(derived != NULL && length <= NB_WORD_BYTES);
     memcpy(word, run->storage->room + run->prefix_length, length);
     int rc = nb_text_count(run, length);
     if (rc == 0 && nb_tokenizing_wants(run->t, NB_FIELD_CASE))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/text/fold.h"
 
+#include <assert.h>
 #include <stdbool.h>
 
 static uint32_t queue_unchanged(struct nb_fold *fold, const uint32_t *segment, unsigned count)
@@ -36,6 +37,7 @@ static uint32_t queue_folded(struct nb_fold *fold, const uint32_t *segment, unsi
 
 uint32_t nb_fold_segment(struct nb_fold *fold, uint32_t first)
 {
+    assert(fold->taken == fold->queued && nb_packed_kind(first) != NB_KIND_IGNORED);
     uint32_t segment[NB_FOLD_SEGMENT] = {first};
     unsigned count = 1;
     /* Marks that never compose and are in canonical order already need no utf8proc: the vowel signs

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/text/text.h"
 
+#include <assert.h>
+
 #include "tokenizer/text/ascii_words.h"
 #include "tokenizer/text/character.h"
 #include "tokenizer/text/derived.h"
@@ -105,6 +107,7 @@ static int scan_ascii(struct nb_text_run *run, const unsigned char **at, const u
 static int scan(struct nb_tokenizing *t, enum nb_field field, const char *prefix, const char *text,
                 size_t length)
 {
+    assert(nb_character_table != NULL && strlen(prefix) <= NB_PREFIX_BYTES);
     struct nb_derived derived = {.length = 0};
     struct nb_text_run run = {.t = t,
                               .storage = t->bag->private_,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/text/token.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "core/base/utf8.h"
 
 int nb_text_count_long(struct nb_text_run *run, uint32_t first, size_t characters)
 {
+    assert(characters > NB_TOKEN_CHARACTERS);
     unsigned char letter[NB_UTF8_MOST + 1] = {0};
     nb_utf8_encode(first, letter);
     size_t coarse = 1;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/stack.h"
+#include "core/score/stack.h"
 #include "server/json/dump_write.h"
 #include "tokenizer/document.h"
 
@@ -198,11 +198,11 @@ static int write_more(struct stream *s)
         return write_next_document(s);
     case STEP_END:
         s->step = STEP_OVER;
-        return nb_json_dump_end(&s->out, &(struct nb_dump_totals){
-                                             .documents = s->list->messages[NB_BOGOFILTER_HAM] +
-                                                          s->list->messages[NB_BOGOFILTER_SPAM],
-                                             .features = nb_model_rows(s->list->rows),
-                                             .occurrences = s->occurrences});
+        return nb_json_dump_end(
+            &s->out, &(struct nb_dump_totals){.documents = s->list->messages[NB_BOGOFILTER_HAM] +
+                                                           s->list->messages[NB_BOGOFILTER_SPAM],
+                                              .features = nb_model_rows(s->list->rows),
+                                              .occurrences = s->occurrences});
     case STEP_OVER:
         break;
     }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/evaluate.h"
+#include "core/evaluate/evaluate.h"
 #include "server/call/path.h"
 #include "server/client/evaluate/evaluation_json.h"
 #include "server/client/send/item_json.h"
@@ -70,7 +70,7 @@ static double log_odds(const struct nb_corpus *corpus, const json_t *verdict, co
 static int score(struct judge *judge, uint32_t label, const json_t *verdict, struct nb_error *error)
 {
     const struct nb_corpus *corpus = judge->trial->corpus;
-    struct nb_scored scored = {.label = label, .labels = judge->numbers};
+    struct nb_stored_score scored = {.label = label, .labels = judge->numbers};
     scored.probabilities = judge->probabilities;
     if (verdict != NULL) {
         scored.size = (uint32_t)corpus->label_count;

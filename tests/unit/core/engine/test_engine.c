@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/engine/engine.h"
+#include "core/repair/repair.h"
 
 static char directory[64];
 static struct nb_engine_settings settings;
@@ -869,6 +870,25 @@ START_TEST(explanations_sum_to_the_difference)
 }
 END_TEST
 
+/* ---- weights of the stack ----------------------------------------------------------------------
+ */
+
+/* A document that brought nothing new leaves no entry when it is forgotten, but taught the weights.
+ */
+START_TEST(weights_stay_when_their_documents_are_dropped)
+{
+    put_stacked("m", 0.1);
+    train("m", "1", "spam", "free money");
+    train("m", "2", "ham", "lunch money");
+    train("m", "3", "ham", "free lunch free money");
+    train("m", "4", "spam", "money");
+    ck_assert_int_eq(change("m", "4", NULL, NULL, NULL), 0);
+    train("m", "5", "ham", "lunch");
+    reopen(); /* saves the counts and drops what is superfluous */
+    verify();
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("engine");
@@ -898,6 +918,7 @@ static Suite *suite(void)
     tcase_add_test(t, a_broken_import_changes_nothing);
     tcase_add_test(t, models_are_made_under_observation);
     tcase_add_test(t, explanations_sum_to_the_difference);
+    tcase_add_test(t, weights_stay_when_their_documents_are_dropped);
     suite_add_tcase(s, t);
     return s;
 }

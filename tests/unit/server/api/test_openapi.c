@@ -517,13 +517,20 @@ START_TEST(models_and_listings_are_as_described)
     static const char *const labels[] = {"ham"};
     uint64_t counts[] = {1};
     struct nb_telling_token token = {{"t", 1}, counts, 1.5};
-    struct nb_document_info document = {.label = (char[]){"ham"}, .source = (char[]){""}, .tokens = 1};
+    struct nb_document_info document = {
+        .label = (char[]){"ham"}, .source = (char[]){""}, .tokens = 1};
     struct nb_buffer out = {0};
     struct nb_json_vocabulary vocabulary = {.out = &out};
     nb_settings_init(&info.settings, NB_PRESET_MAIL);
     nb_json_model(&out, &info, true);
     answers(&out, "Model");
-    nb_json_models(&out, &info, 1);
+    nb_json_models(&out, &info, 1, true);
+    answers(&out, "Models");
+    struct nb_model_info damaged = {
+        .name = (char[]){"b"}, .is_damaged = true, .damage = (char[]){"a checksum"}};
+    nb_json_model(&out, &damaged, true);
+    answers(&out, "DamagedModel");
+    nb_json_models(&out, &damaged, 1, false);
     answers(&out, "Models");
     nb_json_vocabulary_begin(&vocabulary, 1, labels, 1);
     nb_json_vocabulary_token(&vocabulary, &token);
@@ -552,7 +559,7 @@ START_TEST(evaluations_are_as_described)
     nb_evaluator_finish(evaluator, 0, &report.evaluations[1]);
     for (uint32_t i = 0; i < 4; i++) {
         double p[] = {0.25 * i, 1 - 0.25 * i};
-        struct nb_scored scored = {i % 2, 2, numbers, p, (double)i};
+        struct nb_stored_score scored = {i % 2, 2, numbers, p, (double)i};
         ck_assert_int_eq(nb_evaluator_add(evaluator, &scored), 0);
     }
     nb_evaluator_finish(evaluator, 0, &report.evaluations[0]);

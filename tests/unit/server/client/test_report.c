@@ -28,7 +28,7 @@ static json_t *figures_of_eight(void)
     ck_assert_int_eq(nb_evaluator_new(numbers, 2, 1, &evaluator), 0);
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
         const double p[] = {1 - documents[i].of_spam, documents[i].of_spam};
-        const struct nb_scored scored = {documents[i].label, 2, numbers, p,
+        const struct nb_stored_score scored = {documents[i].label, 2, numbers, p,
                                          documents[i].of_spam - 0.5};
         ck_assert_int_eq(nb_evaluator_add(evaluator, &scored), 0);
     }

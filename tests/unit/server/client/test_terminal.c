@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/utf8.h"
 #include "server/client/terminal/figure.h"
+#include "server/client/terminal/message.h"
 #include "server/client/terminal/table.h"
 #include "server/client/terminal/terminal.h"
 
@@ -111,6 +113,35 @@ START_TEST(seconds_have_units)
 }
 END_TEST
 
+/* What nb_message prints on standard error for a text. */
+static void print_message(const char *text, char *out, size_t room)
+{
+    FILE *file = tmpfile();
+    int old = dup(STDERR_FILENO);
+    ck_assert(file != NULL && old >= 0);
+    ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
+    nb_message("%s: %s", text, "reason");
+    ck_assert_int_ge(dup2(old, STDERR_FILENO), 0);
+    ck_assert_int_eq(close(old), 0);
+    rewind(file);
+    out[fread(out, 1, room - 1, file)] = '\0';
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(messages_do_not_control_the_terminal)
+{
+    char out[6000], longest[9000];
+    print_message("a\x1B[2J\nb\xC2\x9B", out, sizeof out);
+    ck_assert_str_eq(out, "bayesc: a [2J b : reason\n");
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    print_message(longest, out, sizeof out);
+    ck_assert_uint_lt(strlen(out), 4200);
+    ck_assert_int_eq(strncmp(out, "bayesc: xxx", 11), 0);
+    ck_assert_int_eq(out[strlen(out) - 1], '\n');
+}
+END_TEST
+
 /* ---- tables ------------------------------------------------------------------------------------
  */
 
@@ -200,6 +231,7 @@ int main(void)
     tcase_add_test(all, no_colours_outside_of_a_terminal);
     tcase_add_test(all, numbers_have_commas);
     tcase_add_test(all, seconds_have_units);
+    tcase_add_test(all, messages_do_not_control_the_terminal);
     tcase_add_test(all, columns_are_aligned);
     tcase_add_test(all, a_table_has_as_many_columns_as_it_says);
     tcase_add_test(all, cells_are_made_safe_and_cut);

@@ -657,7 +657,7 @@ START_TEST(models)
     infos[0].label_count = 2;
     nb_settings_init(&infos[0].settings, NB_PRESET_TEXT);
     struct nb_buffer out = {0};
-    ck_assert_int_eq(nb_json_models(&out, infos, 2), 0);
+    ck_assert_int_eq(nb_json_models(&out, infos, 2, false), 0);
     json_t *value = parsed(&out);
     const json_t *first = json_array_get(at(value, "models"), 0);
     is_text(first, "name", "a");
@@ -666,16 +666,60 @@ START_TEST(models)
     is_count(at(at(first, "labels"), "ham"), "documents", 3);
     is_count(at(at(first, "labels"), "ham"), "tokens", 40);
     ck_assert_ptr_null(json_object_get(first, "settings"));
+    ck_assert_ptr_null(json_object_get(value, "next"));
     ck_assert_uint_eq(json_object_size(at(json_array_get(at(value, "models"), 1), "labels")), 0);
     json_decref(value);
     ck_assert_int_eq(nb_json_model(&out, &infos[0], true), 0);
     value = parsed(&out);
     is_text(at(value, "settings"), "event_model", "multinomial");
     json_decref(value);
-    ck_assert_int_eq(nb_json_models(&out, NULL, 0), 0);
+    ck_assert_int_eq(nb_json_models(&out, NULL, 0, false), 0);
     value = parsed(&out);
     ck_assert_uint_eq(json_array_size(at(value, "models")), 0);
     json_decref(value);
+}
+END_TEST
+
+START_TEST(pages_and_damaged_models)
+{
+    struct nb_model_info infos[2] = {{.name = (char[]){"a"}}, {.name = (char[]){"b"}}};
+    struct nb_buffer out = {0};
+    infos[1].is_damaged = true;
+    infos[1].damage = (char[]){"a checksum is wrong"};
+    ck_assert_int_eq(nb_json_models(&out, infos, 2, true), 0);
+    json_t *value = parsed(&out);
+    is_text(value, "next", "b");
+    const json_t *second = json_array_get(at(value, "models"), 1);
+    is_text(second, "state", "damaged");
+    is_text(second, "reason", "a checksum is wrong");
+    ck_assert_uint_eq(json_object_size(second), 3);
+    json_decref(value);
+}
+END_TEST
+
+START_TEST(a_labels_new_name)
+{
+    static const struct {
+        const char *text;
+        int rc;
+        const char *said;
+    } table[] = {{"{\"name\": \"sp\\u00e4m\"}", 0, ""},
+                 {"{\"name\": \"\"}", NB_UNUSABLE, "label"},
+                 {"{\"name\": 1}", NB_INVALID, "name"},
+                 {"{}", NB_INVALID, "name"},
+                 {"{\"name\": \"a\", \"id\": \"b\"}", NB_INVALID, "id"},
+                 {"\"a\"", NB_INVALID, "object"},
+                 {"", NB_INVALID, "nothing"}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct nb_buffer name = {0};
+        struct nb_error error = {0};
+        ck_assert_int_eq(nb_json_rename_read(nb_string_of(table[i].text), &name, &error),
+                         table[i].rc);
+        ck_assert_msg(strstr(error.text, table[i].said) != NULL, "%zu: %s", i, error.text);
+        if (table[i].rc == 0)
+            ck_assert(name.length == 5 && memcmp(name.bytes, "sp\xC3\xA4m", 5) == 0);
+        nb_buffer_deinit(&name);
+    }
 }
 END_TEST
 
@@ -694,8 +738,7 @@ START_TEST(times_are_rfc_3339)
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_buffer out = {0};
-        struct nb_document_info info = {
-            (char[]){"ham"}, (char[]){""}, table[i].milliseconds, 12};
+        struct nb_document_info info = {(char[]){"ham"}, (char[]){""}, table[i].milliseconds, 12};
         ck_assert_int_eq(nb_json_document_info(&out, model, &info), 0);
         json_t *value = parsed(&out);
         is_text(value, "id", "mail");
@@ -872,6 +915,8 @@ int main(void)
     tcase_add_test(replies, verdicts);
     tcase_add_test(replies, only_tokens_are_listed);
     tcase_add_test(replies, models);
+    tcase_add_test(replies, pages_and_damaged_models);
+    tcase_add_test(replies, a_labels_new_name);
     tcase_add_test(replies, times_are_rfc_3339);
     tcase_add_test(replies, vocabularies);
     suite_add_tcase(suite, replies);

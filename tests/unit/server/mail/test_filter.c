@@ -317,8 +317,9 @@ static void train(const char *model, int count)
                  words[i % 2], i);
         snprintf(id, sizeof id, "%d", i);
         struct nb_document document = mail_of(mail);
-        ck_assert_int_eq(
-            nb_batch_train(batch, &document, str(i % 2 == 0 ? "spam" : "ham"), str(id), str(""), &error), 0);
+        ck_assert_int_eq(nb_batch_train(batch, &document, str(i % 2 == 0 ? "spam" : "ham"), str(id),
+                                        str(""), &error),
+                         0);
     }
     nb_engine_apply(engine, batch);
     for (size_t i = 0; i < nb_batch_size(batch); i++)
@@ -540,7 +541,8 @@ START_TEST(certainty_does_not_reach_1)
     struct nb_settings settings;
     bool created;
     nb_settings_init(&settings, NB_PRESET_TEXT);
-    ck_assert_int_eq(nb_engine_put_model(engine, str("mail"), &settings, false, str(""), &created, NULL), 0);
+    ck_assert_int_eq(
+        nb_engine_put_model(engine, str("mail"), &settings, false, str(""), &created, NULL), 0);
     nb_settings_deinit(&settings);
     train("mail", 12);
     for (size_t i = strlen(mail); i + 8 < sizeof mail; i += 8)

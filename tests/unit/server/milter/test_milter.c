@@ -22,7 +22,7 @@
 static int read_words(const char *const *words, struct nb_milter_options *options,
                       struct nb_error *error)
 {
-    static char *argv[20];
+    static char *argv[40];
     int argc = 0;
     for (char **old = argv; *old != NULL; old++)
         free(*old);

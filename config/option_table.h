@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The options of the daemon: the struct of their values, and the one table from which the reader of
+ * files, the environment, the command line, --print-config, the example file and the tests work.
+ * The table is read-only; any thread.
+ */
+#ifndef NB_CONFIG_OPTION_TABLE_H
+#define NB_CONFIG_OPTION_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The values of all options, by the defaults, the file, the environment and the command line.
+ * Strings are owned. */
+struct nb_config {
+    /* [server] */
+    char *listen;                     /* ADDRESS:PORT, [IPv6]:PORT; port 0 takes a free one */
+    char *socket;                     /* path of a Unix socket; empty: none */
+    int socket_mode;                  /* 0: owner, 1: group, 2: all */
+    bool insecure;                    /* allow an address that is not loopback without tokens */
+    char *hosts;                      /* names that a Host may have, separated by commas */
+    uint64_t threads;                 /* 0: one per core */
+    uint64_t work_threads;            /* for long work, and as many for loading models: 2 */
+    uint64_t connections;             /* 1,000 */
+    uint64_t connections_per_address; /* 0: no limit */
+    uint64_t timeout;                 /* seconds without progress, 30 */
+    uint64_t body_bytes;              /* 64 MiB after decompression */
+    uint64_t line_bytes;              /* NDJSON line, 16 MiB */
+    uint64_t batch_documents;         /* 10,000 */
+    uint64_t listing_rows;            /* explain and vocabulary, 10,000 */
+    uint64_t listing_cells;           /* tokens times labels of a vocabulary, 1,000,000 */
+    uint64_t spool_memory;  /* bytes of a long reply kept in memory before a file, 1 MiB */
+    char *spool_directory;  /* for unlinked temporary files; empty: the data directory */
+    uint64_t queue_changes; /* waiting changes above which train answers 503, 100,000 */
+    uint64_t stop_seconds;  /* how long a stop waits for running requests, 8 */
+    /* [tokens], lists */
+    char *tokens_classify;
+    char *tokens_train;
+    char *tokens_admin;
+    char *tokens_trusted; /* addresses and networks */
+    /* [store] */
+    char *data;        /* directory */
+    uint64_t map_size; /* bytes; 0: as much as there may ever be use for */
+    uint64_t memory;   /* bytes of loaded models, 0: no limit */
+    bool keep_words;
+    uint64_t replay_features; /* 20,000,000 */
+    uint64_t group_documents; /* 1,024 */
+    /* [models] */
+    bool auto_create;
+    uint64_t labels; /* per model, 10,000 */
+    uint64_t models; /* 100,000 */
+    /* [tokenizer] */
+    uint64_t tokens; /* 100,000 */
+    uint64_t mail_bytes;
+    uint64_t mail_parts;
+    uint64_t mail_depth;
+    uint64_t header_bytes;
+    /* [filter] */
+    char *filter_model;
+    char *filter_user_model; /* "%u" is the user's address; empty: no models of users */
+    char *filter_spam_label;
+    char *filter_ham_label;
+    double filter_unsure; /* probabilities of spam */
+    double filter_add_header;
+    double filter_rewrite_subject;
+    double filter_reject;
+    double filter_required_score;       /* at filter_reject */
+    double filter_spamd_required_score; /* at filter_add_header */
+    char *filter_subject;               /* "%s" is the mail's own */
+    uint64_t filter_evidence;           /* tokens named in a symbol */
+    /* [log] */
+    int log_level; /* enum nb_log_level: error, warning, info, debug */
+};
+
+enum nb_option_type {
+    NB_OPTION_BOOL,   /* yes/no, true/false, on/off, 1/0 */
+    NB_OPTION_COUNT,  /* whole number in minimum..maximum */
+    NB_OPTION_BYTES,  /* whole number with optional K, M, G, T (1024) */
+    NB_OPTION_NUMBER, /* number in minimum..maximum, with an optional fraction: a double */
+    NB_OPTION_STRING, /* minimum..maximum bytes of UTF-8 without control characters */
+    NB_OPTION_ENUM,
+    NB_OPTION_ADDRESS /* string: ADDRESS:PORT or [IPv6]:PORT, the address in digits */
+};
+
+struct nb_option {
+    const char *group, *key;
+    enum nb_option_type type;
+    size_t offset; /* into struct nb_config */
+    uint64_t minimum, maximum;
+    const char *const *names; /* NB_OPTION_ENUM, NULL-terminated */
+    const char *default_text; /* as it would stand in the file */
+    const char *help;         /* one or two sentences, for the example file and the manual */
+};
+
+/* The table, in the order in which files and listings show it; sets *count. */
+const struct nb_option *nb_option_table(size_t *count);
+
+#endif

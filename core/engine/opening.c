@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening and closing. Changes are in batch.c (trainers' threads), writer.c, commit.c and stage.c
+ * (the writer's).
+ */
+#include "core/engine/opening.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/pack.h"
+#include "core/engine/writer.h"
+#include "core/live/checkpoint.h"
+#include "core/live/learner.h"
+#include "core/live/registry.h"
+#include "core/live/transaction.h"
+#include "core/store/ledger.h"
+
+enum {
+    SAVE_NANOSECONDS =
+        1500000000, /* for saving models at a stop; the next start replays the rest */
+    LOAD_NANOSECONDS = 1000000000, /* for loading models at start ... */
+    LOAD_MODELS = 64,              /* ... so many at most; others load when they are asked for */
+};
+
+void nb_engine_settings_init(struct nb_engine_settings *settings)
+{
+    *settings = (struct nb_engine_settings){
+        .directory = "var",
+        .tokenizer = NB_TOKENIZER_LIMITS_DEFAULT,
+        .auto_create = true,
+        .keep_words = true,
+        .map_size = 0,
+        .memory = 0,
+        .replay_features = 20000000,
+        .group_documents = 1024,
+        .labels = 10000,
+        .models = 100000,
+    };
+}
+
+static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
+{
+    struct nb_engine *engine = calloc(1, sizeof *engine);
+    if (engine == NULL)
+        return NULL;
+    engine->settings = *settings;
+    engine->directory = strdup(settings->directory);
+    engine->settings.directory = engine->directory;
+    engine->coder = nb_features_coder_new();
+    engine->learner = nb_learner_new();
+    engine->purge = true;
+    pthread_rwlock_init(&engine->registry, NULL);
+    pthread_mutex_init(&engine->queue_lock, NULL);
+    pthread_mutex_init(&engine->health_lock, NULL);
+    pthread_cond_init(&engine->queue_filled, NULL);
+    pthread_cond_init(&engine->task_finished, NULL);
+    return engine;
+}
+
+/* ---- what belongs to the store as a whole ---------------------------------------------------- */
+
+static const struct nb_string KEY = {"key", 3};
+static const struct nb_string FIELDS = {"fields", 6};
+
+/* Ids of features hold the number of their field: the names in the order of the numbers are stored,
+ * and a program that would give them other numbers must not read them. */
+static int write_fields(struct nb_buffer *out)
+{
+    struct nb_packer p = {.out = out};
+    for (unsigned f = 0; f < NB_FIELDS; f++) {
+        const char *name = nb_field_name((enum nb_field)f);
+        nb_pack_string(&p, (struct nb_string){name, strlen(name)});
+    }
+    return p.code;
+}
+
+static int check_fields(struct nb_string stored, struct nb_error *error)
+{
+    struct nb_unpacker u = nb_unpacker_of(stored.bytes, stored.length);
+    for (unsigned f = 0; u.at < u.end && !u.failed; f++) {
+        struct nb_string name = nb_unpack_string(&u);
+        const char *known = f < NB_FIELDS ? nb_field_name((enum nb_field)f) : "";
+        if (name.length != strlen(known) || memcmp(name.bytes, known, name.length) != 0)
+            return nb_error_set(error, NB_VERSION,
+                                "the store has features of the field '%.*s', which this bayesd "
+                                "does not know: use a newer one",
+                                (int)name.length, name.bytes);
+    }
+    return u.failed ? nb_error_set(error, NB_CORRUPT, "the store is damaged: its list of fields")
+                    : 0;
+}
+
+int nb_put_identity(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
+{
+    struct nb_buffer fields = {0};
+    struct nb_ledger_totals totals = {0};
+    struct nb_string key = {(const char *)engine->key.bytes, NB_KEY_BYTES};
+    if (write_fields(&fields) != 0) {
+        nb_buffer_deinit(&fields);
+        return nb_error_no_memory(error);
+    }
+    struct nb_change change = {.kind = NB_CHANGE_STORE,
+                               .time = nb_clock_now(),
+                               .key = key,
+                               .settings = {fields.bytes, fields.length}};
+    int rc = nb_store_put(view, NB_TABLE_META, KEY, key, error);
+    if (rc == 0)
+        rc = nb_store_put(view, NB_TABLE_META, FIELDS, change.settings, error);
+    if (rc == 0)
+        rc = nb_ledger_append(view, nb_numbers_entry(&engine->numbers), &change, &totals,
+                              &engine->scratch, error);
+    nb_buffer_deinit(&fields);
+    return rc;
+}
+
+/* Draws the store's key and notes its fields: in a new store, once. */
+static int write_identity(struct nb_engine *engine, struct nb_view *view, void *argument,
+                          struct nb_error *error)
+{
+    (void)argument;
+    nb_key_generate(&engine->key);
+    return nb_put_identity(engine, view, error);
+}
+
+/* NB_NOT_FOUND without a text: the store is new. */
+static int read_identity(struct nb_engine *engine, const struct nb_view *view,
+                         struct nb_error *error)
+{
+    struct nb_string value;
+    int rc = nb_store_get(view, NB_TABLE_META, KEY, &value, error);
+    if (rc != 0)
+        return rc;
+    if (value.length != NB_KEY_BYTES)
+        return nb_error_set(error, NB_CORRUPT, "the store is damaged: its key does not read back");
+    nb_key_restore(&engine->key, (const unsigned char *)value.bytes);
+    rc = nb_store_get(view, NB_TABLE_META, FIELDS, &value, error);
+    return rc == 0 ? check_fields(value, error) : rc;
+}
+
+static int read_store(struct nb_engine *engine, bool fresh, struct nb_error *error)
+{
+    struct nb_view view;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = read_identity(engine, &view, error);
+    int numbers = rc == 0 ? nb_numbers_load(&view, &engine->numbers, error) : 0;
+    nb_store_snapshot_end(&view);
+    if (rc == NB_NOT_FOUND && fresh)
+        return 0; /* the caller gives it its identity */
+    if (rc == NB_NOT_FOUND)
+        rc = nb_transaction(engine, 0, write_identity, NULL, error);
+    return rc != 0 ? rc : numbers;
+}
+
+/* ---- open and close -------------------------------------------------------------------------- */
+
+/* Loads what fits the memory setting and a second, so that the first requests do not wait. */
+static void load_some(struct nb_engine *engine)
+{
+    uint64_t memory = 0;
+    uint64_t until = nb_clock_monotonic() + LOAD_NANOSECONDS;
+    for (size_t i = 0; i < engine->model_count && i < LOAD_MODELS && nb_clock_monotonic() < until;
+         i++) {
+        /* A damaged model says so when it is asked for. */
+        if (nb_registry_load(engine, engine->models[i], NULL) == 0)
+            memory += nb_live_memory(engine->models[i]);
+        if (engine->settings.memory != 0 && memory > engine->settings.memory)
+            break;
+    }
+}
+
+static int open_store(const struct nb_engine_settings *settings, bool fresh, struct nb_engine **out,
+                      struct nb_error *error)
+{
+    struct nb_engine *engine = engine_new(settings);
+    *out = NULL;
+    if (engine == NULL || engine->directory == NULL || engine->learner == NULL ||
+        engine->coder == NULL) {
+        nb_engine_close(&engine);
+        return nb_error_no_memory(error);
+    }
+    int rc = nb_store_open(engine->directory, settings->map_size, &engine->store, error);
+    if (rc == 0)
+        rc = read_store(engine, fresh, error);
+    if (rc == 0)
+        rc = nb_registry_read(engine, error);
+    if (rc == 0)
+        *out = engine;
+    else
+        nb_engine_close(&engine);
+    return rc;
+}
+
+int nb_engine_open_reading(const struct nb_engine_settings *settings, struct nb_engine **engine,
+                           struct nb_error *error)
+{
+    return open_store(settings, false, engine, error);
+}
+
+int nb_engine_open_fresh(const struct nb_engine_settings *settings, struct nb_engine **engine,
+                         struct nb_error *error)
+{
+    return open_store(settings, true, engine, error);
+}
+
+int nb_engine_open_damaged(const struct nb_engine_settings *settings, struct nb_engine **out,
+                           uint32_t *damaged, struct nb_error *error)
+{
+    struct nb_engine *engine = engine_new(settings);
+    *out = NULL;
+    if (engine == NULL || engine->directory == NULL || engine->learner == NULL ||
+        engine->coder == NULL) {
+        nb_engine_close(&engine);
+        return nb_error_no_memory(error);
+    }
+    int rc = nb_store_open_reading(engine->directory, &engine->store, damaged, error);
+    if (rc == 0)
+        *out = engine;
+    else
+        nb_engine_close(&engine);
+    return rc;
+}
+
+int nb_engine_open_existing(const struct nb_engine_settings *settings, struct nb_engine **engine,
+                            struct nb_error *error)
+{
+    char path[4096];
+    int length = snprintf(path, sizeof path, "%s/data.mdb", settings->directory);
+    if (length < 0 || (size_t)length >= sizeof path || access(path, F_OK) != 0)
+        return nb_error_set(error, NB_NOT_FOUND, "there is no store in %s", settings->directory);
+    return nb_engine_open_reading(settings, engine, error);
+}
+
+/* Models with a tail are saved in quiet moments, whether they are loaded or not. */
+static void list_unsaved(struct nb_engine *engine)
+{
+    for (size_t i = 0; i < engine->model_count; i++)
+        nb_checkpoint_enlist(engine, engine->models[i]);
+}
+
+int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine **engine,
+                   struct nb_error *error)
+{
+    int rc = nb_engine_open_reading(settings, engine, error);
+    if (rc != 0)
+        return rc;
+    list_unsaved(*engine);
+    load_some(*engine);
+    rc = nb_writer_start(*engine, error);
+    if (rc != 0)
+        nb_engine_close(engine);
+    return rc;
+}
+
+/* The writer's thread is gone: this one may write now. What does not get written is replayed by the
+ * next start, within the bound that holds for all models. */
+static void save_some(struct nb_engine *engine)
+{
+    uint64_t until = nb_clock_monotonic() + SAVE_NANOSECONDS;
+    struct nb_live *live = engine->unsaved;
+    while (live != NULL && nb_clock_monotonic() < until) {
+        struct nb_live *next = live->unsaved_after;
+        if (atomic_load(&live->loaded) && !atomic_load(&live->is_damaged) &&
+            nb_checkpoint_all(engine, live, NULL, NULL) != 0)
+            return;
+        live = next;
+    }
+}
+
+void nb_engine_close(struct nb_engine **out)
+{
+    struct nb_engine *engine = *out;
+    *out = NULL;
+    if (engine == NULL)
+        return;
+    if (engine->writer_started) {
+        nb_writer_stop(engine);
+        save_some(engine);
+    }
+    while (engine->unsaved != NULL)
+        nb_checkpoint_forget(engine, engine->unsaved);
+    nb_registry_free(engine);
+    nb_store_close(&engine->store);
+    nb_buffer_deinit(&engine->scratch);
+    nb_learner_free(&engine->learner);
+    nb_features_coder_free(&engine->coder);
+    pthread_cond_destroy(&engine->task_finished);
+    pthread_cond_destroy(&engine->queue_filled);
+    pthread_mutex_destroy(&engine->health_lock);
+    pthread_mutex_destroy(&engine->queue_lock);
+    pthread_rwlock_destroy(&engine->registry);
+    free(engine->directory);
+    free(engine);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lmdb/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* `error` for what the system refused to do with `name` in the directory. */
+static int refuse(const struct nb_store_file *file, const char *name, int fault,
+                  struct nb_error *error)
+{
+    char path[NB_STORE_PATH + 16];
+    (void)snprintf(path, sizeof path, "%s/%s", file->path, name);
+    return nb_error_errno(error, fault, path);
+}
+
+/* Opens `name` in the directory, makes it if it is missing, and locks it. */
+static int open_locked(const struct nb_store_file *file, const char *name, int *descriptor,
+                       struct nb_error *error)
+{
+    *descriptor = openat(file->directory, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (*descriptor < 0)
+        return refuse(file, name, errno, error);
+    if (flock(*descriptor, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    if (errno != EWOULDBLOCK)
+        return refuse(file, name, errno, error);
+    return nb_error_set(error, NB_LOCKED,
+                        "%s is in use by another bayesd: stop it, or choose another directory",
+                        file->path);
+}
+
+/* A new name in a directory is durable only after the directory was synced. */
+static int sync_names(const struct nb_store_file *file, bool made, struct nb_error *error)
+{
+    if (fsync(file->directory) != 0)
+        return nb_error_errno(error, errno, file->path);
+    if (!made)
+        return 0;
+    char path[NB_STORE_PATH];
+    memcpy(path, file->path, sizeof path);
+    int parent = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0)
+        return 0; /* a parent that may be searched but not read: nothing can be done */
+    int rc = fsync(parent) == 0 ? 0 : nb_error_errno(error, errno, file->path);
+    close(parent);
+    return rc;
+}
+
+static int open_data(struct nb_store_file *file, struct nb_error *error)
+{
+    struct stat status;
+    int rc = open_locked(file, "data.mdb", &file->data, error);
+    if (rc != 0)
+        return rc;
+    if (fstat(file->data, &status) != 0)
+        return refuse(file, "data.mdb", errno, error);
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    file->fresh = status.st_size == 0;
+    return nb_store_file_check(file, error);
+}
+
+int nb_store_file_open(const char *path, struct nb_store_file *file, struct nb_error *error)
+{
+    *file = (struct nb_store_file){.directory = -1, .lock = -1, .data = -1};
+    if (strlen(path) >= sizeof file->path)
+        return nb_error_set(error, NB_UNUSABLE, "the data directory's path is over %d bytes",
+                            NB_STORE_PATH - 1);
+    memcpy(file->path, path, strlen(path) + 1);
+    (void)snprintf(file->data_path, sizeof file->data_path, "%s/data.mdb", path);
+    bool made = mkdir(path, 0700) == 0;
+    if (!made && errno != EEXIST)
+        return nb_error_errno(error, errno, path);
+    file->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = file->directory >= 0 ? 0 : nb_error_errno(error, errno, path);
+    if (rc == 0)
+        rc = open_locked(file, "lock", &file->lock, error);
+    if (rc == 0)
+        rc = open_data(file, error);
+    if (rc == 0 && file->fresh)
+        rc = sync_names(file, made, error);
+    if (rc != 0)
+        nb_store_file_close(file);
+    return rc;
+}
+
+static void close_one(int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
+}
+
+void nb_store_file_close(struct nb_store_file *file)
+{
+    close_one(&file->data);
+    close_one(&file->lock);
+    close_one(&file->directory);
+}
+
+static int replaced(const struct nb_store_file *file, struct nb_error *error)
+{
+    return nb_error_set(error, NB_IO,
+                        "%s/data.mdb was deleted or replaced while it was in use: stop bayesd, put "
+                        "the right file in its place and start again",
+                        file->path);
+}
+
+int nb_store_file_check(const struct nb_store_file *file, struct nb_error *error)
+{
+    struct stat status;
+    if (fstatat(file->directory, "data.mdb", &status, 0) != 0)
+        return errno == ENOENT ? replaced(file, error) : refuse(file, "data.mdb", errno, error);
+    if (status.st_dev != file->device || status.st_ino != file->inode)
+        return replaced(file, error);
+    return 0;
+}
+
+int nb_store_file_same(const struct nb_store_file *file, int descriptor, struct nb_error *error)
+{
+    struct stat status;
+    if (fstat(descriptor, &status) != 0)
+        return refuse(file, "data.mdb", errno, error);
+    if (status.st_dev != file->device || status.st_ino != file->inode)
+        return replaced(file, error);
+    return 0;
+}
+
+int nb_store_file_reserve_readers(const struct nb_store_file *file, off_t bytes,
+                                  struct nb_error *error)
+{
+    int readers = openat(file->directory, "lock.mdb", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (readers < 0)
+        return refuse(file, "lock.mdb", errno, error);
+    int fault = posix_fallocate(readers, 0, bytes);
+    close(readers);
+    return fault == 0 ? 0 : refuse(file, "lock.mdb", fault, error);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening a store, the failed state, and opening again.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "core/lmdb/environment.h"
+#include "core/lmdb/store_private.h"
+#include "core/pages/meta.h"
+#include "core/pages/pages.h"
+
+enum { ALONE_SECONDS = 10 }; /* the writer waits for snapshots to end */
+
+/* ---- the failed state ------------------------------------------------------------------------ */
+
+void nb_store_set_failure(struct nb_store *store, const struct nb_error *failure)
+{
+    pthread_mutex_lock(&store->failure_lock);
+    store->failure = *failure;
+    pthread_mutex_unlock(&store->failure_lock);
+}
+
+bool nb_store_failed(struct nb_store *store, struct nb_error *error)
+{
+    pthread_mutex_lock(&store->failure_lock);
+    bool failed = store->failure.code != 0;
+    if (failed && error != NULL)
+        *error = store->failure;
+    pthread_mutex_unlock(&store->failure_lock);
+    return failed;
+}
+
+int nb_store_settle(struct nb_store *store, struct nb_error *error)
+{
+    if (!store->unsure)
+        return 0;
+    int rc = nb_meta_put_back(store->file.data, store->file.data_path, store->page_size,
+                              store->committed, error);
+    store->unsure = rc != 0;
+    return rc;
+}
+
+/* ---- looking at the file --------------------------------------------------------------------- */
+
+/* Makes `question` one about the newest transaction whose meta page is whole. Usually that is the
+ * one with the greater number. If the other one's own pages say that it is newer still, its number
+ * was damaged after it was committed: it is put right, so that nothing acknowledged is lost. (The
+ * same is seen if a commit failed while it wrote that page, and the process was killed before it
+ * could put the page back; then nobody was told more than that it failed.) */
+static int choose_meta(struct nb_pages_question *question, const struct nb_meta metas[2],
+                       int newest, struct nb_error *error)
+{
+    struct nb_pages_answer answer;
+    uint64_t next = metas[newest].transaction + 1;
+    question->meta = metas[!newest];
+    if (nb_pages_last_transaction(question) == next) {
+        question->meta.transaction = next;
+        if (nb_pages_check(question, &answer, NULL) == 0)
+            return nb_meta_write(question->file, question->path, !newest, &question->meta, error);
+    }
+    question->meta = metas[newest];
+    return 0;
+}
+
+/* Looks through the pages of data.mdb before LMDB uses them. Sets *needed to the bytes that the map
+ * must have. */
+static int examine(struct nb_store *store, uint64_t *needed, struct nb_error *error)
+{
+    struct nb_pages_question question = {.file = store->file.data,
+                                         .path = store->file.data_path,
+                                         .tables = nb_store_table_names,
+                                         .table_count = NB_TABLES};
+    struct nb_pages_answer answer = {.used = 0};
+    struct nb_meta metas[2];
+    int newest;
+    *needed = NB_STORE_RESERVE;
+    store->unknown_table[0] = '\0';
+    int rc = nb_meta_read(question.file, question.path, metas, &newest, error);
+    if (rc == NB_NOT_FOUND)
+        return 0;
+    if (rc == 0)
+        rc = choose_meta(&question, metas, newest, error);
+    if (rc == 0)
+        rc = nb_pages_check(&question, &answer, error);
+    if (rc == NB_CORRUPT && store->reading && answer.readable) {
+        store->damaged = answer.damaged;
+        rc = 0;
+    }
+    if (rc != 0)
+        return rc;
+    memcpy(store->unknown_table, answer.unknown, sizeof store->unknown_table);
+    *needed += (question.meta.last_page + 1) * question.meta.free.pad;
+    return 0;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+void nb_store_note_state(struct nb_store *store)
+{
+    MDB_envinfo info;
+    MDB_stat statistics;
+    mdb_env_info(store->environment, &info);
+    mdb_env_stat(store->environment, &statistics);
+    store->committed = info.me_last_txnid;
+    store->page_size = statistics.ms_psize;
+    atomic_store(&store->used, (info.me_last_pgno + 1) * (uint64_t)statistics.ms_psize);
+    atomic_store(&store->map, info.me_mapsize);
+}
+
+static unsigned flags_of(const struct nb_store *store)
+{
+    return store->reading ? MDB_RDONLY : 0;
+}
+
+/* Tables are made with the first transaction of a store. */
+static int open_tables(struct nb_store *store, struct nb_error *error)
+{
+    struct nb_view view = {.store = store};
+    MDB_txn *transaction;
+    int rc = mdb_txn_begin(store->environment, NULL, flags_of(store), &transaction);
+    if (rc != 0)
+        return nb_environment_error(error, rc, store->file.path);
+    view.transaction = transaction;
+    store->writing = !store->reading;
+    rc = nb_store_open_tables(&view, store->committed == 0 && !store->reading, error);
+    store->writing = false;
+    if (rc != 0) {
+        mdb_txn_abort(transaction);
+        return rc;
+    }
+    rc = mdb_txn_commit(transaction);
+    if (rc == 0)
+        nb_store_note_state(store);
+    return nb_environment_error(error, rc, store->file.path);
+}
+
+/* Opens LMDB: at the start, and again after a failure. On failure the environment is closed. */
+static int open_environment(struct nb_store *store, struct nb_error *error)
+{
+    uint64_t needed;
+    assert(store->environment == NULL);
+    int rc = examine(store, &needed, error);
+    if (rc == 0)
+        rc = nb_environment_open(&store->file, store->map_size, needed, flags_of(store),
+                                 &store->environment, error);
+    if (rc != 0)
+        return rc;
+    nb_store_note_state(store);
+    rc = open_tables(store, error);
+    if (rc != 0)
+        nb_environment_close(&store->environment);
+    return rc;
+}
+
+static struct nb_store *new_store(uint64_t map_size)
+{
+    struct nb_store *store = calloc(1, sizeof *store);
+    if (store == NULL)
+        return NULL;
+    store->map_size = map_size != 0 && map_size < NB_MAP_UNIT ? NB_MAP_UNIT : map_size;
+    for (int i = 0; i < NB_TABLES; i++)
+        store->seeds[i] = XXH3_64bits(nb_store_table_names[i], strlen(nb_store_table_names[i]));
+    nb_gate_init(&store->gate);
+    pthread_mutex_init(&store->failure_lock, NULL);
+    return store;
+}
+
+static void free_store(struct nb_store *store)
+{
+    pthread_mutex_destroy(&store->failure_lock);
+    nb_gate_deinit(&store->gate);
+    nb_buffer_deinit(&store->sealed);
+    free(store);
+}
+
+/* Opens `store`, or frees it. */
+static int open_store(struct nb_store *store, const char *directory, struct nb_store **out,
+                      struct nb_error *error)
+{
+    if (store == NULL)
+        return nb_error_no_memory(error);
+    int rc = nb_store_file_open(directory, &store->file, error);
+    if (rc != 0) {
+        free_store(store);
+        return rc;
+    }
+    rc = open_environment(store, error);
+    if (rc == 0) {
+        *out = store;
+        return 0;
+    }
+    /* A full disk may hold half of the two first pages: the next start begins anew. */
+    if (store->file.fresh && store->committed == 0)
+        (void)!ftruncate(store->file.data, 0);
+    nb_store_close(&store);
+    return rc;
+}
+
+int nb_store_open(const char *directory, uint64_t map_size, struct nb_store **store,
+                  struct nb_error *error)
+{
+    return open_store(new_store(map_size), directory, store, error);
+}
+
+int nb_store_open_reading(const char *directory, struct nb_store **out, uint32_t *damaged,
+                          struct nb_error *error)
+{
+    struct nb_store *store = new_store(0);
+    if (store != NULL)
+        store->reading = true;
+    int rc = open_store(store, directory, out, error);
+    *damaged = rc == 0 ? (*out)->damaged : 0;
+    return rc;
+}
+
+void nb_store_close(struct nb_store **out)
+{
+    struct nb_store *store = *out;
+    *out = NULL;
+    if (store == NULL)
+        return;
+    assert(!store->writing);
+    nb_environment_close(&store->environment);
+    (void)nb_store_settle(store, NULL);
+    nb_store_file_close(&store->file);
+    free_store(store);
+}
+
+void nb_store_sizes(struct nb_store *store, uint64_t *used, uint64_t *map)
+{
+    *used = atomic_load(&store->used);
+    *map = atomic_load(&store->map);
+}
+
+/* ---- opening again --------------------------------------------------------------------------- */
+
+/* The gate is closed. */
+static int replace_environment(struct nb_store *store, struct nb_error *error)
+{
+    uint64_t committed = store->committed;
+    nb_environment_close(&store->environment);
+    int rc = nb_store_file_check(&store->file, error);
+    if (rc == 0)
+        rc = open_environment(store, error);
+    if (rc == 0 && store->committed != committed) {
+        rc = nb_error_set(
+            error, NB_CORRUPT, "%s is damaged: it holds transaction %llu, the last one was %llu",
+            store->file.path, (unsigned long long)store->committed, (unsigned long long)committed);
+        nb_environment_close(&store->environment);
+    }
+    store->committed = committed;
+    return rc;
+}
+
+static int reopen_alone(struct nb_store *store, struct nb_error *error)
+{
+    static const struct nb_error none = {.code = 0};
+    int rc = replace_environment(store, error);
+    nb_store_set_failure(store, rc == 0 ? &none : error);
+    store->grow = store->grow && rc != 0;
+    return rc;
+}
+
+int nb_store_enter_alone(struct nb_store *store, struct nb_error *error)
+{
+    if (nb_gate_close(&store->gate, ALONE_SECONDS))
+        return 0;
+    return nb_error_set(error, NB_IO,
+                        "the store waits for a long export or listing to end: try again");
+}
+
+int nb_store_reopen(struct nb_store *store, struct nb_error *error)
+{
+    struct nb_error local = {0};
+    assert(!store->writing);
+    if (!nb_store_failed(store, NULL))
+        return 0;
+    int rc = nb_store_settle(store, &local);
+    if (rc == 0)
+        rc = nb_store_enter_alone(store, &local);
+    if (rc == 0) {
+        rc = reopen_alone(store, &local);
+        nb_gate_open(&store->gate);
+    }
+    if (rc != 0 && error != NULL)
+        *error = local;
+    return rc;
+}

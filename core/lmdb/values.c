@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keys and values: what is read, written and checked inside a transaction.
+ */
+#include <assert.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "core/lmdb/environment.h"
+#include "core/lmdb/store_private.h"
+
+enum { CHECKSUM_BYTES = 8 };
+
+static MDB_val value_of(struct nb_string s)
+{
+    /* LMDB does not write through the keys and values it is given. */
+    return (MDB_val){.mv_size = s.length, .mv_data = (void *)(uintptr_t)s.bytes};
+}
+
+static struct nb_string string_of(const MDB_val *v)
+{
+    return (struct nb_string){v->mv_data, v->mv_size};
+}
+
+/* ---- checksums ------------------------------------------------------------------------------- */
+
+/* Table, key and value are hashed one after the other, each with the hash before it as its seed: no
+ * byte can move from one to the other. */
+static uint64_t checksum_of(const struct nb_store *store, enum nb_table table, struct nb_string key,
+                            struct nb_string value)
+{
+    uint64_t seed = XXH3_64bits_withSeed(key.bytes, key.length, store->seeds[table]);
+    uint64_t hash = XXH3_64bits(value.bytes, value.length);
+    return XXH3_64bits_withSeed(&hash, sizeof hash, seed);
+}
+
+/* Splits the checksum off; false if it does not fit. */
+static bool unseal(const struct nb_view *view, enum nb_table table, const MDB_val *key,
+                   const MDB_val *sealed, struct nb_string *value)
+{
+    uint64_t checksum;
+    *value = (struct nb_string){"", 0};
+    if (sealed->mv_size < CHECKSUM_BYTES)
+        return false;
+    *value = (struct nb_string){sealed->mv_data, sealed->mv_size - CHECKSUM_BYTES};
+    memcpy(&checksum, value->bytes + value->length, sizeof checksum);
+    return checksum == checksum_of(view->store, table, string_of(key), *value);
+}
+
+static int damaged(const struct nb_view *view, enum nb_table table, struct nb_error *error)
+{
+    return nb_error_set(error, NB_CORRUPT, "%s is damaged: a checksum in table %s is wrong",
+                        view->store->file.path, nb_store_table_name(table));
+}
+
+static int damaged_pages(const struct nb_view *view, enum nb_table table, struct nb_error *error)
+{
+    return nb_error_set(error, NB_CORRUPT, "%s is damaged: pages of table %s cannot be read",
+                        view->store->file.path, nb_store_table_name(table));
+}
+
+static bool is_damaged(const struct nb_view *view, enum nb_table table)
+{
+    return (view->store->damaged >> table & 1u) != 0;
+}
+
+/* ---- one value ------------------------------------------------------------------------------- */
+
+int nb_store_get(const struct nb_view *view, enum nb_table table, struct nb_string key,
+                 struct nb_string *value, struct nb_error *error)
+{
+    MDB_val k = value_of(key);
+    MDB_val v;
+    assert(view->transaction != NULL);
+    if (is_damaged(view, table))
+        return damaged_pages(view, table, error);
+    int rc = mdb_get(view->transaction, view->store->tables[table], &k, &v);
+    if (rc == MDB_NOTFOUND)
+        return NB_NOT_FOUND;
+    if (rc != 0)
+        return nb_environment_error(error, rc, "reading the store");
+    return unseal(view, table, &k, &v, value) ? 0 : damaged(view, table, error);
+}
+
+static int put(const struct nb_view *view, enum nb_table table, struct nb_string key,
+               struct nb_string value, unsigned flags, struct nb_error *error)
+{
+    struct nb_buffer *sealed = &view->store->sealed;
+    uint64_t checksum = checksum_of(view->store, table, key, value);
+    assert(view->transaction != NULL && view->store->writing);
+    assert(key.length > 0 && key.length <= NB_STORE_KEY_MOST);
+    sealed->length = 0;
+    if (nb_buffer_append(sealed, value.bytes, value.length) != 0 ||
+        nb_buffer_append(sealed, &checksum, sizeof checksum) != 0)
+        return nb_error_no_memory(error);
+    MDB_val k = value_of(key);
+    MDB_val v = {.mv_size = sealed->length, .mv_data = sealed->bytes};
+    int rc = mdb_put(view->transaction, view->store->tables[table], &k, &v, flags);
+    if (rc == MDB_MAP_FULL)
+        view->store->grow = true;
+    if (rc == MDB_KEYEXIST)
+        return nb_error_set(error, NB_EXISTS, "table %s has a key that is not below the new one",
+                            nb_store_table_name(table));
+    return nb_environment_error(error, rc, "writing to the store");
+}
+
+int nb_store_put(const struct nb_view *view, enum nb_table table, struct nb_string key,
+                 struct nb_string value, struct nb_error *error)
+{
+    return put(view, table, key, value, 0, error);
+}
+
+int nb_store_append(const struct nb_view *view, enum nb_table table, struct nb_string key,
+                    struct nb_string value, struct nb_error *error)
+{
+    return put(view, table, key, value, MDB_APPEND, error);
+}
+
+int nb_store_delete(const struct nb_view *view, enum nb_table table, struct nb_string key,
+                    struct nb_error *error)
+{
+    MDB_val k = value_of(key);
+    assert(view->transaction != NULL && view->store->writing);
+    int rc = mdb_del(view->transaction, view->store->tables[table], &k, NULL);
+    if (rc == MDB_MAP_FULL)
+        view->store->grow = true;
+    return rc == MDB_NOTFOUND ? 0 : nb_environment_error(error, rc, "deleting from the store");
+}
+
+/* ---- many ------------------------------------------------------------------------------------ */
+
+static int open_cursor(const struct nb_view *view, enum nb_table table, MDB_cursor **cursor,
+                       struct nb_error *error)
+{
+    assert(view->transaction != NULL);
+    if (is_damaged(view, table))
+        return damaged_pages(view, table, error);
+    int rc = mdb_cursor_open(view->transaction, view->store->tables[table], cursor);
+    return nb_environment_error(error, rc, "reading the store");
+}
+
+static bool has_prefix(const MDB_val *key, struct nb_string from, size_t prefix)
+{
+    return key->mv_size >= prefix && memcmp(key->mv_data, from.bytes, prefix) == 0;
+}
+
+int nb_store_scan(const struct nb_view *view, enum nb_table table, struct nb_string from,
+                  size_t prefix, nb_store_visit *visit, void *user, struct nb_error *error)
+{
+    MDB_cursor *cursor;
+    assert(prefix <= from.length);
+    int result = open_cursor(view, table, &cursor, error);
+    if (result != 0)
+        return result;
+    MDB_val k = value_of(from);
+    MDB_val v;
+    int rc = mdb_cursor_get(cursor, &k, &v, from.length == 0 ? MDB_FIRST : MDB_SET_RANGE);
+    while (rc == 0 && result == 0 && has_prefix(&k, from, prefix)) {
+        struct nb_string value;
+        if (unseal(view, table, &k, &v, &value))
+            result = visit(user, string_of(&k), value, error);
+        else
+            result = damaged(view, table, error);
+        if (result == 0)
+            rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT);
+    }
+    mdb_cursor_close(cursor);
+    if (result != 0 || rc == MDB_NOTFOUND)
+        return result;
+    return nb_environment_error(error, rc, "reading the store");
+}
+
+int nb_store_inspect(const struct nb_view *view, enum nb_table table, nb_store_inspector *inspect,
+                     void *user, struct nb_error *error)
+{
+    MDB_cursor *cursor;
+    int result = open_cursor(view, table, &cursor, error);
+    if (result != 0)
+        return result;
+    MDB_val k;
+    MDB_val v;
+    int rc = mdb_cursor_get(cursor, &k, &v, MDB_FIRST);
+    while (rc == 0 && result == 0) {
+        struct nb_string value;
+        bool sound = unseal(view, table, &k, &v, &value);
+        result = inspect(user, table, string_of(&k), value, sound, error);
+        if (result == 0)
+            rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT);
+    }
+    mdb_cursor_close(cursor);
+    if (result != 0 || rc == MDB_NOTFOUND)
+        return result;
+    return nb_environment_error(error, rc, "reading the store");
+}
+
+int nb_store_floor(const struct nb_view *view, enum nb_table table, struct nb_string from,
+                   size_t prefix, struct nb_string *key, struct nb_string *value,
+                   struct nb_error *error)
+{
+    MDB_cursor *cursor;
+    assert(prefix <= from.length);
+    int rc = open_cursor(view, table, &cursor, error);
+    if (rc != 0)
+        return rc;
+    MDB_val k = value_of(from);
+    MDB_val v;
+    rc = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
+    if (rc == MDB_NOTFOUND)
+        rc = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
+    else if (rc == 0 && (k.mv_size != from.length || memcmp(k.mv_data, from.bytes, k.mv_size) != 0))
+        rc = mdb_cursor_get(cursor, &k, &v, MDB_PREV);
+    mdb_cursor_close(cursor);
+    if (rc == MDB_NOTFOUND || (rc == 0 && !has_prefix(&k, from, prefix)))
+        return NB_NOT_FOUND;
+    if (rc != 0)
+        return nb_environment_error(error, rc, "reading the store");
+    *key = string_of(&k);
+    return unseal(view, table, &k, &v, value) ? 0 : damaged(view, table, error);
+}
+
+int nb_store_clear(const struct nb_view *view, enum nb_table table, struct nb_string prefix,
+                   size_t most, size_t *deleted, struct nb_error *error)
+{
+    MDB_cursor *cursor;
+    *deleted = 0;
+    assert(view->store->writing);
+    int rc = open_cursor(view, table, &cursor, error);
+    if (rc != 0)
+        return rc;
+    while (*deleted < most) {
+        MDB_val k = value_of(prefix);
+        MDB_val v;
+        rc = mdb_cursor_get(cursor, &k, &v, prefix.length == 0 ? MDB_FIRST : MDB_SET_RANGE);
+        if (rc != 0 || !has_prefix(&k, prefix, prefix.length))
+            break;
+        rc = mdb_cursor_del(cursor, 0);
+        if (rc != 0)
+            break;
+        ++*deleted;
+    }
+    mdb_cursor_close(cursor);
+    if (rc == MDB_MAP_FULL)
+        view->store->grow = true;
+    return rc == MDB_NOTFOUND ? 0 : nb_environment_error(error, rc, "deleting from the store");
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one place through which formulas and explanations read what labels have of a feature. Counts
+ * of another source beside the model's own would be added here. Any thread, under the model's read
+ * lock; the functions are inline because scoring is made of them.
+ */
+#ifndef NB_CORE_MODEL_COUNTS_H
+#define NB_CORE_MODEL_COUNTS_H
+
+#include "core/model/model_private.h"
+
+/* Whether the feature is in the vocabulary: some label has it. */
+static inline bool nb_counts_any(const struct nb_row *row)
+{
+    return row->n[0] != 0;
+}
+
+/* D_w: documents of all labels that have the feature. */
+static inline uint64_t nb_counts_documents(const struct nb_model *model, const struct nb_row *row)
+{
+    return nb_row_documents(&model->pool, row);
+}
+
+/* Occurrences of the feature in all labels. */
+static inline uint64_t nb_counts_occurrences(const struct nb_model *model, const struct nb_row *row)
+{
+    return nb_row_occurrences(&model->pool, row);
+}
+
+/* How many labels have the feature. */
+static inline uint32_t nb_counts_labels(const struct nb_model *model, const struct nb_row *row)
+{
+    return nb_row_size(&model->pool, row);
+}
+
+/* n_wv and d_wv of a label; zeros when it does not have the feature. */
+static inline struct nb_cell nb_counts_of(const struct nb_model *model, const struct nb_row *row,
+                                          uint32_t label)
+{
+    bool there;
+    uint32_t place = nb_row_find(&model->pool, row, label, &there);
+    return there ? nb_row_cell(&model->pool, row, place) : (struct nb_cell){.label = label};
+}
+
+/* d_wv of a label, in a model of which mostly two labels have counts: without a branch for them. */
+static inline uint32_t nb_counts_of_two(const struct nb_model *model, const struct nb_row *row,
+                                        uint32_t label)
+{
+    uint32_t documents = row->label[1] == label ? row->d[1] : 0;
+    documents = row->label[0] == label ? row->d[0] : documents;
+    if (row->more == NB_NO_ROW)
+        return documents;
+    const struct nb_spill *run = nb_row_run(&model->pool, row); /* of labels that were once */
+    for (uint32_t i = 0; i < run->used; i++)
+        documents = run[i].label == label ? run[i].d : documents;
+    return documents;
+}
+
+/* Called for each label that has the feature, in the order of their numbers. */
+typedef void nb_counts_visit(void *user, struct nb_cell cell);
+
+/* `visit` is a constant where this is called, and is inlined. */
+static inline __attribute__((always_inline)) void nb_counts_each(const struct nb_model *model,
+                                                                 const struct nb_row *row,
+                                                                 nb_counts_visit *visit, void *user)
+{
+    for (unsigned i = 0; i < 2 && row->n[i] != 0; i++)
+        visit(user, (struct nb_cell){row->label[i], row->n[i], row->d[i]});
+    if (row->more == NB_NO_ROW)
+        return;
+    const struct nb_spill *run = nb_row_run(&model->pool, row);
+    for (uint32_t i = 0; i < run->used; i++)
+        visit(user, (struct nb_cell){run[i].label, run[i].n, run[i].d});
+}
+
+#endif

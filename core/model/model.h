@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The counts of one model in memory: every feature a row, every row its occurrences and documents
+ * per label, and the sums that the formulas need. Integers only.
+ *
+ * Threads: ONE writer calls the functions that change (they take the write lock inside, for
+ * microseconds). The writer reads without the lock. Any other thread must hold the read lock for
+ * every function that takes a const model: rows, cells, labels and the index may move when the
+ * writer makes them grow. Only nb_model_rows and nb_model_memory need no lock. What a function
+ * points to is good until nb_model_unlock; names of labels are good until the model is freed.
+ *
+ * Rows are numbered in the order of first sight and never renumbered. The memory of a row is 32
+ * bytes: id, two cells (label, occurrences n, documents d) for the two lowest label numbers that
+ * the feature was seen with, and a link to further cells, so that a thousand labels cost what is
+ * not zero. An index of cache-line buckets finds rows by id.
+ */
+#ifndef NB_CORE_MODEL_MODEL_H
+#define NB_CORE_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/base/feature.h"
+#include "core/model/cell.h"
+
+struct nb_model;
+
+/* n occurrences of the feature in row `row`. */
+struct nb_row_count {
+    uint32_t row;
+    uint32_t count;
+};
+
+struct nb_model *nb_model_new(void); /* NULL: out of memory */
+void nb_model_free(struct nb_model **model);
+
+void nb_model_read_lock(const struct nb_model *model);
+void nb_model_unlock(const struct nb_model *model);
+
+/* ---- labels: numbered in the order of first sight, never renumbered -------------------------- */
+
+/* The label's number, made if new. Returns 0, NB_TOO_LARGE (NB_LABELS_MOST) or NB_NO_MEMORY. */
+int nb_model_label(struct nb_model *model, struct nb_string name, uint32_t *label);
+/* Gives a label another name, which no label has. Names that were handed out stay readable. Returns
+ * 0 or NB_NO_MEMORY. */
+int nb_model_rename_label(struct nb_model *model, uint32_t label, struct nb_string name);
+/* Takes back the labels from number `labels` on, newest first; they must have no counts. */
+void nb_model_truncate_labels(struct nb_model *model, uint32_t labels);
+/* The label's number or UINT32_MAX. */
+uint32_t nb_model_find_label(const struct nb_model *model, struct nb_string name);
+uint32_t nb_model_label_count(const struct nb_model *model);
+/* NUL-terminated too; owned by the model, readable until it is freed, also after a rename. */
+struct nb_string nb_model_label_name(const struct nb_model *model, uint32_t label);
+/* The label numbers in the order of their names (bytewise); nb_model_label_count entries; valid
+ * while the read lock is held. */
+const uint32_t *nb_model_labels_sorted(const struct nb_model *model);
+/* Documents of the label, and in all. */
+uint64_t nb_model_documents(const struct nb_model *model, uint32_t label);
+uint64_t nb_model_documents_all(const struct nb_model *model);
+/* Adds to the number of documents of a label (negative: takes away). Readers should never see a
+ * word in more documents than there are: call it before nb_model_add, and after it when taking out.
+ */
+void nb_model_add_documents(struct nb_model *model, uint32_t label, int64_t change);
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+uint32_t nb_model_rows(const struct nb_model *model);              /* how many there are */
+uint32_t nb_model_find(const struct nb_model *model, uint64_t id); /* row or NB_NO_ROW */
+uint64_t nb_model_row_id(const struct nb_model *model, uint32_t row);
+/* Appends a row without counts for an id that has none. Returns 0, NB_TOO_LARGE (2^32 - 2 rows) or
+ * NB_NO_MEMORY. Takes no lock but when something must grow: the new index is built beside the old
+ * one and swapped in under the lock, so that readers never wait for it. */
+int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row);
+/* Makes the index large enough for so many rows, before a store is loaded. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_model_reserve(struct nb_model *model, uint32_t rows);
+/* The rows of many features at once, NB_NO_ROW for those that have none: the memory of many is
+ * asked for before the first is needed, which takes a fifth of the time of single look-ups in a
+ * large model. `rows` has room for `size`. */
+void nb_model_find_all(const struct nb_model *model, const struct nb_feature *features, size_t size,
+                       uint32_t *rows);
+/* Asks for the memory that nb_model_append of this id will touch, some appends ahead. */
+void nb_model_prefetch(const struct nb_model *model, uint64_t id);
+/* Takes back the rows from `rows` on, newest first; they must have no counts. */
+void nb_model_truncate(struct nb_model *model, uint32_t rows);
+
+/* Adds (sign +1) or takes out (-1) a document's bag: n += count, d += 1 for each row, for `label`.
+ * `counts` has distinct rows. Sets *fresh (may be NULL) to how many of the rows were outside the
+ * vocabulary (no occurrence in any label) before, fields that are tokens only. Returns 0,
+ * NB_TOO_LARGE (a count would pass 2^32 - 1) or NB_NO_MEMORY, and then nothing was changed; taking
+ * out always succeeds. Taking out more than is there is a programmer's error. */
+int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
+                 size_t size, int sign, size_t *fresh);
+
+/* What a training, relabelling or untraining does: a bag of one label comes in, a bag of one label
+ * goes out. UINT32_MAX for a label: there is none. */
+struct nb_model_change {
+    uint32_t add_label;
+    const struct nb_row_count *add;
+    size_t add_size;
+    uint32_t take_label;
+    const struct nb_row_count *take;
+    size_t take_size;
+};
+/* Makes the change, with the labels' numbers of documents, under one lock: no reader sees half of
+ * it. *fresh as in nb_model_add. Returns 0, or NB_NO_MEMORY or NB_TOO_LARGE with nothing changed.
+ */
+int nb_model_change(struct nb_model *model, const struct nb_model_change *change, size_t *fresh);
+
+/* Copies the non-zero cells of a row, ordered by label number, to `cells` (room for `room`).
+ * Returns how many the row has, which may be more than `room`. */
+size_t nb_model_cells(const struct nb_model *model, uint32_t row, struct nb_cell *cells,
+                      size_t room);
+/* n_wv alone: occurrences of the feature in `label`. */
+uint32_t nb_model_count(const struct nb_model *model, uint32_t row, uint32_t label);
+/* Sets a row's cells, ordered by label number, while a store is loaded (the row must be without
+ * counts). Returns 0, NB_CORRUPT (cells that no training gives) or NB_NO_MEMORY. */
+int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cell *cells,
+                       size_t size);
+
+/* ---- sums, kept up to date ------------------------------------------------------------------- */
+
+/* n_v and d_v: token occurrences, and the sum of d_wv, of a label over the features of a field;
+ * NB_FIELDS for `field` means all fields that are tokens. */
+uint64_t nb_model_occurrences(const struct nb_model *model, uint32_t label, unsigned field);
+uint64_t nb_model_presences(const struct nb_model *model, uint32_t label, unsigned field);
+/* |V| of a field: rows with a count above 0; NB_FIELDS: of all token fields. */
+uint64_t nb_model_vocabulary(const struct nb_model *model, unsigned field);
+
+/* Changes with every change of the counts; never 0, and never the same for two models of the
+ * process, one after the other or side by side. Views computed from the counts note it. */
+uint64_t nb_model_generation(const struct nb_model *model);
+
+/* Bytes allocated for this model. */
+size_t nb_model_memory(const struct nb_model *model);
+
+#endif

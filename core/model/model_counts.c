@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counts: documents that come in and go out, cell by cell.
+ */
+#include "core/model/model.h"
+
+#include <assert.h>
+
+#include "core/model/model_private.h"
+
+/* Adds to the sums what a cell has gained (or lost), and to the vocabulary what it has. */
+static void add_sums(struct nb_model *model, unsigned field, uint32_t label, uint64_t occurrences,
+                     uint64_t presences, int sign)
+{
+    struct nb_label *l = model->labels[label];
+    l->occurrences[field] += sign > 0 ? occurrences : -occurrences;
+    l->presences[field] += sign > 0 ? presences : -presences;
+}
+
+static int cell_add(struct nb_model *model, uint32_t label, struct nb_row_count c, size_t *fresh)
+{
+    struct nb_row *row = nb_model_row(model, c.row);
+    enum nb_field field = nb_feature_field(row->id);
+    bool empty = row->n[0] == 0;
+    bool there;
+    uint32_t place = nb_row_find(&model->pool, row, label, &there);
+    if (there) {
+        struct nb_cell cell = nb_row_cell(&model->pool, row, place);
+        if (cell.occurrences > UINT32_MAX - c.count)
+            return NB_TOO_LARGE;
+        cell.occurrences += c.count;
+        cell.documents++; /* at most the occurrences: a document has one of each at least */
+        nb_row_set(&model->pool, row, place, cell);
+    } else {
+        int rc = nb_row_insert(&model->pool, row, place, (struct nb_cell){label, c.count, 1});
+        if (rc != 0)
+            return rc;
+    }
+    model->vocabulary[field] += empty;
+    *fresh += empty && nb_field_is_token(field);
+    add_sums(model, field, label, c.count, 1, 1);
+    return 0;
+}
+
+static void cell_take(struct nb_model *model, uint32_t label, struct nb_row_count c)
+{
+    struct nb_row *row = nb_model_row(model, c.row);
+    enum nb_field field = nb_feature_field(row->id);
+    bool there;
+    uint32_t place = nb_row_find(&model->pool, row, label, &there);
+    assert(there);
+    struct nb_cell cell = nb_row_cell(&model->pool, row, place);
+    assert(cell.occurrences >= c.count && cell.documents >= 1);
+    cell.occurrences -= c.count;
+    cell.documents--;
+    assert((cell.occurrences == 0) == (cell.documents == 0));
+    if (cell.occurrences == 0)
+        nb_row_remove(&model->pool, row, place);
+    else
+        nb_row_set(&model->pool, row, place, cell);
+    model->vocabulary[field] -= row->n[0] == 0;
+    add_sums(model, field, label, c.count, 1, -1);
+}
+
+static void prefetch_row(const struct nb_model *model, const struct nb_row_count *counts,
+                         size_t size, size_t i)
+{
+    if (i < size)
+        __builtin_prefetch(nb_model_row(model, counts[i].row), 1);
+}
+
+/* All of a bag or, when it does not fit, nothing of it. Under the write lock. */
+static int add_all(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
+                   size_t size, size_t *fresh)
+{
+    for (size_t i = 0; i < size; i++) {
+        prefetch_row(model, counts, size, i + NB_MODEL_AHEAD);
+        int rc = cell_add(model, label, counts[i], fresh);
+        if (rc != 0) {
+            while (i > 0)
+                cell_take(model, label, counts[--i]);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
+                 size_t size, int sign, size_t *fresh)
+{
+    assert(label < model->label_count && (sign == 1 || sign == -1));
+    int rc = 0;
+    size_t new_tokens = 0;
+    for (size_t i = 0; i < NB_MODEL_AHEAD; i++)
+        prefetch_row(model, counts, size, i);
+    nb_model_write_lock(model);
+    if (sign > 0) {
+        rc = add_all(model, label, counts, size, &new_tokens);
+    } else {
+        for (size_t i = 0; i < size; i++) {
+            prefetch_row(model, counts, size, i + NB_MODEL_AHEAD);
+            cell_take(model, label, counts[i]);
+        }
+    }
+    if (rc == 0)
+        nb_model_next_generation(model);
+    nb_model_unlock(model);
+    if (rc == 0 && fresh != NULL)
+        *fresh = new_tokens;
+    return rc;
+}
+
+static void add_documents(struct nb_model *model, uint32_t label, int sign)
+{
+    assert(sign > 0 || model->labels[label]->documents > 0);
+    model->labels[label]->documents += (uint64_t)(int64_t)sign;
+    model->documents += (uint64_t)(int64_t)sign;
+}
+
+int nb_model_change(struct nb_model *model, const struct nb_model_change *change, size_t *fresh)
+{
+    int rc = 0;
+    *fresh = 0;
+    nb_model_write_lock(model);
+    if (change->add_label != UINT32_MAX) {
+        rc = add_all(model, change->add_label, change->add, change->add_size, fresh);
+        if (rc == 0)
+            add_documents(model, change->add_label, 1);
+    }
+    if (rc == 0 && change->take_label != UINT32_MAX) {
+        for (size_t i = 0; i < change->take_size; i++) {
+            prefetch_row(model, change->take, change->take_size, i + NB_MODEL_AHEAD);
+            cell_take(model, change->take_label, change->take[i]);
+        }
+        add_documents(model, change->take_label, -1);
+    }
+    if (rc == 0)
+        nb_model_next_generation(model);
+    nb_model_unlock(model);
+    return rc;
+}
+
+size_t nb_model_cells(const struct nb_model *model, uint32_t row, struct nb_cell *cells,
+                      size_t room)
+{
+    assert(row < nb_model_rows(model));
+    const struct nb_row *r = nb_model_row(model, row);
+    uint32_t size = nb_row_size(&model->pool, r);
+    for (uint32_t i = 0; i < size && i < room; i++)
+        cells[i] = nb_row_cell(&model->pool, r, i);
+    return size;
+}
+
+uint32_t nb_model_count(const struct nb_model *model, uint32_t row, uint32_t label)
+{
+    bool there;
+    const struct nb_row *r = nb_model_row(model, row);
+    uint32_t place = nb_row_find(&model->pool, r, label, &there);
+    return there ? nb_row_cell(&model->pool, r, place).occurrences : 0;
+}
+
+/* Stored cells may be damaged: labels that do not exist, or are out of order, and zeros. */
+static bool cells_are_possible(const struct nb_model *model, const struct nb_cell *cells,
+                               size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (cells[i].label >= model->label_count || (i > 0 && cells[i].label <= cells[i - 1].label))
+            return false;
+        if (cells[i].documents == 0 || cells[i].occurrences < cells[i].documents)
+            return false;
+    }
+    return true;
+}
+
+int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cell *cells,
+                       size_t size)
+{
+    assert(row < nb_model_rows(model));
+    struct nb_row *r = nb_model_row(model, row);
+    unsigned field = nb_feature_field(r->id);
+    if (!cells_are_possible(model, cells, size))
+        return NB_CORRUPT;
+    assert(r->n[0] == 0);
+    int rc = 0;
+    uint32_t done = 0;
+    nb_model_write_lock(model);
+    while (rc == 0 && done < size) {
+        rc = nb_row_insert(&model->pool, r, done, cells[done]);
+        done += rc == 0;
+    }
+    for (uint32_t i = 0; rc == 0 && i < size; i++)
+        add_sums(model, field, cells[i].label, cells[i].occurrences, cells[i].documents, 1);
+    while (rc != 0 && done > 0)
+        nb_row_remove(&model->pool, r, --done);
+    model->vocabulary[field] += rc == 0 && size != 0;
+    nb_model_next_generation(model);
+    nb_model_unlock(model);
+    return rc;
+}

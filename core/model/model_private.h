@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a model, for core/model/model.c, its scorers and their tests. Rules as in
+ * core/model/model.h.
+ */
+#ifndef NB_CORE_MODEL_MODEL_PRIVATE_H
+#define NB_CORE_MODEL_MODEL_PRIVATE_H
+
+#include <pthread.h>
+
+#include "core/model/cells.h"
+#include "core/model/index.h"
+#include "core/model/model.h"
+
+struct nb_label {
+    struct nb_label *retired; /* the next of those that are labels no more */
+    char *name;               /* owned; NUL-terminated */
+    size_t length;
+    uint64_t documents;
+    uint64_t occurrences[NB_FIELDS];
+    uint64_t presences[NB_FIELDS];
+};
+
+struct nb_model {
+    pthread_rwlock_t *lock; /* &lock_storage: readers lock a const model */
+    pthread_rwlock_t lock_storage;
+    struct nb_index index;
+    struct nb_segments rows;
+    atomic_uint row_count;
+    struct nb_cell_pool pool;
+    struct nb_label **labels; /* owned, by number */
+    uint32_t *sorted;         /* owned; the numbers by name */
+    uint32_t label_count, label_room;
+    struct nb_label *retired; /* owned: names that readers may still hold */
+    uint64_t documents;
+    uint64_t vocabulary[NB_FIELDS];
+    uint64_t generation;
+    atomic_size_t other_bytes; /* memory but that of rows and cells */
+};
+
+/* Rows of 32 bytes in segments of half a megabyte: what a half-filled segment wastes is below 2 %
+ * from a million rows on. */
+enum { NB_ROW_SEGMENT_BITS = 14 };
+
+/* nb_segments_at with sizes that the compiler knows: half of what a look-up does is this. */
+static inline struct nb_row *nb_row_at(unsigned char *const *table, uint32_t row)
+{
+    void *segment = table[row >> NB_ROW_SEGMENT_BITS];
+    return (struct nb_row *)segment + (row & ((1u << NB_ROW_SEGMENT_BITS) - 1));
+}
+
+static inline struct nb_row *nb_model_row(const struct nb_model *model, uint32_t row)
+{
+    return nb_row_at(model->rows.table, row);
+}
+
+/* Memory latency is some hundred cycles, the work for one feature ten: this many are under way. */
+enum { NB_MODEL_AHEAD = 16 };
+
+/* A model is read in steps of this many features: their rows fit the first-level cache. */
+enum { NB_MODEL_STEP = 256 };
+
+/* Both for the writer; nb_model_unlock unlocks. A change of counts or labels ends with a new
+ * generation, before the lock is given back. */
+void nb_model_write_lock(struct nb_model *model);
+void nb_model_next_generation(struct nb_model *model);
+
+/* Keeps a label that is one no more until the model is freed: readers may still hold its name. */
+void nb_model_retire(struct nb_model *model, struct nb_label *label);
+
+#endif

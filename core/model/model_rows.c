@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows: found by the ids of features, many at once, and appended.
+ */
+#include "core/model/model.h"
+
+#include <assert.h>
+
+#include "core/model/model_private.h"
+
+uint32_t nb_model_rows(const struct nb_model *model)
+{
+    return atomic_load_explicit(&model->row_count, memory_order_acquire);
+}
+
+uint64_t nb_model_row_id(const struct nb_model *model, uint32_t row)
+{
+    assert(row < nb_model_rows(model));
+    return nb_model_row(model, row)->id;
+}
+
+static uint32_t find_from(const struct nb_model *model, uint64_t bucket, uint64_t id)
+{
+    const struct nb_index *index = &model->index;
+    for (uint64_t seen = 0; seen < index->bucket_count; seen++) {
+        const struct nb_bucket *b = &index->buckets[bucket];
+        struct nb_places places = nb_bucket_places(b, nb_index_tag(id));
+        for (int place; (place = nb_places_next(&places)) >= 0;) {
+            uint32_t row = nb_bucket_row(b, place);
+            if (nb_model_row(model, row)->id == id)
+                return row;
+        }
+        if (atomic_load_explicit(&b->passed, memory_order_acquire) == 0)
+            return NB_NO_ROW;
+        bucket = bucket + 1 == index->bucket_count ? 0 : bucket + 1;
+    }
+    return NB_NO_ROW;
+}
+
+uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
+{
+    return find_from(model, nb_index_home(&model->index, id), id);
+}
+
+/* Between NB_NO_ROW and the highest row there can be: the feature's own bucket does not have it,
+ * but some rows passed that bucket by. */
+#define LOOK_FURTHER (NB_NO_ROW - 1)
+
+/* The row that the feature's own bucket names first, or NB_NO_ROW, or LOOK_FURTHER. Prefetches what
+ * is needed next. */
+static inline uint32_t guess(const struct nb_bucket *b, unsigned char *const *table, uint64_t id)
+{
+    struct nb_places places = nb_bucket_places(b, nb_index_tag(id));
+    int place = nb_places_next(&places);
+    if (place < 0) {
+        if (atomic_load_explicit(&b->passed, memory_order_acquire) == 0)
+            return NB_NO_ROW;
+        /* The next bucket. The last one is followed by the first, which this misses: no harm. */
+        __builtin_prefetch(b + 1);
+        return LOOK_FURTHER;
+    }
+    uint32_t row = nb_bucket_row(b, place);
+    __builtin_prefetch(nb_row_at(table, row));
+    return row;
+}
+
+/* A second guess, at the next bucket: one row in twenty lies there. */
+static inline uint32_t guess_again(const struct nb_index *index, unsigned char *const *table,
+                                   uint64_t id)
+{
+    uint64_t next = nb_index_home(index, id) + 1;
+    return guess(&index->buckets[next == index->bucket_count ? 0 : next], table, id);
+}
+
+static inline uint32_t confirm(const struct nb_model *model, unsigned char *const *table,
+                               uint64_t id, uint32_t row)
+{
+    if (row == NB_NO_ROW)
+        return row;
+    if (row == LOOK_FURTHER || nb_row_at(table, row)->id != id)
+        row = nb_model_find(model, id);
+    if (row != NB_NO_ROW && nb_row_at(table, row)->more != NB_NO_ROW)
+        __builtin_prefetch(nb_row_run(&model->pool, nb_row_at(table, row)));
+    return row;
+}
+
+void nb_model_find_all(const struct nb_model *model, const struct nb_feature *features, size_t size,
+                       uint32_t *rows)
+{
+    /* Copies, which no store to `rows` can change. */
+    const struct nb_index index = model->index;
+    unsigned char *const *table = model->rows.table;
+    for (size_t i = 0; i < size + (size_t)3 * NB_MODEL_AHEAD; i++) {
+        if (i < size)
+            __builtin_prefetch(&index.buckets[nb_index_home(&index, features[i].id)]);
+        size_t j = i - NB_MODEL_AHEAD; /* below 0: a very large number, as in the next two */
+        if (j < size) {
+            uint64_t id = features[j].id;
+            rows[j] = guess(&index.buckets[nb_index_home(&index, id)], table, id);
+        }
+        j -= NB_MODEL_AHEAD;
+        if (j < size && rows[j] == LOOK_FURTHER)
+            rows[j] = guess_again(&index, table, features[j].id);
+        j -= NB_MODEL_AHEAD;
+        if (j < size)
+            rows[j] = confirm(model, table, features[j].id, rows[j]);
+    }
+}
+
+/* A larger index beside the one in use, which readers go on using until the swap. */
+static int index_grow(struct nb_model *model, uint64_t rows)
+{
+    struct nb_index larger;
+    int rc = nb_index_init(&larger, rows);
+    if (rc != 0)
+        return rc;
+    uint32_t count = nb_model_rows(model);
+    for (uint32_t i = 0; i < count + NB_MODEL_AHEAD; i++) {
+        if (i < count)
+            __builtin_prefetch(&larger.buckets[nb_index_home(&larger, nb_model_row(model, i)->id)],
+                               1);
+        if (i >= NB_MODEL_AHEAD)
+            nb_index_insert(&larger, nb_model_row(model, i - NB_MODEL_AHEAD)->id,
+                            i - NB_MODEL_AHEAD);
+    }
+    struct nb_index old = model->index;
+    nb_model_write_lock(model);
+    model->index = larger;
+    nb_model_unlock(model);
+    atomic_fetch_add(&model->other_bytes, nb_index_memory(&larger) - nb_index_memory(&old));
+    nb_index_deinit(&old);
+    return 0;
+}
+
+int nb_model_reserve(struct nb_model *model, uint32_t rows)
+{
+    return rows <= nb_index_room(&model->index) ? 0 : index_grow(model, rows);
+}
+
+void nb_model_prefetch(const struct nb_model *model, uint64_t id)
+{
+    __builtin_prefetch(&model->index.buckets[nb_index_home(&model->index, id)], 1);
+}
+
+int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
+{
+    uint32_t count = nb_model_rows(model);
+    assert(id >> NB_FIELD_SHIFT < NB_FIELDS);
+    if (count >= NB_NO_ROW - 1)
+        return NB_TOO_LARGE;
+    int rc = nb_segments_reserve(&model->rows, (uint64_t)count + 1, model->lock);
+    if (rc == 0 && count >= nb_index_room(&model->index))
+        rc = index_grow(model, (uint64_t)count + count / 5 + 1);
+    if (rc != 0)
+        return rc;
+    assert(nb_segments_room(&model->rows) > count && nb_index_room(&model->index) > count);
+    *nb_model_row(model, count) = (struct nb_row){.id = id, .more = NB_NO_ROW};
+    atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
+    nb_index_insert(&model->index, id, count);
+    *row = count;
+    return 0;
+}
+
+void nb_model_truncate(struct nb_model *model, uint32_t rows)
+{
+    nb_model_write_lock(model);
+    for (uint32_t count = nb_model_rows(model); count > rows; count--) {
+        const struct nb_row *last = nb_model_row(model, count - 1);
+        assert(last->n[0] == 0);
+        nb_index_remove(&model->index, last->id, count - 1);
+        atomic_store_explicit(&model->row_count, count - 1, memory_order_release);
+    }
+    nb_model_unlock(model);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/model/settings.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/feature.h"
+
+/* Values as they stand in JSON and in the store, in the order of their enums. */
+static const char *const event_models[] = {"multinomial", "binary", "bernoulli", "complement",
+                                           NULL};
+static const char *const priors[] = {"empirical", "uniform", "given", NULL};
+static const char *const decisions[] = {"bayes", "stacked", NULL};
+
+#define ALL_FIELDS ((1u << NB_FIELDS) - 1)
+#define TEXT_FIELDS (1u << NB_FIELD_BODY | 1u << NB_FIELD_SUBJECT)
+/* What a plain text can have. */
+#define STACKED_TEXT_FIELDS                                                                        \
+    (TEXT_FIELDS | 1u << NB_FIELD_STRUCTURE | 1u << NB_FIELD_URL | 1u << NB_FIELD_CASE |           \
+     1u << NB_FIELD_PAIR | 1u << NB_FIELD_NGRAM)
+
+static const char *const presets[] = {"text", "mail", "book", NULL};
+
+#define NUMBER(member, low, high, text)                                                            \
+    {                                                                                              \
+        .name = #member, .type = NB_SETTING_DOUBLE,                                                \
+        .offset = offsetof(struct nb_settings, member), .minimum = (low), .maximum = (high),       \
+        .exclusive_minimum = true, .help = (text)                                                  \
+    }
+
+static const struct nb_setting table[] = {
+    {.name = "preset",
+     .type = NB_SETTING_ENUM,
+     .offset = offsetof(struct nb_settings, preset),
+     .names = presets,
+     .help = "What the other settings are where they are left out: those of plain texts (text), "
+             "of raw mails (mail), or of the textbook to the letter (book)."},
+    {.name = "event_model",
+     .type = NB_SETTING_ENUM,
+     .offset = offsetof(struct nb_settings, event_model),
+     .names = event_models,
+     .help =
+         "How a document is thought to come about: a sequence of words (multinomial: Mitchell "
+         "1997, table 6.2), words once each (binary), every word present or absent (bernoulli: "
+         "McCallum and Nigam 1998), or what all other labels are not (complement: Rennie et al. "
+         "2003)."},
+    {.name = "smoothing",
+     .type = NB_SETTING_DOUBLE,
+     .offset = offsetof(struct nb_settings, smoothing),
+     .minimum = 0,
+     .maximum = 1e6,
+     .exclusive_minimum = true,
+     .help =
+         "Virtual occurrences per vocabulary word: 1 is Laplace; m = smoothing times vocabulary "
+         "in the m-estimate (Mitchell 1997, equation 6.22)."},
+    {.name = "prior",
+     .type = NB_SETTING_PRIOR,
+     .offset = offsetof(struct nb_settings, prior),
+     .minimum = 0,
+     .maximum = 1e9,
+     .exclusive_minimum = true,
+     .names = priors,
+     .help =
+         "P(label) before a word is read: the label's share of the documents (empirical: Mitchell "
+         "1997, table 6.2), equal shares (uniform), or weights by label, where a label that is "
+         "not named weighs the mean of the named."},
+    {.name = "min_count",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, min_count),
+     .minimum = 0,
+     .maximum = UINT32_MAX,
+     .help = "Words that occurred fewer times in all are not used (Mitchell 1997, section 6.10.1, "
+             "used 3)."},
+    {.name = "skip_top",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, skip_top),
+     .minimum = 0,
+     .maximum = 1000000,
+     .help = "So many of the most frequent words are not used (Mitchell 1997, section 6.10.1, used "
+             "100)."},
+    {.name = "decision",
+     .type = NB_SETTING_ENUM,
+     .offset = offsetof(struct nb_settings, decision),
+     .names = decisions,
+     .help = "Where label and probabilities come from: the soft-max of the log scores (bayes), or "
+             "evidence per field, weighed and calibrated online (stacked)."},
+    {.name = "unsure_band",
+     .type = NB_SETTING_DOUBLE,
+     .offset = offsetof(struct nb_settings, unsure_band),
+     .minimum = 0,
+     .maximum = 0.5,
+     .help = "A probability nearer than this to the threshold of a decision is unsure."},
+    {.name = "ready_documents",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, ready_documents),
+     .minimum = 0,
+     .maximum = UINT32_MAX,
+     .help =
+         "Documents that every label must have, and of two labels at least, before a verdict is "
+         "called ready."},
+    NUMBER(
+        sharp_smoothing, 0, 1e6,
+        "Stack, two labels: smoothing of the sharp expert, the more accurate one on clean labels "
+        "(measured: core/README.md)."),
+    NUMBER(sharp_power, 0, 10,
+           "Stack, two labels: power to which the sharp expert raises the evidence of a feature."),
+    NUMBER(
+        robust_smoothing, 0, 1e6,
+        "Stack, two labels: smoothing of the robust expert, which wrong labels mislead less; 1 is "
+        "Laplace."),
+    NUMBER(robust_power, 0, 10,
+           "Stack, two labels: power to which the robust expert raises the evidence of a feature."),
+    NUMBER(many_smoothing, 0, 1e6, "Stack, more than two labels: smoothing of the evidence."),
+    NUMBER(many_power, 0, 10, "Stack, more than two labels: power of the evidence of a feature."),
+    NUMBER(length_power, 0, 1,
+           "Stack: the summed evidence of a field is divided by this power of its number of "
+           "features, because the words of a text are not independent."),
+    NUMBER(evidence_scale, 0, 100, "Stack: brings the inputs of the regression to about 1."),
+    NUMBER(learning_rate, 0, 10,
+           "Stack: step of the online regression (AdaGrad: Duchi, Hazan and Singer 2011)."),
+    NUMBER(expert_mixing, 0, 10,
+           "Stack: how fast trust goes to the expert whose loss is less (exponentially weighted "
+           "average: Cesa-Bianchi and Lugosi 2006)."),
+    NUMBER(expert_memory, 1, 1e9,
+           "Stack: documents after which the loss of an expert has faded to 1/e."),
+    {.name = "evaluation_short",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, evaluation_short),
+     .minimum = 1,
+     .maximum = UINT32_MAX,
+     .help = "Documents in the short window of the evaluation."},
+    {.name = "evaluation_long",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, evaluation_long),
+     .minimum = 1,
+     .maximum = UINT32_MAX,
+     .help = "Documents in the long window of the evaluation."},
+    {.name = "tokenizer",
+     .type = NB_SETTING_FIELDS,
+     .offset = offsetof(struct nb_settings, tokenizer_fields),
+     .names = nb_field_names,
+     .help = "Which parts of a document are counted; fixed with the first document."},
+};
+
+const struct nb_setting *nb_settings_table(size_t *count)
+{
+    *count = sizeof table / sizeof *table;
+    return table;
+}
+
+uint32_t nb_settings_default_fields(enum nb_preset preset, enum nb_decision decision)
+{
+    if (preset == NB_PRESET_MAIL)
+        return ALL_FIELDS;
+    return decision == NB_DECISION_STACKED ? STACKED_TEXT_FIELDS : TEXT_FIELDS;
+}
+
+void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
+{
+    enum nb_decision decision = preset == NB_PRESET_MAIL ? NB_DECISION_STACKED : NB_DECISION_BAYES;
+    *settings = (struct nb_settings){
+        .preset = (int)preset,
+        .event_model = NB_EVENT_MULTINOMIAL,
+        .smoothing = 1.0,
+        .prior = NB_PRIOR_EMPIRICAL,
+        .decision = (int)decision,
+        .unsure_band = 0,
+        .ready_documents = 10,
+        .sharp_smoothing = 0.02,
+        .sharp_power = 1.5,
+        .robust_smoothing = 0.5,
+        .robust_power = 1.5,
+        .many_smoothing = 0.1,
+        .many_power = 2,
+        .length_power = 0.8,
+        .evidence_scale = 0.4,
+        .learning_rate = 0.12,
+        .expert_mixing = 0.5,
+        .expert_memory = 2000,
+        .evaluation_short = 1000,
+        .evaluation_long = 10000,
+        .tokenizer_fields = nb_settings_default_fields(preset, decision),
+        .tokenizer_version = NB_TOKENIZER_VERSION,
+    };
+}
+
+static void weights_free(struct nb_prior_weight *weights, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(weights[i].label);
+    free(weights);
+}
+
+void nb_settings_deinit(struct nb_settings *settings)
+{
+    weights_free(settings->weights, settings->weight_count);
+    settings->weights = NULL;
+    settings->weight_count = 0;
+}
+
+int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
+{
+    struct nb_prior_weight *weights = NULL;
+    if (from->weight_count != 0) {
+        weights = calloc(from->weight_count, sizeof *weights);
+        if (weights == NULL)
+            return NB_NO_MEMORY;
+    }
+    for (size_t i = 0; i < from->weight_count; i++) {
+        weights[i].weight = from->weights[i].weight;
+        weights[i].label = strdup(from->weights[i].label);
+        if (weights[i].label == NULL) {
+            weights_free(weights, i);
+            return NB_NO_MEMORY;
+        }
+    }
+    assert(from->weight_count == 0 || from->weights != NULL);
+    *to = *from;
+    to->weights = weights;
+    return 0;
+}
+
+bool nb_settings_leave_words_out(const struct nb_settings *settings)
+{
+    return settings->min_count > 1 || settings->skip_top > 0;
+}
+
+bool nb_settings_walk_vocabulary(const struct nb_settings *settings)
+{
+    return settings->event_model == NB_EVENT_BERNOULLI || nb_settings_leave_words_out(settings);
+}
+
+/* ---- the tokenizer's version ----------------------------------------------------------------- */
+
+void nb_settings_set_tokenizer(struct nb_settings *settings, const struct nb_settings *counted)
+{
+    settings->tokenizer_version =
+        counted != NULL ? counted->tokenizer_version : NB_TOKENIZER_VERSION;
+}
+
+int nb_settings_check_tokenizer(const struct nb_settings *settings, struct nb_error *error)
+{
+    if (settings->tokenizer_version == NB_TOKENIZER_VERSION)
+        return 0;
+    return nb_error_set(error, NB_VERSION,
+                        "the model was counted with version %u of the tokenizer, and this program "
+                        "has version %d, which gives other features: use the program of that "
+                        "version, or train the model anew from its documents",
+                        settings->tokenizer_version, NB_TOKENIZER_VERSION);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The settings of a model: one table says each one's name, type, range and default; the JSON codec,
+ * the store and openapi.json all read that table. A settings struct is immutable once published;
+ * reading is for any thread.
+ */
+#ifndef NB_CORE_MODEL_SETTINGS_H
+#define NB_CORE_MODEL_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+enum nb_event_model {
+    NB_EVENT_MULTINOMIAL,
+    NB_EVENT_BINARY,
+    NB_EVENT_BERNOULLI,
+    NB_EVENT_COMPLEMENT
+};
+enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN };
+enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
+enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
+
+struct nb_prior_weight {
+    char *label; /* owned, UTF-8, NUL-terminated (labels hold no control characters) */
+    double weight;
+};
+
+struct nb_settings {
+    int preset;      /* enum nb_preset: what the others' defaults are */
+    int event_model; /* enum nb_event_model */
+    double smoothing;
+    int prior;                       /* enum nb_prior_kind */
+    struct nb_prior_weight *weights; /* owned; sorted by label; only with NB_PRIOR_GIVEN */
+    size_t weight_count;
+    uint64_t min_count;
+    uint64_t skip_top;
+    int decision;                        /* enum nb_decision */
+    double unsure_band;                  /* half width, on the scale of the probability */
+    uint64_t ready_documents;            /* per label, below which a verdict is not `ready` */
+    double sharp_smoothing, sharp_power; /* the experts of the stack: core/score/stack.h */
+    double robust_smoothing, robust_power;
+    double many_smoothing, many_power;
+    double length_power, evidence_scale, learning_rate, expert_mixing, expert_memory;
+    uint64_t evaluation_short, evaluation_long; /* documents in the windows of the evaluation */
+    uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
+    uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
+};
+
+enum nb_setting_type {
+    NB_SETTING_ENUM,   /* int; `names` lists the values in order, NULL-terminated */
+    NB_SETTING_DOUBLE, /* double in (exclusive_minimum ? > : >=) minimum .. maximum */
+    NB_SETTING_COUNT,  /* uint64_t in minimum .. maximum */
+    NB_SETTING_PRIOR,  /* prior, weights, weight_count */
+    NB_SETTING_FIELDS  /* the bits of a mask; `names[i]` names bit i (NULL: not settable) */
+};
+
+struct nb_setting {
+    const char *name; /* JSON member */
+    enum nb_setting_type type;
+    size_t offset; /* into struct nb_settings */
+    double minimum, maximum;
+    bool exclusive_minimum;
+    const char *const *names;
+    const char *help; /* one sentence, with the source of the formula */
+};
+
+/* All settings, in the order in which they are listed; `count` is set. */
+const struct nb_setting *nb_settings_table(size_t *count);
+
+/* The defaults of a preset, and of the tokenizer under a decision: a stacked text model counts what
+ * only the stack reads as well. */
+uint32_t nb_settings_default_fields(enum nb_preset preset, enum nb_decision decision);
+void nb_settings_init(struct nb_settings *settings, enum nb_preset preset);
+void nb_settings_deinit(struct nb_settings *settings);
+int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);
+
+/* Checks every value against the table. Returns 0 or NB_UNUSABLE with the setting's name. */
+int nb_settings_check(const struct nb_settings *settings, struct nb_error *error);
+
+/* Whether min_count or skip_top leave words of the vocabulary out. A word of the vocabulary
+ * occurred once at least, so that a min_count of 1 leaves out nothing. */
+bool nb_settings_leave_words_out(const struct nb_settings *settings);
+/* Whether every change of the counts makes scoring walk over the whole vocabulary once. */
+bool nb_settings_walk_vocabulary(const struct nb_settings *settings);
+
+/* A model keeps the version of the tokenizer that counted its first document. To be called for
+ * settings that are to be put: `counted` are those of the model as it is, NULL when it has not
+ * counted a document yet. */
+void nb_settings_set_tokenizer(struct nb_settings *settings, const struct nb_settings *counted);
+/* Whether this program's tokenizer gives the features that the model's counts are of. Returns 0 or
+ * NB_VERSION. */
+int nb_settings_check_tokenizer(const struct nb_settings *settings, struct nb_error *error);
+
+/* Stored form: names and values, also of the fields. What is not stored has the default of the
+ * stored preset. A name that this program does not know is NB_VERSION, with the name: it may change
+ * what the counts mean. */
+int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out);
+int nb_settings_read(struct nb_settings *settings, struct nb_string stored, struct nb_error *error);
+
+#endif

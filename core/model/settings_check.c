@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values of settings against the table.
+ */
+#include <assert.h>
+#include <stdio.h>
+
+#include "core/model/settings_private.h"
+
+static int check_enum(const struct nb_setting *s, int value, struct nb_error *error)
+{
+    if (value >= 0 && value < nb_setting_names(s->names))
+        return 0;
+    struct nb_buffer list = {0};
+    for (int i = 0; s->names[i] != NULL; i++)
+        (void)nb_buffer_printf(&list, "%s\"%s\"", i == 0 ? "" : ", ", s->names[i]);
+    int rc = nb_error_set(error, NB_UNUSABLE, "%s must be one of %.*s", s->name, (int)list.length,
+                          list.length == 0 ? "" : list.bytes);
+    nb_buffer_deinit(&list);
+    return rc;
+}
+
+/* `what` names the value: the setting, or one weight of it. Written so that NaN fails. */
+static int check_number(const struct nb_setting *s, const char *what, double value,
+                        struct nb_error *error)
+{
+    bool enough = s->exclusive_minimum ? value > s->minimum : value >= s->minimum;
+    if (enough && value <= s->maximum)
+        return 0;
+    if (!enough)
+        return nb_error_set(error, NB_UNUSABLE, "%s must be %s %.15g", what,
+                            s->exclusive_minimum ? "above" : "at least", s->minimum);
+    return nb_error_set(error, NB_UNUSABLE, "%s must be at most %.15g", what, s->maximum);
+}
+
+static int check_prior(const struct nb_setting *s, const struct nb_settings *settings,
+                       struct nb_error *error)
+{
+    int rc = check_enum(s, settings->prior, error);
+    if (rc != 0)
+        return rc;
+    if (settings->prior != NB_PRIOR_GIVEN) {
+        if (settings->weight_count == 0)
+            return 0;
+        return nb_error_set(error, NB_UNUSABLE, "%s has weights, but is %s", s->name,
+                            s->names[settings->prior]);
+    }
+    if (settings->weight_count == 0)
+        return nb_error_set(error, NB_UNUSABLE, "%s must name at least one label", s->name);
+    for (size_t i = 0; i < settings->weight_count; i++) {
+        const struct nb_prior_weight *w = &settings->weights[i];
+        char what[128];
+        (void)snprintf(what, sizeof what, "%s of \"%.64s\"", s->name, w->label);
+        rc = check_number(s, what, w->weight, error);
+        if (rc != 0)
+            return rc;
+        if (i > 0 && strcmp(w[-1].label, w->label) >= 0)
+            return nb_error_set(error, NB_UNUSABLE, "%s must name each label once, in order (%s)",
+                                s->name, w->label);
+    }
+    return 0;
+}
+
+static int check_mask(const struct nb_setting *s, uint32_t mask, struct nb_error *error)
+{
+    assert(nb_setting_names(s->names) < 32);
+    uint32_t known = (1u << nb_setting_names(s->names)) - 1;
+    if ((mask & ~known) != 0)
+        return nb_error_set(error, NB_UNUSABLE, "%s has a field that does not exist", s->name);
+    if (mask == 0)
+        return nb_error_set(error, NB_UNUSABLE, "%s must count at least one field", s->name);
+    return 0;
+}
+
+static int check_one(const struct nb_setting *s, const struct nb_settings *settings,
+                     struct nb_error *error)
+{
+    switch (s->type) {
+    case NB_SETTING_ENUM:
+        return check_enum(s, nb_setting_get_int(settings, s), error);
+    case NB_SETTING_DOUBLE:
+        return check_number(s, s->name, nb_setting_get_double(settings, s), error);
+    case NB_SETTING_COUNT: /* the bounds are far below 2^53: a count that rounds is over them */
+        return check_number(s, s->name, (double)nb_setting_get_count(settings, s), error);
+    case NB_SETTING_PRIOR:
+        return check_prior(s, settings, error);
+    case NB_SETTING_FIELDS:
+        return check_mask(s, nb_setting_get_mask(settings, s), error);
+    }
+    return nb_error_set(error, NB_UNUSABLE, "%s is of no known type", s->name);
+}
+
+int nb_settings_check(const struct nb_settings *settings, struct nb_error *error)
+{
+    size_t count;
+    const struct nb_setting *table = nb_settings_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        int rc = check_one(&table[i], settings, error);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}

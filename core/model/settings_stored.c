@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The stored form of settings: a number of entries, each a name and a value in a string of its own.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/base/pack.h"
+#include "core/model/settings_private.h"
+
+/* In the store only: the version of the tokenizer that made the counts. */
+static const char version_name[] = "tokenizer_version";
+
+static void write_name(struct nb_packer *w, const char *name)
+{
+    nb_pack_string(w, nb_string_of(name));
+}
+
+static void write_value(struct nb_packer *w, const struct nb_setting *s,
+                        const struct nb_settings *settings)
+{
+    switch (s->type) {
+    case NB_SETTING_ENUM: /* by name: the order may change */
+        write_name(w, s->names[nb_setting_get_int(settings, s)]);
+        break;
+    case NB_SETTING_DOUBLE:
+        nb_pack_double(w, nb_setting_get_double(settings, s));
+        break;
+    case NB_SETTING_COUNT:
+        nb_pack_varint(w, nb_setting_get_count(settings, s));
+        break;
+    case NB_SETTING_PRIOR:
+        write_name(w, s->names[settings->prior]);
+        nb_pack_varint(w, settings->weight_count);
+        for (size_t i = 0; i < settings->weight_count; i++) {
+            write_name(w, settings->weights[i].label);
+            nb_pack_double(w, settings->weights[i].weight);
+        }
+        break;
+    case NB_SETTING_FIELDS: /* by name: fields may be added, or be others in another program */
+        nb_pack_varint(w, (uint64_t)__builtin_popcount(nb_setting_get_mask(settings, s)));
+        for (int i = 0; s->names[i] != NULL; i++)
+            if ((nb_setting_get_mask(settings, s) >> i & 1) != 0)
+                write_name(w, s->names[i]);
+        break;
+    }
+}
+
+int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
+{
+    struct nb_buffer value = {0};
+    struct nb_packer w = {.out = out};
+    struct nb_packer v = {.out = &value};
+    size_t before = out->length;
+    size_t count;
+    const struct nb_setting *table = nb_settings_table(&count);
+    nb_pack_varint(&w, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        value.length = 0;
+        write_value(&v, &table[i], settings);
+        write_name(&w, table[i].name);
+        nb_pack_string(&w, (struct nb_string){value.bytes, value.length});
+    }
+    value.length = 0;
+    nb_pack_varint(&v, settings->tokenizer_version);
+    write_name(&w, version_name);
+    nb_pack_string(&w, (struct nb_string){value.bytes, value.length});
+    nb_buffer_deinit(&value);
+    int rc = w.code != 0 ? w.code : v.code;
+    if (rc != 0)
+        out->length = before;
+    return rc;
+}
+
+/* The number of a name in a list; -1 if it is not there, which only a newer program writes. */
+static int find_name(const char *const *names, struct nb_string s)
+{
+    for (int i = 0; names[i] != NULL; i++)
+        if (nb_string_equals(s, names[i]))
+            return i;
+    return -1;
+}
+
+static int read_weights(struct nb_unpacker *r, struct nb_settings *settings)
+{
+    /* each takes a length byte and eight of the weight at least, which bounds the allocation */
+    size_t count = (size_t)nb_unpack_bounded(r, (uint64_t)(r->end - r->at) / 9);
+    if (count == 0)
+        return 0;
+    settings->weights = calloc(count, sizeof *settings->weights);
+    if (settings->weights == NULL)
+        return NB_NO_MEMORY;
+    for (; settings->weight_count < count; settings->weight_count++) {
+        struct nb_prior_weight *w = &settings->weights[settings->weight_count];
+        struct nb_string label = nb_unpack_string(r);
+        w->weight = nb_unpack_double(r);
+        if (r->failed || memchr(label.bytes, '\0', label.length) != NULL)
+            return NB_CORRUPT;
+        w->label = strndup(label.bytes, label.length);
+        if (w->label == NULL)
+            return NB_NO_MEMORY;
+    }
+    return 0;
+}
+
+static int read_fields(struct nb_unpacker *r, const struct nb_setting *s, uint32_t *mask)
+{
+    uint64_t count = nb_unpack_bounded(r, (uint64_t)(r->end - r->at)); /* a byte each at least */
+    *mask = 0;
+    for (uint64_t i = 0; i < count && !r->failed; i++) {
+        int field = find_name(s->names, nb_unpack_string(r));
+        if (field < 0)
+            return r->failed ? NB_CORRUPT : NB_VERSION;
+        *mask |= 1u << field;
+    }
+    return r->failed || (uint64_t)__builtin_popcount(*mask) != count ? NB_CORRUPT : 0;
+}
+
+static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
+                      struct nb_settings *settings)
+{
+    char *to = (char *)settings + s->offset;
+    if (s->type == NB_SETTING_DOUBLE) {
+        double value = nb_unpack_double(r);
+        memcpy(to, &value, sizeof value);
+    } else if (s->type == NB_SETTING_COUNT) {
+        uint64_t value = nb_unpack_varint(r);
+        memcpy(to, &value, sizeof value);
+    } else if (s->type == NB_SETTING_FIELDS) {
+        uint32_t mask;
+        int rc = read_fields(r, s, &mask);
+        memcpy(to, &mask, sizeof mask);
+        return rc;
+    } else {
+        struct nb_string name = nb_unpack_string(r);
+        int value = find_name(s->names, name);
+        if (value < 0)
+            return r->failed ? NB_CORRUPT : NB_VERSION;
+        memcpy(to, &value, sizeof value);
+        if (s->type == NB_SETTING_PRIOR)
+            return read_weights(r, settings);
+    }
+    return 0;
+}
+
+/* One entry; `seen` has a bit for each of the table's and, above, one for the version. */
+static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint64_t *seen,
+                      struct nb_error *error)
+{
+    size_t count;
+    const struct nb_setting *table = nb_settings_table(&count);
+    struct nb_string name = nb_unpack_string(r);
+    struct nb_string stored = nb_unpack_string(r);
+    struct nb_unpacker value = nb_unpacker_of(stored.bytes, stored.length);
+    size_t i = 0;
+    assert(count < 64); /* a bit each in `seen` */
+    while (i < count && !nb_string_equals(name, table[i].name))
+        i++;
+    int rc = 0;
+    if (r->failed || (*seen >> i & 1) != 0)
+        rc = NB_CORRUPT;
+    else if (i < count)
+        rc = read_value(&value, &table[i], settings);
+    else if (nb_string_equals(name, version_name))
+        settings->tokenizer_version = (uint32_t)nb_unpack_bounded(&value, UINT32_MAX);
+    else
+        rc = NB_VERSION;
+    *seen |= UINT64_C(1) << i;
+    if (rc == 0 && !nb_unpacker_done(&value))
+        rc = NB_CORRUPT;
+    if (rc == NB_VERSION)
+        return nb_error_set(error, rc, "the setting \"%.*s\" is of a newer version",
+                            (int)(name.length < 64 ? name.length : 64), name.bytes);
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    return rc == 0 ? 0 : nb_error_set(error, rc, "the stored settings are damaged");
+}
+
+/* The place of a setting in the table. */
+static size_t place_of(const char *name)
+{
+    size_t count, i = 0;
+    const struct nb_setting *table = nb_settings_table(&count);
+    while (i < count && strcmp(table[i].name, name) != 0)
+        i++;
+    assert(i < count);
+    return i;
+}
+
+/* The preset, from which the defaults of what is not stored follow; `text` when it is not stored.
+ */
+static enum nb_preset stored_preset(struct nb_unpacker r)
+{
+    size_t count;
+    const struct nb_setting *setting = &nb_settings_table(&count)[place_of("preset")];
+    uint64_t entries = nb_unpack_varint(&r);
+    for (uint64_t i = 0; i < entries && !r.failed; i++) {
+        struct nb_string name = nb_unpack_string(&r);
+        struct nb_string value = nb_unpack_string(&r);
+        if (!nb_string_equals(name, setting->name))
+            continue;
+        struct nb_unpacker v = nb_unpacker_of(value.bytes, value.length);
+        int preset = find_name(setting->names, nb_unpack_string(&v));
+        return preset < 0 ? NB_PRESET_TEXT : (enum nb_preset)preset;
+    }
+    return NB_PRESET_TEXT;
+}
+
+int nb_settings_read(struct nb_settings *settings, struct nb_string stored, struct nb_error *error)
+{
+    struct nb_settings read;
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
+    uint64_t seen = 0;
+    int rc = 0;
+    nb_settings_init(&read, stored_preset(r));
+    uint64_t entries = nb_unpack_varint(&r);
+    for (uint64_t i = 0; rc == 0 && i < entries; i++)
+        rc = read_entry(&r, &read, &seen, error);
+    if (rc == 0 && !nb_unpacker_done(&r))
+        rc = nb_error_set(error, NB_CORRUPT, "the stored settings are damaged");
+    if (rc == 0 && (seen >> place_of("tokenizer") & 1) == 0)
+        read.tokenizer_fields = nb_settings_default_fields((enum nb_preset)read.preset,
+                                                           (enum nb_decision)read.decision);
+    if (rc == 0 && nb_settings_check(&read, error) != 0)
+        rc = nb_error_set(error, NB_CORRUPT, "the stored settings have a value out of range");
+    if (rc == 0)
+        *settings = read;
+    else
+        nb_settings_deinit(&read);
+    return rc;
+}

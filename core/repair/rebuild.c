@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rebuilding: the entries of the ledger go into a new store, with their index rows; every model is
+ * replayed from them and written beside; then the new file takes the place of the old one, which is
+ * kept as data.mdb.old.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/engine/engine.h"
+#include "core/engine/opening.h"
+#include "core/engine/records.h"
+#include "core/live/checkpoint.h"
+#include "core/live/transaction.h"
+#include "core/repair/replay.h"
+#include "core/repair/verify.h"
+#include "core/store/range.h"
+
+enum { PATH_MOST = 4096, BATCH_ENTRIES = 2000, BATCH_RANGES = 256, RANGE_BYTES = 32768 };
+
+/* What is known of a model while its entries are copied. */
+struct model {
+    struct nb_ledger_totals totals;
+    uint32_t rows, labels;
+};
+
+struct rebuild {
+    struct nb_engine *from, *to;
+    const struct nb_view *view; /* of `from` */
+    struct nb_survey survey;
+    struct nb_differences *d;
+    struct model *models; /* owned; as survey.models */
+    struct model nobody;  /* of entries that belong to no model */
+    struct nb_entry entry;
+    struct nb_buffer scratch, features;
+    size_t at, end;    /* entries of the survey that a transaction copies */
+    uint64_t previous; /* number of the entry that was copied last */
+    uint64_t gap;      /* a number that is free: of an entry that is lost */
+    /* The model that is written. */
+    struct nb_replayed replayed;
+    const struct nb_surveyed_model *model;
+    uint32_t range;
+};
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+static bool is_about_label(const struct nb_change *c)
+{
+    return c->kind == NB_CHANGE_TRAIN || c->kind == NB_CHANGE_UNTRAIN ||
+           c->kind == NB_CHANGE_RENAME_LABEL ||
+           (c->kind == NB_CHANGE_FEATURES && c->label_name.length > 0);
+}
+
+/* Rows and a label that a lost entry brought are needed by others: they stay, under ids that no
+ * text has, and a name that says so. */
+static int fill_gap(struct rebuild *r, struct nb_view *view, struct model *m,
+                    const struct nb_change *c, struct nb_error *error)
+{
+    char name[32];
+    uint32_t missing = c->new_count > 0 && c->first_row > m->rows ? c->first_row - m->rows : 0;
+    /* Labels that must be there before this entry. */
+    uint32_t needed = c->label == NB_NO_LABEL ? 0 : c->label + (c->label_name.length == 0);
+    bool label = is_about_label(c) && m->labels < needed;
+    if ((missing == 0 && !label) || r->gap == 0)
+        return 0;
+    uint64_t *ids = malloc(((size_t)missing + 1) * sizeof *ids);
+    if (ids == NULL)
+        return nb_error_no_memory(error);
+    for (uint32_t i = 0; i < missing; i++) {
+        uint64_t what[2] = {c->model, m->rows + (uint64_t)i};
+        ids[i] = nb_feature_id(NB_FIELD_BODY, nb_key_hash(&r->to->key, what, sizeof what));
+    }
+    r->features.length = 0;
+    int rc = missing == 0 ? 0 : nb_features_encode(r->to->coder, ids, NULL, missing, &r->features);
+    free(ids);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    int length = snprintf(name, sizeof name, "lost label %" PRIu32, m->labels);
+    struct nb_entry lost = {.number = r->gap,
+                            .change = {.kind = NB_CHANGE_FEATURES,
+                                       .model = c->model,
+                                       .time = c->time,
+                                       .label = m->labels,
+                                       .label_name = {name, label ? (size_t)length : 0},
+                                       .first_row = m->rows,
+                                       .new_count = missing,
+                                       .features = {r->features.bytes, r->features.length}}};
+    nb_differ(r->d, "model %" PRIu32 ": %" PRIu32 " features%s have lost their text", c->model,
+              missing, label ? " and a label" : "");
+    m->rows += missing;
+    m->labels += label;
+    r->gap = 0;
+    return nb_ledger_copy(view, &lost, &m->totals, &r->scratch, error);
+}
+
+static int copy_entry(struct rebuild *r, struct nb_view *view, uint64_t number,
+                      struct nb_error *error)
+{
+    const struct nb_change *c = &r->entry.change;
+    int rc = nb_ledger_read(r->view, number, &r->entry, error);
+    if (rc != 0)
+        return rc;
+    if (number > r->previous + 1)
+        r->gap = r->previous + 1;
+    const struct nb_surveyed_model *model = nb_survey_model(&r->survey, c->model);
+    bool gone = model == NULL || !nb_surveyed_exists(model);
+    if (gone && c->kind != NB_CHANGE_DELETE)
+        return 0;
+    struct model *m = gone ? &r->nobody : &r->models[model - r->survey.models];
+    if (!gone)
+        rc = fill_gap(r, view, m, c, error);
+    if (rc == 0)
+        rc = nb_ledger_copy(view, &r->entry, &m->totals, &r->scratch, error);
+    if (c->new_count > 0)
+        m->rows = c->first_row + c->new_count;
+    if (c->label_name.length > 0 && c->kind != NB_CHANGE_RENAME_LABEL && c->label >= m->labels)
+        m->labels = c->label + 1;
+    r->previous = number;
+    return rc;
+}
+
+static int copy_batch(struct nb_engine *to, struct nb_view *view, void *argument,
+                      struct nb_error *error)
+{
+    struct rebuild *r = argument;
+    int rc = 0;
+    (void)to;
+    for (size_t i = r->at; rc == 0 && i < r->end; i++)
+        rc = copy_entry(r, view, r->survey.entries[i].number, error);
+    return rc;
+}
+
+/* A transaction that has to be done again would count twice: the totals go back first. */
+struct copying {
+    struct rebuild *rebuild;
+    struct model *saved;
+    uint64_t previous, gap;
+};
+
+static int copy_again(struct nb_engine *to, struct nb_view *view, void *argument,
+                      struct nb_error *error)
+{
+    struct copying *c = argument;
+    struct rebuild *r = c->rebuild;
+    memcpy(r->models, c->saved, r->survey.model_count * sizeof *r->models);
+    r->previous = c->previous;
+    r->gap = c->gap;
+    return copy_batch(to, view, r, error);
+}
+
+static int copy_entries(struct rebuild *r, struct nb_error *error)
+{
+    size_t size = (r->survey.model_count + 1) * sizeof *r->models;
+    struct copying c = {.rebuild = r, .saved = malloc(size)};
+    int rc = c.saved == NULL ? nb_error_no_memory(error) : 0;
+    for (r->at = 0; rc == 0 && r->at < r->survey.entry_count; r->at = r->end) {
+        size_t left = r->survey.entry_count - r->at;
+        r->end = r->at + (left < BATCH_ENTRIES ? left : BATCH_ENTRIES);
+        memcpy(c.saved, r->models, size);
+        c.previous = r->previous;
+        c.gap = r->gap;
+        rc =
+            nb_transaction(r->to, (uint64_t)BATCH_ENTRIES * RANGE_BYTES / 4, copy_again, &c, error);
+    }
+    free(c.saved);
+    return rc;
+}
+
+/* ---- what holds for the whole store ---------------------------------------------------------- */
+
+/* The numbers go on where they were: none is given twice. */
+static int write_identity(struct nb_engine *to, struct nb_view *view, void *argument,
+                          struct nb_error *error)
+{
+    struct rebuild *r = argument;
+    uint32_t model = r->from->numbers.model;
+    const struct nb_survey *survey = &r->survey;
+    if (survey->model_count > 0 && survey->models[survey->model_count - 1].number > model)
+        model = survey->models[survey->model_count - 1].number;
+    to->numbers.entry = survey->newest;
+    to->numbers.model = model == 0 ? 0 : model - 1;
+    int rc = nb_put_identity(to, view, error);
+    return rc == 0 && model != 0 ? nb_numbers_model(&to->numbers, view, &model, error) : rc;
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static int write_records(struct nb_engine *to, struct nb_view *view, void *argument,
+                         struct nb_error *error)
+{
+    struct rebuild *r = argument;
+    struct nb_live *live = r->replayed.live;
+    struct nb_checkpoint *c = &live->checkpoint;
+    c->last = r->replayed.last;
+    c->replay = c->last + 1;
+    c->tail = 0;
+    c->totals = r->models[r->model - r->survey.models].totals;
+    struct nb_state_record state = nb_checkpoint_state(live, c->last);
+    int rc = nb_put_model(to, view, live, &live->published->settings, error);
+    for (uint32_t i = 0; rc == 0 && i < nb_model_label_count(live->counts); i++)
+        rc = nb_put_label(to, view, live, i, error);
+    if (rc == 0)
+        rc = nb_put_weights(to, view, live, error);
+    return rc != 0 ? rc : nb_put_state(to, view, live, &state, error);
+}
+
+static int write_ranges(struct nb_engine *to, struct nb_view *view, void *argument,
+                        struct nb_error *error)
+{
+    struct rebuild *r = argument;
+    const struct nb_live *live = r->replayed.live;
+    uint32_t ranges = nb_ranges_of(nb_model_rows(live->counts));
+    int rc = 0;
+    for (uint32_t i = r->range; rc == 0 && i < ranges && i < r->range + BATCH_RANGES; i++) {
+        uint32_t first = i * NB_RANGE_ROWS;
+        uint32_t left = nb_model_rows(live->counts) - first;
+        struct nb_store_key key = nb_store_key_number(live->number, i);
+        r->scratch.length = 0;
+        if (nb_range_write(live->counts, first, left < NB_RANGE_ROWS ? left : NB_RANGE_ROWS,
+                           r->replayed.last, &r->scratch) != 0)
+            return nb_error_no_memory(error);
+        rc = nb_store_put(view, NB_TABLE_ROWS, nb_store_key_string(&key),
+                          (struct nb_string){r->scratch.bytes, r->scratch.length}, error);
+    }
+    (void)to;
+    return rc;
+}
+
+static void skipped(void *user, uint64_t entry, const struct nb_error *why)
+{
+    struct rebuild *r = user;
+    nb_differ(r->d, "model '%.*s', entry %" PRIu64 ": %s", (int)r->model->name.length,
+              r->model->name.bytes, entry, why->text);
+}
+
+static int write_model(struct rebuild *r, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_string name = {r->model->name.bytes, r->model->name.length};
+    int rc = nb_store_snapshot(r->to->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_replay(r->to, &view, r->model->number, name, &r->model->own, skipped, r, &r->replayed,
+                   error);
+    nb_store_snapshot_end(&view);
+    if (rc == 0)
+        rc = nb_transaction(r->to, 0, write_records, r, error);
+    uint32_t ranges = rc == 0 ? nb_ranges_of(nb_model_rows(r->replayed.live->counts)) : 0;
+    for (r->range = 0; rc == 0 && r->range < ranges; r->range += BATCH_RANGES)
+        rc = nb_transaction(r->to, (uint64_t)BATCH_RANGES * RANGE_BYTES, write_ranges, r, error);
+    nb_replayed_deinit(&r->replayed);
+    return rc;
+}
+
+static int write_models(struct rebuild *r, struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < r->survey.model_count; i++) {
+        r->model = &r->survey.models[i];
+        if (nb_surveyed_exists(r->model))
+            rc = write_model(r, error);
+    }
+    return rc;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void join(char *path, const char *folder, const char *name)
+{
+    int length = snprintf(path, PATH_MOST, "%s/%s", folder, name);
+    assert(length > 0 && length < PATH_MOST); /* nb_engine_rebuild has looked */
+    (void)length;
+}
+
+/* Removes what a rebuild that was cut off has left. */
+static int clear_folder(const char *folder, struct nb_error *error)
+{
+    static const char *const names[] = {"data.mdb", "lock.mdb", "lock"};
+    char path[PATH_MOST];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        join(path, folder, names[i]);
+        if (unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR)
+            return nb_error_errno(error, errno, path);
+    }
+    if (rmdir(folder) != 0 && errno != ENOENT)
+        return nb_error_errno(error, errno, folder);
+    return 0;
+}
+
+static int sync_folder(const char *folder, struct nb_error *error)
+{
+    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = file < 0 || fsync(file) != 0 ? nb_error_errno(error, errno, folder) : 0;
+    if (file >= 0)
+        close(file);
+    return rc;
+}
+
+/* A crash between the two leaves no data.mdb: a link keeps the old one until the new one is there.
+ */
+static int swap_files(const char *directory, const char *fresh, struct nb_error *error)
+{
+    char now[PATH_MOST];
+    char old[PATH_MOST];
+    char made[PATH_MOST];
+    join(now, directory, "data.mdb");
+    join(old, directory, "data.mdb.old");
+    join(made, fresh, "data.mdb");
+    if ((unlink(old) != 0 && errno != ENOENT) || link(now, old) != 0)
+        return nb_error_errno(error, errno, old);
+    if (rename(made, now) != 0)
+        return nb_error_errno(error, errno, now);
+    return sync_folder(directory, error);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void lost_entry(void *user, const char *line)
+{
+    struct nb_differences *d = user;
+    nb_differ(d, "%s", line);
+}
+
+/* Compares what can be compared, and surveys the ledger. */
+static int open_old(const struct nb_engine_settings *settings, struct rebuild *r,
+                    struct nb_view *view, struct nb_error *error)
+{
+    struct nb_error why;
+    uint32_t damaged = 0;
+    int rc = nb_engine_open_existing(settings, &r->from, &why);
+    if (rc == 0)
+        rc = nb_compare(r->from, &r->survey, r->d, error);
+    else if (rc == NB_CORRUPT)
+        rc = nb_engine_open_damaged(settings, &r->from, &damaged, error);
+    else
+        return nb_error_set(error, rc, "%s", why.text);
+    if (rc == 0)
+        rc = nb_store_snapshot(r->from->store, view, error);
+    if (rc != 0 || r->survey.newest != 0)
+        return rc;
+    nb_differ(r->d, "%s", why.text);
+    if (damaged & 1u << NB_TABLE_LEDGER)
+        return nb_error_set(error, NB_CORRUPT,
+                            "%s: the ledger's own pages are damaged: restore a backup", why.text);
+    return nb_survey_read(view, &r->survey, lost_entry, r->d, error);
+}
+
+static int build(struct rebuild *r, struct nb_error *error)
+{
+    r->models = calloc(r->survey.model_count + 1, sizeof *r->models);
+    if (r->models == NULL)
+        return nb_error_no_memory(error);
+    int rc = copy_entries(r, error);
+    if (rc == 0)
+        rc = nb_transaction(r->to, 0, write_identity, r, error);
+    return rc != 0 ? rc : write_models(r, error);
+}
+
+static int open_new(const struct nb_engine_settings *settings, const char *folder,
+                    struct rebuild *r, struct nb_error *error)
+{
+    struct nb_engine_settings fresh = *settings;
+    fresh.directory = folder;
+    if (!r->survey.has_key)
+        return nb_error_set(error, NB_CORRUPT,
+                            "the ledger has lost the store's key: restore a backup");
+    int rc = clear_folder(folder, error);
+    if (rc == 0)
+        rc = nb_engine_open_fresh(&fresh, &r->to, error);
+    if (rc == 0)
+        nb_key_restore(&r->to->key, r->survey.key);
+    return rc;
+}
+
+int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
+                      struct nb_error *error)
+{
+    struct nb_differences d = {.report = report, .user = user};
+    struct nb_view view = {0};
+    struct rebuild r = {.d = &d, .view = &view};
+    char folder[PATH_MOST];
+    if (strlen(settings->directory) > PATH_MOST - 32)
+        return nb_error_set(error, NB_UNUSABLE, "the data directory's path is too long");
+    join(folder, settings->directory, "rebuild");
+    int rc = open_old(settings, &r, &view, error);
+    if (rc == 0)
+        rc = open_new(settings, folder, &r, error);
+    if (rc == 0)
+        rc = build(&r, error);
+    nb_engine_close(&r.to);
+    if (rc == 0)
+        rc = swap_files(settings->directory, folder, error);
+    if (view.transaction != NULL)
+        nb_store_snapshot_end(&view);
+    nb_engine_close(&r.from);
+    struct nb_error ignored;
+    (void)clear_folder(folder, &ignored); /* the next rebuild tries again */
+    nb_survey_deinit(&r.survey);
+    nb_entry_deinit(&r.entry);
+    nb_buffer_deinit(&r.scratch);
+    nb_buffer_deinit(&r.features);
+    free(r.models);
+    return rc == 0 && d.count > 0 ? 1 : rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Verification and rebuilding of a store. One thread; no daemon may be running on the store.
+ */
+#ifndef NB_CORE_REPAIR_REPAIR_H
+#define NB_CORE_REPAIR_REPAIR_H
+
+#include "core/live/engine_settings.h"
+
+struct nb_error;
+
+typedef void nb_report_line(void *user, const char *line);
+
+/* Reads every table of the store, computes everything afresh from the ledger, and calls `report`
+ * with a line for each difference. Returns 0 when nothing differs, 1 when something does, or a
+ * code (NB_NOT_FOUND: there is no store). */
+int nb_engine_verify(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
+                     struct nb_error *error);
+
+/* Makes everything but the ledger anew from it, and calls `report` with a line for each thing that
+ * differed. Documents whose entries are damaged are lost, and named. Returns 0 when nothing
+ * differed, 1 when something did, or a code, with the store as it was. */
+int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
+                      struct nb_error *error);
+
+#endif

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/repair/verify.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/pack.h"
+#include "core/engine/engine.h"
+#include "core/engine/opening.h"
+#include "core/live/load.h"
+#include "core/live/registry.h"
+#include "core/repair/replay.h"
+
+enum { LINE_MOST = 512, REPORT_MOST = 100 };
+
+struct comparing {
+    struct nb_engine *engine;
+    const struct nb_view *view;
+    struct nb_survey *survey;
+    struct nb_differences *d;
+    struct nb_entry entry;
+    /* Of the table that is read. */
+    uint64_t *rows; /* owned; per surveyed model */
+    uint64_t strangers;
+};
+
+void nb_differ(struct nb_differences *d, const char *format, ...)
+{
+    char line[LINE_MOST];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    d->count++;
+    if (d->count <= REPORT_MOST)
+        d->report(d->user, line);
+    if (d->count == REPORT_MOST)
+        d->report(d->user, "... further differences are only counted");
+}
+
+/* ---- whole tables: checksums, strangers, numbers of rows ------------------------------------- */
+
+static int inspect_row(void *user, enum nb_table table, struct nb_string key,
+                       struct nb_string value, bool sound, struct nb_error *error)
+{
+    struct comparing *c = user;
+    (void)value;
+    (void)error;
+    if (!sound) {
+        nb_differ(c->d, "table %s: a checksum is wrong", nb_store_table_name(table));
+        return 0;
+    }
+    if (table == NB_TABLE_META || table == NB_TABLE_MODELS || table == NB_TABLE_LEDGER)
+        return 0;
+    const struct nb_surveyed_model *model = nb_survey_model(c->survey, nb_store_key_head(key));
+    if (model != NULL)
+        c->rows[model - c->survey->models]++;
+    else if (table != NB_TABLE_ORPHANS)
+        c->strangers++;
+    return 0;
+}
+
+/* How many rows the index should have for the model; UINT64_MAX: that is not known. */
+static uint64_t expected_rows(enum nb_table table, const struct nb_surveyed_model *model)
+{
+    switch (table) {
+    case NB_TABLE_ENTRIES:
+        return model->entries;
+    case NB_TABLE_DOCUMENTS:
+        return model->living;
+    case NB_TABLE_SCORES:
+        return model->scores;
+    case NB_TABLE_WORDS:
+        return model->words;
+    case NB_TABLE_GARBAGE:
+        return model->garbage;
+    case NB_TABLE_STATE:
+        return 1;
+    case NB_TABLE_ORPHANS:
+        return 0;
+    case NB_TABLE_META:
+    case NB_TABLE_MODELS:
+    case NB_TABLE_LABELS:
+    case NB_TABLE_LEDGER:
+    case NB_TABLE_ROWS:
+    case NB_TABLE_WEIGHTS:
+    case NB_TABLES:
+        break;
+    }
+    return UINT64_MAX;
+}
+
+static void compare_rows(struct comparing *c, enum nb_table table)
+{
+    for (size_t i = 0; i < c->survey->model_count; i++) {
+        const struct nb_surveyed_model *model = &c->survey->models[i];
+        uint64_t expected = expected_rows(table, model);
+        if (nb_surveyed_exists(model) && expected != UINT64_MAX && c->rows[i] != expected)
+            nb_differ(c->d,
+                      "model '%.*s': table %s has %" PRIu64 " rows, the ledger gives %" PRIu64,
+                      (int)model->name.length, model->name.bytes, nb_store_table_name(table),
+                      c->rows[i], expected);
+    }
+    if (c->strangers > 0)
+        nb_differ(c->d, "table %s: %" PRIu64 " rows of models that are not in the ledger",
+                  nb_store_table_name(table), c->strangers);
+}
+
+static int compare_tables(struct comparing *c, struct nb_error *error)
+{
+    int rc = 0;
+    c->rows = malloc((c->survey->model_count + 1) * sizeof *c->rows);
+    if (c->rows == NULL)
+        return nb_error_no_memory(error);
+    for (int table = 0; rc == 0 && table < NB_TABLES; table++) {
+        if (table == NB_TABLE_LEDGER)
+            continue; /* the survey has read it */
+        memset(c->rows, 0, c->survey->model_count * sizeof *c->rows);
+        c->strangers = 0;
+        rc = nb_store_inspect(c->view, (enum nb_table)table, inspect_row, c, error);
+        if (rc == 0)
+            compare_rows(c, (enum nb_table)table);
+    }
+    free(c->rows);
+    return rc;
+}
+
+/* ---- the index rows of each entry ------------------------------------------------------------ */
+
+static struct nb_string name_of(const struct comparing *c, uint32_t model)
+{
+    const struct nb_surveyed_model *m = nb_survey_model(c->survey, model);
+    return m == NULL ? (struct nb_string){"?", 1}
+                     : (struct nb_string){m->name.bytes, m->name.length};
+}
+
+/* Whether the table has this value under the key. */
+static bool has(const struct comparing *c, enum nb_table table, const struct nb_store_key *key,
+                struct nb_string wanted)
+{
+    struct nb_string value;
+    return nb_store_get(c->view, table, nb_store_key_string(key), &value, NULL) == 0 &&
+           value.length == wanted.length && memcmp(value.bytes, wanted.bytes, wanted.length) == 0;
+}
+
+static bool has_number(const struct comparing *c, enum nb_table table,
+                       const struct nb_store_key *key, uint64_t wanted)
+{
+    struct nb_string value;
+    if (nb_store_get(c->view, table, nb_store_key_string(key), &value, NULL) != 0)
+        return false;
+    struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
+    uint64_t number = nb_unpack_varint(&u);
+    return nb_unpacker_done(&u) && number == wanted;
+}
+
+static void differ_entry(struct comparing *c, const char *table)
+{
+    struct nb_string name = name_of(c, c->entry.change.model);
+    nb_differ(c->d, "model '%.*s', entry %" PRIu64 ": table %s does not agree", (int)name.length,
+              name.bytes, c->entry.number, table);
+}
+
+static void compare_living(struct comparing *c)
+{
+    const struct nb_change *change = &c->entry.change;
+    uint64_t number = c->entry.number;
+    struct nb_store_key id = nb_store_key_id(change->model, change->id);
+    struct nb_store_key first =
+        nb_store_key_sequence(change->model, change->first != 0 ? change->first : number);
+    if (!has_number(c, NB_TABLE_DOCUMENTS, &id, number))
+        differ_entry(c, "documents");
+    if (change->score.length > 0 && !has(c, NB_TABLE_SCORES, &first, change->score))
+        differ_entry(c, "scores");
+}
+
+static void compare_entry(struct comparing *c, const struct nb_surveyed_entry *surveyed)
+{
+    const struct nb_change *change = &c->entry.change;
+    struct nb_store_key key = nb_store_key_sequence(change->model, c->entry.number);
+    const char living = surveyed->living;
+    if (!has(c, NB_TABLE_ENTRIES, &key, (struct nb_string){&living, 1}))
+        differ_entry(c, "entries");
+    if (surveyed->living)
+        compare_living(c);
+    if (change->new_count > 0) {
+        struct nb_store_key row = nb_store_key_number(change->model, change->first_row);
+        if (!has_number(c, NB_TABLE_WORDS, &row, c->entry.number))
+            differ_entry(c, "words");
+    }
+}
+
+static int compare_entries(struct comparing *c, struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < c->survey->entry_count; i++) {
+        const struct nb_surveyed_entry *surveyed = &c->survey->entries[i];
+        const struct nb_surveyed_model *model = nb_survey_model(c->survey, surveyed->model);
+        if (!nb_surveyed_exists(model) || surveyed->kind == NB_CHANGE_DELETE)
+            continue;
+        rc = nb_ledger_read(c->view, surveyed->number, &c->entry, error);
+        if (rc == 0)
+            compare_entry(c, surveyed);
+    }
+    return rc;
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+struct pair {
+    struct comparing *c;
+    const struct nb_live *stored, *fresh;
+};
+
+static bool same_cells(const struct pair *p, uint32_t row, struct nb_cell *cells, uint32_t room)
+{
+    struct nb_cell *other = cells + room;
+    size_t n = nb_model_cells(p->stored->counts, row, cells, room);
+    size_t m = nb_model_cells(p->fresh->counts, row, other, room);
+    bool same =
+        n == m && nb_model_row_id(p->stored->counts, row) == nb_model_row_id(p->fresh->counts, row);
+    for (size_t i = 0; same && i < n; i++)
+        same = cells[i].label == other[i].label && cells[i].occurrences == other[i].occurrences &&
+               cells[i].documents == other[i].documents;
+    return same;
+}
+
+static int compare_counts(const struct pair *p, struct nb_error *error)
+{
+    uint32_t rows = nb_model_rows(p->stored->counts);
+    uint32_t room = nb_model_label_count(p->stored->counts) + 1;
+    struct nb_differences *d = p->c->d;
+    if (rows != nb_model_rows(p->fresh->counts)) {
+        nb_differ(d, "model '%s': %" PRIu32 " features are stored, the ledger gives %" PRIu32,
+                  p->stored->name, rows, nb_model_rows(p->fresh->counts));
+        return 0;
+    }
+    struct nb_cell *cells = calloc((size_t)room * 2, sizeof *cells);
+    if (cells == NULL)
+        return nb_error_no_memory(error);
+    for (uint32_t row = 0; row < rows; row++)
+        if (!same_cells(p, row, cells, room))
+            nb_differ(d,
+                      "model '%s': the counts of feature %" PRIu32 " are not those of the ledger",
+                      p->stored->name, row);
+    free(cells);
+    return 0;
+}
+
+static void compare_label(const struct pair *p, uint32_t label)
+{
+    const struct nb_model *a = p->stored->counts;
+    const struct nb_model *b = p->fresh->counts;
+    struct nb_string name = nb_model_label_name(a, label);
+    struct nb_string fresh = nb_model_label_name(b, label);
+    bool same = name.length == fresh.length && memcmp(name.bytes, fresh.bytes, name.length) == 0 &&
+                nb_model_documents(a, label) == nb_model_documents(b, label);
+    for (unsigned field = 0; same && field < NB_FIELDS; field++)
+        same = nb_model_occurrences(a, label, field) == nb_model_occurrences(b, label, field) &&
+               nb_model_presences(a, label, field) == nb_model_presences(b, label, field);
+    if (!same)
+        nb_differ(p->c->d,
+                  "model '%s': label %" PRIu32 " is '%s' with %" PRIu64
+                  " documents, the ledger gives '%s' with %" PRIu64 " (or their sums differ)",
+                  p->stored->name, label, name.bytes, nb_model_documents(a, label), fresh.bytes,
+                  nb_model_documents(b, label));
+}
+
+static int write_weights(const struct nb_live *live, struct nb_buffer *out)
+{
+    struct nb_packer p = {.out = out};
+    int rc = nb_settings_write(&live->published->settings, out);
+    nb_stack_weights_write(live->published->weights, &p);
+    return rc != 0 ? rc : p.code;
+}
+
+/* Settings, and the weights where no document that taught them was dropped since. */
+static int compare_learned(const struct pair *p, bool weights, struct nb_error *error)
+{
+    struct nb_buffer a = {0};
+    struct nb_buffer b = {0};
+    int rc = weights ? write_weights(p->stored, &a)
+                     : nb_settings_write(&p->stored->published->settings, &a);
+    if (rc == 0)
+        rc = weights ? write_weights(p->fresh, &b)
+                     : nb_settings_write(&p->fresh->published->settings, &b);
+    bool same = a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
+    nb_buffer_deinit(&a);
+    nb_buffer_deinit(&b);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    if (!same)
+        nb_differ(p->c->d, "model '%s': the settings%s are not those of the ledger",
+                  p->stored->name, weights ? ", or the weights of the stack," : "");
+    return 0;
+}
+
+static int compare_state(const struct pair *p, const struct nb_replayed *replayed,
+                         struct nb_error *error)
+{
+    struct comparing *c = p->c;
+    struct nb_store_key key = nb_store_key_model(p->stored->number);
+    struct nb_string value;
+    struct nb_state_record state = {0};
+    int rc = nb_store_get(c->view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
+    if (rc == 0)
+        rc = nb_state_read(&state, value, error);
+    const struct nb_surveyed_model *model = nb_survey_model(c->survey, p->stored->number);
+    if (rc != 0)
+        return rc;
+    bool same = state.vocabulary == nb_model_vocabulary(p->fresh->counts, NB_FIELDS) &&
+                state.last >= replayed->last && state.totals.entries == model->entries &&
+                state.totals.living == model->living && state.totals.scores == model->scores;
+    if (!same)
+        nb_differ(c->d, "model '%s': its totals are not those of the ledger", p->stored->name);
+    return 0;
+}
+
+static int compare_loaded(struct comparing *c, struct nb_live *live,
+                          const struct nb_replayed *replayed, struct nb_error *error)
+{
+    struct pair p = {.c = c, .stored = live, .fresh = replayed->live};
+    uint32_t labels = nb_model_label_count(live->counts);
+    int rc = compare_state(&p, replayed, error);
+    if (labels != nb_model_label_count(p.fresh->counts))
+        nb_differ(c->d, "model '%s': %" PRIu32 " labels are stored, the ledger gives %" PRIu32,
+                  live->name, labels, nb_model_label_count(p.fresh->counts));
+    else
+        for (uint32_t i = 0; i < labels; i++)
+            compare_label(&p, i);
+    if (rc == 0)
+        rc = compare_counts(&p, error);
+    bool is_whole = replayed->is_whole && live->checkpoint.totals.dropped == 0;
+    return rc != 0 ? rc : compare_learned(&p, is_whole, error);
+}
+
+static int compare_model(struct comparing *c, struct nb_live *live, struct nb_error *error)
+{
+    struct nb_error why = {0};
+    struct nb_replayed replayed = {0};
+    const struct nb_surveyed_model *model = nb_survey_model(c->survey, live->number);
+    if (model == NULL || !nb_surveyed_exists(model)) {
+        nb_differ(c->d, "model '%s' is not in the ledger", live->name);
+        return 0;
+    }
+    int rc = nb_registry_load(c->engine, live, &why);
+    if (rc == 0)
+        rc = nb_replay(c->engine, c->view, live->number, nb_live_name(live), live->own, NULL, NULL,
+                       &replayed, &why);
+    if (rc == 0)
+        rc = compare_loaded(c, live, &replayed, &why);
+    nb_replayed_deinit(&replayed);
+    if (rc == NB_NO_MEMORY || rc == NB_IO)
+        return nb_error_set(error, rc, "%s", why.text);
+    if (rc != 0)
+        nb_differ(c->d, "model '%s': %s", live->name, why.text);
+    return 0;
+}
+
+static int compare_models(struct comparing *c, struct nb_error *error)
+{
+    struct nb_engine *engine = c->engine;
+    int rc = 0;
+    uint64_t there = 0;
+    for (size_t i = 0; i < c->survey->model_count; i++)
+        there += nb_surveyed_exists(&c->survey->models[i]);
+    if (there != engine->model_count)
+        nb_differ(c->d, "%zu models are stored, the ledger gives %" PRIu64, engine->model_count,
+                  there);
+    for (size_t i = 0; rc == 0 && i < engine->model_count; i++)
+        rc = compare_model(c, engine->models[i], error);
+    return rc;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void lost_entry(void *user, const char *line)
+{
+    struct nb_differences *d = user;
+    nb_differ(d, "%s", line);
+}
+
+int nb_compare(struct nb_engine *engine, struct nb_survey *survey, struct nb_differences *d,
+               struct nb_error *error)
+{
+    struct nb_view view;
+    struct comparing c = {.engine = engine, .view = &view, .survey = survey, .d = d};
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_survey_read(&view, survey, lost_entry, d, error);
+    if (rc == 0)
+        rc = compare_tables(&c, error);
+    if (rc == 0)
+        rc = compare_entries(&c, error);
+    if (rc == 0)
+        rc = compare_models(&c, error);
+    nb_store_snapshot_end(&view);
+    nb_entry_deinit(&c.entry);
+    return rc;
+}
+
+int nb_engine_verify(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
+                     struct nb_error *error)
+{
+    struct nb_engine *engine;
+    struct nb_survey survey = {0};
+    struct nb_differences d = {.report = report, .user = user};
+    int rc = nb_engine_open_existing(settings, &engine, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_compare(engine, &survey, &d, error);
+    nb_survey_deinit(&survey);
+    nb_engine_close(&engine);
+    return rc == 0 && d.count > 0 ? 1 : rc;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The comparison of a store with its ledger, for verification and for what a rebuild tells. One
+ * thread.
+ */
+#ifndef NB_CORE_REPAIR_VERIFY_H
+#define NB_CORE_REPAIR_VERIFY_H
+
+#include "core/repair/repair.h"
+#include "core/repair/survey.h"
+
+/* Where differences are told. */
+struct nb_differences {
+    nb_report_line *report;
+    void *user;
+    uint64_t count;
+};
+/* Tells one, or only counts it when many were told already. */
+void nb_differ(struct nb_differences *d, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Compares everything in the store with what the ledger gives. `survey` is filled in; the caller
+ * deinits it. Returns 0 (also when something differs) or a code. */
+int nb_compare(struct nb_engine *engine, struct nb_survey *survey, struct nb_differences *d,
+               struct nb_error *error);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What each feature of a document adds to a verdict, and how telling a feature is for a label. Any
+ * thread; the caller holds the model's read lock.
+ */
+#ifndef NB_CORE_SCORE_EXPLAIN_H
+#define NB_CORE_SCORE_EXPLAIN_H
+
+#include "core/score/scorer.h"
+#include "core/score/scores.h"
+
+/* What one feature adds to ln(P(best)/P(second)); `feature` indexes the bag, SIZE_MAX stands for
+ * the prior and everything else that no single feature of the bag adds. */
+struct nb_evidence {
+    size_t feature;
+    double evidence;
+};
+/* The evidence of every known feature, in the order of the bag, and the prior's row last. `rows`
+ * has room for size + 1; sets *count. All rows sum to log_scores[best] - log_scores[second]. */
+int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
+               const struct nb_feature *features, size_t size, const struct nb_scores *scores,
+               struct nb_evidence *rows, size_t *count);
+
+/* Puts the `most` strongest rows (by magnitude, ties by feature) first, in order; the others follow
+ * in no order. In time count + count log(most) at worst, whatever the rows are. */
+void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most);
+
+/* How telling row `row` is for `label`: ln P(w|label) - ln P(w|all other labels together), with the
+ * settings' smoothing and the event model's counts. 0 if the row is not in the used vocabulary. */
+double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
+                       uint32_t label);
+
+#endif

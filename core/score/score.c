@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/score/score.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/score/scorer_private.h"
+
+/* The sums of one document while its features are read. */
+struct pass {
+    const struct nb_scorer *scorer;
+    const struct nb_model *model;
+    const struct nb_score_view *view;
+    double *sums;    /* corrections, by position in the view */
+    double common;   /* what every label gets (complement) */
+    uint64_t weight; /* known positions, or known distinct words with a model of presence */
+    uint64_t total, known;
+};
+
+/* One feature of the document on its way into the sums. */
+struct word {
+    const struct pass *pass;
+    double weight;
+    uint64_t all; /* occurrences in all labels; complement only */
+};
+
+static inline void add_cell(void *user, struct nb_cell cell)
+{
+    const struct word *w = user;
+    const struct pass *p = w->pass;
+    uint32_t position = p->view->position[cell.label];
+    assert(cell.label < p->view->room);
+    if (position == NB_NOT_SCORED)
+        return;
+    uint64_t documents = p->view->labels[position].documents;
+    p->sums[position] += w->weight * nb_correction(p->scorer, documents, cell, w->all);
+}
+
+static void add_row(struct pass *p, const struct nb_row *row, uint32_t count)
+{
+    const struct nb_scorer *s = p->scorer;
+    bool complement = s->settings.event_model == NB_EVENT_COMPLEMENT;
+    uint64_t all = complement || s->filters ? nb_counts_occurrences(p->model, row) : 0;
+    if (s->filters && !nb_score_view_uses(s, p->view, row->id, all))
+        return;
+    uint32_t weight = nb_weight_of(s, count);
+    struct word word = {.pass = p, .weight = weight, .all = all};
+    p->known += count;
+    p->weight += weight;
+    if (complement)
+        p->common -= weight * nb_log_of(s, all);
+    nb_counts_each(p->model, row, add_cell, &word);
+}
+
+static void add_features(struct pass *p, const struct nb_feature *features, size_t size)
+{
+    uint32_t rows[NB_MODEL_STEP];
+    for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
+        size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
+        nb_model_find_all(p->model, features + start, step, rows);
+        for (size_t i = 0; i < step; i++) {
+            const struct nb_feature *f = &features[start + i];
+            if (!nb_field_is_token(nb_feature_field(f->id)))
+                continue;
+            p->total += f->count;
+            if (rows[i] == NB_NO_ROW)
+                continue;
+            const struct nb_row *row = nb_model_row(p->model, rows[i]);
+            if (nb_counts_any(row))
+                add_row(p, row, f->count);
+        }
+    }
+}
+
+/* The sums become scores. With no known position the zero terms stay out: of an empty vocabulary
+ * they are logarithms of 0. */
+static void finish(const struct pass *p, struct nb_scores *scores)
+{
+    for (size_t i = 0; i < scores->size; i++) {
+        const struct nb_score_label *l = &p->view->labels[i];
+        scores->labels[i] = l->label;
+        double score = l->base;
+        if (p->weight != 0)
+            score += (double)p->weight * l->zero_term + p->common + p->sums[i];
+        scores->log_scores[i] = score;
+    }
+    scores->total = p->total;
+    scores->known = p->known;
+}
+
+int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
+             const struct nb_feature *features, size_t size, struct nb_scores *scores,
+             struct nb_error *error)
+{
+    const struct nb_score_view *view;
+    int rc = nb_scorer_view(scorer, model, &view);
+    if (rc == 0 && view->size == 0)
+        return nb_error_set(error, NB_CONFLICT, "the model has not learned a document yet");
+    if (rc == 0)
+        rc = nb_scores_grow(scores, view->size);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    assert(view->size <= scores->room);
+    scores->size = view->size;
+    memset(scores->log_scores, 0, view->size * sizeof *scores->log_scores);
+    struct pass pass = {.scorer = scorer, .model = model, .view = view, .sums = scores->log_scores};
+    add_features(&pass, features, size);
+    finish(&pass, scores);
+    nb_scores_rank(scores);
+    return 0;
+}

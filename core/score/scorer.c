@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/score/scorer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/heap.h"
+#include "core/score/scorer_private.h"
+
+/* ---- the settings' part ---------------------------------------------------------------------- */
+
+static void note_bytes(struct nb_scorer *s)
+{
+    const struct nb_score_view *view = &s->view;
+    atomic_store(&s->view_bytes, view->room * (sizeof *view->labels + sizeof *view->position));
+}
+
+int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
+{
+    struct nb_scorer *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NB_NO_MEMORY;
+    if (nb_settings_copy(&s->settings, settings) != 0) {
+        free(s);
+        return NB_NO_MEMORY;
+    }
+    if (nb_log_table_init(&s->logs, settings->smoothing) != 0 ||
+        pthread_mutex_init(&s->mutex, NULL) != 0) {
+        nb_log_table_deinit(&s->logs);
+        nb_settings_deinit(&s->settings);
+        free(s);
+        return NB_NO_MEMORY;
+    }
+    s->filters = nb_settings_leave_words_out(settings);
+    note_bytes(s);
+    *scorer = s;
+    return 0;
+}
+
+void nb_scorer_free(struct nb_scorer **scorer)
+{
+    struct nb_scorer *s = *scorer;
+    *scorer = NULL;
+    if (s == NULL)
+        return;
+    pthread_mutex_destroy(&s->mutex);
+    nb_log_table_deinit(&s->logs);
+    nb_settings_deinit(&s->settings);
+    free(s->view.labels);
+    free(s->view.position);
+    free(s);
+}
+
+size_t nb_scorer_memory(const struct nb_scorer *scorer)
+{
+    return sizeof *scorer + atomic_load(&scorer->view_bytes);
+}
+
+/* ---- priors ---------------------------------------------------------------------------------- */
+
+/* The weight that the settings give a label by name, or 0. */
+static double given_weight(const struct nb_settings *settings, const char *name)
+{
+    size_t low = 0;
+    size_t high = settings->weight_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = strcmp(settings->weights[middle].label, name);
+        if (order == 0)
+            return settings->weights[middle].weight;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return 0;
+}
+
+/* Puts each label's weight into `base`. */
+static void put_weights(const struct nb_settings *settings, const struct nb_model *model,
+                        struct nb_score_view *view)
+{
+    double mean = 0;
+    for (size_t i = 0; i < settings->weight_count; i++)
+        mean += settings->weights[i].weight / (double)settings->weight_count;
+    for (uint32_t i = 0; i < view->size; i++) {
+        struct nb_score_label *l = &view->labels[i];
+        l->base = 1;
+        if (settings->prior == NB_PRIOR_EMPIRICAL)
+            l->base = (double)l->documents;
+        if (settings->prior == NB_PRIOR_GIVEN) {
+            double weight = given_weight(settings, model->labels[l->label]->name);
+            l->base = weight > 0 ? weight : mean;
+        }
+    }
+}
+
+static void put_priors(const struct nb_settings *settings, const struct nb_model *model,
+                       struct nb_score_view *view)
+{
+    double sum = 0;
+    assert(view->size <= view->room);
+    put_weights(settings, model, view);
+    for (uint32_t i = 0; i < view->size; i++)
+        sum += view->labels[i].base;
+    for (uint32_t i = 0; i < view->size; i++)
+        view->labels[i].base = log(view->labels[i].base / sum);
+}
+
+/* ---- the used vocabulary, when the settings leave words out ---------------------------------- */
+
+/* A word of the vocabulary in the order in which skip_top takes them: more occurrences first, then
+ * the smaller id. */
+struct ranked {
+    uint64_t occurrences, id;
+};
+
+/* First in rank first. */
+static int by_rank(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->occurrences != y->occurrences)
+        return x->occurrences > y->occurrences ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static bool is_token_row(const struct nb_row *row)
+{
+    return nb_counts_any(row) && nb_field_is_token(nb_feature_field(row->id));
+}
+
+/* Finds the word at rank skip_top, from which on words are used. */
+static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
+                        struct nb_score_view *view)
+{
+    size_t most = (size_t)s->settings.skip_top;
+    uint64_t vocabulary = nb_model_vocabulary(model, NB_FIELDS);
+    if (most > vocabulary)
+        most = (size_t)vocabulary;
+    view->skips = most != 0;
+    if (!view->skips)
+        return 0;
+    struct ranked *items = calloc(most, sizeof *items);
+    if (items == NULL)
+        return NB_NO_MEMORY;
+    struct nb_heap heap = {
+        .items = items, .most = most, .item_size = sizeof *items, .compare = by_rank};
+    uint32_t rows = nb_model_rows(model);
+    for (uint32_t i = 0; i < rows; i++) {
+        const struct nb_row *row = nb_model_row(model, i);
+        if (!is_token_row(row))
+            continue;
+        const struct ranked word = {nb_counts_occurrences(model, row), row->id};
+        nb_heap_add(&heap, &word);
+    }
+    const struct ranked *last = nb_heap_last(&heap);
+    assert(heap.count == most); /* the vocabulary has as many token rows as the model says */
+    view->skip_occurrences = last->occurrences;
+    view->skip_id = last->id;
+    free(items);
+    return 0;
+}
+
+/* Called for every cell of a used token row whose label has documents. */
+typedef void each_cell(const struct nb_scorer *s, struct nb_score_label *l, struct nb_cell cell);
+
+struct walk {
+    const struct nb_scorer *scorer;
+    struct nb_score_view *view;
+    each_cell *call;
+};
+
+static inline void visit(void *user, struct nb_cell cell)
+{
+    const struct walk *w = user;
+    uint32_t position = w->view->position[cell.label];
+    if (position != NB_NOT_SCORED)
+        w->call(w->scorer, &w->view->labels[position], cell);
+}
+
+/* Returns how many rows are used. */
+static uint64_t for_used(const struct nb_scorer *s, const struct nb_model *model,
+                         struct nb_score_view *view, each_cell *call)
+{
+    struct walk walk = {.scorer = s, .view = view, .call = call};
+    uint64_t used = 0;
+    uint32_t rows = nb_model_rows(model);
+    for (uint32_t i = 0; i < rows; i++) {
+        const struct nb_row *row = nb_model_row(model, i);
+        if (!is_token_row(row))
+            continue;
+        if (s->filters && !nb_score_view_uses(s, view, row->id, nb_counts_occurrences(model, row)))
+            continue;
+        used++;
+        nb_counts_each(model, row, visit, &walk);
+    }
+    return used;
+}
+
+static void add_to_sum(const struct nb_scorer *s, struct nb_score_label *l, struct nb_cell cell)
+{
+    bool binary = s->settings.event_model == NB_EVENT_BINARY;
+    l->sum += binary ? cell.documents : cell.occurrences;
+}
+
+static int put_sums(const struct nb_scorer *s, const struct nb_model *model,
+                    struct nb_score_view *view)
+{
+    bool binary = s->settings.event_model == NB_EVENT_BINARY;
+    view->skips = false;
+    for (uint32_t i = 0; i < view->size; i++) {
+        struct nb_score_label *l = &view->labels[i];
+        l->sum = s->filters ? 0
+                 : binary   ? nb_model_presences(model, l->label, NB_FIELDS)
+                            : nb_model_occurrences(model, l->label, NB_FIELDS);
+    }
+    if (s->filters) {
+        int rc = find_skipped(s, model, view);
+        if (rc != 0)
+            return rc;
+        view->vocabulary = for_used(s, model, view, add_to_sum);
+    } else {
+        view->vocabulary = nb_model_vocabulary(model, NB_FIELDS);
+    }
+    view->sum = 0;
+    for (uint32_t i = 0; i < view->size; i++)
+        view->sum += view->labels[i].sum;
+    return 0;
+}
+
+/* ---- what each label starts from ------------------------------------------------------------- */
+
+/* Bernoulli: a used word that the label has, and the document not. Those that neither has are in
+ * the base already. */
+static void add_absent(const struct nb_scorer *s, struct nb_score_label *l, struct nb_cell cell)
+{
+    uint64_t absent = l->documents > cell.documents ? l->documents - cell.documents : 0;
+    l->base += nb_log_of(s, absent) - nb_log_of(s, l->documents);
+}
+
+static void put_terms(const struct nb_scorer *s, const struct nb_model *model,
+                      struct nb_score_view *view)
+{
+    double alpha = s->settings.smoothing;
+    double virtual_all = alpha * (double)view->vocabulary;
+    bool bernoulli = s->settings.event_model == NB_EVENT_BERNOULLI;
+    for (uint32_t i = 0; i < view->size; i++) {
+        struct nb_score_label *l = &view->labels[i];
+        if (bernoulli) {
+            double absent = nb_log_of(s, l->documents) - log((double)l->documents + 2 * alpha);
+            l->base += (double)view->vocabulary * absent;
+            l->zero_term = s->logs.logs[0] - nb_log_of(s, l->documents);
+        } else if (s->settings.event_model == NB_EVENT_COMPLEMENT) {
+            l->zero_term = log((double)(view->sum - l->sum) + virtual_all);
+        } else {
+            l->zero_term = s->logs.logs[0] - log((double)l->sum + virtual_all);
+        }
+    }
+    if (bernoulli)
+        for_used(s, model, view, add_absent);
+}
+
+static int view_grow(struct nb_scorer *s, uint32_t labels)
+{
+    struct nb_score_view *view = &s->view;
+    if (labels <= view->room)
+        return 0;
+    uint32_t room = labels + labels / 2;
+    struct nb_score_label *l = malloc(room * sizeof *l);
+    uint32_t *position = malloc(room * sizeof *position);
+    if (l == NULL || position == NULL) {
+        free(l);
+        free(position);
+        return NB_NO_MEMORY;
+    }
+    free(view->labels);
+    free(view->position);
+    view->labels = l;
+    view->position = position;
+    view->room = room;
+    return 0;
+}
+
+static int view_make(struct nb_scorer *s, const struct nb_model *model)
+{
+    struct nb_score_view *view = &s->view;
+    uint32_t labels = nb_model_label_count(model);
+    int rc = view_grow(s, labels);
+    if (rc != 0)
+        return rc;
+    view->size = 0;
+    const uint32_t *sorted = nb_model_labels_sorted(model);
+    for (uint32_t i = 0; i < labels; i++) {
+        uint64_t documents = nb_model_documents(model, sorted[i]);
+        view->position[sorted[i]] = documents == 0 ? NB_NOT_SCORED : view->size;
+        if (documents != 0)
+            view->labels[view->size++] =
+                (struct nb_score_label){.label = sorted[i], .documents = documents};
+    }
+    put_priors(&s->settings, model, view);
+    rc = put_sums(s, model, view);
+    if (rc == 0)
+        rc = nb_log_table_grow(&s->logs, view->sum);
+    if (rc == 0)
+        put_terms(s, model, view);
+    note_bytes(s);
+    return rc;
+}
+
+int nb_scorer_view(struct nb_scorer *scorer, const struct nb_model *model,
+                   const struct nb_score_view **view)
+{
+    uint64_t generation = nb_model_generation(model);
+    int rc = 0;
+    if (atomic_load_explicit(&scorer->generation, memory_order_acquire) != generation) {
+        pthread_mutex_lock(&scorer->mutex);
+        if (atomic_load_explicit(&scorer->generation, memory_order_relaxed) != generation) {
+            atomic_store_explicit(&scorer->generation, 0, memory_order_relaxed);
+            rc = view_make(scorer, model);
+            if (rc == 0)
+                atomic_store_explicit(&scorer->generation, generation, memory_order_release);
+        }
+        pthread_mutex_unlock(&scorer->mutex);
+    }
+    *view = &scorer->view;
+    return rc;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The view of a model under settings, and what one feature adds to one label's score. For
+ * core/score/scorer.c, score.c and explain.c; thread rules as in core/score/scorer.h.
+ */
+#ifndef NB_CORE_SCORE_SCORER_PRIVATE_H
+#define NB_CORE_SCORE_SCORER_PRIVATE_H
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/model/counts.h"
+#include "core/score/log_table.h"
+#include "core/score/scorer.h"
+
+/* A label that has documents, under the settings and the counts of one generation. */
+struct nb_score_label {
+    uint32_t label;
+    uint64_t documents;
+    uint64_t sum;     /* n_v, or d_v with the binary model, of the used vocabulary */
+    double base;      /* ln P(v), and with Bernoulli the score of a document without words */
+    double zero_term; /* what a known word that the label does not have adds per position */
+};
+
+/* Where a label stands in the view, or NB_NOT_SCORED. */
+#define NB_NOT_SCORED UINT32_MAX
+
+struct nb_score_view {
+    struct nb_score_label *labels; /* owned; those with documents, by name */
+    uint32_t *position;            /* owned; by label number */
+    uint32_t size, room;           /* `room` is that of both arrays */
+    uint64_t vocabulary;           /* |V| of the used words */
+    uint64_t sum;                  /* over all labels */
+    /* With skip_top: the last word that is left out, in the order (occurrences, smaller id). */
+    bool skips;
+    uint64_t skip_occurrences, skip_id;
+};
+
+struct nb_scorer {
+    struct nb_settings settings; /* owned */
+    bool filters;                /* min_count or skip_top leave words out */
+    struct nb_log_table logs;    /* ln(i + smoothing); grows with the view */
+    /* The view changes under the mutex, when the model's generation has moved on. That it does only
+     * while no reader has the model's read lock; so no reader ever uses a view that changes. */
+    pthread_mutex_t mutex;
+    _Atomic uint64_t generation; /* of the view; 0: none yet */
+    struct nb_score_view view;
+    atomic_size_t view_bytes;
+};
+
+/* ln(count + smoothing). */
+static inline double nb_log_of(const struct nb_scorer *s, uint64_t count)
+{
+    return nb_log_table_at(&s->logs, count);
+}
+
+/* The view of the model's counts as they are. Returns 0 or NB_NO_MEMORY. */
+int nb_scorer_view(struct nb_scorer *scorer, const struct nb_model *model,
+                   const struct nb_score_view **view);
+
+/* Whether the settings leave a row of the vocabulary in, given its occurrences in all labels. */
+static inline bool nb_score_view_uses(const struct nb_scorer *s, const struct nb_score_view *view,
+                                      uint64_t id, uint64_t occurrences)
+{
+    if (occurrences < s->settings.min_count)
+        return false;
+    if (!view->skips || occurrences < view->skip_occurrences)
+        return true;
+    return occurrences == view->skip_occurrences && id > view->skip_id;
+}
+
+/* What a word's count for one label adds to the score, per position, over what a count of 0 adds.
+ * `all` is the word's occurrences in all labels (complement only). */
+static inline double nb_correction(const struct nb_scorer *s, uint64_t documents,
+                                   struct nb_cell cell, uint64_t all)
+{
+    uint64_t absent;
+    switch ((enum nb_event_model)s->settings.event_model) {
+    case NB_EVENT_BINARY:
+        return nb_log_of(s, cell.documents) - s->logs.logs[0];
+    case NB_EVENT_BERNOULLI:
+        absent = documents > cell.documents ? documents - cell.documents : 0;
+        return (nb_log_of(s, cell.documents) - nb_log_of(s, absent)) -
+               (s->logs.logs[0] - nb_log_of(s, documents));
+    case NB_EVENT_COMPLEMENT:
+        return nb_log_of(s, all) - nb_log_of(s, all - cell.occurrences);
+    case NB_EVENT_MULTINOMIAL:
+        break;
+    }
+    return nb_log_of(s, cell.occurrences) - s->logs.logs[0];
+}
+
+/* How many times a word of a document is counted: models of presence count it once. */
+static inline uint32_t nb_weight_of(const struct nb_scorer *s, uint32_t count)
+{
+    bool presence =
+        s->settings.event_model == NB_EVENT_BINARY || s->settings.event_model == NB_EVENT_BERNOULLI;
+    return presence ? 1 : count;
+}
+
+#endif

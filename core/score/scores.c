@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/score/scores.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/base/error.h"
+
+void nb_scores_init(struct nb_scores *scores)
+{
+    *scores = (struct nb_scores){0};
+}
+
+void nb_scores_deinit(struct nb_scores *scores)
+{
+    free(scores->labels);
+    free(scores->log_scores);
+    free(scores->probabilities);
+    nb_scores_init(scores);
+}
+
+int nb_scores_grow(struct nb_scores *scores, size_t size)
+{
+    if (size <= scores->room)
+        return 0;
+    struct nb_scores larger = {.room = size};
+    larger.labels = malloc(size * sizeof *larger.labels);
+    larger.log_scores = malloc(size * sizeof *larger.log_scores);
+    larger.probabilities = malloc(size * sizeof *larger.probabilities);
+    if (larger.labels == NULL || larger.log_scores == NULL || larger.probabilities == NULL) {
+        nb_scores_deinit(&larger);
+        return NB_NO_MEMORY;
+    }
+    nb_scores_deinit(scores);
+    *scores = larger;
+    return 0;
+}
+
+/* Winner and runner-up: highest score, ties to the first by name. */
+static void put_order(struct nb_scores *scores)
+{
+    const double *s = scores->log_scores;
+    scores->best = 0;
+    for (size_t i = 1; i < scores->size; i++)
+        if (s[i] > s[scores->best])
+            scores->best = i;
+    scores->second = scores->best == 0 && scores->size > 1 ? 1 : 0;
+    for (size_t i = 0; i < scores->size; i++)
+        if (i != scores->best && s[i] > s[scores->second])
+            scores->second = i;
+}
+
+/* Soft-max, from the highest score down so that nothing overflows. */
+static void put_probabilities(struct nb_scores *scores)
+{
+    double sum = 0;
+    for (size_t i = 0; i < scores->size; i++) {
+        scores->probabilities[i] = exp(scores->log_scores[i] - scores->log_scores[scores->best]);
+        sum += scores->probabilities[i];
+    }
+    for (size_t i = 0; i < scores->size; i++)
+        scores->probabilities[i] /= sum;
+}
+
+void nb_scores_rank(struct nb_scores *scores)
+{
+    assert(scores->size > 0 && scores->size <= scores->room);
+    put_order(scores);
+    put_probabilities(scores);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The stacked decision: evidence per field of a document, weighed by a small soft-max regression
+ * that learns online and whose output is a calibrated probability.
+ *
+ * By-the-book naive Bayes takes every word for independent evidence, so long documents give
+ * probabilities of 0 and 1, and header lines outvote the text. Here each field sums its own
+ * evidence, from the same integer counts; the sum is divided by a power of the field's number of
+ * features; and how much each field is to be trusted is learned from the documents themselves: each
+ * one is scored before it is learned, and that score's error moves the weights. Measured in
+ * core/README.md.
+ *
+ * A feature w counts once per document. With d_wv documents of label v that have it, D_w over all
+ * labels, T_v and T the sums of these over w's field, and V the field's vocabulary:
+ *
+ *     r_v = ln(d_wv + a) - ln(D_w - d_wv + a) - ln(T_v + a (V + 1)) + ln(T - T_v + a (V + 1))
+ *     e_v = sign(r_v) |r_v|^p
+ *     x_vg = scale * sum of e_v over the field / (features of the field, unseen ones too)^length
+ *     s_ve = b_ve + h * sum of weight_ge * x_vge
+ *     s_v = sum of trust_e * s_ve                   P(v) = exp(s_v) / sum of exp(s_u)
+ *
+ * r_v is the multinomial's evidence for v against all other labels together (Rennie et al. 2003,
+ * the complement). One more input sums all fields but the n-grams, which repeat them. Several pairs
+ * (a, p), the experts e, read the same counts, and each learns its own weights. How far each is
+ * trusted follows from how well it has foretold the labels so far: with L_e the sum of its
+ * -ln P_e(label), in which older documents fade, trust_e is exp(-mixing L_e), made to sum to 1 (the
+ * exponentially weighted average forecaster; Cesa-Bianchi and Lugosi 2006, Prediction, Learning,
+ * and Games, chapter 2). h is 1/2 with two labels, where e of one is minus e of
+ * the other: then this is the logistic regression s = b + sum of weight_g * x_g; else h is 1.
+ *
+ * Threads: any thread may compute inputs, scores and explanations, holding the model's read lock
+ * for those functions that take a model, and the weights' for those that take weights. One thread,
+ * the writer, learns; it needs no lock. Locks are taken in this order: model, weights.
+ */
+#ifndef NB_CORE_SCORE_STACK_H
+#define NB_CORE_SCORE_STACK_H
+
+#include "core/base/pack.h"
+#include "core/model/model.h"
+#include "core/score/explain.h"
+
+enum {
+    NB_STACK_EXPERTS = 2,            /* at most */
+    NB_STACK_GROUPS = NB_FIELDS + 1, /* the fields, and all of them together but n-grams */
+    NB_STACK_TOTAL = NB_FIELDS,      /* the group of all together */
+    NB_STACK_INPUTS = NB_STACK_EXPERTS * NB_STACK_GROUPS
+};
+
+/* One reading of the counts, and what its weights start from. */
+struct nb_stack_expert {
+    double smoothing; /* a */
+    double power;     /* p */
+    double start_field, start_ngram, start_total;
+};
+
+struct nb_stack_bank {
+    unsigned size; /* experts, 1 to NB_STACK_EXPERTS */
+    struct nb_stack_expert experts[NB_STACK_EXPERTS];
+};
+
+/* The constants. Those below were measured on SpamAssassin's corpus, CSDMC2010, Enron 1 and 3, SMS
+ * and, for many labels, 20 Newsgroups, Reuters and others; neighbouring values are within a tenth.
+ */
+struct nb_stack_settings {
+    struct nb_stack_bank two;  /* for two labels */
+    struct nb_stack_bank many; /* for more */
+    double length; /* 0.8: evidence in a text grows faster than the root of its length */
+    double scale;  /* 0.4: brings the inputs to about 1 */
+    double rate;   /* 0.12: step of AdaGrad (Duchi, Hazan and Singer 2011) */
+    double mixing; /* 0.5: how fast trust goes to the better expert */
+    double memory; /* 2000: documents after which a loss has faded to 1/e */
+};
+
+/* Two labels: a sharp expert (0.02, 1.5), best on clean labels, and a robust one (0.5, 1.5), which
+ * wrong labels mislead less. More labels: (0.1, 2). */
+void nb_stack_settings_init(struct nb_stack_settings *settings);
+
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+/* What the settings and the counts fix: logarithms, and the field sums of one generation. */
+struct nb_stack;
+/* Serves one model. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **stack);
+void nb_stack_free(struct nb_stack **stack);
+/* Without the logarithms, which all models share: nb_log_tables_memory. */
+size_t nb_stack_memory(const struct nb_stack *stack);
+
+struct nb_stack_scratch;
+
+/* The inputs of one document. Reused from document to document. */
+struct nb_stack_inputs {
+    uint32_t size;    /* labels that have documents, in the order of their names */
+    uint32_t *labels; /* label numbers; owned */
+    uint32_t count;   /* inputs per label: experts of the bank in use times NB_STACK_GROUPS */
+    double *x;        /* x[i * size + v]: input i = expert * NB_STACK_GROUPS + group; owned */
+    uint32_t features[NB_STACK_GROUPS]; /* of the document, by field, and of all but n-grams */
+    size_t room;                        /* private: of `labels` */
+    struct nb_stack_scratch *scratch;   /* private; owned */
+};
+void nb_stack_inputs_init(struct nb_stack_inputs *inputs);
+void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs);
+
+/* Computes the inputs of a bag, in the order of the bag, so that the same document under the same
+ * counts gives the same bits. Returns 0, NB_CONFLICT (no label has a document) or NB_NO_MEMORY. */
+int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
+                    const struct nb_feature *features, size_t size, struct nb_stack_inputs *inputs,
+                    struct nb_error *error);
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+/* The weights: one set for two labels, one for more, and a bias per label and expert; each with the
+ * sum of its squared gradients. And the losses of the experts. */
+struct nb_stack_weights;
+/* Returns the start values, or NULL: out of memory. */
+struct nb_stack_weights *nb_stack_weights_new(const struct nb_stack_settings *settings);
+void nb_stack_weights_free(struct nb_stack_weights **weights);
+size_t nb_stack_weights_memory(const struct nb_stack_weights *weights);
+
+/* Multiplies the two-label weights of the fields in the mask `fields` (1u << enum nb_field) by
+ * `field_factor`, and that of all fields together by `total_factor`. For counts that are imported
+ * without documents, from which nothing about the fields can be learned. No other thread may see
+ * the weights yet. */
+void nb_stack_weights_raise(struct nb_stack_weights *weights, uint32_t fields, double field_factor,
+                            double total_factor);
+
+void nb_stack_weights_read_lock(const struct nb_stack_weights *weights);
+void nb_stack_weights_unlock(const struct nb_stack_weights *weights);
+
+/* Fills `scores` (log_scores are the s_v; total and known are 0). Returns 0, NB_CORRUPT
+ * (as nb_stack_learn) or NB_NO_MEMORY. */
+int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                   struct nb_scores *scores);
+
+/* For each expert one step of stochastic gradient descent on its -ln P(label), from the inputs that
+ * the document had before it was counted. Does nothing when `label` has no document yet or is the
+ * only one that has. Returns 0, NB_CORRUPT (inputs that were read and are of other settings) or
+ * NB_NO_MEMORY, and then nothing was changed. */
+int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                   uint32_t label);
+
+/* ---- weights: taking changes back ------------------------------------------------------------ */
+
+/* The state of the weights at a moment. All zeros: that of the last commit, or the start. */
+struct nb_stack_mark {
+    size_t shared, biases[NB_STACK_EXPERTS];
+};
+/* Good until the next commit, or a rollback to an older mark. For the writer. */
+struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights);
+/* Restores the weights, to the bit, in time of what was learned since. Cannot fail. Takes the lock.
+ */
+void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack_mark mark);
+/* What nb_stack_weights_changed named is stored: nothing differs any more. */
+void nb_stack_weights_commit(struct nb_stack_weights *weights);
+
+/* ---- weights: stored form -------------------------------------------------------------------- */
+
+/* Weights are stored as records, each with a number: 0 is the head, which names the fields and
+ * experts in the order of the stored places; the others are ranges of places. A record that is not
+ * stored has start values. So a commit stores the records that changed, and a field more or less
+ * leaves the store readable. */
+#define NB_STACK_NO_RECORD UINT32_MAX
+
+/* The first record from number `from` on that differs from what was stored at the last commit, or
+ * read; NB_STACK_NO_RECORD: no more. In time of the number of labels, not of what changed. */
+uint32_t nb_stack_weights_changed(const struct nb_stack_weights *weights, uint32_t from);
+/* Appends the record. It may be empty; it is stored all the same. */
+void nb_stack_weights_write_record(const struct nb_stack_weights *weights, uint32_t record,
+                                   struct nb_packer *to);
+/* Takes a stored record over into new weights that nobody else sees yet: the head first, the others
+ * in any order. What is read counts as stored, unless the head is of another program version: then
+ * all of it has changed. Returns 0, NB_CORRUPT or NB_NO_MEMORY; after an error the weights are good
+ * for nothing but nb_stack_weights_free. */
+int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t record,
+                                 struct nb_string stored);
+
+/* All records in a row, for dumps and copies: equal weights have equal bytes, whatever their
+ * history. Reading replaces the weights, and all of them count as changed; it cannot be rolled
+ * back. Returns 0, or NB_CORRUPT or NB_NO_MEMORY with the weights as they were. */
+void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *to);
+int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *r);
+
+/* ---- explanations ---------------------------------------------------------------------------- */
+
+/* What each feature adds to ln(P(best)/P(second)), as nb_explain of core/score/explain.h does; the
+ * last row is the difference of the biases. Under the same locks as nb_stack_inputs and
+ * nb_stack_score, all rows sum to log_scores[best] - log_scores[second]. `rows` has room for size
+ * + 1. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
+                     const struct nb_stack_weights *weights, const struct nb_feature *features,
+                     size_t size, const struct nb_stack_inputs *inputs,
+                     const struct nb_scores *scores, struct nb_evidence *rows, size_t *count);
+
+#endif

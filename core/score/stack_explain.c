@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
+#include "core/score/stack_private.h"
+
+/* The two labels whose scores are compared, and what a unit of evidence in each field is worth. */
+struct comparison {
+    struct nb_stack *stack;
+    const struct nb_model *model;
+    const struct nb_stack_view *view;
+    const struct nb_stack_reading *readings;
+    unsigned experts;
+    uint32_t best, second; /* positions */
+    double worth[NB_STACK_EXPERTS][NB_FIELDS];
+};
+
+static void put_worth(struct comparison *c, const struct nb_stack_weights *weights,
+                      const struct nb_stack_inputs *inputs)
+{
+    const struct nb_stack_settings *s = &weights->settings;
+    double total_share = nb_stack_share(s, inputs->features[NB_STACK_TOTAL]);
+    double trust[NB_STACK_EXPERTS] = {0};
+    nb_stack_trust(weights, inputs->size, trust);
+    for (unsigned e = 0; e < c->experts; e++) {
+        const double *w = weights->shared.values + nb_stack_place(nb_stack_set(inputs->size, e), 0);
+        for (unsigned f = 0; f < NB_FIELDS; f++) {
+            double worth = w[nb_stack_place(0, f)] * nb_stack_share(s, inputs->features[f]);
+            if (f != NB_FIELD_NGRAM)
+                worth += w[nb_stack_place(0, NB_STACK_TOTAL)] * total_share;
+            c->worth[e][f] = trust[e] * nb_stack_half(inputs->size) * worth;
+        }
+    }
+}
+
+static uint64_t documents_of(const struct comparison *c, const struct nb_row *row,
+                             uint32_t position)
+{
+    return nb_counts_of(c->model, row, c->view->labels[position]).documents;
+}
+
+/* The offset of a label; of two labels only the first's is kept. */
+static double offset_of(const struct comparison *c, unsigned e, unsigned field, uint32_t position)
+{
+    const double *offsets = nb_stack_offsets(c->stack, c->model, e, field);
+    if (c->view->columns == 1)
+        return position == 0 ? offsets[0] : -offsets[0];
+    return offsets[c->view->labels[position]];
+}
+
+static double evidence_of(const struct comparison *c, const struct nb_row *row)
+{
+    unsigned field = nb_feature_field(row->id);
+    uint64_t all = nb_counts_documents(c->model, row);
+    uint64_t best = documents_of(c, row, c->best);
+    uint64_t second = documents_of(c, row, c->second);
+    double sum = 0;
+    for (unsigned e = 0; e < c->experts && all != 0; e++) {
+        const struct nb_stack_reading *r = &c->readings[e];
+        double for_best = nb_stack_gain(r, best, all) - offset_of(c, e, field, c->best);
+        double for_second = nb_stack_gain(r, second, all) - offset_of(c, e, field, c->second);
+        double difference = nb_stack_power(r, for_best) - nb_stack_power(r, for_second);
+        sum += c->worth[e][field] * difference;
+    }
+    return sum;
+}
+
+/* What no feature adds: the difference of the biases. */
+static double bias_evidence(const struct comparison *c, const struct nb_stack_weights *weights,
+                            const struct nb_scores *scores)
+{
+    double trust[NB_STACK_EXPERTS] = {0};
+    double sum = 0;
+    nb_stack_trust(weights, (uint32_t)scores->size, trust);
+    for (unsigned e = 0; e < c->experts; e++)
+        sum += trust[e] * (nb_stack_bias(weights, scores->labels[scores->best], e) -
+                           nb_stack_bias(weights, scores->labels[scores->second], e));
+    return sum;
+}
+
+int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
+                     const struct nb_stack_weights *weights, const struct nb_feature *features,
+                     size_t size, const struct nb_stack_inputs *inputs,
+                     const struct nb_scores *scores, struct nb_evidence *rows, size_t *count)
+{
+    struct comparison c = {.stack = stack,
+                           .model = model,
+                           .readings = nb_stack_readings(stack, inputs->size),
+                           .experts = nb_stack_bank(&stack->settings, inputs->size)->size,
+                           .best = (uint32_t)scores->best,
+                           .second = (uint32_t)scores->second};
+    int rc = nb_stack_view(stack, model, &c.view);
+    if (rc != 0)
+        return rc;
+    assert(inputs->size == c.view->size && scores->size == inputs->size);
+    assert(scores->best < scores->size && scores->second < scores->size);
+    put_worth(&c, weights, inputs);
+    size_t filled = 0;
+    uint32_t numbers[NB_MODEL_STEP];
+    for (size_t i = 0; i < size && scores->size > 1; i++) {
+        if (i % NB_MODEL_STEP == 0)
+            nb_model_find_all(model, features + i,
+                              size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, numbers);
+        uint32_t number = numbers[i % NB_MODEL_STEP];
+        if (number == NB_NO_ROW || !nb_counts_any(nb_model_row(model, number)))
+            continue;
+        double evidence = evidence_of(&c, nb_model_row(model, number));
+        rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
+    }
+    rows[filled++] =
+        (struct nb_evidence){.feature = SIZE_MAX, .evidence = bias_evidence(&c, weights, scores)};
+    *count = filled;
+    return 0;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inputs of a document. Two labels have one column of sums, which is added up here; for more of
+ * them see core/score/stack_many.c.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "core/score/stack_private.h"
+
+/* ---- inputs of a document -------------------------------------------------------------------- */
+
+void nb_stack_inputs_init(struct nb_stack_inputs *inputs)
+{
+    *inputs = (struct nb_stack_inputs){0};
+}
+
+void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs)
+{
+    free(inputs->labels);
+    free(inputs->x);
+    nb_stack_scratch_free(&inputs->scratch);
+    nb_stack_inputs_init(inputs);
+}
+
+static int inputs_room(struct nb_stack_inputs *inputs, uint32_t labels)
+{
+    if (labels <= inputs->room)
+        return 0;
+    struct nb_stack_inputs larger = {.room = labels};
+    larger.labels = malloc(labels * sizeof *larger.labels);
+    larger.x = malloc((size_t)labels * NB_STACK_INPUTS * sizeof *larger.x);
+    if (larger.labels == NULL || larger.x == NULL) {
+        nb_stack_inputs_deinit(&larger);
+        return NB_NO_MEMORY;
+    }
+    nb_stack_inputs_deinit(inputs);
+    *inputs = larger;
+    return 0;
+}
+
+#ifdef __SSE2__
+/* Both experts of the usual bank, r sqrt|r| each: two square roots for the time of one, and the
+ * same bits. */
+static void add_pair(const struct nb_stack_pass *p, unsigned field, uint64_t first, uint64_t all,
+                     double *x)
+{
+    const struct nb_stack_reading *a = &p->readings[0];
+    const struct nb_stack_reading *b = &p->readings[1];
+    const double *offsets = p->view->offsets + field;
+    __m128d gains = _mm_set_pd(nb_stack_gain(b, first, all), nb_stack_gain(a, first, all));
+    __m128d r = _mm_sub_pd(gains, _mm_set_pd(offsets[NB_FIELDS], offsets[0]));
+    __m128d e = _mm_mul_pd(r, _mm_sqrt_pd(_mm_andnot_pd(_mm_set1_pd(-0.0), r)));
+    x[0] += _mm_cvtsd_f64(e);
+    x[(size_t)NB_STACK_GROUPS * 2] += _mm_cvtsd_f64(_mm_unpackhi_pd(e, e));
+}
+#endif
+
+/* Two labels, that is, one column. */
+static void add_column(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
+                       uint64_t all)
+{
+    uint64_t first = nb_counts_of_two(p->model, row, p->view->labels[0]);
+    double *x = p->inputs->x + (size_t)field * 2;
+#ifdef __SSE2__
+    if (p->are_roots) {
+        add_pair(p, field, first, all, x);
+        return;
+    }
+#endif
+    for (unsigned e = 0; e < p->experts; e++, x += (size_t)NB_STACK_GROUPS * 2) {
+        const struct nb_stack_reading *reading = &p->readings[e];
+        double offset = p->view->offsets[e * NB_FIELDS + field];
+        *x += nb_stack_power(reading, nb_stack_gain(reading, first, all) - offset);
+    }
+}
+
+static void add_row(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row)
+{
+    uint64_t all = nb_counts_documents(p->model, row);
+    if (all == 0)
+        return;
+    if (p->view->columns == 1)
+        add_column(p, field, row, all);
+    else if (p->view->columns > 1)
+        nb_stack_many_add(p, field, row, all);
+}
+
+static void add_features(const struct nb_stack_pass *p, const struct nb_feature *features,
+                         size_t size)
+{
+    uint32_t rows[NB_MODEL_STEP];
+    for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
+        size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
+        nb_model_find_all(p->model, features + start, step, rows);
+        for (size_t i = 0; i < step; i++) {
+            unsigned field = nb_feature_field(features[start + i].id);
+            assert(field < NB_FIELDS);
+            p->inputs->features[field]++;
+            if (rows[i] != NB_NO_ROW)
+                add_row(p, field, nb_model_row(p->model, rows[i]));
+        }
+    }
+}
+
+/* The group of all fields but n-grams, for which the sums of these are added up in their order. */
+static void put_total(const struct nb_stack_pass *p, double *x)
+{
+    const struct nb_stack_inputs *in = p->inputs;
+    double *total = x + (size_t)NB_STACK_TOTAL * in->size;
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        if (field == NB_FIELD_NGRAM || in->features[field] == 0)
+            continue;
+        for (uint32_t v = 0; v < in->size; v++)
+            total[v] += x[(size_t)field * in->size + v];
+    }
+}
+
+/* Sums become inputs. */
+static void finish(const struct nb_stack_pass *p, const struct nb_stack_settings *settings)
+{
+    struct nb_stack_inputs *in = p->inputs;
+    for (unsigned field = 0; field < NB_FIELDS; field++)
+        in->features[NB_STACK_TOTAL] += field == NB_FIELD_NGRAM ? 0 : in->features[field];
+    for (unsigned e = 0; e < p->experts; e++) {
+        double *x = in->x + (size_t)e * NB_STACK_GROUPS * in->size;
+        put_total(p, x);
+        for (unsigned g = 0; g < NB_STACK_GROUPS; g++) {
+            if (in->features[g] == 0)
+                continue;
+            double share = nb_stack_share(settings, in->features[g]);
+            for (uint32_t v = 0; v < in->size; v++)
+                x[(size_t)g * in->size + v] *= share;
+            if (in->size == 2)
+                x[(size_t)g * 2 + 1] = -x[(size_t)g * 2];
+        }
+    }
+}
+
+int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
+                    const struct nb_feature *features, size_t size, struct nb_stack_inputs *inputs,
+                    struct nb_error *error)
+{
+    const struct nb_stack_view *view;
+    int rc = nb_stack_view(stack, model, &view);
+    if (rc == 0 && view->size == 0)
+        return nb_error_set(error, NB_CONFLICT, "the model has not learned a document yet");
+    if (rc == 0)
+        rc = inputs_room(inputs, view->size);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    struct nb_stack_pass pass = {
+        .stack = stack,
+        .model = model,
+        .view = view,
+        .readings = nb_stack_readings(stack, view->size),
+        .experts = nb_stack_bank(&stack->settings, view->size)->size,
+        .inputs = inputs,
+    };
+    pass.are_roots = pass.experts == 2 && pass.readings[0].kind == NB_POWER_1_5 &&
+                     pass.readings[1].kind == NB_POWER_1_5;
+    assert(view->size <= inputs->room && pass.experts <= NB_STACK_EXPERTS);
+    inputs->size = view->size;
+    inputs->count = pass.experts * NB_STACK_GROUPS;
+    memcpy(inputs->labels, view->labels, view->size * sizeof *view->labels);
+    memset(inputs->x, 0, (size_t)inputs->count * view->size * sizeof *inputs->x);
+    memset(inputs->features, 0, sizeof inputs->features);
+    if (view->size > 2 && nb_stack_many_start(&pass, size) != 0)
+        return nb_error_no_memory(error);
+    add_features(&pass, features, size);
+    if (view->size > 2)
+        nb_stack_many_finish(&pass);
+    finish(&pass, &stack->settings);
+    return 0;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inputs of a document with more than two labels, in time of the counts that are not zero.
+ *
+ * For a label v that has no document with the feature w, r_v = g_w - o_v: g_w = ln a - ln(D_w + a)
+ * depends on the feature alone, and the offset o_v on the label and the field. So for each field
+ *
+ *     sum of e_v = F(o_v) + sum over the non-zero cells of e(g_wv - o_v) - e(g_w - o_v)
+ *
+ * where F(o) is the sum of e(g_w - o) over the features of the field. With the power 2, e(r) is
+ * r |r|: with the g_w sorted, and prefix sums of 1, g and g^2, F costs a binary search for each
+ * label. Equal D_w are one group; with a power that does not expand, F goes over the groups.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/score/stack_private.h"
+
+enum { KEY_SHIFT = 56, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, SMALL = 24 };
+
+/* With no more labels than this every row is taken as dense: measured with 20. */
+enum { FEW_LABELS = 32 };
+
+/* Features of a field that equally many documents have. */
+struct group {
+    double gain; /* g */
+    /* Of the groups before this one, which have larger gains: */
+    double features, gains, squares;
+};
+
+struct nb_stack_scratch {
+    uint64_t *keys, *other; /* owned: field << KEY_SHIFT | D_w, and as many to sort with */
+    size_t key_count, key_room;
+    struct group *groups; /* owned; as many, and one for the sum of all */
+    double *sums;         /* owned; [expert][field][label number], of the fields in `fields` */
+    double *gains;        /* owned; of the row at hand, by label number */
+    size_t sum_room;
+    uint32_t fields;
+};
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+void nb_stack_scratch_free(struct nb_stack_scratch **scratch)
+{
+    struct nb_stack_scratch *s = *scratch;
+    *scratch = NULL;
+    if (s == NULL)
+        return;
+    free(s->keys);
+    free(s->other);
+    free(s->groups);
+    free(s->sums);
+    free(s->gains);
+    free(s);
+}
+
+/* Room for `count` of something of which nothing needs to be kept. */
+static int room_for(void *array, size_t count, size_t size)
+{
+    void **at = array;
+    free(*at);
+    *at = reallocarray(NULL, count, size);
+    return *at != NULL ? 0 : NB_NO_MEMORY;
+}
+
+static int keys_room(struct nb_stack_scratch *s, size_t size)
+{
+    if (size <= s->key_room)
+        return 0;
+    s->key_room = 0;
+    if (room_for(&s->keys, size, sizeof *s->keys) != 0 ||
+        room_for(&s->other, size, sizeof *s->other) != 0 ||
+        room_for(&s->groups, size + 1, sizeof *s->groups) != 0)
+        return NB_NO_MEMORY;
+    s->key_room = size;
+    return 0;
+}
+
+int nb_stack_many_start(const struct nb_stack_pass *p, size_t size)
+{
+    size_t sums = (size_t)p->experts * NB_FIELDS * p->view->columns;
+    struct nb_stack_scratch *s = p->inputs->scratch;
+    if (s == NULL && (s = p->inputs->scratch = calloc(1, sizeof *s)) == NULL)
+        return NB_NO_MEMORY;
+    if (sums > s->sum_room) {
+        s->sum_room = 0;
+        if (room_for(&s->sums, sums, sizeof *s->sums) != 0 ||
+            room_for(&s->gains, p->view->columns, sizeof *s->gains) != 0)
+            return NB_NO_MEMORY;
+        s->sum_room = sums;
+    }
+    s->key_count = 0;
+    s->fields = 0;
+    return keys_room(s, size);
+}
+
+/* ---- cells that are not zero ----------------------------------------------------------------- */
+
+static inline double *sums_of(const struct nb_stack_pass *p, unsigned e, unsigned field)
+{
+    return p->inputs->scratch->sums + ((size_t)e * NB_FIELDS + field) * p->view->columns;
+}
+
+/* As nb_stack_power. The kind is a constant where it is called, so that loops have no branch. */
+static inline __attribute__((always_inline)) double
+power_of(const struct nb_stack_reading *reading, enum nb_stack_power_kind kind, double r)
+{
+    return kind == NB_POWER_2 ? r * fabs(r) : kind == NB_POWER_1 ? r : nb_stack_power(reading, r);
+}
+
+/* The gains of a row, of which those of small counts are computed once: in a row of many labels
+ * most cells are small. */
+struct row_gains {
+    const struct nb_stack_reading *reading;
+    uint64_t all;
+    double absent; /* g_w */
+    uint32_t small;
+    double of[SMALL];
+};
+
+static inline void put_gains(struct row_gains *gains, const struct nb_stack_reading *reading,
+                             uint64_t all, uint32_t cells)
+{
+    gains->reading = reading;
+    gains->all = all;
+    gains->absent = nb_stack_gain(gains->reading, 0, gains->all);
+    gains->small = cells < SMALL ? 0 : gains->all < SMALL ? (uint32_t)gains->all + 1 : SMALL;
+    for (uint32_t d = 0; d < gains->small; d++)
+        gains->of[d] = nb_stack_gain(gains->reading, d, gains->all);
+}
+
+static inline double gain_of(const struct row_gains *g, uint32_t d)
+{
+    return d < g->small ? g->of[d] : nb_stack_gain(g->reading, d, g->all);
+}
+
+/* What a cell adds over one of 0. */
+static inline __attribute__((always_inline)) double
+correction(const struct row_gains *g, enum nb_stack_power_kind kind, uint32_t d, double offset)
+{
+    return power_of(g->reading, kind, gain_of(g, d) - offset) -
+           power_of(g->reading, kind, g->absent - offset);
+}
+
+/* Where the cells of a row go. */
+struct target {
+    const struct row_gains *gains;
+    const double *offsets;
+    double *sums;
+};
+
+static inline __attribute__((always_inline)) void
+add_cell(const struct target *t, enum nb_stack_power_kind kind, struct nb_cell cell)
+{
+    t->sums[cell.label] += correction(t->gains, kind, cell.documents, t->offsets[cell.label]);
+}
+
+static inline void add_cell_1(void *user, struct nb_cell cell)
+{
+    add_cell(user, NB_POWER_1, cell);
+}
+
+static inline void add_cell_2(void *user, struct nb_cell cell)
+{
+    add_cell(user, NB_POWER_2, cell);
+}
+
+static inline void add_cell_any(void *user, struct nb_cell cell)
+{
+    add_cell(user, NB_POWER_ANY, cell);
+}
+
+static void add_sparse(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
+{
+    if (t->gains->reading->kind == NB_POWER_2)
+        nb_counts_each(p->model, row, add_cell_2, t);
+    else if (t->gains->reading->kind == NB_POWER_1)
+        nb_counts_each(p->model, row, add_cell_1, t);
+    else
+        nb_counts_each(p->model, row, add_cell_any, t);
+}
+
+/* Puts a cell's gain over that of labels that do not have the feature. */
+static inline void put_gain(void *user, struct nb_cell cell)
+{
+    const struct target *t = user;
+    t->sums[cell.label] = gain_of(t->gains, cell.documents);
+}
+
+static inline __attribute__((always_inline)) void add_powers(const struct target *t,
+                                                             enum nb_stack_power_kind kind,
+                                                             uint32_t columns, const double *gains)
+{
+    for (uint32_t v = 0; v < columns; v++)
+        t->sums[v] += power_of(t->gains->reading, kind, gains[v] - t->offsets[v]);
+}
+
+/* A row that most labels have: all of its gains, one beside the other, cost less than corrections.
+ */
+static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row,
+                      const struct target *t)
+{
+    uint32_t columns = p->view->columns;
+    double *gains = p->inputs->scratch->gains;
+    struct target spread = {.gains = t->gains, .sums = gains};
+    for (uint32_t v = 0; v < columns; v++)
+        gains[v] = t->gains->absent;
+    nb_counts_each(p->model, row, put_gain, &spread);
+    if (t->gains->reading->kind == NB_POWER_2)
+        add_powers(t, NB_POWER_2, columns, gains);
+    else if (t->gains->reading->kind == NB_POWER_1)
+        add_powers(t, NB_POWER_1, columns, gains);
+    else
+        add_powers(t, NB_POWER_ANY, columns, gains);
+}
+
+static void start_field(const struct nb_stack_pass *p, unsigned field)
+{
+    struct nb_stack_scratch *s = p->inputs->scratch;
+    s->fields |= 1u << field;
+    for (unsigned e = 0; e < p->experts; e++)
+        memset(sums_of(p, e, field), 0, p->view->columns * sizeof *s->sums);
+}
+
+void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
+                       uint64_t all)
+{
+    struct nb_stack_scratch *s = p->inputs->scratch;
+    uint32_t cells = nb_counts_labels(p->model, row);
+    bool is_dense = p->view->columns <= FEW_LABELS || cells > p->view->columns / 2;
+    assert(s->key_count < s->key_room && all >> KEY_SHIFT == 0);
+    if (!is_dense)
+        s->keys[s->key_count++] = (uint64_t)field << KEY_SHIFT | all;
+    if ((s->fields >> field & 1u) == 0)
+        start_field(p, field);
+    for (unsigned e = 0; e < p->experts; e++) {
+        struct row_gains gains; /* not zeroed: that would cost as much as a short row */
+        struct target target = {.gains = &gains,
+                                .offsets = nb_stack_offsets(p->stack, p->model, e, field),
+                                .sums = sums_of(p, e, field)};
+        put_gains(&gains, &p->readings[e], all, cells);
+        if (is_dense)
+            add_dense(p, row, &target);
+        else
+            add_sparse(p, row, &target);
+    }
+}
+
+/* ---- what every label gets ------------------------------------------------------------------- */
+
+/* Radix sort (Knuth, The Art of Computer Programming 3, 5.2.5), from the lowest digit; digits that
+ * all keys share are passed over. */
+static void sort_keys(struct nb_stack_scratch *s)
+{
+    uint64_t same = UINT64_MAX, first = s->key_count == 0 ? 0 : s->keys[0];
+    for (size_t i = 1; i < s->key_count; i++)
+        same &= ~(s->keys[i] ^ first);
+    for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
+        size_t starts[DIGITS + 1] = {0};
+        if ((same >> shift & (DIGITS - 1)) == DIGITS - 1)
+            continue;
+        for (size_t i = 0; i < s->key_count; i++)
+            starts[(s->keys[i] >> shift & (DIGITS - 1)) + 1]++;
+        for (unsigned i = 0; i < DIGITS; i++)
+            starts[i + 1] += starts[i];
+        for (size_t i = 0; i < s->key_count; i++)
+            s->other[starts[s->keys[i] >> shift & (DIGITS - 1)]++] = s->keys[i];
+        uint64_t *sorted = s->other;
+        s->other = s->keys;
+        s->keys = sorted;
+    }
+}
+
+/* Makes the groups of a field, by falling gain, and behind them one that has the sums of all. Its
+ * keys begin at *at, which moves on behind them. Returns how many there are. */
+static size_t make_groups(const struct nb_stack_scratch *s, unsigned field,
+                          const struct nb_stack_reading *reading, size_t *at)
+{
+    const uint64_t mask = (UINT64_C(1) << KEY_SHIFT) - 1;
+    struct group next = {0};
+    size_t count = 0, end = *at;
+    while (end < s->key_count && s->keys[end] >> KEY_SHIFT == field) {
+        size_t first = end;
+        while (end < s->key_count && s->keys[end] == s->keys[first])
+            end++;
+        double features = (double)(end - first);
+        next.gain = nb_stack_gain(reading, 0, s->keys[first] & mask);
+        s->groups[count++] = next;
+        next.features += features;
+        next.gains += features * next.gain;
+        next.squares += features * next.gain * next.gain;
+    }
+    s->groups[count] = next;
+    *at = end;
+    return count;
+}
+
+/* How many groups have a gain above the offset. */
+static size_t groups_above(const struct group *groups, size_t count, double offset)
+{
+    const struct group *base = groups;
+    for (size_t left = count; left > 0;) {
+        size_t half = (left + 1) / 2;
+        base += base[half - 1].gain > offset ? half : 0;
+        left -= half;
+    }
+    return (size_t)(base - groups);
+}
+
+/* Sum of (g - o)^2 from sums of 1, g and g^2. */
+static inline double squares_of(double features, double gains, double squares, double o)
+{
+    return squares - 2 * o * gains + o * o * features;
+}
+
+/* F(o). */
+static double base_of(const struct nb_stack_reading *reading, const struct group *groups,
+                      size_t count, double o)
+{
+    const struct group *all = &groups[count];
+    if (reading->kind == NB_POWER_1)
+        return all->gains - o * all->features;
+    if (reading->kind == NB_POWER_2) {
+        const struct group *a = &groups[groups_above(groups, count, o)];
+        return squares_of(a->features, a->gains, a->squares, o) -
+               squares_of(all->features - a->features, all->gains - a->gains,
+                          all->squares - a->squares, o);
+    }
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (groups[i + 1].features - groups[i].features) *
+               nb_stack_power(reading, groups[i].gain - o);
+    return sum;
+}
+
+/* The fields of which there are sums, each once: its groups, which may be none, and every label. */
+void nb_stack_many_finish(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_view *view = p->view;
+    struct nb_stack_scratch *s = p->inputs->scratch;
+    sort_keys(s);
+    for (unsigned e = 0; e < p->experts; e++) {
+        const struct nb_stack_reading *reading = &p->readings[e];
+        size_t at = 0;
+        for (unsigned field = 0; field < NB_FIELDS; field++) {
+            if ((s->fields >> field & 1u) == 0)
+                continue;
+            const double *offsets = nb_stack_offsets(p->stack, p->model, e, field);
+            const double *sums = sums_of(p, e, field);
+            double *x = p->inputs->x + (size_t)(e * NB_STACK_GROUPS + field) * view->size;
+            size_t groups = make_groups(s, field, reading, &at);
+            for (uint32_t v = 0; v < view->size; v++) {
+                uint32_t label = view->labels[v];
+                x[v] = sums[label] + base_of(reading, s->groups, groups, offsets[label]);
+            }
+        }
+        assert(at == s->key_count);
+    }
+}

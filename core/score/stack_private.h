@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of the stack, for core/score/stack*.c and their tests. Rules as in core/score/stack.h.
+ */
+#ifndef NB_CORE_SCORE_STACK_PRIVATE_H
+#define NB_CORE_SCORE_STACK_PRIVATE_H
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/model/counts.h"
+#include "core/score/log_table.h"
+#include "core/score/stack.h"
+#include "core/score/weights.h"
+
+/* How an expert reads the counts. The powers of the default settings are computed without pow(). */
+enum nb_stack_power_kind { NB_POWER_1, NB_POWER_1_5, NB_POWER_2, NB_POWER_ANY };
+struct nb_stack_reading {
+    double power;
+    enum nb_stack_power_kind kind;
+    struct nb_log_table logs; /* ln(i + smoothing); grows with the view */
+};
+
+/* What is fixed while the counts stand still. */
+struct nb_stack_view {
+    uint32_t size;    /* labels that have documents */
+    uint32_t room;    /* of `labels` */
+    uint32_t *labels; /* owned; by name */
+    /* Offsets are ln(T_v + a(V+1)) - ln(T - T_v + a(V+1)). With two labels there is one column: the
+     * second's are minus the first's, to the bit. With more there is a column for each label
+     * number, and with less there is none. */
+    uint32_t columns;
+    _Atomic uint32_t fields; /* 1u << field: whose offsets are there */
+    size_t offset_room;
+    double *offsets; /* owned; [expert][field][column] */
+};
+
+struct nb_stack {
+    struct nb_stack_settings settings;
+    struct nb_stack_reading *two, *many; /* owned; as many as the banks' sizes */
+    /* As in core/score/scorer_private.h: the view changes under the mutex, and only when no reader
+     * uses it, because the generation only changes when no reader has the model's lock. */
+    pthread_mutex_t mutex;
+    _Atomic uint64_t generation;
+    struct nb_stack_view view;
+    atomic_size_t view_bytes;
+};
+
+static inline const struct nb_stack_bank *nb_stack_bank(const struct nb_stack_settings *s,
+                                                        uint32_t labels)
+{
+    return labels <= 2 ? &s->two : &s->many;
+}
+
+static inline const struct nb_stack_reading *nb_stack_readings(const struct nb_stack *s,
+                                                               uint32_t labels)
+{
+    return labels <= 2 ? s->two : s->many;
+}
+
+/* h: the part of a label's score that its inputs move. */
+static inline double nb_stack_half(uint32_t labels)
+{
+    return labels == 2 ? 0.5 : 1.0;
+}
+
+static inline double nb_stack_log(const struct nb_stack_reading *r, uint64_t count)
+{
+    return nb_log_table_at(&r->logs, count);
+}
+
+/* The part of r_v that depends on the feature: `documents` of the label's documents have it, `all`
+ * of all labels'. */
+static inline double nb_stack_gain(const struct nb_stack_reading *reading, uint64_t documents,
+                                   uint64_t all)
+{
+    return nb_stack_log(reading, documents) - nb_stack_log(reading, all - documents);
+}
+
+/* e = sign(r) |r|^p. */
+static inline double nb_stack_power(const struct nb_stack_reading *reading, double r)
+{
+    switch (reading->kind) {
+    case NB_POWER_1:
+        return r;
+    case NB_POWER_1_5:
+        return r * sqrt(fabs(r));
+    case NB_POWER_2:
+        return r * fabs(r);
+    case NB_POWER_ANY:
+        break;
+    }
+    return copysign(pow(fabs(r), reading->power), r);
+}
+
+/* The view of the model's counts as they are, without offsets. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_view(struct nb_stack *stack, const struct nb_model *model,
+                  const struct nb_stack_view **view);
+/* Computes the offsets of a field, unless they are there. A document has few of the fields, and a
+ * thousand labels have as many logarithms in each. */
+void nb_stack_view_field(struct nb_stack *stack, const struct nb_model *model, unsigned field);
+
+/* Of a field of the document, for an expert, by column. */
+static inline const double *nb_stack_offsets(struct nb_stack *stack, const struct nb_model *model,
+                                             unsigned e, unsigned field)
+{
+    const struct nb_stack_view *view = &stack->view;
+    if ((atomic_load_explicit(&view->fields, memory_order_acquire) >> field & 1u) == 0)
+        nb_stack_view_field(stack, model, field);
+    return view->offsets + ((size_t)e * NB_FIELDS + field) * view->columns;
+}
+
+/* ---- a document on its way into the inputs --------------------------------------------------- */
+
+struct nb_stack_pass {
+    struct nb_stack *stack;
+    const struct nb_model *model;
+    const struct nb_stack_view *view;
+    const struct nb_stack_reading *readings;
+    unsigned experts;
+    bool are_roots; /* two experts, both of power 1.5 */
+    struct nb_stack_inputs *inputs;
+};
+
+/* ---- more than two labels: core/score/stack_many.c
+ * ------------------------------------------------- */
+
+void nb_stack_scratch_free(struct nb_stack_scratch **scratch);
+/* Makes room for a document of `size` features. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_many_start(const struct nb_stack_pass *p, size_t size);
+/* Notes a feature that D_w = `all` documents have, and adds what its cells add over cells of 0. */
+void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
+                       uint64_t all);
+/* Adds what the noted features add to every label when all their cells are 0, and puts the sums
+ * into the inputs. */
+void nb_stack_many_finish(const struct nb_stack_pass *p);
+
+/* 1 / n^length times scale; 0 for no features. */
+static inline double nb_stack_share(const struct nb_stack_settings *s, uint32_t features)
+{
+    return features == 0 ? 0 : s->scale / pow((double)features, s->length);
+}
+
+/* ---- weights: where each lies ---------------------------------------------------------------- */
+
+/* A set is what one expert of a bank has: a weight for each group, and its loss. Every weight has
+ * two places: its value, and the sum of the squares of its gradients. The biases of an expert have
+ * a vector of their own, two places a label, so that a label costs nothing where it has no bias. */
+enum {
+    NB_STACK_SETS = 2 * NB_STACK_EXPERTS, /* those for two labels, then those for more */
+    NB_STACK_LOSS = NB_STACK_GROUPS,      /* the column of L_e; its second place is 0 */
+    NB_STACK_COLUMNS = NB_STACK_GROUPS + 1,
+    NB_STACK_SHARED = NB_STACK_SETS * NB_STACK_COLUMNS * 2
+};
+
+/* How the stored weights are laid out, as the head record says. */
+struct nb_stack_layout {
+    uint32_t sets, columns; /* of the stored form; 0: no head has been read */
+    bool is_ours;
+    uint32_t *set_of, *column_of; /* owned; our number, or UINT32_MAX: unknown to this program */
+};
+
+struct nb_stack_weights {
+    pthread_rwlock_t *lock; /* &lock_storage */
+    pthread_rwlock_t lock_storage;
+    struct nb_stack_settings settings;
+    struct nb_weights shared;                   /* NB_STACK_SHARED places; see nb_stack_place */
+    struct nb_weights biases[NB_STACK_EXPERTS]; /* see nb_stack_bias_place */
+    bool head_changed;                          /* the head record is not stored as it is */
+    uint32_t stored_ranges;                     /* of `shared`, seen while reading */
+    struct nb_stack_layout layout;              /* of what is being read */
+    struct nb_scores scratch;                   /* the writer's */
+};
+
+static inline unsigned nb_stack_set(uint32_t labels, unsigned e)
+{
+    return (labels <= 2 ? 0 : NB_STACK_EXPERTS) + e;
+}
+
+/* The place of a weight's value in `shared`; the sum of its squares follows it. */
+static inline size_t nb_stack_place(unsigned set, unsigned column)
+{
+    return ((size_t)set * NB_STACK_COLUMNS + column) * 2;
+}
+
+static inline size_t nb_stack_bias_place(uint32_t label)
+{
+    return (size_t)label * 2;
+}
+
+/* b of a label for an expert. */
+static inline double nb_stack_bias(const struct nb_stack_weights *w, uint32_t label, unsigned e)
+{
+    return nb_weights_at(&w->biases[e], nb_stack_bias_place(label));
+}
+
+/* How far each expert in use is trusted: sums to 1. */
+void nb_stack_trust(const struct nb_stack_weights *weights, uint32_t labels,
+                    double trust[NB_STACK_EXPERTS]);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The weights as records: a head that names what the shared weights are, in the order of their
+ * places, and one record for each range of places.
+ *
+ * The names make a store of another version readable: a field that this program does not have is
+ * dropped, one that the store does not have begins with its start value. After that all ranges
+ * count as changed, so that the next commit stores them in this program's order.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/lock.h"
+#include "core/score/stack_private.h"
+
+/* The records: 0 is the head; from 1 on the ranges of the shared weights; and from (1 + e) << 16 on
+ * those of the biases of expert e. */
+enum { HEAD = 0, VECTOR_BITS = 16, FORM = 1, NAMES_MOST = 4096 };
+
+static const char *const set_names[NB_STACK_SETS] = {
+    [0] = "two.sharp",
+    [1] = "two.robust",
+    [NB_STACK_EXPERTS] = "many",
+    [NB_STACK_EXPERTS + 1] = "many.second",
+};
+
+static const char *column_name(unsigned column)
+{
+    return column == NB_STACK_LOSS    ? "loss"
+           : column == NB_STACK_TOTAL ? "total"
+                                      : nb_field_name((enum nb_field)column);
+}
+
+static const char *set_name(unsigned set)
+{
+    return set_names[set];
+}
+
+/* The vector that a record is a range of, and which; NULL for a vector of later versions. */
+static struct nb_weights *vector_of(struct nb_stack_weights *w, uint32_t record, uint32_t *range)
+{
+    uint32_t vector = record >> VECTOR_BITS;
+    assert(record != HEAD);
+    *range = record & ((1u << VECTOR_BITS) - 1);
+    if (vector == 0) {
+        --*range;
+        return &w->shared;
+    }
+    return vector <= NB_STACK_EXPERTS ? &w->biases[vector - 1] : NULL;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void write_name(struct nb_packer *to, const char *name)
+{
+    nb_pack_string(to, (struct nb_string){name, strlen(name)});
+}
+
+static void write_head(struct nb_packer *to)
+{
+    nb_pack_u8(to, FORM);
+    nb_pack_varint(to, NB_STACK_SETS);
+    for (unsigned set = 0; set < NB_STACK_SETS; set++)
+        write_name(to, set_name(set));
+    nb_pack_varint(to, NB_STACK_COLUMNS);
+    for (unsigned column = 0; column < NB_STACK_COLUMNS; column++)
+        write_name(to, column_name(column));
+}
+
+/* A bit for each place that is not 0, to the bit, and then the values of those. */
+static void write_range(const struct nb_weights *w, uint32_t range, struct nb_packer *to)
+{
+    const double *values = w->values + (size_t)range * NB_WEIGHTS_RANGE;
+    static const double zero;
+    uint64_t mask = 0;
+    for (unsigned i = 0; i < NB_WEIGHTS_RANGE; i++)
+        mask |= (uint64_t)(memcmp(&values[i], &zero, sizeof zero) != 0) << i;
+    nb_pack_u64(to, mask);
+    for (unsigned i = 0; i < NB_WEIGHTS_RANGE; i++)
+        if ((mask >> i & 1) != 0)
+            nb_pack_double(to, values[i]);
+}
+
+static uint32_t first_record(unsigned vector)
+{
+    return vector == 0 ? 1 : vector << VECTOR_BITS;
+}
+
+uint32_t nb_stack_weights_changed(const struct nb_stack_weights *weights, uint32_t from)
+{
+    if (from == HEAD) {
+        if (weights->head_changed)
+            return HEAD;
+        from++;
+    }
+    for (unsigned vector = from >> VECTOR_BITS; vector <= NB_STACK_EXPERTS; vector++) {
+        const struct nb_weights *w = vector == 0 ? &weights->shared : &weights->biases[vector - 1];
+        uint32_t first = first_record(vector);
+        uint32_t range = nb_weights_changed(w, from > first ? from - first : 0);
+        if (range != NB_WEIGHTS_NO_RANGE)
+            return first + range;
+        /* Ranges that only the stored form has are emptied. */
+        uint32_t left = first + w->ranges > from ? first + w->ranges : from;
+        if (vector == 0 && left < first + weights->stored_ranges)
+            return left;
+    }
+    return NB_STACK_NO_RECORD;
+}
+
+void nb_stack_weights_write_record(const struct nb_stack_weights *weights, uint32_t record,
+                                   struct nb_packer *to)
+{
+    if (record == HEAD) {
+        write_head(to);
+        return;
+    }
+    uint32_t range = record - 1;
+    const struct nb_weights *w = &weights->shared;
+    if (record >> VECTOR_BITS != 0) {
+        assert(record >> VECTOR_BITS <= NB_STACK_EXPERTS);
+        w = &weights->biases[(record >> VECTOR_BITS) - 1];
+        range = record & ((1u << VECTOR_BITS) - 1);
+    }
+    if (range < w->ranges)
+        write_range(w, range, to);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static uint32_t number_of(struct nb_string name, const char *(*names)(unsigned), uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strlen(names(i)) == name.length && memcmp(names(i), name.bytes, name.length) == 0)
+            return i;
+    return UINT32_MAX;
+}
+
+/* Reads a list of names; *numbers gets what each of them is to this program. */
+static int read_names(struct nb_unpacker *r, const char *(*names)(unsigned), uint32_t own,
+                      uint32_t **numbers, uint32_t *count, bool *is_ours)
+{
+    *count = (uint32_t)nb_unpack_bounded(r, NAMES_MOST);
+    if (r->failed || *count == 0)
+        return NB_CORRUPT;
+    *numbers = malloc(*count * sizeof **numbers);
+    if (*numbers == NULL)
+        return NB_NO_MEMORY;
+    assert(*numbers != NULL);
+    *is_ours = *is_ours && *count == own;
+    for (uint32_t i = 0; i < *count; i++) {
+        (*numbers)[i] = number_of(nb_unpack_string(r), names, own);
+        *is_ours = *is_ours && (*numbers)[i] == i;
+    }
+    return r->failed ? NB_CORRUPT : 0;
+}
+
+static int read_head(struct nb_stack_weights *weights, struct nb_unpacker *r)
+{
+    struct nb_stack_layout *l = &weights->layout;
+    free(l->set_of);
+    free(l->column_of);
+    *l = (struct nb_stack_layout){.is_ours = true};
+    if (nb_unpack_u8(r) != FORM)
+        return NB_CORRUPT;
+    int rc = read_names(r, set_name, NB_STACK_SETS, &l->set_of, &l->sets, &l->is_ours);
+    if (rc == 0)
+        rc = read_names(r, column_name, NB_STACK_COLUMNS, &l->column_of, &l->columns, &l->is_ours);
+    if (rc != 0)
+        return rc;
+    weights->head_changed = !l->is_ours;
+    if (!l->is_ours)
+        nb_weights_change_all(&weights->shared);
+    return nb_unpacker_done(r) ? 0 : NB_CORRUPT;
+}
+
+/* Squares and losses are never negative. */
+static bool is_possible(double value, size_t place, bool is_shared)
+{
+    bool never_negative =
+        place % 2 != 0 || (is_shared && place / 2 % NB_STACK_COLUMNS == NB_STACK_LOSS);
+    return isfinite(value) && !(never_negative && value < 0);
+}
+
+/* Our place of a stored one; SIZE_MAX for what this program does not know. */
+static size_t place_of(const struct nb_stack_layout *l, size_t stored)
+{
+    uint32_t set = l->set_of[stored / 2 / l->columns];
+    uint32_t column = l->column_of[stored / 2 % l->columns];
+    if (set == UINT32_MAX || column == UINT32_MAX)
+        return SIZE_MAX;
+    return nb_stack_place(set, column) + stored % 2;
+}
+
+/* What the range says of each of its places: those outside its mask are 0. */
+static int read_values(struct nb_stack_weights *weights, struct nb_weights *w, size_t first,
+                       size_t end, struct nb_unpacker *r)
+{
+    const struct nb_stack_layout *l = &weights->layout;
+    bool is_shared = w == &weights->shared;
+    uint64_t mask = nb_unpack_u64(r);
+    for (size_t i = 0; i < NB_WEIGHTS_RANGE; i++) {
+        double value = (mask >> i & 1) != 0 ? nb_unpack_double(r) : 0;
+        if (first + i >= end) {
+            if ((mask >> i & 1) != 0)
+                return NB_CORRUPT;
+            continue;
+        }
+        size_t place = is_shared ? place_of(l, first + i) : first + i;
+        if (place == SIZE_MAX)
+            continue;
+        if (r->failed || !is_possible(value, place, is_shared))
+            return NB_CORRUPT;
+        w->values[place] = value;
+    }
+    return nb_unpacker_done(r) ? 0 : NB_CORRUPT;
+}
+
+int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t record,
+                                 struct nb_string stored)
+{
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
+    const struct nb_stack_layout *l = &weights->layout;
+    if (record == HEAD)
+        return read_head(weights, &r);
+    uint32_t range;
+    struct nb_weights *w = vector_of(weights, record, &range);
+    if (l->columns == 0)
+        return NB_CORRUPT;
+    if (w == NULL || stored.length == 0)
+        return 0;
+    size_t first = (size_t)range * NB_WEIGHTS_RANGE;
+    size_t end = (size_t)NB_LABELS_MOST * 2;
+    if (w == &weights->shared) {
+        end = (size_t)l->sets * l->columns * 2;
+        if (range >= weights->stored_ranges)
+            weights->stored_ranges = range + 1;
+    }
+    if (first >= end)
+        return NB_CORRUPT;
+    if (w != &weights->shared && nb_weights_grow(w, first + NB_WEIGHTS_RANGE, NULL) != 0)
+        return NB_NO_MEMORY;
+    return read_values(weights, w, first, end, &r);
+}
+
+/* ---- all of them in a row -------------------------------------------------------------------- */
+
+/* Biases that are all 0 are left out: they are start values. */
+static void write_all(const struct nb_stack_weights *weights, struct nb_packer *to,
+                      struct nb_buffer *scratch)
+{
+    for (unsigned vector = 0; vector <= NB_STACK_EXPERTS; vector++) {
+        const struct nb_weights *w = vector == 0 ? &weights->shared : &weights->biases[vector - 1];
+        for (uint32_t range = 0; range < w->ranges; range++) {
+            if (vector != 0 && nb_weights_is_zero(w, range))
+                continue;
+            struct nb_packer one = {.out = scratch};
+            scratch->length = 0;
+            write_range(w, range, &one);
+            nb_pack_varint(to, first_record(vector) + range);
+            nb_pack_string(to, (struct nb_string){scratch->bytes, scratch->length});
+            to->code = to->code != 0 ? to->code : one.code;
+        }
+    }
+    nb_pack_varint(to, HEAD); /* no record any more */
+}
+
+void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *to)
+{
+    struct nb_buffer scratch = {0};
+    struct nb_packer head = {.out = &scratch};
+    write_head(&head);
+    nb_pack_string(to, (struct nb_string){scratch.bytes, scratch.length});
+    to->code = to->code != 0 ? to->code : head.code;
+    write_all(weights, to, &scratch);
+    nb_buffer_deinit(&scratch);
+}
+
+static int read_all(struct nb_stack_weights *weights, struct nb_unpacker *r)
+{
+    uint32_t record = HEAD;
+    do {
+        struct nb_string stored = nb_unpack_string(r);
+        int rc = r->failed ? NB_CORRUPT : nb_stack_weights_read_record(weights, record, stored);
+        if (rc != 0)
+            return rc;
+        record = (uint32_t)nb_unpack_bounded(r, UINT32_MAX);
+    } while (record != HEAD);
+    return r->failed ? NB_CORRUPT : 0;
+}
+
+/* The vectors of `from` take the place of those of `to`, and nothing of them is stored. */
+static void exchange(struct nb_stack_weights *to, struct nb_stack_weights *from)
+{
+    struct nb_weights shared = to->shared;
+    nb_lock_write(to->lock);
+    to->shared = from->shared;
+    from->shared = shared;
+    nb_weights_change_all(&to->shared);
+    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++) {
+        struct nb_weights biases = to->biases[e];
+        to->biases[e] = from->biases[e];
+        from->biases[e] = biases;
+        nb_weights_change_all(&to->biases[e]);
+    }
+    to->head_changed = true;
+    nb_lock_release(to->lock);
+}
+
+int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *r)
+{
+    struct nb_stack_weights *back = nb_stack_weights_new(&weights->settings);
+    if (back == NULL)
+        return NB_NO_MEMORY;
+    int rc = read_all(back, r);
+    /* Ranges that may be stored and are all 0 now are stored again. */
+    for (unsigned e = 0; rc == 0 && e < NB_STACK_EXPERTS; e++)
+        rc = nb_weights_grow(&back->biases[e], nb_weights_places(&weights->biases[e]), NULL);
+    if (rc == 0)
+        exchange(weights, back);
+    nb_stack_weights_free(&back);
+    return rc;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who asks for a change: kept with it in the ledger. For the thread that works on the request.
+ */
+#ifndef NB_SERVER_REQUEST_SOURCE_H
+#define NB_SERVER_REQUEST_SOURCE_H
+
+#include "core/base/error.h"
+#include "core/base/string.h"
+
+struct nb_request;
+
+/* Sets *source to the query parameter `source`, else the name of the token that was shown, else the
+ * door by which the request came ("http", "rspamd", "spamc"). It lives as long as the request.
+ * NB_UNUSABLE: the parameter is no source (nb_check_source). */
+int nb_request_source(const struct nb_request *request, struct nb_string *source,
+                      struct nb_error *error);
+
+#endif

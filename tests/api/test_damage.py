@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One byte of a store is flipped: found, told, contained; never a crash, never a silent difference.
+
+A store is made once, with models of every kind and an import that was cut off. Each trial flips one bit
+or byte of a copy at a random used place. DAMAGED_STORES=N sets how many; DAMAGE_KEEP=FOLDER keeps the
+copies in which a fault was found.
+"""
+import http.client
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+from collections import Counter
+
+from acknowledged import models_of
+from harness import READY, equal, holds, quoted, refused, shown, slow
+from lmdb_pages import places_of
+from test_crash import begin_import, dump_of
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SAMPLE = os.path.join(HERE, "..", "..", "scripts", "sample", "train.ndjson")
+NDJSON = "application/x-ndjson"
+CONFIG = {"store": {"replay_features": 3000}}  # rows are in the store, and an end that is not yet
+PROBES = ("w1 w2 w3", "w5 w5 w40 w60 never", "")
+# Without these the store cannot know its models: a start may be refused, in words.
+STORE_WIDE = ("meta", "models")
+
+
+def trials_wanted(api):
+    return int(os.environ.get("DAMAGED_STORES", 500 if api.long else 40))
+
+
+# ---- the store ----------------------------------------------------------------------------------
+def lines_of(rng, documents, labels, words=12):
+    return [{"id": f"doc/{i}", "label": labels[i % len(labels)],
+             "text": " ".join(f"w{int(80 * rng.random() ** 2)}" for _ in range(words))} for i in range(documents)]
+
+
+def fill(client, name, settings, rows, labels):
+    path = f"/v1/models/{name}"
+    if settings is not None:
+        client.put(path, settings).ok(201)
+    for start in range(0, len(rows), 20):
+        client.post(path + "/train", {"documents": rows[start:start + 20]}).ok()
+    for row in rows[3:9]:
+        client.post(path + "/train", {**row, "label": labels[0]}).ok()
+    for row in rows[10:14]:
+        client.post(path + "/untrain", {"id": row["id"]}).ok()
+
+
+def make_store(api):
+    """The data folder of a daemon that was killed while a client imported."""
+    rng = random.Random(1763)
+    daemon = api.another(config=CONFIG).start()
+    twelve = [f"label {i}" for i in range(12)]
+    for name, settings, labels, size in (
+            ("two-book", {"decision": "bayes"}, ["ham", "spam"], 90),
+            ("two-stacked", {"decision": "stacked"}, ["ham", "spam"], 90),
+            ("twelve-book", {"decision": "bayes"}, twelve, 120),
+            ("twelve-stacked", {"decision": "stacked"}, twelve, 120), ("tiny", None, ["only"], 15)):
+        fill(daemon.client, name, settings, lines_of(rng, size, labels), labels)
+    with open(SAMPLE, encoding="utf-8") as file:
+        rows = [row for row in map(json.loads, file) if "mail" in row][:40]
+    fill(daemon.client, "mails", None, [{**row, "id": f"mail/{i}"} for i, row in enumerate(rows)], ["ham"])
+    wire = begin_import(daemon, "unfinished", dump_of(api, 700, 500)[0], 0.999)
+    daemon.kill()
+    wire.close()
+    return daemon.data
+
+
+# ---- all that a store serves --------------------------------------------------------------------
+def questions(client):
+    """(model, method, path, body) of everything that is compared."""
+    for name, row in models_of(client).items():
+        path = f"/v1/models/{name}"
+        yield name, "GET", path, None
+        yield name, "GET", path + "/export", None
+        for label in sorted(row["labels"])[:3]:
+            yield name, "GET", f"{path}/vocabulary?label={quoted(label)}&limit=3000", None
+        for probe in PROBES:
+            yield name, "POST", path + "/classify?explain=200", json.dumps({"text": probe})
+        yield name, "GET", path + "/evaluation", None
+        for id in ("doc/1", "doc/4", "doc/10", "mail/2", "mail/11"):
+            yield name, "GET", f"{path}/documents/{quoted(id)}", None
+
+
+def ask(client, method, path, body):
+    """(status, bytes); a reply that breaks off is 599."""
+    try:
+        reply = client.once(method, path, body, "application/json" if body else None)
+    except (http.client.HTTPException, OSError):
+        return 599, b""
+    if reply.status == 200 and path.endswith("/export") and b'{"end"' not in reply.body.rsplit(b"\n", 2)[-2]:
+        return 599, reply.body
+    return reply.status, reply.body
+
+
+class Original:
+    """The store as it was made, and what a daemon serves of it."""
+
+    def __init__(self, api):
+        self.data = make_store(api)
+        copy = shutil.copytree(self.data, os.path.join(api.new_folder(), "data"))
+        daemon = api.another(data=copy, config=CONFIG).start()
+        self.questions = list(questions(daemon.client))
+        self.answers = {q: ask(daemon.client, *q[1:]) for q in self.questions}
+        self.listing = models_of(daemon.client)
+        equal(sorted({status for status, _ in self.answers.values()}), [200, 404], "answers of the original")
+        daemon.stop(seconds=30)
+        status, out, err = api.tool("--verify", "--data", copy)
+        equal(status, 0, f"--verify of the original: {out}{err}")
+        self.places = self.by_kind()
+
+    def by_kind(self):
+        found = {}
+        for place in places_of(os.path.join(self.data, "data.mdb")):
+            found.setdefault(place.kind, {}).setdefault(place.table, []).append(place)
+        return found
+
+    def choose(self, rng):
+        """A used place: keys and values of every table alike, and LMDB's own fields."""
+        kind = rng.choices(["value", "key", "structure", "free list", "head"], [45, 25, 22, 4, 4])[0]
+        tables = self.places[kind]
+        place = rng.choice(tables[rng.choice(sorted(tables))])
+        return place, place.at + rng.randrange(place.length)
+
+    def export(self, name):
+        return self.answers[(name, "GET", f"/v1/models/{name}/export", None)][1]
+
+
+# ---- a trial ------------------------------------------------------------------------------------
+class Trial:
+    def __init__(self, api, original, rng):
+        self.api, self.original, self.rng = api, original, rng
+        self.data = shutil.copytree(original.data, os.path.join(api.new_folder(), "data"))
+        self.replaced = {}  # name of a damaged model -> whether it was imported anew, or only deleted
+        self.place, self.at = original.choose(rng)
+        self.flip = rng.choice([1 << rng.randrange(8), rng.randrange(1, 256)])
+        with open(os.path.join(self.data, "data.mdb"), "r+b") as file:
+            file.seek(self.at)
+            byte = file.read(1)[0]
+            file.seek(self.at)
+            file.write(bytes([byte ^ self.flip]))
+
+    def __str__(self):
+        return f"{self.place!r}, byte {self.at} flipped by {self.flip:#x}"
+
+    @property
+    def is_content(self):
+        return self.place.kind in ("key", "value")
+
+    def verify(self):
+        status, out, err = self.api.tool("--verify", "--data", self.data, seconds=60)
+        holds(status >= 0, f"--verify ended by signal {-status}: {out}{err}")
+        holds(status == 0 or (out + err).strip(), "--verify failed without a word")
+        holds(status != 0 or not self.is_content, "--verify found nothing")
+
+    def faults(self):
+        """What does not hold, of both ways to look at the store."""
+        found = []
+        for way in (self.verify, self.serve):
+            try:
+                way()
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                found.append(str(error))
+        return found
+
+    def serve(self):
+        daemon = self.api.another(data=self.data, config=CONFIG)
+        try:
+            daemon.spawn()
+            if self.starts(daemon):
+                self.served(daemon)
+                self.stops(daemon)
+        except (http.client.HTTPException, OSError) as error:
+            raise AssertionError(f"no answer ({error!r}); the daemon said: {daemon.output()[-300:]}") from error
+        finally:
+            daemon.kill()
+
+    def starts(self, daemon):
+        """False if it refuses to, in words and for a reason."""
+        daemon._news.wait(20 * slow())
+        if any(READY in line for line in daemon.lines):
+            daemon.wait_ready()
+            return True
+        status = daemon.wait(20)
+        holds(status > 0, f"the start ended by signal {-status}: {daemon.output()}")
+        holds(daemon.output().strip(), "the start was refused without a word")
+        holds(not self.is_content or self.place.table in STORE_WIDE, f"one entry stops the start: {daemon.output()}")
+        return False
+
+    def stops(self, daemon):
+        """Cleanly; where LMDB's own fields are damaged, or with an error in words."""
+        daemon.signal(15)
+        status = daemon.wait(30)
+        holds(status >= 0, f"the stop ended by signal {-status}: {daemon.output()[-400:]}")
+        holds(status == 0 or not self.is_content, f"exit status {status}: {daemon.output()[-400:]}")
+        daemon.check_output()
+
+    def served(self, daemon):
+        client = daemon.client
+        damaged = self.differences(client)
+        holds(daemon.running(), f"the daemon is gone: {daemon.output()}")
+        if not self.is_content or not damaged:
+            return
+        holds(len(damaged) == 1 or self.place.table in STORE_WIDE, f"one entry, {len(damaged)} models damaged: {damaged}")
+        for name in damaged:
+            assert_told(client, name)
+        for name in damaged:
+            self.mend(client, name)
+        holds(not [n for n in self.differences(client) if self.replaced.get(n)], f"{damaged} are damaged after they were replaced")
+        listing = client.get("/metrics").ok().body.decode()
+        holds("bayesd_models_damaged 0" in listing, "metrics count a damaged model when all were replaced")
+
+    def differences(self, client):
+        """Models of which something is answered with an error; anything else must be as it was."""
+        gone = {name for name, whole in self.replaced.items() if not whole}
+        damaged = set()
+        for question in self.original.questions:
+            name, want = question[0], self.original.answers[question]
+            if name in gone:
+                continue
+            status, body = ask(client, *question[1:])
+            if status >= 500 or says_damaged(question, body):
+                damaged.add(name)
+            elif not self.same(question, (status, body), want):
+                raise AssertionError(f"{question[1]} {question[2]} {question[3] or ''}: silently another answer: "
+                                     f"{status} {shown(body, 300)}, it was {want[0]} {shown(want[1], 300)}")
+        return sorted(damaged)
+
+    def same(self, question, got, want):
+        if got == want:
+            return True
+        # A model that was replaced by an import has its documents under new numbers.
+        return self.replaced.get(question[0], False) and got[0] == want[0] and \
+            (question[2].endswith("/export") or question[2].endswith("/evaluation"))
+
+    def mend(self, client, name):
+        """A damaged model can be deleted, and replaced."""
+        path = f"/v1/models/{name}"
+        if self.rng.random() < 0.5:
+            client.delete(path).ok(204)
+            refused(client.get(path), 404)
+            holds(name not in models_of(client), f"{name} is listed after its delete")
+            self.replaced[name] = False
+        if name not in self.replaced or self.rng.random() < 0.5:
+            status = client.put(path + "/import", self.original.export(name), NDJSON).status
+            holds(status in (200, 201), f"import in place of the damaged {name}: {status}")
+            self.replaced[name] = True
+
+
+def says_damaged(question, body):
+    """A model's row that tells nothing but that it is damaged."""
+    return question[1:3] == ("GET", f"/v1/models/{question[0]}") and json.loads(body).get("state") == "damaged"
+
+
+def assert_told(client, name):
+    """A damaged model says so wherever somebody looks; its classify answers 503."""
+    reply = client.post(f"/v1/models/{name}/classify", {"text": "w1"})
+    holds(reply.status in (200, 409, 503), reply.status)
+    if reply.status == 503:
+        holds("damaged" in refused(reply, 503)["detail"], reply.body)
+    equal(models_of(client)[name].get("state"), "damaged", f"state of {name} in the listing")
+    ready = client.get("/readyz")
+    holds(b"damaged" in ready.body, f"/readyz: {ready.status} {ready.body}")
+    listing = client.get("/metrics").ok().body.decode()
+    holds("\nbayesd_models_damaged " in listing and "\nbayesd_models_damaged 0" not in listing, "metrics do not count it")
+
+
+def test_flipped_bytes(api):
+    original, told, wanted = Original(api), [], trials_wanted(api)
+    bad, kinds = 0, Counter()
+    for number in range(wanted):
+        trial = Trial(api, original, random.Random(f"{api.seed} {number}"))
+        untouched = shutil.copytree(trial.data, trial.data + ".flipped")
+        faults = trial.faults()
+        told += [f"trial {number}: {trial}: {fault[:600]}" for fault in faults]
+        bad += bool(faults)
+        kinds.update(re.sub(r"/\S+|\d+", "#", fault)[:70] for fault in faults)
+        if faults and os.environ.get("DAMAGE_KEEP"):
+            shutil.copytree(untouched, os.path.join(os.environ["DAMAGE_KEEP"], f"damage-{api.seed}-{number}"))
+        shutil.rmtree(os.path.dirname(trial.data))
+    holds(not bad, f"{bad} of {wanted} trials failed:\n      " + "\n      ".join(by_kind(kinds) + told[:60]))
+
+
+def by_kind(kinds):
+    return [f"{count} times: {what}" for what, count in kinds.most_common(20)]
+
+
+# ---- dumps that were changed --------------------------------------------------------------------
+def altered(dump, rng):
+    """Dumps whose every line is in order, but that are not what was exported."""
+    records = [json.loads(line) for line in dump.splitlines()]
+    documents = [i for i, record in enumerate(records) if "document" in record]
+    for _ in range(10):
+        changed = json.loads(json.dumps(records))
+        document = changed[rng.choice(documents)]["document"]
+        document["counts"][0] += 1
+        document["tokens"] += 1
+        yield "a count raised", changed
+        changed = json.loads(json.dumps(records))
+        del changed[rng.choice(documents)]
+        changed[-1]["end"]["documents"] -= 1
+        yield "a document left out", changed
+
+
+def test_an_import_compares_totals(api):
+    fill(api, "totals", None, lines_of(api.random, 40, ["a", "b"]), ["a"])
+    dump = api.get("/v1/models/totals/export").ok().body
+    for what, records in altered(dump, api.random):
+        body = "".join(json.dumps(record) + "\n" for record in records)
+        reply = api.put("/v1/models/altered/import", body, NDJSON)
+        holds(reply.status in (400, 422), f"{what}: {reply.status} {reply.body[:300]}")
+        refused(api.get("/v1/models/altered"), 404)
+    api.put("/v1/models/altered/import", dump, NDJSON).ok(201)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random histories of every kind of change: what is served is the same live, after kill -9 at any commit,
+after a clean stop, after `--rebuild` and after export and import.
+
+HISTORIES=N sets how many a run has.
+"""
+import json
+import os
+import random
+import shutil
+
+from acknowledged import Acknowledged, NDJSON, exported, has_rebuild, models_of, path_of, verified
+from harness import equal, holds, near, quoted
+
+LABELS = ("ham", "spam", "other", "fourth")
+PROBES = ("w1 w2 w3", "w3 w3 w40 never", "")
+SETTINGS = ({"decision": "bayes"}, {"decision": "stacked"}, {"decision": "bayes", "smoothing": 0.5},
+            {"decision": "stacked", "ready_documents": 2}, {"decision": "bayes", "event_model": "bernoulli"})
+
+
+def histories_wanted(api):
+    return int(os.environ.get("HISTORIES", 200 if api.long else 5))
+
+
+def config_of(rng):
+    """What decides when rows are written and entries are dropped."""
+    return {"store": {"replay_features": rng.choice((1000, 5000, 10**6)), "group_documents": rng.choice((1, 7, 1024)),
+                      "memory": rng.choice(("0", "64K")), "keep_words": rng.choice(("yes", "yes", "no"))}}
+
+
+# ---- histories ----------------------------------------------------------------------------------
+class History:
+    """Makes changes one after the other; `known` is what must come of them."""
+
+    def __init__(self, daemon, rng, can_rename):
+        self.daemon, self.rng, self.can_rename = daemon, rng, can_rename
+        self.known, self.steps = Acknowledged(), []
+
+    def name(self):
+        return f"m{self.rng.randrange(3)}"
+
+    def text(self):
+        return " ".join(f"w{int(70 * self.rng.random() ** 2)}" for _ in range(self.rng.randrange(1, 25)))
+
+    def train(self, client):
+        count = self.rng.choice((1, 1, 3, 12))
+        ids = self.rng.sample(range(30), count)
+        self.known.train(client, self.name(), [(f"d{i}", self.rng.choice(LABELS), self.text()) for i in ids])
+
+    def relabel(self, client):
+        name = self.name()
+        state = self.known.models.get(name)
+        if state:
+            id = self.rng.choice(sorted(state))
+            self.known.train(client, name, [(id, self.rng.choice(LABELS), state[id][1])])
+
+    def untrain(self, client):
+        name = self.name()
+        if name in self.known.models:
+            self.known.untrain(client, name, f"d{self.rng.randrange(30)}")
+
+    def settings(self, client):
+        name = self.name()
+        reply = client.put(path_of(name), self.rng.choice(SETTINGS))
+        holds(reply.status in (200, 201), reply.body)
+        self.known.models.setdefault(name, {})
+
+    def delete(self, client):
+        self.known.delete(client, self.name())
+
+    def copy(self, client):
+        """An import of another model's export, or of its own."""
+        source, name = self.name(), self.name()
+        if source in self.known.models:
+            self.known.replace(client, name, exported(client, source), self.known.models[source])
+
+    def rename(self, client):
+        name, old, new = self.name(), *self.rng.sample(LABELS, 2)
+        state = self.known.models.get(name)
+        if not self.can_rename or not state:
+            return
+        reply = client.call("PATCH", f"{path_of(name)}/labels/{old}", {"name": new})
+        holds(reply.status in (200, 404, 409), reply.body)
+        if reply.status == 200:
+            self.known.models[name] = {id: (new if label == old else label, text) for id, (label, text) in state.items()}
+
+    def go(self, steps):
+        changes = (self.train, self.relabel, self.untrain, self.settings, self.delete, self.copy, self.rename)
+        for _ in range(steps):
+            change = self.rng.choices(changes, (50, 20, 20, 4, 3, 3, 4))[0]
+            self.steps.append(change.__name__)
+            change(self.daemon.client)
+
+
+# ---- what is served -----------------------------------------------------------------------------
+def served(client):
+    """{model: all that can be asked of it}"""
+    return {name: one(client, name, row) for name, row in models_of(client).items()}
+
+
+def one(client, name, listed):
+    path, dump = path_of(name), exported(client, name)
+    lines = [json.loads(line) for line in dump.splitlines()]
+    lines[0].pop("key", None)
+    ids = [line["document"]["id"] for line in lines if "document" in line]
+    row = client.get(path).ok().json
+    equal({k: row[k] for k in ("documents", "vocabulary", "labels")},
+          {k: listed[k] for k in ("documents", "vocabulary", "labels")}, f"{name}: row and listing")
+    return {"row": {k: v for k, v in row.items() if k != "name"}, "dump": lines,
+            "vocabulary": [client.get(f"{path}/vocabulary?label={quoted(v)}&limit=1000").json for v in sorted(row["labels"])],
+            "documents": [client.get(f"{path}/documents/{quoted(id)}").ok().json for id in ids],
+            "evaluation": client.get(path + "/evaluation").json,
+            "verdicts": [without_name(client.post(path + "/classify", {"text": text})) for text in PROBES]}
+
+
+def without_name(reply):
+    return {k: v for k, v in reply.json.items() if k not in ("model", "detail")}
+
+
+def assert_same(got, want, what):
+    equal(sorted(got), sorted(want), f"models {what}")
+    for name, parts in want.items():
+        for part, value in parts.items():
+            equal(got[name][part], value, f"{name}, {part} {what}")
+
+
+def assert_like(got, want, what):
+    """A copy: numbers of rows and entries may be others, what is learned and said may not."""
+    for part in ("row", "documents"):
+        equal(got[part], want[part], f"{part} {what}")
+    for a, b in zip(got["verdicts"], want["verdicts"]):
+        equal(a.get("label"), b.get("label"), f"label {what}")
+        for v, score in b.get("log_scores", {}).items():
+            near(a["log_scores"][v], score, f"log score of {v} {what}")
+
+
+# ---- the tests ----------------------------------------------------------------------------------
+def copies_are_the_same(api, daemon, want, what):
+    other = api.another().start()
+    for name, parts in want.items():
+        other.client.put(path_of("copy") + "/import", exported(daemon.client, name), NDJSON)
+        got = one(other.client, "copy", models_of(other.client)["copy"])
+        assert_like(got, parts, f"of a copy of {name} {what}")
+    other.stop(seconds=30)
+
+
+def rebuilt_is_the_same(api, data, config, want, what):
+    copy = shutil.copytree(data, os.path.join(api.new_folder(), "data"))
+    status, out, err = api.tool("--rebuild", "--data", copy, seconds=60)
+    equal(status, 0, f"--rebuild {what}: {out}{err}")
+    verified(api, copy)
+    daemon = api.another(data=copy, config=config).start()
+    assert_same(served(daemon.client), want, "after --rebuild " + what)
+    daemon.stop(seconds=30)
+
+
+def one_history(api, rng, rebuild, can_rename):
+    config = config_of(rng)
+    daemon = api.another(config=config).start()
+    history = History(daemon, rng, can_rename)
+    for part in range(rng.randrange(2, 5)):
+        history.go(rng.randrange(5, 40))
+        what = f"{part}, {config}, last {history.steps[-12:]}"
+        try:
+            history.known.check(daemon.client)
+        except AssertionError as error:
+            if config["store"]["keep_words"] == "yes" or "counts of" not in str(error):
+                raise AssertionError(f"{what}: {error}") from error
+        want = served(daemon.client)
+        how = rng.choice(("kill", "stop"))
+        getattr(daemon, how)()
+        verified(api, daemon.data)
+        if rebuild:
+            rebuilt_is_the_same(api, daemon.data, config, want, what)
+        daemon.start()
+        assert_same(served(daemon.client), want, f"after a {how}, {what}")
+    copies_are_the_same(api, daemon, want, what)
+    daemon.stop(seconds=30)
+
+
+def can_rename_labels(api):
+    return any("patch" in item for path, item in api.get("/openapi.json").ok().json["paths"].items() if "/labels/" in path)
+
+
+def test_histories(api):
+    rebuild, can_rename = has_rebuild(api), can_rename_labels(api)
+    for number in range(histories_wanted(api)):
+        seed = f"{api.seed} {number}"
+        try:
+            one_history(api, random.Random(seed), rebuild, can_rename)
+        except AssertionError as error:
+            raise AssertionError(f"history {seed}: {error}") from error

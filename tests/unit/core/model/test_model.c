@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/model/model_private.h"
+
+/* xorshift64* (Vigna 2016): the same numbers everywhere. */
+static uint64_t random_state;
+static uint64_t random_next(void)
+{
+    random_state ^= random_state >> 12;
+    random_state ^= random_state << 25;
+    random_state ^= random_state >> 27;
+    return random_state * UINT64_C(2685821657736338717);
+}
+
+static uint32_t random_below(uint32_t n)
+{
+    return (uint32_t)((random_next() >> 32) * n >> 32);
+}
+
+static void random_seed(uint64_t seed)
+{
+    printf("seed %llu\n", (unsigned long long)seed);
+    random_state = seed * 2 + 1;
+}
+
+static struct nb_string str(const char *s)
+{
+    return (struct nb_string){s, strlen(s)};
+}
+
+static uint64_t word_id(unsigned field, uint64_t i)
+{
+    return nb_feature_id((enum nb_field)field, i * UINT64_C(0xD6E8FEB86659FD93));
+}
+
+static uint32_t append(struct nb_model *m, uint64_t id)
+{
+    uint32_t row = NB_NO_ROW;
+    ck_assert_int_eq(nb_model_append(m, id, &row), 0);
+    return row;
+}
+
+/* ---- rows and index ----------------------------------------------------------------------------
+ */
+
+/* How ids may be spread: as hashes are, one after the other, all in one field, top bits alone. */
+static uint64_t spread(int kind, uint64_t i)
+{
+    switch (kind) {
+    case 0:
+        return word_id((unsigned)(i % NB_FIELDS), i + 1);
+    case 1:
+        return i;
+    case 2:
+        return i << 20;
+    default:
+        return (uint64_t)(i % NB_FIELDS) << NB_FIELD_SHIFT | i / NB_FIELDS;
+    }
+}
+
+START_TEST(rows_are_found)
+{
+    enum { ROWS = 60000 };
+    struct nb_model *m = nb_model_new();
+    for (uint32_t i = 0; i < ROWS; i++) {
+        ck_assert_uint_eq(nb_model_find(m, spread(_i, i)), NB_NO_ROW);
+        ck_assert_uint_eq(append(m, spread(_i, i)), i);
+        ck_assert_uint_eq(nb_model_find(m, spread(_i, i)), i);
+    }
+    ck_assert_uint_eq(nb_model_rows(m), ROWS);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        ck_assert_uint_eq(nb_model_find(m, spread(_i, i)), i);
+        ck_assert_uint_eq(nb_model_row_id(m, i), spread(_i, i));
+    }
+    for (uint32_t i = ROWS; i < 2 * ROWS; i++)
+        ck_assert_uint_eq(nb_model_find(m, spread(_i, i)), NB_NO_ROW);
+    nb_model_free(&m);
+    ck_assert_ptr_null(m);
+}
+END_TEST
+
+START_TEST(many_look_ups_equal_single_ones)
+{
+    random_seed(17);
+    struct nb_model *m = nb_model_new();
+    for (uint32_t i = 0; i < 5000; i++)
+        append(m, word_id(i % NB_FIELDS, i));
+    for (size_t size = 0; size < 300; size += size < 60 ? 1 : 37) {
+        struct nb_feature features[300];
+        uint32_t rows[300];
+        for (size_t i = 0; i < size; i++) {
+            uint32_t word = random_below(10000);
+            features[i] = (struct nb_feature){word_id(word % NB_FIELDS, word), 1};
+        }
+        nb_model_find_all(m, features, size, rows);
+        for (size_t i = 0; i < size; i++)
+            ck_assert_uint_eq(rows[i], nb_model_find(m, features[i].id));
+    }
+    nb_model_free(&m);
+}
+END_TEST
+
+START_TEST(truncated_rows_are_gone_and_come_back)
+{
+    random_seed(5);
+    struct nb_model *m = nb_model_new();
+    uint32_t rows = 0;
+    uint64_t serial = 0;
+    uint64_t ids[4000];
+    for (int round = 0; round < 300; round++) {
+        for (uint32_t n = random_below(60); n > 0 && rows < 4000; n--, rows++) {
+            ids[rows] =
+                random_below(2) == 0 ? word_id(0, ++serial) : word_id(1, (uint64_t)round * 100 + n);
+            ck_assert_uint_eq(append(m, ids[rows]), rows);
+        }
+        uint32_t keep = rows - random_below(rows / 4 + 1);
+        nb_model_truncate(m, keep);
+        for (uint32_t i = keep; i < rows; i++)
+            ck_assert_uint_eq(nb_model_find(m, ids[i]), NB_NO_ROW);
+        rows = keep;
+        ck_assert_uint_eq(nb_model_rows(m), rows);
+        for (uint32_t i = 0; i < rows; i++)
+            ck_assert_uint_eq(nb_model_find(m, ids[i]), i);
+    }
+    nb_model_truncate(m, 0);
+    for (uint64_t b = 0; b < m->index.bucket_count; b++) {
+        ck_assert_uint_eq(m->index.buckets[b].passed, 0);
+        ck_assert_uint_eq(m->index.buckets[b].tags_low, 0);
+        ck_assert_uint_eq(m->index.buckets[b].tags_high, 0);
+    }
+    nb_model_free(&m);
+}
+END_TEST
+
+START_TEST(a_reserved_index_does_not_grow)
+{
+    struct nb_model *m = nb_model_new();
+    ck_assert_int_eq(nb_model_reserve(m, 30000), 0);
+    const struct nb_bucket *buckets = m->index.buckets;
+    for (uint32_t i = 0; i < 30000; i++) {
+        nb_model_prefetch(m, word_id(0, i + 8));
+        append(m, word_id(0, i));
+    }
+    ck_assert_ptr_eq(m->index.buckets, buckets);
+    ck_assert_int_eq(nb_model_reserve(m, 100), 0);
+    ck_assert_ptr_eq(m->index.buckets, buckets);
+    for (uint32_t i = 0; i < 30000; i++)
+        ck_assert_uint_eq(nb_model_find(m, word_id(0, i)), i);
+    nb_model_free(&m);
+}
+END_TEST
+
+/* ---- labels ------------------------------------------------------------------------------------
+ */
+
+START_TEST(labels_are_numbered_and_sorted)
+{
+    static const char *const names[] = {"spam", "ham", "é", "", "spam2", "spa", "Spam", "z"};
+    enum { N = sizeof names / sizeof *names };
+    struct nb_model *m = nb_model_new();
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < N; i++) {
+            uint32_t label = UINT32_MAX;
+            ck_assert_int_eq(nb_model_label(m, str(names[i]), &label), 0);
+            ck_assert_uint_eq(label, i);
+        }
+    }
+    ck_assert_uint_eq(nb_model_label_count(m), N);
+    for (uint32_t i = 0; i < N; i++) {
+        struct nb_string name = nb_model_label_name(m, i);
+        ck_assert_str_eq(name.bytes, names[i]);
+        ck_assert_uint_eq(name.length, strlen(names[i]));
+        ck_assert_uint_eq(nb_model_find_label(m, str(names[i])), i);
+    }
+    ck_assert_uint_eq(nb_model_find_label(m, str("sp")), UINT32_MAX);
+    ck_assert_uint_eq(nb_model_find_label(m, str("zz")), UINT32_MAX);
+    const uint32_t *sorted = nb_model_labels_sorted(m);
+    for (uint32_t i = 1; i < N; i++)
+        ck_assert_int_lt(strcmp(names[sorted[i - 1]], names[sorted[i]]), 0);
+    nb_model_free(&m);
+}
+END_TEST
+
+START_TEST(a_label_is_its_bytes)
+{
+    struct nb_model *m = nb_model_new();
+    uint32_t a, b;
+    ck_assert_int_eq(nb_model_label(m, (struct nb_string){"a\0b", 3}, &a), 0);
+    ck_assert_int_eq(nb_model_label(m, (struct nb_string){"a\0c", 3}, &b), 0);
+    ck_assert_uint_ne(a, b);
+    ck_assert_uint_eq(nb_model_find_label(m, (struct nb_string){"a\0c", 3}), b);
+    ck_assert_uint_eq(nb_model_find_label(m, str("a")), UINT32_MAX);
+    nb_model_free(&m);
+}
+END_TEST
+
+START_TEST(there_is_a_most_of_labels)
+{
+    struct nb_model *m = nb_model_new();
+    char name[16];
+    uint32_t label = 0;
+    for (uint32_t i = 0; i < NB_LABELS_MOST; i++) {
+        snprintf(name, sizeof name, "%05u", i);
+        ck_assert_int_eq(nb_model_label(m, str(name), &label), 0);
+        ck_assert_uint_eq(label, i);
+    }
+    ck_assert_int_eq(nb_model_label(m, str("one more"), &label), NB_TOO_LARGE);
+    ck_assert_uint_eq(nb_model_label_count(m), NB_LABELS_MOST);
+    /* A row that every label has: the longest run there can be. */
+    uint32_t row = append(m, word_id(0, 1));
+    struct nb_row_count c = {row, 1};
+    for (uint32_t i = 0; i < NB_LABELS_MOST; i++)
+        ck_assert_int_eq(nb_model_add(m, i, &c, 1, 1, NULL), 0);
+    struct nb_cell cell;
+    ck_assert_uint_eq(nb_model_cells(m, row, &cell, 1), NB_LABELS_MOST);
+    ck_assert_uint_eq(cell.label, 0);
+    nb_model_free(&m);
+}
+END_TEST
+
+/* ---- counts against a plain table --------------------------------------------------------------
+ */
+
+enum { WORDS = 90, LABELS_MOST = 70, DOCUMENT = 12 };
+
+/* What the model must say: counts in a table, sums by adding everything up. */
+struct table {
+    uint32_t n[LABELS_MOST][WORDS], d[LABELS_MOST][WORDS];
+    uint64_t documents[LABELS_MOST];
+};
+
+static unsigned word_field(uint32_t word)
+{
+    return word % NB_FIELDS;
+}
+
+struct document {
+    uint32_t label;
+    struct nb_row_count counts[DOCUMENT];
+    size_t size;
+};
+
+static struct document random_document(uint32_t labels)
+{
+    struct document d = {.label = random_below(labels)};
+    bool seen[WORDS] = {false};
+    for (uint32_t n = random_below(DOCUMENT + 1); n > 0; n--) {
+        uint32_t word = random_below(WORDS);
+        word = random_below(3) == 0 ? word % 5 : word; /* some words are in most documents */
+        if (!seen[word])
+            d.counts[d.size++] = (struct nb_row_count){word, 1 + random_below(4)};
+        seen[word] = true;
+    }
+    return d;
+}
+
+static void table_apply(struct table *t, const struct document *d, int sign)
+{
+    t->documents[d->label] += (uint64_t)(int64_t)sign;
+    for (size_t i = 0; i < d->size; i++) {
+        t->n[d->label][d->counts[i].row] += (uint32_t)sign * d->counts[i].count;
+        t->d[d->label][d->counts[i].row] += (uint32_t)sign;
+    }
+}
+
+static size_t model_apply(struct nb_model *m, const struct document *d, int sign)
+{
+    size_t fresh = SIZE_MAX;
+    ck_assert_int_eq(nb_model_add(m, d->label, d->counts, d->size, sign, &fresh), 0);
+    nb_model_add_documents(m, d->label, sign);
+    return fresh;
+}
+
+static void compare_cells(const struct nb_model *m, const struct table *t, uint32_t labels,
+                          uint32_t word)
+{
+    struct nb_cell cells[LABELS_MOST];
+    size_t size = nb_model_cells(m, word, cells, LABELS_MOST);
+    size_t at = 0;
+    uint64_t occurrences = 0, documents = 0;
+    for (uint32_t v = 0; v < labels; v++) {
+        occurrences += t->n[v][word];
+        documents += t->d[v][word];
+        if (t->n[v][word] == 0)
+            continue;
+        ck_assert_uint_lt(at, size);
+        ck_assert_uint_eq(cells[at].label, v);
+        ck_assert_uint_eq(cells[at].occurrences, t->n[v][word]);
+        ck_assert_uint_eq(cells[at].documents, t->d[v][word]);
+        at++;
+    }
+    ck_assert_uint_eq(at, size);
+    ck_assert_uint_eq(nb_row_occurrences(&m->pool, nb_model_row(m, word)), occurrences);
+    ck_assert_uint_eq(nb_row_documents(&m->pool, nb_model_row(m, word)), documents);
+    struct nb_cell few[2] = {{77, 77, 77}, {77, 77, 77}};
+    ck_assert_uint_eq(nb_model_cells(m, word, few, 1), size);
+    ck_assert_uint_eq(few[1].label, 77);
+}
+
+static bool field_is_asked(unsigned asked, uint32_t word)
+{
+    if (asked < NB_FIELDS)
+        return asked == word_field(word);
+    return nb_field_is_token((enum nb_field)word_field(word));
+}
+
+static void compare_sums(const struct nb_model *m, const struct table *t, uint32_t labels)
+{
+    for (unsigned field = 0; field <= NB_FIELDS; field++) {
+        uint64_t vocabulary = 0;
+        for (uint32_t w = 0; w < WORDS; w++) {
+            bool any = false;
+            for (uint32_t v = 0; v < labels; v++)
+                any |= t->n[v][w] != 0;
+            vocabulary += any && field_is_asked(field, w);
+        }
+        ck_assert_uint_eq(nb_model_vocabulary(m, field), vocabulary);
+        for (uint32_t v = 0; v < labels; v++) {
+            uint64_t n = 0, d = 0;
+            for (uint32_t w = 0; w < WORDS; w++) {
+                n += field_is_asked(field, w) ? t->n[v][w] : 0;
+                d += field_is_asked(field, w) ? t->d[v][w] : 0;
+            }
+            ck_assert_uint_eq(nb_model_occurrences(m, v, field), n);
+            ck_assert_uint_eq(nb_model_presences(m, v, field), d);
+        }
+    }
+}
+
+static void compare(const struct nb_model *m, const struct table *t, uint32_t labels)
+{
+    uint64_t all = 0;
+    for (uint32_t v = 0; v < labels; v++) {
+        ck_assert_uint_eq(nb_model_documents(m, v), t->documents[v]);
+        all += t->documents[v];
+    }
+    ck_assert_uint_eq(nb_model_documents_all(m), all);
+    for (uint32_t w = 0; w < WORDS; w++)
+        compare_cells(m, t, labels, w);
+    compare_sums(m, t, labels);
+}
+
+static struct nb_model *model_of(uint32_t labels)
+{
+    struct nb_model *m = nb_model_new();
+    char name[24];
+    for (uint32_t v = 0; v < labels; v++) {
+        uint32_t label;
+        snprintf(name, sizeof name, "label %u", v);
+        ck_assert_int_eq(nb_model_label(m, str(name), &label), 0);
+    }
+    for (uint32_t w = 0; w < WORDS; w++)
+        append(m, word_id(word_field(w), w));
+    return m;
+}
+
+static const uint32_t label_counts[] = {1, 2, 3, 5, LABELS_MOST};
+
+/* How many token words of a document no label has yet. */
+static size_t fresh_words(const struct table *t, uint32_t labels, const struct document *d)
+{
+    size_t fresh = 0;
+    for (size_t i = 0; i < d->size; i++) {
+        bool any = false;
+        for (uint32_t v = 0; v < labels; v++)
+            any |= t->n[v][d->counts[i].row] != 0;
+        fresh += !any && nb_field_is_token((enum nb_field)word_field(d->counts[i].row));
+    }
+    return fresh;
+}
+
+START_TEST(any_history_equals_the_living_documents)
+{
+    enum { LIVING = 150, STEPS = 1500 };
+    uint32_t labels = label_counts[_i];
+    random_seed(100 + (uint64_t)_i);
+    static struct table table;
+    memset(&table, 0, sizeof table);
+    struct nb_model *m = model_of(labels);
+    struct document living[LIVING];
+    size_t size = 0;
+    for (int step = 0; step < STEPS; step++) {
+        if (size < LIVING && random_below(100) < (step < STEPS / 2 ? 70 : 40)) {
+            living[size] = random_document(labels);
+            size_t fresh = fresh_words(&table, labels, &living[size]);
+            table_apply(&table, &living[size], 1);
+            ck_assert_uint_eq(model_apply(m, &living[size], 1), fresh);
+            size++;
+        } else if (size > 0) {
+            size_t at = random_below((uint32_t)size);
+            table_apply(&table, &living[at], -1);
+            model_apply(m, &living[at], -1);
+            living[at] = living[--size];
+        }
+        if (step % 50 == 0)
+            compare(m, &table, labels);
+    }
+    compare(m, &table, labels);
+
+    struct nb_model *again = model_of(labels); /* in one go, in another order */
+    for (size_t i = size; i-- > 0;)
+        model_apply(again, &living[(i * 7 + 3) % size], 1);
+    if (size % 7 != 0)
+        compare(again, &table, labels);
+    nb_model_free(&again);
+
+    while (size > 0)
+        model_apply(m, &living[--size], -1);
+    memset(&table, 0, sizeof table);
+    compare(m, &table, labels);
+    for (uint32_t w = 0; w < WORDS; w++)
+        ck_assert_uint_eq(nb_model_row(m, w)->more, NB_NO_ROW);
+    nb_model_free(&m);
+}
+END_TEST
+
+START_TEST(a_change_is_an_addition_and_a_removal)
+{
+    random_seed(8);
+    static struct table table;
+    memset(&table, 0, sizeof table);
+    struct nb_model *m = model_of(3);
+    struct document now = random_document(3);
+    bool there = false;
+    for (int step = 0; step < 500; step++) {
+        struct document next = random_document(3);
+        bool takes = there;
+        bool adds = !there || random_below(4) != 0;
+        if (takes)
+            table_apply(&table, &now, -1);
+        if (adds)
+            table_apply(&table, &next, 1);
+        struct nb_model_change change = {
+            .add_label = adds ? next.label : UINT32_MAX,
+            .add = next.counts,
+            .add_size = next.size,
+            .take_label = takes ? now.label : UINT32_MAX,
+            .take = now.counts,
+            .take_size = now.size,
+        };
+        size_t fresh;
+        uint64_t generation = nb_model_generation(m);
+        ck_assert_int_eq(nb_model_change(m, &change, &fresh), 0);
+        ck_assert_uint_ne(nb_model_generation(m), generation);
+        compare(m, &table, 3);
+        for (uint32_t v = 0; v < 3; v++)
+            ck_assert_uint_eq(nb_model_count(m, 7, v), table.n[v][7]);
+        there = adds;
+        now = next;
+    }
+    nb_model_free(&m);
+}
+END_TEST
+
+START_TEST(free_cells_are_used_again)
+{
+    struct nb_model *m = model_of(40);
+    size_t memory = 0;
+    for (int round = 0; round < 30; round++) {
+        for (int sign = 1; sign >= -1; sign -= 2)
+            for (uint32_t v = 0; v < 40; v++)
+                for (uint32_t w = 0; w < WORDS; w++) {
+                    struct nb_row_count c = {w, 1 + w};
+                    ck_assert_int_eq(nb_model_add(m, v, &c, 1, sign, NULL), 0);
+                }
+        if (round == 0)
+            memory = nb_model_memory(m);
+    }
+    ck_assert_uint_eq(nb_model_memory(m), memory);
+    nb_model_free(&m);
+}
+END_TEST
+
+START_TEST(a_count_that_would_wrap_is_refused_whole)
+{
+    struct nb_model *m = model_of(4);
+    for (uint32_t v = 0; v < 4; v++) {
+        struct nb_cell cell = {v, UINT32_MAX - 2, 5};
+        ck_assert_int_eq(nb_model_set_cells(m, 40 + v, &cell, 1), 0);
+    }
+    for (uint32_t v = 0; v < 4; v++) {
+        struct nb_row_count counts[] = {{0, 3}, {1, 1}, {40 + v, 3}, {2, 1}};
+        uint64_t generation = nb_model_generation(m);
+        uint64_t vocabulary = nb_model_vocabulary(m, NB_FIELDS);
+        size_t fresh = 99;
+        ck_assert_int_eq(nb_model_add(m, v, counts, 4, 1, &fresh), NB_TOO_LARGE);
+        ck_assert_uint_eq(fresh, 99);
+        ck_assert_uint_eq(nb_model_generation(m), generation);
+        struct nb_cell cell;
+        ck_assert_uint_eq(nb_model_cells(m, 0, &cell, 1), 0);
+        ck_assert_uint_eq(nb_model_cells(m, 40 + v, &cell, 1), 1);
+        ck_assert_uint_eq(cell.occurrences, UINT32_MAX - 2);
+        ck_assert_uint_eq(nb_model_vocabulary(m, NB_FIELDS), vocabulary);
+        counts[2].count = 2;
+        ck_assert_int_eq(nb_model_add(m, v, counts, 4, 1, &fresh), 0);
+        nb_model_cells(m, 40 + v, &cell, 1);
+        ck_assert_uint_eq(cell.occurrences, UINT32_MAX);
+        ck_assert_uint_eq(cell.documents, 6);
+        ck_assert_int_eq(nb_model_add(m, v, counts, 4, -1, NULL), 0);
+    }
+    nb_model_free(&m);
+}
+END_TEST
+
+/* Sums of 32 bits and more come and go with the cells. */
+START_TEST(large_sums_of_documents_are_exact)
+{
+    enum { LARGE = 6 };
+    struct nb_model *m = model_of(LARGE);
+    struct nb_cell cells[LARGE];
+    for (uint32_t v = 0; v < LARGE; v++)
+        cells[v] = (struct nb_cell){v, UINT32_MAX - v, UINT32_MAX - v};
+    ck_assert_int_eq(nb_model_set_cells(m, 7, cells, LARGE), 0);
+    for (int i = 0; i < 40; i++) {
+        struct nb_row_count one = {7, 1};
+        uint32_t label = random_below(LARGE);
+        int sign = cells[label].documents > UINT32_MAX - 3 ? -1 : random_below(2) == 0 ? 1 : -1;
+        ck_assert_int_eq(nb_model_add(m, label, &one, 1, sign, NULL), 0);
+        cells[label].documents += (uint32_t)sign;
+        uint64_t sum = 0;
+        for (uint32_t v = 0; v < LARGE; v++)
+            sum += cells[v].documents;
+        ck_assert_uint_eq(nb_row_documents(&m->pool, nb_model_row(m, 7)), sum);
+    }
+    nb_model_free(&m);
+}
+END_TEST
+
+START_TEST(loaded_cells_are_counted_and_checked)
+{
+    static const struct {
+        struct nb_cell cells[3];
+        size_t size;
+        int rc;
+    } cases[] = {
+        {{{0, 3, 2}, {2, 1, 1}, {4, 9, 9}}, 3, 0},
+        {{{0, 0, 0}}, 0, 0},
+        {{{3, 5, 5}}, 1, 0},
+        {{{2, 3, 2}, {0, 1, 1}}, 2, NB_CORRUPT}, /* order */
+        {{{2, 3, 2}, {2, 1, 1}}, 2, NB_CORRUPT}, /* twice */
+        {{{5, 3, 2}}, 1, NB_CORRUPT},            /* no such label */
+        {{{1, 0, 0}}, 1, NB_CORRUPT},            /* nothing counted */
+        {{{1, 2, 3}}, 1, NB_CORRUPT},            /* more documents than occurrences */
+        {{{1, 2, 0}}, 1, NB_CORRUPT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nb_model *m = model_of(5);
+        uint64_t generation = nb_model_generation(m);
+        ck_assert_int_eq(nb_model_set_cells(m, 11, cases[i].cells, cases[i].size), cases[i].rc);
+        size_t size = cases[i].rc == 0 ? cases[i].size : 0;
+        struct nb_cell cells[3];
+        ck_assert_uint_eq(nb_model_cells(m, 11, cells, 3), size);
+        uint64_t n = 0;
+        for (size_t c = 0; c < size; c++) {
+            ck_assert_mem_eq(&cells[c], &cases[i].cells[c], sizeof *cells);
+            ck_assert_uint_eq(nb_model_occurrences(m, cells[c].label, 0), cells[c].occurrences);
+            n += nb_model_presences(m, cells[c].label, NB_FIELDS);
+        }
+        ck_assert_uint_eq(nb_model_vocabulary(m, 0), size != 0);
+        ck_assert_uint_eq(n != 0, size != 0);
+        ck_assert_uint_eq(nb_model_generation(m) != generation, cases[i].rc == 0);
+        nb_model_free(&m);
+    }
+}
+END_TEST
+
+START_TEST(changes_change_the_generation)
+{
+    struct nb_model *m = model_of(2);
+    uint64_t before = nb_model_generation(m);
+    struct nb_row_count c = {3, 1};
+    nb_model_add(m, 0, &c, 1, 1, NULL);
+    ck_assert_uint_ne(nb_model_generation(m), before);
+    before = nb_model_generation(m);
+    nb_model_add_documents(m, 0, 1);
+    ck_assert_uint_ne(nb_model_generation(m), before);
+    before = nb_model_generation(m);
+    nb_model_read_lock(m);
+    nb_model_find(m, 1);
+    nb_model_unlock(m);
+    ck_assert_uint_eq(nb_model_generation(m), before);
+    nb_model_free(&m);
+}
+END_TEST
+
+/* A model that is dropped and loaded again goes through the same changes. What was computed from
+ * the counts of the first must not pass for the second's. */
+START_TEST(generations_of_two_models_never_meet)
+{
+    enum { CHANGES = 50 };
+    uint64_t seen[2][CHANGES];
+    for (int round = 0; round < 2; round++) {
+        struct nb_model *m = model_of(2);
+        for (uint32_t i = 0; i < CHANGES; i++) {
+            nb_model_add_documents(m, i % 2, 1);
+            seen[round][i] = nb_model_generation(m);
+            ck_assert_uint_ne(seen[round][i], 0); /* 0 stands for no view */
+        }
+        nb_model_free(&m);
+    }
+    for (int i = 0; i < CHANGES; i++)
+        for (int j = 0; j < CHANGES; j++)
+            ck_assert_uint_ne(seen[0][i], seen[1][j]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("model");
+    TCase *rows = tcase_create("rows");
+    tcase_set_timeout(rows, 60);
+    tcase_add_loop_test(rows, rows_are_found, 0, 4);
+    tcase_add_test(rows, many_look_ups_equal_single_ones);
+    tcase_add_test(rows, truncated_rows_are_gone_and_come_back);
+    tcase_add_test(rows, a_reserved_index_does_not_grow);
+    suite_add_tcase(suite, rows);
+    TCase *labels = tcase_create("labels");
+    tcase_set_timeout(labels, 60);
+    tcase_add_test(labels, labels_are_numbered_and_sorted);
+    tcase_add_test(labels, a_label_is_its_bytes);
+    tcase_add_test(labels, there_is_a_most_of_labels);
+    suite_add_tcase(suite, labels);
+    TCase *counts = tcase_create("counts");
+    tcase_set_timeout(counts, 60);
+    tcase_add_loop_test(counts, any_history_equals_the_living_documents, 0,
+                        (int)(sizeof label_counts / sizeof *label_counts));
+    tcase_add_test(counts, a_change_is_an_addition_and_a_removal);
+    tcase_add_test(counts, free_cells_are_used_again);
+    tcase_add_test(counts, a_count_that_would_wrap_is_refused_whole);
+    tcase_add_test(counts, large_sums_of_documents_are_exact);
+    tcase_add_test(counts, loaded_cells_are_counted_and_checked);
+    tcase_add_test(counts, changes_change_the_generation);
+    tcase_add_test(counts, generations_of_two_models_never_meet);
+    suite_add_tcase(suite, counts);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
