@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "core/repair/repair.h"
 #include "tests/unit/core/engine/expected.h"
 
 enum { HISTORIES_DEFAULT = 100, STEPS = 60, BATCHES_MOST = 6, CHANGES_MOST = 8, WORDS_MOST = 4000 };
