@@ -10,6 +10,7 @@
 #include "core/engine/engine.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/score/log_table.h"
 #include "core/store/ledger.h"
 
 void nb_model_info_deinit(struct nb_model_info *info)
@@ -329,6 +330,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
         s->memory += nb_live_memory(live);
     }
     pthread_rwlock_unlock(&engine->registry);
+    s->memory += nb_log_tables_memory();
     s->replay_features = atomic_load(&engine->tail);
     struct nb_counters *c = &engine->counters;
     s->learned = atomic_load(&c->learned);

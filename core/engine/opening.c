@@ -23,7 +23,7 @@ enum {
     SAVE_NANOSECONDS =
         1500000000, /* for saving models at a stop; the next start replays the rest */
     LOAD_NANOSECONDS = 1000000000, /* for loading models at start ... */
-    LOAD_MODELS = 64,              /* ... so many at most; others load when they are asked for */
+    LOAD_MODELS = 16, /* ... if there are few; of many, each loads when it is asked for */
 };
 
 void nb_engine_settings_init(struct nb_engine_settings *settings)
@@ -126,18 +126,32 @@ static int write_identity(struct nb_engine *engine, struct nb_view *view, void *
     return nb_put_identity(engine, view, error);
 }
 
-/* NB_NOT_FOUND without a text: the store is new. */
+/* A store that has lost its key must not get another one: every word would be unknown then. Only
+ * one without an entry is new, which is NB_NOT_FOUND without a text. */
+static int miss_identity(const struct nb_view *view, struct nb_error *error)
+{
+    uint64_t newest;
+    int rc = nb_ledger_newest(view, &newest, error);
+    if (rc != 0 || newest == 0)
+        return rc != 0 ? rc : NB_NOT_FOUND;
+    return nb_error_set(error, NB_CORRUPT,
+                        "the store is damaged: its key, or its list of fields, is missing; run "
+                        "bayesd --rebuild");
+}
+
 static int read_identity(struct nb_engine *engine, const struct nb_view *view,
                          struct nb_error *error)
 {
     struct nb_string value;
     int rc = nb_store_get(view, NB_TABLE_META, KEY, &value, error);
     if (rc != 0)
-        return rc;
+        return rc == NB_NOT_FOUND ? miss_identity(view, error) : rc;
     if (value.length != NB_KEY_BYTES)
         return nb_error_set(error, NB_CORRUPT, "the store is damaged: its key does not read back");
     nb_key_restore(&engine->key, (const unsigned char *)value.bytes);
     rc = nb_store_get(view, NB_TABLE_META, FIELDS, &value, error);
+    if (rc == NB_NOT_FOUND)
+        return miss_identity(view, error);
     return rc == 0 ? check_fields(value, error) : rc;
 }
 
@@ -164,8 +178,9 @@ static void load_some(struct nb_engine *engine)
 {
     uint64_t memory = 0;
     uint64_t until = nb_clock_monotonic() + LOAD_NANOSECONDS;
-    for (size_t i = 0; i < engine->model_count && i < LOAD_MODELS && nb_clock_monotonic() < until;
-         i++) {
+    if (engine->model_count > LOAD_MODELS)
+        return;
+    for (size_t i = 0; i < engine->model_count && nb_clock_monotonic() < until; i++) {
         /* A damaged model says so when it is asked for. */
         if (nb_registry_load(engine, engine->models[i], NULL) == 0)
             memory += nb_live_memory(engine->models[i]);

@@ -126,12 +126,19 @@ static void wait_for_work(struct nb_engine *engine)
     until.tv_nsec += failed ? (long)RECOVER_EVERY : 0;
     until.tv_sec += failed ? until.tv_nsec / 1000000000 : QUIET_SECONDS;
     until.tv_nsec %= 1000000000;
-    if (pthread_cond_clockwait(&engine->queue_filled, &engine->queue_lock, CLOCK_MONOTONIC,
-                               &until) != ETIMEDOUT)
+    bool quiet = engine->trim;
+    if (!quiet)
+        quiet = pthread_cond_clockwait(&engine->queue_filled, &engine->queue_lock, CLOCK_MONOTONIC,
+                                       &until) == ETIMEDOUT;
+    bool trim = engine->trim;
+    engine->trim = false;
+    if (!quiet && !trim)
         return;
     pthread_mutex_unlock(&engine->queue_lock);
     if (failed)
         nb_transaction_probe(engine);
+    else if (trim)
+        nb_registry_trim(engine, save_model);
     else
         tidy(engine);
     pthread_mutex_lock(&engine->queue_lock);

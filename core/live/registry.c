@@ -8,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/live/load.h"
 #include "core/live/names.h"
+#include "core/score/log_table.h"
 
 /* Models that were not used for a minute leave the memory, whatever the setting, but for so many.
  */
@@ -193,6 +194,20 @@ void nb_registry_free(struct nb_engine *engine)
 
 /* ---- coming and going ------------------------------------------------------------------------ */
 
+/* Notes the memory of a model that was loaded. Over the setting, the writer is woken to drop those
+ * that are used least. */
+static void note_memory(struct nb_engine *engine, struct nb_live *live)
+{
+    uint64_t bytes = nb_live_memory(live);
+    uint64_t all = atomic_fetch_add(&engine->memory, bytes) + bytes;
+    if (engine->settings.memory == 0 || all <= engine->settings.memory)
+        return;
+    pthread_mutex_lock(&engine->queue_lock);
+    engine->trim = true;
+    pthread_cond_signal(&engine->queue_filled);
+    pthread_mutex_unlock(&engine->queue_lock);
+}
+
 int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
     struct nb_error why = {0};
@@ -200,12 +215,17 @@ int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_e
     int rc = nb_live_check(live, error);
     if (rc != 0 || atomic_load(&live->loaded))
         return rc;
+    bool fresh = false;
     pthread_mutex_lock(&live->lock);
-    if (!atomic_load(&live->loaded))
+    if (!atomic_load(&live->loaded)) {
         rc = nb_load_model(engine, live, &why);
-    if (rc == 0)
+        fresh = rc == 0;
+    }
+    if (fresh)
         atomic_store(&live->loaded, true);
     pthread_mutex_unlock(&live->lock);
+    if (fresh)
+        note_memory(engine, live);
     if (rc == NB_CORRUPT) {
         nb_live_set_damaged(live, &why);
         return nb_live_check(live, error);
@@ -410,14 +430,19 @@ void nb_registry_trim(struct nb_engine *engine,
     uint64_t memory;
     uint64_t now = nb_clock_monotonic();
     struct coldness *list = list_loaded(engine, &count, &memory);
+    memory += nb_log_tables_memory();
+    /* An eighth below the setting, so that not every load that follows asks for a trim. */
+    uint64_t most = engine->settings.memory - engine->settings.memory / 8;
+    bool over_all = engine->settings.memory != 0 && memory > engine->settings.memory;
     for (size_t i = 0; i < count; i++) {
         struct nb_live *live = list[i].live;
-        bool over = engine->settings.memory != 0 && memory > engine->settings.memory;
+        bool over = over_all && memory > most;
         bool idle = count - i > KEPT_MODELS && now - list[i].used > IDLE_NANOSECONDS;
         if ((over || idle) && atomic_load(&live->references) == 2 && save(engine, live) == 0 &&
             unload(engine, live))
             memory -= list[i].memory;
         nb_registry_release(engine, &list[i].live);
     }
+    atomic_store(&engine->memory, memory);
     free(list);
 }

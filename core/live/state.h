@@ -42,6 +42,7 @@ struct nb_engine {
     uint64_t gather_until; /* or now, on nb_clock_monotonic; the writer's */
     uint64_t sync_time;    /* nanoseconds that the last commit waited for the disk; the writer's */
     bool closing;
+    bool trim; /* models in memory are over the setting */
     bool writer_started;
     pthread_t writer;
 
@@ -53,6 +54,7 @@ struct nb_engine {
     struct nb_buffer scratch;
     struct nb_features_coder *coder;
     struct nb_learner *learner;
+    atomic_uint_fast64_t memory; /* bytes of loaded models: when each was loaded, or at a trim */
     atomic_uint_fast64_t tail; /* feature changes that a start would replay, of all models */
 
     pthread_mutex_t health_lock;

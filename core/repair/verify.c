@@ -43,6 +43,14 @@ void nb_differ(struct nb_differences *d, const char *format, ...)
 
 /* ---- whole tables: checksums, strangers, numbers of rows ------------------------------------- */
 
+/* Of a model that is gone, rows stay until the purge comes to them. */
+static bool is_orphan(const struct comparing *c, uint32_t model)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    struct nb_string value;
+    return nb_store_get(c->view, NB_TABLE_ORPHANS, nb_store_key_string(&key), &value, NULL) == 0;
+}
+
 static int inspect_row(void *user, enum nb_table table, struct nb_string key,
                        struct nb_string value, bool sound, struct nb_error *error)
 {
@@ -58,7 +66,7 @@ static int inspect_row(void *user, enum nb_table table, struct nb_string key,
     const struct nb_surveyed_model *model = nb_survey_model(c->survey, nb_store_key_head(key));
     if (model != NULL)
         c->rows[model - c->survey->models]++;
-    else if (table != NB_TABLE_ORPHANS)
+    else if (table != NB_TABLE_ORPHANS && !is_orphan(c, nb_store_key_head(key)))
         c->strangers++;
     return 0;
 }
