@@ -115,13 +115,19 @@ static int find_rows(struct stage *s)
     return nb_bag_encode(rows, &s->memory->bag);
 }
 
+/* A dump has all ids under the key that made the documents' ids. Where that is not the key of the
+ * features, their texts have to say them. */
+static bool keeps_texts(const struct stage *s)
+{
+    return s->group->engine->settings.keep_words || s->live->key != s->live->id_key;
+}
+
 static int encode_features(struct stage *s)
 {
     struct nb_staging *m = s->memory;
-    const struct nb_engine *engine = s->group->engine;
     if (m->new_count == 0)
         return 0;
-    return nb_features_encode(engine->coder, m->ids, engine->settings.keep_words ? m->texts : NULL,
+    return nb_features_encode(s->group->engine->coder, m->ids, keeps_texts(s) ? m->texts : NULL,
                               m->new_count, &m->features);
 }
 

@@ -22,7 +22,7 @@
 #include "core/repair/repair.h"
 #include "tests/unit/core/engine/expected.h"
 
-enum { HISTORIES_DEFAULT = 100, STEPS = 60, BATCHES_MOST = 6, CHANGES_MOST = 8, WORDS_MOST = 4000 };
+enum { HISTORIES_DEFAULT = 150, STEPS = 60, BATCHES_MOST = 6, CHANGES_MOST = 8, WORDS_MOST = 4000 };
 
 static const char *const model_names[MODELS] = {"a", "b", "c", "mail.x", "z@z"};
 
@@ -386,27 +386,59 @@ static void rename_label(struct history *h)
     }
 }
 
-/* A model replaces another, or becomes a new one: through a dump within the store, or by way of a
- * store with another key. */
+/* A model replaces another, or itself, or becomes a new one. */
 static void import_model(struct history *h)
 {
     int from = (int)below(h, MODELS);
     int to = (int)below(h, MODELS);
     if (!h->models[from].exists)
         return;
-    if (one_in(h, 3)) {
-        struct nb_engine *other;
-        remove_folder(h->other);
-        open_at(h, h->other, &other);
-        ck_assert_ptr_null(copy_model(h->engine, model_names[from], other, "there", -1));
-        ck_assert_ptr_null(copy_model(other, "there", h->engine, model_names[to], -1));
-        nb_engine_close(&other);
-    } else {
-        ck_assert_ptr_null(
-            copy_model(h->engine, model_names[from], h->engine, model_names[to], -1));
-    }
+    ck_assert_ptr_null(copy_model(h->engine, model_names[from], h->engine, model_names[to], -1));
     if (from != to)
         expected_copy(&h->models[to], &h->models[from]);
+}
+
+/* Learns the documents of a model in an engine of another key. */
+static void learn_there(struct nb_engine *other, const struct expected_model *m, const char *name,
+                        struct expected_model *learned)
+{
+    struct nb_batch *batch;
+    ck_assert_int_eq(nb_batch_new(other, string_at(name), false, &batch, NULL), 0);
+    for (size_t i = 0; i < m->count; i++) {
+        const struct expected_document *d = &m->documents[i];
+        struct nb_document document = document_of(d->kind, d->bytes);
+        ck_assert_int_eq(nb_batch_train(batch, &document, string_at(m->labels[d->label]),
+                                        string_at(d->id), string_at(""), NULL),
+                         0);
+        expected_train(learned, d->id, m->labels[d->label], d->kind, d->bytes);
+    }
+    nb_engine_apply(other, batch);
+    nb_batch_free(&batch);
+}
+
+/* A model comes from another store, and has a key of its own from then on. */
+static void import_stranger(struct history *h)
+{
+    int from = (int)below(h, MODELS);
+    int to = (int)below(h, MODELS);
+    struct expected_model learned = {.exists = true, .fields = h->models[from].fields};
+    struct nb_engine *other;
+    struct nb_model_info info;
+    bool created;
+    if (!h->models[from].exists)
+        return;
+    ck_assert_int_eq(nb_engine_model(h->engine, string_at(model_names[from]), &info, NULL), 0);
+    remove_folder(h->other);
+    open_at(h, h->other, &other);
+    ck_assert_int_eq(nb_engine_put_model(other, string_at("there"), &info.settings, true,
+                                         string_at(""), &created, NULL),
+                     0);
+    learn_there(other, &h->models[from], "there", &learned);
+    ck_assert_ptr_null(copy_model(other, "there", h->engine, model_names[to], -1));
+    nb_engine_close(&other);
+    nb_model_info_deinit(&info);
+    expected_clear(&h->models[to]);
+    h->models[to] = learned;
 }
 
 /* Leaves an import under way, to be given up some steps later, or to be cut off by a crash. */
@@ -525,8 +557,10 @@ static void step(struct history *h)
         delete_model(h);
     else if (what < 32)
         rename_label(h);
-    else if (what < 34)
+    else if (what < 33)
         import_model(h);
+    else if (what < 34)
+        import_stranger(h);
     else if (what < 35)
         begin_import(h);
     else if (what < 36)
