@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ledger on a real store: what is appended is found, what is superfluous goes, and what stays
+ * of it keeps its number; and the numbers that come next.
+ */
+#include <check.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/store/ledger.h"
+#include "core/store/numbers.h"
+
+enum { MODEL = 7, LARGE = 5000 };
+
+static char directory[64];
+static struct nb_store *store;
+static struct nb_view view;
+static struct nb_ledger_totals totals;
+static struct nb_buffer scratch;
+
+static struct nb_string str(const char *s)
+{
+    return (struct nb_string){s, strlen(s)};
+}
+
+static void setup(void)
+{
+    snprintf(directory, sizeof directory, "/tmp/bayesd-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    ck_assert_int_eq(nb_store_open(directory, 0, &store, NULL), 0);
+    ck_assert_int_eq(nb_store_begin(store, 0, &view, NULL), 0);
+    totals = (struct nb_ledger_totals){0};
+}
+
+static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
+{
+    (void)status;
+    (void)flag;
+    (void)where;
+    return remove(path);
+}
+
+static void teardown(void)
+{
+    nb_store_abort(&view);
+    nb_store_close(&store);
+    nb_buffer_deinit(&scratch);
+    nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void append(uint64_t number, struct nb_change change)
+{
+    change.model = change.model == 0 ? MODEL : change.model;
+    ck_assert_int_eq(nb_ledger_append(&view, number, &change, &totals, &scratch, NULL), 0);
+}
+
+static struct nb_change train(const char *id, uint64_t replaced, uint64_t first)
+{
+    return (struct nb_change){.kind = NB_CHANGE_TRAIN,
+                              .id = str(id),
+                              .bag = {"\x02", 1},
+                              .tokens = 1,
+                              .replaced = replaced,
+                              .first = first};
+}
+
+static struct nb_change untrain(const char *id, uint64_t replaced)
+{
+    return (struct nb_change){
+        .kind = NB_CHANGE_UNTRAIN, .id = str(id), .replaced = replaced, .first = replaced};
+}
+
+/* Number of the living entry of an id; 0: there is none. */
+static uint64_t living(const char *id)
+{
+    struct nb_entry entry = {0};
+    int rc = nb_ledger_find(&view, MODEL, str(id), &entry, NULL);
+    uint64_t number = entry.number;
+    ck_assert(rc == 0 || rc == NB_NOT_FOUND);
+    nb_entry_deinit(&entry);
+    return rc == 0 ? number : 0;
+}
+
+/* The kind of an entry; 0: it is not there. */
+static int kind_of(uint64_t number)
+{
+    struct nb_entry entry = {0};
+    int rc = nb_ledger_read(&view, number, &entry, NULL);
+    int kind = rc == 0 ? (int)entry.change.kind : 0;
+    ck_assert(rc == 0 || rc == NB_NOT_FOUND);
+    nb_entry_deinit(&entry);
+    return kind;
+}
+
+static int list_number(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    char *list = user;
+    bool lives;
+    ck_assert_int_eq(nb_ledger_is_living(&view, entry, &lives, error), 0);
+    sprintf(list + strlen(list), "%d%s ", (int)entry->number, lives ? "+" : "");
+    return 0;
+}
+
+static void expect_walk(uint32_t model, uint64_t from, const char *want)
+{
+    char list[256] = "";
+    ck_assert_int_eq(nb_ledger_walk(&view, model, from, list_number, list, NULL), 0);
+    ck_assert_str_eq(list, want);
+}
+
+static int count_one(void *user, struct nb_string key, struct nb_string value,
+                     struct nb_error *error)
+{
+    (void)key;
+    (void)value;
+    (void)error;
+    ++*(size_t *)user;
+    return 0;
+}
+
+static size_t rows_of(enum nb_table table)
+{
+    size_t count = 0;
+    struct nb_store_key prefix = nb_store_key_model(MODEL);
+    ck_assert_int_eq(nb_store_scan(&view, table, nb_store_key_string(&prefix), prefix.length,
+                                   count_one, &count, NULL),
+                     0);
+    return count;
+}
+
+static bool drop(uint64_t before, size_t most)
+{
+    bool more;
+    ck_assert_int_eq(nb_ledger_drop(&view, MODEL, before, most, &totals, &more, NULL), 0);
+    return more;
+}
+
+static void expect_totals(uint64_t entries, uint64_t lives, uint64_t scores)
+{
+    ck_assert_uint_eq(totals.entries, entries);
+    ck_assert_uint_eq(totals.living, lives);
+    ck_assert_uint_eq(totals.scores, scores);
+}
+
+START_TEST(entries_are_found)
+{
+    append(2, train("a", 0, 0));
+    append(3, train("b", 0, 0));
+    append(5, train("a", 2, 2));
+    ck_assert_uint_eq(living("a"), 5);
+    ck_assert_uint_eq(living("b"), 3);
+    ck_assert_uint_eq(living("c"), 0);
+    expect_walk(MODEL, 0, "2 3+ 5+ ");
+    expect_walk(MODEL, 3, "3+ 5+ ");
+    expect_walk(MODEL + 1, 0, "");
+    expect_totals(3, 2, 0);
+    append(6, untrain("b", 3));
+    ck_assert_uint_eq(living("b"), 0);
+    expect_walk(0, 0, "2 3 5+ 6 ");
+    expect_totals(4, 1, 0);
+}
+END_TEST
+
+/* Entries of every size near those of pieces, to the byte. */
+START_TEST(entries_of_many_pieces_read_back)
+{
+    static char bag[LARGE];
+    memset(bag, 2, sizeof bag);
+    uint64_t number = 1;
+    for (size_t length = 900; length < LARGE; length += length < 1100 ? 1 : 487) {
+        struct nb_entry entry = {0};
+        struct nb_change change = train("a", 0, 0);
+        change.bag = (struct nb_string){bag, length};
+        change.model = (uint32_t)number;
+        append(number, change);
+        ck_assert_int_eq(nb_ledger_read(&view, number, &entry, NULL), 0);
+        ck_assert_uint_eq(entry.change.bag.length, length);
+        ck_assert_int_eq(memcmp(entry.change.bag.bytes, bag, length), 0);
+        nb_entry_deinit(&entry);
+        number++;
+    }
+}
+END_TEST
+
+/* An entry that lacks a piece is damaged, whichever it is. */
+START_TEST(missing_pieces_are_found)
+{
+    static char bag[LARGE];
+    struct nb_entry entry = {0};
+    struct nb_change change = train("a", 0, 0);
+    memset(bag, 2, sizeof bag);
+    change.bag = (struct nb_string){bag, sizeof bag};
+    for (uint16_t piece = 0; piece < 6; piece++) {
+        append(piece + 1u, change);
+        struct nb_store_key key = nb_store_key_entry(piece + 1u, piece);
+        ck_assert_int_eq(nb_store_delete(&view, NB_TABLE_LEDGER, nb_store_key_string(&key), NULL),
+                         0);
+        ck_assert_int_eq(nb_ledger_read(&view, piece + 1u, &entry, NULL), NB_CORRUPT);
+        change.replaced = piece + 1u;
+        change.first = 1;
+    }
+    nb_entry_deinit(&entry);
+}
+END_TEST
+
+START_TEST(superseded_documents_are_dropped)
+{
+    append(1, train("a", 0, 0));
+    append(2, train("a", 1, 1));
+    append(3, untrain("a", 2));
+    append(4, train("b", 0, 0));
+    ck_assert(!drop(2, 100)); /* nothing below 2 made anything superfluous */
+    expect_walk(MODEL, 0, "1 2 3 4+ ");
+    ck_assert(drop(4, 1)); /* one at a time */
+    expect_walk(MODEL, 0, "2 3 4+ ");
+    ck_assert(!drop(4, 100));
+    expect_walk(MODEL, 0, "4+ ");
+    expect_totals(1, 1, 0);
+    ck_assert_uint_eq(totals.dropped, 2);
+}
+END_TEST
+
+START_TEST(what_was_new_stays_under_its_number)
+{
+    struct nb_change first = train("a", 0, 0);
+    struct nb_entry entry = {0};
+    first.label = 4;
+    first.label_name = str("spam");
+    first.first_row = 10;
+    first.new_count = 2;
+    first.features = (struct nb_string){"\0zz", 3};
+    append(1, first);
+    append(2, untrain("a", 1));
+    append(3, train("b", 0, 0));
+    ck_assert(!drop(3, 100));
+    ck_assert_int_eq(kind_of(1), NB_CHANGE_FEATURES);
+    ck_assert_int_eq(kind_of(2), 0);
+    expect_walk(MODEL, 0, "1 3+ ");
+    ck_assert_int_eq(nb_ledger_entry_of_row(&view, MODEL, 11, &entry, NULL), 0);
+    ck_assert_uint_eq(entry.number, 1);
+    ck_assert_uint_eq(entry.change.label, 4);
+    ck_assert_uint_eq(entry.change.new_count, 2);
+    ck_assert_int_eq(memcmp(entry.change.label_name.bytes, "spam", 4), 0);
+    ck_assert_int_eq(nb_ledger_entry_of_row(&view, MODEL, 12, &entry, NULL), NB_NOT_FOUND);
+    ck_assert_int_eq(nb_ledger_entry_of_row(&view, MODEL, 9, &entry, NULL), NB_NOT_FOUND);
+    ck_assert_int_eq(nb_ledger_entry_of_row(&view, MODEL + 1, 11, &entry, NULL), NB_NOT_FOUND);
+    nb_entry_deinit(&entry);
+}
+END_TEST
+
+/* Its number says which come next. */
+START_TEST(the_newest_entry_stays)
+{
+    struct nb_numbers numbers;
+    append(1, train("a", 0, 0));
+    append(2, untrain("a", 1));
+    ck_assert(!drop(100, 100));
+    expect_walk(MODEL, 0, "1 2 ");
+    ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
+    ck_assert_uint_eq(nb_numbers_entry(&numbers), 3);
+}
+END_TEST
+
+START_TEST(scores_stay_at_the_first_learning)
+{
+    struct nb_change a = train("a", 0, 0);
+    struct nb_string value;
+    struct nb_store_key key = nb_store_key_sequence(MODEL, 1);
+    a.score = str("1");
+    append(1, a);
+    append(2, train("b", 0, 0));
+    a.replaced = a.first = 1;
+    a.score = str("2");
+    append(3, a);
+    expect_totals(3, 2, 1);
+    ck_assert_int_eq(nb_store_get(&view, NB_TABLE_SCORES, nb_store_key_string(&key), &value, NULL),
+                     0);
+    ck_assert(value.length == 1 && value.bytes[0] == '2');
+    struct nb_change gone = untrain("a", 3);
+    gone.first = 1;
+    gone.score = str("2");
+    append(4, gone);
+    expect_totals(4, 1, 0);
+    ck_assert_int_eq(nb_store_get(&view, NB_TABLE_SCORES, nb_store_key_string(&key), &value, NULL),
+                     NB_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(a_model_that_is_gone_leaves_nothing)
+{
+    size_t deleted;
+    size_t sum = 0;
+    struct nb_change other = train("a", 0, 0);
+    for (uint64_t i = 1; i <= 9; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "%d", (int)(i % 5));
+        append(i, train(id, i > 5 ? i - 5 : 0, i > 5 ? i - 5 : 0));
+    }
+    other.model = MODEL + 1;
+    append(10, other);
+    do {
+        ck_assert_int_eq(nb_ledger_clear(&view, MODEL, 4, &deleted, NULL), 0);
+        ck_assert_uint_le(deleted, 4);
+        sum += deleted;
+    } while (deleted == 4);
+    ck_assert_uint_ge(sum, 9);
+    expect_walk(MODEL, 0, "");
+    expect_walk(0, 0, "10+ ");
+    ck_assert_uint_eq(living("1"), 0);
+    ck_assert_uint_eq(rows_of(NB_TABLE_GARBAGE), 0);
+}
+END_TEST
+
+/* A rebuild walks all entries and gives the same indexes. */
+static int index_again(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct nb_change *changes = user;
+    (void)error;
+    changes[entry->number].kind = entry->change.kind;
+    return 0;
+}
+
+static void empty_indexes(void)
+{
+    static const enum nb_table tables[] = {NB_TABLE_ENTRIES, NB_TABLE_DOCUMENTS, NB_TABLE_SCORES,
+                                           NB_TABLE_WORDS, NB_TABLE_GARBAGE};
+    struct nb_store_key prefix = nb_store_key_model(MODEL);
+    size_t deleted;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        ck_assert_int_eq(
+            nb_store_clear(&view, tables[i], nb_store_key_string(&prefix), 1000, &deleted, NULL),
+            0);
+}
+
+START_TEST(indexes_are_made_again)
+{
+    struct nb_change seen[8] = {{0}};
+    struct nb_change scored = train("a", 0, 0);
+    scored.score = str("1");
+    append(1, scored);
+    append(2, train("b", 0, 0));
+    scored.replaced = scored.first = 1;
+    append(3, scored);
+    append(4, untrain("b", 2));
+    append(5, train("b", 0, 0));
+    struct nb_ledger_totals before = totals;
+    empty_indexes();
+    totals = (struct nb_ledger_totals){0};
+    ck_assert_int_eq(nb_ledger_walk(&view, 0, 0, index_again, seen, NULL), 0);
+    for (uint64_t i = 1; i <= 5; i++) {
+        struct nb_entry entry = {0};
+        ck_assert(seen[i].kind != 0);
+        ck_assert_int_eq(nb_ledger_read(&view, i, &entry, NULL), 0);
+        ck_assert_int_eq(nb_ledger_index(&view, &entry, &totals, NULL), 0);
+        nb_entry_deinit(&entry);
+    }
+    expect_totals(before.entries, before.living, before.scores);
+    ck_assert_uint_eq(living("a"), 3);
+    ck_assert_uint_eq(living("b"), 5);
+    expect_walk(MODEL, 0, "1 2 3+ 4 5+ ");
+    ck_assert(!drop(5, 100));
+    expect_walk(MODEL, 0, "3+ 5+ ");
+}
+END_TEST
+
+/* Whatever a crash left behind of a model: its number is not given again. */
+START_TEST(numbers_are_above_everything)
+{
+    static const enum nb_table tables[] = {
+        NB_TABLE_STATE, NB_TABLE_LABELS,  NB_TABLE_ENTRIES, NB_TABLE_DOCUMENTS, NB_TABLE_ROWS,
+        NB_TABLE_WORDS, NB_TABLE_WEIGHTS, NB_TABLE_SCORES,  NB_TABLE_GARBAGE,   NB_TABLE_ORPHANS};
+    struct nb_numbers numbers;
+    uint32_t given;
+    ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
+    ck_assert_uint_eq(numbers.model, 0);
+    ck_assert_uint_eq(numbers.entry, 0);
+    for (uint32_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        struct nb_store_key key = nb_store_key_model(10 + i);
+        ck_assert_int_eq(nb_store_put(&view, tables[i], nb_store_key_string(&key), str("x"), NULL),
+                         0);
+        ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
+        ck_assert_uint_eq(numbers.model, 10 + i);
+    }
+    ck_assert_int_eq(nb_numbers_model(&numbers, &view, &given, NULL), 0);
+    ck_assert_uint_eq(given, 20);
+    ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
+    ck_assert_uint_eq(numbers.model, 20); /* it has no row yet */
+    append(1000, (struct nb_change){.kind = NB_CHANGE_DELETE, .model = 3});
+    ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
+    ck_assert_uint_eq(nb_numbers_entry(&numbers), 1001);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ledger");
+    TCase *t = tcase_create("ledger");
+    suite_add_tcase(s, t);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, entries_are_found);
+    tcase_add_test(t, entries_of_many_pieces_read_back);
+    tcase_add_test(t, missing_pieces_are_found);
+    tcase_add_test(t, superseded_documents_are_dropped);
+    tcase_add_test(t, what_was_new_stays_under_its_number);
+    tcase_add_test(t, the_newest_entry_stays);
+    tcase_add_test(t, scores_stay_at_the_first_learning);
+    tcase_add_test(t, a_model_that_is_gone_leaves_nothing);
+    tcase_add_test(t, indexes_are_made_again);
+    tcase_add_test(t, numbers_are_above_everything);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
