@@ -261,7 +261,8 @@ static int dump_all(struct dumping *d, struct nb_error *error)
                            read_label, d, error);
     if (rc == 0)
         rc = nb_ledger_walk(d->view, model, 0, survey, d, error);
-    qsort(d->arrivals, d->arrival_count, sizeof *d->arrivals, by_arrival);
+    if (d->arrival_count > 1)
+        qsort(d->arrivals, d->arrival_count, sizeof *d->arrivals, by_arrival);
     if (rc == 0)
         rc = dump_header(d, error);
     if (rc == 0)
