@@ -13,10 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/pack.h"
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
 #include "core/engine/records.h"
 #include "core/live/checkpoint.h"
+#include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/repair/replay.h"
 #include "core/repair/verify.h"
@@ -200,12 +202,14 @@ static int write_records(struct nb_engine *to, struct nb_view *view, void *argum
     c->last = r->replayed.last;
     c->replay = c->last + 1;
     c->tail = 0;
+    uint64_t dropped = c->totals.dropped;
     c->totals = r->models[r->model - r->survey.models].totals;
+    c->totals.dropped = dropped;
     struct nb_state_record state = nb_checkpoint_state(live, c->last);
     int rc = nb_put_model(to, view, live, &live->published->settings, error);
     for (uint32_t i = 0; rc == 0 && i < nb_model_label_count(live->counts); i++)
         rc = nb_put_label(to, view, live, i, error);
-    if (rc == 0)
+    if (rc == 0 && r->replayed.has_weights)
         rc = nb_put_weights(to, view, live, error);
     return rc != 0 ? rc : nb_put_state(to, view, live, &state, error);
 }
@@ -239,6 +243,46 @@ static void skipped(void *user, uint64_t entry, const struct nb_error *why)
               r->model->name.bytes, entry, why->text);
 }
 
+static int found_one(void *user, struct nb_string key, struct nb_string value,
+                     struct nb_error *error)
+{
+    (void)key;
+    (void)value;
+    (void)error;
+    *(bool *)user = true;
+    return 1;
+}
+
+/* Weights that the ledger cannot teach again, because documents that taught them are in it no more,
+ * are those of the old store, if they read back. */
+static int keep_weights(struct rebuild *r, struct nb_error *error)
+{
+    struct nb_live *old = NULL;
+    struct nb_live *made = r->replayed.live;
+    struct nb_error why;
+    struct nb_buffer bytes = {0};
+    struct nb_packer p = {.out = &bytes};
+    struct nb_store_key key = nb_store_key_model(made->number);
+    bool found = false;
+    if (nb_registry_acquire(r->from, nb_live_name(made), false, &old, &why) != 0)
+        return 0;
+    int rc = 0;
+    if (old->number == made->number &&
+        (!r->replayed.is_whole || old->checkpoint.totals.dropped > 0))
+        rc = nb_store_scan(r->view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), key.length,
+                           found_one, &found, &why);
+    if (found) {
+        nb_stack_weights_write(old->published->weights, &p);
+        struct nb_unpacker u = nb_unpacker_of(bytes.bytes, bytes.length);
+        rc = p.code != 0 ? p.code : nb_stack_weights_read(made->published->weights, &u);
+        r->replayed.has_weights = true;
+        made->checkpoint.totals.dropped = old->checkpoint.totals.dropped;
+    }
+    nb_buffer_deinit(&bytes);
+    nb_registry_release(r->from, &old);
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : 0;
+}
+
 static int write_model(struct rebuild *r, struct nb_error *error)
 {
     struct nb_view view;
@@ -249,6 +293,8 @@ static int write_model(struct rebuild *r, struct nb_error *error)
     rc = nb_replay(r->to, &view, r->model->number, name, &r->model->own, skipped, r, &r->replayed,
                    error);
     nb_store_snapshot_end(&view);
+    if (rc == 0)
+        rc = keep_weights(r, error);
     if (rc == 0)
         rc = nb_transaction(r->to, 0, write_records, r, error);
     uint32_t ranges = rc == 0 ? nb_ranges_of(nb_model_rows(r->replayed.live->counts)) : 0;

@@ -47,6 +47,7 @@ static int replay_complete(struct replay *r, const struct nb_change *change, str
 {
     struct nb_unpacker u = nb_unpacker_of(change->weights.bytes, change->weights.length);
     r->learns = true;
+    r->replayed->has_weights = change->weights.length > 0;
     int rc = replay_settings(r, change->settings, error);
     if (rc == 0 && change->weights.length > 0 &&
         nb_stack_weights_read(r->live->published->weights, &u) != 0)
@@ -76,6 +77,8 @@ static int replay_document(struct replay *r, const struct nb_entry *entry, struc
     struct nb_applying how = {.number = entry->number};
     bool found;
     nb_learner_reset(r->engine->learner);
+    if (r->learns && nb_published_is_stacked(r->live->published))
+        r->replayed->has_weights = true;
     int rc = find_replaced(r, change, &found, error);
     if (rc == 0)
         rc = nb_delta_read(&r->delta, change, found ? &r->replaced.change : NULL,

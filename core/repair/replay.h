@@ -14,7 +14,8 @@ struct nb_replayed {
     struct nb_live *live;           /* owned; loaded */
     struct nb_ledger_totals totals; /* of the entries that there are */
     uint64_t last;                  /* number of the newest entry */
-    bool is_whole; /* no entry of its history was dropped: the weights are what they would be */
+    bool is_whole;    /* no entry of its history was dropped: the weights are what they would be */
+    bool has_weights; /* it was changed while it was stacked, or imported with weights */
 };
 void nb_replayed_deinit(struct nb_replayed *replayed);
 
