@@ -57,7 +57,8 @@ struct nb_store_key nb_store_key_id(uint32_t model, struct nb_string id)
 {
     struct nb_store_key key = nb_store_key_model(model);
     size_t length = id.length < sizeof key.bytes - 4 ? id.length : sizeof key.bytes - 4;
-    memcpy(key.bytes + 4, id.bytes, length);
+    if (length > 0)
+        memcpy(key.bytes + 4, id.bytes, length);
     key.length += length;
     return key;
 }
