@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The stored forms beside changes, to the byte: records, bags, ranges of rows, features. And every
+ * cut of them is an error.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/features.h"
+#include "core/store/range.h"
+#include "core/store/record.h"
+#include "core/store/rows.h"
+
+static struct nb_string string_of(const struct nb_buffer *b)
+{
+    return (struct nb_string){b->bytes, b->length};
+}
+
+static void expect_hex(const struct nb_buffer *out, const char *want)
+{
+    char hex[512] = "";
+    ck_assert_uint_lt(out->length, sizeof hex / 2);
+    for (size_t i = 0; i < out->length; i++)
+        snprintf(hex + 2 * i, 3, "%02x", (unsigned char)out->bytes[i]);
+    ck_assert_str_eq(hex, want);
+}
+
+typedef int reader(struct nb_string stored, struct nb_error *error);
+
+/* Every cut is found, in a copy of exactly its size; and so is a byte too much. */
+static void expect_cuts_found(const struct nb_buffer *out, reader *read, size_t from)
+{
+    for (size_t length = from; length <= out->length + 1; length++) {
+        char *copy = calloc(1, length + (length == 0));
+        struct nb_error error = {0};
+        ck_assert_ptr_nonnull(copy);
+        if (length > 0)
+            memcpy(copy, out->bytes, length < out->length ? length : out->length);
+        int rc = read((struct nb_string){copy, length}, &error);
+        ck_assert_msg(rc == (length == out->length ? 0 : NB_CORRUPT), "length %zu: %d", length, rc);
+        free(copy);
+    }
+}
+
+static int read_state(struct nb_string stored, struct nb_error *error)
+{
+    struct nb_state_record state;
+    return nb_state_read(&state, stored, error);
+}
+
+START_TEST(states)
+{
+    const struct nb_state_record state = {
+        .last = 300,
+        .replay = 2,
+        .tail = 3,
+        .vocabulary = 4,
+        .rows = 5,
+        .labels = 6,
+        .totals = {.entries = 7, .living = 8, .scores = 9, .dropped = 10}};
+    struct nb_state_record back;
+    struct nb_buffer out = {0};
+    ck_assert_int_eq(nb_state_write(&state, &out), 0);
+    expect_hex(&out, "ac02"
+                     "02030405060708090a");
+    ck_assert_int_eq(nb_state_read(&back, string_of(&out), NULL), 0);
+    ck_assert_uint_eq(back.last, 300);
+    ck_assert_uint_eq(back.rows, 5);
+    ck_assert_uint_eq(back.totals.scores, 9);
+    ck_assert_uint_eq(back.totals.dropped, 10);
+    expect_cuts_found(&out, read_state, 0);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+static int read_label(struct nb_string stored, struct nb_error *error)
+{
+    struct nb_label_record label;
+    return nb_label_read(&label, stored, error);
+}
+
+START_TEST(labels)
+{
+    const struct nb_label_record label = {.name = {"spam", 4}, .documents = 128, .tokens = 5};
+    struct nb_buffer out = {0};
+    ck_assert_int_eq(nb_label_write(&label, &out), 0);
+    expect_hex(&out, "047370616d"
+                     "8001"
+                     "05");
+    expect_cuts_found(&out, read_label, 0);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+static int read_key(struct nb_string stored, struct nb_error *error)
+{
+    struct nb_own_key key;
+    return nb_own_key_read(&key, stored, error);
+}
+
+START_TEST(keys)
+{
+    struct nb_own_key key = {.present = false};
+    struct nb_own_key back;
+    struct nb_buffer out = {0};
+    ck_assert_int_eq(nb_own_key_write(&key, &out), 0);
+    ck_assert_uint_eq(out.length, 0);
+    ck_assert_int_eq(nb_own_key_read(&back, string_of(&out), NULL), 0);
+    ck_assert(!back.present);
+    key.present = key.hashes_features = true;
+    memset(key.bytes, 7, sizeof key.bytes);
+    ck_assert_int_eq(nb_own_key_write(&key, &out), 0);
+    ck_assert_uint_eq(out.length, 1 + NB_KEY_BYTES);
+    ck_assert_int_eq(nb_own_key_read(&back, string_of(&out), NULL), 0);
+    ck_assert(back.present && back.hashes_features);
+    ck_assert_int_eq(memcmp(back.bytes, key.bytes, sizeof key.bytes), 0);
+    expect_cuts_found(&out, read_key, 1); /* no bytes are no key */
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+static int read_model(struct nb_string stored, struct nb_error *error)
+{
+    struct nb_model_record record;
+    return nb_model_record_read(&record, stored, error);
+}
+
+START_TEST(models)
+{
+    struct nb_model_record record = {.number = 3, .settings = {"ab", 2}, .key = {"k", 1}};
+    struct nb_buffer out = {0};
+    ck_assert_int_eq(nb_model_record_write(&record, &out), 0);
+    expect_hex(&out, "03"
+                     "026162"
+                     "016b");
+    expect_cuts_found(&out, read_model, 0);
+    out.bytes[0] = 0; /* no model has the number 0 */
+    ck_assert_int_eq(read_model(string_of(&out), NULL), NB_CORRUPT);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+START_TEST(bags)
+{
+    static const struct nb_row_count counts[] = {{0, 1}, {3, 2}, {4, 1}, {200, 300}};
+    struct nb_rows rows = {0};
+    struct nb_rows back = {0};
+    struct nb_buffer out = {0};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        ck_assert_int_eq(nb_rows_add(&rows, counts[i].row, counts[i].count), 0);
+    ck_assert_int_eq(nb_bag_encode(&rows, &out), 0);
+    expect_hex(&out, "00"
+                     "0502"
+                     "00"
+                     "8703ac02");
+    ck_assert_int_eq(nb_bag_decode(string_of(&out), 201, &back, NULL), 0);
+    ck_assert_uint_eq(back.size, rows.size);
+    for (size_t i = 0; i < rows.size; i++)
+        ck_assert(back.counts[i].row == counts[i].row && back.counts[i].count == counts[i].count);
+    ck_assert_int_eq(nb_bag_decode(string_of(&out), 200, &back, NULL), NB_CORRUPT);
+    ck_assert_int_eq(nb_bag_decode((struct nb_string){"\x01\x00", 2}, 9, &back, NULL), NB_CORRUPT);
+    ck_assert_int_eq(nb_bag_decode((struct nb_string){"\x05", 1}, 9, &back, NULL), NB_CORRUPT);
+    nb_rows_deinit(&rows);
+    nb_rows_deinit(&back);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+static struct nb_model *model_of_rows(uint32_t rows)
+{
+    struct nb_model *model = nb_model_new();
+    uint32_t made;
+    ck_assert_ptr_nonnull(model);
+    ck_assert_int_eq(nb_model_label(model, (struct nb_string){"a", 1}, &made), 0);
+    ck_assert_int_eq(nb_model_label(model, (struct nb_string){"b", 1}, &made), 0);
+    for (uint32_t i = 0; i < rows; i++)
+        ck_assert_int_eq(nb_model_append(model, i + 1, &made), 0);
+    return model;
+}
+
+static int read_range(struct nb_string stored, struct nb_error *error)
+{
+    struct nb_model *model = model_of_rows(0);
+    uint64_t mark;
+    int rc = nb_range_read(model, 0, stored, &mark, error);
+    nb_model_free(&model);
+    return rc;
+}
+
+START_TEST(ranges)
+{
+    static const struct nb_row_count once = {0, 1};
+    static const struct nb_row_count often[] = {{1, 5}};
+    struct nb_model *model = model_of_rows(3);
+    struct nb_model *back = model_of_rows(0);
+    struct nb_buffer out = {0};
+    uint64_t mark;
+    ck_assert_int_eq(nb_model_add(model, 1, &once, 1, 1, NULL), 0);
+    ck_assert_int_eq(nb_model_add(model, 0, often, 1, 1, NULL), 0);
+    ck_assert_int_eq(nb_range_write(model, 0, 3, 300, &out), 0);
+    expect_hex(&out, "ac02"
+                     "03"
+                     "0100000000000000"
+                     "03" /* seen once, label 1 */
+                     "0200000000000000"
+                     "02000304" /* one cell: label 0, one document, four occurrences more */
+                     "0300000000000000"
+                     "00");
+    ck_assert_int_eq(nb_range_read(back, 0, string_of(&out), &mark, NULL), 0);
+    ck_assert_uint_eq(mark, 300);
+    ck_assert_uint_eq(nb_model_rows(back), 3);
+    ck_assert_uint_eq(nb_model_count(back, 0, 1), 1);
+    ck_assert_uint_eq(nb_model_count(back, 1, 0), 5);
+    ck_assert_int_eq(nb_range_read(back, 0, string_of(&out), &mark, NULL), NB_CORRUPT);
+    expect_cuts_found(&out, read_range, 0);
+    nb_model_free(&model);
+    nb_model_free(&back);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+START_TEST(features_with_and_without_texts)
+{
+    static const unsigned char bytes[NB_KEY_BYTES] = {1};
+    static const struct nb_string texts[] = {{"free", 4}, {"subject:free", 12}, {"", 0}};
+    struct nb_features_coder *coder = nb_features_coder_new();
+    struct nb_key *key = malloc(sizeof *key);
+    struct nb_buffer out = {0};
+    const uint64_t *ids;
+    const struct nb_string *back;
+    uint64_t want[3];
+    ck_assert(coder != NULL && key != NULL);
+    nb_key_restore(key, bytes);
+    for (unsigned i = 0; i < 3; i++)
+        want[i] =
+            nb_feature_id((enum nb_field)i, nb_key_hash(key, texts[i].bytes, texts[i].length));
+    for (int with = 0; with < 2; with++) {
+        out.length = 0;
+        ck_assert_int_eq(nb_features_encode(coder, want, with ? texts : NULL, 3, &out), 0);
+        ck_assert(nb_features_have_texts(string_of(&out)) == (with == 1));
+        ck_assert_int_eq(nb_features_decode(coder, string_of(&out), 3, key, &ids, &back, NULL), 0);
+        ck_assert((back != NULL) == (with == 1));
+        for (unsigned i = 0; i < 3; i++)
+            ck_assert_uint_eq(ids[i], want[i]);
+        for (unsigned i = 0; with == 1 && i < 3; i++)
+            ck_assert(back[i].length == texts[i].length &&
+                      memcmp(back[i].bytes, texts[i].bytes, texts[i].length) == 0);
+        for (size_t length = 0; length < out.length; length++)
+            ck_assert_int_eq(nb_features_decode(coder, (struct nb_string){out.bytes, length}, 3,
+                                                key, &ids, &back, NULL),
+                             NB_CORRUPT);
+        ck_assert_int_eq(nb_features_decode(coder, string_of(&out), 4, key, &ids, &back, NULL),
+                         NB_CORRUPT);
+    }
+    nb_features_coder_free(&coder);
+    free(key);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("record");
+    TCase *t = tcase_create("record");
+    suite_add_tcase(s, t);
+    tcase_add_test(t, states);
+    tcase_add_test(t, labels);
+    tcase_add_test(t, keys);
+    tcase_add_test(t, models);
+    tcase_add_test(t, bags);
+    tcase_add_test(t, ranges);
+    tcase_add_test(t, features_with_and_without_texts);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
