@@ -116,15 +116,15 @@ static void try_records(struct nb_string stored)
     struct nb_label_record label;
     struct nb_own_key key;
     struct nb_model_record record;
-    struct nb_scored scored;
-    struct nb_scored_lists lists = {0};
+    struct nb_stored_score scored;
+    struct nb_stored_score_lists lists = {0};
     struct nb_error error = {0};
     must(is_known_code(nb_state_read(&state, stored, &error), &error));
     must(is_known_code(nb_label_read(&label, stored, &error), &error));
     must(is_known_code(nb_own_key_read(&key, stored, &error), &error));
     must(is_known_code(nb_model_record_read(&record, stored, &error), &error));
-    must(is_known_code(nb_scored_read(stored, &lists, &scored, &error), &error));
-    nb_scored_lists_deinit(&lists);
+    must(is_known_code(nb_stored_score_read(stored, &lists, &scored, &error), &error));
+    nb_stored_score_lists_deinit(&lists);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -88,8 +88,9 @@ static int change(const char *model, const char *id, const char *label, const ch
     struct nb_error error = {0};
     struct nb_document document = text(words == NULL ? "" : words);
     ck_assert_int_eq(nb_batch_new(engine, str(model), true, &batch, &error), 0);
-    int rc = label != NULL ? nb_batch_train(batch, &document, str(label), str(id), str("test"), &error)
-                           : nb_batch_untrain(batch, &document, str(id), str("test"), &error);
+    int rc = label != NULL
+                 ? nb_batch_train(batch, &document, str(label), str(id), str("test"), &error)
+                 : nb_batch_untrain(batch, &document, str(id), str("test"), &error);
     if (rc == 0) {
         nb_engine_apply(engine, batch);
         if (receipt != NULL)
@@ -364,11 +365,13 @@ START_TEST(put_get_delete)
     bool created;
     nb_settings_init(&wanted, NB_PRESET_TEXT);
     wanted.smoothing = 0.5;
-    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, false, str(""), &created, NULL), 0);
+    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, false, str(""), &created, NULL),
+                     0);
     ck_assert(created);
     ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, true, str(""), &created, NULL),
                      NB_CONFLICT);
-    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, false, str(""), &created, NULL), 0);
+    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, false, str(""), &created, NULL),
+                     0);
     ck_assert(!created);
     reopen();
     ck_assert_int_eq(nb_engine_model(engine, str("m"), &info, NULL), 0);
@@ -473,7 +476,8 @@ START_TEST(refused_training_makes_no_model)
     struct nb_batch *batch;
     struct nb_document document = text("x");
     ck_assert_int_eq(nb_batch_new(engine, str("m"), true, &batch, NULL), 0);
-    ck_assert_int_eq(nb_batch_train(batch, &document, str(""), str(""), str(""), NULL), NB_UNUSABLE);
+    ck_assert_int_eq(nb_batch_train(batch, &document, str(""), str(""), str(""), NULL),
+                     NB_UNUSABLE);
     nb_batch_free(&batch);
     ck_assert(isnan(score_of("m", "x", "a")));
     struct nb_model_info info;
@@ -535,8 +539,8 @@ static int list_header(void *user, uint64_t size, const char *const *labels, siz
 
 static int list_token(void *user, const struct nb_telling_token *token)
 {
-    return nb_buffer_printf(user, "%.*s %llu %llu\n", (int)token->token.length,
-                            token->token.bytes, (unsigned long long)token->counts[0],
+    return nb_buffer_printf(user, "%.*s %llu %llu\n", (int)token->token.length, token->token.bytes,
+                            (unsigned long long)token->counts[0],
                             (unsigned long long)token->counts[1]);
 }
 
@@ -555,8 +559,8 @@ START_TEST(telling_tokens)
                                 "3 2 ham spam\nfree 0 2\nmoney 1 1\n"
                                 "3 2 ham spam\nfree 0 2\n");
     nb_buffer_deinit(&out);
-    ck_assert_int_eq(
-        nb_engine_vocabulary(engine, str("m"), str("none"), 2, 1000, &sink, NULL), NB_NOT_FOUND);
+    ck_assert_int_eq(nb_engine_vocabulary(engine, str("m"), str("none"), 2, 1000, &sink, NULL),
+                     NB_NOT_FOUND);
 }
 END_TEST
 
@@ -678,7 +682,8 @@ static void put_stacked(const char *model, double rate)
     wanted.decision = NB_DECISION_STACKED;
     wanted.learning_rate = rate;
     wanted.ready_documents = 3;
-    ck_assert_int_eq(nb_engine_put_model(engine, str(model), &wanted, false, str(""), &created, NULL), 0);
+    ck_assert_int_eq(
+        nb_engine_put_model(engine, str(model), &wanted, false, str(""), &created, NULL), 0);
     nb_settings_deinit(&wanted);
 }
 
@@ -819,7 +824,8 @@ static void put_text(const char *name)
     struct nb_settings wanted;
     bool created;
     nb_settings_init(&wanted, NB_PRESET_TEXT);
-    ck_assert_int_eq(nb_engine_put_model(engine, str(name), &wanted, false, str(""), &created, NULL), 0);
+    ck_assert_int_eq(
+        nb_engine_put_model(engine, str(name), &wanted, false, str(""), &created, NULL), 0);
     nb_settings_deinit(&wanted);
 }
 
