@@ -333,6 +333,9 @@ static int rename_task(struct nb_engine *engine, void *argument, struct nb_error
     task.live = live;
     task.totals = live->checkpoint.totals;
     rc = check_renaming(r, live, &task.change.label, error);
+    /* What the renaming needs in memory is there before the store has it. */
+    if (rc == 0 && nb_model_reserve_rename(live->counts, r->to) != 0)
+        rc = nb_error_no_memory(error);
     if (rc == 0) {
         rc = nb_transaction(engine, 0, write_rename, &task, error);
         if (rc == 0)

@@ -71,13 +71,20 @@ void nb_model_retire(struct nb_model *model, struct nb_label *label)
     model->retired = label;
 }
 
+void nb_label_free(struct nb_label *label)
+{
+    if (label == NULL)
+        return;
+    free(label->name);
+    free(label);
+}
+
 static void free_retired(struct nb_model *model)
 {
     while (model->retired != NULL) {
         struct nb_label *label = model->retired;
         model->retired = label->retired;
-        free(label->name);
-        free(label);
+        nb_label_free(label);
     }
 }
 
@@ -90,6 +97,7 @@ void nb_model_free(struct nb_model **model)
     for (uint32_t i = 0; i < m->label_count; i++)
         nb_model_retire(m, m->labels[i]);
     free_retired(m);
+    nb_label_free(m->spare);
     free(m->labels);
     free(m->sorted);
     nb_index_deinit(&m->index);

@@ -45,8 +45,10 @@ void nb_model_unlock(const struct nb_model *model);
 /* The label's number, made if new. Returns 0, NB_TOO_LARGE (NB_LABELS_MOST) or NB_NO_MEMORY. */
 int nb_model_label(struct nb_model *model, struct nb_string name, uint32_t *label);
 /* Gives a label another name, which no label has. Names that were handed out stay readable. Returns
- * 0 or NB_NO_MEMORY. */
+ * 0 or NB_NO_MEMORY; after nb_model_reserve_rename for the same name it cannot fail. */
 int nb_model_rename_label(struct nb_model *model, uint32_t label, struct nb_string name);
+/* Takes the memory that renaming a label to `name` needs. Returns 0 or NB_NO_MEMORY. */
+int nb_model_reserve_rename(struct nb_model *model, struct nb_string name);
 /* Takes back the labels from number `labels` on, newest first; they must have no counts. */
 void nb_model_truncate_labels(struct nb_model *model, uint32_t labels);
 /* The label's number or UINT32_MAX. */

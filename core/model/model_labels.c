@@ -118,12 +118,26 @@ static void unsort(struct nb_model *model, uint32_t label)
             (model->label_count - at - 1) * sizeof *model->sorted);
 }
 
+int nb_model_reserve_rename(struct nb_model *model, struct nb_string name)
+{
+    struct nb_label *made = label_new(name);
+    if (made == NULL)
+        return NB_NO_MEMORY;
+    nb_label_free(model->spare);
+    model->spare = made;
+    return 0;
+}
+
 int nb_model_rename_label(struct nb_model *model, uint32_t label, struct nb_string name)
 {
     bool there;
     uint32_t place = name_place(model, name, &there);
     assert(label < model->label_count && !there);
-    struct nb_label *made = label_new(name);
+    struct nb_label *made = model->spare;
+    if (made == NULL || !nb_string_same((struct nb_string){made->name, made->length}, name))
+        made = label_new(name);
+    else
+        model->spare = NULL;
     if (made == NULL)
         return NB_NO_MEMORY;
     struct nb_label *old = model->labels[label];

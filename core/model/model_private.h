@@ -31,6 +31,7 @@ struct nb_model {
     struct nb_label **labels; /* owned, by number */
     uint32_t *sorted;         /* owned; the numbers by name */
     uint32_t label_count, label_room;
+    struct nb_label *spare;   /* owned; reserved for the next renaming, or NULL */
     struct nb_label *retired; /* owned: names that readers may still hold */
     uint64_t documents;
     uint64_t vocabulary[NB_FIELDS];
@@ -67,5 +68,7 @@ void nb_model_next_generation(struct nb_model *model);
 
 /* Keeps a label that is one no more until the model is freed: readers may still hold its name. */
 void nb_model_retire(struct nb_model *model, struct nb_label *label);
+
+void nb_label_free(struct nb_label *label);
 
 #endif

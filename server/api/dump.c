@@ -158,6 +158,7 @@ int nb_route_import(struct nb_request *request, struct nb_error *error)
         rc = nb_json_dump_finish(i->reader, error);
     if (rc == 0)
         rc = nb_import_commit(&i->import, &i->totals, &created, error);
+    request->has_changed = rc == 0;
     if (rc == 0)
         rc = nb_route_model(request, error);
     if (rc == 0)

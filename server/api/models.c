@@ -85,6 +85,7 @@ int nb_route_put_model(struct nb_request *request, struct nb_error *error)
     rc = nb_engine_put_model(engine, request->model, &settings, request->only_new, source, &created,
                              error);
     nb_settings_deinit(&settings);
+    request->has_changed = rc == 0;
     if (rc == 0)
         rc = nb_route_model(request, error);
     if (rc == 0)
@@ -112,6 +113,7 @@ int nb_route_rename_label(struct nb_request *request, struct nb_error *error)
         rc = nb_engine_rename_label(request->server->engine, request->model, label,
                                     (struct nb_string){name.bytes, name.length}, source, error);
     nb_buffer_deinit(&name);
+    request->has_changed = rc == 0;
     return rc != 0 ? rc : nb_route_model(request, error);
 }
 

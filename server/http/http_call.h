@@ -46,7 +46,8 @@ const struct sockaddr *nb_http_address(struct MHD_Connection *connection);
 /* ---- http_reply.c -------------------------------------------------------------------------------
  */
 
-/* Hands the reply to the library. MHD_NO: there is no memory, and the connection ends. */
+/* Hands the reply to the library. MHD_NO: the connection ends, because there is no memory or the
+ * reply is withheld. */
 enum MHD_Result nb_http_queue_reply(struct nb_http_call *call);
 
 /* In the middle of a body: the library takes no reply here, so the (short) problem is written to

@@ -56,6 +56,8 @@ static void add_fields(struct MHD_Response *response, const struct nb_http_call 
 enum MHD_Result nb_http_queue_reply(struct nb_http_call *call)
 {
     struct nb_reply *reply = &call->request.reply;
+    if (reply->is_withheld)
+        return MHD_NO;
     call->sent = reply->has_spool ? nb_spool_length(&reply->spool) : reply->body.length;
     struct MHD_Response *response = make_response(reply);
     if (response == NULL)
@@ -78,6 +80,8 @@ enum MHD_Result nb_http_answer_at_once(struct nb_http_call *call)
 {
     const struct nb_reply *reply = &call->request.reply;
     char head[256];
+    if (reply->is_withheld)
+        return MHD_NO;
     int length = snprintf(head, sizeof head,
                           "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
                           "Connection: close\r\n\r\n",

@@ -55,7 +55,9 @@ int nb_json_load(struct nb_string text, size_t most_values, json_t **value, stru
     json_error_t fault;
     json_t *parsed = json_loadb(text.length == 0 ? "" : text.bytes, text.length,
                                 JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &fault);
-    if (parsed == NULL && json_error_code(&fault) == json_error_out_of_memory)
+    /* jansson says what is wrong with a text, but nothing when it gets no memory. */
+    if (parsed == NULL &&
+        (json_error_code(&fault) == json_error_out_of_memory || fault.text[0] == '\0'))
         return nb_error_no_memory(error);
     if (parsed == NULL)
         return not_json(text, &fault, error);

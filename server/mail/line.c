@@ -114,6 +114,7 @@ static void work(struct nb_job *job)
     }
     if (rc < 0)
         nb_reply_error(&client->request, &error);
+    client->is_cut = client->request.reply.is_withheld;
     finish(client);
 }
 

@@ -32,7 +32,7 @@ struct nb_line_client {
     bool is_replying;       /* the reply is made; before, the request is being read */
     bool is_begun;          /* the request is counted, and must be ended */
     bool is_ended;          /* the client sends nothing more */
-    bool is_cut;            /* given up during a stop */
+    bool is_cut;            /* given up: a stop, or no reply may be sent */
     atomic_uint parts;      /* of a wait: its handler has returned, its end has come */
 };
 

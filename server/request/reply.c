@@ -81,6 +81,7 @@ void nb_reply_problem(struct nb_request *request, unsigned status, const char *d
 void nb_reply_error(struct nb_request *request, const struct nb_error *error)
 {
     const struct nb_route *route = request->route;
+    request->reply.is_withheld = request->has_changed && nb_json_status(error->code) >= 500;
     unsigned status = route != NULL && route->protocol->status_of != NULL
                           ? route->protocol->status_of(route, error->code)
                           : (unsigned)nb_json_status(error->code);

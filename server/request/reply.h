@@ -38,7 +38,9 @@ int nb_reply_spooled(struct nb_request *request, unsigned status, const char *co
 /* Every failure goes through here: drops what was written so far and makes the problem reply of the
  * route's protocol; of the API's where there is no route. */
 void nb_reply_problem(struct nb_request *request, unsigned status, const char *detail);
-/* The same with the status that belongs to a code. */
+/* The same with the status that belongs to a code. A 503 says that nothing was done. So when a
+ * change of the request is in force (has_changed) and the reply to it fails, the reply is withheld:
+ * a client whose connection ends knows that its change may have happened. */
 void nb_reply_error(struct nb_request *request, const struct nb_error *error);
 
 /* Frees what the reply holds. */

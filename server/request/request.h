@@ -36,6 +36,7 @@ struct nb_reply {
     bool has_spool;
     bool is_page;               /* HTML: the header fields that keep a page to itself */
     char allow[NB_ALLOW_BYTES]; /* with 405 */
+    bool is_withheld;           /* there is none: the carrier ends the connection instead */
 };
 
 /* What brought a request and takes its reply back: http.c or line.c. */
@@ -76,6 +77,7 @@ struct nb_request {
     void (*state_free)(void *); /* ... and what frees it when the request ends */
 
     bool is_prepared;             /* route->prepare was called */
+    bool has_changed;             /* a change that it asked for is in force (reply.h) */
     struct nb_work *work;         /* on a pool, or NULL; for work.c */
     struct nb_transfer *transfer; /* how far the body has come; for the carrier and transfer.c */
     uint64_t started;             /* nb_clock_monotonic */

@@ -29,10 +29,19 @@ void nb_request_resume(struct nb_request *request)
     atomic_fetch_sub(&server->suspended, 1);
 }
 
+static bool has_success(const struct nb_batch *batch)
+{
+    for (size_t i = 0; i < nb_batch_size(batch); i++)
+        if (nb_batch_receipt(batch, i)->code == 0)
+            return true;
+    return false;
+}
+
 /* On the writer's thread. */
 static void on_committed(struct nb_batch *batch, void *user)
 {
     struct nb_request *request = user;
+    request->has_changed |= has_success(batch);
     size_t before = atomic_fetch_sub(&request->server->waiting_changes, nb_batch_size(batch));
     assert(before >= nb_batch_size(batch));
     (void)before;

@@ -34,7 +34,6 @@ class Worker(threading.Thread):
         self.stopping = threading.Event()
         self.fault = None
         self.refusals = Counter()  # status -> how often a change was refused
-        self.doubts_memory = False
 
     def run(self):
         try:
@@ -90,8 +89,6 @@ class Worker(threading.Thread):
             equal(len(results), len(ids), "results")
             for id, result in zip(ids, results):
                 self.take(id, result)
-        elif self.doubts_memory and reply.status == 503 and (b"out of memory" in reply.body or not reply.body):
-            return False  # said of a reply that could not be made, too: that change has happened
         else:
             self.refused(reply.status, verb, ids[0])
         self.asked = {}
@@ -137,8 +134,7 @@ class Progress:
 class Load:
     """Workers on one model, and the judgement afterwards."""
 
-    def __init__(self, rng, path, workers=4, doubts_memory=False):
-        self.doubts_memory = doubts_memory
+    def __init__(self, rng, path, workers=4):
         self.rng, self.path, self.states = rng, path, [{} for _ in range(workers)]
         self.workers, self.versions = [], [Counter() for _ in range(workers)]
 
@@ -147,7 +143,6 @@ class Load:
         for number, states in enumerate(self.states):
             worker = Worker(daemon, self.path, number, self.rng.__class__(self.rng.random()), states, self.progress)
             worker.versions = self.versions[number]
-            worker.doubts_memory = self.doubts_memory
             self.workers.append(worker)
         for worker in self.workers:
             worker.start()
