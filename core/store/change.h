@@ -7,6 +7,46 @@
  * The stored form stands alone: it begins with its own format number, names its kind, the model's
  * number, the time and the source, and carries the names of labels and the features that are new
  * with it. Numbers of rows and labels are those that the model gave in the order of its changes.
+ *
+ * Stored form. "varint" is LEB128, 7 bits a byte, lowest first; "string" is a varint with the
+ * length, then the bytes (core/base/pack.h). Every entry begins with
+ *
+ *     1 byte   format, NB_CHANGE_FORMAT
+ *     1 byte   kind, enum nb_change_kind
+ *     varint   model; 0 in STORE
+ *     varint   time
+ *     string   source, at most NB_SOURCE_MOST bytes
+ *
+ * TRAIN, UNTRAIN and FEATURES go on with
+ *
+ *     1 byte   flags, a sum: 1 truncated, 2 label_name follows, 4 new features follow,
+ *              8 replaced and first follow, 16 a score follows
+ *     varint   label, at most NB_NO_LABEL
+ *     string   label_name     with flag 2
+ *     string   id             not in FEATURES; not empty
+ *     varint   tokens         not in FEATURES
+ *     varint   replaced       with flag 8
+ *     varint   first          with flag 8
+ *     string   score          with flag 16 (core/live/stored_score.h)
+ *     varint   first_row      with flag 4
+ *     varint   new_count      with flag 4; above 0
+ *     string   features       with flag 4 (core/store/features.h)
+ *     rest     bag            (core/store/rows.h); empty in UNTRAIN and FEATURES
+ *
+ * RENAME_LABEL goes on with
+ *
+ *     varint   label
+ *     string   label_name     the new name
+ *
+ * All other kinds go on with five members. What a kind does not use is empty, or 0:
+ *
+ *     string   name           CREATE, IMPORT, COMPLETE; DELETE at the wish of a caller
+ *     string   settings       CREATE, SETTINGS, COMPLETE (core/model/settings.h); STORE: the names
+ *                             of the fields, each a string, in the order of their numbers
+ *     string   key            COMPLETE: the model's own key (nb_own_key_write); STORE: the store's
+ *                             key, NB_KEY_BYTES bytes
+ *     string   weights        COMPLETE: what the stack had learned (nb_stack_weights_write)
+ *     varint   other          COMPLETE: the model that is replaced
  */
 #ifndef NB_CORE_STORE_CHANGE_H
 #define NB_CORE_STORE_CHANGE_H
@@ -30,14 +70,14 @@ enum nb_change_kind {
     NB_CHANGE_DELETE = 6,   /* it is deleted, or an import of it was given up */
     NB_CHANGE_RENAME_LABEL = 7,
     NB_CHANGE_IMPORT = 8,   /* an import begins: a model that has no name yet */
-    NB_CHANGE_COMPLETE = 9, /* it is complete: the model takes its name, and the place of the one
+    NB_CHANGE_COMPLETE = 9, /* it is complete: the model takes its name, and the place of the model
                                that had the name before */
-    NB_CHANGE_REFIT = 10,   /* the weights are fitted anew from documents of the ledger */
+    NB_CHANGE_REFIT = 10,   /* the weights are fitted anew; nothing writes it yet */
     NB_CHANGE_STORE = 11,   /* what holds for the whole store: its key, the names of the fields */
     NB_CHANGE_KINDS
 };
 
-enum { NB_NO_LABEL = UINT16_MAX }; /* of an unlabelled document */
+enum { NB_NO_LABEL = UINT16_MAX }; /* of a document without a label; nothing writes it yet */
 
 /* All strings are borrowed, from the caller or from the stored bytes. Which members count depends
  * on the kind; the others are zero. */
@@ -79,8 +119,9 @@ int nb_change_write(const struct nb_change *change, struct nb_buffer *out);
 /* Reads it back; everything is borrowed from `stored`. Returns 0, NB_CORRUPT, or NB_VERSION for a
  * format or a kind that this program does not know. */
 int nb_change_read(struct nb_change *change, struct nb_string stored, struct nb_error *error);
-/* The part of an entry that must stay when the document in it is superseded: its new label and its
- * new features. Returns false if there are none, so that the entry can be dropped whole. */
+/* Sets *remnant to the part of an entry that must stay when the document in it is superseded: its
+ * new label and its new features, borrowed as those of `change`. Returns false, with *remnant
+ * untouched, if there are none: then the entry can be dropped whole. */
 bool nb_change_remnant(const struct nb_change *change, struct nb_change *remnant);
 
 #endif

@@ -5,10 +5,8 @@
 
 #include "core/base/pack.h"
 
-/* A row begins with its id and a number. Odd: the feature was seen once in one document, and the
- * rest of the number is the label (three features of five). Even: the number of cells that follow,
- * each a label, the documents (shifted by one bit that says whether the occurrences differ), and if
- * so, how many more occurrences there are. */
+/* SEEN_ONCE: the lowest bit of a row's first number, and of a cell's second (core/store/range.h).
+ * AHEAD: rows that are read before the first of them is looked up, so that memory has come. */
 enum { SEEN_ONCE = 1, AHEAD = 16 };
 
 struct cells {

@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A range of rows as stored: their ids and counts, and the number of the entry up to which they are
- * true. Pure functions on bytes and a model; any thread, under the model's rules.
+ * true. Pure functions on bytes and a model; any thread, under the rules of core/model/model.h.
+ *
+ * Stored form: a varint with the mark, a varint with the number of rows, and for each row
+ *
+ *     8 bytes  its id, little-endian
+ *     varint   odd: the feature was seen once, in one document of the label `varint / 2` (three
+ *              features of five). Even: twice the number of cells, which follow
+ *
+ * and for each cell
+ *
+ *     varint   label
+ *     varint   twice the documents, plus one if there are more occurrences than documents
+ *     varint   how many more; only in this case
  */
 #ifndef NB_CORE_STORE_RANGE_H
 #define NB_CORE_STORE_RANGE_H

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The small records of the store, beside ledger entries (change.h) and ranges of rows (range.h).
- * Pure functions on bytes; any thread.
+ * Pure functions on bytes; any thread. Each _write appends and returns 0 or NB_NO_MEMORY; each
+ * _read returns 0 or NB_CORRUPT, and what it fills in borrows from `stored`.
+ *
+ * Stored form: the members of a record in the order in which its struct has them, numbers as
+ * varints, texts as strings (core/base/pack.h). A model's own key is one byte, whether features are
+ * hashed under it, and NB_KEY_BYTES bytes; nothing at all if there is none.
  */
 #ifndef NB_CORE_STORE_RECORD_H
 #define NB_CORE_STORE_RECORD_H

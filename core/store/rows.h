@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The bag of a document as the ledger stores it: the ascending list of row numbers, delta coded,
- * with the counts above one; below two bytes a feature. Pure functions; any thread.
+ * with the counts above one; less than two bytes a feature. Pure functions; any thread.
+ *
+ * Stored form, for each feature: a varint, twice the number of rows that are skipped since the row
+ * before (the first: its own number), plus one if the count is above 1; then, only in this case, a
+ * varint with the count.
  */
 #ifndef NB_CORE_STORE_ROWS_H
 #define NB_CORE_STORE_ROWS_H
