@@ -117,8 +117,9 @@ static const struct nb_option options[] = {
      "store holds keyed hashes of words only, and listings show these."},
     {"store", "replay_features", NB_OPTION_COUNT, AT(replay_features), 1000,
      (uint64_t)1000 * 1000 * 1000 * 1000, NULL, "20000000",
-     "Counted features that a start after a crash may have to read again. A smaller number makes "
-     "the start faster, and learning writes more."},
+     "Counted features that a start after a crash may have to read again, of all models together. "
+     "A "
+     "smaller number makes the start faster, and learning writes more."},
     {"store", "group_documents", NB_OPTION_COUNT, AT(group_documents), 1, 1000000, NULL, "1024",
      "Changes that may share one write to the disk. Only changes that are waiting already are "
      "written together; none waits for others."},
