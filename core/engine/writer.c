@@ -13,6 +13,7 @@
 #include "core/live/transaction.h"
 
 enum {
+    SHORT_TAIL = 20000,  /* feature changes; a replay of so many takes a millisecond */
     QUIET_SECONDS = 1,   /* without work, before the writer looks for something to tidy */
     PURGE_REST = 3,      /* times as long as a slice took, other work goes first */
     SLOW_SYNC = 1000000, /* nanoseconds; a disk without a cache that keeps power takes longer */
@@ -41,9 +42,12 @@ static void purge_some(struct nb_engine *engine, uint64_t *not_before)
     *not_before = end + (end - start) * PURGE_REST;
 }
 
+/* Before a model leaves the memory. One with a short tail is not worth a commit: its next load
+ * replays it. */
 static int save_model(struct nb_engine *engine, struct nb_live *live)
 {
-    if (atomic_load(&live->removed) || atomic_load(&live->is_damaged))
+    if (atomic_load(&live->removed) || atomic_load(&live->is_damaged) ||
+        atomic_load(&live->tail) < SHORT_TAIL)
         return 0;
     return nb_checkpoint_all(engine, live, NULL, NULL);
 }
@@ -64,6 +68,13 @@ static void save_unsaved(struct nb_engine *engine)
         if (atomic_load(&live->tail) >= before && !work_waits(engine))
             return; /* nothing was gained: the store refuses */
     }
+}
+
+/* Whether the models in memory are over the setting. */
+static bool is_over(const struct nb_engine *engine)
+{
+    uint64_t most = engine->settings.memory;
+    return most != 0 && atomic_load(&engine->memory) > most;
 }
 
 static void tidy(struct nb_engine *engine)
@@ -207,7 +218,8 @@ static void *writer_main(void *argument)
             jobs = next;
         }
         /* Without quiet moments models, and what deleted ones left, must not pile up either. */
-        if (nb_clock_monotonic() - trimmed > (uint64_t)QUIET_SECONDS * 1000000000u) {
+        if (is_over(engine) ||
+            nb_clock_monotonic() - trimmed > (uint64_t)QUIET_SECONDS * 1000000000u) {
             nb_registry_trim(engine, save_model);
             trimmed = nb_clock_monotonic();
         }

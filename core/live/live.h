@@ -73,8 +73,9 @@ struct nb_live {
     atomic_bool removed;         /* deleted or replaced; changes that wait are refused */
     atomic_bool loaded;          /* `published` and `counts` are there */
     atomic_bool is_damaged;
-    char *damage;              /* owned; why; set once, before `is_damaged` */
-    atomic_uint_fast64_t used; /* nb_clock_monotonic of the last use */
+    char *damage;               /* owned; why; set once, before `is_damaged` */
+    atomic_uint_fast64_t bytes; /* of the model that are in the engine\'s sum of memory */
+    atomic_uint_fast64_t used;  /* nb_clock_monotonic of the last use */
     pthread_mutex_t lock;
     struct nb_published *published;
     struct nb_model *counts;

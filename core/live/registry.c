@@ -103,6 +103,7 @@ struct nb_live *nb_registry_replace(struct nb_engine *engine, struct nb_live *li
     if (found) {
         engine->models[at] = live;
         atomic_store(&old->removed, true);
+        atomic_fetch_sub(&engine->memory, atomic_exchange(&old->bytes, 0));
     }
     pthread_rwlock_unlock(&engine->registry);
     return old;
@@ -117,6 +118,7 @@ void nb_registry_remove(struct nb_engine *engine, struct nb_live *live)
     if (found)
         remove_at(engine, at);
     atomic_store(&live->removed, true);
+    atomic_fetch_sub(&engine->memory, atomic_exchange(&live->bytes, 0));
     pthread_rwlock_unlock(&engine->registry);
     if (found)
         drop_reference(live);
@@ -194,13 +196,17 @@ void nb_registry_free(struct nb_engine *engine)
 
 /* ---- coming and going ------------------------------------------------------------------------ */
 
-/* Notes the memory of a model that was loaded. Over the setting, the writer is woken to drop those
- * that are used least. */
+/* Brings the engine's sum of memory up to date: a model grows with what it learns, and with the
+ * views that its first score makes. Over the setting, the writer is woken to drop those models that
+ * are used least. Without the setting nothing is summed. */
 static void note_memory(struct nb_engine *engine, struct nb_live *live)
 {
+    if (engine->settings.memory == 0 || !atomic_load(&live->loaded) || atomic_load(&live->removed))
+        return;
     uint64_t bytes = nb_live_memory(live);
-    uint64_t all = atomic_fetch_add(&engine->memory, bytes) + bytes;
-    if (engine->settings.memory == 0 || all <= engine->settings.memory)
+    uint64_t change = bytes - atomic_exchange(&live->bytes, bytes);
+    uint64_t all = atomic_fetch_add(&engine->memory, change) + change;
+    if (change == 0 || all <= engine->settings.memory)
         return;
     pthread_mutex_lock(&engine->queue_lock);
     engine->trim = true;
@@ -215,17 +221,12 @@ int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_e
     int rc = nb_live_check(live, error);
     if (rc != 0 || atomic_load(&live->loaded))
         return rc;
-    bool fresh = false;
     pthread_mutex_lock(&live->lock);
-    if (!atomic_load(&live->loaded)) {
+    if (!atomic_load(&live->loaded))
         rc = nb_load_model(engine, live, &why);
-        fresh = rc == 0;
-    }
-    if (fresh)
+    if (rc == 0)
         atomic_store(&live->loaded, true);
     pthread_mutex_unlock(&live->lock);
-    if (fresh)
-        note_memory(engine, live);
     if (rc == NB_CORRUPT) {
         nb_live_set_damaged(live, &why);
         return nb_live_check(live, error);
@@ -318,6 +319,7 @@ void nb_registry_release(struct nb_engine *engine, struct nb_live **live)
     *live = NULL;
     if (l == NULL)
         return;
+    note_memory(engine, l);
     if (!atomic_load(&l->persisted) && !atomic_load(&l->removed)) {
         /* An unborn model that nobody else holds never came into being: forget it. */
         bool last;
@@ -418,6 +420,8 @@ static bool unload(struct nb_engine *engine, struct nb_live *live)
         live->checkpoint.room = 0;
     }
     pthread_rwlock_unlock(&engine->registry);
+    if (idle)
+        atomic_fetch_sub(&engine->memory, atomic_exchange(&live->bytes, 0));
     nb_model_free(&counts);
     nb_published_release(&published);
     return idle;
@@ -443,6 +447,5 @@ void nb_registry_trim(struct nb_engine *engine,
             memory -= list[i].memory;
         nb_registry_release(engine, &list[i].live);
     }
-    atomic_store(&engine->memory, memory);
     free(list);
 }

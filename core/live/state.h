@@ -54,8 +54,8 @@ struct nb_engine {
     struct nb_buffer scratch;
     struct nb_features_coder *coder;
     struct nb_learner *learner;
-    atomic_uint_fast64_t memory; /* bytes of loaded models: when each was loaded, or at a trim */
-    atomic_uint_fast64_t tail; /* feature changes that a start would replay, of all models */
+    atomic_uint_fast64_t memory; /* sum of the models' `bytes`, while there is a setting */
+    atomic_uint_fast64_t tail;   /* feature changes that a start would replay, of all models */
 
     pthread_mutex_t health_lock;
     struct nb_error health; /* code 0: the last commit succeeded */

@@ -192,6 +192,17 @@ static const struct golden goldens[] = {
      "00"
      "00"
      "00"},
+    {"store",
+     {.kind = NB_CHANGE_STORE, .time = 1, .key = {"k", 1}, .settings = {"f", 1}},
+     "010b"
+     "00"
+     "01"
+     "00"
+     "00"
+     "0166"
+     "016b"
+     "00"
+     "00"},
 };
 enum { GOLDENS = sizeof goldens / sizeof *goldens };
 
@@ -316,7 +327,7 @@ START_TEST(impossible_values_are_found)
         {"kind 0", S("\x01\x00\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
         {"format 0", S("\x00\x06\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
         {"a later format", S("\x02\x01\x01"), NB_VERSION},
-        {"a later kind", S("\x01\x0b\x01"), NB_VERSION},
+        {"a later kind", S("\x01\x0c\x01"), NB_VERSION},
         {"no id", S("\x01\x01\x01\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
         {"unknown flags", S("\x01\x01\x01\x00\x00\x20\x00\x01x\x00"), NB_CORRUPT},
         {"a label above all", S("\x01\x01\x01\x00\x00\x00\x80\x80\x04\x01x\x00"), NB_CORRUPT},
