@@ -6,12 +6,6 @@
 #include "server/json/problem.h"
 #include "server/request/server.h"
 
-static void add_field(struct MHD_Response *response, const char *name, const char *value)
-{
-    /* Fails only for lack of memory; a reply without the field is better than none. */
-    (void)MHD_add_response_header(response, name, value);
-}
-
 static struct MHD_Response *make_response(struct nb_reply *reply)
 {
     struct nb_buffer *bytes = reply->has_spool ? &reply->spool.tail : &reply->body;
@@ -30,27 +24,47 @@ static struct MHD_Response *make_response(struct nb_reply *reply)
     return response;
 }
 
-static void add_fields(struct MHD_Response *response, const struct nb_http_call *call)
+/* Where header fields go. Each fails only for lack of memory. */
+struct fields {
+    struct MHD_Response *response;
+    bool is_complete;
+};
+
+static void add_field(struct fields *fields, const char *name, const char *value)
+{
+    if (MHD_add_response_header(fields->response, name, value) != MHD_YES)
+        fields->is_complete = false;
+}
+
+static void add_fields_of_page(struct fields *to)
+{
+    add_field(to, "X-Content-Type-Options", "nosniff");
+    add_field(to, "X-Frame-Options", "DENY");
+    add_field(to, "Referrer-Policy", "no-referrer");
+    add_field(to, "Content-Security-Policy",
+              "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+}
+
+/* Returns whether all fields are there. A reply without some of them says something else: JSON that
+ * is not called so, a page that others may frame. */
+static bool add_fields(struct MHD_Response *response, const struct nb_http_call *call)
 {
     const struct nb_reply *reply = &call->request.reply;
+    struct fields to = {.response = response, .is_complete = true};
     if (reply->content_type != NULL && reply->status != MHD_HTTP_NO_CONTENT)
-        add_field(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
+        add_field(&to, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
     if (reply->allow[0] != '\0')
-        add_field(response, MHD_HTTP_HEADER_ALLOW, reply->allow);
+        add_field(&to, MHD_HTTP_HEADER_ALLOW, reply->allow);
     if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE ||
         reply->status == MHD_HTTP_TOO_MANY_REQUESTS)
-        add_field(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+        add_field(&to, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     if (reply->status == MHD_HTTP_UNAUTHORIZED)
-        add_field(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"bayesd\"");
+        add_field(&to, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"bayesd\"");
     if (call->closes || atomic_load(&call->request.server->is_stopping))
-        add_field(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    if (reply->is_page) {
-        add_field(response, "X-Content-Type-Options", "nosniff");
-        add_field(response, "X-Frame-Options", "DENY");
-        add_field(response, "Referrer-Policy", "no-referrer");
-        add_field(response, "Content-Security-Policy",
-                  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
-    }
+        add_field(&to, MHD_HTTP_HEADER_CONNECTION, "close");
+    if (reply->is_page)
+        add_fields_of_page(&to);
+    return to.is_complete;
 }
 
 enum MHD_Result nb_http_queue_reply(struct nb_http_call *call)
@@ -62,8 +76,9 @@ enum MHD_Result nb_http_queue_reply(struct nb_http_call *call)
     struct MHD_Response *response = make_response(reply);
     if (response == NULL)
         return MHD_NO;
-    add_fields(response, call);
-    enum MHD_Result queued = MHD_queue_response(call->request.connection, reply->status, response);
+    enum MHD_Result queued = MHD_NO;
+    if (add_fields(response, call))
+        queued = MHD_queue_response(call->request.connection, reply->status, response);
     MHD_destroy_response(response);
     call->is_queued = queued == MHD_YES;
     return queued;

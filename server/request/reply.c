@@ -60,9 +60,9 @@ void nb_reply_deinit(struct nb_reply *reply)
 
 static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
-    /* Without memory for the text, the status alone is sent. */
+    /* A problem without its text would be no JSON. */
     if (nb_json_problem(&request->reply.body, (int)status, detail) != 0)
-        nb_buffer_deinit(&request->reply.body);
+        request->reply.is_withheld = true;
     return "application/problem+json";
 }
 
@@ -81,7 +81,8 @@ void nb_reply_problem(struct nb_request *request, unsigned status, const char *d
 void nb_reply_error(struct nb_request *request, const struct nb_error *error)
 {
     const struct nb_route *route = request->route;
-    request->reply.is_withheld = request->has_changed && nb_json_status(error->code) >= 500;
+    if (request->has_changed && nb_json_status(error->code) >= 500)
+        request->reply.is_withheld = true;
     unsigned status = route != NULL && route->protocol->status_of != NULL
                           ? route->protocol->status_of(route, error->code)
                           : (unsigned)nb_json_status(error->code);

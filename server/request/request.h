@@ -36,7 +36,7 @@ struct nb_reply {
     bool has_spool;
     bool is_page;               /* HTML: the header fields that keep a page to itself */
     char allow[NB_ALLOW_BYTES]; /* with 405 */
-    bool is_withheld;           /* there is none: the carrier ends the connection instead */
+    bool is_withheld;           /* the carrier ends the connection instead of sending it */
 };
 
 /* What brought a request and takes its reply back: http.c or line.c. */

@@ -231,6 +231,8 @@ def assert_each_allocation(api, faults, ask, is_done, describe):
             succeeded = reply.status in (200, 201)
             # jansson takes a token that it has no memory for as one that is wrong.
             refused = reply.status == 503 or b"not valid JSON" in reply.body
+            wanted = (kind or ["application/json"])[0] if succeeded else "application/problem+json"
+            equal(reply.headers.get("content-type"), wanted, f"{describe}, allocation {after}: {reply.status}")
             holds(succeeded or refused, f"{describe}, allocation {after}: {reply.status} {reply.body}")
             equal(there, succeeded, f"{describe}, allocation {after}: in force, answered {reply.status} {reply.body}")
         unanswered += reply is None
