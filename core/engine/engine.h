@@ -298,8 +298,9 @@ struct nb_dump_sink {
     void *user;
 };
 /* Walks one consistent state of the model. What was dumped is compared with the model's totals: on
- * a difference it is NB_CORRUPT, and the end is not called. NB_IO: the store had to grow meanwhile,
- * ask again. */
+ * a difference it is NB_DAMAGED, and the end is not called. When the store has to grow meanwhile,
+ * the walk begins again: the header comes once more, and what was handed out before it is void.
+ * NB_IO: that happened many times in a row, ask again. */
 int nb_engine_export(struct nb_engine *engine, struct nb_string model,
                      const struct nb_dump_sink *sink, struct nb_error *error);
 

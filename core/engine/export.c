@@ -19,6 +19,9 @@ struct arrival {
     uint64_t first, number;
 };
 
+/* How often an export begins again because the store had to grow. Each time the map has doubled. */
+enum { TIMES_MOST = 8 };
+
 struct dumping {
     const struct nb_view *view;
     const struct nb_live *live;
@@ -34,6 +37,7 @@ struct dumping {
     uint32_t *row_list, *count_list; /* of a document; owned */
     size_t row_room, count_room;
     struct nb_dump_totals totals;
+    bool has_to_end; /* the store wants to grow */
 };
 
 static int damaged(struct nb_error *error, const char *what)
@@ -42,13 +46,13 @@ static int damaged(struct nb_error *error, const char *what)
 }
 
 /* A snapshot that stays open keeps the store from growing: then it has to end. */
-static int keep_going(const struct dumping *d, struct nb_error *error)
+static int keep_going(struct dumping *d, struct nb_error *error)
 {
-    if (!nb_store_wanted(d->view))
+    d->has_to_end = nb_store_wanted(d->view);
+    if (!d->has_to_end)
         return 0;
     return nb_error_set(error, NB_IO,
-                        "the store had to grow while the model was exported: ask "
-                        "again");
+                        "the store had to grow while the model was exported: ask again");
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
@@ -284,27 +288,42 @@ static void dumping_deinit(struct dumping *d)
     nb_features_coder_free(&d->coder);
 }
 
-int nb_engine_export(struct nb_engine *engine, struct nb_string model,
-                     const struct nb_dump_sink *sink, struct nb_error *error)
+/* Sets *again when the store had to grow meanwhile. */
+static int dump_once(struct nb_engine *engine, struct nb_live *live,
+                     const struct nb_dump_sink *sink, bool *again, struct nb_error *error)
 {
-    struct nb_live *live;
     struct nb_view view;
-    struct nb_error why = {0};
-    int rc = nb_registry_find(engine, model, false, &live, error);
-    if (rc != 0)
-        return rc;
     struct dumping d = {.view = &view,
                         .live = live,
                         .sink = sink,
                         .has_texts = true,
                         .coder = nb_features_coder_new()};
-    rc = nb_live_check(live, &why);
-    if (rc == 0)
-        rc = d.coder == NULL ? nb_error_no_memory(&why)
-                             : nb_store_snapshot(engine->store, &view, &why);
+    int rc = d.coder == NULL ? nb_error_no_memory(error)
+                             : nb_store_snapshot(engine->store, &view, error);
     if (rc == 0) {
-        rc = dump_all(&d, &why);
+        rc = dump_all(&d, error);
         nb_store_snapshot_end(&view);
+    }
+    *again = rc != 0 && d.has_to_end;
+    dumping_deinit(&d);
+    return rc;
+}
+
+int nb_engine_export(struct nb_engine *engine, struct nb_string model,
+                     const struct nb_dump_sink *sink, struct nb_error *error)
+{
+    struct nb_live *live;
+    struct nb_error why = {0};
+    bool again = true;
+    int rc = nb_registry_find(engine, model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_live_check(live, &why);
+    for (int times = 0; rc == 0 && again && times < TIMES_MOST; times++) {
+        why.code = 0;
+        rc = dump_once(engine, live, sink, &again, &why);
+        if (again && times + 1 < TIMES_MOST)
+            rc = 0;
     }
     if (rc == NB_CORRUPT) {
         nb_live_set_damaged(live, &why);
@@ -312,7 +331,6 @@ int nb_engine_export(struct nb_engine *engine, struct nb_string model,
     }
     if (rc != 0 && error != NULL && why.code != 0)
         *error = why;
-    dumping_deinit(&d);
     nb_registry_release(engine, &live);
     return rc;
 }

@@ -28,7 +28,7 @@ struct search {
     uint32_t label;
     struct nb_heap heap;
     /* Of the listing. */
-    const struct nb_view *view;
+    struct nb_view *view; /* a snapshot, or ended */
     const struct nb_vocabulary_sink *sink;
     struct nb_features_coder *coder;
     struct nb_entry entry;
@@ -133,7 +133,17 @@ static int copy_labels(struct search *s)
     return 0;
 }
 
-static int list(struct search *s, struct nb_error *error)
+/* A snapshot that stays open keeps the store from growing. Rows never change: the listing goes on
+ * in the next snapshot. */
+static int keep_going(struct nb_engine *engine, struct search *s, struct nb_error *error)
+{
+    if (!nb_store_wanted(s->view))
+        return 0;
+    nb_store_snapshot_end(s->view);
+    return nb_store_snapshot(engine->store, s->view, error);
+}
+
+static int list(struct nb_engine *engine, struct search *s, struct nb_error *error)
 {
     nb_model_read_lock(s->live->counts);
     uint64_t size = nb_model_vocabulary(s->live->counts, NB_FIELDS);
@@ -144,10 +154,11 @@ static int list(struct search *s, struct nb_error *error)
         return nb_error_no_memory(error);
     rc = s->sink->header(s->sink->user, size, (const char *const *)s->names, s->label_count);
     const struct candidate *best = s->heap.items;
-    for (size_t i = 0; rc == 0 && i < s->heap.count; i++)
-        rc = nb_store_wanted(s->view)
-                 ? nb_error_set(error, NB_IO, "the store had to grow meanwhile: ask again")
-                 : list_token(s, &best[i], error);
+    for (size_t i = 0; rc == 0 && i < s->heap.count; i++) {
+        rc = keep_going(engine, s, error);
+        if (rc == 0)
+            rc = list_token(s, &best[i], error);
+    }
     return rc;
 }
 
@@ -205,7 +216,7 @@ int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struc
         rc = nb_store_snapshot(engine->store, &view, error);
     }
     if (rc == 0) {
-        rc = list(&s, error);
+        rc = list(engine, &s, error);
         nb_store_snapshot_end(&view);
     }
     search_deinit(&s);

@@ -35,6 +35,8 @@ static int settle(struct export *e, int rc)
 static int export_header(void *user, const struct nb_dump_header *header)
 {
     struct export *e = user;
+    /* It comes again when the export begins again. Nothing was sent yet. */
+    nb_spool_reset(&e->request->reply.spool);
     return settle(e, nb_json_dump_header(&e->request->reply.spool.tail, header));
 }
 

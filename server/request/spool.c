@@ -24,6 +24,12 @@ void nb_spool_deinit(struct nb_spool *spool)
     spool->file = -1;
 }
 
+void nb_spool_reset(struct nb_spool *spool)
+{
+    nb_spool_deinit(spool);
+    nb_spool_init(spool, spool->directory, spool->memory);
+}
+
 uint64_t nb_spool_length(const struct nb_spool *spool)
 {
     return spool->written + spool->tail.length;

@@ -23,6 +23,9 @@ struct nb_spool {
 void nb_spool_init(struct nb_spool *spool, const char *directory, size_t memory);
 void nb_spool_deinit(struct nb_spool *spool);
 
+/* Throws away what was appended; the spool is as after nb_spool_init. */
+void nb_spool_reset(struct nb_spool *spool);
+
 /* Moves `tail` to the file when it has grown over the limit. Returns 0, NB_DISK_FULL or NB_IO. */
 int nb_spool_settle(struct nb_spool *spool, struct nb_error *error);
 

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "core/engine/engine.h"
+#include "core/live/state.h"
+#include "core/lmdb/store_private.h"
 #include "core/repair/repair.h"
 
 static char directory[64];
@@ -662,6 +664,124 @@ START_TEST(export_and_import_score_the_same)
 }
 END_TEST
 
+/* The writer's part when the map has to grow: it waits until no snapshot is open. */
+static void *grow(void *user)
+{
+    struct nb_error error = {0};
+    (void)user;
+    ck_assert_msg(nb_store_enter_alone(engine->store, &error) == 0, "%s", error.text);
+    nb_gate_open(&engine->store->gate);
+    return NULL;
+}
+
+struct growing {
+    int growths; /* still to come */
+    size_t beginnings, features, documents;
+    bool is_growing;
+    pthread_t thread;
+};
+
+static void end_growth(struct growing *g)
+{
+    if (g->is_growing)
+        ck_assert_int_eq(pthread_join(g->thread, NULL), 0);
+    g->is_growing = false;
+}
+
+/* Somebody wants to grow the store from now on. */
+static void begin_growth(struct growing *g)
+{
+    end_growth(g);
+    if (g->growths-- <= 0)
+        return;
+    ck_assert_int_eq(pthread_create(&g->thread, NULL, grow, NULL), 0);
+    g->is_growing = true;
+    while (!nb_gate_is_closed(&engine->store->gate))
+        usleep(100);
+}
+
+static int growing_header(void *user, const struct nb_dump_header *header)
+{
+    struct growing *g = user;
+    (void)header;
+    g->beginnings++;
+    g->features = g->documents = 0;
+    begin_growth(g);
+    return 0;
+}
+
+static int growing_words(void *user, const struct nb_dump_words *words)
+{
+    ((struct growing *)user)->features += words->count;
+    return 0;
+}
+
+static int growing_document(void *user, const struct nb_dump_document *document)
+{
+    (void)document;
+    ((struct growing *)user)->documents++;
+    return 0;
+}
+
+static int growing_end(void *user, const struct nb_dump_totals *totals)
+{
+    struct growing *g = user;
+    ck_assert_uint_eq(totals->documents, g->documents);
+    ck_assert_uint_eq(totals->features, g->features);
+    return 0;
+}
+
+START_TEST(an_export_begins_again_when_the_store_grows)
+{
+    struct growing g = {.growths = 3};
+    struct nb_dump_sink sink = {growing_header, growing_words, growing_document, growing_end, &g};
+    struct nb_error error = {0};
+    train("m", "1", "a", "one two three");
+    train("m", "2", "b", "three four");
+    ck_assert_msg(nb_engine_export(engine, str("m"), &sink, &error) == 0, "%s", error.text);
+    ck_assert_uint_eq(g.beginnings, 4);
+    ck_assert_uint_eq(g.documents, 2);
+    ck_assert_uint_eq(g.features, 4);
+    /* Not for ever: a store that always grows is said. */
+    g = (struct growing){.growths = 1000};
+    ck_assert_int_eq(nb_engine_export(engine, str("m"), &sink, &error), NB_IO);
+    end_growth(&g);
+    ck_assert_ptr_nonnull(strstr(error.text, "ask again"));
+    ck_assert_uint_lt(g.beginnings, 20);
+}
+END_TEST
+
+static int growing_list(void *user, uint64_t size, const char *const *labels, size_t count)
+{
+    (void)size, (void)labels, (void)count;
+    begin_growth(user);
+    return 0;
+}
+
+static int growing_token(void *user, const struct nb_telling_token *token)
+{
+    struct growing *g = user;
+    ck_assert(token->token.length > 0);
+    g->features++;
+    begin_growth(g);
+    return 0;
+}
+
+START_TEST(a_listing_goes_on_when_the_store_grows)
+{
+    struct growing g = {.growths = 3};
+    struct nb_vocabulary_sink sink = {growing_list, growing_token, &g};
+    struct nb_error error = {0};
+    train("m", "1", "a", "one two three");
+    train("m", "2", "b", "three four");
+    int rc = nb_engine_vocabulary(engine, str("m"), str("a"), 10, 1000, &sink, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    ck_assert_uint_eq(g.features, 4);
+    ck_assert_int_le(g.growths, 0);
+    ck_assert(!g.is_growing);
+}
+END_TEST
+
 static double probability_of(const char *model, const char *words)
 {
     struct nb_verdict verdict;
@@ -918,6 +1038,8 @@ static Suite *suite(void)
     tcase_add_test(t, telling_tokens);
     tcase_add_test(t, documents_are_found);
     tcase_add_test(t, export_and_import_score_the_same);
+    tcase_add_test(t, an_export_begins_again_when_the_store_grows);
+    tcase_add_test(t, a_listing_goes_on_when_the_store_grows);
     tcase_add_test(t, the_stack_is_kept);
     tcase_add_test(t, one_label_leaves_room_for_the_other);
     tcase_add_test(t, too_little_training_is_said);

@@ -54,6 +54,27 @@ START_TEST(stays_in_memory_up_to_the_limit)
 }
 END_TEST
 
+START_TEST(begins_again)
+{
+    struct nb_spool spool;
+    struct nb_buffer back = {0};
+    nb_spool_init(&spool, directory, 4);
+    nb_buffer_puts(&spool.tail, "in the file");
+    ck_assert_int_eq(nb_spool_settle(&spool, NULL), 0);
+    nb_buffer_puts(&spool.tail, "tail");
+    nb_spool_reset(&spool);
+    ck_assert_uint_eq(nb_spool_length(&spool), 0);
+    nb_buffer_puts(&spool.tail, "new");
+    ck_assert_int_eq(nb_spool_settle(&spool, NULL), 0);
+    ck_assert_int_eq(nb_spool_finish(&spool, NULL), 0);
+    read_back(&spool, &back);
+    ck_assert_uint_eq(back.length, 3);
+    ck_assert_int_eq(memcmp(back.bytes, "new", 3), 0);
+    nb_buffer_deinit(&back);
+    nb_spool_deinit(&spool);
+}
+END_TEST
+
 START_TEST(gives_back_what_was_put_in)
 {
     static const size_t memories[] = {0, 1, 100, 100000, (size_t)1 << 30};
@@ -128,6 +149,7 @@ int main(void)
     TCase *tcase = tcase_create("spool");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, stays_in_memory_up_to_the_limit);
+    tcase_add_test(tcase, begins_again);
     tcase_add_test(tcase, gives_back_what_was_put_in);
     tcase_add_test(tcase, says_why_there_is_no_file);
     tcase_add_test(tcase, says_that_the_disk_is_full);
