@@ -146,6 +146,7 @@ int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
                          struct nb_evaluation_report *report, struct nb_error *error)
 {
     struct nb_live *live;
+    struct nb_error why = {0};
     *report = (struct nb_evaluation_report){0};
     int rc = nb_registry_acquire(engine, model, false, &live, error);
     if (rc != 0)
@@ -154,7 +155,8 @@ int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
     report->windows[0] = published->settings.evaluation_short;
     report->windows[1] = published->settings.evaluation_long;
     nb_published_release(&published);
-    rc = make_report(engine, live, positive, target_rate, report, error);
+    rc = make_report(engine, live, positive, target_rate, report, &why);
+    rc = nb_live_note(live, rc, &why, error);
     if (rc != 0)
         nb_evaluation_report_deinit(report);
     nb_registry_release(engine, &live);

@@ -325,12 +325,7 @@ int nb_engine_export(struct nb_engine *engine, struct nb_string model,
         if (again && times + 1 < TIMES_MOST)
             rc = 0;
     }
-    if (rc == NB_CORRUPT) {
-        nb_live_set_damaged(live, &why);
-        rc = nb_live_check(live, &why);
-    }
-    if (rc != 0 && error != NULL && why.code != 0)
-        *error = why;
+    rc = nb_live_note(live, rc, &why, error);
     nb_registry_release(engine, &live);
     return rc;
 }

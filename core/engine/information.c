@@ -103,18 +103,12 @@ static int fill_info(const struct nb_view *view, struct nb_live *live, struct nb
     int rc = info->name == NULL ? nb_error_no_memory(&why) : nb_live_check(live, &why);
     if (rc == 0)
         rc = read_model(view, live, info, &why);
-    if (rc == NB_CORRUPT) {
-        nb_live_set_damaged(live, &why);
-        rc = NB_DAMAGED;
-    }
+    rc = nb_live_note(live, rc, &why, error);
     if (rc == 0)
         return 0;
     nb_model_info_deinit(info);
-    if (rc != NB_DAMAGED) {
-        if (error != NULL)
-            *error = why;
+    if (rc != NB_DAMAGED)
         return rc;
-    }
     *info = (struct nb_model_info){.name = strdup(live->name),
                                    .is_damaged = true,
                                    .damage = strdup(live->damage == NULL ? "" : live->damage)};
@@ -253,15 +247,10 @@ int nb_engine_document(struct nb_engine *engine, struct nb_string model, struct 
     if (rc == 0)
         rc = nb_store_snapshot(engine->store, &view, error);
     if (rc == 0) {
-        struct nb_error why;
+        struct nb_error why = {0};
         rc = read_document(&view, live, id, info, &why);
         nb_store_snapshot_end(&view);
-        if (rc == NB_CORRUPT) {
-            nb_live_set_damaged(live, &why);
-            rc = nb_live_check(live, &why);
-        }
-        if (rc != 0 && error != NULL)
-            *error = why;
+        rc = nb_live_note(live, rc, &why, error);
     }
     if (rc != 0)
         nb_document_info_deinit(info);

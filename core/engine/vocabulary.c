@@ -207,18 +207,20 @@ int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struc
     int rc = nb_registry_acquire(engine, model, false, &live, error);
     if (rc != 0)
         return rc;
+    struct nb_error why = {0};
     struct nb_published *published = nb_live_settings(live);
     struct search s = {.live = live, .scorer = published->scorer, .sink = sink, .view = &view};
-    rc = prepare(&s, label, limit, cells, error);
+    rc = prepare(&s, label, limit, cells, &why);
     if (rc == 0) {
         walk(&s);
         nb_heap_sort(&s.heap);
-        rc = nb_store_snapshot(engine->store, &view, error);
+        rc = nb_store_snapshot(engine->store, &view, &why);
     }
     if (rc == 0) {
-        rc = list(engine, &s, error);
+        rc = list(engine, &s, &why);
         nb_store_snapshot_end(&view);
     }
+    rc = nb_live_note(live, rc, &why, error);
     search_deinit(&s);
     nb_published_release(&published);
     nb_registry_release(engine, &live);

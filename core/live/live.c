@@ -187,3 +187,17 @@ int nb_live_check(struct nb_live *live, struct nb_error *error)
                         "`bayesd --verify` lists the damage",
                         live->name, live->damage == NULL ? "out of memory" : live->damage);
 }
+
+int nb_live_note(struct nb_live *live, int rc, const struct nb_error *why, struct nb_error *error)
+{
+    if (rc == NB_CORRUPT && atomic_load(&live->removed))
+        return nb_error_set(error, NB_NOT_FOUND, "the model '%s' was deleted or replaced meanwhile",
+                            live->name);
+    if (rc == NB_CORRUPT) {
+        nb_live_set_damaged(live, why);
+        return nb_live_check(live, error);
+    }
+    if (rc != 0 && error != NULL && why->code != 0)
+        *error = *why;
+    return rc;
+}

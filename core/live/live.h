@@ -107,6 +107,10 @@ size_t nb_live_memory(struct nb_live *live);
 void nb_live_set_damaged(struct nb_live *live, const struct nb_error *why);
 /* 0, or NB_DAMAGED with the reason. */
 int nb_live_check(struct nb_live *live, struct nb_error *error);
+/* What reading the model's data came to: returns `rc`, and copies `why` to `error`. NB_CORRUPT
+ * marks the model damaged and becomes NB_DAMAGED; of a model that is gone, whose data are being
+ * removed, it becomes NB_NOT_FOUND. */
+int nb_live_note(struct nb_live *live, int rc, const struct nb_error *why, struct nb_error *error);
 
 static inline struct nb_string nb_live_name(const struct nb_live *live)
 {

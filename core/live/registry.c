@@ -227,13 +227,7 @@ int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_e
     if (rc == 0)
         atomic_store(&live->loaded, true);
     pthread_mutex_unlock(&live->lock);
-    if (rc == NB_CORRUPT) {
-        nb_live_set_damaged(live, &why);
-        return nb_live_check(live, error);
-    }
-    if (rc != 0 && error != NULL)
-        *error = why;
-    return rc;
+    return nb_live_note(live, rc, &why, error);
 }
 
 static int not_found(struct nb_string name, struct nb_error *error)

@@ -269,6 +269,30 @@ def assert_told(client, name):
     holds("\nbayesd_models_damaged " in listing and "\nbayesd_models_damaged 0" not in listing, "metrics do not count it")
 
 
+def flip(data, place):
+    with open(os.path.join(data, "data.mdb"), "r+b") as file:
+        file.seek(place.at + place.length // 2)
+        byte = file.read(1)[0]
+        file.seek(-1, 1)
+        file.write(bytes([byte ^ 1]))
+
+
+def test_whoever_meets_damage_marks_the_model(api):
+    """Tables that a load does not read: the first request that does finds it, and it is told from then on."""
+    daemon = api.another(config=CONFIG).start()
+    fill(daemon.client, "met", {"decision": "bayes"}, lines_of(api.random, 60, ["ham", "spam"]), ["ham"])
+    daemon.stop()
+    for table, question in (("scores", "/evaluation"), ("words", "/vocabulary?label=ham&limit=3000")):
+        data = shutil.copytree(daemon.data, os.path.join(api.new_folder(), "data"))
+        places = [p for p in places_of(os.path.join(data, "data.mdb")) if (p.kind, p.table) == ("value", table)]
+        flip(data, places[0])
+        other = api.another(data=data, config=CONFIG).start()
+        equal(models_of(other.client)["met"].get("state"), None, f"{table}: before anybody has asked")
+        refused(other.client.get("/v1/models/met" + question), 503, "damaged")
+        assert_told(other.client, "met")
+        other.stop()
+
+
 def test_flipped_bytes(api):
     original, told, wanted = Original(api), [], trials_wanted(api)
     bad, kinds = 0, Counter()
