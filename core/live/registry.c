@@ -26,11 +26,7 @@ static void drop_reference(struct nb_live *live)
 
 static int compare_name(const char *name, struct nb_string wanted)
 {
-    size_t length = strlen(name);
-    int order = memcmp(name, wanted.bytes, length < wanted.length ? length : wanted.length);
-    if (order != 0)
-        return order;
-    return (length > wanted.length) - (length < wanted.length);
+    return nb_string_compare((struct nb_string){name, strlen(name)}, wanted);
 }
 
 /* Where the name is, or would be; *found says which. */

@@ -143,7 +143,7 @@ static int open_cursor(const struct nb_view *view, enum nb_table table, MDB_curs
 
 static bool has_prefix(const MDB_val *key, struct nb_string from, size_t prefix)
 {
-    return key->mv_size >= prefix && memcmp(key->mv_data, from.bytes, prefix) == 0;
+    return key->mv_size >= prefix && (prefix == 0 || memcmp(key->mv_data, from.bytes, prefix) == 0);
 }
 
 int nb_store_scan(const struct nb_view *view, enum nb_table table, struct nb_string from,
