@@ -171,43 +171,75 @@ static int find_or_make(struct nb_engine *engine, struct put *put, struct nb_liv
     return rc;
 }
 
+/* Whether the model is not loaded. If so, its lock is held: whoever wants to load it waits, and
+ * reads what the transaction leaves. Only the writer unloads, so that a loaded one stays loaded. */
+static bool lock_cold(struct nb_live *live)
+{
+    if (atomic_load(&live->loaded))
+        return false;
+    pthread_mutex_lock(&live->lock);
+    if (!atomic_load(&live->loaded))
+        return true;
+    pthread_mutex_unlock(&live->lock);
+    return false;
+}
+
+/* Stores the settings and publishes them, if the model is loaded: `published` is taken over then.
+ */
+static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *live,
+                     struct nb_string stored, struct nb_published **published,
+                     struct nb_error *error)
+{
+    bool is_new = !atomic_load(&live->persisted);
+    struct task task = {.live = live,
+                        .totals = live->checkpoint.totals,
+                        .settings = &put->settings,
+                        .change = {.kind = is_new ? NB_CHANGE_CREATE : NB_CHANGE_SETTINGS,
+                                   .source = put->source,
+                                   .name = is_new ? put->name : (struct nb_string){"", 0},
+                                   .settings = stored}};
+    int rc = nb_transaction(engine, 0, write_put, &task, error);
+    if (rc != 0) {
+        live->checkpoint.totals = task.totals;
+        live->number = is_new ? 0 : live->number;
+        return rc;
+    }
+    put->created = is_new;
+    if (*published != NULL)
+        nb_live_publish(live, *published);
+    *published = NULL;
+    atomic_store(&live->persisted, true);
+    note(engine, &task);
+    return 0;
+}
+
+static int put_settings(struct nb_engine *engine, struct put *put, struct nb_live *live,
+                        struct nb_error *error)
+{
+    struct nb_buffer stored = {0};
+    struct nb_published *published = NULL;
+    bool is_cold = lock_cold(live);
+    int rc = nb_settings_write(&put->settings, &stored) == 0 ? 0 : nb_error_no_memory(error);
+    if (rc == 0 && !is_cold) {
+        published = nb_published_next(&put->settings, live->published);
+        rc = published == NULL ? nb_error_no_memory(error) : 0;
+    }
+    if (rc == 0)
+        rc = store_put(engine, put, live, string_of(&stored), &published, error);
+    if (is_cold)
+        pthread_mutex_unlock(&live->lock);
+    nb_published_release(&published);
+    nb_buffer_deinit(&stored);
+    return rc;
+}
+
 static int put_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct put *put = argument;
     struct nb_live *live = NULL;
-    struct nb_buffer stored = {0};
-    struct nb_published *published = NULL;
     int rc = find_or_make(engine, put, &live, error);
-    if (rc == 0 && nb_settings_write(&put->settings, &stored) != 0)
-        rc = nb_error_no_memory(error);
-    if (rc == 0 && atomic_load(&live->loaded)) {
-        published = nb_published_next(&put->settings, live->published);
-        rc = published == NULL ? nb_error_no_memory(error) : 0;
-    }
-    if (rc == 0) {
-        bool is_new = !atomic_load(&live->persisted);
-        struct task task = {.live = live,
-                            .totals = live->checkpoint.totals,
-                            .settings = &put->settings,
-                            .change = {.kind = is_new ? NB_CHANGE_CREATE : NB_CHANGE_SETTINGS,
-                                       .source = put->source,
-                                       .name = is_new ? put->name : (struct nb_string){"", 0},
-                                       .settings = string_of(&stored)}};
-        rc = nb_transaction(engine, 0, write_put, &task, error);
-        if (rc == 0) {
-            put->created = is_new;
-            if (published != NULL)
-                nb_live_publish(live, published);
-            published = NULL;
-            atomic_store(&live->persisted, true);
-            note(engine, &task);
-        } else {
-            live->checkpoint.totals = task.totals;
-            live->number = is_new ? 0 : live->number;
-        }
-    }
-    nb_published_release(&published);
-    nb_buffer_deinit(&stored);
+    if (rc == 0)
+        rc = put_settings(engine, put, live, error);
     nb_registry_release(engine, &live);
     return rc;
 }

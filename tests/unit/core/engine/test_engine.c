@@ -7,6 +7,7 @@
 #include <ftw.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -950,6 +951,62 @@ static void put_text(const char *name)
 }
 
 /* Looking at a model that is just coming into being does not end it. */
+enum { COLD_MODELS = 300 };
+
+static const char *cold_name(int i)
+{
+    static _Thread_local char name[16];
+    snprintf(name, sizeof name, "cold%d", i);
+    return name;
+}
+
+static atomic_int cold_turn;
+
+static void *load_in_turn(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < COLD_MODELS; i++) {
+        while (atomic_load(&cold_turn) < i)
+            sched_yield();
+        (void)nb_engine_load(engine, str(cold_name(i)), NULL);
+    }
+    return NULL;
+}
+
+static void put_smoothing(const char *model, double smoothing)
+{
+    struct nb_settings of;
+    struct nb_error error = {0};
+    bool created;
+    nb_settings_init(&of, NB_PRESET_TEXT);
+    of.smoothing = smoothing;
+    int rc = nb_engine_put_model(engine, str(model), &of, false, str("test"), &created, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    nb_settings_deinit(&of);
+}
+
+/* The settings that hold are those of the store, whoever was quicker. */
+START_TEST(models_load_while_their_settings_change)
+{
+    pthread_t loader;
+    for (int i = 0; i < COLD_MODELS; i++) {
+        train(cold_name(i), "1", "a", "hello world");
+        train(cold_name(i), "2", "b", "bye world");
+    }
+    reopen();
+    atomic_store(&cold_turn, -1);
+    ck_assert_int_eq(pthread_create(&loader, NULL, load_in_turn, NULL), 0);
+    for (int i = 0; i < COLD_MODELS; i++) {
+        atomic_store(&cold_turn, i);
+        put_smoothing(cold_name(i), 2);
+    }
+    pthread_join(loader, NULL);
+    for (int i = 0; i < COLD_MODELS; i++) /* |V| = 3, n_b = 2: ln(1/2) + ln((1 + 2) / (2 + 6)) */
+        ck_assert_double_eq_tol(score_of(cold_name(i), "bye", "b"), log(0.5) + log(3. / 8), 1e-12);
+    verify();
+}
+END_TEST
+
 START_TEST(models_are_made_under_observation)
 {
     pthread_t observers[2];
@@ -1044,6 +1101,7 @@ static Suite *suite(void)
     tcase_add_test(t, one_label_leaves_room_for_the_other);
     tcase_add_test(t, too_little_training_is_said);
     tcase_add_test(t, a_broken_import_changes_nothing);
+    tcase_add_test(t, models_load_while_their_settings_change);
     tcase_add_test(t, models_are_made_under_observation);
     tcase_add_test(t, explanations_sum_to_the_difference);
     tcase_add_test(t, weights_stay_when_their_documents_are_dropped);
