@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/string.h"
 
+#include <stdlib.h>
+
 static const char WHITE_SPACE[] = " \t\n\v\f\r";
 
 int nb_string_compare(struct nb_string a, struct nb_string b)
@@ -8,6 +10,17 @@ int nb_string_compare(struct nb_string a, struct nb_string b)
     size_t shorter = a.length < b.length ? a.length : b.length;
     int order = shorter == 0 ? 0 : memcmp(a.bytes, b.bytes, shorter);
     return order != 0 ? order : (a.length > b.length) - (a.length < b.length);
+}
+
+char *nb_string_copy(struct nb_string s)
+{
+    char *copy = malloc(s.length + 1);
+    if (copy == NULL)
+        return NULL;
+    if (s.length > 0)
+        memcpy(copy, s.bytes, s.length);
+    copy[s.length] = '\0';
+    return copy;
 }
 
 /* Not strchr: it finds the NUL byte in every set. */

@@ -60,6 +60,9 @@ static inline bool nb_string_starts_nocase(struct nb_string s, const char *prefi
 
 /* Order of two texts by their bytes, a prefix before the longer text: negative, 0 or positive. */
 int nb_string_compare(struct nb_string a, struct nb_string b);
+/* The text with a NUL byte behind it, the caller's to free; NULL: out of memory. Not strndup: of a
+ * text that lies at the end of a mapped file, that may look behind it for a NUL byte. */
+char *nb_string_copy(struct nb_string s);
 
 /* The text without the bytes of `set` (a C string) at its beginning, or at its end. */
 struct nb_string nb_string_trim_start(struct nb_string s, const char *set);

@@ -96,7 +96,7 @@ static int read_label(void *user, struct nb_string key, struct nb_string value,
         return damaged(error, "labels out of order");
     if (nb_array_reserve(&d->labels, &d->label_room, d->label_count + 1, sizeof *d->labels) != 0)
         return nb_error_no_memory(error);
-    d->labels[d->label_count] = strndup(record.name.bytes, record.name.length);
+    d->labels[d->label_count] = nb_string_copy(record.name);
     return d->labels[d->label_count++] == NULL ? nb_error_no_memory(error) : 0;
 }
 

@@ -43,7 +43,7 @@ static int fill_label(void *user, struct nb_string key, struct nb_string value,
     if (rc != 0)
         return rc;
     struct nb_label_info *label = &info->labels[info->label_count];
-    *label = (struct nb_label_info){.label = strndup(record.name.bytes, record.name.length),
+    *label = (struct nb_label_info){.label = nb_string_copy(record.name),
                                     .documents = record.documents,
                                     .tokens = record.tokens};
     info->label_count += label->label != NULL;
@@ -207,7 +207,7 @@ static int read_label(const struct nb_view *view, uint32_t model, uint32_t label
         rc = nb_label_read(&record, value, error);
     if (rc != 0)
         return rc;
-    *name = strndup(record.name.bytes, record.name.length);
+    *name = nb_string_copy(record.name);
     return *name == NULL ? nb_error_no_memory(error) : 0;
 }
 
@@ -222,7 +222,7 @@ static int read_document(const struct nb_view *view, const struct nb_live *live,
     if (rc == 0)
         rc = read_label(view, live->number, entry.change.label, &info->label, error);
     if (rc == 0) {
-        info->source = strndup(entry.change.source.bytes, entry.change.source.length);
+        info->source = nb_string_copy(entry.change.source);
         info->learned = entry.change.time;
         info->tokens = entry.change.tokens;
         if (info->source == NULL)

@@ -96,7 +96,7 @@ static int read_weights(struct nb_unpacker *r, struct nb_settings *settings)
         w->weight = nb_unpack_double(r);
         if (r->failed || memchr(label.bytes, '\0', label.length) != NULL)
             return NB_CORRUPT;
-        w->label = strndup(label.bytes, label.length);
+        w->label = nb_string_copy(label);
         if (w->label == NULL)
             return NB_NO_MEMORY;
     }

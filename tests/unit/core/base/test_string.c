@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
 #include <ctype.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/base/ascii.h"
 #include "core/base/hex.h"
@@ -79,6 +82,24 @@ START_TEST(texts_have_an_order)
         }
     }
     ck_assert_int_eq(nb_string_compare(NOTHING, NOTHING), 0);
+}
+END_TEST
+
+/* A page without access lies behind the text: nothing there may be read. */
+START_TEST(texts_are_copied)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *two = mmap(NULL, page * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(two, MAP_FAILED);
+    ck_assert_int_eq(mprotect(two + page, page, PROT_NONE), 0);
+    memcpy(two + page - 4, "text", 4);
+    char *copy = nb_string_copy((struct nb_string){two + page - 4, 4});
+    ck_assert_str_eq(copy, "text");
+    free(copy);
+    munmap(two, page * 2);
+    copy = nb_string_copy(NOTHING);
+    ck_assert_str_eq(copy, "");
+    free(copy);
 }
 END_TEST
 
@@ -289,6 +310,7 @@ int main(void)
     tcase_add_test(all, classes_are_those_of_the_c_locale);
     tcase_add_test(all, texts_are_compared);
     tcase_add_test(all, texts_have_an_order);
+    tcase_add_test(all, texts_are_copied);
     tcase_add_test(all, white_space_is_trimmed);
     tcase_add_test(all, hexadecimal_digits_have_values);
     tcase_add_test(all, hexadecimal_numbers_are_read);
