@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/pack.h"
+#include "core/store/range.h"
 
 /* ---- settings as published ------------------------------------------------------------------- */
 
@@ -159,9 +160,10 @@ size_t nb_live_memory(struct nb_live *live)
     if (!atomic_load(&live->loaded))
         return 0;
     struct nb_published *p = nb_live_settings(live);
+    /* The checkpoint is the writer's: its byte per range is counted by the rows. */
     size_t bytes = nb_model_memory(live->counts) + nb_scorer_memory(p->scorer) +
                    nb_stack_memory(p->stack) + nb_stack_weights_memory(p->weights) +
-                   live->checkpoint.room;
+                   nb_ranges_of(nb_model_rows(live->counts));
     nb_published_release(&p);
     return bytes;
 }
