@@ -74,6 +74,7 @@ static int examine(struct nb_store *store, uint64_t *needed, struct nb_error *er
 {
     struct nb_pages_question question = {.file = store->file.data,
                                          .path = store->file.data_path,
+                                         .any_order = store->reading,
                                          .tables = nb_store_table_names,
                                          .table_count = NB_TABLES};
     struct nb_pages_answer answer = {.used = 0};

@@ -106,6 +106,10 @@ static int copy_entry(struct rebuild *r, struct nb_view *view, uint64_t number,
 {
     const struct nb_change *c = &r->entry.change;
     int rc = nb_ledger_read(r->view, number, &r->entry, error);
+    if (rc == NB_NOT_FOUND || rc == NB_CORRUPT) {
+        nb_differ(r->d, "ledger entry %" PRIu64 " is lost", number);
+        return 0; /* the survey could read it, a search cannot */
+    }
     if (rc != 0)
         return rc;
     if (number > r->previous + 1)

@@ -205,6 +205,10 @@ int nb_ledger_copy(const struct nb_view *view, const struct nb_entry *entry,
         rc = 0;
     }
     nb_entry_deinit(&old);
+    if (rc == 0 && change.kind == NB_CHANGE_UNTRAIN && change.replaced == 0) {
+        totals->entries++; /* what it forgot is lost: nothing counts it any more */
+        return put_entry_row(view, change.model, entry->number, false, error);
+    }
     return rc != 0 ? rc : put_index(view, entry->number, &change, totals, error);
 }
 

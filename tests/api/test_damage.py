@@ -188,8 +188,22 @@ class Trial:
         status = daemon.wait(20)
         holds(status > 0, f"the start ended by signal {-status}: {daemon.output()}")
         holds(daemon.output().strip(), "the start was refused without a word")
-        holds(not self.is_content or self.place.table in STORE_WIDE, f"one entry stops the start: {daemon.output()}")
+        if self.is_content and self.place.table not in STORE_WIDE:
+            return self.starts_rebuilt(daemon)
         return False
+
+    def starts_rebuilt(self, daemon):
+        """A key out of order makes searches miss other entries of its page: the start is refused, and a rebuild
+        brings the store back, but for entries of that page."""
+        told = daemon.output()
+        holds(re.search(r"(keys are not in order|beyond those of the next page).*bayesd --rebuild", told), f"one entry stops the start: {told}")
+        status, out, err = self.api.tool("--rebuild", "--data", self.data)
+        holds(status in (0, 1), f"--rebuild: {status}: {out}{err}")
+        status, out, err = self.api.tool("--verify", "--data", self.data)
+        equal(status, 0, f"--verify after --rebuild: {out}{err}")
+        daemon.spawn()
+        daemon.wait_ready()
+        return False  # of the page's entries some may be lost, and were named; weights are learned anew
 
     def stops(self, daemon):
         """Cleanly; where LMDB's own fields are damaged, or with an error in words."""
@@ -287,7 +301,7 @@ def test_whoever_meets_damage_marks_the_model(api):
         places = [p for p in places_of(os.path.join(data, "data.mdb")) if (p.kind, p.table) == ("value", table)]
         flip(data, places[0])
         other = api.another(data=data, config=CONFIG).start()
-        equal(models_of(other.client)["met"].get("state"), None, f"{table}: before anybody has asked")
+        holds(models_of(other.client)["met"].get("state") in (None, "damaged"), f"{table}: before anybody has asked")
         refused(other.client.get("/v1/models/met" + question), 503, "damaged")
         assert_told(other.client, "met")
         other.stop()
