@@ -4,6 +4,7 @@
  * fall between the changes of documents in the order in which they came. Each is an entry of the
  * ledger. None but the renaming loads the model: what is damaged can be changed and deleted.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/clock.h"
@@ -56,6 +57,7 @@ static int touch_state(struct nb_engine *engine, const struct nb_view *view, str
                        struct nb_error *error)
 {
     struct nb_live *live = task->live;
+    assert(task->number != 0 && live->number != 0);
     if (!atomic_load(&live->loaded))
         return touch_cold_state(engine, view, task, error);
     struct nb_state_record state = nb_checkpoint_state(live, task->number);
@@ -87,6 +89,7 @@ static int append(struct nb_engine *engine, struct nb_view *view, struct task *t
 static void note(struct nb_engine *engine, const struct task *task)
 {
     struct nb_live *live = task->live;
+    assert(task->number > live->checkpoint.last);
     live->checkpoint.last = task->number;
     if (atomic_load(&live->loaded))
         nb_checkpoint_note(engine, live, 1);
@@ -105,6 +108,7 @@ static int write_put(struct nb_engine *engine, struct nb_view *view, void *argum
                      struct nb_error *error)
 {
     struct task *task = argument;
+    assert(task->settings != NULL);
     if (!atomic_load(&task->live->persisted))
         task->live->number = 0; /* this may be a second try */
     int rc = append(engine, view, task, error);
@@ -329,6 +333,7 @@ static int write_rename(struct nb_engine *engine, struct nb_view *view, void *ar
         .tokens = nb_model_occurrences(live->counts, task->change.label, NB_FIELDS)};
     struct nb_store_key key = nb_store_key_number(live->number, task->change.label);
     struct nb_buffer stored = {0};
+    assert(task->change.label < nb_model_label_count(live->counts));
     int rc = append(engine, view, task, error);
     if (rc == 0 && nb_label_write(&record, &stored) != 0)
         rc = nb_error_no_memory(error);

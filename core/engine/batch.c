@@ -5,6 +5,7 @@
  */
 #include "core/engine/batch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/live/names.h"
@@ -67,6 +68,7 @@ size_t nb_batch_memory(const struct nb_batch *batch)
 
 const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t index)
 {
+    assert(index < batch->size);
     return &batch->changes[index].receipt;
 }
 
@@ -90,6 +92,7 @@ static int set_id(const struct nb_batch *batch, const struct nb_document *docume
                   struct nb_string id, struct nb_submitted *change)
 {
     char made[NB_CONTENT_ID_LENGTH + 1];
+    assert(batch->live != NULL);
     if (id.length == 0) {
         const struct nb_key *key = batch->live->id_key;
         if (document->kind == NB_DOCUMENT_MAIL)
@@ -133,6 +136,7 @@ static int order_features(const struct nb_bag *bag, const uint32_t *rows,
         *p = (struct nb_pending){.id = f->id, .count = f->count, .row = NB_NO_ROW};
         rc = keep_text(change, p++, bag->texts[i]);
     }
+    assert(rc != 0 || p == change->features + bag->size);
     return rc;
 }
 
@@ -161,6 +165,7 @@ static int take_features(const struct nb_model *model, const struct nb_bag *bag,
 static int tokenize(struct nb_batch *batch, const struct nb_document *document,
                     struct nb_submitted *change)
 {
+    assert(batch->live->counts != NULL);
     struct nb_published *published = nb_live_settings(batch->live);
     struct nb_tokenizer_settings settings = {.fields = published->settings.tokenizer_fields};
     nb_published_release(&published);
@@ -173,6 +178,7 @@ static int tokenize(struct nb_batch *batch, const struct nb_document *document,
 /* Puts a finished change into the batch. */
 static int add_change(struct nb_batch *batch, struct nb_submitted *change)
 {
+    assert(batch->size <= batch->room);
     if (batch->size == batch->room) {
         size_t room = batch->room == 0 ? 1 : batch->room * 4;
         struct nb_submitted *changes = realloc(batch->changes, room * sizeof *changes);

@@ -3,6 +3,7 @@
  * Classifying: the caller's thread tokenizes the document and makes one pass over the counts, under
  * the model's read lock.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,7 @@ static int explain(struct nb_verdict *verdict, const struct nb_published *publis
     p->evidence = evidence;
     if (rc == 0)
         rc = find_evidence(p, published, &count);
+    assert(rc != 0 || count > 0);
     if (rc == 0)
         nb_evidence_sort(p->evidence, count - 1, most);
     size_t wanted = count < most + 1 ? count : most + 1;
@@ -141,6 +143,7 @@ static int fill_verdict(struct nb_verdict *verdict, bool stacked)
     struct nb_verdict_private *p = verdict->private_;
     const struct nb_scores *decisive = stacked ? &p->stacked : &p->scores;
     void *labels = verdict->labels;
+    assert(decisive->size == p->scores.size && decisive->best < decisive->size);
     int rc = make_room(&labels, &p->label_room, p->scores.size, sizeof *verdict->labels);
     verdict->labels = labels;
     if (rc != 0)
@@ -161,6 +164,7 @@ static int fill_verdict(struct nb_verdict *verdict, bool stacked)
 static void leave_room_for_another(struct nb_verdict *verdict)
 {
     const struct nb_verdict_private *p = verdict->private_;
+    assert(verdict->size == 1);
     verdict->unseen_label =
         nb_unseen_label(p->live->counts, p->scores.labels[0], verdict->probabilities);
     verdict->unseen_probability = 1 - verdict->probabilities[0];
@@ -171,6 +175,7 @@ static void fill_ready(struct nb_verdict *verdict, uint64_t wanted)
 {
     const struct nb_verdict_private *p = verdict->private_;
     const struct nb_scores *s = &p->scores;
+    assert(s->size > 0);
     verdict->ready = true;
     for (size_t i = s->size; i > 0; i--) {
         uint64_t documents = nb_model_documents(p->live->counts, s->labels[i - 1]);

@@ -131,6 +131,7 @@ static int put_model(struct nb_group *group, struct nb_view *view, struct nb_gro
     struct nb_engine *engine = group->engine;
     struct nb_live *live = model->live;
     const struct nb_checkpoint *c = &live->checkpoint;
+    assert(model->last >= c->last);
     bool staged = is_staged(model);
     if (!staged && c->replay == model->saved.replay &&
         c->totals.entries == model->saved.totals.entries)
@@ -171,6 +172,7 @@ static void count(struct nb_counters *counters, const struct nb_submitted *chang
         [NB_RELABELLED] = &counters->relabelled, [NB_UPDATED] = &counters->updated,
         [NB_FORGOTTEN] = &counters->forgotten,
     };
+    assert((size_t)change->receipt.status < sizeof by_status / sizeof *by_status);
     atomic_fetch_add(by_status[change->receipt.status], 1);
     if (!change->untrain && change->staged)
         atomic_fetch_add(&counters->tokens_learned, change->positions);
@@ -182,6 +184,7 @@ static void finish_model(struct nb_engine *engine, const struct nb_group_model *
     /* Weights that put_model did not store differ from what is stored still. */
     if (is_staged(model) && nb_published_is_stacked(live->published))
         nb_stack_weights_commit(live->published->weights);
+    assert(model->last == live->checkpoint.last || live->number != 0);
     live->checkpoint.last = model->last;
     live->labels_stored = nb_model_label_count(live->counts);
     if (live->number != 0)
@@ -210,6 +213,7 @@ void nb_group_commit(struct nb_group *group)
     struct nb_error error = {0};
     if (group->size == 0)
         return;
+    assert(group->model_count == 0 && group->label_count == 0);
     int rc = nb_transaction(group->engine, group->bytes, stage_all, &c, &error);
     atomic_fetch_add(&group->engine->counters.commit_changes, group->size);
     if (rc != 0) {

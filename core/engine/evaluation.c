@@ -3,6 +3,7 @@
  * The evaluation of a model: its stored scores, read in the order of learning and handed to
  * core/evaluate/evaluate.c. A view of the ledger: what is forgotten has no score any more.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ static int read_score(void *user, struct nb_string key, struct nb_string value,
 
 void nb_evaluation_report_deinit(struct nb_evaluation_report *report)
 {
+    assert(report->window_count <= NB_EVALUATION_WINDOWS);
     for (size_t i = 0; i < report->window_count; i++)
         nb_evaluation_deinit(&report->evaluations[i]);
     for (size_t i = 0; i < report->label_count; i++)
@@ -152,6 +154,7 @@ int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
     if (rc != 0)
         return rc;
     struct nb_published *published = nb_live_settings(live);
+    assert(live->counts != NULL);
     report->windows[0] = published->settings.evaluation_short;
     report->windows[1] = published->settings.evaluation_long;
     nb_published_release(&published);

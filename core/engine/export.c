@@ -3,6 +3,7 @@
  * Export: one consistent state of a model, record by record, from a snapshot of the store. Nothing
  * is read from memory, so that no model is loaded for it.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -224,6 +225,7 @@ static int dump_document(struct dumping *d, const struct nb_entry *entry, struct
                                         .counts = d->count_list,
                                         .size = d->bag.size,
                                         .score = c->score};
+    assert(c->kind == NB_CHANGE_TRAIN);
     d->totals.documents++;
     return d->sink->document(d->sink->user, &document);
 }
@@ -259,6 +261,7 @@ static int dump_all(struct dumping *d, struct nb_error *error)
 {
     uint32_t model = d->live->number;
     struct nb_store_key key = nb_store_key_model(model);
+    assert(model != 0 && d->coder != NULL);
     int rc = read_state(d, error);
     if (rc == 0)
         rc = nb_store_scan(d->view, NB_TABLE_LABELS, nb_store_key_string(&key), key.length,

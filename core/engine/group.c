@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/engine/group.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/array.h"
@@ -18,6 +19,7 @@ static uint64_t weight(const struct nb_submitted *change)
 
 bool nb_group_add(struct nb_group *group, struct nb_batch *batch)
 {
+    assert(batch->live != NULL || batch->size == 0);
     while (batch->written < batch->size) {
         struct nb_submitted *change = &batch->changes[batch->written];
         uint64_t bytes = weight(change);
@@ -55,6 +57,7 @@ void nb_group_deinit(struct nb_group *group)
 
 struct nb_group_model *nb_group_model(struct nb_group *group, struct nb_live *live)
 {
+    assert(live->counts != NULL && live->published != NULL);
     /* Neighbours in the queue are mostly of the same model. */
     for (size_t i = group->model_count; i > 0; i--)
         if (group->models[i - 1].live == live)
@@ -75,6 +78,7 @@ struct nb_group_model *nb_group_model(struct nb_group *group, struct nb_live *li
 
 int nb_group_touch_label(struct nb_group *group, struct nb_live *live, uint32_t label)
 {
+    assert(label < nb_model_label_count(live->counts));
     for (size_t i = group->label_count; i > 0; i--) {
         const struct nb_group_label *l = &group->labels[i - 1];
         if (l->live == live && l->label == label)

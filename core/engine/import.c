@@ -4,6 +4,7 @@
  * the model is complete; the last transaction gives it its name. What a crash cuts off is deleted
  * like a model that is gone.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -53,6 +54,7 @@ static struct nb_string string_of(const struct nb_buffer *buffer)
 static int collect(struct nb_import *import, struct nb_change *change)
 {
     struct nb_packer p = {.out = &import->entries};
+    assert(import->listed.number != 0);
     change->model = import->listed.number;
     change->source = string_of(&import->source);
     import->bytes.length = 0;
@@ -350,6 +352,7 @@ static int add_rows(struct nb_import *import, const struct nb_dump_words *words,
     /* Rows without counts have to reach the store, too. */
     if (nb_dirty_mark(&import->live->checkpoint, &import->rows, nb_model_rows(counts)) != 0)
         return nb_error_no_memory(error);
+    assert(import->rows.size == words->count);
     import->totals.features += words->count;
     return 0;
 }
@@ -533,6 +536,7 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
                                .key = string_of(&naming->key),
                                .weights = string_of(&naming->weights),
                                .other = old};
+    assert(live->number == import->listed.number && live->number != old);
     live->checkpoint.totals = naming->totals;
     int rc = write_records(engine, view, live, naming->weights.length > 0, error);
     naming->number = nb_numbers_entry(&engine->numbers);
@@ -549,6 +553,7 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
  * looks at an unborn model and is the last to hold it takes it out again. */
 static int list(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
+    assert(!atomic_load(&live->persisted));
     atomic_fetch_add(&live->references, 1);
     int rc = nb_registry_insert(engine, live, error);
     if (rc != 0)
@@ -655,6 +660,7 @@ int nb_import_commit(struct nb_import **out, const struct nb_dump_totals *totals
         nb_import_abort(out);
         return rc;
     }
+    assert(import->entries.length == 0);
     rc = nb_writer_run(import->engine, commit_task, import, error);
     if (rc == 0)
         *created = import->created;

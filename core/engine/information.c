@@ -3,6 +3,7 @@
  * What can be asked about models and documents, from snapshots of the store; and the engine's
  * numbers.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,6 +151,7 @@ static int fill_infos(struct nb_engine *engine, char *const *names, size_t name_
     if (rc != 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < name_count; i++) {
+        assert(*filled <= i);
         struct nb_string name = {names[i], strlen(names[i])};
         rc = one_model(engine, &view, name, &infos[*filled], error);
         *filled += rc == 0;

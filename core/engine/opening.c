@@ -5,6 +5,7 @@
  */
 #include "core/engine/opening.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,6 +278,7 @@ int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine *
 static void save_some(struct nb_engine *engine)
 {
     uint64_t until = nb_clock_monotonic() + SAVE_NANOSECONDS;
+    assert(!engine->writer_started);
     struct nb_live *live = engine->unsaved;
     while (live != NULL && nb_clock_monotonic() < until) {
         struct nb_live *next = live->unsaved_after;
@@ -299,6 +301,7 @@ void nb_engine_close(struct nb_engine **out)
     }
     while (engine->unsaved != NULL)
         nb_checkpoint_forget(engine, engine->unsaved);
+    assert(engine->unsaved_last == NULL);
     nb_registry_free(engine);
     nb_store_close(&engine->store);
     nb_buffer_deinit(&engine->scratch);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/engine/purge.h"
 
+#include <assert.h>
+
 #include "core/base/clock.h"
 #include "core/engine/importing.h"
 #include "core/live/transaction.h"
@@ -71,6 +73,7 @@ static int purge_slice(struct nb_engine *engine, struct nb_view *view, void *arg
                            purge, error);
     if (rc < 0 || !purge->found)
         return rc < 0 ? rc : 0;
+    assert(!nb_import_is_running(engine, purge->number));
     rc = keep_newest(engine, view, purge->number, error);
     return rc != 0 ? rc : purge_tables(view, purge->number, error);
 }

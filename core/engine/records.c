@@ -41,6 +41,7 @@ int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const str
                                      .documents = nb_model_documents(live->counts, label),
                                      .tokens =
                                          nb_model_occurrences(live->counts, label, NB_FIELDS)};
+    assert(live->number != 0 && label < nb_model_label_count(live->counts));
     out->length = 0;
     if (nb_label_write(&record, out) != 0)
         return nb_error_no_memory(error);
@@ -52,6 +53,7 @@ int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, const s
 {
     const struct nb_stack_weights *weights = live->published->weights;
     struct nb_buffer *out = &engine->scratch;
+    assert(live->number != 0);
     int rc = 0;
     uint32_t record = nb_stack_weights_changed(weights, 0);
     for (; rc == 0 && record != NB_STACK_NO_RECORD;
@@ -70,6 +72,7 @@ int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, const s
 int nb_put_orphan(const struct nb_view *view, uint32_t number, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(number);
+    assert(number != 0);
     return nb_store_put(view, NB_TABLE_ORPHANS, nb_store_key_string(&key),
                         (struct nb_string){"", 0}, error);
 }

@@ -43,6 +43,7 @@ static struct nb_string string_of(const struct nb_buffer *buffer)
 static int refuse(struct stage *s, int code, const char *text)
 {
     struct nb_receipt *receipt = &s->change->receipt;
+    assert(code != 0);
     receipt->code = nb_error_set(&receipt->error, code, "%s", text);
     s->refused = true;
     return 0;
@@ -140,6 +141,7 @@ static bool would_overflow(const struct stage *s)
     uint32_t label = s->change->label_number;
     const struct nb_rows *rows = &s->change->delta.add;
     uint64_t occurrences = 0;
+    assert(label < nb_model_label_count(counts));
     for (unsigned field = 0; field < NB_FIELDS; field++)
         occurrences += nb_model_occurrences(counts, label, field);
     if (occurrences < UINT32_MAX / 2)
@@ -255,6 +257,7 @@ static int append(struct stage *s, struct nb_change *change, struct nb_error *er
 {
     struct nb_engine *engine = s->group->engine;
     struct nb_submitted *submitted = s->change;
+    assert(!submitted->staged);
     int rc = nb_stage_model(s->group, s->view, s->live, string_of(&submitted->source), error);
     if (rc != 0)
         return rc;
@@ -275,6 +278,7 @@ static int append(struct stage *s, struct nb_change *change, struct nb_error *er
 static int apply(struct stage *s, const struct nb_change *change, struct nb_error *error)
 {
     struct nb_applying how = {.learner = s->group->engine->learner, .number = s->model->last};
+    assert(s->change->staged && !s->change->applied);
     size_t fresh = 0;
     int rc = nb_apply(s->live, change, &s->change->delta, &how, &fresh, error);
     s->change->applied = rc == 0;
@@ -373,6 +377,7 @@ static int stage_train(struct stage *s, struct nb_error *error)
         return nb_error_no_memory(error);
     uint32_t rows = nb_model_rows(s->live->counts);
     uint32_t new_count = (uint32_t)s->memory->new_count;
+    assert(new_count <= rows);
     struct nb_change change = {.kind = NB_CHANGE_TRAIN,
                                .label = submitted->label_number,
                                .label_name = s->new_label ? string_of(&submitted->label)
@@ -414,6 +419,7 @@ static int fill_receipt(const struct nb_batch *batch, struct nb_submitted *chang
     struct nb_receipt *receipt = &change->receipt;
     uint32_t old_label = change->delta.take_label;
     uint32_t label = change->untrain ? old_label : change->label_number;
+    assert(label < nb_model_label_count(counts));
     receipt->id = string_of(&change->id);
     receipt->label = nb_model_label_name(counts, label);
     receipt->truncated = change->truncated;
@@ -495,6 +501,7 @@ int nb_stage_undo(struct nb_group_item *item)
 {
     struct nb_submitted *change = item->change;
     struct nb_change kind = {.kind = change->untrain ? NB_CHANGE_UNTRAIN : NB_CHANGE_TRAIN};
+    assert(change->staged || !change->applied);
     int rc = change->applied ? nb_apply_undo(item->batch->live, &kind, &change->delta) : 0;
     change->applied = change->staged = false;
     return rc;

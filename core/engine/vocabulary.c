@@ -4,6 +4,7 @@
  * a time, so that the writer never waits long for the read lock. The listing is handed out token by
  * token: its memory does not grow with the number of labels times tokens.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +95,7 @@ static int text_of(struct search *s, uint32_t row, uint64_t feature, char id[ID_
                                 error);
     if (rc != 0)
         return rc;
+    assert(row - c->first_row < c->new_count);
     int digits = snprintf(id, ID_DIGITS + 1, "#%016" PRIx64, feature);
     *text = texts != NULL ? texts[row - c->first_row] : (struct nb_string){id, (size_t)digits};
     return 0;
@@ -176,6 +178,7 @@ static int prepare(struct search *s, struct nb_string label, size_t limit, size_
     if (s->label == UINT32_MAX)
         return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'", s->live->name,
                             (int)label.length, label.bytes);
+    assert(labels > 0);
     size_t fit = cells / labels > 0 ? cells / labels : 1;
     limit = limit < fit ? limit : fit;
     limit = limit < rows ? limit : rows;

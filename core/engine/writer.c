@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/engine/writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -171,6 +172,7 @@ static struct nb_job *take_all(struct nb_engine *engine)
 
 static void run_task(struct nb_engine *engine, struct nb_job *job)
 {
+    assert(job->task != NULL && !job->finished);
     int code = job->task(engine, job->argument, job->error);
     pthread_mutex_lock(&engine->queue_lock);
     job->code = code;
@@ -185,6 +187,7 @@ static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
     struct nb_group group = {.engine = engine};
     struct nb_job *job = jobs;
     size_t answered = 0;
+    assert(jobs->task == NULL && jobs->batch->written <= jobs->batch->size);
     for (; job != NULL && job->task == NULL && nb_group_add(&group, job->batch); job = job->next)
         answered++;
     nb_group_commit(&group);
@@ -230,6 +233,7 @@ static void *writer_main(void *argument)
 
 int nb_writer_start(struct nb_engine *engine, struct nb_error *error)
 {
+    assert(!engine->writer_started);
     int rc = pthread_create(&engine->writer, NULL, writer_main, engine);
     if (rc != 0)
         return nb_error_errno(error, rc, "starting the writer's thread");
@@ -269,6 +273,7 @@ int nb_writer_run(struct nb_engine *engine,
 void nb_engine_submit(struct nb_engine *engine, struct nb_batch *batch, nb_batch_done *done,
                       void *user)
 {
+    assert(batch->engine == engine && done != NULL);
     batch->job = (struct nb_job){.batch = batch, .done = done, .user = user};
     batch->written = 0;
     pthread_mutex_lock(&engine->queue_lock);

@@ -24,6 +24,7 @@ int nb_delta_read(struct nb_delta *delta, const struct nb_change *change,
                   const struct nb_change *replaced, uint32_t rows, struct nb_error *error)
 {
     int rc = 0;
+    assert(replaced == NULL || replaced->kind == NB_CHANGE_TRAIN);
     nb_delta_reset(delta);
     if (change->kind == NB_CHANGE_TRAIN) {
         delta->add_label = change->label;
@@ -88,6 +89,7 @@ static void leave_out(struct nb_rows *rows, const struct nb_applying *how)
     size_t kept = 0;
     if (how->marks == NULL)
         return;
+    assert(how->number != 0);
     for (size_t i = 0; i < rows->size; i++) {
         size_t range = rows->counts[i].row / NB_RANGE_ROWS;
         if (range >= how->mark_count || how->marks[range] < how->number)
@@ -155,6 +157,7 @@ static int apply_document(struct nb_live *live, const struct nb_change *change,
 int nb_apply(struct nb_live *live, const struct nb_change *change, struct nb_delta *delta,
              const struct nb_applying *how, size_t *fresh, struct nb_error *error)
 {
+    assert(live->counts != NULL);
     switch (change->kind) {
     case NB_CHANGE_TRAIN:
     case NB_CHANGE_UNTRAIN:

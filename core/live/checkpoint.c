@@ -42,6 +42,7 @@ static void unlist(struct nb_engine *engine, struct nb_live *live)
 
 static void enlist(struct nb_engine *engine, struct nb_live *live)
 {
+    assert(!live->is_unsaved);
     live->unsaved_before = engine->unsaved_last;
     live->unsaved_after = NULL;
     *(engine->unsaved_last == NULL ? &engine->unsaved : &engine->unsaved_last->unsaved_after) =
@@ -100,6 +101,7 @@ static int put_range(struct nb_engine *engine, struct nb_view *view, const struc
                      uint32_t range, struct nb_error *error)
 {
     uint32_t first = range * NB_RANGE_ROWS;
+    assert(first < nb_model_rows(live->counts));
     uint32_t rows = nb_model_rows(live->counts) - first;
     struct nb_buffer *out = &engine->scratch;
     out->length = 0;
@@ -120,6 +122,7 @@ void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *sav
         c->dirty[range] = 1;
     unsigned char *dirty = c->dirty;
     size_t room = c->room;
+    assert(saved->room <= room);
     *c = *saved;
     c->dirty = dirty;
     c->room = room;
@@ -131,11 +134,13 @@ int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct n
                         uint32_t most, uint32_t *written, struct nb_error *error)
 {
     struct nb_checkpoint *c = &live->checkpoint;
+    assert(live->number != 0 && live->counts != NULL);
     *written = 0;
     if (!c->sweeping)
         begin_sweep(live);
     if (nb_dirty_reserve(c, c->sweep_end) != 0)
         return nb_error_no_memory(error);
+    assert(c->sweep_next <= c->sweep_end && c->sweep_end <= c->room);
     while (c->sweep_next < c->sweep_end && *written < most) {
         uint32_t range = c->sweep_next++;
         if (!c->dirty[range])

@@ -83,6 +83,7 @@ struct nb_published *nb_live_settings(struct nb_live *live)
 
 void nb_live_publish(struct nb_live *live, struct nb_published *published)
 {
+    assert(published != NULL);
     pthread_mutex_lock(&live->lock);
     struct nb_published *old = live->published;
     live->published = published;
@@ -95,6 +96,7 @@ void nb_live_publish(struct nb_live *live, struct nb_published *published)
 static int take_key(struct nb_live *live, const struct nb_own_key *own,
                     const struct nb_key *store_key)
 {
+    assert(store_key != NULL);
     live->key = live->id_key = store_key;
     if (own == NULL || !own->present)
         return 0;

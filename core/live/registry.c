@@ -53,6 +53,7 @@ static size_t position(const struct nb_engine *engine, struct nb_string name, bo
 static int insert_at(struct nb_engine *engine, size_t at, struct nb_live *live,
                      struct nb_error *error)
 {
+    assert(at <= engine->model_count);
     if (engine->model_count >= engine->settings.models)
         return nb_error_set(error, NB_TOO_LARGE,
                             "there are %zu models already, the limit of the setting `models`",
@@ -74,6 +75,7 @@ static int insert_at(struct nb_engine *engine, size_t at, struct nb_live *live,
 
 static void remove_at(struct nb_engine *engine, size_t at)
 {
+    assert(at < engine->model_count);
     engine->model_count--;
     memmove(engine->models + at, engine->models + at + 1,
             (engine->model_count - at) * sizeof *engine->models);

@@ -60,6 +60,8 @@ static int try_once(struct nb_engine *engine, uint64_t expected, nb_transaction_
     if (rc != 0)
         return rc;
     rc = work(engine, &view, argument, error);
+    assert(engine->numbers.entry >= before.entry);
+    assert(engine->numbers.model >= before.model);
     uint64_t worked = nb_clock_monotonic();
     if (rc == 0)
         rc = nb_store_commit(&view, error);

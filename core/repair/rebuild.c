@@ -105,6 +105,7 @@ static int copy_entry(struct rebuild *r, struct nb_view *view, uint64_t number,
                       struct nb_error *error)
 {
     const struct nb_change *c = &r->entry.change;
+    assert(number > r->previous);
     int rc = nb_ledger_read(r->view, number, &r->entry, error);
     if (rc == NB_NOT_FOUND || rc == NB_CORRUPT) {
         nb_differ(r->d, "ledger entry %" PRIu64 " is lost", number);
@@ -203,6 +204,7 @@ static int write_records(struct nb_engine *to, struct nb_view *view, void *argum
     struct rebuild *r = argument;
     struct nb_live *live = r->replayed.live;
     struct nb_checkpoint *c = &live->checkpoint;
+    assert(live != NULL && live->number == r->model->number);
     c->last = r->replayed.last;
     c->replay = c->last + 1;
     c->tail = 0;
@@ -225,6 +227,7 @@ static int write_ranges(struct nb_engine *to, struct nb_view *view, void *argume
     const struct nb_live *live = r->replayed.live;
     uint32_t ranges = nb_ranges_of(nb_model_rows(live->counts));
     int rc = 0;
+    assert(r->range % BATCH_RANGES == 0);
     for (uint32_t i = r->range; rc == 0 && i < ranges && i < r->range + BATCH_RANGES; i++) {
         uint32_t first = i * NB_RANGE_ROWS;
         uint32_t left = nb_model_rows(live->counts) - first;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/repair/replay.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/pack.h"
@@ -161,6 +162,7 @@ int nb_replay(struct nb_engine *engine, const struct nb_view *view, uint32_t num
               void (*skipped)(void *user, uint64_t entry, const struct nb_error *why), void *user,
               struct nb_replayed *replayed, struct nb_error *error)
 {
+    assert(number != 0);
     *replayed = (struct nb_replayed){.is_whole = true};
     struct replay r = {.engine = engine,
                        .view = view,

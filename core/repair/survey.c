@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/repair/survey.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +130,8 @@ static int note_entry(struct surveying *s, struct nb_error *error)
         rc = nb_error_no_memory(error);
     if (rc != 0)
         return rc;
+    assert(survey->entry_count == 0 ||
+           survey->entries[survey->entry_count - 1].number < s->entry.number);
     bool living = c->kind == NB_CHANGE_TRAIN;
     if (c->replaced != 0)
         note_replaced(survey, model, c);
@@ -185,6 +188,7 @@ int nb_survey_read(const struct nb_view *view, struct nb_survey *survey,
                    void (*lost)(void *user, const char *line), void *user, struct nb_error *error)
 {
     struct surveying s = {.view = view, .survey = survey, .lost = lost, .user = user};
+    assert(lost != NULL);
     *survey = (struct nb_survey){0};
     int rc = nb_store_inspect(view, NB_TABLE_LEDGER, inspect_piece, &s, error);
     nb_entry_deinit(&s.entry);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/repair/verify.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -226,6 +227,7 @@ struct pair {
 static bool same_cells(const struct pair *p, uint32_t row, struct nb_cell *cells, uint32_t room)
 {
     struct nb_cell *other = cells + room;
+    assert(row < nb_model_rows(p->stored->counts) && row < nb_model_rows(p->fresh->counts));
     size_t n = nb_model_cells(p->stored->counts, row, cells, room);
     size_t m = nb_model_cells(p->fresh->counts, row, other, room);
     bool same =
@@ -332,6 +334,7 @@ static int compare_loaded(struct comparing *c, struct nb_live *live,
 {
     struct pair p = {.c = c, .stored = live, .fresh = replayed->live};
     uint32_t labels = nb_model_label_count(live->counts);
+    assert(p.stored->counts != NULL && p.fresh != NULL);
     int rc = compare_state(&p, replayed, error);
     if (labels != nb_model_label_count(p.fresh->counts))
         nb_differ(c->d, "model '%s': %" PRIu32 " labels are stored, the ledger gives %" PRIu32,

@@ -34,6 +34,7 @@ static void write_features(const struct nb_change *c, struct nb_packer *w)
 /* The bag comes last: it takes the rest of the bytes. */
 static void write_document(const struct nb_change *c, struct nb_packer *w)
 {
+    assert(c->kind == NB_CHANGE_FEATURES || c->id.length > 0);
     nb_pack_u8(w, (uint8_t)flags_of(c));
     nb_pack_varint(w, c->label);
     if (c->label_name.length > 0)
@@ -73,6 +74,8 @@ int nb_change_write(const struct nb_change *change, struct nb_buffer *out)
     struct nb_packer w = {.out = out};
     assert(change->kind > 0 && change->kind < NB_CHANGE_KINDS);
     assert(change->source.length <= NB_SOURCE_MOST);
+    assert(change->label <= NB_NO_LABEL);
+    assert(change->replaced != 0 || change->first == 0);
     nb_pack_u8(&w, NB_CHANGE_FORMAT);
     nb_pack_u8(&w, (uint8_t)change->kind);
     nb_pack_varint(&w, change->model);
@@ -175,6 +178,7 @@ int nb_change_read(struct nb_change *change, struct nb_string stored, struct nb_
 
 bool nb_change_remnant(const struct nb_change *change, struct nb_change *remnant)
 {
+    assert(change->kind == NB_CHANGE_TRAIN || change->kind == NB_CHANGE_UNTRAIN);
     if (change->new_count == 0 && change->label_name.length == 0)
         return false;
     *remnant = (struct nb_change){.kind = NB_CHANGE_FEATURES,

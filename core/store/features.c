@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/store/features.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <zstd.h>
 
@@ -91,6 +92,7 @@ int nb_features_encode(struct nb_features_coder *coder, const uint64_t *ids,
     struct nb_packer w = {.out = out};
     size_t start = out->length;
     bool worth = false;
+    assert(count > 0);
     if (texts == NULL)
         return write_ids(ids, count, out);
     if (collect_texts(coder, ids, texts, count) != 0)

@@ -38,6 +38,7 @@ static int put_pieces(const struct nb_view *view, uint64_t number, const struct 
     int rc = pieces > PIECES_MOST
                  ? nb_error_set(error, NB_TOO_LARGE, "the document has too many features")
                  : 0;
+    assert(number != 0);
     for (size_t i = 0; rc == 0 && i < pieces; i++) {
         size_t at = i * PIECE_BYTES;
         size_t length = i + 1 < pieces ? PIECE_BYTES : bytes->length - at;
@@ -137,6 +138,7 @@ static int put_document(const struct nb_view *view, uint64_t number, const struc
                         struct nb_ledger_totals *totals, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_id(c->model, c->id);
+    assert(c->kind == NB_CHANGE_TRAIN || c->kind == NB_CHANGE_UNTRAIN);
     if (c->kind == NB_CHANGE_TRAIN) {
         totals->living += c->replaced == 0;
         return put_number(view, NB_TABLE_DOCUMENTS, &key, number, error);
@@ -399,6 +401,7 @@ int nb_ledger_drop(const struct nb_view *view, uint32_t model, uint64_t before, 
     uint64_t last;
     struct nb_entry entry = {0};
     struct numbers n = {.most = most < GARBAGE_BATCH ? most : GARBAGE_BATCH};
+    assert(model != 0);
     int rc = nb_ledger_newest(view, &last, error);
     n.before = before < last ? before : last;
     if (rc == 0)
@@ -418,6 +421,7 @@ int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, siz
                                            NB_TABLE_GARBAGE};
     struct nb_store_key prefix = nb_store_key_model(model);
     struct numbers n = {.most = most, .before = UINT64_MAX};
+    assert(model != 0);
     int rc = list(view, NB_TABLE_ENTRIES, model, &n, error);
     for (size_t i = 0; rc == 0 && i < n.count; i++) {
         struct nb_store_key key = nb_store_key_sequence(model, n.numbers[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/store/range.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/pack.h"
@@ -60,6 +61,8 @@ int nb_range_write(const struct nb_model *model, uint32_t first, uint32_t count,
 {
     struct nb_packer w = {.out = out};
     struct cells c = {0};
+    assert(first % NB_RANGE_ROWS == 0 && count <= NB_RANGE_ROWS);
+    assert((uint64_t)first + count <= nb_model_rows(model));
     nb_pack_varint(&w, mark);
     nb_pack_varint(&w, count);
     for (uint32_t row = first; row < first + count; row++) {
@@ -142,6 +145,7 @@ int nb_range_read(struct nb_model *model, uint32_t first, struct nb_string store
     struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
     struct stored_row rows[AHEAD];
     struct cells c = {0};
+    assert(first % NB_RANGE_ROWS == 0);
     *mark = nb_unpack_varint(&r);
     uint32_t count = (uint32_t)nb_unpack_bounded(&r, NB_RANGE_ROWS);
     int rc = nb_model_rows(model) == first ? 0 : NB_CORRUPT;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/store/record.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/pack.h"
@@ -87,6 +88,7 @@ int nb_own_key_read(struct nb_own_key *key, struct nb_string stored, struct nb_e
 int nb_model_record_write(const struct nb_model_record *record, struct nb_buffer *out)
 {
     struct nb_packer w = {.out = out};
+    assert(record->number != 0);
     nb_pack_varint(&w, record->number);
     nb_pack_string(&w, record->settings);
     nb_pack_string(&w, record->key);

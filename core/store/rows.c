@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/store/rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,7 @@ int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out)
     uint32_t next = 0;
     for (size_t i = 0; i < rows->size; i++) {
         const struct nb_row_count *c = &rows->counts[i];
+        assert(c->count > 0 && (i == 0 || c->row >= next));
         nb_pack_varint(&w, (uint64_t)(c->row - next) << 1 | (c->count > 1));
         if (c->count > 1)
             nb_pack_varint(&w, c->count);
