@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making, changing and deleting models, renaming labels: tasks of the writer's thread, so that they
- * fall between the changes of documents in the order in which they came. Each is an entry of the
- * ledger. None but the renaming loads the model: what is damaged can be changed and deleted.
+ * Making, changing and deleting models, renaming labels. These are tasks of the writer's thread, so
+ * they are done in the order in which they and the changes of documents came. Each is an entry of
+ * the ledger. Only renaming loads the model, so that a damaged model can be changed and deleted.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct task {
     const struct nb_settings *settings;
 };
 
-/* The state of a model that is not loaded, but for its newest entry. */
+/* Updates the stored state of a model that is not loaded: only what the new entry changes. */
 static int touch_cold_state(struct nb_engine *engine, const struct nb_view *view, struct task *task,
                             struct nb_error *error)
 {
@@ -44,7 +44,7 @@ static int touch_cold_state(struct nb_engine *engine, const struct nb_view *view
     int rc = nb_store_get(view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
     if (rc == 0)
         rc = nb_state_read(&state, value, error);
-    /* A damaged one stays so: its model is found damaged already. */
+    /* A damaged record stays as it is: its model is marked damaged. */
     if (rc == NB_NOT_FOUND || rc == NB_CORRUPT)
         return 0;
     state.last = task->number;
@@ -382,7 +382,8 @@ static int rename_task(struct nb_engine *engine, void *argument, struct nb_error
     }
     if (rc == 0) {
         rc = nb_apply(live, &task.change, NULL, &how, NULL, error);
-        /* The store has it; memory has not: a load brings it. */
+        /* The store has the new name and memory does not: only a new start, which loads the model,
+         * helps. */
         if (rc != 0)
             nb_live_set_damaged(live, error);
     }

@@ -10,7 +10,8 @@
 #include "core/live/checkpoint.h"
 #include "core/live/transaction.h"
 
-/* Superfluous entries that a group drops for each of its changes, which make one at most. */
+/* Superfluous entries that a group drops for each of its changes. A change makes one at most, so
+ * the superfluous ones get fewer. */
 enum { DROPPED_PER_CHANGE = 4 };
 
 struct committing {
@@ -31,9 +32,9 @@ static void undo_model(const struct nb_group_model *model)
         live->number = 0;
 }
 
-/* Everything is as it was before the group. The counts keep the room of what they gave up, so that
- * this rarely allocates; if it does and fails, only a new start, which replays the ledger, helps.
- */
+/* Takes the whole group back: counts, weights and checkpoints are as they were before it. The
+ * counts keep the memory of what they gave up, so undo rarely allocates. If it fails, memory and
+ * store disagree: abort, and let the next start replay the ledger. */
 static void undo(struct nb_group *group)
 {
     for (size_t i = group->size; i > 0; i--) {
@@ -99,7 +100,7 @@ static int put_checkpoints(struct nb_group *group, struct nb_view *view, struct 
     rc = put_slices(group, view, features, error);
     for (size_t i = 0; rc == 0 && i < group->size; i++) {
         struct nb_live *live = group->items[i].batch->live;
-        /* What a removed model would write, nobody would delete again. */
+        /* A removed model writes nothing: its data may be deleted already. */
         if (atomic_load(&live->removed) || atomic_load(&live->is_damaged) ||
             !live->checkpoint.garbage)
             continue;
@@ -181,7 +182,7 @@ static void count(struct nb_counters *counters, const struct nb_submitted *chang
 static void finish_model(struct nb_engine *engine, const struct nb_group_model *model)
 {
     struct nb_live *live = model->live;
-    /* Weights that put_model did not store differ from what is stored still. */
+    /* Only weights that put_model has stored count as stored. */
     if (is_staged(model) && nb_published_is_stacked(live->published))
         nb_stack_weights_commit(live->published->weights);
     assert(model->last == live->checkpoint.last || live->number != 0);

@@ -22,12 +22,15 @@
 
 struct nb_engine;
 
-/* Opens the store (NB_LOCKED if another process has it, NB_VERSION, NB_CORRUPT, NB_IO ...), replays
- * what the rows do not have yet, starts the writer. nb_tokenizer_setup must have been called. */
+/* Opens the store, reads the names of its models, loads them for a second at most if they
+ * are few, and starts the writer. nb_tokenizer_setup must have been called. On success the caller
+ * owns *engine. NB_LOCKED: another process has the store. NB_VERSION, NB_CORRUPT, NB_IO ...: as
+ * nb_store_open. */
 int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine **engine,
                    struct nb_error *error);
-/* Finishes the changes that were submitted, saves the counts (of very many models, those that the
- * next start would replay long for), closes. */
+/* Finishes the changes that were submitted, saves models for 1.5 s at most, closes, and sets
+ * *engine to NULL. The next start replays what was not saved. No other thread uses the engine any
+ * more. */
 void nb_engine_close(struct nb_engine **engine);
 
 /* Whether the store takes changes: 0, or the reason why the last commit failed (NB_DISK_FULL ...);
@@ -55,8 +58,8 @@ void nb_batch_free(struct nb_batch **batch);
 int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
                    struct nb_string label, struct nb_string id, struct nb_string source,
                    struct nb_error *error);
-/* Takes a document back, by `id` or, with length 0, by the id that `document` would have been
- * given. NB_NOT_FOUND if there is no such model. */
+/* Adds a change that takes a document back: by `id`, or with length 0 by the id that would be made
+ * from the content of `document`. Errors: as nb_batch_train. NB_NOT_FOUND: no such model. */
 int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
                      struct nb_string id, struct nb_string source, struct nb_error *error);
 
@@ -144,15 +147,16 @@ int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
                        const struct nb_document *document, size_t explain,
                        struct nb_verdict *verdict, struct nb_error *error);
 
-/* Whether the model's counts are in memory, so that asking it does not wait for the disk; true also
- * when there is no such model, or it is damaged. */
+/* Whether a question about the model can be answered without loading its counts from the disk. True
+ * also when there is no such model, or it is damaged: then the answer is an error at once. */
 bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model);
 
-/* Has the counts loaded. Returns 0, or what nb_engine_classify would; the next call that needs the
- * model says it again. */
+/* Loads the counts if they are not in memory. Returns 0, NB_UNUSABLE (name), NB_NOT_FOUND (model),
+ * NB_DAMAGED or NB_NO_MEMORY; the next call that needs the model returns the same. */
 int nb_engine_load(struct nb_engine *engine, struct nb_string model, struct nb_error *error);
 
-/* Fills `bag` with what the model sees in the document. */
+/* Fills `bag` (the caller's, reused) with what the model sees in the document. Returns 0,
+ * NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_DAMAGED or NB_NO_MEMORY. */
 int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,
                        const struct nb_document *document, struct nb_bag *bag,
                        struct nb_error *error);
@@ -173,11 +177,13 @@ struct nb_model_info {
     struct nb_settings settings;
 };
 void nb_model_info_deinit(struct nb_model_info *info);
+/* Fills `info`, which the caller deinits, with what the last commit left; loads nothing. A damaged
+ * model is no error. Returns 0, NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_IO or NB_NO_MEMORY. */
 int nb_engine_model(struct nb_engine *engine, struct nb_string model, struct nb_model_info *info,
                     struct nb_error *error);
-/* Up to `limit` models by name, those after the name `after` (length 0: from the first), as their
- * last commits left them; loads none. Sets *more if there are more. The caller frees each and the
- * array. */
+/* Lists up to `limit` models by name, those after the name `after` (length 0: from the first), as
+ * their last commits left them; loads none. Sets *more if there are more. The caller deinits each
+ * and frees the array. Returns 0, NB_IO or NB_NO_MEMORY. */
 int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t limit,
                      struct nb_model_info **infos, size_t *count, bool *more,
                      struct nb_error *error);
@@ -189,7 +195,9 @@ struct nb_document_info {
     uint64_t tokens;
 };
 void nb_document_info_deinit(struct nb_document_info *info);
-/* NB_NOT_FOUND: no such model, or no document of this id is learned. */
+/* Fills `info`, which the caller deinits after success, with what is known of a learned document.
+ * Returns 0, NB_UNUSABLE (id, name), NB_NOT_FOUND (no such model, or no document of this id is
+ * learned), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
 int nb_engine_document(struct nb_engine *engine, struct nb_string model, struct nb_string id,
                        struct nb_document_info *info, struct nb_error *error);
 
@@ -205,9 +213,11 @@ struct nb_vocabulary_sink {
     int (*token)(void *user, const struct nb_telling_token *token);
     void *user;
 };
-/* The `limit` tokens most telling for `label`, strongest first: the header once, then each. `cells`
- * bounds tokens times labels: no more tokens are listed than fit it, at least one. Memory is that
- * of one token and 16 bytes for each. NB_NOT_FOUND: model or label. */
+/* Hands the `limit` tokens with the most evidence for `label` to `sink`, strongest first: the
+ * header once, then each token. `cells` bounds tokens times labels: the listing ends before the
+ * token that would exceed it, but has at least one. It takes the memory of one token, and 16 bytes
+ * for each token. Returns 0, what the sink returns, NB_NOT_FOUND (model, label), NB_DAMAGED, NB_IO
+ * or NB_NO_MEMORY. */
 int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struct nb_string label,
                          size_t limit, size_t cells, const struct nb_vocabulary_sink *sink,
                          struct nb_error *error);
@@ -231,26 +241,30 @@ struct nb_evaluation_report {
 };
 void nb_evaluation_report_deinit(struct nb_evaluation_report *report);
 
-/* `positive` of length 0: "spam" if there is such a label, else the last by name. `target_rate` is
- * the false-positive rate for which a threshold is wanted; below 0: none. NB_NOT_FOUND (model,
- * label), NB_CONFLICT (no document was scored yet, or none of another label than the positive one
- * and a threshold is asked for). */
+/* Evaluates a model; the caller deinits `report` after success. `positive`: the label that is
+ * judged against all others; of length 0: "spam" if there is such a label, else the last by name.
+ * `target_rate`: the false-positive rate for which a threshold is wanted; below 0: none. Returns 0,
+ * NB_NOT_FOUND (model, label), NB_CONFLICT (no document was scored yet; or a threshold is wanted
+ * and all documents are of the positive label), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
 int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
                          struct nb_string positive, double target_rate,
                          struct nb_evaluation_report *report, struct nb_error *error);
 
 /* ---- administration: these wait for the disk ------------------------------------------------- */
 
-/* Makes a model or changes its settings (`settings` is copied). With `only_new`, an existing model
- * is NB_CONFLICT. Other NB_CONFLICT: the tokenizer's settings differ and documents are learned.
- * Loads no counts, so that a damaged model can be changed, too. Sets *created. */
+/* Makes a model or changes its settings (`settings` is copied). Sets *created. NB_CONFLICT: with
+ * `only_new` the model exists; or the tokenizer's settings differ and documents are learned. Loads
+ * no counts, so that a damaged model can be changed, too. `source` is kept with the change, here
+ * and below. */
 int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
                         const struct nb_settings *settings, bool only_new, struct nb_string source,
                         bool *created, struct nb_error *error);
-/* Also of a damaged model. */
+/* Deletes a model, also a damaged one. NB_NOT_FOUND: there is none of the name. Its data are
+ * deleted afterwards, in slices. */
 int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
                            struct nb_string source, struct nb_error *error);
-/* Gives a label another name. NB_NOT_FOUND (model, label), NB_CONFLICT (there is a label `to`). */
+/* Gives the label `from` the name `to`. NB_UNUSABLE (`to`), NB_NOT_FOUND (model, label),
+ * NB_CONFLICT (there is a label `to`), NB_DAMAGED. */
 int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, struct nb_string from,
                            struct nb_string to, struct nb_string source, struct nb_error *error);
 
@@ -297,16 +311,20 @@ struct nb_dump_sink {
     int (*end)(void *user, const struct nb_dump_totals *totals);
     void *user;
 };
-/* Walks one consistent state of the model. What was dumped is compared with the model's totals: on
- * a difference it is NB_DAMAGED, and the end is not called. When the store has to grow meanwhile,
- * the walk begins again: the header comes once more, and what was handed out before it is void.
- * NB_IO: that happened many times in a row, ask again. */
+/* Hands one consistent state of the model to `sink`. What was dumped is compared with the model's
+ * totals; on a difference, or other damage, the model is marked, NB_DAMAGED is returned, and
+ * sink->end is not called. When the store has to grow meanwhile, the walk begins again: the header
+ * comes once more, and what was handed out before it is void. Other returns: 0, what the sink
+ * returns, NB_NOT_FOUND, NB_NO_MEMORY, and NB_IO (the walk began again many times: ask again). */
 int nb_engine_export(struct nb_engine *engine, struct nb_string model,
                      const struct nb_dump_sink *sink, struct nb_error *error);
 
-/* An import under way: nothing of it is visible until nb_import_commit, and after a crash nothing
- * of it is left. One thread at a time; each call may wait for the disk. */
+/* An import under way. Nothing of it is visible until nb_import_commit; after a crash the next
+ * start deletes what it has stored. One thread at a time; each call may wait for the disk. After an
+ * error the import can only be aborted. NB_INVALID: the record does not fit what came before; the
+ * text says why. */
 struct nb_import;
+/* Begins an import of what shall be `model`. On success the caller owns *import. */
 int nb_import_begin(struct nb_engine *engine, struct nb_string model, struct nb_string source,
                     struct nb_import **import, struct nb_error *error);
 int nb_import_header(struct nb_import *import, const struct nb_dump_header *header,
@@ -315,11 +333,12 @@ int nb_import_words(struct nb_import *import, const struct nb_dump_words *words,
                     struct nb_error *error);
 int nb_import_document(struct nb_import *import, const struct nb_dump_document *document,
                        struct nb_error *error);
-/* Puts the imported model in the place of `model` (made or replaced, also a damaged one). `totals`
- * are those that the dump says at its end (NULL: it says none); others than what came are
- * NB_INVALID. Sets *created. Frees the import in any case and sets the pointer to NULL. */
+/* Puts the imported model in the place of `model`, which is made or replaced, also if it is
+ * damaged. `totals` are those that the end of the dump has (NULL: it has none); NB_INVALID if
+ * something else came. Sets *created. Frees the import in any case and sets *import to NULL. */
 int nb_import_commit(struct nb_import **import, const struct nb_dump_totals *totals, bool *created,
                      struct nb_error *error);
+/* Gives the import up, frees it and sets *import to NULL. */
 void nb_import_abort(struct nb_import **import);
 
 /* ---- numbers for /metrics -------------------------------------------------------------------- */
@@ -334,7 +353,7 @@ struct nb_engine_statistics {
     uint64_t commits, commit_nanoseconds, commit_changes;                /* since start */
     uint64_t commit_failures;
     uint64_t queued;          /* changes that wait */
-    uint64_t replay_features; /* length of the ledger's tail */
+    uint64_t replay_features; /* feature changes that a start would replay */
     uint64_t store_bytes;     /* used bytes of the data file */
     uint64_t map_bytes;
 };

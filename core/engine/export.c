@@ -46,7 +46,7 @@ static int damaged(struct nb_error *error, const char *what)
     return nb_error_set(error, NB_CORRUPT, "the store is damaged: %s", what);
 }
 
-/* A snapshot that stays open keeps the store from growing: then it has to end. */
+/* An open snapshot keeps the store from growing. So an export ends when the store has to grow. */
 static int keep_going(struct dumping *d, struct nb_error *error)
 {
     d->has_to_end = nb_store_wanted(d->view);

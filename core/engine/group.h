@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a group of changes notes while it is staged: the models that it touches and how they were
- * before, the labels whose records it must write. On the writer's thread.
+ * A group: changes that share one transaction. While they are staged, the group notes the models
+ * that they touch, how these were before, and the labels whose records must be written. On the
+ * writer's thread.
  */
 #ifndef NB_CORE_ENGINE_GROUP_H
 #define NB_CORE_ENGINE_GROUP_H
@@ -41,15 +42,15 @@ struct nb_group {
     uint64_t bytes; /* about what the transaction will write */
 };
 
-/* Adds the batch's changes that are not done, as far as there is room; they count as done from now
- * on. Returns whether all of them went in. */
+/* Adds the changes of the batch from batch->written on, as far as the group has room, and counts
+ * them as written. Returns whether all of them went in. */
 bool nb_group_add(struct nb_group *group, struct nb_batch *batch);
 void nb_group_deinit(struct nb_group *group);
 /* Forgets what staging has noted. */
 void nb_group_clear(struct nb_group *group);
 
-/* The note of a model, made when it is first touched: the model is then as it was before the group.
- * NULL: out of memory. */
+/* The note of a model. It is made when the group first touches the model, which is then as it was
+ * before the group. Valid until the next call, which may move the notes. NULL: out of memory. */
 struct nb_group_model *nb_group_model(struct nb_group *group, struct nb_live *live);
 /* Notes that the label's record changes. Returns 0 or NB_NO_MEMORY. */
 int nb_group_touch_label(struct nb_group *group, struct nb_live *live, uint32_t label);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Import: a dump becomes a model under a number of its own, which is listed among the orphans until
- * the model is complete; the last transaction gives it its name. What a crash cuts off is deleted
- * like a model that is gone.
+ * Import: a dump becomes a model under a number of its own. The number is listed among the orphans
+ * until the model is complete; the last transaction gives the model its name. After a crash the
+ * next start finds the number among the orphans and deletes its data.
  */
 #include <assert.h>
 #include <math.h>
@@ -253,7 +253,7 @@ static int add_labels(struct nb_import *import, const struct nb_dump_header *hea
     return 0;
 }
 
-/* What the stack had learned; a stack of other settings than those of the dump does not fit. */
+/* Reads what the stack had learned. It fits only the settings of the same dump. */
 static int take_stack(struct nb_import *import, struct nb_string stack, struct nb_error *error)
 {
     if (stack.length == 0)
@@ -441,7 +441,7 @@ static int apply(struct nb_import *import, const struct nb_change *change, struc
     return rc;
 }
 
-/* A document keeps the source that taught it; without one it is the import's. */
+/* A document keeps its own source; if it has none, it gets that of the import. */
 static int collect_document(struct nb_import *import, struct nb_change *change,
                             struct nb_string source)
 {
@@ -549,8 +549,8 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
     return rc == 0 && old != 0 ? nb_put_orphan(view, old, error) : rc;
 }
 
-/* Adds the unborn model to the registry. The import keeps a reference of its own: whoever else
- * looks at an unborn model and is the last to hold it takes it out again. */
+/* Adds the unborn model to the registry. The import keeps a reference of its own, because an unborn
+ * model leaves the registry when its last user releases it. */
 static int list(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
     assert(!atomic_load(&live->persisted));
@@ -561,8 +561,8 @@ static int list(struct nb_engine *engine, struct nb_live *live, struct nb_error 
     return rc;
 }
 
-/* If there is no model of the name, this one is listed before its last transaction, unborn, so that
- * a full list of models is found out in time. */
+/* Finds the model of the name. If there is none, the imported model is listed before its last
+ * transaction, still unborn: then a full list of models is an error in time. */
 static int find_place(struct nb_engine *engine, struct naming *naming, struct nb_error *error)
 {
     struct nb_string name = string_of(&naming->import->name);
@@ -624,7 +624,7 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
 static int commit_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct nb_import *import = argument;
-    /* Rows are written as a checkpoint; what is left of the dump is rows without documents. */
+    /* The rows are written as a checkpoint. Rows that no document has are written, too. */
     int rc = nb_checkpoint_all(engine, import->live, NULL, error);
     if (rc == 0)
         rc = take_place(engine, import, error);

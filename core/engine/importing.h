@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which numbers belong to imports under way: their data are no orphans to be deleted. On the
- * writer's thread.
+ * The imports under way. The data of an import are listed among the orphans; while it is under way
+ * they must not be deleted. On the writer's thread.
  */
 #ifndef NB_CORE_ENGINE_IMPORTING_H
 #define NB_CORE_ENGINE_IMPORTING_H
@@ -14,6 +14,7 @@ struct nb_importing {
     uint32_t number;
 };
 
+/* Whether an import under way has this model number. */
 static inline bool nb_import_is_running(const struct nb_engine *engine, uint32_t number)
 {
     for (const struct nb_importing *i = engine->importing; i != NULL; i = i->next)

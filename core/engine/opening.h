@@ -8,21 +8,23 @@
 #include "core/engine/engine.h"
 #include "core/live/state.h"
 
-/* Opens the store and reads the names of its models; nothing is changed (a new store apart). */
+/* Opens the store and reads the names of its models. Changes nothing, but gives a new store its key
+ * and its fields. Returns 0, with *engine owned by the caller, or the codes of nb_engine_open; the
+ * same holds for the functions below. */
 int nb_engine_open_reading(const struct nb_engine_settings *settings, struct nb_engine **engine,
                            struct nb_error *error);
 /* Opens a store that was just made, without key and fields; the caller puts them. */
 int nb_engine_open_fresh(const struct nb_engine_settings *settings, struct nb_engine **engine,
                          struct nb_error *error);
-/* Opens for reading a store of which tables may be damaged (nb_store_open_reading); nothing is read
- * from it. */
+/* Opens for reading a store of which tables may be damaged (nb_store_open_reading), without reading
+ * anything. Bit t of *damaged says that table t cannot be read. */
 int nb_engine_open_damaged(const struct nb_engine_settings *settings, struct nb_engine **engine,
                            uint32_t *damaged, struct nb_error *error);
-/* Puts the key of the engine, and the names of the fields, into the store: in META, and as an entry
- * of the ledger, from which a rebuild has them. */
+/* Puts the key of the engine and the names of the fields into the store: in META, and in an entry
+ * of the ledger, from which a rebuild takes them. Returns 0 or a code. */
 int nb_put_identity(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error);
-/* As nb_engine_open_reading; NB_NOT_FOUND: there is no store in the directory. A mistyped directory
- * must not pass for a good one. */
+/* As nb_engine_open_reading, but makes no store. NB_NOT_FOUND: there is none in the directory,
+ * which may be mistyped. */
 int nb_engine_open_existing(const struct nb_engine_settings *settings, struct nb_engine **engine,
                             struct nb_error *error);
 

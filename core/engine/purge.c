@@ -27,8 +27,9 @@ static int first_orphan(void *user, struct nb_string key, struct nb_string value
     return purge->found;
 }
 
-/* The newest entry must not go: its number says which come next. An unfinished import may have
- * written it; then the entry that says that the import is gone takes its place. */
+/* The newest entry of the ledger must stay, because the next number follows from it. If an
+ * unfinished import has written it, a new entry, which says that the import is gone, becomes the
+ * newest. */
 static int keep_newest(struct nb_engine *engine, const struct nb_view *view, uint32_t number,
                        struct nb_error *error)
 {
@@ -85,7 +86,7 @@ int nb_purge_slice(struct nb_engine *engine)
     int rc = nb_transaction(engine, 0, purge_slice, &purge, &error);
     if (rc == 0)
         engine->purge = purge.found;
-    /* Damaged data of a model that is gone concern nobody; a rebuild removes them. */
+    /* Damaged data of a model that is gone do no harm; a rebuild removes them. */
     if (rc == NB_CORRUPT)
         engine->purge = false;
     return rc;

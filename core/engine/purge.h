@@ -8,8 +8,8 @@
 
 #include "core/live/state.h"
 
-/* Deletes a bounded part in a transaction of its own; `engine->purge` says afterwards whether there
- * may be more. Returns 0 or a code. */
+/* Deletes a bounded part of them in a transaction of its own. Afterwards `engine->purge` says
+ * whether there may be more. Returns 0 or the code of the transaction. */
 int nb_purge_slice(struct nb_engine *engine);
 
 #endif

@@ -8,15 +8,16 @@
 
 #include "core/live/state.h"
 
-/* The model's own record, with these settings. */
+/* Puts the record of the model, with these settings. It must have its number. */
 int nb_put_model(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
                  const struct nb_settings *settings, struct nb_error *error);
+/* Puts the record of a label, as the counts have it. */
 int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const struct nb_live *live,
                  uint32_t label, struct nb_error *error);
-/* The weights that changed since the last commit. */
+/* Puts the ranges of weights that changed since the last commit. */
 int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, const struct nb_live *live,
                    struct nb_error *error);
-/* Marks the data of a model for deletion. */
+/* Lists the data of a model among those to be deleted (core/engine/purge.h). */
 int nb_put_orphan(const struct nb_view *view, uint32_t number, struct nb_error *error);
 
 #endif

@@ -49,7 +49,7 @@ static int refuse(struct stage *s, int code, const char *text)
     return 0;
 }
 
-/* What the store has of the model is damaged: it takes no change any more, others do. */
+/* Damage was found in the store: the model takes no change any more. Other models do. */
 static int refuse_damaged(struct stage *s, const struct nb_error *why)
 {
     struct nb_receipt *receipt = &s->change->receipt;
@@ -61,8 +61,8 @@ static int refuse_damaged(struct stage *s, const struct nb_error *why)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The row of a feature: the hint if it still holds (rows can be taken back after a failed commit),
- * else looked up. */
+/* The row of a feature: the hint if it is still right, else looked up. A hint is wrong after a
+ * commit failed and its rows were taken back. */
 static uint32_t row_of(const struct nb_model *counts, const struct nb_pending *p)
 {
     if (p->row < nb_model_rows(counts) && nb_model_row_id(counts, p->row) == p->id)
@@ -488,7 +488,7 @@ int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view 
     uint32_t labels = nb_model_label_count(s.live->counts);
     int rc = s.change->untrain ? stage_untrain(&s, error) : stage_train(&s, error);
     if (rc == 0 && !s.change->staged) {
-        /* Refused half-way, or unchanged: its features and its label go again. */
+        /* Refused half-way, or unchanged: take its new features and its new label back. */
         nb_model_truncate(s.live->counts, rows);
         nb_model_truncate_labels(s.live->counts, labels);
     }

@@ -24,11 +24,13 @@ void nb_staging_deinit(struct nb_staging *staging);
 int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view *view,
              struct nb_group_item *item, struct nb_error *error);
 
-/* Takes a staged change out of the counts again. Returns 0 or NB_NO_MEMORY. */
+/* Takes a staged change out of the counts again; a change that was not staged is left alone.
+ * Returns 0 or NB_NO_MEMORY. */
 int nb_stage_undo(struct nb_group_item *item);
 
-/* Writes the entry that makes a model, if the store does not know it yet: before its first change.
- * Gives it its number. */
+/* Gives a model its number, and writes the entry that makes it, before its first change. Does
+ * nothing if the model has a number. `source` is who asked for the first change. Returns 0 or a
+ * code. */
 int nb_stage_model(struct nb_group *group, struct nb_view *view, struct nb_live *live,
                    struct nb_string source, struct nb_error *error);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokens most telling for a label: a walk over all rows that keeps the best, a step of rows at
- * a time, so that the writer never waits long for the read lock. The listing is handed out token by
- * token: its memory does not grow with the number of labels times tokens.
+ * The tokens with the most evidence for a label. A walk over all rows keeps the best ones. It takes
+ * the read lock for a step of rows at a time, so that the writer never waits long. The listing is
+ * handed out token by token, so that its memory does not grow with tokens times labels.
  */
 #include <assert.h>
 #include <inttypes.h>

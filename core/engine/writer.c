@@ -53,8 +53,8 @@ static int save_model(struct nb_engine *engine, struct nb_live *live)
     return nb_checkpoint_all(engine, live, NULL, NULL);
 }
 
-/* Models that a start would replay are saved while nobody waits, oldest first. One that is not in
- * memory is in the store as a crash left it: it is loaded for it. */
+/* Saves models that a start would replay, oldest first, while nobody waits. A model that is not in
+ * memory is as a crash left it in the store: it is loaded, and then saved. */
 static void save_unsaved(struct nb_engine *engine)
 {
     while (engine->unsaved != NULL && !work_waits(engine)) {
@@ -67,7 +67,7 @@ static void save_unsaved(struct nb_engine *engine)
         if (nb_checkpoint_all(engine, live, work_waits, NULL) != 0)
             return;
         if (atomic_load(&live->tail) >= before && !work_waits(engine))
-            return; /* nothing was gained: the store refuses */
+            return; /* no progress: the store takes no changes */
     }
 }
 
@@ -103,10 +103,11 @@ static void enqueue(struct nb_engine *engine, struct nb_job *job)
         pthread_cond_signal(&engine->queue_filled);
 }
 
-/* Clients that wait for each receipt send their next document as soon as it has come. A commit that
- * began with the first of them would leave the others to the one after it, and each would hold half
- * of what it could. So the next begins when as many wait as were answered or left waiting by the
- * last. On a disk that takes 4 ms to sync, 16 clients train nearly twice as fast. */
+/* Waits until a commit is worth it. Clients that wait for each receipt send their next document as
+ * soon as it has come. If the next commit began with the first of these documents, the others would
+ * have to wait for the commit after it, and each commit would hold half of what it could. So the
+ * next commit begins when as many changes wait as the last one answered or left waiting. On a disk
+ * that takes 4 ms to sync, 16 clients train nearly twice as fast. */
 static void gather(struct nb_engine *engine)
 {
     struct timespec until = {.tv_sec = (time_t)(engine->gather_until / 1000000000u),
@@ -117,8 +118,8 @@ static void gather(struct nb_engine *engine)
             return;
 }
 
-/* Nothing is expected of a fast disk: there it is better that trainers tokenize while the writer
- * works. */
+/* Sets how many changes the next commit waits for. On a fast disk it waits for none: there it is
+ * better that trainers tokenize while the writer works. */
 static void expect(struct nb_engine *engine, size_t answered)
 {
     bool slow = engine->sync_time >= SLOW_SYNC;
@@ -128,8 +129,8 @@ static void expect(struct nb_engine *engine, size_t answered)
     pthread_mutex_unlock(&engine->queue_lock);
 }
 
-/* Waits for work, with the queue's lock held; in quiet moments it tidies, or tries whether a store
- * that failed works again. */
+/* Waits for work, with the queue's lock held. In quiet moments it tidies up, or tries whether a
+ * store that failed works again. */
 static void wait_for_work(struct nb_engine *engine)
 {
     bool failed = nb_transaction_health(engine, NULL) != 0;
@@ -220,7 +221,8 @@ static void *writer_main(void *argument)
             run_task(engine, jobs);
             jobs = next;
         }
-        /* Without quiet moments models, and what deleted ones left, must not pile up either. */
+        /* Also without quiet moments: cold models must leave memory, and data of deleted models the
+         * store. */
         if (is_over(engine) ||
             nb_clock_monotonic() - trimmed > (uint64_t)QUIET_SECONDS * 1000000000u) {
             nb_registry_trim(engine, save_model);

@@ -9,10 +9,14 @@
 
 #include "core/live/state.h"
 
+/* Starts the thread. Returns 0 or NB_IO. */
 int nb_writer_start(struct nb_engine *engine, struct nb_error *error);
-/* Finishes what waits and ends the thread. What is submitted later is refused. */
+/* Finishes what waits and ends the thread. What is submitted later is refused with NB_STOPPING. */
 void nb_writer_stop(struct nb_engine *engine);
-/* Runs `task` on the writer's thread and waits for it. NB_STOPPING: the engine closes. */
+/* Runs `task` with `argument` on the writer's thread, in its turn, and waits for it. Returns what
+ * it returns, or NB_STOPPING: the engine closes and the task was not run. Not from the writer's
+ * thread.
+ */
 int nb_writer_run(struct nb_engine *engine,
                   int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
                   void *argument, struct nb_error *error);

@@ -83,7 +83,7 @@ int nb_apply_new(struct nb_live *live, const struct nb_change *change,
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-/* Leaves out the rows of ranges that have the entry already. */
+/* Takes the rows out whose stored range has this entry already. */
 static void leave_out(struct nb_rows *rows, const struct nb_applying *how)
 {
     size_t kept = 0;
@@ -120,8 +120,8 @@ static struct nb_model_change counts_of(const struct nb_delta *delta)
                                     .take_size = delta->take.size};
 }
 
-/* A replay finds the labels' numbers of documents as they are after all entries: it adds rows
- * alone. */
+/* For a replay. The records of labels have their documents as they are after all entries, so only
+ * the rows are changed. */
 static int replay_counts(struct nb_live *live, const struct nb_delta *delta)
 {
     int rc = 0;

@@ -28,8 +28,8 @@ void nb_delta_deinit(struct nb_delta *delta);
 int nb_delta_read(struct nb_delta *delta, const struct nb_change *change,
                   const struct nb_change *replaced, uint32_t rows, struct nb_error *error);
 
-/* Makes the change's new label and the rows of its new features, where the model does not have
- * them yet. Returns 0, NB_CORRUPT (they do not fit the model) or NB_NO_MEMORY. */
+/* Adds the change's new label and the rows of its new features to the model; those that the model
+ * has already are left alone. Returns 0, NB_CORRUPT (they do not fit the model) or NB_NO_MEMORY. */
 int nb_apply_new(struct nb_live *live, const struct nb_change *change,
                  struct nb_features_coder *coder, struct nb_error *error);
 
@@ -43,15 +43,16 @@ struct nb_applying {
     uint64_t number; /* of the entry */
 };
 
-/* Brings a change of a document or of a label's name into the counts, whose labels and rows
- * nb_apply_new has made. Changes of settings, and models that come and go, are not counts: they
- * change nothing here. The delta loses what the marks leave out. *fresh (may be NULL): tokens that
- * came into the vocabulary. Returns 0, or a code with nothing changed. */
+/* Brings a change into the counts, whose labels and rows nb_apply_new has made. Only documents and
+ * names of labels are counts; all other kinds change nothing here. `delta`: by nb_delta_read; rows
+ * that how->marks leaves out are taken from it. NULL for RENAME_LABEL. Sets *fresh (may be NULL) to
+ * the number of tokens that came into the vocabulary. Returns 0, or NB_CORRUPT, NB_TOO_LARGE or
+ * NB_NO_MEMORY with the counts unchanged. */
 int nb_apply(struct nb_live *live, const struct nb_change *change, struct nb_delta *delta,
              const struct nb_applying *how, size_t *fresh, struct nb_error *error);
 
-/* Takes back what nb_apply did, but for the weights. It needs memory only if the counts were
- * changed by others since. Returns 0 or NB_NO_MEMORY. */
+/* Takes back what nb_apply did for a document, except what the weights learned. Changes must be
+ * taken back in the reverse order; then this needs no memory. Returns 0 or NB_NO_MEMORY. */
 int nb_apply_undo(struct nb_live *live, const struct nb_change *change,
                   const struct nb_delta *delta);
 

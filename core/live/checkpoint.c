@@ -85,8 +85,8 @@ void nb_checkpoint_forget(struct nb_engine *engine, struct nb_live *live)
 
 /* ---- sweeps ---------------------------------------------------------------------------------- */
 
-/* The ranges that exist when a sweep begins are the ones it visits: were it to run on into ranges
- * that came later, a stored range could lie behind a gap. */
+/* A sweep visits the ranges that exist when it begins, and no later ones: otherwise a range that
+ * came meanwhile could be stored while one before it is not. */
 static void begin_sweep(struct nb_live *live)
 {
     struct nb_checkpoint *c = &live->checkpoint;
@@ -116,7 +116,7 @@ static int put_range(struct nb_engine *engine, struct nb_view *view, const struc
 void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *saved)
 {
     struct nb_checkpoint *c = &live->checkpoint;
-    /* What the failed slices passed is dirty, or marked so without harm. */
+    /* Ranges that the failed slices passed may not be stored: mark them all, some needlessly. */
     uint32_t from = saved->sweeping ? saved->sweep_next : 0;
     for (uint32_t range = from; range < c->sweep_next && range < c->room; range++)
         c->dirty[range] = 1;
@@ -128,8 +128,8 @@ void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *sav
     c->room = room;
 }
 
-/* A slice is written before the transaction's own entries are counted: the ranges are true up to
- * `last`. */
+/* A slice is written before the entries of the same transaction are counted, so its ranges are true
+ * up to `last`. */
 int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
                         uint32_t most, uint32_t *written, struct nb_error *error)
 {
@@ -166,8 +166,8 @@ uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features)
     const struct nb_live *oldest = engine->unsaved;
     if (oldest == NULL || atomic_load(&engine->tail) + features < half)
         return 0;
-    /* A whole sweep of the oldest within the time that half the bound's feature changes take; of
-     * many small models, more than one. */
+    /* Finish a sweep of the oldest model while half of the bound comes in. Small models take less
+     * than a commit's share, so a commit saves several. */
     uint64_t ranges = oldest->counts == NULL ? 1 : nb_ranges_of(nb_model_rows(oldest->counts));
     uint64_t due = ranges * features / half + 1;
     return due < SLICE_RANGES ? (uint32_t)due : SLICE_RANGES;

@@ -15,30 +15,31 @@
 
 #include "core/live/state.h"
 
-/* The state record of the model as it is in memory, but with `last`. */
+/* The state record of the model as it is in memory, with `last` as its newest entry. */
 struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t last);
 
-/* Writes up to `most` ranges of the running sweep (or begins one) into the transaction; sets
- * *written. If the transaction is not committed, nb_checkpoint_restore brings back `saved`, a copy
- * from before. */
+/* Writes up to `most` dirty ranges of the running sweep into the transaction, and begins a sweep if
+ * none is running. Sets *written. Returns 0 or a code. If the transaction is not committed, the
+ * caller calls nb_checkpoint_restore with a copy of the checkpoint from before. */
 int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
                         uint32_t most, uint32_t *written, struct nb_error *error);
+/* Brings back `saved`, and marks dirty what was written since. */
 void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *saved);
 
-/* Notes a commit: that many feature changes came to the model's tail, or (after a finished sweep)
- * that it is shorter. Keeps the list of unsaved models and the engine's sum. */
+/* Notes a commit: so many feature changes came to the model's tail; or a sweep has finished and the
+ * tail is shorter. Updates the list of unsaved models and the sum of all tails. */
 void nb_checkpoint_note(struct nb_engine *engine, struct nb_live *live, uint64_t features);
-/* Puts a model that a crash left with a tail into the list: at start. */
+/* At the start: puts a model into the list if the store has a tail of it. */
 void nb_checkpoint_enlist(struct nb_engine *engine, struct nb_live *live);
 /* Takes the model out of the list: it is dropped from memory or deleted. */
 void nb_checkpoint_forget(struct nb_engine *engine, struct nb_live *live);
 
-/* How many ranges a commit of `features` feature changes should write, so that the tail of all
- * models keeps its bound. */
+/* How many ranges a commit of `features` feature changes should write, so that the tails of all
+ * models together stay within `replay_features`. */
 uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features);
 
-/* Writes all of a loaded model, in transactions of bounded size. Stops early, with 0, when `stop`
- * (may be NULL) says so. */
+/* Saves a loaded model whole, in transactions of bounded size. Stops early, with 0, when `stop`
+ * (may be NULL) returns true. Returns 0 or the code of a transaction. */
 int nb_checkpoint_all(struct nb_engine *engine, struct nb_live *live,
                       bool (*stop)(struct nb_engine *engine), struct nb_error *error);
 

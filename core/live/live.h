@@ -35,7 +35,7 @@ void nb_stack_settings_of(const struct nb_settings *settings, struct nb_stack_se
 
 /* NULL: out of memory. */
 struct nb_published *nb_published_new(const struct nb_settings *settings);
-/* The same, with the weights that `old` has learned. */
+/* The same, with a copy of the weights that `old` has learned. */
 struct nb_published *nb_published_next(const struct nb_settings *settings,
                                        const struct nb_published *old);
 void nb_published_release(struct nb_published **published);
@@ -87,12 +87,15 @@ struct nb_live {
     bool is_unsaved;
 };
 
-/* A model that is not loaded. `own` is copied (NULL: none); `store_key` is borrowed. NULL: out of
- * memory. One reference, the caller's. */
+/* Makes a model that is not loaded, with one reference, which is the caller's. `own` is copied
+ * (NULL: it has no key of its own); `store_key` is borrowed and must live as long. NULL: out of
+ * memory. */
 struct nb_live *nb_live_new(struct nb_string name, uint32_t number, const struct nb_own_key *own,
                             const struct nb_key *store_key);
-/* Gives it settings and empty counts: it is loaded then. Returns 0 or NB_NO_MEMORY. */
+/* Gives a model that is not loaded settings and empty counts; then it is loaded. Returns 0 or
+ * NB_NO_MEMORY. */
 int nb_live_begin(struct nb_live *live, const struct nb_settings *settings);
+/* Frees the model, which nobody uses and which is in no list. */
 void nb_live_free(struct nb_live *live);
 
 /* The settings in force, with a reference for the caller. */
@@ -103,7 +106,7 @@ void nb_live_publish(struct nb_live *live, struct nb_published *published);
 /* Bytes that the model takes while it is loaded; 0 if it is not. */
 size_t nb_live_memory(struct nb_live *live);
 
-/* Marks the model damaged, for good; the first reason is kept. */
+/* Marks the model damaged until it is deleted or replaced. The first reason is kept. */
 void nb_live_set_damaged(struct nb_live *live, const struct nb_error *why);
 /* 0, or NB_DAMAGED with the reason. */
 int nb_live_check(struct nb_live *live, struct nb_error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * From the store into memory: the names of all models at start, and a model's settings, counts and
- * weights when it is first asked for.
+ * weights when it is first asked for. Any thread.
  */
 #ifndef NB_CORE_LIVE_LOAD_H
 #define NB_CORE_LIVE_LOAD_H

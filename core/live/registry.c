@@ -10,8 +10,8 @@
 #include "core/live/names.h"
 #include "core/score/log_table.h"
 
-/* Models that were not used for a minute leave the memory, whatever the setting, but for so many.
- */
+/* Whatever the setting `memory` is: so many models, those used last, may stay in memory unused for
+ * longer than IDLE_NANOSECONDS. */
 enum { KEPT_MODELS = 64 };
 static const uint64_t IDLE_NANOSECONDS = UINT64_C(60000000000);
 
@@ -144,7 +144,7 @@ static int read_tail(const struct reading *r, struct nb_live *live, struct nb_er
     return rc == NB_NOT_FOUND ? nb_error_set(error, NB_CORRUPT, "its state is missing") : rc;
 }
 
-/* A record that does not read back stands for a model that can be deleted or replaced. */
+/* A record that does not read back gives a damaged model, which can be deleted or replaced. */
 static int read_record(void *user, enum nb_table table, struct nb_string key,
                        struct nb_string value, bool sound, struct nb_error *error)
 {
@@ -271,8 +271,8 @@ int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool un
     return rc;
 }
 
-/* The caller holds a reference from the beginning: whoever else looks at an unborn model and is the
- * last to hold it takes it out of the registry again. */
+/* The caller's reference is there before others can find the model: otherwise another thread could
+ * find it, release it, and so take it out of the registry. */
 int nb_registry_make_unborn(struct nb_engine *engine, struct nb_string name,
                             const struct nb_settings *settings, struct nb_live **out,
                             struct nb_error *error)
@@ -366,8 +366,8 @@ static int by_use(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The loaded models, least recently used first, each referenced; NULL if memory is short. One pass:
- * nothing is looked at again for each model that goes. */
+/* Lists the loaded models, least recently used first, with a reference to each, and sums their
+ * memory. The caller frees the list. NULL, with *count 0: out of memory. */
 static struct coldness *list_loaded(struct nb_engine *engine, size_t *count, uint64_t *memory)
 {
     *count = 0;
@@ -394,7 +394,8 @@ static struct coldness *list_loaded(struct nb_engine *engine, size_t *count, uin
     return list;
 }
 
-/* Drops the counts if nobody came meanwhile (the registry's reference and ours). */
+/* Drops the counts if nobody else uses the model: there are two references, the registry's and the
+ * caller's. */
 static bool unload(struct nb_engine *engine, struct nb_live *live)
 {
     struct nb_model *counts = NULL;

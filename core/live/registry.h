@@ -13,32 +13,34 @@ int nb_registry_read(struct nb_engine *engine, struct nb_error *error);
 /* Frees all models. At the end. */
 void nb_registry_free(struct nb_engine *engine);
 
-/* The model of that name with a reference for the caller, not loaded. With `unborn`, one that the
- * store does not know yet will do. NB_UNUSABLE (the name), NB_NOT_FOUND. */
+/* Finds the model of the name, without loading it; the caller gets a reference. With `unborn`, also
+ * a model that the store does not know yet. NB_UNUSABLE (the name), NB_NOT_FOUND. */
 int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unborn,
                      struct nb_live **live, struct nb_error *error);
 /* Loads a model that was found, if it is not. NB_DAMAGED: it cannot be used, only replaced and
  * deleted. */
 int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error);
-/* Both. */
+/* Finds and loads. */
 int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool unborn,
                         struct nb_live **live, struct nb_error *error);
-/* The same; makes an unborn one with these settings if there is none and `auto_create` allows it.
- */
+/* As nb_registry_acquire with `unborn`; if there is no model of the name and `auto_create` allows
+ * it, makes an unborn one with these settings. */
 int nb_registry_make(struct nb_engine *engine, struct nb_string name,
                      const struct nb_settings *settings, struct nb_live **live,
                      struct nb_error *error);
-/* An unborn model with a reference for the caller. NB_EXISTS: there is one of the name. */
+/* Makes an unborn model; the caller gets a reference. NB_EXISTS: there is a model of the name. */
 int nb_registry_make_unborn(struct nb_engine *engine, struct nb_string name,
                             const struct nb_settings *settings, struct nb_live **live,
                             struct nb_error *error);
+/* Gives a reference back and sets *live to NULL, which is allowed inside. An unborn model whose
+ * last user this was leaves the registry. */
 void nb_registry_release(struct nb_engine *engine, struct nb_live **live);
 /* Adds a model; the registry takes the caller's reference. NB_EXISTS, NB_TOO_LARGE. */
 int nb_registry_insert(struct nb_engine *engine, struct nb_live *live, struct nb_error *error);
-/* Puts `live` in the place of the one that has its name, which is returned, marked removed, with
- * the registry's reference. NULL: there was none of the name. */
+/* Puts `live` in the place of the model that has its name. Returns that model, marked removed; its
+ * reference of the registry is now the caller's. NULL, with nothing changed: there was none. */
 struct nb_live *nb_registry_replace(struct nb_engine *engine, struct nb_live *live);
-/* Takes a model out and drops the registry's reference. */
+/* Takes a model out of the registry, marks it removed and drops the registry's reference. */
 void nb_registry_remove(struct nb_engine *engine, struct nb_live *live);
 
 /* The names of up to `most` persisted models after the name `after` (length 0: from the first), in
@@ -46,9 +48,10 @@ void nb_registry_remove(struct nb_engine *engine, struct nb_live *live);
 int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t most, char ***names,
                       size_t *count, bool *more, struct nb_error *error);
 
-/* Drops models from memory that nobody uses, least recently used first: until the others fit the
- * `memory` setting, and of more than a few those that were not used for a minute. `save`
- * checkpoints one before it goes, and returns 0 if it may go. On the writer's thread. */
+/* Drops models from memory that nobody is using, those first that were not used for longest: until
+ * the others fit the setting `memory` with an eighth to spare, and beyond the 64 used last all that
+ * were not used for a minute. `save` saves a model before it goes, and returns 0 if it may go. On
+ * the writer's thread. */
 void nb_registry_trim(struct nb_engine *engine,
                       int (*save)(struct nb_engine *engine, struct nb_live *live));
 

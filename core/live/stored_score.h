@@ -2,6 +2,9 @@
  *
  * The stored form of the score that a document got before it was learned: its true label, and the
  * labels and probabilities that it was given. Pure functions on bytes; any thread.
+ *
+ * Stored form: a varint with the true label, a double with the log-odds (0 unless there are two
+ * labels), and for each label a varint, its number, and a double, its probability.
  */
 #ifndef NB_CORE_LIVE_STORED_SCORE_H
 #define NB_CORE_LIVE_STORED_SCORE_H

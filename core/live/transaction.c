@@ -89,8 +89,8 @@ int nb_transaction(struct nb_engine *engine, uint64_t expected, nb_transaction_w
     atomic_fetch_add(&engine->counters.commit_nanoseconds, nb_clock_monotonic() - started);
     if (rc == NB_STORE_MAP_FULL)
         rc = local.code = NB_IO;
-    /* What a caller got wrong, damage of one model, and a commit that had nothing to write say
-     * nothing about the store. */
+    /* Mistakes of a caller, damage of one model, and a commit that had nothing to write do not tell
+     * whether the store works. */
     if ((rc == 0 && wrote) || rc == NB_DISK_FULL || rc == NB_IO)
         note_health(engine, rc, &local);
     if (rc == NB_DISK_FULL || rc == NB_IO)

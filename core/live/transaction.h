@@ -8,8 +8,8 @@
 
 #include "core/live/state.h"
 
-/* What a transaction does. It may be called again from the start, after its transaction was given
- * up: so it begins by taking back what it did to memory. */
+/* The work of a transaction. It is called again if the transaction has to be repeated because the
+ * map was full: so it begins by taking back what it did to memory in the call before. */
 typedef int nb_transaction_work(struct nb_engine *engine, struct nb_view *view, void *argument,
                                 struct nb_error *error);
 
@@ -19,11 +19,11 @@ typedef int nb_transaction_work(struct nb_engine *engine, struct nb_view *view, 
 int nb_transaction(struct nb_engine *engine, uint64_t expected, nb_transaction_work *work,
                    void *argument, struct nb_error *error);
 
-/* 0, or why the last transaction failed, if it was for want of the disk. Any thread. */
+/* 0, or the reason if the last transaction failed because of the disk. Any thread. */
 int nb_transaction_health(struct nb_engine *engine, struct nb_error *error);
 
-/* While the last transaction failed for want of the disk: tries a small one, with room for as much
- * as was refused, after a pause that grows. So the engine is ready again by itself. */
+/* If the last transaction failed because of the disk, and the pause after it is over: tries a small
+ * one, with room for as much as was refused. So the engine becomes ready again by itself. */
 void nb_transaction_probe(struct nb_engine *engine);
 
 /* Puts the state record of a model. */

@@ -59,8 +59,8 @@ static bool is_about_label(const struct nb_change *c)
            (c->kind == NB_CHANGE_FEATURES && c->label_name.length > 0);
 }
 
-/* Rows and a label that a lost entry brought are needed by others: they stay, under ids that no
- * text has, and a name that says so. */
+/* Later entries may need rows and a label that a lost entry brought. An entry in its place gives
+ * these rows ids that no text has, and the label a name that says so. */
 static int fill_gap(struct rebuild *r, struct nb_view *view, struct model *m,
                     const struct nb_change *c, struct nb_error *error)
 {
@@ -143,7 +143,7 @@ static int copy_batch(struct nb_engine *to, struct nb_view *view, void *argument
     return rc;
 }
 
-/* A transaction that has to be done again would count twice: the totals go back first. */
+/* What was counted before a batch. A transaction that is repeated starts from it again. */
 struct copying {
     struct rebuild *rebuild;
     struct model *saved;
@@ -181,7 +181,7 @@ static int copy_entries(struct rebuild *r, struct nb_error *error)
 
 /* ---- what holds for the whole store ---------------------------------------------------------- */
 
-/* The numbers go on where they were: none is given twice. */
+/* The next numbers follow those of the old store, so that none is given twice. */
 static int write_identity(struct nb_engine *to, struct nb_view *view, void *argument,
                           struct nb_error *error)
 {
@@ -355,8 +355,8 @@ static int sync_folder(const char *folder, struct nb_error *error)
     return rc;
 }
 
-/* A crash between the two leaves no data.mdb: a link keeps the old one until the new one is there.
- */
+/* A link keeps the old file as data.mdb.old; the rename replaces data.mdb in one step. So there is
+ * a data.mdb after a crash at any moment. */
 static int swap_files(const char *directory, const char *fresh, struct nb_error *error)
 {
     char now[PATH_MOST];

@@ -9,6 +9,7 @@
 
 struct nb_error;
 
+/* Receives a line without its line feed; it is borrowed for the call. */
 typedef void nb_report_line(void *user, const char *line);
 
 /* Reads every table of the store, computes everything afresh from the ledger, and calls `report`
@@ -18,8 +19,9 @@ int nb_engine_verify(const struct nb_engine_settings *settings, nb_report_line *
                      struct nb_error *error);
 
 /* Makes everything but the ledger anew from it, and calls `report` with a line for each thing that
- * differed. Documents whose entries are damaged are lost, and named. Returns 0 when nothing
- * differed, 1 when something did, or a code, with the store as it was. */
+ * differed. Entries that are damaged are lost; a line names each. The old file stays in the
+ * directory as data.mdb.old. Returns 0 when nothing differed, 1 when something did, or a code, with
+ * the store as it was. */
 int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
                       struct nb_error *error);
 

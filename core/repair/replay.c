@@ -127,7 +127,7 @@ static int replay_change(struct replay *r, const struct nb_entry *entry, struct 
     return 0;
 }
 
-/* Features that stay of a superseded entry say that its document was learned once. */
+/* A remnant means that a document was learned and dropped: what it taught the weights is lost. */
 static int replay_entry(void *user, struct nb_entry *entry, struct nb_error *error)
 {
     struct replay *r = user;

@@ -20,8 +20,10 @@ struct nb_replayed {
 void nb_replayed_deinit(struct nb_replayed *replayed);
 
 /* Replays the entries of the model `number`, which is called `name` and has the key `own` (NULL:
- * none). Entries that are damaged, or missing, are told to `skipped` (may be NULL: then they are an
- * error) and passed over. Returns 0 or a code. */
+ * none of its own). Damaged and missing entries are passed over, and `skipped` is called for each;
+ * if it is NULL, they are an error. After success the caller deinits `replayed`. Returns 0 or a
+ * code.
+ */
 int nb_replay(struct nb_engine *engine, const struct nb_view *view, uint32_t number,
               struct nb_string name, const struct nb_own_key *own,
               void (*skipped)(void *user, uint64_t entry, const struct nb_error *why), void *user,

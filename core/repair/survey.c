@@ -90,7 +90,7 @@ static int note_model(struct nb_survey *survey, struct nb_surveyed_model *model,
     return 0;
 }
 
-/* The entry that a later one replaces is living no more. */
+/* The entry that a later one replaces is not living any more. */
 static void note_replaced(const struct nb_survey *survey, struct nb_surveyed_model *model,
                           const struct nb_change *c)
 {

@@ -37,12 +37,13 @@ struct nb_survey {
     unsigned char key[NB_KEY_BYTES]; /* of the store */
 };
 
-/* `lost` is called with a line for each entry that does not read back. Returns 0 or a code. */
+/* Fills `survey`, which the caller deinits in any case. Calls `lost` with a line for each entry
+ * that does not read back. Returns 0 or a code. */
 int nb_survey_read(const struct nb_view *view, struct nb_survey *survey,
                    void (*lost)(void *user, const char *line), void *user, struct nb_error *error);
 void nb_survey_deinit(struct nb_survey *survey);
 
-/* NULL: there is none of the number. */
+/* Finds a model by its number. NULL: the ledger has none. */
 struct nb_surveyed_model *nb_survey_model(const struct nb_survey *survey, uint32_t number);
 
 /* Whether the model should be there. */

@@ -15,7 +15,7 @@ struct nb_differences {
     void *user;
     uint64_t count;
 };
-/* Tells one, or only counts it when many were told already. */
+/* Counts a difference, and tells it unless many were told already. */
 void nb_differ(struct nb_differences *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -158,7 +158,7 @@ static int put_replaced(const struct nb_view *view, uint64_t number, const struc
 static int put_index(const struct nb_view *view, uint64_t number, const struct nb_change *c,
                      struct nb_ledger_totals *totals, struct nb_error *error)
 {
-    /* These belong to no model, or to none any more, and stay for good. */
+    /* These belong to no living model. They have no index rows and stay for good. */
     if (c->kind == NB_CHANGE_DELETE || c->kind == NB_CHANGE_STORE)
         return 0;
     totals->entries++;
@@ -362,7 +362,8 @@ static int shrink(const struct nb_view *view, struct nb_entry *entry,
     return rc;
 }
 
-/* Both entries of a row of GARBAGE: the replaced one, and the replacing one if it only forgot. */
+/* Drops what a row of GARBAGE names: the replaced entry, and the replacing one if it only forgot
+ * the document. */
 static int drop_one(const struct nb_view *view, uint32_t model, uint64_t number,
                     struct nb_entry *entry, struct nb_ledger_totals *totals, struct nb_error *error)
 {

@@ -34,15 +34,17 @@ int nb_ledger_append(const struct nb_view *view, uint64_t number, const struct n
                      struct nb_ledger_totals *totals, struct nb_buffer *scratch,
                      struct nb_error *error);
 
-/* Reads an entry by number, in microseconds. NB_NOT_FOUND (with no text), NB_CORRUPT ... */
+/* Reads an entry by number, in microseconds. Returns 0, NB_NOT_FOUND (without a text), NB_CORRUPT,
+ * NB_VERSION, NB_NO_MEMORY or what the store returns. */
 int nb_ledger_read(const struct nb_view *view, uint64_t number, struct nb_entry *entry,
                    struct nb_error *error);
 
-/* The living entry of a document's id: reads it. NB_NOT_FOUND without a text: there is none. */
+/* Reads the living entry of a document by its id. NB_NOT_FOUND without a text: no such document is
+ * learned. NB_CORRUPT: its index or its entry is damaged. */
 int nb_ledger_find(const struct nb_view *view, uint32_t model, struct nb_string id,
                    struct nb_entry *entry, struct nb_error *error);
 
-/* Whether the entry is the living one of its document. Returns 0 or a code. */
+/* Sets *living: whether the entry is the living one of its document. Returns 0 or a code. */
 int nb_ledger_is_living(const struct nb_view *view, const struct nb_entry *entry, bool *living,
                         struct nb_error *error);
 
@@ -52,14 +54,15 @@ typedef int nb_ledger_visit(void *user, struct nb_entry *entry, struct nb_error 
 int nb_ledger_walk(const struct nb_view *view, uint32_t model, uint64_t from,
                    nb_ledger_visit *visit, void *user, struct nb_error *error);
 
-/* The entry that brought the feature of a row, with its row `change.first_row` and on. NB_NOT_FOUND
- * without a text. */
+/* Reads the entry that brought the feature of a row: its new features have the rows from
+ * entry->change.first_row on. NB_NOT_FOUND without a text: no entry has it. */
 int nb_ledger_entry_of_row(const struct nb_view *view, uint32_t model, uint32_t row,
                            struct nb_entry *entry, struct nb_error *error);
 
-/* Drops what entries below `before` made superfluous, up to `most` of them; what is left of an
- * entry that brought new features or a new label keeps its number. The ledger's newest entry stays
- * (its number says which come next). Sets *more if there may be more. */
+/* Drops what entries below `before` made superfluous, up to `most` of them. An entry that brought
+ * new features or a new label is replaced by what must stay of it, under the same number. The
+ * newest entry of the ledger stays, because the next number follows from it. Updates `totals`; sets
+ * *more if there may be more to drop. Returns 0 or a code. */
 int nb_ledger_drop(const struct nb_view *view, uint32_t model, uint64_t before, size_t most,
                    struct nb_ledger_totals *totals, bool *more, struct nb_error *error);
 
@@ -71,8 +74,9 @@ int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_err
 int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, size_t *deleted,
                     struct nb_error *error);
 
-/* Puts an entry of another store under its own number, with its index rows: for a rebuild, which
- * goes through the entries in order. `scratch` is emptied and used. */
+/* Puts an entry of another store under its own number, with its index rows, and brings `totals` up
+ * to date. For a rebuild, which copies entries in the order of their numbers. `scratch` is emptied
+ * and used. Returns 0 or a code. */
 int nb_ledger_copy(const struct nb_view *view, const struct nb_entry *entry,
                    struct nb_ledger_totals *totals, struct nb_buffer *scratch,
                    struct nb_error *error);
