@@ -22,15 +22,15 @@ struct nb_classify {
     struct nb_decision_rule rule;
 };
 
-/* Whether reading it evaluates the model: that takes long. */
+/* Whether nb_classify_read has to evaluate the model, which takes long. */
 bool nb_classify_is_long(const struct nb_request *request);
 
 /* Reads it from the query. NB_INVALID, and with target_fpr all that nb_engine_evaluation says. */
 int nb_classify_read(const struct nb_request *request, struct nb_classify *wanted,
                      struct nb_error *error);
 
-/* Classifies a document and writes the verdict. Every failure is the model's or the daemon's, not
- * the document's: nb_engine_classify's and nb_decision_make's. */
+/* Classifies a document and writes the verdict. Returns 0, or what nb_engine_classify and
+ * nb_decision_make return: failures of the model or the daemon, never of the document. */
 int nb_classify_document(const struct nb_classify *wanted, const struct nb_document *document,
                          struct nb_results *results, struct nb_error *error);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is remembered of the models' evaluations. An evaluation reads all scores of a model, so that
- * neither each classification that wants a threshold nor each visit of Prometheus can have one of
- * its own. Any thread.
+ * Evaluations of models, remembered for a while. An evaluation reads all scores of a model. That is
+ * too much for each classification that wants a threshold, and for each visit of Prometheus. Any
+ * thread.
  */
 #ifndef NB_SERVER_API_EVALUATIONS_H
 #define NB_SERVER_API_EVALUATIONS_H
@@ -23,9 +23,9 @@ struct nb_threshold {
     char positive[65];  /* the label that was judged, NUL-terminated */
 };
 
-/* As nb_engine_evaluation, from an evaluation that is at most twenty times as old as it took to
- * make it, and 30 s: so at most a twentieth of a processor goes into it, and a small model's
- * threshold is as good as new. */
+/* Finds a threshold, with the parameters and errors of nb_engine_evaluation. The evaluation may be
+ * remembered: its age is at most 30 s, and at most twenty times what it took to make. So at most a
+ * twentieth of a processor goes into evaluations, and those of small models are nearly new. */
 int nb_evaluations_threshold(struct nb_evaluations *evaluations, struct nb_string model,
                              struct nb_string positive, double rate, struct nb_threshold *found,
                              struct nb_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A request's beginning and its end. For its carrier.
+ * A request's beginning and its end. For its carrier, on the thread that works on the request.
  */
 #ifndef NB_SERVER_REQUEST_LIFECYCLE_H
 #define NB_SERVER_REQUEST_LIFECYCLE_H

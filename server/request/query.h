@@ -17,13 +17,13 @@ struct nb_request;
 /* The value of a query parameter; bytes == NULL when it was not given. */
 struct nb_string nb_request_query(const struct nb_request *request, const char *name);
 
-/* A whole number: `otherwise` when it was not given. NB_INVALID names the parameter and the range
- * 0..most. */
+/* Sets *value to the parameter, a whole number from 0 to `most`, or to `otherwise` if it was not
+ * given. NB_INVALID names the parameter and the range. */
 int nb_request_query_count(const struct nb_request *request, const char *name, uint64_t otherwise,
                            uint64_t most, uint64_t *value, struct nb_error *error);
 
-/* A number from 0 to `most`, in digits with an optional fraction and exponent; *value stays what it
- * is when it was not given. NB_INVALID names the parameter and the range. */
+/* Sets *value to the parameter, a number from 0 to `most`, in digits with an optional fraction and
+ * exponent; leaves it alone if it was not given. NB_INVALID names the parameter and the range. */
 int nb_request_query_number(const struct nb_request *request, const char *name, double most,
                             double *value, struct nb_error *error);
 

@@ -25,8 +25,8 @@ int nb_reply_with(struct nb_request *request, unsigned status, const char *conte
 /* The same for application/json. Returns 0. */
 int nb_reply_json(struct nb_request *request, unsigned status);
 
-/* The end of a reply that was written to reply.body with code `rc`, whose only failure is memory:
- * 0, or NB_NO_MEMORY. */
+/* Ends a reply that was written to reply.body: `rc` is 0, or the code of the writing, which can
+ * only be short of memory. Returns 0 or NB_NO_MEMORY. */
 int nb_reply_written(struct nb_request *request, int rc, struct nb_error *error);
 
 /* Begins a reply that may become long: append to reply.spool.tail and settle it. */

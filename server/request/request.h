@@ -39,7 +39,7 @@ struct nb_reply {
     bool is_withheld;           /* the carrier ends the connection instead of sending it */
 };
 
-/* What brought a request and takes its reply back: http.c or line.c. */
+/* What brought a request and takes its reply back: server/http/http.c or server/mail/line.c. */
 struct nb_carrier {
     /* Takes the request off its thread, and puts it back (any thread). */
     void (*suspend)(struct nb_request *request);

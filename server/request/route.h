@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a route is: a method and a path, or a verb of a line protocol, and the function that answers
- * it. Types alone; the tables are in server/routes.c and server/line_routes.c. Read-only; any
+ * it. Types alone; the tables are in server/routes.c and server/mail/line_routes.c. Read-only; any
  * thread.
  */
 #ifndef NB_SERVER_REQUEST_ROUTE_H
@@ -34,7 +34,7 @@ enum nb_body_kind {
     NB_BODY_DUMP       /* application/x-ndjson, line by line, without a limit in all */
 };
 
-/* How the clients of a route speak, and how they are told of a failure. */
+/* The protocol of a route's clients: how requests are read, and how failures are written. */
 struct nb_protocol {
     /* The source of changes that come this way, for a request that names none and has no token. */
     const char *door;

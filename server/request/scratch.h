@@ -14,7 +14,7 @@ struct nb_scratch {
     struct nb_scratch *next;
 };
 
-/* Holds as many as were ever in use at once: at most one for each thread that works on requests. */
+/* Keeps every scratch that was ever made: at most one for each thread that works on requests. */
 struct nb_scratch_pool;
 
 /* NULL when there is no memory. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who asks for a change: kept with it in the ledger. For the thread that works on the request.
+ * The source of a change: who asked for it. It is kept with the change in the ledger. For the
+ * thread that works on the request.
  */
 #ifndef NB_SERVER_REQUEST_SOURCE_H
 #define NB_SERVER_REQUEST_SOURCE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests that wait, off their thread, for the engine's writer or for long work.
+ * Requests that wait, off their thread, for the engine's writer or for long work. For the thread
+ * that works on the request, except nb_request_resume.
  */
 #ifndef NB_SERVER_REQUEST_WAIT_H
 #define NB_SERVER_REQUEST_WAIT_H
@@ -12,9 +13,9 @@
 
 struct nb_batch;
 
-/* Takes the request off its thread. To be called by a handler before the work is handed over, whose
- * end may come at once on another thread; the handler then returns NB_WAIT. False: the daemon
- * breaks off what runs, and nothing may be begun. */
+/* Takes the request off its thread. A handler calls it before it hands work to another thread,
+ * because that work may end at once; then the handler returns NB_WAIT. Returns false when the
+ * daemon is breaking requests off: then the handler must not begin the work. */
 bool nb_request_suspend(struct nb_request *request);
 
 /* Puts it back; any thread. The request must not be touched afterwards. */

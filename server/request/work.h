@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work that takes long (export, import, evaluation, a vocabulary, a deletion, a model that has to
- * be loaded) on a bounded pool of threads, while its request waits: so that no thread that serves
- * connections is held up. There are at most as many jobs as connections.
+ * Work that takes long: export, import, evaluation, a vocabulary, a deletion, loading a model. It
+ * runs on a bounded pool of threads while its request waits, so that it holds up no thread that
+ * serves connections. A connection has at most one job at a time. For the thread that works on the
+ * request.
  */
 #ifndef NB_SERVER_REQUEST_WORK_H
 #define NB_SERVER_REQUEST_WORK_H
@@ -18,7 +19,7 @@ struct nb_pool;
 int nb_work_run(struct nb_request *request, struct nb_pool *pool, nb_handler *work,
                 struct nb_error *error);
 
-/* Frees a work that has ended and whose request was broken off before it went on. */
+/* Frees the work of a request that was broken off. The work has ended. */
 void nb_work_end(struct nb_request *request);
 
 #endif
