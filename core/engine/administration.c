@@ -47,10 +47,12 @@ static int touch_cold_state(struct nb_engine *engine, const struct nb_view *view
     /* A damaged record stays as it is: its model is marked damaged. */
     if (rc == NB_NOT_FOUND || rc == NB_CORRUPT)
         return 0;
+    if (rc != 0)
+        return rc;
     state.last = task->number;
     state.tail++;
     state.totals.entries++;
-    return rc != 0 ? rc : nb_put_state(engine, view, task->live, &state, error);
+    return nb_put_state(engine, view, task->live, &state, error);
 }
 
 static int touch_state(struct nb_engine *engine, const struct nb_view *view, struct task *task,

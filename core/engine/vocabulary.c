@@ -120,7 +120,7 @@ static int copy_labels(struct search *s)
     const struct nb_model *counts = s->live->counts;
     size_t count = nb_model_label_count(counts);
     const uint32_t *sorted = nb_model_labels_sorted(counts);
-    s->numbers = malloc((count + 1) * sizeof *s->numbers);
+    s->numbers = calloc(count + 1, sizeof *s->numbers);
     s->counts = malloc((count + 1) * sizeof *s->counts);
     s->names = calloc(count + 1, sizeof *s->names);
     if (s->numbers == NULL || s->counts == NULL || s->names == NULL)

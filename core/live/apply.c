@@ -138,6 +138,7 @@ static int apply_document(struct nb_live *live, const struct nb_change *change,
                           struct nb_delta *delta, const struct nb_applying *how, size_t *fresh,
                           struct nb_error *error)
 {
+    assert(delta != NULL);
     size_t ignored;
     if (!label_is_known(live, delta->add_label) || !label_is_known(live, delta->take_label))
         return damaged(error, "an entry's label is unknown");
