@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/base/array.h"
 #include "core/live/names.h"
 #include "core/live/registry.h"
 
@@ -178,15 +179,8 @@ static int tokenize(struct nb_batch *batch, const struct nb_document *document,
 /* Puts a finished change into the batch. */
 static int add_change(struct nb_batch *batch, struct nb_submitted *change)
 {
-    assert(batch->size <= batch->room);
-    if (batch->size == batch->room) {
-        size_t room = batch->room == 0 ? 1 : batch->room * 4;
-        struct nb_submitted *changes = realloc(batch->changes, room * sizeof *changes);
-        if (changes == NULL)
-            return NB_NO_MEMORY;
-        batch->changes = changes;
-        batch->room = room;
-    }
+    if (nb_array_reserve(&batch->changes, &batch->room, batch->size + 1, sizeof *change) != 0)
+        return NB_NO_MEMORY;
     batch->memory += sizeof *change + change->feature_count * sizeof *change->features +
                      change->texts.capacity + change->id.capacity + change->label.capacity +
                      change->source.capacity;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/engine/engine.h"
 #include "core/live/learner.h"
 #include "core/live/registry.h"
@@ -67,19 +68,6 @@ static int prepare(struct nb_verdict *verdict, struct nb_engine *engine)
     return 0;
 }
 
-/* Room for `count` elements, contents not kept. */
-static int make_room(void **list, size_t *room, size_t count, size_t element)
-{
-    if (count <= *room)
-        return 0;
-    void *bigger = realloc(*list, count * element);
-    if (bigger == NULL)
-        return NB_NO_MEMORY;
-    *list = bigger;
-    *room = count;
-    return 0;
-}
-
 static int find_evidence(struct nb_verdict_private *p, const struct nb_published *published,
                          size_t *count)
 {
@@ -106,11 +94,9 @@ static void sum_fields(struct nb_verdict *verdict, size_t count)
 static int explain(struct nb_verdict *verdict, const struct nb_published *published, size_t most)
 {
     struct nb_verdict_private *p = verdict->private_;
-    void *evidence = p->evidence;
-    void *explanation = verdict->explanation;
     size_t count = 0;
-    int rc = make_room(&evidence, &p->evidence_room, p->bag.size + 1, sizeof *p->evidence);
-    p->evidence = evidence;
+    int rc =
+        nb_array_reserve(&p->evidence, &p->evidence_room, p->bag.size + 1, sizeof *p->evidence);
     if (rc == 0)
         rc = find_evidence(p, published, &count);
     assert(rc != 0 || count > 0);
@@ -118,8 +104,8 @@ static int explain(struct nb_verdict *verdict, const struct nb_published *publis
         nb_evidence_sort(p->evidence, count - 1, most);
     size_t wanted = count < most + 1 ? count : most + 1;
     if (rc == 0)
-        rc = make_room(&explanation, &p->explanation_room, wanted, sizeof *verdict->explanation);
-    verdict->explanation = explanation;
+        rc = nb_array_reserve(&verdict->explanation, &p->explanation_room, wanted,
+                              sizeof *verdict->explanation);
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < wanted; i++) {
@@ -142,10 +128,8 @@ static int fill_verdict(struct nb_verdict *verdict, bool stacked)
 {
     struct nb_verdict_private *p = verdict->private_;
     const struct nb_scores *decisive = stacked ? &p->stacked : &p->scores;
-    void *labels = verdict->labels;
-    assert(decisive->size == p->scores.size && decisive->best < decisive->size);
-    int rc = make_room(&labels, &p->label_room, p->scores.size, sizeof *verdict->labels);
-    verdict->labels = labels;
+    int rc =
+        nb_array_reserve(&verdict->labels, &p->label_room, p->scores.size, sizeof *verdict->labels);
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < p->scores.size; i++)

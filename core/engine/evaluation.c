@@ -73,8 +73,7 @@ static int choose_positive(struct nb_evaluation_report *report, struct nb_string
 {
     struct nb_string wanted = positive.length > 0 ? positive : (struct nb_string){"spam", 4};
     for (size_t i = 0; i < report->label_count; i++)
-        if (strlen(report->labels[i]) == wanted.length &&
-            memcmp(report->labels[i], wanted.bytes, wanted.length) == 0) {
+        if (nb_string_equals(wanted, report->labels[i])) {
             report->positive = i;
             return 0;
         }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/store/range.h"
 
 enum { FIRST_ROOM = 16 };
@@ -13,14 +14,11 @@ int nb_dirty_reserve(struct nb_checkpoint *checkpoint, size_t ranges)
 {
     if (ranges <= checkpoint->room)
         return 0;
-    size_t room = checkpoint->room == 0 ? FIRST_ROOM : checkpoint->room;
-    while (room < ranges)
-        room *= 2;
-    unsigned char *dirty = realloc(checkpoint->dirty, room);
-    if (dirty == NULL)
+    /* Each of many small models has one: it begins smaller than other arrays. */
+    size_t room = ranges <= FIRST_ROOM ? FIRST_ROOM : nb_array_room(checkpoint->room, ranges, 1);
+    if (nb_array_resize(&checkpoint->dirty, room, 1) != 0)
         return NB_NO_MEMORY;
-    memset(dirty + checkpoint->room, 0, room - checkpoint->room);
-    checkpoint->dirty = dirty;
+    memset(checkpoint->dirty + checkpoint->room, 0, room - checkpoint->room);
     checkpoint->room = room;
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/live/stored_score.h"
 
 struct nb_learner {
@@ -48,13 +49,8 @@ const char *nb_unseen_label(const struct nb_model *counts, uint32_t only_label, 
 static int take_features(struct nb_learner *l, const struct nb_model *counts,
                          const struct nb_rows *rows)
 {
-    if (rows->size > l->room) {
-        struct nb_feature *features = realloc(l->features, rows->size * sizeof *features);
-        if (features == NULL)
-            return NB_NO_MEMORY;
-        l->features = features;
-        l->room = rows->size;
-    }
+    if (nb_array_reserve(&l->features, &l->room, rows->size, sizeof *l->features) != 0)
+        return NB_NO_MEMORY;
     for (size_t i = 0; i < rows->size; i++)
         l->features[i] = (struct nb_feature){.id = nb_model_row_id(counts, rows->counts[i].row),
                                              .count = rows->counts[i].count};

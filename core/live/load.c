@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/base/array.h"
 #include "core/live/apply.h"
 #include "core/store/ledger.h"
 #include "core/store/range.h"
@@ -88,14 +89,8 @@ static int load_range(void *user, struct nb_string key, struct nb_string value,
                       struct nb_error *error)
 {
     struct loading *l = user;
-    if (l->range_count == l->range_room) {
-        size_t room = l->range_room == 0 ? 64 : l->range_room * 2;
-        uint64_t *marks = realloc(l->marks, room * sizeof *marks);
-        if (marks == NULL)
-            return nb_error_no_memory(error);
-        l->marks = marks;
-        l->range_room = room;
-    }
+    if (nb_array_reserve(&l->marks, &l->range_room, l->range_count + 1, sizeof *l->marks) != 0)
+        return nb_error_no_memory(error);
     if (nb_store_key_tail(key) != l->range_count)
         return damaged(error, "a range of rows is missing");
     int rc = nb_range_read(l->live->counts, (uint32_t)l->range_count * NB_RANGE_ROWS, value,

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "core/store/change.h"
 
 enum { MODEL_NAME_MOST = 128, LABEL_MOST = 64, ID_MOST = 256 };
@@ -28,48 +29,24 @@ int nb_check_model_name(struct nb_string name, struct nb_error *error)
                         MODEL_NAME_MOST);
 }
 
-/* Well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms, up to U+10FFFF). */
-static bool is_utf8(struct nb_string s)
-{
-    const unsigned char *p = (const unsigned char *)s.bytes;
-    const unsigned char *end = p + s.length;
-    while (p < end) {
-        unsigned c = *p++;
-        if (c < 0x80)
-            continue;
-        unsigned more = c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : 1;
-        if (c < 0xC2 || c > 0xF4 || (size_t)(end - p) < more)
-            return false;
-        unsigned low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
-        unsigned high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
-        for (; more > 0; more--, low = 0x80, high = 0xBF)
-            if (*p < low || *p++ > high)
-                return false;
-    }
-    return true;
-}
-
-/* C0 and C1 control characters and DEL. */
 static bool has_control(struct nb_string s)
 {
-    for (size_t i = 0; i < s.length; i++) {
-        unsigned char c = (unsigned char)s.bytes[i];
-        if (c < 0x20 || c == 0x7F)
+    const unsigned char *at = (const unsigned char *)s.bytes;
+    for (const unsigned char *end = at + s.length; at < end; at++)
+        if (nb_utf8_control(at, end) > 0)
             return true;
-        if (c == 0xC2 && i + 1 < s.length && (unsigned char)s.bytes[i + 1] < 0xA0)
-            return true;
-    }
     return false;
 }
 
 int nb_check_label(struct nb_string label, struct nb_error *error)
 {
-    if (label.length >= 1 && label.length <= LABEL_MOST && is_utf8(label) && !has_control(label))
+    if (label.length >= 1 && label.length <= LABEL_MOST && nb_utf8_is_valid(label) &&
+        !has_control(label))
         return 0;
     if (label.length >= 1 && label.length <= LABEL_MOST)
         return nb_error_set(error, NB_UNUSABLE,
                             "`label` is UTF-8 without control characters; this one %s",
-                            is_utf8(label) ? "has some" : "is not UTF-8");
+                            nb_utf8_is_valid(label) ? "has some" : "is not UTF-8");
     return nb_error_set(error, NB_UNUSABLE,
                         "`label` is 1 to %d bytes of UTF-8 without control characters, not %zu",
                         LABEL_MOST, label.length);
@@ -77,7 +54,7 @@ int nb_check_label(struct nb_string label, struct nb_error *error)
 
 int nb_check_id(struct nb_string id, struct nb_error *error)
 {
-    if (id.length >= 1 && id.length <= ID_MOST && is_utf8(id))
+    if (id.length >= 1 && id.length <= ID_MOST && nb_utf8_is_valid(id))
         return 0;
     return nb_error_set(error, NB_UNUSABLE, "`id` is 1 to %d bytes of UTF-8, not %zu%s", ID_MOST,
                         id.length,
@@ -86,7 +63,7 @@ int nb_check_id(struct nb_string id, struct nb_error *error)
 
 int nb_check_source(struct nb_string source, struct nb_error *error)
 {
-    if (source.length <= NB_SOURCE_MOST && is_utf8(source) && !has_control(source))
+    if (source.length <= NB_SOURCE_MOST && nb_utf8_is_valid(source) && !has_control(source))
         return 0;
     return nb_error_set(error, NB_UNUSABLE,
                         "`source` is at most %d bytes of UTF-8 without control characters",

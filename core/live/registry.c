@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/live/load.h"
 #include "core/live/names.h"
@@ -58,14 +59,9 @@ static int insert_at(struct nb_engine *engine, size_t at, struct nb_live *live,
         return nb_error_set(error, NB_TOO_LARGE,
                             "there are %zu models already, the limit of the setting `models`",
                             engine->model_count);
-    if (engine->model_count == engine->model_room) {
-        size_t room = engine->model_room == 0 ? 16 : engine->model_room * 2;
-        struct nb_live **models = realloc(engine->models, room * sizeof *models);
-        if (models == NULL)
-            return nb_error_no_memory(error);
-        engine->models = models;
-        engine->model_room = room;
-    }
+    if (nb_array_reserve(&engine->models, &engine->model_room, engine->model_count + 1,
+                         sizeof(struct nb_live *)) != 0)
+        return nb_error_no_memory(error);
     memmove(engine->models + at + 1, engine->models + at,
             (engine->model_count - at) * sizeof *engine->models);
     engine->models[at] = live;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/array.h"
 #include "core/base/pack.h"
 
 /* With many labels only the likeliest are kept; the others count as 0. */
@@ -61,14 +62,9 @@ int nb_stored_score_write(const struct nb_stored_score *scored, struct nb_buffer
 
 static int make_room(struct nb_stored_score_lists *lists)
 {
-    size_t room = lists->room == 0 ? LABELS_KEPT : lists->room * 2;
-    uint32_t *labels = realloc(lists->labels, room * sizeof *labels);
-    if (labels != NULL)
-        lists->labels = labels;
-    double *probabilities = realloc(lists->probabilities, room * sizeof *probabilities);
-    if (probabilities != NULL)
-        lists->probabilities = probabilities;
-    if (labels == NULL || probabilities == NULL)
+    size_t room = nb_array_room(lists->room, lists->room + 1, sizeof *lists->probabilities);
+    if (nb_array_resize(&lists->labels, room, sizeof *lists->labels) != 0 ||
+        nb_array_resize(&lists->probabilities, room, sizeof *lists->probabilities) != 0)
         return NB_NO_MEMORY;
     lists->room = room;
     return 0;

@@ -152,7 +152,7 @@ static bool has(const struct comparing *c, enum nb_table table, const struct nb_
 {
     struct nb_string value;
     return nb_store_get(c->view, table, nb_store_key_string(key), &value, NULL) == 0 &&
-           value.length == wanted.length && memcmp(value.bytes, wanted.bytes, wanted.length) == 0;
+           nb_string_same(value, wanted);
 }
 
 static bool has_number(const struct comparing *c, enum nb_table table,
@@ -266,8 +266,8 @@ static void compare_label(const struct pair *p, uint32_t label)
     const struct nb_model *b = p->fresh->counts;
     struct nb_string name = nb_model_label_name(a, label);
     struct nb_string fresh = nb_model_label_name(b, label);
-    bool same = name.length == fresh.length && memcmp(name.bytes, fresh.bytes, name.length) == 0 &&
-                nb_model_documents(a, label) == nb_model_documents(b, label);
+    bool same =
+        nb_string_same(name, fresh) && nb_model_documents(a, label) == nb_model_documents(b, label);
     for (unsigned field = 0; same && field < NB_FIELDS; field++)
         same = nb_model_occurrences(a, label, field) == nb_model_occurrences(b, label, field) &&
                nb_model_presences(a, label, field) == nb_model_presences(b, label, field);
@@ -297,7 +297,8 @@ static int compare_learned(const struct pair *p, bool weights, struct nb_error *
     if (rc == 0)
         rc = weights ? write_weights(p->fresh, &b)
                      : nb_settings_write(&p->fresh->published->settings, &b);
-    bool same = a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
+    bool same = nb_string_same((struct nb_string){a.bytes, a.length},
+                               (struct nb_string){b.bytes, b.length});
     nb_buffer_deinit(&a);
     nb_buffer_deinit(&b);
     if (rc != 0)

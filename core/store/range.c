@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/base/array.h"
 #include "core/base/pack.h"
 
 /* SEEN_ONCE: the lowest bit of a row's first number, and of a cell's second (core/store/range.h).
@@ -17,13 +18,7 @@ struct cells {
 
 static int make_room(struct cells *c, size_t size)
 {
-    if (size <= c->room)
-        return 0;
-    struct nb_cell *cells = realloc(c->cells, size * sizeof *cells);
-    if (cells == NULL)
-        return NB_NO_MEMORY;
-    *c = (struct cells){.cells = cells, .room = size};
-    return 0;
+    return nb_array_reserve(&c->cells, &c->room, size, sizeof *c->cells);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

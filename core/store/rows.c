@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/pack.h"
 
 void nb_rows_deinit(struct nb_rows *rows)
@@ -15,14 +16,8 @@ void nb_rows_deinit(struct nb_rows *rows)
 
 int nb_rows_add(struct nb_rows *rows, uint32_t row, uint32_t count)
 {
-    if (rows->size == rows->room) {
-        size_t room = rows->room == 0 ? 512 : rows->room * 2;
-        struct nb_row_count *counts = realloc(rows->counts, room * sizeof *counts);
-        if (counts == NULL)
-            return NB_NO_MEMORY;
-        rows->counts = counts;
-        rows->room = room;
-    }
+    if (nb_array_reserve(&rows->counts, &rows->room, rows->size + 1, sizeof *rows->counts) != 0)
+        return NB_NO_MEMORY;
     rows->counts[rows->size++] = (struct nb_row_count){.row = row, .count = count};
     return 0;
 }
