@@ -38,7 +38,7 @@ static size_t position(const struct nb_engine *engine, struct nb_string name, bo
     *found = false;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = compare_name(engine->models[middle]->name, name);
+        int order = nb_string_compare(nb_live_name(engine->models[middle]), name);
         if (order == 0) {
             *found = true;
             return middle;

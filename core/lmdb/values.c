@@ -209,7 +209,7 @@ int nb_store_floor(const struct nb_view *view, enum nb_table table, struct nb_st
     rc = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
     if (rc == MDB_NOTFOUND)
         rc = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
-    else if (rc == 0 && (k.mv_size != from.length || memcmp(k.mv_data, from.bytes, k.mv_size) != 0))
+    else if (rc == 0 && !nb_string_same(string_of(&k), from))
         rc = mdb_cursor_get(cursor, &k, &v, MDB_PREV);
     mdb_cursor_close(cursor);
     if (rc == MDB_NOTFOUND || (rc == 0 && !has_prefix(&k, from, prefix)))

@@ -118,7 +118,8 @@ static int note_entry(struct surveying *s, struct nb_error *error)
     const struct nb_change *c = &s->entry.change;
     if (c->kind == NB_CHANGE_STORE) {
         survey->has_key = c->key.length == NB_KEY_BYTES;
-        memcpy(survey->key, c->key.bytes, survey->has_key ? NB_KEY_BYTES : 0);
+        if (survey->has_key)
+            memcpy(survey->key, c->key.bytes, NB_KEY_BYTES);
         return 0;
     }
     struct nb_surveyed_model *model = model_of(survey, c->model);

@@ -131,7 +131,7 @@ void nb_stack_weights_write_record(const struct nb_stack_weights *weights, uint3
 static uint32_t number_of(struct nb_string name, const char *(*names)(unsigned), uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (strlen(names(i)) == name.length && memcmp(names(i), name.bytes, name.length) == 0)
+        if (nb_string_equals(name, names(i)))
             return i;
     return UINT32_MAX;
 }

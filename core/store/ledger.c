@@ -234,8 +234,7 @@ int nb_ledger_find(const struct nb_view *view, uint32_t model, struct nb_string 
     if (rc == 0)
         rc = read_indexed(view, value, entry, error);
     const struct nb_change *c = &entry->change;
-    if (rc == 0 && (c->kind != NB_CHANGE_TRAIN || c->model != model || c->id.length != id.length ||
-                    memcmp(c->id.bytes, id.bytes, id.length) != 0))
+    if (rc == 0 && (c->kind != NB_CHANGE_TRAIN || c->model != model || !nb_string_same(c->id, id)))
         return damaged(error, entry->number, "is not the document that its index says");
     return rc;
 }

@@ -133,7 +133,8 @@ int nb_evaluations_threshold(struct nb_evaluations *e, struct nb_string model,
     entry.found = *found;
     /* The engine has accepted both, so they fit. */
     memcpy(entry.model, model.bytes, model.length);
-    memcpy(entry.positive, positive.bytes, positive.length);
+    if (positive.length > 0)
+        memcpy(entry.positive, positive.bytes, positive.length);
     keep(e, &entry);
     return 0;
 }

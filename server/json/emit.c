@@ -44,7 +44,8 @@ static void put(struct nb_emitter *e, const char *bytes, size_t length)
     char *to = room(e, length);
     if (to == NULL)
         return;
-    memcpy(to, bytes, length);
+    if (length > 0)
+        memcpy(to, bytes, length);
     wrote(e, to + length);
 }
 

@@ -670,6 +670,9 @@ START_TEST(keys_sort_as_numbers)
     ck_assert_uint_eq(nb_store_key_tail(nb_store_key_string(&b)), 256);
     a = nb_store_key_number(7, 65536);
     ck_assert_uint_eq(nb_store_key_tail(nb_store_key_string(&a)), 65536);
+    a = nb_store_key_id(7, (struct nb_string){NULL, 0});
+    ck_assert_uint_eq(a.length, 4);
+    ck_assert_uint_eq(nb_store_key_head(nb_store_key_string(&a)), 7);
     a = nb_store_key_id(7, str("id"));
     ck_assert_uint_eq(a.length, 6);
 }
