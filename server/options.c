@@ -5,16 +5,11 @@
 #include <string.h>
 
 static const struct option LONG[] = {
-    {"config", required_argument, NULL, 'c'},
-    {"data", required_argument, NULL, 'd'},
-    {"listen", required_argument, NULL, 'l'},
-    {"check-config", no_argument, NULL, 'C'},
-    {"print-config", no_argument, NULL, 'P'},
-    {"verify", no_argument, NULL, 'V'},
-    {"rebuild", no_argument, NULL, 'R'},
-    {"version", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"config", required_argument, NULL, 'c'}, {"data", required_argument, NULL, 'd'},
+    {"listen", required_argument, NULL, 'l'}, {"check-config", no_argument, NULL, 'C'},
+    {"print-config", no_argument, NULL, 'P'}, {"verify", no_argument, NULL, 'V'},
+    {"rebuild", no_argument, NULL, 'R'},      {"version", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
 void nb_options_help(FILE *out)

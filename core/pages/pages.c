@@ -165,7 +165,8 @@ static int check_keys(const struct walk *w, const struct tree *tree, uint64_t pa
             return damaged(w, tree, page, "its keys are not in order");
         before = key;
     }
-    if (!any_order && bounds.to.bytes != NULL && before.bytes != NULL && compare(tree, before, bounds.to) >= 0)
+    if (!any_order && bounds.to.bytes != NULL && before.bytes != NULL &&
+        compare(tree, before, bounds.to) >= 0)
         return damaged(w, tree, page, "its keys are beyond those of the next page");
     return 0;
 }

@@ -21,11 +21,11 @@
 enum { NB_PAGES_TABLES_MOST = 32, NB_PAGES_NAME_MOST = 24 };
 
 struct nb_pages_question {
-    int file;                  /* open for reading */
-    const char *path;          /* for messages */
-    struct nb_meta meta;       /* where to begin */
-    /* Rows in the leaves of tables may be out of order: a search misses some, reading in a row finds
-     * them all. For saving what can be saved. */
+    int file;            /* open for reading */
+    const char *path;    /* for messages */
+    struct nb_meta meta; /* where to begin */
+    /* Rows in the leaves of tables may be out of order: a search misses some, reading in a row
+     * finds them all. For saving what can be saved. */
     bool any_order;
     const char *const *tables; /* the names that the main tree may have */
     unsigned table_count;      /* at most NB_PAGES_TABLES_MOST */

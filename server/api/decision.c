@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/score/decide.h"
 #include "core/engine/engine.h"
+#include "core/score/decide.h"
 #include "server/api/evaluations.h"
 #include "server/request/query.h"
 #include "server/request/request.h"

@@ -142,10 +142,9 @@ static void train(struct nb_engine *engine, const struct mails *m)
         struct nb_batch *batch;
         require(nb_batch_new(engine, MODEL, false, &batch, NULL), "batch");
         for (size_t stop = i + BATCH; i < stop && i < m->count; i++)
-            require(
-                nb_batch_train(batch, &m->documents[i], labels[i % 2], (struct nb_string){0},
-                               (struct nb_string){0}, NULL),
-                "train");
+            require(nb_batch_train(batch, &m->documents[i], labels[i % 2], (struct nb_string){0},
+                                   (struct nb_string){0}, NULL),
+                    "train");
         nb_engine_apply(engine, batch);
         for (size_t k = 0; k < nb_batch_size(batch); k++)
             require(nb_batch_receipt(batch, k)->code, "commit");

@@ -29,7 +29,7 @@ static json_t *figures_of_eight(void)
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
         const double p[] = {1 - documents[i].of_spam, documents[i].of_spam};
         const struct nb_stored_score scored = {documents[i].label, 2, numbers, p,
-                                         documents[i].of_spam - 0.5};
+                                               documents[i].of_spam - 0.5};
         ck_assert_int_eq(nb_evaluator_add(evaluator, &scored), 0);
     }
     ck_assert_int_eq(nb_evaluator_finish(evaluator, 0, &evaluation), 0);
