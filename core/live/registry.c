@@ -25,11 +25,6 @@ static void drop_reference(struct nb_live *live)
 
 /* ---- the sorted list ------------------------------------------------------------------------- */
 
-static int compare_name(const char *name, struct nb_string wanted)
-{
-    return nb_string_compare((struct nb_string){name, strlen(name)}, wanted);
-}
-
 /* Where the name is, or would be; *found says which. */
 static size_t position(const struct nb_engine *engine, struct nb_string name, bool *found)
 {
