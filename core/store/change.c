@@ -129,6 +129,8 @@ static void read_document(struct nb_change *c, struct nb_unpacker *r)
     if (flags & FLAG_REPLACED) {
         c->replaced = nb_unpack_varint(r);
         c->first = nb_unpack_varint(r);
+        if (c->replaced == 0)
+            r->failed = true;
     }
     if (flags & FLAG_SCORE)
         c->score = nb_unpack_string(r);
