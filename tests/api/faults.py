@@ -25,13 +25,13 @@ class Faults:
         self.file = open(self.path, "r+b")  # pylint: disable=consider-using-with
         self.page = mmap.mmap(self.file.fileno(), 4096)
         data = os.path.join(folder, "data")
-        environment = {"LD_PRELOAD": self.library(folder), "FAULTS": self.path, "FAULTS_DIR": data}
+        environment = {"LD_PRELOAD": self.shim(folder), "FAULTS": self.path, "FAULTS_DIR": data}
         if sanitized():  # the sanitizer wants to be the first library; here it may be the second
             environment["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")
         self.daemon = api.another(data=data, environment=environment, **how)
 
     @staticmethod
-    def library(folder):
+    def shim(folder):
         library = os.path.join(folder, "faults.so")
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faults.c")
         options = ["-DNO_MEMORY_FAULTS"] if sanitized() else []
