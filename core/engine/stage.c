@@ -226,8 +226,11 @@ static int keep_score(struct stage *s, struct nb_error *error)
 
 /* ---- the entry ------------------------------------------------------------------------------- */
 
-int nb_stage_model(struct nb_group *group, struct nb_view *view, struct nb_live *live,
-                   struct nb_string source, struct nb_error *error)
+/* Gives a model its number, and writes the entry that makes it, before its first change. Does
+ * nothing if the model has a number. `source` is who asked for the first change. Returns 0 or a
+ * code. */
+static int make_model(struct nb_group *group, struct nb_view *view, struct nb_live *live,
+                      struct nb_string source, struct nb_error *error)
 {
     struct nb_engine *engine = group->engine;
     struct nb_group_model *model = nb_group_model(group, live);
@@ -258,7 +261,7 @@ static int append(struct stage *s, struct nb_change *change, struct nb_error *er
     struct nb_engine *engine = s->group->engine;
     struct nb_submitted *submitted = s->change;
     assert(!submitted->staged);
-    int rc = nb_stage_model(s->group, s->view, s->live, string_of(&submitted->source), error);
+    int rc = make_model(s->group, s->view, s->live, string_of(&submitted->source), error);
     if (rc != 0)
         return rc;
     s->model = nb_group_model(s->group, s->live);

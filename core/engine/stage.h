@@ -28,10 +28,4 @@ int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view 
  * Returns 0 or NB_NO_MEMORY. */
 int nb_stage_undo(struct nb_group_item *item);
 
-/* Gives a model its number, and writes the entry that makes it, before its first change. Does
- * nothing if the model has a number. `source` is who asked for the first change. Returns 0 or a
- * code. */
-int nb_stage_model(struct nb_group *group, struct nb_view *view, struct nb_live *live,
-                   struct nb_string source, struct nb_error *error);
-
 #endif
