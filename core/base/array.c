@@ -36,10 +36,9 @@ int nb_array_resize(void *array, size_t room, size_t size)
     return 0;
 }
 
-int nb_array_reserve(void *array, size_t *room, size_t wanted, size_t size)
+int nb_array_grow(void *array, size_t *room, size_t wanted, size_t size)
 {
-    if (wanted <= *room)
-        return 0;
+    assert(wanted > *room);
     size_t more = nb_array_room(*room, wanted, size);
     int rc = nb_array_resize(array, more, size);
     if (rc == 0)

@@ -16,10 +16,16 @@
 
 #include <stddef.h>
 
+/* nb_array_reserve when there is too little room. */
+int nb_array_grow(void *array, size_t *room, size_t wanted, size_t size);
+
 /* Makes room for `wanted` elements of `size` bytes, and for some more, so that growing by one costs
  * constant time on average. What is behind the old room is undefined. Returns 0 or NB_NO_MEMORY, in
  * which case nothing has changed. */
-int nb_array_reserve(void *array, size_t *room, size_t wanted, size_t size);
+static inline int nb_array_reserve(void *array, size_t *room, size_t wanted, size_t size)
+{
+    return wanted <= *room ? 0 : nb_array_grow(array, room, wanted, size);
+}
 
 /* The room to which an array of `room` elements of `size` bytes grows for `wanted`; for arrays
  * that grow together. */

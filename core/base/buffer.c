@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/buffer.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,11 +22,8 @@ void nb_buffer_deinit(struct nb_buffer *buffer)
     nb_buffer_init(buffer);
 }
 
-int nb_buffer_reserve(struct nb_buffer *buffer, size_t extra)
+int nb_buffer_grow(struct nb_buffer *buffer, size_t extra)
 {
-    assert(buffer->length <= buffer->capacity);
-    if (extra <= buffer->capacity - buffer->length)
-        return 0;
     if (extra > SIZE_MAX / 2 - buffer->length)
         return NB_NO_MEMORY;
     size_t capacity = buffer->capacity < FIRST_CAPACITY ? FIRST_CAPACITY : buffer->capacity;

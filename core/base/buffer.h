@@ -5,6 +5,7 @@
 #ifndef NB_CORE_BASE_BUFFER_H
 #define NB_CORE_BASE_BUFFER_H
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "core/base/string.h"
@@ -21,9 +22,17 @@ void nb_buffer_init(struct nb_buffer *buffer);
 /* Frees the bytes; the buffer is empty and usable again. */
 void nb_buffer_deinit(struct nb_buffer *buffer);
 
+/* Makes the capacity larger for `extra` more bytes that do not fit. Returns as nb_buffer_reserve.
+ */
+int nb_buffer_grow(struct nb_buffer *buffer, size_t extra);
+
 /* Makes room for `extra` more bytes, and for more than that, so that appending costs constant time
  * a byte on average. Returns 0 or NB_NO_MEMORY, also if the size would overflow. */
-int nb_buffer_reserve(struct nb_buffer *buffer, size_t extra);
+static inline int nb_buffer_reserve(struct nb_buffer *buffer, size_t extra)
+{
+    assert(buffer->length <= buffer->capacity);
+    return extra <= buffer->capacity - buffer->length ? 0 : nb_buffer_grow(buffer, extra);
+}
 
 /* Appends bytes; `bytes` may be NULL if `length` is 0. Returns 0 or NB_NO_MEMORY, in which case the
  * buffer is as before. */

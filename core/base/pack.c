@@ -2,6 +2,7 @@
 #include "core/base/pack.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -21,22 +22,21 @@ void nb_pack_u8(struct nb_packer *w, uint8_t value)
 
 void nb_pack_u64(struct nb_packer *w, uint64_t value)
 {
-    unsigned char bytes[8];
-    for (unsigned i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)(value >> (8 * i));
-    nb_pack_bytes(w, bytes, sizeof bytes);
+    uint64_t little = htole64(value);
+    nb_pack_bytes(w, &little, sizeof little);
 }
 
 void nb_pack_varint(struct nb_packer *w, uint64_t value)
 {
-    unsigned char bytes[VARINT_MOST];
-    size_t n = 0;
-    while (value >= 0x80) {
-        bytes[n++] = (unsigned char)(value | 0x80);
-        value >>= 7;
-    }
-    bytes[n++] = (unsigned char)value;
-    nb_pack_bytes(w, bytes, n);
+    if (w->code == 0)
+        w->code = nb_buffer_reserve(w->out, VARINT_MOST);
+    if (w->code != 0)
+        return;
+    unsigned char *at = (unsigned char *)w->out->bytes + w->out->length;
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (unsigned char)(value | 0x80);
+    *at++ = (unsigned char)value;
+    w->out->length = (size_t)((char *)at - w->out->bytes);
 }
 
 void nb_pack_double(struct nb_packer *w, double value)
@@ -75,14 +75,13 @@ uint64_t nb_unpack_u64(struct nb_unpacker *r)
 {
     if (!has(r, 8))
         return 0;
-    uint64_t value = 0;
-    for (unsigned i = 0; i < 8; i++)
-        value |= (uint64_t)r->at[i] << (8 * i);
-    r->at += 8;
-    return value;
+    uint64_t little;
+    memcpy(&little, r->at, sizeof little);
+    r->at += sizeof little;
+    return le64toh(little);
 }
 
-uint64_t nb_unpack_varint(struct nb_unpacker *r)
+uint64_t nb_unpack_long_varint(struct nb_unpacker *r)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -95,15 +94,6 @@ uint64_t nb_unpack_varint(struct nb_unpacker *r)
         if (byte < 0x80)
             return value;
     }
-    r->failed = true;
-    return 0;
-}
-
-uint64_t nb_unpack_bounded(struct nb_unpacker *r, uint64_t most)
-{
-    uint64_t value = nb_unpack_varint(r);
-    if (value <= most)
-        return value;
     r->failed = true;
     return 0;
 }

@@ -44,9 +44,36 @@ struct nb_unpacker nb_unpacker_of(const void *bytes, size_t length);
 /* Each reads one value; 0 after an error. */
 uint8_t nb_unpack_u8(struct nb_unpacker *r);
 uint64_t nb_unpack_u64(struct nb_unpacker *r);
-uint64_t nb_unpack_varint(struct nb_unpacker *r);
+uint64_t nb_unpack_long_varint(struct nb_unpacker *r);
+
+/* Most varints of a bag of words have one byte or two, and a start reads tens of millions: inline.
+ */
+static inline uint64_t nb_unpack_varint(struct nb_unpacker *r)
+{
+    if (r->failed || r->end - r->at < 2)
+        return nb_unpack_long_varint(r);
+    unsigned first = *r->at;
+    if (first < 0x80) {
+        r->at++;
+        return first;
+    }
+    unsigned second = r->at[1];
+    if (second >= 0x80)
+        return nb_unpack_long_varint(r);
+    r->at += 2;
+    return (first & 0x7F) | second << 7;
+}
+
 /* Reads a varint; one larger than `most` is an error. */
-uint64_t nb_unpack_bounded(struct nb_unpacker *r, uint64_t most);
+static inline uint64_t nb_unpack_bounded(struct nb_unpacker *r, uint64_t most)
+{
+    uint64_t value = nb_unpack_varint(r);
+    if (value <= most)
+        return value;
+    r->failed = true;
+    return 0;
+}
+
 double nb_unpack_double(struct nb_unpacker *r);
 
 /* Read a text, which is borrowed from the input; empty after an error. */
