@@ -140,10 +140,10 @@ static int put_model(struct nb_group *group, struct nb_view *view, struct nb_gro
     int rc = 0;
     if (!atomic_load(&live->persisted) && live->number != 0)
         rc = nb_put_model(engine, view, live, &live->published->settings, error);
-    struct nb_state_record state = nb_checkpoint_state(live, model->last);
-    state.tail += model->features;
     if (rc == 0 && staged && nb_published_is_stacked(live->published))
         rc = nb_put_weights(engine, view, live, error);
+    struct nb_state_record state = nb_checkpoint_state(live, model->last);
+    state.tail += model->features;
     return rc != 0 ? rc : nb_put_state(engine, view, live, &state, error);
 }
 

@@ -537,7 +537,8 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
                                .weights = string_of(&naming->weights),
                                .other = old};
     assert(live->number == import->listed.number && live->number != old);
-    live->checkpoint.totals = naming->totals;
+    live->checkpoint.totals = naming->totals; /* this may be a second try */
+    live->checkpoint.weights = 0;
     int rc = write_records(engine, view, live, naming->weights.length > 0, error);
     naming->number = nb_numbers_entry(&engine->numbers);
     if (rc == 0)

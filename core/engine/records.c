@@ -48,7 +48,19 @@ int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const str
     return nb_store_put(view, NB_TABLE_LABELS, nb_store_key_string(&key), string_of(out), error);
 }
 
-int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, const struct nb_live *live,
+static int put_weights_record(const struct nb_view *view, struct nb_live *live, uint32_t record,
+                              struct nb_string value, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_number(live->number, record);
+    struct nb_string before;
+    int rc = nb_store_get(view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), &before, error);
+    if (rc != 0 && rc != NB_NOT_FOUND && rc != NB_CORRUPT)
+        return rc;
+    live->checkpoint.weights += rc == NB_NOT_FOUND; /* a damaged one is overwritten */
+    return nb_store_put(view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), value, error);
+}
+
+int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
                    struct nb_error *error)
 {
     const struct nb_stack_weights *weights = live->published->weights;
@@ -59,12 +71,10 @@ int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, const s
     for (; rc == 0 && record != NB_STACK_NO_RECORD;
          record = nb_stack_weights_changed(weights, record + 1)) {
         struct nb_packer p = {.out = out};
-        struct nb_store_key key = nb_store_key_number(live->number, record);
         out->length = 0;
         nb_stack_weights_write_record(weights, record, &p);
         rc = p.code != 0 ? nb_error_no_memory(error)
-                         : nb_store_put(view, NB_TABLE_WEIGHTS, nb_store_key_string(&key),
-                                        string_of(out), error);
+                         : put_weights_record(view, live, record, string_of(out), error);
     }
     return rc;
 }

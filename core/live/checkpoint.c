@@ -23,6 +23,7 @@ struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t 
                                     .vocabulary = nb_model_vocabulary(live->counts, NB_FIELDS),
                                     .rows = nb_model_rows(live->counts),
                                     .labels = nb_model_label_count(live->counts),
+                                    .weights = c->weights,
                                     .totals = c->totals};
 }
 

@@ -58,6 +58,7 @@ struct nb_checkpoint {
     uint64_t sweep_start;    /* what `replay` will be when it has passed them all */
     uint64_t tail;           /* feature changes that a start would replay, and one per entry */
     uint64_t sweep_features; /* those of them since the sweep began */
+    uint32_t weights;        /* stored records of weights */
     struct nb_ledger_totals totals;
 };
 

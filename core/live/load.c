@@ -158,8 +158,9 @@ static int count_row(void *user, struct nb_string key, struct nb_string value,
     return 0;
 }
 
-/* A row whose key is damaged would be missed without a word: a document would be learned twice. So
- * the rows are counted, and their checksums verified: 0.1 us each. */
+/* A row whose key is damaged would be missed without a word: a document would be learned twice, a
+ * weight would be back at its start. So the rows are counted, and their checksums verified: 0.1 us
+ * each. */
 static int check_indexes(const struct loading *l, struct nb_error *error)
 {
     const struct nb_ledger_totals *totals = &l->state.totals;
@@ -168,7 +169,8 @@ static int check_indexes(const struct loading *l, struct nb_error *error)
         uint64_t rows;
     } expected[] = {{NB_TABLE_ENTRIES, totals->entries},
                     {NB_TABLE_DOCUMENTS, totals->living},
-                    {NB_TABLE_SCORES, totals->scores}};
+                    {NB_TABLE_SCORES, totals->scores},
+                    {NB_TABLE_WEIGHTS, l->state.weights}};
     struct nb_store_key key = nb_store_key_model(l->live->number);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof expected / sizeof *expected; i++) {
@@ -240,6 +242,7 @@ static void take_state(const struct loading *l)
     c->last = l->state.last;
     c->replay = l->state.replay;
     c->tail = l->state.tail;
+    c->weights = l->state.weights;
     c->totals = l->state.totals;
     c->garbage = true;
     l->live->labels_stored = l->state.labels;

@@ -211,12 +211,13 @@ static int write_records(struct nb_engine *to, struct nb_view *view, void *argum
     uint64_t dropped = c->totals.dropped;
     c->totals = r->models[r->model - r->survey.models].totals;
     c->totals.dropped = dropped;
-    struct nb_state_record state = nb_checkpoint_state(live, c->last);
+    c->weights = 0;
     int rc = nb_put_model(to, view, live, &live->published->settings, error);
     for (uint32_t i = 0; rc == 0 && i < nb_model_label_count(live->counts); i++)
         rc = nb_put_label(to, view, live, i, error);
     if (rc == 0 && r->replayed.has_weights)
         rc = nb_put_weights(to, view, live, error);
+    struct nb_state_record state = nb_checkpoint_state(live, c->last);
     return rc != 0 ? rc : nb_put_state(to, view, live, &state, error);
 }
 

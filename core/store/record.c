@@ -20,6 +20,7 @@ int nb_state_write(const struct nb_state_record *state, struct nb_buffer *out)
     nb_pack_varint(&w, state->vocabulary);
     nb_pack_varint(&w, state->rows);
     nb_pack_varint(&w, state->labels);
+    nb_pack_varint(&w, state->weights);
     nb_pack_varint(&w, state->totals.entries);
     nb_pack_varint(&w, state->totals.living);
     nb_pack_varint(&w, state->totals.scores);
@@ -36,6 +37,7 @@ int nb_state_read(struct nb_state_record *state, struct nb_string stored, struct
     state->vocabulary = nb_unpack_varint(&r);
     state->rows = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
     state->labels = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
+    state->weights = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
     state->totals.entries = nb_unpack_varint(&r);
     state->totals.living = nb_unpack_varint(&r);
     state->totals.scores = nb_unpack_varint(&r);

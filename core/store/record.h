@@ -36,6 +36,7 @@ struct nb_state_record {
     uint64_t vocabulary; /* tokens with a count above 0 */
     uint32_t rows;       /* rows that have an id */
     uint32_t labels;     /* records of labels */
+    uint32_t weights;    /* records of weights */
     struct nb_ledger_totals totals;
 };
 int nb_state_write(const struct nb_state_record *state, struct nb_buffer *out);

@@ -1072,6 +1072,49 @@ START_TEST(weights_stay_when_their_documents_are_dropped)
 }
 END_TEST
 
+/* As if the key of a record were damaged so that it is of another model. */
+static void delete_weights(uint32_t record)
+{
+    struct nb_store *store;
+    struct nb_view view;
+    struct nb_store_key key = nb_store_key_number(1, record);
+    ck_assert_int_eq(nb_store_open(directory, 0, &store, NULL), 0);
+    ck_assert_int_eq(nb_store_begin(store, 0, &view, NULL), 0);
+    ck_assert_int_eq(nb_store_delete(&view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), NULL), 0);
+    ck_assert_int_eq(nb_store_commit(&view, NULL), 0);
+    nb_store_close(&store);
+}
+
+static void count_difference(void *user, const char *line)
+{
+    (void)line;
+    ++*(unsigned *)user;
+}
+
+/* Both the record of names, 0, and a range of places. */
+START_TEST(a_missing_record_of_weights_is_damage)
+{
+    struct nb_verdict verdict;
+    struct nb_document document = text("free lunch");
+    struct nb_error error = {0};
+    unsigned differences = 0;
+    put_stacked("m", 0.1);
+    train("m", "1", "spam", "free money");
+    train("m", "2", "ham", "lunch money");
+    verify();
+    nb_engine_close(&engine);
+    delete_weights((uint32_t)_i);
+    ck_assert_int_eq(nb_engine_verify(&settings, count_difference, &differences, &error), 1);
+    ck_assert_uint_gt(differences, 0);
+    open_engine();
+    nb_verdict_init(&verdict);
+    ck_assert_int_eq(nb_engine_classify(engine, str("m"), &document, 0, &verdict, &error),
+                     NB_DAMAGED);
+    ck_assert_ptr_nonnull(strstr(error.text, "weights"));
+    nb_verdict_deinit(&verdict);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("engine");
@@ -1105,6 +1148,7 @@ static Suite *suite(void)
     tcase_add_test(t, models_are_made_under_observation);
     tcase_add_test(t, explanations_sum_to_the_difference);
     tcase_add_test(t, weights_stay_when_their_documents_are_dropped);
+    tcase_add_loop_test(t, a_missing_record_of_weights_is_damage, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }

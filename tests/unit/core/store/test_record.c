@@ -59,15 +59,19 @@ START_TEST(states)
         .vocabulary = 4,
         .rows = 5,
         .labels = 6,
+        .weights = 11,
         .totals = {.entries = 7, .living = 8, .scores = 9, .dropped = 10}};
     struct nb_state_record back;
     struct nb_buffer out = {0};
     ck_assert_int_eq(nb_state_write(&state, &out), 0);
     expect_hex(&out, "ac02"
-                     "02030405060708090a");
+                     "0203040506"
+                     "0b"
+                     "0708090a");
     ck_assert_int_eq(nb_state_read(&back, string_of(&out), NULL), 0);
     ck_assert_uint_eq(back.last, 300);
     ck_assert_uint_eq(back.rows, 5);
+    ck_assert_uint_eq(back.weights, 11);
     ck_assert_uint_eq(back.totals.scores, 9);
     ck_assert_uint_eq(back.totals.dropped, 10);
     expect_cuts_found(&out, read_state, 0);
