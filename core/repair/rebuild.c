@@ -6,11 +6,9 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/pack.h"
@@ -20,11 +18,12 @@
 #include "core/live/checkpoint.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/repair/folder.h"
 #include "core/repair/replay.h"
 #include "core/repair/verify.h"
 #include "core/store/range.h"
 
-enum { PATH_MOST = 4096, BATCH_ENTRIES = 2000, BATCH_RANGES = 256, RANGE_BYTES = 32768 };
+enum { BATCH_ENTRIES = 2000, BATCH_RANGES = 256, RANGE_BYTES = 32768 };
 
 /* What is known of a model while its entries are copied. */
 struct model {
@@ -325,52 +324,21 @@ static int write_models(struct rebuild *r, struct nb_error *error)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void join(char *path, const char *folder, const char *name)
-{
-    int length = snprintf(path, PATH_MOST, "%s/%s", folder, name);
-    assert(length > 0 && length < PATH_MOST); /* nb_engine_rebuild has looked */
-    (void)length;
-}
-
-/* Removes what a rebuild that was cut off has left. */
-static int clear_folder(const char *folder, struct nb_error *error)
-{
-    static const char *const names[] = {"data.mdb", "lock.mdb", "lock"};
-    char path[PATH_MOST];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        join(path, folder, names[i]);
-        if (unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR)
-            return nb_error_errno(error, errno, path);
-    }
-    if (rmdir(folder) != 0 && errno != ENOENT)
-        return nb_error_errno(error, errno, folder);
-    return 0;
-}
-
-static int sync_folder(const char *folder, struct nb_error *error)
-{
-    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = file < 0 || fsync(file) != 0 ? nb_error_errno(error, errno, folder) : 0;
-    if (file >= 0)
-        close(file);
-    return rc;
-}
-
 /* A link keeps the old file as data.mdb.old; the rename replaces data.mdb in one step. So there is
  * a data.mdb after a crash at any moment. */
 static int swap_files(const char *directory, const char *fresh, struct nb_error *error)
 {
-    char now[PATH_MOST];
-    char old[PATH_MOST];
-    char made[PATH_MOST];
-    join(now, directory, "data.mdb");
-    join(old, directory, "data.mdb.old");
-    join(made, fresh, "data.mdb");
+    char now[NB_FOLDER_PATH];
+    char old[NB_FOLDER_PATH];
+    char made[NB_FOLDER_PATH];
+    nb_folder_join(now, directory, "data.mdb");
+    nb_folder_join(old, directory, "data.mdb.old");
+    nb_folder_join(made, fresh, "data.mdb");
     if ((unlink(old) != 0 && errno != ENOENT) || link(now, old) != 0)
         return nb_error_errno(error, errno, old);
     if (rename(made, now) != 0)
         return nb_error_errno(error, errno, now);
-    return sync_folder(directory, error);
+    return nb_folder_sync(directory, error);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -424,7 +392,7 @@ static int open_new(const struct nb_engine_settings *settings, const char *folde
     if (!r->survey.has_key)
         return nb_error_set(error, NB_CORRUPT,
                             "the ledger has lost the store's key: restore a backup");
-    int rc = clear_folder(folder, error);
+    int rc = nb_folder_clear(folder, error);
     if (rc == 0)
         rc = nb_engine_open_fresh(&fresh, &r->to, error);
     if (rc == 0)
@@ -438,11 +406,12 @@ int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line 
     struct nb_differences d = {.report = report, .user = user};
     struct nb_view view = {0};
     struct rebuild r = {.d = &d, .view = &view};
-    char folder[PATH_MOST];
-    if (strlen(settings->directory) > PATH_MOST - 32)
-        return nb_error_set(error, NB_UNUSABLE, "the data directory's path is too long");
-    join(folder, settings->directory, "rebuild");
-    int rc = open_old(settings, &r, &view, error);
+    char folder[NB_FOLDER_PATH];
+    int rc = nb_folder_check_path(settings->directory, error);
+    if (rc != 0)
+        return rc;
+    nb_folder_join(folder, settings->directory, "rebuild");
+    rc = open_old(settings, &r, &view, error);
     if (rc == 0)
         rc = open_new(settings, folder, &r, error);
     if (rc == 0)
@@ -454,7 +423,7 @@ int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line 
         nb_store_snapshot_end(&view);
     nb_engine_close(&r.from);
     struct nb_error ignored;
-    (void)clear_folder(folder, &ignored); /* the next rebuild tries again */
+    (void)nb_folder_clear(folder, &ignored); /* the next rebuild tries again */
     nb_survey_deinit(&r.survey);
     nb_entry_deinit(&r.entry);
     nb_buffer_deinit(&r.scratch);
