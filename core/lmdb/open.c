@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening a store, the failed state, and opening again.
+ * Opening a store, and opening again after a failure.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -16,25 +16,6 @@
 #include "core/pages/pages.h"
 
 enum { ALONE_SECONDS = 10 }; /* the writer waits for snapshots to end */
-
-/* ---- the failed state ------------------------------------------------------------------------ */
-
-void nb_store_set_failure(struct nb_store *store, const struct nb_error *failure)
-{
-    pthread_mutex_lock(&store->failure_lock);
-    store->failure = *failure;
-    pthread_mutex_unlock(&store->failure_lock);
-}
-
-bool nb_store_failed(struct nb_store *store, struct nb_error *error)
-{
-    pthread_mutex_lock(&store->failure_lock);
-    bool failed = store->failure.code != 0;
-    if (failed && error != NULL)
-        *error = store->failure;
-    pthread_mutex_unlock(&store->failure_lock);
-    return failed;
-}
 
 int nb_store_settle(struct nb_store *store, struct nb_error *error)
 {

@@ -48,11 +48,14 @@ struct nb_store {
 /* Brings `committed`, `page_size`, `used` and `map` up to date, so that nobody else needs to ask
  * LMDB, which reads the map to answer. */
 void nb_store_note_state(struct nb_store *store);
-void nb_store_set_failure(struct nb_store *store, const struct nb_error *failure);
 /* Puts the last successful commit in force on the disk if a later one may have got there. */
 int nb_store_settle(struct nb_store *store, struct nb_error *error);
 /* Closes the gate and waits until no snapshot is open; NB_IO if that takes too long. */
 int nb_store_enter_alone(struct nb_store *store, struct nb_error *error);
+
+/* failure.c */
+
+void nb_store_set_failure(struct nb_store *store, const struct nb_error *failure);
 
 /* tables.c */
 
