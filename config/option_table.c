@@ -180,6 +180,10 @@ static const struct nb_option options[] = {
      "Tokens that are named in each symbol. Each part of the mail that has much evidence (Subject, "
      "links, addresses ...) has a symbol. 0 gives the verdict without these symbols, and is "
      "faster."},
+    {"filter", "test_patterns", NB_OPTION_BOOL, AT(filter_test_patterns), 0, 1, NULL, "no",
+     "Let a mail choose its action by one of rspamd's variants of the GTUBE test text: YJS* for "
+     "add header, ZJS* for rewrite subject, AJS* for no action. For tests only: with AJS* any "
+     "spammer gets past the filter. GTUBE itself (XJS*) is always rejected."},
 
     {"log", "level", NB_OPTION_ENUM, AT(log_level), 0, 3, log_levels, "info",
      "What is logged to standard error: messages of this level and of the levels before it: error, "

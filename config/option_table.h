@@ -69,6 +69,7 @@ struct nb_config {
     double filter_spamd_required_score; /* at filter_add_header */
     char *filter_subject;               /* "%s" is the mail's own */
     uint64_t filter_evidence;           /* tokens named in a symbol */
+    bool filter_test_patterns;          /* rspamd's variants of GTUBE too */
     /* [log] */
     int log_level; /* enum nb_log_level: error, warning, info, debug */
 };

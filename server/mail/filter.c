@@ -370,21 +370,23 @@ static int ask_models(struct nb_server *server, struct nb_string mail, struct nb
  */
 
 /* The Generic Test for Unsolicited Bulk Email, which every filter rejects, and its variants of
- * rspamd (src/libmime/message.c), by which an administrator sees each action at work. */
+ * rspamd (src/libmime/message.c), by which an administrator sees each action at work. The variants
+ * need [filter] test_patterns: anybody could write one into a mail to have it called ham. */
 static const struct {
     char first;
+    bool is_variant;
     enum nb_filter_action action;
 } TESTS[] = {
-    {'X', NB_FILTER_REJECT},
-    {'Y', NB_FILTER_ADD_HEADER},
-    {'Z', NB_FILTER_REWRITE_SUBJECT},
-    {'A', NB_FILTER_NO_ACTION},
+    {'X', false, NB_FILTER_REJECT},
+    {'Y', true, NB_FILTER_ADD_HEADER},
+    {'Z', true, NB_FILTER_REWRITE_SUBJECT},
+    {'A', true, NB_FILTER_NO_ACTION},
 };
 
-static bool take_test(char first, enum nb_filter_action *action)
+static bool take_test(char first, bool with_variants, enum nb_filter_action *action)
 {
     for (size_t i = 0; i < sizeof TESTS / sizeof TESTS[0]; i++) {
-        if (TESTS[i].first == first) {
+        if (TESTS[i].first == first && (with_variants || !TESTS[i].is_variant)) {
             *action = TESTS[i].action;
             return true;
         }
@@ -402,7 +404,7 @@ static bool find_test(const struct nb_config *config, struct nb_string mail,
     const char *end = mail.bytes + (mail.length < most ? mail.length : most);
     const char *at = mail.bytes + 1; /* behind the letter that makes it one of them */
     while (at < end && (at = memmem(at, (size_t)(end - at), PATTERN, sizeof PATTERN - 1)) != NULL) {
-        if (take_test(at[-1], action))
+        if (take_test(at[-1], config->filter_test_patterns, action))
             return true;
         at += sizeof PATTERN - 1;
     }

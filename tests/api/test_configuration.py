@@ -458,8 +458,12 @@ def filter_reports(api, mail, options):
         yield report
 
 
+def filter_actions_of(api, mail, options):
+    return [report["action"] for report in filter_reports(api, mail, options)]
+
+
 def filter_actions(api, options):
-    return [report["action"] for report in filter_reports(api, rspamd.spam(), options)]
+    return filter_actions_of(api, rspamd.spam(), options)
 
 
 def filter_unsure(api):
@@ -498,7 +502,7 @@ def filter_spamd_required_score(api):
 
 def filter_subject(api):
     mail = b"Subject: hello\n\nZ" + rspamd.GTUBE
-    subjects = [report["subject"] for report in filter_reports(api, mail, [{}, {"subject": "%s (junk?)"}])]
+    subjects = [report["subject"] for report in filter_reports(api, mail, [{"test_patterns": "yes"}, {"test_patterns": "yes", "subject": "%s (junk?)"}])]
     equal(subjects, ["***SPAM*** hello", "hello (junk?)"])
 
 
@@ -508,6 +512,15 @@ def filter_evidence(api):
     named = [[option for symbol in report["symbols"].values() for option in symbol.get("options", [])] for report in (one, many)]
     holds(named[0] and not any(", " in option for option in named[0]), named[0])
     equal(max(option.count(", ") for option in named[1]), 4)
+
+
+def filter_test_patterns(api):
+    """With it off the text of a variant is text like any other: the mail's own words decide."""
+    for first, action in (("A", "no action"), ("Y", "add header"), ("Z", "rewrite subject")):
+        mail = rspamd.spam() + b"\n" + first.encode() + rspamd.GTUBE + b"\n"
+        options = [{"reject": 0.51}, {"reject": 0.51, "test_patterns": "yes"}]
+        equal(filter_actions_of(api, mail, options), ["reject", action])
+    equal(filter_actions_of(api, b"Subject: a\n\nX" + rspamd.GTUBE, [{}, {"test_patterns": "yes"}]), ["reject"] * 2)
 
 
 # ---- [log] --------------------------------------------------------------------------------------
@@ -524,7 +537,7 @@ def log_level(api):
 
 EFFECTS = {tuple(name.split("_", 1)): function for name, function in list(globals().items())
            if name.split("_", 1)[0] in ("server", "tokens", "store", "models", "tokenizer", "filter", "log") and callable(function)
-           and name not in ("tokenizer_case", "filter_reports", "filter_actions")}
+           and name not in ("tokenizer_case", "filter_reports", "filter_actions", "filter_actions_of")}
 
 
 def test_every_option_has_a_test(api):

@@ -421,7 +421,7 @@ def test_auth(api):
 
 
 def test_stat(api):
-    daemon = api.another().start()
+    daemon = api.another(config={"filter": {"test_patterns": "yes"}}).start()
 
     def stat():
         return ask(daemon, "/stat", method="GET").ok().json

@@ -211,7 +211,7 @@ def test_message_ids(api):
 # ---- test mails ---------------------------------------------------------------------------------
 def test_test_mails(api):
     """Need no training; the score follows the action."""
-    for daemon in (api.another().start(), taught(api)):
+    for daemon in (api.another(config={"filter": {"test_patterns": "yes"}}).start(), taught(api, test_patterns="yes")):
         for first, action, least in (("X", "reject", 15), ("Y", "add header", None), ("Z", "rewrite subject", None), ("A", "no action", 0)):
             report = check(daemon, b"Subject: test\n\n" + first.encode() + GTUBE + b"\n")
             equal((report["action"], report["is_skipped"], list(report["symbols"])), (action, True, ["GTUBE"]))

@@ -656,12 +656,28 @@ static const struct {
     {"Subject: t\n\nx" GTUBE, false, 0, NULL},
     {GTUBE, false, 0, NULL},
     {"Subject: B" GTUBE "\n\nC" GTUBE GTUBE "X" GTUBE, true, NB_FILTER_REJECT, "spam"},
+    {"Subject: t\n\nX" GTUBE "A" GTUBE, true, NB_FILTER_REJECT, "spam"},
     {"Subject: t\n\nXJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34", false, 0,
      NULL},
 };
 
+/* Whether the pattern counts without [filter] test_patterns. */
+static bool is_gtube(int i)
+{
+    return tests[i].is_test && tests[i].action == NB_FILTER_REJECT;
+}
+
+START_TEST(only_gtube_itself_is_a_test_by_default)
+{
+    check(tests[_i].mail);
+    ck_assert(report.is_test == is_gtube(_i));
+    ck_assert((symbol("GTUBE") != NULL) == is_gtube(_i));
+}
+END_TEST
+
 START_TEST(each_test_mail_has_its_action)
 {
+    set("test_patterns", "yes");
     check(tests[_i].mail);
     ck_assert(report.is_test == tests[_i].is_test);
     if (!tests[_i].is_test) {
@@ -754,6 +770,7 @@ START_TEST(long_texts_are_cut)
     long_word[sizeof long_word - 1] = '\0';
     train("mail", 12);
     set("user_model", "%u");
+    set("test_patterns", "yes");
     snprintf(mail, 16000, "Message-ID: <%s>\nSubject: %s %s\nFrom: %s@spam.example\n\n%s\nZ" GTUBE,
              long_word, long_word, long_word, long_word, long_word);
     check(mail);
@@ -791,6 +808,7 @@ START_TEST(rewrites_each_subject)
 {
     char mail[512];
     set("subject", subjects[_i].format);
+    set("test_patterns", "yes");
     snprintf(mail, sizeof mail, "%s\nZ" GTUBE "\n", subjects[_i].header);
     check(mail);
     ck_assert_int_eq(report.action, NB_FILTER_REWRITE_SUBJECT);
@@ -869,6 +887,7 @@ static TCase *with_engine(void)
     tcase_add_test(tcase, no_mail_is_no_verdict);
     tcase_add_test(tcase, a_users_model_is_asked_once_it_is_ready);
     tcase_add_test(tcase, a_user_of_an_untrained_daemon_is_told_so);
+    tcase_add_loop_test(tcase, only_gtube_itself_is_a_test_by_default, 0, COUNT(tests));
     tcase_add_loop_test(tcase, each_test_mail_has_its_action, 0, COUNT(tests));
     tcase_add_test(tcase, a_test_mail_is_looked_for_where_mail_is_read);
     tcase_add_test(tcase, no_control_byte_gets_out);
