@@ -13,12 +13,6 @@ bool nb_origin_is_foreign(const char *origin, const char *host)
     return authority == NULL || host == NULL || strcasecmp(authority + 3, host) != 0;
 }
 
-static bool is_address(const char *name)
-{
-    unsigned char address[sizeof(struct in6_addr)];
-    return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
-}
-
 static bool is_localhost(const char *name)
 {
     static const char LOCAL[] = ".localhost"; /* RFC 6761, 6.3 */
@@ -27,6 +21,7 @@ static bool is_localhost(const char *name)
            (length > most && strcasecmp(name + length - most, LOCAL) == 0);
 }
 
+/* Whether one of `names` is *, or the same name. */
 static bool is_listed(const char *name, const char *names)
 {
     size_t length = strlen(name);
@@ -41,18 +36,35 @@ static bool is_listed(const char *name, const char *names)
     return false;
 }
 
+/* Whether this is what may follow a host: nothing, or ":" and the digits of a port, of which there
+ * may be none (RFC 3986, 3.2.3). */
+static bool is_port(const char *rest)
+{
+    return *rest == '\0' || (*rest == ':' && rest[1 + strspn(rest + 1, "0123456789")] == '\0');
+}
+
+/* Whether a host without its port is an address in digits. */
+static bool is_address(const char *name, bool is_literal)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+    return inet_pton(is_literal ? AF_INET6 : AF_INET, name, address) == 1;
+}
+
 bool nb_origin_is_named(const char *host, const char *names)
 {
     enum { NAME_BYTES = 256 }; /* RFC 1035, 2.3.4: a name has at most 255 bytes */
     char name[NAME_BYTES];
-    if (host == NULL)
+    if (host == NULL || is_listed("", names)) /* no name: only * lists it */
         return true;
-    bool is_v6 = host[0] == '[';
-    const char *from = is_v6 ? host + 1 : host;
-    size_t length = strcspn(from, is_v6 ? "]" : ":");
-    if (length >= sizeof name)
+    /* RFC 3986, 3.2.2: IP-literal = "[" address "]", else IPv4address or reg-name. */
+    bool is_literal = host[0] == '[';
+    const char *from = is_literal ? host + 1 : host;
+    size_t length = strcspn(from, is_literal ? "]" : ":");
+    const char *rest = from + length;
+    if (length >= sizeof name || (is_literal && *rest++ != ']') || !is_port(rest))
         return false;
     memcpy(name, from, length);
     name[length] = '\0';
-    return is_address(name) || is_localhost(name) || is_listed(name, names);
+    return is_address(name, is_literal) ||
+           (!is_literal && (is_localhost(name) || is_listed(name, names)));
 }

@@ -19,21 +19,21 @@ END_TEST
 
 START_TEST(names_of_this_machine)
 {
-    static const char *const own[] = {"127.0.0.1", "127.0.0.1:8763", "[::1]:8763", "[::1]",
-                                      "localhost", "LocalHost:80",   "192.0.2.7",  "a.localhost:1"};
+    static const char *const own[] = {"127.0.0.1",  "127.0.0.1:8763", "[::1]:8763", "[::1]",
+                                      "localhost",  "LocalHost:80",   "192.0.2.7",  "a.localhost:1",
+                                      "localhost:", "[2001:db8::1]:"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         ck_assert_msg(nb_origin_is_named(own[i], ""), "%s", own[i]);
     ck_assert(nb_origin_is_named(NULL, ""));
-    static const char *const others[] = {"evil.example",
-                                         "evil.example:8763",
-                                         "",
-                                         "127.0.0.1.evil.example",
-                                         "localhost.evil.example",
-                                         "notlocalhost",
-                                         ".localhost",
-                                         "*",
-                                         "[evil.example]:1",
-                                         ":8763"};
+    static const char *const others[] = {
+        "evil.example", "evil.example:8763", "", "127.0.0.1.evil.example", "localhost.evil.example",
+        "notlocalhost", ".localhost", "*", "[evil.example]:1", ":8763",
+        /* Not a host and a port: RFC 3986, 3.2.2. */
+        "[::1].evil.example", "[::1].evil.example:8763", "[::1]evil.example", "[::1]@evil.example",
+        "[::1", "::1", "[127.0.0.1]", "[localhost]", "[::1%eth0]", "localhost:1@evil.example",
+        "localhost@evil.example", "user@localhost", "localhost:80:80", "localhost:x",
+        "localhost:80 evil.example", "127.0.0.1:1@evil.example", "127.0.0.1 evil.example", "127.1",
+        "0x7f.0.0.1", "localhost/", "localhost.evil.example:"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         ck_assert_msg(!nb_origin_is_named(others[i], ""), "%s", others[i]);
 }
@@ -45,7 +45,10 @@ START_TEST(names_that_are_listed)
     ck_assert(nb_origin_is_named("mail.example.org", "mail.example.org,bayes.example.org"));
     ck_assert(!nb_origin_is_named("ayes.example.org", "mail.example.org, bayes.example.org"));
     ck_assert(!nb_origin_is_named("", "mail.example.org, "));
+    ck_assert(!nb_origin_is_named("[mail.example.org]", "mail.example.org"));
+    ck_assert(!nb_origin_is_named("mail.example.org:80@evil.example", "mail.example.org"));
     ck_assert(nb_origin_is_named("evil.example", "*"));
+    ck_assert(nb_origin_is_named("user@evil.example:x", "mail.example.org, *"));
 }
 END_TEST
 
