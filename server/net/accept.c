@@ -212,6 +212,10 @@ static bool accept_one(struct nb_acceptor *a, int which)
     struct client client = {.address_length = sizeof client.address};
     client.file = accept4(a->sockets[which], &client.address.any, &client.address_length,
                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+    /* The length is that of the whole address, also of one that was cut (accept(2)): the path of a
+     * Unix socket to which a client has bound itself. */
+    if (client.address_length > sizeof client.address)
+        client.address_length = sizeof client.address;
     if (client.file < 0) {
         if (errno == EINVAL) /* shut down: a stop */
             (void)listen_on(a, EPOLL_CTL_DEL, which);
@@ -222,9 +226,9 @@ static bool accept_one(struct nb_acceptor *a, int which)
         return false;
     }
     a->is_starved = false;
-    struct client *c = NULL;
-    if (!nb_connections_open(a->settings.connections, &client.address.any) ||
-        (c = malloc(sizeof *c)) == NULL) {
+    struct client *c = malloc(sizeof *c);
+    if (c == NULL || !nb_connections_open(a->settings.connections, &client.address.any)) {
+        free(c);
         (void)close(client.file); /* too many */
         return true;
     }

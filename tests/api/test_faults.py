@@ -7,11 +7,13 @@ import http.client
 import json
 import os
 import random
+import re
 import threading
 
 from faults import EVER, Faults
 from harness import equal, holds, sanitized, slow, wait_for
 from load import Load
+from wire import Wire
 
 PATH = "/v1/models/faulty"
 # A small map, so that it has to grow; little in memory only, so that counts are written all the time.
@@ -256,3 +258,26 @@ def test_a_refusal_changes_nothing_whatever_allocation_fails(api):
         unanswered += assert_each_allocation(api, faults, ask, is_done, describe)
         faults.daemon.stop()
     holds(unanswered > 0, "no reply was lost: the test no longer reaches what it is for")
+
+
+def open_connections(client):
+    page = client.get("/metrics").ok().body.decode()
+    return int(re.search(r"^bayesd_http_connections (\d+)$", page, re.M)[1])
+
+
+def test_a_connection_without_memory_is_not_counted(api):
+    """It is closed, and its place is free for the next one."""
+    if sanitized():
+        return  # a sanitizer's allocator cannot be made to fail from outside
+    faults = Faults(api, config={"server": {"threads": 1}})
+    client = faults.daemon.start().client
+    before = open_connections(client)
+    closed = 0
+    for after in range(3):
+        faults.fail("memory", errno.ENOMEM, after, 1)
+        with Wire(faults.daemon, timeout=5) as wire:
+            closed += wire.try_send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") and wire.reply() is None
+        faults.clear()
+    holds(closed > 0, "no connection met the fault")
+    wait_for(lambda: open_connections(client) == before, "all connections are counted out")
+    faults.daemon.stop()

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import socket
 import threading
 import time
 
@@ -424,3 +425,19 @@ def test_many_clients_at_once(api):
             for i in range(0, 25, 2):
                 model.documents[f"{number}-{i}"] = ("spam", model.bag(f"t{number} w{i}"))
         assert_unharmed(api, model)
+
+
+def test_a_long_name_of_a_unix_client(api):
+    """A client may bind itself to a path that is longer than the address that is kept of it."""
+    path = os.path.join(api.new_folder(), "bayesd.sock")
+    daemon = api.another(config={"server": {"socket": path}}).start()
+    name = b"\0" + b"n" * 107  # the longest: sun_path is full
+    for data, want in ((request("GET", "/healthz", Connection="close"), b"HTTP/1.1 200"),
+                       (b"PING SPAMC/1.5\r\n\r\n", b"SPAMD/1.5 0 PONG")):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(30 * slow())
+            client.bind(name)
+            client.connect(path)
+            client.sendall(data)
+            holds(client.recv(64).startswith(want), data)
+    daemon.stop()
