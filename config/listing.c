@@ -39,6 +39,8 @@ static int append_help(const struct nb_option *option, struct nb_buffer *out)
         if (rc == 0)
             rc = nb_buffer_puts(out, "\n");
     }
+    if (rc == 0 && option->change == NB_RESTART)
+        rc = nb_buffer_puts(out, "# A change needs a restart.\n");
     return rc;
 }
 
@@ -73,7 +75,8 @@ static int append_all(const struct nb_config *config, bool help, struct nb_buffe
                                  "# can also be given as BAYESD_GROUP_KEY in the environment, "
                                  "which wins over\n"
                                  "# this file. Check a change with: bayesd --config FILE "
-                                 "--check-config\n\n");
+                                 "--check-config\n"
+                                 "# Then have it read: systemctl reload bayesd\n\n");
     for (size_t i = 0; i < count && rc == 0; i++) {
         if (i == 0 || strcmp(options[i].group, options[i - 1].group) != 0)
             rc = nb_buffer_printf(out, "%s[%s]\n", i == 0 ? "" : "\n", options[i].group);

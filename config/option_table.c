@@ -32,162 +32,197 @@ static const char *const socket_modes[] = {"owner", "group", "all", NULL};
 static const struct nb_option options[] = {
     {"server", "listen", NB_OPTION_ADDRESS, AT(listen), 1, 64, NULL, "127.0.0.1:8763",
      "Where to listen: ADDRESS:PORT or [IPv6]:PORT, the address in digits. Port 0 takes a free "
-     "port, which the line \"bayesd: ready on ...\" names."},
+     "port, which the line \"bayesd: ready on ...\" names.",
+     NB_RESTART},
     {"server", "socket", NB_OPTION_STRING, AT(socket), 0, 107, NULL, "",
      "Path of a Unix socket that is served, too, with the same protocols. Its clients need no "
-     "token to check and learn mail. Empty: none."},
+     "token to check and learn mail. Empty: none.",
+     NB_RESTART},
     {"server", "socket_mode", NB_OPTION_ENUM, AT(socket_mode), 0, 2, socket_modes, "group",
-     "Who may use the socket: owner, group or all."},
+     "Who may use the socket: owner, group or all.", NB_RESTART},
     {"server", "insecure", NB_OPTION_BOOL, AT(insecure), 0, 1, NULL, "no",
      "Allow an address that is not loopback without any tokens. There is no authentication then: "
-     "everybody who can reach the port can train and delete models."},
+     "everybody who can reach the port can train and delete models.",
+     NB_LIVE},
     {"server", "hosts", NB_OPTION_STRING, AT(hosts), 0, PATH_BYTES, NULL, "",
      "Host names, separated by commas, that the Host field of a request may have while the daemon "
      "listens on loopback, in addition to addresses and localhost; * allows any. Other names are "
      "refused, because a web page whose name resolves to this machine could use the daemon through "
-     "a browser here. Needed behind a reverse proxy that passes the Host on."},
+     "a browser here. Needed behind a reverse proxy that passes the Host on.",
+     NB_LIVE},
     {"server", "threads", NB_OPTION_COUNT, AT(threads), 0, 1024, NULL, "0",
-     "Threads that serve requests. 0 takes one per processor core."},
+     "Threads that serve requests. 0 takes one per processor core.", NB_RESTART},
     {"server", "work_threads", NB_OPTION_COUNT, AT(work_threads), 1, 64, NULL, "2",
      "Threads for long work: exports, imports, evaluations, vocabularies, deletions. The same "
      "number of further threads loads models into memory. Work that finds no free thread waits, "
-     "without delaying other requests."},
+     "without delaying other requests.",
+     NB_RESTART},
     {"server", "connections", NB_OPTION_COUNT, AT(connections), 1, MOST_CONNECTIONS, NULL, "1000",
      "Connections at the same time; further ones are closed at once. Each needs a file descriptor: "
-     "raise LimitNOFILE of the service, too."},
+     "raise LimitNOFILE of the service, too.",
+     NB_RESTART},
     {"server", "connections_per_address", NB_OPTION_COUNT, AT(connections_per_address), 0,
      MOST_CONNECTIONS, NULL, "0",
      "Connections at the same time from one client address. 0 means no limit, which is right "
-     "behind a reverse proxy, where all clients have the address of the proxy."},
+     "behind a reverse proxy, where all clients have the address of the proxy.",
+     NB_LIVE},
     {"server", "timeout", NB_OPTION_COUNT, AT(timeout), 1, 86400, NULL, "30",
-     "Seconds without progress after which a connection is closed, also if it is idle."},
+     "Seconds without progress after which a connection is closed, also if it is idle.",
+     NB_RESTART},
     {"server", "body_bytes", NB_OPTION_BYTES, AT(body_bytes), KIB, 64 * GIB, NULL, "64M",
      "Bytes of a request body after decompression; a larger body is answered with 413. NDJSON is "
-     "read line by line and is limited by line_bytes only."},
+     "read line by line and is limited by line_bytes only.",
+     NB_LIVE},
     {"server", "line_bytes", NB_OPTION_BYTES, AT(line_bytes), KIB, 4 * GIB, NULL, "16M",
-     "Bytes of one line of NDJSON, which is one document."},
+     "Bytes of one line of NDJSON, which is one document.", NB_LIVE},
     {"server", "batch_documents", NB_OPTION_COUNT, AT(batch_documents), 1, 10000000, NULL, "10000",
-     "Documents of one {\"documents\": [...]} or one mbox; more are answered with 413."},
+     "Documents of one {\"documents\": [...]} or one mbox; more are answered with 413.", NB_LIVE},
     {"server", "listing_rows", NB_OPTION_COUNT, AT(listing_rows), 1, 10000000, NULL, "10000",
-     "Rows that ?explain= and ?limit= may request: tokens, or models of one page."},
+     "Rows that ?explain= and ?limit= may request: tokens, or models of one page.", NB_LIVE},
     {"server", "listing_cells", NB_OPTION_COUNT, AT(listing_cells), 1, 1000000000, NULL, "1000000",
      "Tokens times labels that one vocabulary may list; the listing ends before the token that "
-     "exceeds it."},
+     "exceeds it.",
+     NB_LIVE},
     {"server", "spool_memory", NB_OPTION_BYTES, AT(spool_memory), 4 * KIB, GIB, NULL, "1M",
-     "Bytes of a long reply that are kept in memory; the rest is kept in a temporary file."},
+     "Bytes of a long reply that are kept in memory; the rest is kept in a temporary file.",
+     NB_LIVE},
     {"server", "spool_directory", NB_OPTION_STRING, AT(spool_directory), 0, PATH_BYTES, NULL, "",
      "Directory of these temporary files, which have no name and are removed with their "
-     "connection. Empty: the data directory."},
+     "connection. Empty: the data directory.",
+     NB_RESTART},
     {"server", "queue_changes", NB_OPTION_COUNT, AT(queue_changes), 1, 100000000, NULL, "100000",
      "Changes that may wait to be written. If more are waiting, train and untrain are answered "
-     "with 503 and Retry-After."},
+     "with 503 and Retry-After.",
+     NB_LIVE},
     {"server", "stop_seconds", NB_OPTION_COUNT, AT(stop_seconds), 0, 3600, NULL, "8",
      "Seconds that a stop waits for running requests. What was acknowledged is on disk in any "
-     "case."},
+     "case.",
+     NB_LIVE},
 
     {"tokens", "classify", NB_OPTION_STRING, AT(tokens_classify), 0, LIST_BYTES, NULL, "",
      "Tokens of clients that may classify and read, separated by commas: each of at least 16 "
      "characters, or sha256: and the hexadecimal SHA-256 of a token, as printed by \"printf %s "
      "TOKEN | sha256sum\". As soon as there is any token, every request except /healthz needs one: "
      "as Authorization: Bearer TOKEN, or as the password of a client of rspamd. NAME=TOKEN gives "
-     "the token a name, which is the source of changes made with it."},
+     "the token a name, which is the source of changes made with it.",
+     NB_LIVE},
     {"tokens", "train", NB_OPTION_STRING, AT(tokens_train), 0, LIST_BYTES, NULL, "",
-     "Tokens of clients that may also train and untrain."},
+     "Tokens of clients that may also train and untrain.", NB_LIVE},
     {"tokens", "admin", NB_OPTION_STRING, AT(tokens_admin), 0, LIST_BYTES, NULL, "",
      "Tokens of clients that may do everything: also create, change, delete, export and import "
-     "models."},
+     "models.",
+     NB_LIVE},
     {"tokens", "trusted", NB_OPTION_STRING, AT(tokens_trusted), 0, LIST_BYTES, NULL,
      "127.0.0.1, ::1",
      "Addresses and networks (192.0.2.0/24), separated by commas, from which mail software may "
      "check and learn mail without a token, by the rspamd and SpamAssassin protocols. Most clients "
-     "of these protocols cannot show a token. Without any tokens this option has no effect."},
+     "of these protocols cannot show a token. Without any tokens this option has no effect.",
+     NB_LIVE},
 
     {"store", "data", NB_OPTION_STRING, AT(data), 1, PATH_BYTES, NULL, "/var/lib/bayesd",
      "Directory of the models; it is created if it is missing. Only one daemon at a time may use "
-     "it. It must be on a local file system: memory-mapped files and locks do not work over NFS."},
+     "it. It must be on a local file system: memory-mapped files and locks do not work over NFS.",
+     NB_RESTART},
     {"store", "map_size", NB_OPTION_BYTES, AT(map_size), 0, 16 * TIB, NULL, "0",
      "Address space that the store begins with; it grows by itself. 0 reserves up to 1 TiB, as "
      "much as the process may have, so that it never has to grow. Address space is neither memory "
-     "nor disk in use."},
+     "nor disk in use.",
+     NB_RESTART},
     {"store", "memory", NB_OPTION_BYTES, AT(memory), 0, 16 * TIB, NULL, "0",
      "Bytes that loaded models may take. Above that, the models that were not used for longest "
-     "leave memory until they are needed again. 0 means no limit."},
+     "leave memory until they are needed again. 0 means no limit.",
+     NB_RESTART},
     {"store", "keep_words", NB_OPTION_BOOL, AT(keep_words), 0, 1, NULL, "yes",
      "Keep the text of every word with its counts, for listings of the vocabulary. Without it the "
-     "store holds keyed hashes of words only, and listings show these."},
+     "store holds keyed hashes of words only, and listings show these.",
+     NB_RESTART},
     {"store", "replay_features", NB_OPTION_COUNT, AT(replay_features), 1000,
      (uint64_t)1000 * 1000 * 1000 * 1000, NULL, "20000000",
      "Counted features that a start after a crash may have to read again, of all models together. "
      "A "
-     "smaller number makes the start faster, and learning writes more."},
+     "smaller number makes the start faster, and learning writes more.",
+     NB_RESTART},
     {"store", "group_documents", NB_OPTION_COUNT, AT(group_documents), 1, 1000000, NULL, "1024",
      "Changes that may share one write to the disk. Only changes that are waiting already are "
-     "written together; none waits for others."},
+     "written together; none waits for others.",
+     NB_RESTART},
 
     {"models", "auto_create", NB_OPTION_BOOL, AT(auto_create), 0, 1, NULL, "yes",
      "Create a model with the default settings when the first document is trained into it. With "
-     "\"no\" such a request is answered with 404, and PUT /v1/models/NAME creates models."},
+     "\"no\" such a request is answered with 404, and PUT /v1/models/NAME creates models.",
+     NB_RESTART},
     {"models", "labels", NB_OPTION_COUNT, AT(labels), 1, 1000000, NULL, "10000",
-     "Labels that one model may have."},
+     "Labels that one model may have.", NB_RESTART},
     {"models", "models", NB_OPTION_COUNT, AT(models), 1, 100000000, NULL, "100000",
-     "Models that the store may have."},
+     "Models that the store may have.", NB_RESTART},
 
     {"tokenizer", "tokens", NB_OPTION_COUNT, AT(tokens), 1, 100000000, NULL, "100000",
      "Tokens of one document that are counted. As with all limits of this group, the rest is left "
-     "out, and the reply says \"truncated\": true."},
+     "out, and the reply says \"truncated\": true.",
+     NB_RESTART},
     {"tokenizer", "mail_bytes", NB_OPTION_BYTES, AT(mail_bytes), KIB, GIB, NULL, "4M",
-     "Bytes of one mail that are read."},
+     "Bytes of one mail that are read.", NB_RESTART},
     {"tokenizer", "mail_parts", NB_OPTION_COUNT, AT(mail_parts), 1, 1000000, NULL, "1000",
-     "MIME parts of one mail that are read."},
+     "MIME parts of one mail that are read.", NB_RESTART},
     {"tokenizer", "mail_depth", NB_OPTION_COUNT, AT(mail_depth), 1, 1000, NULL, "32",
-     "Depth to which nested multiparts and messages are opened."},
+     "Depth to which nested multiparts and messages are opened.", NB_RESTART},
     {"tokenizer", "header_bytes", NB_OPTION_BYTES, AT(header_bytes), KIB, GIB, NULL, "1M",
-     "Bytes of the header of one mail that are read."},
+     "Bytes of the header of one mail that are read.", NB_RESTART},
 
     {"filter", "model", NB_OPTION_STRING, AT(filter_model), 1, MODEL_BYTES, NULL, "mail",
      "The model that clients of the rspamd and SpamAssassin protocols use to check and learn "
-     "mail."},
+     "mail.",
+     NB_LIVE},
     {"filter", "user_model", NB_OPTION_STRING, AT(filter_user_model), 0, MODEL_BYTES, NULL, "",
      "Models of users: a name in which %u stands for the address that the client gives "
      "(Deliver-To, User), in lower case, as in \"mail-%u\". Mail of a user is learned by the model "
      "of that user, and classified by it as soon as it is ready; until then by the common model. "
-     "Empty: there are no models of users."},
+     "Empty: there are no models of users.",
+     NB_LIVE},
     {"filter", "spam_label", NB_OPTION_STRING, AT(filter_spam_label), 1, LABEL_BYTES, NULL, "spam",
-     "The label of spam in these models."},
+     "The label of spam in these models.", NB_LIVE},
     {"filter", "ham_label", NB_OPTION_STRING, AT(filter_ham_label), 1, LABEL_BYTES, NULL, "ham",
-     "The label of ham in these models."},
+     "The label of ham in these models.", NB_LIVE},
     {"filter", "unsure", NB_OPTION_NUMBER, AT(filter_unsure), 0, 1, NULL, "0.3",
-     "Probability of spam from which a mail is called unsure, not ham; up to add_header."},
+     "Probability of spam from which a mail is called unsure, not ham; up to add_header.", NB_LIVE},
     {"filter", "add_header", NB_OPTION_NUMBER, AT(filter_add_header), 0, 1, NULL, "0.9",
      "Probability of spam, above 0.5, from which a mail is called spam and the action is \"add "
-     "header\": the mail server marks the mail."},
+     "header\": the mail server marks the mail.",
+     NB_LIVE},
     {"filter", "rewrite_subject", NB_OPTION_NUMBER, AT(filter_rewrite_subject), 0, 1, NULL, "1",
      "Probability of spam from which the action is \"rewrite subject\". 1 means never, here and "
-     "for reject."},
+     "for reject.",
+     NB_LIVE},
     {"filter", "reject", NB_OPTION_NUMBER, AT(filter_reject), 0, 1, NULL, "0.9999",
-     "Probability of spam, above 0.5, from which the action is \"reject\"."},
+     "Probability of spam, above 0.5, from which the action is \"reject\".", NB_LIVE},
     {"filter", "required_score", NB_OPTION_NUMBER, AT(filter_required_score), 1, 1000, NULL, "15",
      "The score that a mail has at the probability reject, for clients of the rspamd protocol. The "
-     "scale is linear in the log-odds, with 0 at even odds."},
+     "scale is linear in the log-odds, with 0 at even odds.",
+     NB_LIVE},
     {"filter", "spamd_required_score", NB_OPTION_NUMBER, AT(filter_spamd_required_score), 1, 1000,
      NULL, "5",
      "The score that a mail has at the probability add_header, for clients of the SpamAssassin "
-     "protocol, which has one threshold only."},
+     "protocol, which has one threshold only.",
+     NB_LIVE},
     {"filter", "subject", NB_OPTION_STRING, AT(filter_subject), 1, 200, NULL, "***SPAM*** %s",
      "The Subject of a mail with the action \"rewrite subject\"; %s stands for the Subject of the "
-     "mail."},
+     "mail.",
+     NB_LIVE},
     {"filter", "evidence", NB_OPTION_COUNT, AT(filter_evidence), 0, 16, NULL, "3",
      "Tokens that are named in each symbol. Each part of the mail that has much evidence (Subject, "
      "links, addresses ...) has a symbol. 0 gives the verdict without these symbols, and is "
-     "faster."},
+     "faster.",
+     NB_LIVE},
     {"filter", "test_patterns", NB_OPTION_BOOL, AT(filter_test_patterns), 0, 1, NULL, "no",
      "Let a mail choose its action by one of rspamd's variants of the GTUBE test text: YJS* for "
      "add header, ZJS* for rewrite subject, AJS* for no action. For tests only: with AJS* any "
-     "spammer gets past the filter. GTUBE itself (XJS*) is always rejected."},
+     "spammer gets past the filter. GTUBE itself (XJS*) is always rejected.",
+     NB_LIVE},
 
     {"log", "level", NB_OPTION_ENUM, AT(log_level), 0, 3, log_levels, "info",
      "What is logged to standard error: messages of this level and of the levels before it: error, "
-     "warning, info, debug."},
+     "warning, info, debug.",
+     NB_LIVE},
 };
 
 const struct nb_option *nb_option_table(size_t *count)

@@ -84,6 +84,12 @@ enum nb_option_type {
     NB_OPTION_ADDRESS /* string: ADDRESS:PORT or [IPv6]:PORT, the address in digits */
 };
 
+/* When a changed value comes into force. */
+enum nb_option_change {
+    NB_RESTART, /* with the next start: it shapes what is made then (sockets, threads, the store) */
+    NB_LIVE     /* when the daemon reads its configuration again (SIGHUP) */
+};
+
 struct nb_option {
     const char *group, *key;
     enum nb_option_type type;
@@ -92,6 +98,7 @@ struct nb_option {
     const char *const *names; /* NB_OPTION_ENUM, NULL-terminated */
     const char *default_text; /* as it would stand in the file */
     const char *help;         /* one or two sentences, for the example file and the manual */
+    enum nb_option_change change;
 };
 
 /* The table, in the order in which files and listings show it; sets *count. */

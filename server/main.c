@@ -19,52 +19,18 @@
 #include "server/base/metrics.h"
 #include "server/base/notify.h"
 #include "server/base/version.h"
+#include "server/configure.h"
 #include "server/mail/filter.h"
 #include "server/mail/line_routes.h"
 #include "server/net/listen.h"
 #include "server/options.h"
-#include "server/request/access.h"
+#include "server/request/configuration.h"
 #include "server/request/scratch.h"
 #include "server/request/server.h"
 #include "server/routes.h"
 #include "server/serve.h"
 
 enum { EXIT_COMMAND_LINE = 2, ROUTES_MOST = 64 };
-
-/* ---- configuration -----------------------------------------------------------------------------
- */
-
-static int read_config(const struct nb_options *options, struct nb_config *config,
-                       struct nb_error *error)
-{
-    int rc = nb_config_init(config, error);
-    if (rc == 0 && options->config != NULL)
-        rc = nb_config_load(config, options->config, error);
-    if (rc == 0)
-        rc = nb_config_environment(config, environ, error);
-    if (rc == 0 && options->data != NULL)
-        rc = nb_config_set(config, "store", "data", options->data, "--data", error);
-    if (rc == 0 && options->listen != NULL)
-        rc = nb_config_set(config, "server", "listen", options->listen, "--listen", error);
-    return rc == 0 ? nb_filter_check_config(config, error) : rc;
-}
-
-/* Whoever reaches the port may read and change every model, if nobody asks who he is. *access is
- * the caller's to free, also on failure. */
-static int check_access(const struct nb_config *config, bool *is_loopback,
-                        struct nb_access **access, struct nb_error *error)
-{
-    int rc = nb_listen_is_loopback(config->listen, is_loopback, error);
-    if (rc == 0)
-        rc = nb_access_new(config, access, error);
-    if (rc != 0 || *is_loopback || *access != NULL || config->insecure)
-        return rc;
-    return nb_error_set(error, NB_INVALID,
-                        "%s can be reached from other machines, and there are no [tokens]: set "
-                        "some, listen on 127.0.0.1 or [::1], or write 'insecure = yes' to [server] "
-                        "when the network itself keeps strangers out",
-                        config->listen);
-}
 
 static void settings_of(const struct nb_config *config, struct nb_engine_settings *settings)
 {
@@ -110,9 +76,11 @@ static struct nb_metrics *make_metrics(const struct nb_server *server)
     return metrics;
 }
 
-static void stop_signals(sigset_t *set)
+/* What the main thread waits for: a stop, or to read the configuration again. */
+static void awaited_signals(sigset_t *set)
 {
     sigemptyset(set);
+    sigaddset(set, SIGHUP);
     sigaddset(set, SIGTERM);
     sigaddset(set, SIGINT);
 }
@@ -134,13 +102,34 @@ static int listen_on_all(const struct nb_config *config, struct nb_listener *lis
     return rc;
 }
 
-/* Serves on an open engine until a signal comes. */
-static int serve(struct nb_server *server, struct nb_error *error)
+static void reload(struct nb_server *server, const struct nb_options *options)
+{
+    char state[64]; /* sd_notify(3) wants the time with it */
+    (void)snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                   (unsigned long long)(nb_clock_monotonic() / 1000));
+    nb_notify(state);
+    nb_configure_again(options, server);
+    nb_notify("READY=1");
+}
+
+/* Returns the signal that ends the daemon. */
+static int wait_for_stop(struct nb_server *server, const struct nb_options *options)
+{
+    sigset_t signals;
+    int which = 0;
+    awaited_signals(&signals);
+    while (sigwait(&signals, &which) == 0 && which == SIGHUP) /* fails for an invalid set only */
+        reload(server, options);
+    return which;
+}
+
+/* Serves on an open engine until a signal to stop comes. */
+static int serve(struct nb_server *server, const struct nb_options *options, struct nb_error *error)
 {
     int sockets[NB_LISTEN_SOCKETS];
     struct nb_listener listener;
     struct nb_serving *serving = NULL;
-    int rc = listen_on_all(server->config, &listener, sockets, error);
+    int rc = listen_on_all(server->startup, &listener, sockets, error);
     if (rc == 0)
         rc = nb_serve_start(server, sockets, &serving, error);
     if (rc != 0)
@@ -148,34 +137,31 @@ static int serve(struct nb_server *server, struct nb_error *error)
     /* Tests and scripts read the port from this line: it is there whatever the log's level. */
     (void)fprintf(stderr, "bayesd: ready on http://%s\n", listener.address);
     nb_notify("READY=1");
-    sigset_t signals;
-    int which = 0;
-    stop_signals(&signals);
-    (void)sigwait(&signals, &which); /* fails for an invalid set only */
-    nb_log(NB_LOG_INFO, "stopping signal=%s", strsignal(which));
+    nb_log(NB_LOG_INFO, "stopping signal=%s", strsignal(wait_for_stop(server, options)));
     nb_notify("STOPPING=1");
     nb_serve_stop(&serving);
-    if (server->config->socket[0] != '\0')
-        (void)unlink(server->config->socket); /* or the next start does it */
+    if (server->startup->socket[0] != '\0')
+        (void)unlink(server->startup->socket); /* or the next start does it */
     return 0;
 }
 
-static int open_and_serve(struct nb_server *server, struct nb_error *error)
+static int open_and_serve(struct nb_server *server, const struct nb_options *options,
+                          struct nb_error *error)
 {
     struct nb_engine_settings settings;
-    settings_of(server->config, &settings);
+    settings_of(server->startup, &settings);
     uint64_t start = nb_clock_monotonic();
     int rc = nb_engine_open(&settings, &server->engine, error);
     if (rc != 0)
         return rc;
-    nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->config->data,
+    nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->startup->data,
            (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
     server->evaluations = nb_evaluations_new(server->engine);
     server->scratch = nb_scratch_pool_new();
     if (server->evaluations == NULL || server->scratch == NULL)
         rc = nb_error_no_memory(error);
     else
-        rc = serve(server, error);
+        rc = serve(server, options, error);
     nb_scratch_pool_free(&server->scratch); /* before the engine: its verdicts hold models */
     nb_evaluations_free(&server->evaluations);
     start = nb_clock_monotonic();
@@ -185,29 +171,45 @@ static int open_and_serve(struct nb_server *server, struct nb_error *error)
     return rc;
 }
 
-static int run_daemon(const struct nb_config *config, struct nb_error *error)
+/* With the configuration of the start, which is held until the end. */
+static int serve_with(const struct nb_configuration *first, bool is_loopback,
+                      const struct nb_options *options, struct nb_error *error)
 {
-    struct nb_server server = {.config = config, .started = nb_clock_monotonic()};
-    server.spool_directory =
-        config->spool_directory[0] != '\0' ? config->spool_directory : config->data;
-    struct nb_access *access = NULL;
-    int rc = check_access(config, &server.is_loopback, &access, error);
-    if (rc != 0) {
-        nb_access_free(&access);
-        return rc;
-    }
-    server.access = access;
+    struct nb_server server = {
+        .startup = &first->config, .is_loopback = is_loopback, .started = nb_clock_monotonic()};
+    server.spool_directory = first->config.spool_directory[0] != '\0'
+                                 ? first->config.spool_directory
+                                 : first->config.data;
     /* Blocked before any thread starts, so that all inherit it: the main thread waits for them. */
     sigset_t signals;
-    stop_signals(&signals);
+    awaited_signals(&signals);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of write() */
     (void)umask(0077);              /* the store is the daemon's own */
     server.routes = nb_route_table(&server.route_count);
+    server.configurations = nb_configurations_new(first);
     server.metrics = make_metrics(&server);
-    rc = server.metrics != NULL ? open_and_serve(&server, error) : nb_error_no_memory(error);
+    int rc = server.configurations != NULL && server.metrics != NULL ? 0 : NB_NO_MEMORY;
+    if (rc != 0)
+        (void)nb_error_no_memory(error);
+    else
+        nb_configure_apply(&server, server.startup);
+    if (rc == 0)
+        rc = open_and_serve(&server, options, error);
     nb_metrics_free(&server.metrics);
-    nb_access_free(&access);
+    nb_configurations_free(&server.configurations);
+    return rc;
+}
+
+static int run_daemon(const struct nb_options *options, struct nb_config *config,
+                      struct nb_error *error)
+{
+    bool is_loopback;
+    const struct nb_configuration *first;
+    int rc = nb_configure_make(config, &first, &is_loopback, error);
+    if (rc == 0)
+        rc = serve_with(first, is_loopback, options, error);
+    nb_configuration_release(&first);
     return rc;
 }
 
@@ -242,21 +244,21 @@ static int rebuild(const struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
-static int check_config(const struct nb_config *config, struct nb_error *error)
+static int check_config(struct nb_config *config, struct nb_error *error)
 {
     bool is_loopback;
-    struct nb_access *access = NULL;
-    int rc = check_access(config, &is_loopback, &access, error);
-    nb_access_free(&access);
+    const struct nb_configuration *made;
+    int rc = nb_configure_make(config, &made, &is_loopback, error);
+    nb_configuration_release(&made);
     if (rc == 0)
         (void)puts("the configuration is in order");
     return rc;
 }
 
-static int act(enum nb_action action, const struct nb_config *config, struct nb_error *error)
+static int act(const struct nb_options *options, struct nb_config *config, struct nb_error *error)
 {
     int rc;
-    switch (action) {
+    switch (options->action) {
     case NB_ACTION_CHECK_CONFIG:
         return check_config(config, error);
     case NB_ACTION_PRINT_CONFIG:
@@ -270,7 +272,7 @@ static int act(enum nb_action action, const struct nb_config *config, struct nb_
     case NB_ACTION_VERSION:
     case NB_ACTION_HELP:
     default:
-        return run_daemon(config, error);
+        return run_daemon(options, config, error);
     }
 }
 
@@ -278,13 +280,13 @@ static int run(const struct nb_options *options)
 {
     struct nb_config config = {0};
     struct nb_error error = {0};
-    int rc = read_config(options, &config, &error);
+    int rc = nb_configure_read(options, &config, &error);
     if (rc == 0) {
         nb_log_setup((enum nb_log_level)config.log_level);
         rc = nb_tokenizer_setup(&error);
     }
     if (rc == 0) {
-        rc = act(options->action, &config, &error);
+        rc = act(options, &config, &error);
         nb_tokenizer_teardown();
     }
     if (rc < 0)

@@ -14,6 +14,7 @@
 #include "server/net/accept.h"
 #include "server/net/connections.h"
 #include "server/net/linger.h"
+#include "server/request/configuration.h"
 #include "server/request/pool.h"
 #include "server/request/server.h"
 
@@ -74,7 +75,7 @@ static void dismantle(struct nb_serving **serving)
 
 static int start_pools(struct nb_serving *s, struct nb_error *error)
 {
-    unsigned threads = (unsigned)s->server->config->work_threads;
+    unsigned threads = (unsigned)s->server->startup->work_threads;
     int rc = nb_pool_start(threads, "long work", &s->work, error);
     if (rc == 0)
         rc = nb_pool_start(threads, "the loading of models", &s->loads, error);
@@ -91,7 +92,7 @@ int nb_serve_start(struct nb_server *server, const int sockets[NB_LISTEN_SOCKETS
         close_all(sockets);
         return nb_error_no_memory(error);
     }
-    unsigned threads = thread_count(server->config);
+    unsigned threads = thread_count(server->startup);
     s->server = server;
     memcpy(s->sockets, sockets, sizeof s->sockets);
     s->connections = nb_connections_new(server);
@@ -133,10 +134,13 @@ static bool wait_for_none(const atomic_size_t *counter, uint64_t seconds)
 void nb_serve_stop(struct nb_serving **serving)
 {
     struct nb_server *server = (*serving)->server;
+    const struct nb_configuration *now = nb_configurations_take(server->configurations);
+    uint64_t seconds = now->config.stop_seconds;
+    nb_configuration_release(&now);
     atomic_store(&server->is_stopping, true);
     for (int i = 0; i < NB_LISTEN_SOCKETS; i++) /* new connections are refused at once */
         (void)shutdown((*serving)->sockets[i], SHUT_RD);
-    if (!wait_for_none(&server->running, server->config->stop_seconds)) {
+    if (!wait_for_none(&server->running, seconds)) {
         nb_log(NB_LOG_WARNING, "breaking off requests count=%zu", atomic_load(&server->running));
         atomic_store(&server->is_cutting, true);
         /* The writer and the pools still run and end every wait; they must not stop before. */

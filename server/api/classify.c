@@ -21,8 +21,8 @@ int nb_classify_read(const struct nb_request *request, struct nb_classify *wante
     *wanted = (struct nb_classify){.explain = 0};
     if (request->query_count == 0)
         return 0;
-    int rc = nb_request_query_count(request, "explain", 0, request->server->config->listing_rows,
-                                    &explain, error);
+    int rc = nb_request_query_count(request, "explain", 0, request->config->listing_rows, &explain,
+                                    error);
     wanted->explain = (size_t)explain;
     return rc != 0 ? rc : nb_decision_read(request, &wanted->rule, error);
 }

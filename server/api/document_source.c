@@ -34,7 +34,7 @@ static int refuse_query(const struct nb_request *request, struct nb_error *error
 
 static int open_json(struct nb_document_source *s, struct nb_error *error)
 {
-    size_t most = (size_t)s->request->server->config->batch_documents;
+    size_t most = (size_t)s->request->config->batch_documents;
     int rc = refuse_query(s->request, error);
     if (rc == 0)
         rc = nb_json_body_new(s->request->body, most, &s->body, error);
@@ -61,7 +61,7 @@ static int next_line(struct nb_document_source *s, struct nb_error *error)
         return 0;
     if (s->line->is_too_long)
         rc = nb_error_set(&why, NB_TOO_LARGE, "longer than the limit of %llu bytes (line_bytes)",
-                          (unsigned long long)s->request->server->config->line_bytes);
+                          (unsigned long long)s->request->config->line_bytes);
     else
         rc = nb_json_document_read(s->line->text, verb_of(s), &s->document, &why);
     if (rc == NB_NO_MEMORY)
@@ -105,7 +105,7 @@ static int next_whole(struct nb_document_source *s, struct nb_error *error)
         return 0;
     if (is_text && charset[0] != '\0') {
         int rc = nb_charset_to_utf8(nb_string_of(charset), content.bytes, content.length,
-                                    (size_t)request->server->config->body_bytes, &s->text, error);
+                                    (size_t)request->config->body_bytes, &s->text, error);
         if (rc != 0)
             return rc;
         content = (struct nb_string){s->text.bytes, s->text.length};
@@ -117,7 +117,7 @@ static int next_whole(struct nb_document_source *s, struct nb_error *error)
 
 static int next_mail(struct nb_document_source *s, struct nb_error *error)
 {
-    uint64_t most = s->request->server->config->batch_documents;
+    uint64_t most = s->request->config->batch_documents;
     int rc = nb_mbox_next(&s->mbox, &s->text);
     if (rc == NB_INVALID)
         return nb_error_set(error, rc, "the mbox does not begin with a 'From ' line");

@@ -141,10 +141,9 @@ int nb_route_import_line(struct nb_request *request, const struct nb_ndjson_line
     if (rc != 0)
         return rc;
     if (line->is_too_long)
-        return nb_error_set(error, NB_TOO_LARGE,
-                            "line %llu is longer than the limit of %llu bytes (line_bytes)",
-                            (unsigned long long)line->number,
-                            (unsigned long long)request->server->config->line_bytes);
+        return nb_error_set(
+            error, NB_TOO_LARGE, "line %llu is longer than the limit of %llu bytes (line_bytes)",
+            (unsigned long long)line->number, (unsigned long long)request->config->line_bytes);
     if (atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     rc = nb_json_dump_read(i->reader, line->text, &record, error);

@@ -23,7 +23,7 @@ enum { PAGE_DEFAULT = 1000 };
 static int read_page(const struct nb_request *request, struct nb_string *after, size_t *limit,
                      struct nb_error *error)
 {
-    uint64_t rows, most = request->server->config->listing_rows;
+    uint64_t rows, most = request->config->listing_rows;
     *after = nb_request_query(request, "after");
     int rc = nb_request_query_count(request, "limit", most < PAGE_DEFAULT ? most : PAGE_DEFAULT,
                                     most, &rows, error);
@@ -149,7 +149,7 @@ static int list_token(void *user, const struct nb_telling_token *token)
 
 int nb_route_vocabulary(struct nb_request *request, struct nb_error *error)
 {
-    const struct nb_config *config = request->server->config;
+    const struct nb_config *config = request->config;
     struct nb_string label = nb_request_query(request, "label");
     struct nb_error own = {0}, engines = {0};
     struct listing listing = {request, {.out = &request->reply.spool.tail}, &own};

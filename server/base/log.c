@@ -2,13 +2,15 @@
 #include "server/base/log.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+static atomic_int log_level = NB_LOG_INFO; /* enum nb_log_level; set at any time */
+
 /* Set once at start-up, read by all threads afterwards. */
-static enum nb_log_level log_level = NB_LOG_INFO;
 static bool log_to_journal;
 static const char *log_name = "bayesd";
 
@@ -35,8 +37,13 @@ static bool is_journal(void)
 
 void nb_log_setup(enum nb_log_level level)
 {
-    log_level = level;
+    nb_log_set_level(level);
     log_to_journal = is_journal();
+}
+
+void nb_log_set_level(enum nb_log_level level)
+{
+    atomic_store(&log_level, (int)level);
 }
 
 void nb_log_set_name(const char *name)
@@ -46,7 +53,7 @@ void nb_log_set_name(const char *name)
 
 bool nb_log_wants(enum nb_log_level level)
 {
-    return level <= log_level;
+    return (int)level <= atomic_load_explicit(&log_level, memory_order_relaxed);
 }
 
 size_t nb_log_format(char *line, size_t room, enum nb_log_level level, bool journal,

@@ -16,6 +16,9 @@ enum nb_log_level { NB_LOG_ERROR, NB_LOG_WARNING, NB_LOG_INFO, NB_LOG_DEBUG };
  * begins with the "<3>" that sd-daemon(3) describes. Call once, before other threads start. */
 void nb_log_setup(enum nb_log_level level);
 
+/* Another level, at any time. */
+void nb_log_set_level(enum nb_log_level level);
+
 /* The program that a line names outside of the journal: "bayesd" unless set; `name` is borrowed.
  * Call once, before other threads start. */
 void nb_log_set_name(const char *name);

@@ -267,7 +267,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 
 static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads)
 {
-    const struct nb_config *config = http->server->config;
+    const struct nb_config *config = http->server->startup;
     /* The library divides its limit by the number of threads: any thread may have all. The acceptor
      * enforces the limit (connections.h). */
     uint64_t connections = (config->connections + 1) * threads;

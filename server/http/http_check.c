@@ -168,7 +168,7 @@ static int check_media(struct nb_http_call *call, struct nb_error *error)
 static int prepare_body(struct nb_http_call *call, struct nb_error *error)
 {
     struct nb_request *request = &call->request;
-    uint64_t most = request->server->config->body_bytes;
+    uint64_t most = request->config->body_bytes;
     enum nb_coding coding = NB_CODING_IDENTITY;
     bool is_for_mail = request->route->protocol->is_for_mail;
     int rc = is_for_mail ? 0 : check_media(call, error);
@@ -202,7 +202,7 @@ static bool refuses_site(struct nb_http_call *call)
             &call->request, MHD_HTTP_FORBIDDEN,
             "the request comes from a page of another site: its Origin is not the Host");
     else if (server->is_loopback && !is_file(nb_http_address(call->request.connection)) &&
-             !nb_origin_is_named(host, server->config->hosts))
+             !nb_origin_is_named(host, call->request.config->hosts))
         nb_reply_problem(&call->request, MHD_HTTP_FORBIDDEN,
                          "the Host is no address, not localhost, and no name that the option "
                          "[server] hosts allows");

@@ -315,8 +315,9 @@ static void say_not_ready(const char *missing, const char *note, struct nb_filte
 
 /* Asks one model. `is_last`: there is no other one to ask. Sets *is_done when the report is made. A
  * label that the model does not know says nothing about ham: the configuration names another. */
-static int ask(struct nb_server *server, struct nb_scratch *scratch, struct nb_string mail,
-               bool is_last, struct nb_filter_report *report, bool *is_done, struct nb_error *error)
+static int ask(struct nb_server *server, const struct nb_config *config, struct nb_scratch *scratch,
+               struct nb_string mail, bool is_last, struct nb_filter_report *report, bool *is_done,
+               struct nb_error *error)
 {
     struct nb_document document = {
         .kind = NB_DOCUMENT_MAIL, .bytes = mail.bytes, .length = mail.length};
@@ -324,15 +325,15 @@ static int ask(struct nb_server *server, struct nb_scratch *scratch, struct nb_s
     struct nb_verdict *verdict = &scratch->verdict;
     struct nb_error why = {0};
     int rc = nb_engine_classify(server->engine, model, &document,
-                                server->config->filter_evidence > 0 ? EXPLAIN : 0, verdict, &why);
+                                config->filter_evidence > 0 ? EXPLAIN : 0, verdict, &why);
     bool is_unknown = rc == NB_NOT_FOUND || rc == NB_CONFLICT; /* nothing was learned yet */
     if (rc != 0 && !is_unknown)
         return nb_error_set(error, rc, "%s", why.text);
-    const char *label = server->config->filter_spam_label;
+    const char *label = config->filter_spam_label;
     double p = 0;
     bool knows = rc == 0 && verdict->ready && find_probability(verdict, label, &p);
     if (knows)
-        judge(server->config, verdict, p, report);
+        judge(config, verdict, p, report);
     else if (is_last && is_unknown)
         say_not_ready("nothing was learned yet", ", nothing learned", report);
     else if (is_last && !verdict->ready)
@@ -345,10 +346,10 @@ static int ask(struct nb_server *server, struct nb_scratch *scratch, struct nb_s
     return 0;
 }
 
-static int ask_models(struct nb_server *server, struct nb_string mail, struct nb_string user,
-                      struct nb_filter_report *report, struct nb_error *error)
+static int ask_models(struct nb_server *server, const struct nb_config *config,
+                      struct nb_string mail, struct nb_string user, struct nb_filter_report *report,
+                      struct nb_error *error)
 {
-    const struct nb_config *config = server->config;
     struct nb_scratch *scratch = nb_scratch_take(server->scratch);
     bool is_done = false;
     int rc = 0;
@@ -357,10 +358,10 @@ static int ask_models(struct nb_server *server, struct nb_string mail, struct nb
     bool has_own = nb_filter_model(config, user, report->model, NULL) == 0 &&
                    strcmp(report->model, config->filter_model) != 0;
     if (has_own)
-        rc = ask(server, scratch, mail, false, report, &is_done, error);
+        rc = ask(server, config, scratch, mail, false, report, &is_done, error);
     if (rc == 0 && !is_done) {
         (void)snprintf(report->model, sizeof report->model, "%s", config->filter_model);
-        rc = ask(server, scratch, mail, true, report, &is_done, error);
+        rc = ask(server, config, scratch, mail, true, report, &is_done, error);
     }
     nb_scratch_give(server->scratch, scratch);
     return rc;
@@ -429,8 +430,8 @@ static void pass_test(const struct nb_config *config, enum nb_filter_action acti
                    "Generic Test for Unsolicited Bulk Email");
 }
 
-int nb_filter_check(struct nb_server *server, struct nb_string mail, struct nb_string user,
-                    struct nb_filter_report *report, struct nb_error *error)
+int nb_filter_check(struct nb_server *server, const struct nb_config *config, struct nb_string mail,
+                    struct nb_string user, struct nb_filter_report *report, struct nb_error *error)
 {
     enum nb_filter_action action;
     report->action = NB_FILTER_NO_ACTION;
@@ -441,17 +442,17 @@ int nb_filter_check(struct nb_server *server, struct nb_string mail, struct nb_s
     report->log_odds = 0;
     report->symbol_count = 0;
     report->message_id[0] = report->subject[0] = '\0';
-    (void)snprintf(report->model, sizeof report->model, "%s", server->config->filter_model);
+    (void)snprintf(report->model, sizeof report->model, "%s", config->filter_model);
     if (mail.length == 0)
         return 0;
-    nb_filter_message_id(server->config, mail, report->message_id);
+    nb_filter_message_id(config, mail, report->message_id);
     int rc = 0;
-    if (find_test(server->config, mail, &action))
-        pass_test(server->config, action, report);
+    if (find_test(config, mail, &action))
+        pass_test(config, action, report);
     else
-        rc = ask_models(server, mail, user, report, error);
+        rc = ask_models(server, config, mail, user, report, error);
     if (report->action == NB_FILTER_REWRITE_SUBJECT)
-        rewrite_subject(server->config->filter_subject, find_field(server->config, mail, "Subject"),
+        rewrite_subject(config->filter_subject, find_field(config, mail, "Subject"),
                         report->subject);
     if (rc == 0)
         nb_metrics_mail(server->metrics, report->action);

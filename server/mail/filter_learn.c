@@ -45,7 +45,6 @@ static int make_batch(struct learning *learning, struct nb_string mail, const ch
 int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb_string user,
                     const char *label, nb_handler *after, struct nb_error *error)
 {
-    struct nb_server *server = request->server;
     int rc = nb_request_check_load(request, error);
     if (rc != 0)
         return rc;
@@ -55,8 +54,8 @@ int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb
     learning->request = request;
     request->state = learning;
     request->state_free = learning_free;
-    nb_filter_message_id(server->config, mail, learning->message_id);
-    rc = nb_filter_model(server->config, user, learning->model, error);
+    nb_filter_message_id(request->config, mail, learning->message_id);
+    rc = nb_filter_model(request->config, user, learning->model, error);
     if (rc == 0)
         rc = make_batch(learning, mail, label, error);
     if (rc != 0)

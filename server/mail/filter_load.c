@@ -12,7 +12,7 @@
 /* The user's model; the one of all when the user cannot name one. */
 static void name_model(const struct nb_request *request, char model[NB_FILTER_MODEL])
 {
-    const struct nb_config *config = request->server->config;
+    const struct nb_config *config = request->config;
     const struct nb_string nobody = {"", 0};
     struct nb_string user = nb_request_field(request, request->route->protocol->user_field);
     if (nb_filter_model(config, user, model, NULL) != 0)
@@ -26,7 +26,7 @@ static int load(struct nb_request *request, struct nb_error *error)
     char model[NB_FILTER_MODEL];
     name_model(request, model);
     (void)nb_engine_load(engine, nb_string_of(model), error);
-    (void)nb_engine_load(engine, nb_string_of(request->server->config->filter_model), error);
+    (void)nb_engine_load(engine, nb_string_of(request->config->filter_model), error);
     return 0;
 }
 
@@ -36,7 +36,7 @@ int nb_filter_prepare(struct nb_request *request, struct nb_error *error)
     char model[NB_FILTER_MODEL];
     name_model(request, model);
     if (nb_engine_is_loaded(server->engine, nb_string_of(model)) &&
-        nb_engine_is_loaded(server->engine, nb_string_of(server->config->filter_model)))
+        nb_engine_is_loaded(server->engine, nb_string_of(request->config->filter_model)))
         return 0;
     return nb_work_run(request, server->loads, load, error);
 }

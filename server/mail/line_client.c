@@ -98,7 +98,7 @@ void nb_line_client_refuse(struct nb_line_client *client, const struct nb_error 
 /* What can be told from the head alone. */
 static int check_head(struct nb_line_client *client, struct nb_error *error)
 {
-    size_t most = (size_t)client->request.server->config->body_bytes;
+    size_t most = (size_t)client->request.config->body_bytes;
     if (atomic_load(&client->request.server->is_stopping))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     if (client->head.has_length && client->head.length > most)
@@ -110,7 +110,7 @@ static int check_head(struct nb_line_client *client, struct nb_error *error)
 static int check_body(const struct nb_line_client *client, struct nb_error *error)
 {
     size_t length = nb_line_client_body(client).length;
-    size_t most = (size_t)client->request.server->config->body_bytes;
+    size_t most = (size_t)client->request.config->body_bytes;
     if (client->request.route->body == NB_BODY_NONE)
         return 0;
     if (length > most)

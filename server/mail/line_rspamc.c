@@ -55,11 +55,11 @@ int nb_rspamc_check(struct nb_request *request, struct nb_error *error)
 {
     struct nb_filter_report report;
     int rc =
-        nb_filter_check(request->server, nb_filter_mail(request->body),
+        nb_filter_check(request->server, request->config, nb_filter_mail(request->body),
                         nb_request_field(request, nb_rspamc.protocol.user_field), &report, error);
     if (rc != 0)
         return rc;
-    if (write_report(request->server->config, &report, &request->reply.body) != 0)
+    if (write_report(request->config, &report, &request->reply.body) != 0)
         return nb_error_no_memory(error);
     return nb_line_reply(request);
 }

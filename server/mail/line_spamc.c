@@ -44,8 +44,8 @@ const struct nb_line_protocol nb_spamc = {.protocol = {.door = "spamc",
 
 static int scan_mail(struct nb_request *request, struct nb_line_scan *scan, struct nb_error *error)
 {
-    const struct nb_config *config = request->server->config;
-    int rc = nb_filter_check(request->server, nb_filter_mail(request->body),
+    const struct nb_config *config = request->config;
+    int rc = nb_filter_check(request->server, request->config, nb_filter_mail(request->body),
                              nb_request_field(request, nb_spamc.protocol.user_field), &scan->report,
                              error);
     if (rc != 0)
@@ -193,7 +193,7 @@ static int after_learning(struct nb_request *request, struct nb_error *error)
 
 int nb_spamc_tell(struct nb_request *request, struct nb_error *error)
 {
-    const struct nb_config *config = request->server->config;
+    const struct nb_config *config = request->config;
     struct nb_string class = nb_request_field(request, "Message-class");
     bool is_set = names_local(request, "Set"), is_removed = names_local(request, "Remove");
     bool is_spam = nb_string_equals_nocase(class, "spam");

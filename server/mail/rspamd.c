@@ -71,12 +71,12 @@ int nb_route_rspamd_check(struct nb_request *request, struct nb_error *error)
     struct nb_filter_report *report = malloc(sizeof *report);
     if (report == NULL)
         return nb_error_no_memory(error);
-    int rc = nb_filter_check(request->server, nb_filter_mail(request->body),
+    int rc = nb_filter_check(request->server, request->config, nb_filter_mail(request->body),
                              nb_request_field(request, request->route->protocol->user_field),
                              report, error);
     double seconds = (double)(nb_clock_monotonic() - start) / 1e9;
     if (rc == 0 &&
-        nb_json_rspamd_report(&request->reply.body, request->server->config, report,
+        nb_json_rspamd_report(&request->reply.body, request->config, report,
                               request->route->verb == NB_RSPAMD_CHECK ? NB_JSON_RSPAMD_V2
                                                                       : NB_JSON_RSPAMD_OLD,
                               seconds) != 0)
@@ -113,7 +113,7 @@ static int after_commit(struct nb_request *request, struct nb_error *error)
 
 int nb_route_rspamd_learn(struct nb_request *request, struct nb_error *error)
 {
-    const struct nb_config *config = request->server->config;
+    const struct nb_config *config = request->config;
     struct nb_string mail = nb_filter_mail(request->body);
     if (refuses(request))
         return 0;
@@ -160,7 +160,7 @@ static void count_model(const struct nb_model_info *info, const struct nb_config
 int nb_route_rspamd_stat(struct nb_request *request, struct nb_error *error)
 {
     struct nb_server *server = request->server;
-    const struct nb_config *config = server->config;
+    const struct nb_config *config = request->config;
     uint64_t actions[NB_FILTER_ACTIONS];
     struct nb_engine_statistics statistics;
     struct nb_model_info info;

@@ -251,7 +251,7 @@ static void accept_some(struct nb_acceptor *a, int which)
 
 static uint64_t patience(const struct nb_acceptor *a)
 {
-    return a->settings.server->config->timeout * 1000000000u;
+    return a->settings.server->startup->timeout * 1000000000u;
 }
 
 /* Milliseconds until a timeout has to be handled; -1: never. */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/config.h"
 #include "server/base/metrics.h"
+#include "server/request/configuration.h"
 #include "server/request/server.h"
 
 enum { BUCKETS = 1024 }; /* as many addresses as there are connections by default */
@@ -25,7 +25,7 @@ struct nb_connections {
     struct nb_server *server;
     pthread_mutex_t lock; /* of what stands below; nothing else is taken while it is held */
     uint64_t count;
-    struct address *buckets[BUCKETS]; /* only kept when there is a limit for each address */
+    struct address *buckets[BUCKETS]; /* kept without a limit too: a reload may set one */
 };
 
 struct nb_connections *nb_connections_new(struct nb_server *server)
@@ -98,11 +98,13 @@ static bool add_address(struct nb_connections *c, const struct sockaddr *address
 
 bool nb_connections_open(struct nb_connections *connections, const struct sockaddr *address)
 {
-    const struct nb_config *config = connections->server->config;
-    uint64_t most = config->connections_per_address;
+    struct nb_server *server = connections->server;
+    const struct nb_configuration *now = nb_configurations_take(server->configurations);
+    uint64_t most = now->config.connections_per_address;
+    nb_configuration_release(&now);
     pthread_mutex_lock(&connections->lock);
-    bool is_allowed = connections->count < config->connections &&
-                      (most == 0 || add_address(connections, address, most));
+    bool is_allowed = connections->count < server->startup->connections &&
+                      add_address(connections, address, most == 0 ? UINT64_MAX : most);
     connections->count += is_allowed;
     pthread_mutex_unlock(&connections->lock);
     if (is_allowed)
@@ -115,12 +117,10 @@ void nb_connections_close(struct nb_connections *connections, const struct socka
     pthread_mutex_lock(&connections->lock);
     assert(connections->count > 0);
     connections->count--;
-    if (connections->server->config->connections_per_address > 0) {
-        struct address key = key_of(address), **at = find(connections, &key), *entry = *at;
-        if (entry != NULL && --entry->count == 0) {
-            *at = entry->next;
-            free(entry);
-        }
+    struct address key = key_of(address), **at = find(connections, &key), *entry = *at;
+    if (entry != NULL && --entry->count == 0) {
+        *at = entry->next;
+        free(entry);
     }
     pthread_mutex_unlock(&connections->lock);
     nb_metrics_connection(connections->server->metrics, -1);

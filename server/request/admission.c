@@ -8,7 +8,7 @@
 
 static enum nb_role role_of(struct nb_request *request)
 {
-    const struct nb_access *access = request->server->access;
+    const struct nb_access *access = request->access;
     struct nb_string token = nb_access_bearer(nb_request_field(request, "Authorization"));
     bool is_filter = request->route->protocol->is_for_mail;
     if (token.length == 0 && is_filter)
@@ -22,7 +22,7 @@ static enum nb_role role_of(struct nb_request *request)
 
 int nb_request_check_access(struct nb_request *request, struct nb_error *error)
 {
-    if (request->server->access == NULL || request->route->role == NB_ROLE_NONE)
+    if (request->access == NULL || request->route->role == NB_ROLE_NONE)
         return 0;
     enum nb_role role = role_of(request);
     if (role >= request->route->role)

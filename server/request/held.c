@@ -3,10 +3,14 @@
 
 #include <assert.h>
 
-#include "config/config.h"
 #include "server/request/server.h"
 
 enum { BODIES_AT_ONCE = 8 }; /* bodies of the full size whose memory may be held at once */
+
+void nb_held_limit(struct nb_server *server, size_t body_bytes)
+{
+    atomic_store(&server->held_most, body_bytes * BODIES_AT_ONCE);
+}
 
 int nb_held_set(struct nb_server *server, size_t *held, size_t now, struct nb_error *error)
 {
@@ -16,7 +20,7 @@ int nb_held_set(struct nb_server *server, size_t *held, size_t now, struct nb_er
     size_t before = atomic_fetch_add(&server->held_bytes, now - *held);
     assert(before >= *held);
     size_t after = before + (now - *held);
-    size_t most = (size_t)server->config->body_bytes * BODIES_AT_ONCE;
+    size_t most = atomic_load(&server->held_most);
     bool is_too_much = now > *held && after > most;
     *held = now;
     if (!is_too_much)

@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
+#include "server/request/configuration.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
@@ -15,6 +16,9 @@
 void nb_request_begin(struct nb_request *request)
 {
     request->started = nb_clock_monotonic();
+    request->configuration = nb_configurations_take(request->server->configurations);
+    request->config = &request->configuration->config;
+    request->access = request->configuration->access;
     atomic_fetch_add(&request->server->running, 1);
 }
 
@@ -44,5 +48,6 @@ void nb_request_end(struct nb_request *request, const struct nb_request_figures 
     nb_reply_deinit(&request->reply);
     free(request->query_text);
     free(request->path);
+    nb_configuration_release(&request->configuration);
     atomic_fetch_sub(&server->running, 1);
 }

@@ -9,7 +9,8 @@
 
 struct nb_request;
 
-/* To be called when the header fields are there. A stop waits for the request from now on. */
+/* To be called when the header fields are there. A stop waits for the request from now
+ * on, and the configuration in force is the request's to its end. */
 void nb_request_begin(struct nb_request *request);
 
 struct nb_request_figures {

@@ -34,7 +34,7 @@ void nb_reply_spool(struct nb_request *request)
 {
     assert(!request->reply.has_spool);
     nb_spool_init(&request->reply.spool, request->server->spool_directory,
-                  (size_t)request->server->config->spool_memory);
+                  (size_t)request->config->spool_memory);
     request->reply.has_spool = true;
 }
 

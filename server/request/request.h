@@ -15,6 +15,9 @@
 #include "server/request/route.h"
 #include "server/request/spool.h"
 
+struct nb_access;
+struct nb_config;
+struct nb_configuration;
 struct nb_server;
 struct sockaddr;
 
@@ -53,6 +56,9 @@ struct nb_carrier {
 
 struct nb_request {
     struct nb_server *server;
+    const struct nb_configuration *configuration; /* held from begin to end (lifecycle.h) ... */
+    const struct nb_config *config;               /* ... and its parts */
+    const struct nb_access *access;
     const struct nb_carrier *carrier;
     void *connection;             /* the carrier's */
     const struct nb_route *route; /* NULL: none was found */

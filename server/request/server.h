@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct nb_access;
 struct nb_config;
+struct nb_configurations;
 struct nb_engine;
 struct nb_evaluations;
 struct nb_metrics;
@@ -22,9 +22,9 @@ struct nb_scratch_pool;
 
 /* All pointers are borrowed; what they point to is thread-safe or read-only. */
 struct nb_server {
-    const struct nb_config *config;
-    const struct nb_access *access; /* NULL: every request may do everything */
-    const struct nb_route *routes;  /* of HTTP; metrics count the line protocols' behind them */
+    struct nb_configurations *configurations; /* the one in force; a request has its own hold */
+    const struct nb_config *startup; /* as at the start; of it only what needs a restart is read */
+    const struct nb_route *routes;   /* of HTTP; metrics count the line protocols' behind them */
     size_t route_count;
     struct nb_engine *engine;
     struct nb_metrics *metrics;
@@ -41,7 +41,8 @@ struct nb_server {
     atomic_size_t running;         /* requests between first call and completion */
     atomic_size_t waiting_changes; /* handed to the writer and not reported back yet */
     atomic_size_t suspended;       /* requests that wait for the writer or for long work */
-    atomic_size_t held_bytes;      /* memory of bodies that are being received */
+    atomic_size_t held_bytes;      /* memory of bodies that are being received ... */
+    atomic_size_t held_most;       /* ... and how much it may be */
 };
 
 #endif

@@ -34,7 +34,7 @@ int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct 
         return nb_error_no_memory(error);
     request->transfer = t;
     t->is_plain = coding == NB_CODING_IDENTITY;
-    nb_splitter_init(&t->splitter, (size_t)request->server->config->line_bytes);
+    nb_splitter_init(&t->splitter, (size_t)request->config->line_bytes);
     if (nb_decoder_new(coding, &t->decoder) != 0)
         return nb_error_no_memory(error);
     if (request->is_lines && !t->is_plain) {
@@ -121,8 +121,8 @@ int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct
             return nb_error_no_memory(error);
         return nb_work_run(request, request->server->work, take_piece, error);
     }
-    int rc = nb_decoder_append(t->decoder, piece, (size_t)request->server->config->body_bytes,
-                               &t->whole, error);
+    int rc =
+        nb_decoder_append(t->decoder, piece, (size_t)request->config->body_bytes, &t->whole, error);
     return rc != 0 ? rc : count_memory(request, error);
 }
 

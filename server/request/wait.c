@@ -65,7 +65,7 @@ int nb_request_submit(struct nb_request *request, struct nb_batch *batch, nb_han
 int nb_request_check_load(const struct nb_request *request, struct nb_error *error)
 {
     size_t waiting = atomic_load(&request->server->waiting_changes);
-    if (waiting <= request->server->config->queue_changes)
+    if (waiting <= request->config->queue_changes)
         return 0;
     return nb_error_set(error, NB_STOPPING,
                         "overloaded: %zu changes wait for the disk; try again later", waiting);

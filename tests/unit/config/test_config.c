@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/changes.h"
 #include "config/config.h"
 #include "config/value.h"
 
@@ -544,6 +545,59 @@ START_TEST(what_is_listed_reads_back)
 }
 END_TEST
 
+/* ---- changes --------------------------------------------------------------------------------- */
+
+static void count_changed(void *user, const struct nb_option *option)
+{
+    ((unsigned *)user)[option - nb_option_table(&(size_t){0})]++;
+}
+
+static bool has_value_of(const struct nb_config *a, const struct nb_config *b,
+                         const struct nb_option *option)
+{
+    struct nb_buffer one = {0}, two = {0};
+    ck_assert_int_eq(nb_value_print(a, option, &one), 0);
+    ck_assert_int_eq(nb_value_print(b, option, &two), 0);
+    bool is_same = one.length == two.length &&
+                   (one.length == 0 || memcmp(one.bytes, two.bytes, one.length) == 0);
+    nb_buffer_deinit(&one);
+    nb_buffer_deinit(&two);
+    return is_same;
+}
+
+START_TEST(what_needs_a_restart_is_carried_over)
+{
+    size_t count;
+    const struct nb_option *options = nb_option_table(&count);
+    srand(seed_of_run());
+    for (int round = 0; round < 20; round++) {
+        struct nb_config running = defaults(), next = defaults(), wanted = defaults();
+        struct nb_error error = {0};
+        unsigned *told = calloc(count, sizeof *told);
+        for (size_t i = 0; i < count; i++) {
+            char text[64];
+            random_value(&options[i], text, sizeof text);
+            ck_assert_int_eq(nb_value_set(&running, &options[i], text, "random", &error), 0);
+            random_value(&options[i], text, sizeof text);
+            ck_assert_int_eq(nb_value_set(&next, &options[i], text, "random", &error), 0);
+            ck_assert_int_eq(nb_value_set(&wanted, &options[i], text, "random", &error), 0);
+        }
+        ck_assert_int_eq(nb_config_carry_over(&next, &running, count_changed, told, &error), 0);
+        for (size_t i = 0; i < count; i++) {
+            bool differs = !has_value_of(&wanted, &running, &options[i]);
+            ck_assert_msg(told[i] == differs, "%s is told %u times", options[i].key, told[i]);
+            ck_assert_msg(
+                has_value_of(&next, options[i].change == NB_LIVE ? &wanted : &running, &options[i]),
+                "%s", options[i].key);
+        }
+        free(told);
+        nb_config_deinit(&running);
+        nb_config_deinit(&next);
+        nb_config_deinit(&wanted);
+    }
+}
+END_TEST
+
 START_TEST(defaults_are_commented_out_and_changes_are_not)
 {
     struct nb_config config = defaults();
@@ -583,13 +637,14 @@ static char *manual_table(void)
         struct nb_buffer range = {0};
         if (i == 0 || strcmp(options[i].group, options[i - 1].group) != 0)
             (void)fprintf(out,
-                          "\n### [%s]\n\n| key | default | values | meaning |\n|---|---|---|---|\n",
+                          "\n### [%s]\n\n| key | default | values | change | meaning "
+                          "|\n|---|---|---|---|---|\n",
                           options[i].group);
         ck_assert_int_eq(nb_value_range(&options[i], &range), 0);
-        (void)fprintf(out, "| `%s` | %s%s%s | %.*s | %s |\n", options[i].key,
+        (void)fprintf(out, "| `%s` | %s%s%s | %.*s | %s | %s |\n", options[i].key,
                       *options[i].default_text == '\0' ? "" : "`", options[i].default_text,
                       *options[i].default_text == '\0' ? "" : "`", (int)range.length, range.bytes,
-                      options[i].help);
+                      options[i].change == NB_LIVE ? "reload" : "restart", options[i].help);
         nb_buffer_deinit(&range);
     }
     (void)fputs("\n", out);
@@ -715,6 +770,7 @@ static Suite *config_suite(void)
     suite_add_tcase(suite, environment);
     TCase *listing = tcase_create("listing");
     tcase_add_test(listing, what_is_listed_reads_back);
+    tcase_add_test(listing, what_needs_a_restart_is_carried_over);
     tcase_add_test(listing, defaults_are_commented_out_and_changes_are_not);
     tcase_add_test(listing, a_listing_that_cannot_be_written_is_an_error);
     suite_add_tcase(suite, listing);

@@ -405,9 +405,10 @@ static void batch_answers(enum nb_verb verb, const char *schema, const struct nb
                           const struct nb_verdict *verdict)
 {
     static struct nb_config config = {.spool_memory = 1 << 20};
-    static struct nb_server server = {.config = &config};
+    static struct nb_server server;
     struct nb_route route = {.verb = (int)verb};
-    struct nb_request request = {.server = &server, .route = &route, .model = model};
+    struct nb_request request = {
+        .server = &server, .config = &config, .route = &route, .model = model};
     struct nb_results results;
     struct nb_error error, bad;
     struct nb_json_decision decision = {"unsure", "why"};

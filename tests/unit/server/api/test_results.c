@@ -13,7 +13,7 @@
 #include "server/request/server.h"
 
 static struct nb_config config;
-static struct nb_server server = {.config = &config, .spool_directory = "/tmp"};
+static struct nb_server server = {.spool_directory = "/tmp"};
 static struct nb_route route = {.protocol = &nb_protocol_api};
 static struct nb_request request;
 static struct nb_results results;
@@ -24,7 +24,8 @@ static void begin(enum nb_verb verb, enum nb_results_form form, uint64_t memory)
 {
     config.spool_memory = memory;
     route.verb = (int)verb;
-    request = (struct nb_request){.server = &server, .route = &route, .model = {"mail", 4}};
+    request = (struct nb_request){
+        .server = &server, .config = &config, .route = &route, .model = {"mail", 4}};
     ck_assert_int_eq(nb_results_begin(&results, &request, form, &error), 0);
 }
 

@@ -276,7 +276,6 @@ static void setup(void)
     settings.directory = directory;
     ck_assert_msg(nb_engine_open(&settings, &engine, &error) == 0, "%s", error.text);
     memset(&server, 0, sizeof server);
-    server.config = &config;
     server.engine = engine;
     server.scratch = nb_scratch_pool_new();
     server.metrics = nb_metrics_new(NULL, NULL, 0, "1");
@@ -347,7 +346,7 @@ static void check_for(const char *mail, const char *user)
 {
     struct nb_error error = {0};
     memset(&report, 0xa5, sizeof report); /* nothing may be left as it was */
-    int rc = nb_filter_check(&server, str(mail), str(user), &report, &error);
+    int rc = nb_filter_check(&server, &config, str(mail), str(user), &report, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
 }
 

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/configure.h"
+
+#include <unistd.h>
+
+#include "config/changes.h"
+#include "config/config.h"
+#include "core/base/buffer.h"
+#include "server/base/log.h"
+#include "server/mail/filter.h"
+#include "server/net/listen.h"
+#include "server/options.h"
+#include "server/request/configuration.h"
+#include "server/request/held.h"
+#include "server/request/server.h"
+
+int nb_configure_read(const struct nb_options *options, struct nb_config *config,
+                      struct nb_error *error)
+{
+    int rc = nb_config_init(config, error);
+    if (rc == 0 && options->config != NULL)
+        rc = nb_config_load(config, options->config, error);
+    if (rc == 0)
+        rc = nb_config_environment(config, environ, error);
+    if (rc == 0 && options->data != NULL)
+        rc = nb_config_set(config, "store", "data", options->data, "--data", error);
+    if (rc == 0 && options->listen != NULL)
+        rc = nb_config_set(config, "server", "listen", options->listen, "--listen", error);
+    return rc == 0 ? nb_filter_check_config(config, error) : rc;
+}
+
+/* Without tokens, whoever reaches the port may read and change every model. */
+static int check_access(const struct nb_configuration *made, bool *is_loopback,
+                        struct nb_error *error)
+{
+    const struct nb_config *config = &made->config;
+    int rc = nb_listen_is_loopback(config->listen, is_loopback, error);
+    if (rc != 0 || *is_loopback || made->access != NULL || config->insecure)
+        return rc;
+    return nb_error_set(error, NB_INVALID,
+                        "%s can be reached from other machines, and there are no [tokens]: set "
+                        "some, listen on 127.0.0.1 or [::1], or write 'insecure = yes' to [server] "
+                        "when the network itself keeps strangers out",
+                        config->listen);
+}
+
+int nb_configure_make(struct nb_config *config, const struct nb_configuration **made,
+                      bool *is_loopback, struct nb_error *error)
+{
+    int rc = nb_configuration_new(config, made, error);
+    if (rc == 0)
+        rc = check_access(*made, is_loopback, error);
+    if (rc != 0)
+        nb_configuration_release(made);
+    return rc;
+}
+
+void nb_configure_apply(struct nb_server *server, const struct nb_config *config)
+{
+    nb_log_set_level((enum nb_log_level)config->log_level);
+    nb_held_limit(server, (size_t)config->body_bytes);
+}
+
+/* ---- again -------------------------------------------------------------------------------------
+ */
+
+struct changes {
+    struct nb_buffer live, restart; /* "[group] key, [group] key" */
+};
+
+static void note(void *user, const struct nb_option *option)
+{
+    struct changes *changes = user;
+    struct nb_buffer *list = option->change == NB_LIVE ? &changes->live : &changes->restart;
+    /* Without memory the log names fewer of them. */
+    (void)nb_buffer_printf(list, "%s[%s] %s", list->length > 0 ? ", " : "", option->group,
+                           option->key);
+}
+
+static void report(const struct changes *changes)
+{
+    const struct nb_buffer *live = &changes->live, *restart = &changes->restart;
+    if (live->length > 0)
+        nb_log(NB_LOG_INFO, "configuration read again changed=\"%.*s\"", (int)live->length,
+               live->bytes);
+    else
+        nb_log(NB_LOG_INFO, "configuration read again, nothing to change");
+    if (restart->length > 0)
+        nb_log(NB_LOG_WARNING, "restart needed for a change of options=\"%.*s\"",
+               (int)restart->length, restart->bytes);
+}
+
+/* `next` is what the sources say now, and is taken over. */
+static int go_over(struct nb_server *server, struct nb_config *next, struct changes *changes,
+                   struct nb_error *error)
+{
+    const struct nb_configuration *running = nb_configurations_take(server->configurations);
+    const struct nb_configuration *made;
+    bool is_loopback;
+    int rc = nb_config_carry_over(next, &running->config, note, changes, error);
+    nb_configuration_release(&running);
+    if (rc != 0)
+        return rc;
+    rc = nb_configure_make(next, &made, &is_loopback, error);
+    if (rc != 0)
+        return rc;
+    nb_configure_apply(server, &made->config);
+    nb_configurations_put(server->configurations, made);
+    return 0;
+}
+
+void nb_configure_again(const struct nb_options *options, struct nb_server *server)
+{
+    struct nb_config next = {0};
+    struct nb_error error = {0};
+    struct changes changes = {0};
+    int rc = nb_configure_read(options, &next, &error);
+    if (rc == 0)
+        rc = go_over(server, &next, &changes, &error);
+    if (rc == 0)
+        report(&changes);
+    else
+        nb_log(NB_LOG_ERROR, "configuration not read again, the old one stays in force: %s",
+               error.text);
+    nb_config_deinit(&next);
+    nb_buffer_deinit(&changes.live);
+    nb_buffer_deinit(&changes.restart);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From the sources of the configuration (file, environment, command line) to the configuration in
+ * force, at the start and again on SIGHUP. Main thread.
+ */
+#ifndef NB_SERVER_CONFIGURE_H
+#define NB_SERVER_CONFIGURE_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+
+struct nb_config;
+struct nb_configuration;
+struct nb_options;
+struct nb_server;
+
+/* Reads all sources, in the order in which the later wins. Returns 0 or what nb_config_load does;
+ * after an error the configuration is not usable, and the caller's to deinit all the same. */
+int nb_configure_read(const struct nb_options *options, struct nb_config *config,
+                      struct nb_error *error);
+
+/* Makes the options one configuration to serve with, if they go together: also with the address
+ * that is listened on. Takes over the strings of `config`, also on failure. Sets *is_loopback:
+ * whether only this machine reaches that address. Returns 0, NB_NO_MEMORY or NB_INVALID;
+ * then *made is NULL. */
+int nb_configure_make(struct nb_config *config, const struct nb_configuration **made,
+                      bool *is_loopback, struct nb_error *error);
+
+/* Tells those of a configuration in force who keep a value of their own: the log's level, limits of
+ * all requests together. */
+void nb_configure_apply(struct nb_server *server, const struct nb_config *config);
+
+/* Reads the sources again while the daemon serves. What is live is in force for the requests that
+ * come from now on; the log says what has changed, and what of it needs a restart. After an error,
+ * which is logged, nothing has changed. */
+void nb_configure_again(const struct nb_options *options, struct nb_server *server);
+
+#endif

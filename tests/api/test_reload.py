@@ -1,0 +1,408 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGHUP: the configuration is read again. What is live holds at once, for the requests that come from then on;
+what needs a restart says so; a mistake changes nothing; a request sees one configuration from its begin to its end."""
+import os
+import re
+import signal
+import threading
+import time
+
+from harness import config_text, equal, holds, refused, slow, wait_for
+from test_configuration import accepted, spooled_by
+from wire import Wire, request
+
+M = "/v1/models/m"
+NDJSON = "application/x-ndjson"
+T, U = "a-token-of-this-test", "another-token-of-it"
+MAIL = "Subject: a\n\nb"
+AGAIN, REFUSED, RESTART = "configuration read again", "configuration not read again", "restart needed"
+
+
+def write(daemon, settings):
+    """The file as a whole, as an editor or a configuration manager puts it there."""
+    path = os.path.join(daemon.folder, "bayesd.conf")
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(settings if isinstance(settings, str) else config_text(settings))
+    os.replace(path + ".new", path)
+
+
+def said(daemon, *words):
+    return [line for line in daemon.lines if any(word in line for word in words)]
+
+
+def reload(daemon, settings):
+    """Writes the file and has it read. Returns the lines that the daemon logs of it."""
+    write(daemon, settings)
+    before = len(said(daemon, AGAIN, REFUSED))
+    told = len(daemon.lines)
+    daemon.signal(signal.SIGHUP)
+    wait_for(lambda: len(said(daemon, AGAIN, REFUSED)) > before, "the configuration is read", 20)
+    if AGAIN in said(daemon, AGAIN, REFUSED)[-1]:
+        daemon.client.get("/healthz").ok()
+    return daemon.lines[told:]
+
+
+def started(api, **settings):
+    return api.another(config={"log": {"level": "info"}} | settings).start()
+
+
+def test_nothing_ends_and_nothing_is_lost(api):
+    daemon = started(api)
+    pid = daemon.pid
+    daemon.client.post(M + "/train?label=a", "x y", "text/plain").ok()
+    for _ in range(3):
+        lines = reload(daemon, {"log": {"level": "info"}})
+        holds(any("nothing to change" in line for line in lines), lines)
+    holds(daemon.running() and daemon.pid == pid, "it has ended")
+    equal(daemon.client.get(M).ok().json["documents"], 1)
+
+
+# ---- what is live -------------------------------------------------------------------------------
+def bearer(token):
+    return {"Authorization": "Bearer " + token}
+
+
+def hosts(daemon):
+    return daemon.client.get("/v1/models", Host="bayes.example.org").status
+
+
+def train_bytes(size):
+    return lambda daemon: daemon.client.post(M + "/train?label=a", "x" * size, "text/plain").status
+
+
+def line_bytes(daemon):
+    rows = b'{"label": "a", "text": "%s"}\n' % (b"x" * 1500)
+    return "error" in daemon.client.post(M + "/train", rows, NDJSON).ok().lines[0]
+
+
+def batch(daemon):
+    return daemon.client.post(M + "/classify", {"documents": [{"text": "x"}] * 3}).status
+
+
+def learned(daemon):
+    daemon.client.post(M + "/train", {"documents": [{"text": "one two", "label": "a"}, {"text": "six ten", "label": "b"}]})
+
+
+def rows(daemon):
+    learned(daemon)
+    return daemon.client.post(M + "/classify?explain=6", {"text": "one"}).status
+
+
+def cells(daemon):
+    learned(daemon)
+    return len(daemon.client.get(M + "/vocabulary?label=a&limit=10").ok().json["tokens"])
+
+
+def spools(daemon):
+    learned(daemon)
+    return spooled_by(daemon, daemon.data)
+
+
+def report(daemon):
+    return daemon.client.post("/checkv2", MAIL).ok().json
+
+
+GTUBE = "XJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X"
+
+
+def trained(daemon):
+    """A mail that the model calls spam with about 0.99."""
+    client = daemon.client
+    if client.get("/v1/models/mail").status == 404:
+        for i in range(12):
+            client.post("/learnspam", f"Subject: pills {i}\n\ncheap pills number {i}").ok()
+            client.post("/learnham", f"Subject: garden {i}\n\nthe garden club meets {i}").ok()
+    return client.post("/checkv2", "Subject: pills\n\ncheap pills").ok().json
+
+
+def symbols(daemon):
+    return sorted(name for name in trained(daemon)["symbols"])
+
+
+def ham(daemon):
+    trained(daemon)
+    found = daemon.client.post("/checkv2", "Subject: garden\n\nthe garden club").ok().json["symbols"]
+    return next(name for name in found if name in ("BAYES_UNSURE", "BAYES_HAM", "BAYES_SPAM"))
+
+
+def action(daemon):
+    return trained(daemon)["action"]
+
+
+def spamd(daemon):
+    mail = f"Subject: a\n\n{GTUBE}\n".encode()
+    with Wire(daemon) as wire:
+        wire.send(b"CHECK SPAMC/1.5\r\nContent-length: %d\r\n\r\n" % len(mail) + mail)
+        return re.search(rb"/ ([0-9.]+)", wire.until(b"\r\n\r\n")).group(1)
+
+
+def models(daemon):
+    daemon.client.post("/learnspam", MAIL)
+    return sorted(row["name"] for row in daemon.client.get("/v1/models").ok().json["models"])
+
+
+def of_users(daemon):
+    daemon.client.post("/learnspam", MAIL, **{"Deliver-To": "ann@example.org"})
+    return "mail-ann@example.org" in models(daemon)
+
+
+def labels(daemon):
+    daemon.client.post("/learnspam", MAIL)
+    daemon.client.post("/learnham", "Subject: c\n\nd")
+    return sorted(daemon.client.get("/v1/models/mail").ok().json["labels"])
+
+
+def per_address(daemon):
+    daemon.client.close()
+    wait_for(lambda: accepted(daemon, 4) in (2, 4), "a count that stands", 10)
+    return accepted(daemon, 4)
+
+
+def logs_requests(daemon):
+    before = len(daemon.lines)
+    daemon.client.get("/v1/models").ok()
+    time.sleep(0.2 * slow())  # to see that nothing comes
+    return any("route=/v1/models" in line for line in daemon.lines[before:])
+
+
+def may(token):
+    return lambda daemon: [daemon.client.call(method, M, body, **bearer(token)).status
+                           for method, body in (("GET", None), ("PUT", {}))]
+
+
+# group, key, the value before, the value after, what shows it, and what that shows before and after
+LIVE = (
+    ("server", "hosts", "", "bayes.example.org", hosts, 403, 200),
+    ("server", "connections_per_address", 0, 2, per_address, 4, 2),
+    ("server", "connections_per_address", 2, 0, per_address, 2, 4),
+    ("server", "body_bytes", "2K", "4K", train_bytes(3000), 413, 200),
+    ("server", "line_bytes", "1K", "4K", line_bytes, True, False),
+    ("server", "batch_documents", 2, 3, batch, 413, 404),
+    ("server", "listing_rows", 5, 6, rows, 400, 200),
+    ("server", "listing_cells", 2, 1000, cells, 1, 4),
+    ("server", "spool_memory", "4K", "512M", spools, 1, 0),
+    ("tokens", "classify", f"{U}, {T}", U, may(T), [404, 403], [401, 401]),
+    ("tokens", "admin", U, f"{U}, {T}", may(T), [401, 401], [404, 201]),
+    ("filter", "model", "mail", "post", models, ["mail"], ["mail", "post"]),
+    ("filter", "user_model", "", "mail-%u", of_users, False, True),
+    ("filter", "spam_label", "spam", "junk", labels, ["ham", "spam"], ["ham", "junk", "spam"]),
+    ("filter", "ham_label", "ham", "good", labels, ["ham", "spam"], ["good", "ham", "spam"]),
+    ("filter", "add_header", 1, 0.51, action, "no action", "add header"),
+    ("filter", "rewrite_subject", 1, 0.5, action, "add header", "rewrite subject"),
+    ("filter", "reject", 1, 0.51, action, "add header", "reject"),
+    ("filter", "unsure", 0, 0.9, ham, "BAYES_UNSURE", "BAYES_HAM"),
+    ("filter", "required_score", 15, 20, lambda d: report(d)["required_score"], 15, 20),
+    ("filter", "spamd_required_score", 5, 8, spamd, b"5.0", b"8.0"),
+    ("filter", "evidence", 0, 3, lambda d: len(symbols(d)) > 1, False, True),
+    ("log", "level", "info", "debug", logs_requests, False, True),
+    ("log", "level", "debug", "info", logs_requests, True, False),
+)
+
+
+def one_option(api, row):
+    group, key, old, new, shows, before, after = row
+    daemon = started(api, **{group: {key: old}})
+    equal(shows(daemon), before, f"[{group}] {key} = {old}")
+    lines = reload(daemon, {"log": {"level": "info"}} | {group: {key: new}})
+    if (group, key, new) == ("log", "level", "debug"):
+        holds(any('changed="[log] level"' in line for line in lines), lines)
+    equal(shows(daemon), after, f"[{group}] {key} = {new}")
+    daemon.stop()
+
+
+def test_live_options(api):
+    for row in LIVE:
+        one_option(api, row)
+
+
+def table(api):
+    """{(group, key): "reload" or "restart"}, from the manual, which is written from the option table."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "..", "..", "config", "README.md"), encoding="utf-8") as file:
+        text = file.read()
+    out, group = {}, None
+    for line in text.splitlines():
+        if line.startswith("### ["):
+            group = line[5:-1]
+        elif line.startswith("| `") and group:
+            cells_ = [cell.strip() for cell in line.split(" | ")]
+            out[group, cells_[0].strip("| `")] = cells_[3]
+    holds(len(out) > 40, out)
+    return out
+
+
+def test_every_live_option_is_tested(api):
+    tested = {row[:2] for row in LIVE} | {("server", "insecure"), ("server", "stop_seconds"), ("server", "queue_changes"),
+                                          ("tokens", "train"), ("tokens", "trusted"), ("filter", "subject")}
+    equal({option for option, change in table(api).items() if change == "reload"} - tested, set())
+
+
+def test_the_rest_of_the_tokens(api):
+    daemon = started(api, tokens={"admin": T})
+    equal(daemon.client.post("/checkv2", MAIL).status, 200)
+    reload(daemon, {"log": {"level": "info"}, "tokens": {"admin": T, "train": U, "trusted": "192.0.2.1"}})
+    equal(daemon.client.post("/checkv2", MAIL).status, 401)
+    daemon.client.post(M + "/train?label=a", "x", "text/plain", **bearer(U)).ok()
+
+
+def test_subject(api):
+    rewriting = {"rewrite_subject": 0.5}
+    daemon = started(api, filter=rewriting | {"subject": "[one] %s"})
+    trained(daemon)
+    holds("[one] pills" in str(trained(daemon)), trained(daemon))
+    reload(daemon, {"log": {"level": "info"}, "filter": rewriting | {"subject": "[two] %s"}})
+    holds("[two] pills" in str(trained(daemon)), trained(daemon))
+
+
+def test_stop_seconds(api):
+    daemon = started(api, server={"stop_seconds": 30, "timeout": 600})
+    reload(daemon, {"log": {"level": "info"}, "server": {"stop_seconds": 0, "timeout": 600}})
+    with Wire(daemon) as wire:
+        wire.send(request("POST", M + "/train", {"text": "b", "label": "x"})[:-1])
+        daemon.client.get("/healthz").ok()
+        start = time.monotonic()
+        daemon.stop(seconds=60)
+        holds(time.monotonic() - start < 20, "it waited as long as the old value says")
+
+
+def test_queue_changes(api):
+    """With room for one change, some of many at once are refused; with the new value none are."""
+    daemon = started(api, server={"queue_changes": 1, "threads": 4}, store={"group_documents": 1})
+
+    def refusals():
+        wires = [Wire(daemon) for _ in range(24)]
+        for i, wire in enumerate(wires):
+            wire.send(request("POST", M + "/train", {"text": "a b", "label": "x", "id": f"q{i}{time.monotonic()}"}))
+        replies = [wire.reply() for wire in wires]
+        for wire in wires:
+            wire.close()
+        return sum(reply.status == 503 for reply in replies)
+    wait_for(refusals, "some changes find the queue full", 20)
+    reload(daemon, {"log": {"level": "info"}, "server": {"queue_changes": 1000, "threads": 4},
+                    "store": {"group_documents": 1}})
+    equal([refusals() for _ in range(5)], [0] * 5)
+
+
+# ---- what is not --------------------------------------------------------------------------------
+def test_what_needs_a_restart_says_so(api):
+    daemon = started(api, server={"threads": 2})
+    daemon.client.post(M + "/train?label=a", "x", "text/plain").ok()
+    lines = reload(daemon, {"log": {"level": "info"}, "server": {"threads": 6, "timeout": 7, "listing_rows": 5},
+                            "tokenizer": {"tokens": 1}})
+    line = next((line for line in lines if RESTART in line), "")
+    for name in ("[server] threads", "[server] timeout", "[tokenizer] tokens"):
+        holds(name in line, lines)
+    holds("listing_rows" not in line, lines)
+    equal(len(daemon.client.post(M + "/tokenize", {"text": "a b c"}).ok().json["tokens"]), 3)
+    refused(daemon.client.post(M + "/classify?explain=6", {"text": "a"}), 400, "explain")
+    # It is told again until it is done: the file still differs.
+    holds(any(RESTART in line for line in reload(daemon, {"log": {"level": "info"}, "server": {"threads": 6}})), daemon.lines)
+
+
+def test_options_of_the_command_line_stay(api):
+    """--listen and --data of the start win over the file again: nothing differs."""
+    daemon = started(api)
+    lines = reload(daemon, {"log": {"level": "info"}, "server": {"listen": "127.0.0.1:1"}, "store": {"data": "/elsewhere"}})
+    holds(not any(RESTART in line for line in lines), lines)
+    daemon.client.get("/healthz").ok()
+
+
+# ---- mistakes -----------------------------------------------------------------------------------
+MISTAKES = (
+    ("[server]\nbody_bytes = 2K\nlisting_rows = none\n", "bayesd.conf:3: [server] listing_rows"),
+    ("[server]\nbody_bytes = 2K\nbodies = 3\n", "bayesd.conf:3: [server] has no key"),
+    ("[server]\nbody_bytes = 2K\n[tokens]\nadmin = short\n", "[tokens] admin: token 1"),
+    ("[server]\nbody_bytes = 2K\n[filter]\nunsure = 0.95\n", "[filter] unsure"),
+    ("[server]\nbody_bytes = 2K\n[filter]\nham_label = spam\n", "two labels"),
+)
+
+
+def test_a_mistake_changes_nothing(api):
+    daemon = started(api, tokens={"admin": T})
+    for text, words in MISTAKES:
+        lines = reload(daemon, text)
+        holds(any(REFUSED in line and words in line for line in lines), lines)
+        holds(not any(T in line or "short" in line for line in daemon.lines), "a token is in the log")
+        daemon.client.post(M + "/train?label=a", "x" * 4000, "text/plain", **bearer(T)).ok()
+        equal(daemon.client.get(M).status, 401)
+
+
+def test_a_file_that_is_gone_changes_nothing(api):
+    daemon = started(api, tokens={"admin": T})
+    os.remove(os.path.join(daemon.folder, "bayesd.conf"))
+    daemon.signal(signal.SIGHUP)
+    wait_for(lambda: said(daemon, REFUSED), "the log says so", 20)
+    equal(daemon.client.get(M).status, 401)
+
+
+def test_the_last_token_cannot_go_where_strangers_reach(api):
+    daemon = api.another(config={"server": {"listen": "0.0.0.0:0"}, "tokens": {"admin": T}}, listen=None).start()
+    lines = reload(daemon, {"server": {"listen": "0.0.0.0:0"}})
+    holds(any(REFUSED in line and "[tokens]" in line for line in lines), lines)
+    equal(daemon.client.get("/v1/models").status, 401)
+    reload(daemon, {"server": {"listen": "0.0.0.0:0", "insecure": "yes"}})
+    daemon.client.get("/v1/models").ok()
+
+
+# ---- requests in flight -------------------------------------------------------------------------
+def test_a_request_keeps_the_configuration_it_began_with(api):
+    daemon = started(api)
+    body = b"x " * 3000
+    with Wire(daemon) as old:
+        old.send(b"POST %s/train?label=a HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+                 b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % (M.encode(), len(body)) + body[:1000])
+        daemon.client.get("/healthz").ok()
+        wait_for(lambda: begun(daemon), "the request is there", 10)
+        reload(daemon, {"log": {"level": "info"}, "server": {"body_bytes": "2K"}})
+        equal(train_bytes(3000)(daemon), 413)
+        old.send(body[1000:] + b"\r\n0\r\n\r\n")
+        equal(old.reply().status, 200)
+
+
+def begun(daemon):
+    """The request's head was read: nothing of it waits in the socket any more."""
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        rows_ = [line.split() for line in file][1:]
+    waiting = [row[4].split(":")[1] for row in rows_ if int(row[1].split(":")[1], 16) == daemon.port]
+    return all(int(count, 16) == 0 for count in waiting)
+
+
+def test_no_request_sees_two_configurations(api):
+    """Two values that change together are seen together, while the configuration changes all the time."""
+    both = [{"log": {"level": "info"}, "filter": {"required_score": score, "model": model}}
+            for score, model in ((15, "mail"), (77, "post"))]
+    daemon = api.another(config=both[0]).start()
+    wrong, counts, done = [], [0], threading.Event()
+
+    def ask():
+        client = daemon.new_client()
+        while not done.is_set():
+            got = client.post("/checkv2", MAIL)
+            if got.status != 200:
+                wrong.append(got.body)
+                return
+            counts[0] += 1
+            score, status = got.json["required_score"], got.json.get("milter", {})
+            if (score == 77) != ("model=post" in str(status)):
+                wrong.append(got.body)
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for i in range(60):
+        reload(daemon, both[(i + 1) % 2])
+    done.set()
+    for thread in threads:
+        thread.join()
+    holds(not wrong, wrong[:1])
+    holds(counts[0] > 60, counts)
+
+
+def test_many_reloads_take_no_memory(api):
+    texts = [{"log": {"level": "info"}, "tokens": {"classify": ",".join(f"{T}-{i}-{k}" for i in range(400))}} for k in range(2)]
+    daemon = api.another(config=texts[0]).start()
+    for i in range(20):
+        reload(daemon, texts[i % 2])
+    before = daemon.memory()[0]
+    for i in range(200):
+        reload(daemon, texts[i % 2])
+    holds(daemon.memory()[0] - before < 2 << 20, f"{daemon.memory()[0] - before} bytes more")
