@@ -1,31 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/html/html_text.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "core/base/ascii.h"
+#include "tokenizer/html/html_open.h"
 #include "tokenizer/html/html_style.h"
 
 enum {
-    STYLED_DEPTH = 32, /* open elements with a style of their own that are tracked */
-    NAME_BYTES = 12,   /* of the name of an element; the longest in the tables is "blockquote" */
+    NAME_BYTES = 12, /* of the name of an element; the longest in the tables is "blockquote" */
     SNIFF_BYTES = 1024
-};
-
-/* An open element that changed the style of text. */
-struct styled {
-    char name[NAME_BYTES];
-    size_t nested;              /* open elements of the same name inside it */
-    struct nb_html_style outer; /* the style behind its end */
 };
 
 struct walk {
     struct nb_html_text *out;
     struct nb_html_style style;
     bool visible;
-    struct styled open[STYLED_DEPTH];
-    size_t depth;
+    struct nb_html_open open;
 };
 
 /* Elements that separate the text around them, sorted. All others are inline, unknown ones too, as
@@ -100,48 +91,29 @@ static int set_style(struct walk *walk, struct nb_html_style style)
     return was_visible && !walk->visible ? separate(&walk->out->hidden) : 0;
 }
 
-/* The innermost open element of a name that changed the style; NULL if there is none. */
-static struct styled *find_open(struct walk *walk, const char *name)
+static int close_element(struct walk *walk, struct nb_string name)
 {
-    for (size_t i = walk->depth; i > 0; i--) {
-        if (strcmp(walk->open[i - 1].name, name) == 0)
-            return &walk->open[i - 1];
-    }
-    return NULL;
+    struct nb_html_style outer;
+    return nb_html_open_close(&walk->open, name, &outer) ? set_style(walk, outer) : 0;
 }
 
-static int close_element(struct walk *walk, const char *name)
+/* `lower`: the name of the tag in lower case. */
+static int open_element(struct walk *walk, const char *lower, const struct nb_html_token *tag)
 {
-    struct styled *open = find_open(walk, name);
-    if (open == NULL)
-        return 0;
-    if (open->nested > 0) {
-        open->nested--;
-        return 0;
-    }
-    assert(open >= walk->open && open < walk->open + walk->depth);
-    walk->depth = (size_t)(open - walk->open);
-    return set_style(walk, open->outer);
-}
-
-static int open_element(struct walk *walk, const char *name, const struct nb_html_token *tag)
-{
-    if (walk->depth > 0 && IS_IN(name, self_ending)) {
-        int rc = close_element(walk, name);
-        if (rc != 0)
-            return rc;
-    }
     struct nb_html_style style = walk->style;
-    if (nb_html_style_apply(&style, tag) && walk->depth < STYLED_DEPTH) {
-        struct styled *open = &walk->open[walk->depth++];
-        *open = (struct styled){.nested = 0, .outer = walk->style};
-        memcpy(open->name, name, NAME_BYTES);
-        return set_style(walk, style);
+    int rc = 0;
+    if (walk->open.depth > 0 && IS_IN(lower, self_ending)) {
+        rc = close_element(walk, tag->name);
+        style = walk->style;
     }
-    struct styled *same = find_open(walk, name);
-    if (same != NULL)
-        same->nested++;
-    return 0;
+    if (rc != 0)
+        return rc;
+    if (!nb_html_style_apply(&style, tag)) {
+        nb_html_open_nest(&walk->open, tag->name);
+        return 0;
+    }
+    rc = nb_html_open_push(&walk->open, tag->name, &walk->style);
+    return rc != 0 ? rc : set_style(walk, style);
 }
 
 static int write_text(struct walk *walk, const char *text, size_t length)
@@ -189,7 +161,7 @@ static int end_tag(struct walk *walk, const struct nb_html_token *tag)
     bool separates = IS_IN(name, separating);
     int rc = separates ? separate(current(walk)) : 0;
     if (rc == 0)
-        rc = close_element(walk, name);
+        rc = close_element(walk, tag->name);
     if (rc == 0 && separates)
         rc = separate(current(walk));
     return rc;
@@ -227,13 +199,18 @@ static int take_token(struct walk *walk, const struct nb_html_token *token,
 int nb_html_to_text(const char *html, size_t length, const struct nb_html_observer *observer,
                     struct nb_html_text *out)
 {
-    struct walk walk = {.out = out, .style = nb_html_style_default(), .visible = true};
+    struct walk walk;
+    walk.out = out;
+    walk.style = nb_html_style_default();
+    walk.visible = true;
+    nb_html_open_init(&walk.open);
     struct nb_html_lexer lexer = nb_html_lexer_of(html, length);
     struct nb_html_token token;
     /* Most of the text of most pages is visible: one allocation is mostly enough. */
     int rc = nb_buffer_reserve(&out->visible, length / 2);
     while (rc == 0 && nb_html_next(&lexer, &token) != NB_HTML_FINISHED)
         rc = take_token(&walk, &token, observer);
+    nb_html_open_deinit(&walk.open);
     return rc;
 }
 

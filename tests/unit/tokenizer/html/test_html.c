@@ -215,6 +215,75 @@ START_TEST(test_text)
 }
 END_TEST
 
+/* `count` times one unit and then what follows, in the caller's `html`; '#' in the unit becomes the
+ * number of the copy. Returns the length. */
+static size_t behind_many(char *html, size_t size, const char *unit, size_t count, const char *rest)
+{
+    size_t length = 0;
+    size_t plain = strcspn(unit, "#");
+    for (size_t i = 0; i < count; i++) {
+        length += (size_t)snprintf(html + length, size - length, "%.*s", (int)plain, unit);
+        if (unit[plain] != '\0')
+            length += (size_t)snprintf(html + length, size - length, "%zu%s", i, unit + plain + 1);
+    }
+    return length + (size_t)snprintf(html + length, size - length, "%s", rest);
+}
+
+/* Styles hold in whatever depth: of elements with one name, with a hundred and with more names than
+ * have a place of their own. */
+START_TEST(test_text_in_deep_elements)
+{
+    static const struct {
+        const char *unit;
+        size_t count;
+        const char *html, *visible, *hidden;
+    } cases[] = {
+        {"<b style=color:red>", 31, "<i hidden>a</i>b", "b", "a"},
+        {"<b style=color:red>", 32, "<i hidden>a</i>b", "b", "a"},
+        {"<b style=color:red>", 33, "<i hidden>a</i>b", "b", "a"},
+        {"<b style=color:red>", 5000, "<i hidden>a<u>b</i>c", "c", "ab"},
+        {"<x# style=color:red>", 400, "<i hidden>a</i>b", "b", "a"},
+        {"<x# style=color:red>", 5000, "<b hidden>a", "", "a"},
+        {"<b style=color:red>", 5000, "<i bgcolor=black>a<u style=color:white>b</u></i>", "ab", ""},
+        {"<i hidden>", 1, "<b style=color:red>a</b>b</i>c", "c", "ab"},
+        /* An end tag closes all that is inside its element. */
+        {"<div hidden>", 1, "<b style=color:red><b style=color:red>a</div>b", "b", "a"},
+        {"<a hidden>", 100, "</a></a>a", "", "a"},
+    };
+    enum { SIZE = 1 << 18 };
+    char *html = malloc(SIZE);
+    ck_assert_ptr_nonnull(html);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nb_html_text out = {0};
+        size_t length = behind_many(html, SIZE, cases[i].unit, cases[i].count, cases[i].html);
+        ck_assert_int_eq(nb_html_to_text(html, length, NULL, &out), 0);
+        assert_text(i, "visible", &out.visible, cases[i].visible);
+        assert_text(i, "hidden", &out.hidden, cases[i].hidden);
+        nb_html_text_deinit(&out);
+    }
+    free(html);
+}
+END_TEST
+
+/* Behind as many end tags as there were elements the first style holds again. */
+START_TEST(test_style_behind_deep_elements)
+{
+    enum { SIZE = 1 << 18, DEPTH = 3000 };
+    static char html[SIZE];
+    struct nb_html_text out = {0};
+    size_t length = behind_many(html, SIZE, "<b# hidden>", 400, "");
+    length += behind_many(html + length, SIZE - length, "<i style=color:red>", DEPTH, "a");
+    length += behind_many(html + length, SIZE - length, "</i>", DEPTH, "b");
+    for (unsigned i = 400; i > 0; i--)
+        length += (size_t)snprintf(html + length, SIZE - length, "</b%u>", i - 1);
+    length += (size_t)snprintf(html + length, SIZE - length, "c");
+    ck_assert_int_eq(nb_html_to_text(html, length, NULL, &out), 0);
+    assert_text(0, "hidden", &out.hidden, "ab");
+    assert_text(0, "visible", &out.visible, "c");
+    nb_html_text_deinit(&out);
+}
+END_TEST
+
 START_TEST(test_nul_is_left_out)
 {
     struct nb_html_text out = {0};
@@ -378,6 +447,8 @@ int main(void)
     tcase_add_test(tcase, test_entities);
     tcase_add_test(tcase, test_entity_tables);
     tcase_add_test(tcase, test_text);
+    tcase_add_test(tcase, test_text_in_deep_elements);
+    tcase_add_test(tcase, test_style_behind_deep_elements);
     tcase_add_test(tcase, test_nul_is_left_out);
     tcase_add_test(tcase, test_observer);
     tcase_add_test(tcase, test_sniff);
