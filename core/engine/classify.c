@@ -21,7 +21,7 @@ struct nb_verdict_private {
     struct nb_stack_inputs inputs;
     struct nb_scores stacked;
     struct nb_evidence *evidence;
-    size_t label_room, evidence_room, explanation_room;
+    size_t label_room, document_room, evidence_room, explanation_room;
 };
 
 void nb_verdict_init(struct nb_verdict *verdict)
@@ -43,6 +43,7 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
     }
     free(p);
     free(verdict->labels);
+    free(verdict->documents);
     free(verdict->explanation);
     nb_verdict_init(verdict);
 }
@@ -130,10 +131,15 @@ static int fill_verdict(struct nb_verdict *verdict, bool stacked)
     const struct nb_scores *decisive = stacked ? &p->stacked : &p->scores;
     int rc =
         nb_array_reserve(&verdict->labels, &p->label_room, p->scores.size, sizeof *verdict->labels);
+    if (rc == 0)
+        rc = nb_array_reserve(&verdict->documents, &p->document_room, p->scores.size,
+                              sizeof *verdict->documents);
     if (rc != 0)
         return rc;
-    for (size_t i = 0; i < p->scores.size; i++)
+    for (size_t i = 0; i < p->scores.size; i++) {
         verdict->labels[i] = nb_model_label_name(p->live->counts, p->scores.labels[i]).bytes;
+        verdict->documents[i] = nb_model_documents(p->live->counts, p->scores.labels[i]);
+    }
     verdict->size = p->scores.size;
     verdict->log_scores = p->scores.log_scores;
     verdict->probabilities = decisive->probabilities;
@@ -154,26 +160,53 @@ static void leave_room_for_another(struct nb_verdict *verdict)
     verdict->unseen_probability = 1 - verdict->probabilities[0];
 }
 
-/* Whether there is enough training, and if not what is missing. */
-static void fill_ready(struct nb_verdict *verdict, uint64_t wanted)
+static void need(struct nb_verdict *verdict, const char *label, uint64_t documents)
 {
-    const struct nb_verdict_private *p = verdict->private_;
-    const struct nb_scores *s = &p->scores;
-    assert(s->size > 0);
-    verdict->ready = true;
-    for (size_t i = s->size; i > 0; i--) {
-        uint64_t documents = nb_model_documents(p->live->counts, s->labels[i - 1]);
-        if (documents >= wanted)
-            continue;
-        verdict->ready = false;
-        snprintf(verdict->missing, sizeof verdict->missing, "label '%s' has %llu of %llu documents",
-                 verdict->labels[i - 1], (unsigned long long)documents, (unsigned long long)wanted);
-    }
-    if (s->size >= 2 || wanted == 0)
+    if (documents >= verdict->ready_documents)
         return;
+    verdict->ready = false;
+    snprintf(verdict->missing, sizeof verdict->missing, "label '%s' has %llu of %llu documents",
+             label, (unsigned long long)documents, (unsigned long long)verdict->ready_documents);
+}
+
+/* Whether one label has all documents where there should be two. */
+static bool is_alone(struct nb_verdict *verdict)
+{
+    if (verdict->size >= 2 || verdict->ready_documents == 0)
+        return false;
     verdict->ready = false;
     snprintf(verdict->missing, sizeof verdict->missing,
              "only the label '%s' has documents, there must be two labels", verdict->labels[0]);
+    return true;
+}
+
+/* Whether there is enough training, and if not what is missing: of several labels the first. */
+static void fill_ready(struct nb_verdict *verdict)
+{
+    assert(verdict->size > 0);
+    verdict->ready = true;
+    if (is_alone(verdict))
+        return;
+    for (size_t i = verdict->size; i > 0; i--)
+        need(verdict, verdict->labels[i - 1], verdict->documents[i - 1]);
+}
+
+static uint64_t documents_of(const struct nb_verdict *verdict, const char *label)
+{
+    for (size_t i = 0; i < verdict->size; i++) {
+        if (strcmp(verdict->labels[i], label) == 0)
+            return verdict->documents[i];
+    }
+    return 0;
+}
+
+void nb_verdict_need(struct nb_verdict *verdict, const char *const labels[], size_t count)
+{
+    verdict->ready = true;
+    if (is_alone(verdict))
+        return;
+    for (size_t i = count; i > 0; i--)
+        need(verdict, labels[i - 1], documents_of(verdict, labels[i - 1]));
 }
 
 static int score_stacked(struct nb_verdict_private *p, const struct nb_published *published)
@@ -199,8 +232,9 @@ static int score(struct nb_verdict *verdict, const struct nb_published *publishe
     verdict->unseen_label = NULL;
     if (rc == 0 && nb_published_is_stacked(published) && verdict->size == 1)
         leave_room_for_another(verdict);
+    verdict->ready_documents = published->settings.ready_documents;
     if (rc == 0)
-        fill_ready(verdict, published->settings.ready_documents);
+        fill_ready(verdict);
     verdict->unsure_band = published->settings.unsure_band;
     if (rc == 0 && most > 0)
         rc = explain(verdict, published, most);

@@ -128,7 +128,9 @@ struct nb_verdict {
     double unseen_probability;
     bool ready; /* every label has enough documents; else `missing` says what is */
     char missing[160];
-    uint64_t total, known; /* token positions */
+    uint64_t *documents;      /* of each label */
+    uint64_t ready_documents; /* the model's setting */
+    uint64_t total, known;    /* token positions */
     bool truncated;
     double unsure_band;               /* the model's setting */
     struct nb_explained *explanation; /* strongest first, the prior's row last */
@@ -146,6 +148,11 @@ void nb_verdict_reset(struct nb_verdict *verdict);
 int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
                        const struct nb_document *document, size_t explain,
                        struct nb_verdict *verdict, struct nb_error *error);
+
+/* Decides `ready` and `missing` of a verdict anew, by these labels only: the model may have others,
+ * be it by a mistyped name, with few documents. A label that no document has is one that is
+ * missing. */
+void nb_verdict_need(struct nb_verdict *verdict, const char *const labels[], size_t count);
 
 /* Whether a question about the model can be answered without loading its counts from the disk. True
  * also when there is no such model, or it is damaged: then the answer is an error at once. */

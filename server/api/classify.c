@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/classify.h"
 
+#include <string.h>
+
 #include "config/config.h"
 #include "core/engine/engine.h"
 #include "server/api/results.h"
@@ -27,6 +29,23 @@ int nb_classify_read(const struct nb_request *request, struct nb_classify *wante
     return rc != 0 ? rc : nb_decision_read(request, &wanted->rule, error);
 }
 
+static bool has_label(const struct nb_verdict *verdict, const char *label)
+{
+    for (size_t i = 0; i < verdict->size; i++) {
+        if (strcmp(verdict->labels[i], label) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A model of the mail filter is ready when the filter would use it. */
+static void need_labels(const struct nb_config *config, struct nb_verdict *verdict)
+{
+    const char *const labels[] = {config->filter_spam_label, config->filter_ham_label};
+    if (verdict->size > 2 && has_label(verdict, labels[0]) && has_label(verdict, labels[1]))
+        nb_verdict_need(verdict, labels, 2);
+}
+
 static int write_verdict(const struct nb_classify *wanted, const struct nb_verdict *verdict,
                          struct nb_results *results, struct nb_error *error)
 {
@@ -49,8 +68,10 @@ int nb_classify_document(const struct nb_classify *wanted, const struct nb_docum
         return nb_error_no_memory(error);
     int rc = nb_engine_classify(request->server->engine, request->model, document, wanted->explain,
                                 &scratch->verdict, error);
-    if (rc == 0)
+    if (rc == 0) {
+        need_labels(request->config, &scratch->verdict);
         rc = write_verdict(wanted, &scratch->verdict, results, error);
+    }
     nb_scratch_give(request->server->scratch, scratch);
     return rc;
 }

@@ -267,7 +267,7 @@ static double add_evidence(const struct nb_verdict *verdict, double sign, uint64
 /* ---- verdicts ----------------------------------------------------------------------------------
  */
 
-/* Returns whether the model knows the label. */
+/* The probability of a label against all others. Returns whether the model knows the label. */
 static bool find_probability(const struct nb_verdict *verdict, const char *label, double *p)
 {
     for (size_t i = 0; i < verdict->size; i++) {
@@ -314,7 +314,9 @@ static void say_not_ready(const char *missing, const char *note, struct nb_filte
 }
 
 /* Asks one model. `is_last`: there is no other one to ask. Sets *is_done when the report is made. A
- * label that the model does not know says nothing about ham: the configuration names another. */
+ * label that the model does not know says nothing about ham: the configuration names another. Only
+ * the two labels of [filter] must be ready: spam is judged against all others together, whatever
+ * else somebody has trained. */
 static int ask(struct nb_server *server, const struct nb_config *config, struct nb_scratch *scratch,
                struct nb_string mail, bool is_last, struct nb_filter_report *report, bool *is_done,
                struct nb_error *error)
@@ -330,7 +332,10 @@ static int ask(struct nb_server *server, const struct nb_config *config, struct 
     if (rc != 0 && !is_unknown)
         return nb_error_set(error, rc, "%s", why.text);
     const char *label = config->filter_spam_label;
+    const char *const needed[] = {label, config->filter_ham_label};
     double p = 0;
+    if (rc == 0)
+        nb_verdict_need(verdict, needed, 2);
     bool knows = rc == 0 && verdict->ready && find_probability(verdict, label, &p);
     if (knows)
         judge(config, verdict, p, report);

@@ -171,6 +171,18 @@ def with_length(text, **more):
     return b"Content-length: %d\r\n" % len(text) + b"".join(more.values()) + b"\r\n" + without_version(text)
 
 
+def test_a_label_of_others(api):
+    """A mistyped label does not turn the filter off."""
+    daemon = trained(api)
+    daemon.client.post("/v1/models/mail/train?label=Spam", mail("cheap pills", number="t"), "message/rfc822").ok()
+    for body, said in ((SPAM, "True"), (HAM, "False")):
+        reply = ask(daemon, whole("CHECK", body)).decode()
+        holds(f"Spam: {said} ;" in reply and "too little" not in reply, reply)
+        reply = ask(daemon, whole("SYMBOLS", body, protocol="RSPAMC", version="1.3")).decode()
+        holds("BAYES_NOT_READY" not in reply, reply)
+    daemon.stop()
+
+
 def test_process_and_headers(api):
     def body_of(reply):
         return reply.split(b"\r\n\r\n", 1)[1]

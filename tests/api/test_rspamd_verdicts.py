@@ -108,6 +108,36 @@ def test_too_little_training(api):
     daemon.stop()
 
 
+def mistype(daemon, label, number):
+    """One mail with a label that the filter does not know; the model has another label from then on."""
+    daemon.client.post(f"{rspamd.MAIL}/train?label={label}", spam(number), "message/rfc822").ok()
+
+
+def test_a_label_of_others_does_not_turn_the_filter_off(api):
+    """Spam is judged against all other labels, and only the two labels of the filter must be ready."""
+    daemon = taught(api)
+    mistype(daemon, "Spam", 99)
+    bad, good = check(daemon, spam()), check(daemon, ham())
+    equal((bad["action"], good["action"]), ("add header", "no action"))
+    for report in (bad, good):
+        holds("BAYES_NOT_READY" not in report["symbols"], report["symbols"])
+    # The same probability as in a verdict of the model, which is ready for the same reason.
+    p = probability(daemon, spam())
+    holds(p > 0.5 and f"probability={p:.4f}" in bad["milter"]["add_headers"]["X-Bayes-Status"], (p, bad))
+    daemon.stop()
+    # Other labels of [filter]: the model is not one of mail filtering, and all of its labels count.
+    daemon = api.another(data=daemon.data, config={"filter": {"spam_label": "Spam"}}).start()
+    not_ready(daemon, "label 'Spam' has 1 of 10 documents")
+    verdict = daemon.client.post(f"{rspamd.MAIL}/classify", spam(), "message/rfc822").ok().json
+    equal((verdict["ready"], verdict["missing"]), (False, "label 'Spam' has 1 of 10 documents"))
+    daemon.stop()
+    daemon = api.another(data=daemon.data, config={"filter": {"ham_label": "good"}}).start()
+    not_ready(daemon, "label 'good' has 0 of 10 documents")
+    verdict = daemon.client.post(f"{rspamd.MAIL}/classify", spam(), "message/rfc822").ok().json
+    equal((verdict["ready"], verdict["missing"]), (False, "label 'Spam' has 1 of 10 documents"))
+    daemon.stop()
+
+
 # ---- thresholds ---------------------------------------------------------------------------------
 def with_thresholds(api, folder, **options):
     """A daemon on what another one has learned."""
