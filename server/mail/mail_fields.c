@@ -3,43 +3,85 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 
+#include "core/base/ascii.h"
 #include "core/base/lines.h"
 
-/* Whether the line begins one of the fields; RFC 5322, 4.5.8 lets spaces stand before the colon. */
-static bool is_listed(const struct nb_fields *fields, const char *line, const char *next)
+/* A bare CR ends no line of a mail (RFC 5322, 2.3), but some readers take it for one. So lines are
+ * looked at in pieces: each begins behind LF or behind a bare CR. */
+static const char *piece_end(const char *at, const char *end)
 {
-    for (size_t i = 0; i < fields->name_count; i++) {
-        struct nb_string name = fields->names[i];
-        if ((size_t)(next - line) <= name.length || strncasecmp(line, name.bytes, name.length) != 0)
+    while (at < end && *at != '\n' && !(*at == '\r' && (at + 1 == end || at[1] != '\n')))
+        at++;
+    return at < end ? at + 1 : end;
+}
+
+/* Returns the colon behind the name when the line at `line` begins the field, NULL when not. RFC
+ * 5322, 4.5.8 lets blanks stand before the colon. Control characters count for nothing: some
+ * readers drop them. */
+static const char *colon_of(struct nb_string name, const char *line, const char *end)
+{
+    size_t matched = 0;
+    for (const char *p = line; p < end && *p != '\n'; p++) {
+        if ((unsigned char)*p < ' ' || *p == 0x7F)
             continue;
-        const char *p = line + name.length;
-        while (p < next && (*p == ' ' || *p == '\t'))
-            p++;
-        if (p < next && *p == ':')
-            return true;
+        if (matched < name.length) {
+            if (nb_ascii_lower(*p) != nb_ascii_lower(name.bytes[matched++]))
+                return NULL;
+        } else if (*p != ' ') {
+            return *p == ':' ? p : NULL;
+        }
     }
-    return false;
+    return NULL;
+}
+
+static const char *listed_colon(const struct nb_fields *fields, const char *line, const char *end)
+{
+    const char *colon = NULL;
+    for (size_t i = 0; i < fields->name_count && colon == NULL; i++)
+        colon = colon_of(fields->names[i], line, end);
+    return colon;
+}
+
+/* Keeps the end of a line whose last piece is dropped, instead of the bare CR before that piece. */
+static int keep_line_end(const char *piece, const char *next, struct nb_buffer *out)
+{
+    bool is_crlf = next - piece >= 2 && next[-2] == '\r';
+    if (next[-1] != '\n' || out->length == 0 || out->bytes[out->length - 1] != '\r')
+        return 0;
+    out->length -= !is_crlf;
+    return nb_buffer_append(out, "\n", 1);
+}
+
+/* Whether a piece goes on with what is before it: folded, the rest of a name, or a line end. */
+static bool is_continued(const char *piece, const char *next, bool is_line, const char *colon)
+{
+    bool is_blank = *piece == ' ' || *piece == '\t';
+    bool is_end = !is_line && (*piece == '\n' || *piece == '\r') && next - piece <= 2;
+    return is_blank || is_end || (colon != NULL && piece <= colon);
 }
 
 /* Copies the header without the listed fields; returns where the body (its blank line) begins, or
  * NULL without memory. Folded lines go with their field. */
-static const char *copy_header(const struct nb_fields *fields, const char *line, const char *end,
+static const char *copy_header(const struct nb_fields *fields, const char *piece, const char *end,
                                struct nb_buffer *out)
 {
-    bool is_dropped = false;
-    while (line < end) {
-        const char *next = nb_lines_next(line, end);
-        if (nb_lines_is_empty(line, next))
+    const char *colon = NULL; /* of the field that is being dropped */
+    bool is_line = true;      /* the piece begins behind LF */
+    while (piece < end) {
+        const char *next = piece_end(piece, end);
+        if (is_line && nb_lines_is_empty(piece, next))
             break;
-        if (*line != ' ' && *line != '\t')
-            is_dropped = is_listed(fields, line, next);
-        if (!is_dropped && nb_buffer_append(out, line, (size_t)(next - line)) != 0)
+        if (!is_continued(piece, next, is_line, colon))
+            colon = listed_colon(fields, piece, end);
+        int rc = colon == NULL ? nb_buffer_append(out, piece, (size_t)(next - piece))
+                               : keep_line_end(piece, next, out);
+        if (rc != 0)
             return NULL;
-        line = next;
+        is_line = next[-1] == '\n';
+        piece = next;
     }
-    return line;
+    return piece;
 }
 
 static int add_lines(const struct nb_buffer *text, bool is_crlf, struct nb_buffer *out)
@@ -66,7 +108,7 @@ int nb_fields_apply(const struct nb_fields *fields, struct nb_string mail, struc
     bool is_crlf = next - line >= 2 && next[-1] == '\n' && next[-2] == '\r';
     int rc = 0;
     if (nb_lines_is_separator(line, end)) {
-        rc = nb_buffer_append(out, line, (size_t)(next - line));
+        rc = copy_header(fields, line, next, out) != NULL ? 0 : NB_NO_MEMORY;
         line = next;
     }
     if (rc == 0)

@@ -19,8 +19,9 @@ struct nb_fields {
 };
 
 /* Puts the mail into `out`: the fields of these names taken out, the lines of `text` put in at the
- * top (behind an mbox "From " line), with the mail's own kind of line end. Everything else stays
- * byte for byte. Returns 0 or NB_NO_MEMORY. */
+ * top (behind an mbox "From " line), with the mail's own kind of line end. A field is also taken
+ * out where only some readers see it: behind a bare CR, or with control characters in its name.
+ * Everything else stays byte for byte. Returns 0 or NB_NO_MEMORY. */
 int nb_fields_apply(const struct nb_fields *fields, struct nb_string mail, struct nb_buffer *out);
 
 #endif

@@ -303,6 +303,40 @@ def test_filter_takes_forged_headers_out(api):
           "a spam header on ham")
 
 
+def test_filter_takes_forged_headers_out_without_a_verdict(api):
+    """Whatever the reason: a sender who can keep the daemon busy could forge the verdict."""
+    forged = b"From: a@example.org\nX-Bayes-Status: ham, probability=1.0000\n folded\nSubject: prize\n\nbody\n"
+    clean = b"From: a@example.org\nSubject: prize\n\nbody\n"
+    gone = Bayesc(api, f"http://127.0.0.1:{closed_port()}")
+    for options, status in (([], 0), (["-e"], 3), (["--token-file", "/does/not/exist"], 0), (["--model", "?/x"], 0),
+                            (["--typing-mistake"], TEMPFAIL), (["--header", "no header"], TEMPFAIL)):
+        equal(gone.run("filter", *options, stdin=forged, status=status), clean, str(options))
+    other = b"X-Other: ham\n" + clean
+    equal(gone.run("filter", "--status-header", "X-Other", "--header", "X-Two: %s", stdin=b"x-two: ham\n" + other), clean)
+    equal(gone.run("filter", "--status-header", "X-Other", "--token-file", "/none", stdin=other), clean)
+    large = b"x" * (45 * 1024 * 1024)
+    holds(Bayesc(api).run("filter", stdin=forged + large) == clean + large, "a mail that is too large")
+
+
+def test_filter_takes_no_header_line_from_the_daemon(api):
+    """A label of two lines would be a header of the daemon's choice."""
+    mail = HAM % (1, 1)
+    for label in ("spam\nX-Evil: yes", "spam\r\n\r\nbody", "sp\u009bam"):
+        verdict = json.dumps({"label": label, "probability": 1, "ready": True, "probabilities": {label: 1}}).encode()
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            def serve():
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(verdict) + verdict)
+            thread = threading.Thread(target=serve)
+            thread.start()
+            client = Bayesc(api, f"http://127.0.0.1:{server.getsockname()[1]}")
+            equal(client.run("filter", "--tempfail", stdin=mail, status=TEMPFAIL), mail, label)
+            holds("control characters" in client.said, client.said)
+            thread.join()
+
+
 def test_filter_exit_statuses(api):
     client, model, _ = trained(api)
     spam, ham, odd = SPAM % (70, 70), HAM % (70, 70), b"Subject: zzz\nFrom: q\n\nnothing known\n"
@@ -333,7 +367,7 @@ def test_filter_never_loses_a_mail(api):
                             (["--spam-from", "0.1", "--ham-to", "0.9"], TEMPFAIL),
                             (["--token-file", "/does/not/exist"], 0), (["--model", "?/illegal"], 0)):
         equal(gone.run("filter", *options, stdin=mail, status=status), mail, str(options))
-        holds("the mail goes on unchanged" in gone.said, gone.said)
+        holds("the mail goes on without one" in gone.said, gone.said)
     equal(gone.run("filter", stdin=b""), b"")
     large = SPAM % (1, 1) + b"x" * (45 * 1024 * 1024)
     out = Bayesc(api).run("filter", stdin=large)

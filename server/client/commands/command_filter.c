@@ -4,8 +4,9 @@
  * the verdict.
  *
  * A mail server or procmail delivers what this program writes. So the mail comes out whatever
- * happens: with its header fields, or unchanged when there is no verdict. When it cannot be read or
- * written at all, the exit status tells so and the caller keeps its own copy.
+ * happens: with its header fields, or without them when there is no verdict. Fields of these names
+ * that the mail brought are taken out in any case: a sender could have forged them. When the mail
+ * cannot be read or written at all, the exit status tells so and the caller keeps its own copy.
  */
 #include <sysexits.h>
 #include <unistd.h>
@@ -55,6 +56,13 @@ static const struct nb_flag FLAGS[] = {
      "exit status 75 without a verdict, so that a mail server tries again"},
 };
 
+struct filter {
+    const struct nb_client *client;       /* NULL when there is nobody to ask */
+    const struct filter_options *options; /* NULL when they could not be read */
+    struct nb_fields fields;
+    struct nb_buffer mail, out; /* owned: what came in, what goes out */
+};
+
 /* ---- without a verdict ----------------------------------------------------------------------- */
 
 static int status_without_verdict(const struct filter_options *options)
@@ -64,21 +72,20 @@ static int status_without_verdict(const struct filter_options *options)
     return options->is_bogofilter ? BOGOFILTER_ERROR : 0;
 }
 
-/* Passes on what is left of standard input. */
-static int give_up(const void *options, const char *reason)
+/* Writes the mail without forged fields, and what is left of standard input, in which the body goes
+ * on. Without memory for that the mail comes out as it came in. */
+static int give_up(struct filter *f, const char *reason)
 {
-    nb_message("no verdict, the mail goes on unchanged: %s", reason);
-    return nb_pass_copy() == 0 ? status_without_verdict(options) : EX_IOERR;
+    f->out.length = f->fields.text.length = 0;
+    bool is_clean = nb_fields_apply(&f->fields, (struct nb_string){f->mail.bytes, f->mail.length},
+                                    &f->out) == 0;
+    const struct nb_buffer *out = is_clean ? &f->out : &f->mail;
+    nb_message("no verdict, the mail goes on without one: %s", reason);
+    bool is_written = nb_pass_write(out->bytes, out->length) == 0 && nb_pass_copy() == 0;
+    return is_written ? status_without_verdict(f->options) : EX_IOERR;
 }
 
 /* ---- with a verdict -------------------------------------------------------------------------- */
-
-struct filter {
-    const struct nb_client *client;
-    const struct filter_options *options;
-    struct nb_fields fields;
-    struct nb_buffer mail, out; /* owned: what came in, what goes out */
-};
 
 /* A model that does not exist or has learned nothing is not a failure: the mail is unsure. */
 static int ask(struct filter *f, struct nb_status *status, struct nb_error *error)
@@ -97,8 +104,8 @@ static int ask(struct filter *f, struct nb_status *status, struct nb_error *erro
         rc = 0;
     } else if (rc == 0 && !json_is_string(json_object_get(verdict, "label"))) {
         rc = nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no label");
-    } else if (rc == 0) {
-        nb_status_judge(&f->options->thresholds, verdict, status);
+    } else if (rc == 0 && nb_status_judge(&f->options->thresholds, verdict, status) != 0) {
+        rc = nb_error_set(error, NB_CALL_PROTOCOL, "the reply has a label with control characters");
     }
     json_decref(verdict);
     nb_buffer_deinit(&path);
@@ -130,31 +137,61 @@ static int exit_status(const struct filter_options *options, const struct nb_sta
                                : BOGOFILTER_HAM;
 }
 
-static int filter_mail(struct filter *f, struct nb_error *error)
+/* Reads the mail and makes `out` with the verdict. Returns 0, or the code of a failure, after which
+ * the mail must go on without a verdict; what was read of it is in `mail`. */
+static int judge_mail(struct filter *f, struct nb_status *status, struct nb_error *error)
 {
-    struct nb_status status;
-    int more = nb_pass_read(&f->mail), rc;
+    int more = nb_pass_read(&f->mail);
     if (more < 0)
         return nb_error_set(error, NB_IO, "the mail cannot be read from standard input");
     if (more > 0)
-        rc = nb_error_set(error, NB_TOO_LARGE, "it is larger than %d bytes", NB_ITEM_MOST);
-    else if (f->mail.length == 0)
-        rc = nb_error_set(error, NB_INVALID, "it is empty");
-    else
-        rc = add_verdict(f, &status, error);
-    const struct nb_buffer *out = rc == 0 ? &f->out : &f->mail;
-    if (nb_pass_write(out->bytes, out->length) != 0)
-        return nb_error_set(error, NB_IO, "standard output cannot be written");
-    return rc == 0 ? exit_status(f->options, &status) : give_up(f->options, error->text);
+        return nb_error_set(error, NB_TOO_LARGE, "it is larger than %d bytes", NB_ITEM_MOST);
+    if (f->mail.length == 0)
+        return nb_error_set(error, NB_INVALID, "it is empty");
+    return add_verdict(f, status, error);
 }
 
-static int check(struct filter *f, struct nb_error *error)
+static int filter_mail(struct filter *f, struct nb_error *error)
 {
-    const struct nb_status_thresholds *t = &f->options->thresholds;
-    int rc = nb_status_fields_check(&f->options->fields, &f->fields, error);
+    struct nb_status status;
+    int rc = judge_mail(f, &status, error);
+    if (rc == NB_IO)
+        return rc; /* nothing has been written: the caller still has the mail */
+    if (rc != 0)
+        return give_up(f, error->text);
+    if (nb_pass_write(f->out.bytes, f->out.length) != 0)
+        return nb_error_set(error, NB_IO, "standard output cannot be written");
+    return exit_status(f->options, &status);
+}
+
+static int check(const struct filter_options *options, struct nb_fields *fields,
+                 struct nb_error *error)
+{
+    const struct nb_status_thresholds *t = &options->thresholds;
+    int rc = nb_status_fields_check(&options->fields, fields, error);
     if (rc == 0 && t->spam_from >= 0 && t->ham_to >= t->spam_from)
         rc = nb_error_set(error, NB_CLIENT_USAGE, "--ham-to must be below --spam-from");
     return rc;
+}
+
+static void deinit(struct filter *f)
+{
+    nb_buffer_deinit(&f->fields.text);
+    nb_buffer_deinit(&f->mail);
+    nb_buffer_deinit(&f->out);
+}
+
+/* For a command that could not start. Without options the fields of the defaults are removed. */
+static int pass_on(const void *options, const char *reason)
+{
+    struct filter f = {.options = options};
+    struct nb_error error;
+    if (check(options != NULL ? options : &DEFAULTS, &f.fields, &error) != 0)
+        reason = error.text; /* the names that were right are removed */
+    int rc = nb_pass_read(&f.mail);
+    int status = rc < 0 ? EX_IOERR : give_up(&f, reason);
+    deinit(&f);
+    return status;
 }
 
 static int run_filter(struct nb_client *client, const void *options, char **arguments, size_t count,
@@ -163,12 +200,10 @@ static int run_filter(struct nb_client *client, const void *options, char **argu
     (void)arguments;
     (void)count;
     struct filter f = {.client = client, .options = options};
-    if (check(&f, error) != 0)
-        return isatty(STDIN_FILENO) ? NB_CLIENT_USAGE : give_up(NULL, error->text);
+    if (check(options, &f.fields, error) != 0)
+        return isatty(STDIN_FILENO) ? NB_CLIENT_USAGE : pass_on(NULL, error->text);
     int status = filter_mail(&f, error);
-    nb_buffer_deinit(&f.fields.text);
-    nb_buffer_deinit(&f.mail);
-    nb_buffer_deinit(&f.out);
+    deinit(&f);
     return status;
 }
 
@@ -182,11 +217,11 @@ const struct nb_command NB_COMMAND_FILTER = {
         "  X-Bayes-Status: spam, probability=0.9981, model=mail\n"
         "\n"
         "The status is the most probable label, or unsure. The probability is that of the status;\n"
-        "beside unsure it is that of spam. Headers of the same names in the mail are removed.\n"
+        "beside unsure it is that of spam. Headers of the same names in the mail are removed,\n"
+        "also without a verdict: a sender could have forged them.\n"
         "Without a verdict (the daemon cannot be reached, takes longer than --timeout, 10 "
         "seconds,\n"
-        "or refuses) the mail comes out unchanged, and a line on standard error tells why. The "
-        "exit\n"
+        "or refuses) nothing is added, and a line on standard error tells why. The exit\n"
         "status is then 0, or 75 with --tempfail, or 3 with --bogofilter. It is also 75 when the\n"
         "options cannot be read, and 74 when the mail cannot be read or written.\n",
     .flags = FLAGS,
@@ -195,5 +230,5 @@ const struct nb_command NB_COMMAND_FILTER = {
     .options_size = sizeof DEFAULTS,
     .deadline = DEADLINE_SECONDS,
     .run = run_filter,
-    .give_up = give_up,
+    .give_up = pass_on,
 };

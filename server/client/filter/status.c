@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+
 /* Returns the most probable label except the positive one and sets its probability; "" when there
  * is no other label. */
 static const char *best_other(json_t *probabilities, const char *positive, double *most)
@@ -21,8 +24,16 @@ static const char *best_other(json_t *probabilities, const char *positive, doubl
     return best;
 }
 
-void nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t *verdict,
-                     struct nb_status *status)
+static bool has_control(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text, *end = at + strlen(text);
+    while (at < end && nb_utf8_control(at, end) == 0)
+        at++;
+    return at < end;
+}
+
+int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t *verdict,
+                    struct nb_status *status)
 {
     json_t *probabilities = json_object_get(verdict, "probabilities");
     const char *label = json_string_value(json_object_get(verdict, "label"));
@@ -46,6 +57,7 @@ void nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t
                    : status->is_spam ? positive
                                      : best);
     status->probability = is_other ? other : status->of_spam;
+    return has_control(status->name) ? NB_INVALID : 0;
 }
 
 void nb_status_unknown(struct nb_status *status)

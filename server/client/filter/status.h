@@ -24,9 +24,10 @@ struct nb_status {
 };
 
 /* Makes the status from a verdict, the reply to /classify with its members label, probabilities and
- * ready. A model that is not ready makes every mail unsure. */
-void nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t *verdict,
-                     struct nb_status *status);
+ * ready. A model that is not ready makes every mail unsure. Returns 0, or NB_INVALID when the name
+ * of the status has control characters: it would end the header field that it is written to. */
+int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t *verdict,
+                    struct nb_status *status);
 
 /* The status of a mail when the model does not exist or has learned nothing. */
 void nb_status_unknown(struct nb_status *status);

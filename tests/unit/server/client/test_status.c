@@ -63,7 +63,7 @@ START_TEST(a_status_follows_from_the_verdict)
                                                     verdicts[_i].ham_to};
     struct nb_status status;
     json_t *verdict = parse(verdicts[_i].verdict);
-    nb_status_judge(&thresholds, verdict, &status);
+    ck_assert_int_eq(nb_status_judge(&thresholds, verdict, &status), 0);
     ck_assert_str_eq(status.name, verdicts[_i].name);
     ck_assert_double_eq(status.probability, verdicts[_i].probability);
     ck_assert_double_eq(status.of_spam, verdicts[_i].of_spam);
@@ -82,7 +82,7 @@ START_TEST(a_long_label_is_cut)
     label[sizeof label - 1] = '\0';
     json_t *verdict =
         json_pack("{s:s, s:b, s:{s:f}}", "label", label, "ready", 1, "probabilities", label, 1.0);
-    nb_status_judge(&thresholds, verdict, &status);
+    ck_assert_int_eq(nb_status_judge(&thresholds, verdict, &status), 0);
     ck_assert_uint_eq(strlen(status.name), 64);
     json_decref(verdict);
 }
@@ -182,6 +182,61 @@ START_TEST(a_mail_loses_forged_fields)
 }
 END_TEST
 
+/* Some readers end a line at a bare CR, or drop control characters, and would see these fields. */
+static const struct {
+    const char *mail, *clean;
+} hidden[] = {
+    {"A: b\rX-Status: ham\nC: d\n\nbody\rX-Status: e\n", "A: b\nC: d\n\nbody\rX-Status: e\n"},
+    {"A: b\rX-Status: ham\r\nC: d\r\n\r\n", "A: b\r\nC: d\r\n\r\n"},
+    {"A: b\rX-Status: ham\rC: d\n\n", "A: b\rC: d\n\n"},
+    {"X-Status: ham\rA: b\n\n", "A: b\n\n"},
+    {"X-Status: ham\r\r\nA: b\r\n\r\n", "A: b\r\n\r\n"},
+    {"A: b\rX-Status: ham\r\r\nC: d\r\n", "A: b\r\nC: d\r\n"},
+    {"A: b\rX-Status: ham\n folded\n\ttwice\nC: d\n\n", "A: b\nC: d\n\n"},
+    {"A: b\rX-Status:\r ham\nC: d\n\n", "A: b\nC: d\n\n"},
+    {"A: b\n\r\r\nX-Status: ham\n\n", "A: b\n\r\r\n\n"},
+    {"X-Status\r: ham\nA: b\n\n", "A: b\n\n"},
+    {"X-Sta\rtus: ham\nA: b\n\n", "A: b\n\n"},
+    {"X-S\001tatus \t : ham\nA: b\n\n", "A: b\n\n"},
+    {"From x\rX-Status: ham\nA: b\n\n", "From x\nA: b\n\n"},
+    {"A: b\rX-Status: ham", "A: b\r"},
+    {"X-Status: ham\r", ""},
+    {"X-Statusx: a\nX-Stat: b\nX-Status\nX-Status x: c\n\n",
+     "X-Statusx: a\nX-Stat: b\nX-Status\nX-Status x: c\n\n"},
+    {"A: b\rC: d\r\re\n f\r\n\r\n", "A: b\rC: d\r\re\n f\r\n\r\n"},
+};
+
+START_TEST(a_mail_loses_hidden_fields)
+{
+    struct nb_fields fields = {.names = {{"X-Status", 8}}, .name_count = 1};
+    struct nb_buffer out = {0};
+    ck_assert_int_eq(nb_fields_apply(&fields, nb_string_of(hidden[_i].mail), &out), 0);
+    ck_assert_msg(nb_string_equals((struct nb_string){out.bytes, out.length}, hidden[_i].clean),
+                  "%d: %.*s", _i, (int)out.length, out.bytes);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+static json_t *verdict_of(const char *label)
+{
+    return json_pack("{s:s, s:{s:f}, s:b}", "label", label, "probabilities", label, 1.0, "ready",
+                     1);
+}
+
+START_TEST(a_label_with_control_characters_is_refused)
+{
+    static const struct nb_status_thresholds thresholds = {
+        .positive = "x", .spam_from = -1, .ham_to = -1};
+    static const char *const labels[] = {"a\nb", "a\r", "\033[2J", "a\xC2\x9B"};
+    struct nb_status status;
+    for (int i = 0; i < COUNT(labels); i++) {
+        json_t *verdict = verdict_of(labels[i]);
+        ck_assert_int_eq(nb_status_judge(&thresholds, verdict, &status), NB_INVALID);
+        json_decref(verdict);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("status");
@@ -192,6 +247,8 @@ int main(void)
     tcase_add_loop_test(all, names_are_checked, 0, COUNT(names));
     tcase_add_test(all, all_lists_may_be_full);
     tcase_add_test(all, a_mail_loses_forged_fields);
+    tcase_add_loop_test(all, a_mail_loses_hidden_fields, 0, COUNT(hidden));
+    tcase_add_test(all, a_label_with_control_characters_is_refused);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
