@@ -579,6 +579,64 @@ def test_tokens(api):
     client.run("export", environment={"BAYESC_TOKEN_FILE": file}, status=NOPERM)
 
 
+def hostile_daemon(kept):
+    """Answers every request with everything that bayesc reads, all texts with sequences for the terminal in them."""
+    evil = "\x1b]0;title\x07\x1b[2J\r\nforged line\u009b31m"
+    counts = {f"{name}{evil}": {"documents": 7, "tokens": 9, "counts": 1} for name in ("spam", "ham")}
+    rates = {name: 0.5 for name in counts}
+    window = {"documents": 2, "accuracy": 0.5, "labels": {name: {"documents": 1, "predicted": 1} for name in counts},
+              "confusion": {name: dict.fromkeys(counts, 1) for name in counts}}
+    reply = {"label": "spam" + evil, "probability": 0.5, "probabilities": rates, "missing": evil, "ready": True,
+             "explanation": [{"token": evil, "evidence": 1.0, "count": 1}, {"token": None, "evidence": -1.0}],
+             "documents": 14, "vocabulary": 3, "labels": counts, "settings": {evil: evil}, "positive": evil,
+             "tokens": [{"token": evil, "evidence": 1, "counts": {"spam": 1}}], "windows": {evil: window},
+             "models": [{"name": evil, "documents": 1, "vocabulary": 1, "labels": counts},
+                        {"name": evil, "state": evil, "reason": evil}],
+             "status": evil, "detail": evil, "id": evil, "title": evil, "error": evil}
+    reply["results"] = [{name: value for name, value in reply.items() if name != "error"}]
+    problem = json.dumps({"type": evil, "title": evil, "status": 400, "detail": evil}).encode()
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                data = connection.recv(65536)
+                status, body = ("400 Bad", problem) if kept["problem"] else ("200 OK", json.dumps(reply).encode())
+                if data:
+                    connection.sendall(b"HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+                                       % (status.encode(), len(body)) + body)
+                    connection.shutdown(socket.SHUT_WR)
+                    while connection.recv(65536):
+                        pass
+    threading.Thread(target=serve, daemon=True).start()
+    return listener
+
+
+def test_nothing_foreign_controls_the_terminal(api):
+    """Neither the daemon, nor a mail, nor the name of a file."""
+    folder, kept = api.new_folder(), {"problem": False}
+    evil = "\x1b[2J\rforged"
+    mail = write(folder, "mail" + evil, content=HAM % (1, 1))
+    listener = hostile_daemon(kept)
+    with listener:
+        client = Bayesc(api, f"http://127.0.0.1:{listener.getsockname()[1]}")
+        for kept["problem"] in (False, True):
+            for command in (("classify", mail), ("explain", mail), ("stats",), ("models",), ("evaluate",),
+                            ("train", "--label", "spam" + evil, mail), ("untrain", mail), ("untrain", "--id", "x"),
+                            ("stats", "model" + evil), ("import", mail), ("filter",), ("classify", mail + "-none"),
+                            ("train", "-m", "m" + evil, "--label", "x", "--connections", "1", mail)):
+                done = subprocess.run([client.path, *command], input=HAM % (1, 1), capture_output=True,
+                                      env=client.environment(), timeout=60 * slow(), check=False)
+                for text in (done.stdout.replace(HAM % (1, 1), b""), done.stderr):
+                    found = re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\nforged", text)
+                    holds(not found, f"{command}, {kept}: {text!r}")
+            listener.settimeout(None)
+
+
 def test_colours_and_progress_only_on_a_terminal(api):
     client, model, folder = trained(api)
     holds(b"\x1b" not in client.run("models") and "\x1b" not in client.said, "colours in a pipe")

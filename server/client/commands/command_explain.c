@@ -91,11 +91,12 @@ static void print_explanation(const struct nb_outcome *outcome)
     winner = winner != NULL ? winner : "?";
     nb_terminal_safe(outcome->name, 200, &name);
     (void)printf("%s: %s%s%s, probability %.6f\n", name.bytes != NULL ? name.bytes : "",
-                 nb_colour(stdout, NB_COLOUR_BOLD), winner, nb_colour(stdout, NB_COLOUR_PLAIN),
+                 nb_colour(stdout, NB_COLOUR_BOLD), nb_shown(winner).text,
+                 nb_colour(stdout, NB_COLOUR_PLAIN),
                  json_number_value(json_object_get(verdict, "probability")));
     missing = json_string_value(json_object_get(verdict, "missing"));
     if (missing != NULL)
-        (void)printf("the model has learned too little yet: %s\n", missing);
+        (void)printf("the model has learned too little yet: %s\n", nb_shown(missing).text);
     (void)putchar('\n');
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
     json_array_foreach(rows, i, row)

@@ -15,6 +15,7 @@
 #include "server/client/commands/commands.h"
 #include "server/client/commands/dump_check.h"
 #include "server/client/terminal/figure.h"
+#include "server/client/terminal/terminal.h"
 #include "tokenizer/text/text.h"
 
 struct import_options {
@@ -156,7 +157,7 @@ static int print_result(const struct nb_client *client, const struct nb_bogofilt
         return rc != 0 ? rc : nb_answer_print(row, error);
     }
     (void)printf(
-        "%s: %s documents\n", client->model,
+        "%s: %s documents\n", nb_shown(client->model).text,
         nb_figure_of((uint64_t)json_integer_value(json_object_get(row, "documents"))).text);
     if (list != NULL)
         print_list(list);

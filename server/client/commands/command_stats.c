@@ -10,6 +10,7 @@
 #include "server/client/commands/commands.h"
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/table.h"
+#include "server/client/terminal/terminal.h"
 
 struct stats_options {
     uint64_t tokens;
@@ -110,7 +111,7 @@ static void print_tokens(const char *label, const json_t *listing)
         nb_table_cell(&table, "%s", nb_figure_of(own).text);
         nb_table_cell(&table, "%s", nb_figure_of(others).text);
     }
-    (void)printf("\nmost telling for %s\n", label);
+    (void)printf("\nmost telling for %s\n", nb_shown(label).text);
     nb_table_print(&table, stdout);
     nb_table_deinit(&table);
 }
@@ -119,7 +120,7 @@ static void print_stats(const char *model, const json_t *row, json_t *vocabulari
 {
     const char *label;
     const json_t *listing;
-    (void)printf("%s: %s documents, %s words\n\n", model,
+    (void)printf("%s: %s documents, %s words\n\n", nb_shown(model).text,
                  nb_figure_of(number_of(row, "documents")).text,
                  nb_figure_of(number_of(row, "vocabulary")).text);
     print_labels(json_object_get(row, "labels"));

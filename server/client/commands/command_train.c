@@ -12,6 +12,7 @@
 #include "server/client/commands/run.h"
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/message.h"
+#include "server/client/terminal/terminal.h"
 
 struct train_options {
     struct nb_files_options files;
@@ -85,7 +86,8 @@ static void print_labels(const struct nb_client *client)
     json_object_foreach(json_object_get(row, "labels"), name, counts)
     {
         json_int_t documents = json_integer_value(json_object_get(counts, "documents"));
-        (void)printf("%s%s %s", separator, nb_figure_of((uint64_t)documents).text, name);
+        (void)printf("%s%s %s", separator, nb_figure_of((uint64_t)documents).text,
+                     nb_shown(name).text);
         separator = ", ";
     }
     (void)putchar('\n');
@@ -95,7 +97,8 @@ static void print_labels(const struct nb_client *client)
 static void print_summary(const struct nb_run *run, const struct tally *tally)
 {
     double seconds = nb_progress_seconds(&run->progress);
-    (void)printf("%s: %s documents", run->client->model, nb_figure_of(run->documents).text);
+    (void)printf("%s: %s documents", nb_shown(run->client->model).text,
+                 nb_figure_of(run->documents).text);
     for (size_t i = 0; i < STATUSES; i++)
         print_count(tally->counts[i], STATUS_NAMES[i], i < 2);
     print_count(run->refused, "refused", false);

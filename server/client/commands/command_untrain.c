@@ -13,6 +13,7 @@
 #include "server/client/commands/run.h"
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/message.h"
+#include "server/client/terminal/terminal.h"
 
 struct untrain_options {
     struct nb_files_options files;
@@ -100,7 +101,7 @@ static int print_result(const struct nb_run *run, const struct tally *tally, boo
         return rc;
     }
     if (!is_quiet)
-        (void)printf("%s: %s forgotten, %s not known\n", run->client->model,
+        (void)printf("%s: %s forgotten, %s not known\n", nb_shown(run->client->model).text,
                      nb_figure_of(tally->forgotten).text, nb_figure_of(tally->unknown).text);
     return 0;
 }

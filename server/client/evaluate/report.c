@@ -2,6 +2,7 @@
 #include "server/client/evaluate/report.h"
 
 #include "server/client/terminal/table.h"
+#include "server/client/terminal/terminal.h"
 
 enum { CONFUSION_LABELS = 8 /* with more labels the table is too wide to be of use */ };
 
@@ -108,10 +109,10 @@ static void print_confusion(const json_t *figures, FILE *out)
 
 void nb_report_print(const struct nb_report *report, FILE *out)
 {
-    (void)fprintf(out, "positive label: %s\n\n", report->positive);
+    (void)fprintf(out, "positive label: %s\n\n", nb_shown(report->positive).text);
     print_figures(report, out);
     for (size_t i = 0; i < report->count; i++) {
-        (void)fprintf(out, "\n%s\n", report->names[i]);
+        (void)fprintf(out, "\n%s\n", nb_shown(report->names[i]).text);
         print_labels(report->figures[i], out);
         print_confusion(report->figures[i], out);
     }

@@ -44,3 +44,16 @@ void nb_terminal_safe(const char *text, size_t most, struct nb_buffer *out)
     else if (out->capacity > 0)
         out->bytes[0] = '\0';
 }
+
+struct nb_shown nb_shown(const char *text)
+{
+    struct nb_shown shown = {""};
+    struct nb_string given = nb_utf8_cut(nb_string_of(text), sizeof shown.text - 1);
+    const unsigned char *at = (const unsigned char *)given.bytes, *end = at + given.length;
+    for (size_t i = 0; at < end; i++) {
+        size_t control = nb_utf8_control(at, end);
+        shown.text[i] = control > 0 ? ' ' : (char)*at;
+        at += control > 0 ? control : 1;
+    }
+    return shown;
+}

@@ -30,4 +30,16 @@ size_t nb_terminal_width(const char *text);
  * control the terminal. Without memory `out` is empty, and its bytes may be NULL. */
 void nb_terminal_safe(const char *text, size_t most, struct nb_buffer *out);
 
+enum { NB_SHOWN_BYTES = 512 };
+
+/* A text as it may be printed; a struct so that it can be used within one expression. */
+struct nb_shown {
+    char text[NB_SHOWN_BYTES];
+};
+
+/* The text with spaces for its control characters, cut behind a whole character when it is too
+ * long. Each text that a daemon, a mail or a file brought is printed by this, by nb_terminal_safe,
+ * nb_message or nb_table_cell; only JSON and exports go out as they are. NULL is "". */
+struct nb_shown nb_shown(const char *text);
+
 #endif

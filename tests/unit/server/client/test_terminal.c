@@ -48,6 +48,22 @@ START_TEST(control_characters_become_spaces)
 }
 END_TEST
 
+START_TEST(a_text_is_shown)
+{
+    char text[3 * NB_SHOWN_BYTES];
+    ck_assert_str_eq(nb_shown(NULL).text, "");
+    ck_assert_str_eq(nb_shown("\x1B[2J\r\n\xC2\x9B!\xC3\xA4").text, " [2J   !\xC3\xA4");
+    memset(text, 'x', sizeof text);
+    memcpy(text + NB_SHOWN_BYTES - 2, "\xC3\xA4", 3);
+    ck_assert_uint_eq(strlen(nb_shown(text).text), NB_SHOWN_BYTES - 2);
+    text[NB_SHOWN_BYTES - 2] = 'x';
+    text[NB_SHOWN_BYTES - 1] = 'x';
+    text[NB_SHOWN_BYTES] = 'x';
+    text[sizeof text - 1] = '\0';
+    ck_assert_uint_eq(strlen(nb_shown(text).text), NB_SHOWN_BYTES - 1);
+}
+END_TEST
+
 START_TEST(random_text_has_no_control_characters)
 {
     struct nb_buffer out = {0};
@@ -226,6 +242,7 @@ int main(void)
     Suite *suite = suite_create("terminal");
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, control_characters_become_spaces, 0, COUNT(texts));
+    tcase_add_test(all, a_text_is_shown);
     tcase_add_test(all, random_text_has_no_control_characters);
     tcase_add_test(all, width_counts_characters);
     tcase_add_test(all, no_colours_outside_of_a_terminal);
