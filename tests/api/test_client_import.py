@@ -169,7 +169,11 @@ def test_what_is_no_list_is_refused(api):
              (b"\0" * 12 + b"\x62\x31\x05\0\x09\0\0\0", "bogoutil -d"), (b"\x1f\x8b\x08\0", "gzip"),
              (b"\x28\xb5\x2f\xfd\0", "zstd"), (b"cheap 1 1 20261120\n", ".MSG_COUNT"), (b"hello\n" * 5, "MSG_COUNT"),
              (b"\xff" * 5000, ".MSG_COUNT"), (b".MSG_COUNT 0 0 20261120\n", "no messages"),
-             (b".MSG_COUNT 4000000000 4000000000\n", "8000000000"), (b".MSG_COUNT x y\n", ".MSG_COUNT"),
+             (b".MSG_COUNT 4000000000 4000000000\n", "8000000000"),
+             (b".MSG_COUNT 1000000 1000000 20261120\ncheap 1 1 20261120\n",
+              "1000000 messages of ham, but its tokens were in at most 1"),
+             (b".MSG_COUNT 2000 5\ncheap 999 5\n", "2000 messages of spam, but its tokens were in at most 999"),
+             (b".MSG_COUNT x y\n", ".MSG_COUNT"),
              (b".MSG_COUNT 1 0\n" + b"".join(b"w%d 1 0\n" % i for i in range(500001)), "over 500000 words")]
     for content, word in cases:
         client.run("import", "-m", model, stdin=content, status=DATAERR)

@@ -11,8 +11,9 @@
 #include "server/client/bogofilter/wordlist.h"
 
 enum {
-    MESSAGES_MOST = 10000000, /* each becomes a document: more would make a dump of gigabytes */
-    ROWS_OF_DOCUMENT = 500000 /* a line of the dump stays below the daemon's limit of 16 MiB */
+    MESSAGES_MOST = 10000000,  /* each becomes a document: more would make a dump of gigabytes */
+    ROWS_OF_DOCUMENT = 500000, /* a line of the dump stays below the daemon's limit of 16 MiB */
+    EMPTY_MOST = 1000          /* messages that no token counts, as in a list of a few lines */
 };
 
 /* What is needed while a list is read. */
@@ -22,6 +23,7 @@ struct reading {
     struct nb_bag bag;        /* owned: of one token */
     struct nb_buffer waiting; /* owned: lines that came before the numbers of messages */
     bool has_messages;
+    uint64_t counted[NB_BOGOFILTER_LABELS]; /* of all tokens, also of those that are left out */
 };
 
 /* ---- counting -------------------------------------------------------------------------------- */
@@ -74,13 +76,17 @@ static int take(struct reading *reading, const struct nb_wordlist_line *line, ui
 {
     struct nb_bogofilter_list *list = reading->list;
     if (line->spam > list->messages[NB_BOGOFILTER_SPAM] ||
-        line->ham > list->messages[NB_BOGOFILTER_HAM])
+        line->ham > list->messages[NB_BOGOFILTER_HAM]) {
         nb_bogofilter_list_lose(list, NB_LOSS_TOO_HIGH, number);
-    else if (line->spam == 0 && line->ham == 0)
+        return 0;
+    }
+    if (line->spam == 0 && line->ham == 0) {
         nb_bogofilter_list_lose(list, NB_LOSS_UNUSED, number);
-    else
-        return count(reading, line, number);
-    return 0;
+        return 0;
+    }
+    reading->counted[NB_BOGOFILTER_SPAM] += line->spam;
+    reading->counted[NB_BOGOFILTER_HAM] += line->ham;
+    return count(reading, line, number);
 }
 
 /* ---- entries about the list itself ----------------------------------------------------------- */
@@ -174,16 +180,25 @@ static int take_line(struct reading *reading, const struct nb_wordlist_line *lin
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int check(const struct reading *reading, struct nb_error *error)
+/* Every message has a token, and becomes a document: without this bound a list of one line would
+ * become millions of them. */
+static int check_few(const struct reading *reading, struct nb_error *error)
 {
-    const struct nb_bogofilter_list *list = reading->list;
+    static const char *const NAMES[NB_BOGOFILTER_LABELS] = {
+        [NB_BOGOFILTER_HAM] = "ham", [NB_BOGOFILTER_SPAM] = "spam"};
+    for (size_t i = 0; i < NB_BOGOFILTER_LABELS; i++)
+        if (reading->counted[i] + EMPTY_MOST < reading->list->messages[i])
+            return nb_error_set(error, NB_INVALID,
+                                "by its .MSG_COUNT the list has %ju messages of %s, but its tokens "
+                                "were in at most %ju: the list is cut, or the number is wrong",
+                                (uintmax_t)reading->list->messages[i], NAMES[i],
+                                (uintmax_t)reading->counted[i]);
+    return 0;
+}
+
+static int check_many(const struct nb_bogofilter_list *list, struct nb_error *error)
+{
     uint64_t sums[NB_BOGOFILTER_LABELS] = {0};
-    if (ferror(reading->lines.in))
-        return nb_error_set(error, NB_IO, "the word list cannot be read to its end");
-    if (!reading->has_messages)
-        return nb_error_set(error, NB_INVALID,
-                            "neither a dump of bayesc export nor of bogoutil -d: a word list has a "
-                            "line .MSG_COUNT with the numbers of messages");
     for (uint32_t row = 0; row < nb_model_rows(list->rows); row++)
         for (size_t i = 0; i < NB_BOGOFILTER_LABELS; i++)
             sums[i] += list->documents[row][i];
@@ -194,6 +209,18 @@ static int check(const struct reading *reading, struct nb_error *error)
                                 ".MSG_COUNT cannot be right",
                                 ROWS_OF_DOCUMENT);
     return 0;
+}
+
+static int check(const struct reading *reading, struct nb_error *error)
+{
+    if (ferror(reading->lines.in))
+        return nb_error_set(error, NB_IO, "the word list cannot be read to its end");
+    if (!reading->has_messages)
+        return nb_error_set(error, NB_INVALID,
+                            "neither a dump of bayesc export nor of bogoutil -d: a word list has a "
+                            "line .MSG_COUNT with the numbers of messages");
+    int rc = check_few(reading, error);
+    return rc == 0 ? check_many(reading->list, error) : rc;
 }
 
 static int read_lines(struct reading *reading, struct nb_error *error)
