@@ -336,16 +336,17 @@ static int ask(struct nb_server *server, const struct nb_config *config, struct 
     double p = 0;
     if (rc == 0)
         nb_verdict_need(verdict, needed, 2);
-    bool knows = rc == 0 && verdict->ready && find_probability(verdict, label, &p);
+    bool has_label = rc == 0 && find_probability(verdict, label, &p);
+    bool knows = has_label && verdict->ready;
     if (knows)
         judge(config, verdict, p, report);
     else if (is_last && is_unknown)
         say_not_ready("nothing was learned yet", ", nothing learned", report);
-    else if (is_last && !verdict->ready)
-        say_not_ready(verdict->missing, ", too little learned", report);
-    else if (is_last)
+    else if (is_last && !has_label)
         say_not_ready("no mail has the label of [filter] spam_label", ", too little learned",
                       report);
+    else if (is_last)
+        say_not_ready(verdict->missing, ", too little learned", report);
     *is_done = is_last || knows;
     nb_verdict_reset(verdict);
     return 0;

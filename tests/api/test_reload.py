@@ -129,6 +129,11 @@ def action(daemon):
     return trained(daemon)["action"]
 
 
+def rewritten(daemon):
+    """The action of a mail with the test text that asks for a marked mail."""
+    return daemon.client.post("/checkv2", f"Subject: a\n\nY{GTUBE[1:]}\n").ok().json["action"]
+
+
 def spamd(daemon):
     mail = f"Subject: a\n\n{GTUBE}\n".encode()
     with Wire(daemon) as wire:
@@ -193,6 +198,7 @@ LIVE = (
     ("filter", "unsure", 0, 0.9, ham, "BAYES_UNSURE", "BAYES_HAM"),
     ("filter", "required_score", 15, 20, lambda d: report(d)["required_score"], 15, 20),
     ("filter", "spamd_required_score", 5, 8, spamd, b"5.0", b"8.0"),
+    ("filter", "test_patterns", "no", "yes", rewritten, "no action", "add header"),
     ("filter", "evidence", 0, 3, lambda d: len(symbols(d)) > 1, False, True),
     ("log", "level", "info", "debug", logs_requests, False, True),
     ("log", "level", "debug", "info", logs_requests, True, False),
