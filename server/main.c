@@ -149,6 +149,7 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
                           struct nb_error *error)
 {
     struct nb_engine_settings settings;
+    struct nb_error mended;
     settings_of(server->startup, &settings);
     uint64_t start = nb_clock_monotonic();
     int rc = nb_engine_open(&settings, &server->engine, error);
@@ -156,6 +157,8 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
         return rc;
     nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->startup->data,
            (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
+    if (nb_engine_mended(server->engine, &mended))
+        nb_log(NB_LOG_WARNING, "store mended: %s", mended.text);
     server->evaluations = nb_evaluations_new(server->engine);
     server->scratch = nb_scratch_pool_new();
     if (server->evaluations == NULL || server->scratch == NULL)

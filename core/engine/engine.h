@@ -348,6 +348,10 @@ int nb_import_commit(struct nb_import **import, const struct nb_dump_totals *tot
 /* Gives the import up, frees it and sets *import to NULL. */
 void nb_import_abort(struct nb_import **import);
 
+/* Whether damage of the store's pages was put right when it was opened; fills `what` with a
+ * sentence that says where, and how much was lost. */
+bool nb_engine_mended(struct nb_engine *engine, struct nb_error *what);
+
 /* ---- numbers for /metrics -------------------------------------------------------------------- */
 
 struct nb_engine_statistics {

@@ -273,6 +273,11 @@ int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine *
     return rc;
 }
 
+bool nb_engine_mended(struct nb_engine *engine, struct nb_error *what)
+{
+    return nb_store_mended(engine->store, what);
+}
+
 /* The writer's thread is gone: this one may write now. What does not get written is replayed by the
  * next start, within the bound that holds for all models. */
 static void save_some(struct nb_engine *engine)

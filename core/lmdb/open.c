@@ -29,6 +29,27 @@ int nb_store_settle(struct nb_store *store, struct nb_error *error)
 
 /* ---- looking at the file --------------------------------------------------------------------- */
 
+bool nb_store_mended(struct nb_store *store, struct nb_error *what)
+{
+    pthread_mutex_lock(&store->failure_lock);
+    *what = store->mended;
+    pthread_mutex_unlock(&store->failure_lock);
+    return what->code != 0;
+}
+
+static void note_mended(struct nb_store *store, const struct nb_pages_answer *answer)
+{
+    if (answer->mended == 0)
+        return;
+    pthread_mutex_lock(&store->failure_lock);
+    (void)nb_error_set(&store->mended, NB_CORRUPT,
+                       "%s was damaged: page %llu, table %s: keys were not in order; keys put "
+                       "right by their checksums: %u, entries lost: %u",
+                       store->file.data_path, (unsigned long long)answer->mended,
+                       nb_store_table_names[answer->mended_table], answer->corrected, answer->lost);
+    pthread_mutex_unlock(&store->failure_lock);
+}
+
 /* Makes `question` one about the newest transaction whose meta page is whole. Usually that is the
  * one with the greater number. If the other one's own pages say that it is newer still, its number
  * was damaged after it was committed: it is put right, so that nothing acknowledged is lost. (The
@@ -56,6 +77,7 @@ static int examine(struct nb_store *store, uint64_t *needed, struct nb_error *er
     struct nb_pages_question question = {.file = store->file.data,
                                          .path = store->file.data_path,
                                          .any_order = store->reading,
+                                         .user = store,
                                          .tables = nb_store_table_names,
                                          .table_count = NB_TABLES};
     struct nb_pages_answer answer = {.used = 0};
@@ -68,6 +90,8 @@ static int examine(struct nb_store *store, uint64_t *needed, struct nb_error *er
         return 0;
     if (rc == 0)
         rc = choose_meta(&question, metas, newest, error);
+    if (!store->reading)
+        question.is_sound = nb_store_is_sound;
     if (rc == 0)
         rc = nb_pages_check(&question, &answer, error);
     if (rc == NB_CORRUPT && store->reading && answer.readable) {
@@ -76,6 +100,7 @@ static int examine(struct nb_store *store, uint64_t *needed, struct nb_error *er
     }
     if (rc != 0)
         return rc;
+    note_mended(store, &answer);
     memcpy(store->unknown_table, answer.unknown, sizeof store->unknown_table);
     *needed += (question.meta.last_page + 1) * question.meta.free.pad;
     return 0;

@@ -9,7 +9,8 @@
  *
  * Checksums. Every value carries one (XXH3, 64 bits) over its table, its key and itself. It is
  * verified whenever a value is handed out: damage is NB_CORRUPT, never other data. The pages in
- * which LMDB keeps keys and values are checked by nb_store_open (core/pages/pages.h).
+ * which LMDB keeps keys and values are checked by nb_store_open (core/pages/pages.h). Damaged keys
+ * that put a page out of order are put right by their checksums, or replaced (core/pages/mend.h).
  *
  * The map. LMDB reads the file through a map of fixed size. nb_store_open reserves as much address
  * space as there may ever be use for, so it rarely has to grow. When it has to, nb_store_begin
@@ -102,6 +103,10 @@ bool nb_store_failed(struct nb_store *store, struct nb_error *error);
  * says why: NB_IO, NB_DISK_FULL, NB_NO_MEMORY, or NB_CORRUPT if what is on the disk is not what was
  * committed. */
 int nb_store_reopen(struct nb_store *store, struct nb_error *error);
+
+/* Whether damaged keys were put right, or replaced, when the store was opened; fills `what` with
+ * a sentence that says how many and where. Any thread. */
+bool nb_store_mended(struct nb_store *store, struct nb_error *what);
 
 /* Bytes of the data file in use, and of the map. Any thread, in any state. */
 void nb_store_sizes(struct nb_store *store, uint64_t *used, uint64_t *map);

@@ -38,6 +38,7 @@ struct nb_store {
 
     pthread_mutex_t failure_lock;
     struct nb_error failure; /* code 0: none; under `failure_lock` */
+    struct nb_error mended;  /* what was put right in the pages; code 0: nothing; likewise */
 
     atomic_uint_fast64_t used; /* bytes */
     atomic_uint_fast64_t map;
@@ -62,6 +63,12 @@ void nb_store_set_failure(struct nb_store *store, const struct nb_error *failure
 /* Opens all tables in the write transaction `view` and checks the format; with `create`, makes
  * them and writes the format. NB_VERSION, NB_CORRUPT and others. */
 int nb_store_open_tables(const struct nb_view *view, bool create, struct nb_error *error);
+
+/* values.c */
+
+/* Whether the checksum in `sealed`, a value as it is stored, is that of the table and the key. */
+bool nb_store_is_sound(const void *store, unsigned table, struct nb_string key,
+                       struct nb_string sealed);
 
 /* keys.c */
 

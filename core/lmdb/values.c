@@ -37,16 +37,30 @@ static uint64_t checksum_of(const struct nb_store *store, enum nb_table table, s
 }
 
 /* Splits the checksum off; false if it does not fit. */
-static bool unseal(const struct nb_view *view, enum nb_table table, const MDB_val *key,
-                   const MDB_val *sealed, struct nb_string *value)
+static bool split(const struct nb_store *store, enum nb_table table, struct nb_string key,
+                  struct nb_string sealed, struct nb_string *value)
 {
     uint64_t checksum;
     *value = (struct nb_string){"", 0};
-    if (sealed->mv_size < CHECKSUM_BYTES)
+    if (sealed.length < CHECKSUM_BYTES)
         return false;
-    *value = (struct nb_string){sealed->mv_data, sealed->mv_size - CHECKSUM_BYTES};
+    *value = (struct nb_string){sealed.bytes, sealed.length - CHECKSUM_BYTES};
     memcpy(&checksum, value->bytes + value->length, sizeof checksum);
-    return checksum == checksum_of(view->store, table, string_of(key), *value);
+    return checksum == checksum_of(store, table, key, *value);
+}
+
+static bool unseal(const struct nb_view *view, enum nb_table table, const MDB_val *key,
+                   const MDB_val *sealed, struct nb_string *value)
+{
+    return split(view->store, table, string_of(key), string_of(sealed), value);
+}
+
+bool nb_store_is_sound(const void *store, unsigned table, struct nb_string key,
+                       struct nb_string sealed)
+{
+    struct nb_string value;
+    assert(table < NB_TABLES);
+    return split(store, (enum nb_table)table, key, sealed, &value);
 }
 
 static int damaged(const struct nb_view *view, enum nb_table table, struct nb_error *error)

@@ -28,16 +28,11 @@ enum kind { MAIN_TREE, TABLE_TREE, FREE_TREE };
 /* A tree that is being walked through. */
 struct tree {
     enum kind kind;
+    unsigned table;   /* of the question's */
     const char *name; /* for messages */
     struct nb_tree_record record;
     struct nb_tree_record counted; /* pages and entries only */
     uint64_t last_key;             /* of the free list */
-};
-
-/* Keys of a subtree are >= `from` and < `to`; bytes NULL: no bound. */
-struct bounds {
-    struct nb_string from;
-    struct nb_string to;
 };
 
 struct walk {
@@ -52,6 +47,7 @@ struct walk {
     unsigned char *levels[DEPTH_MOST]; /* owned: a page of each depth */
     uint64_t *ids;                     /* owned: a part of a list of free pages */
     struct nb_tree_record records[NB_PAGES_TABLES_MOST];
+    struct nb_mending mending;
 };
 
 static int damaged(const struct walk *w, const struct tree *tree, uint64_t page, const char *what)
@@ -144,13 +140,13 @@ static int compare(const struct tree *tree, struct nb_string a, struct nb_string
 {
     if (tree->kind == FREE_TREE)
         return number_of(a) < number_of(b) ? -1 : number_of(a) > number_of(b);
-    int order = memcmp(a.bytes, b.bytes, a.length < b.length ? a.length : b.length);
-    return order != 0 ? order : a.length < b.length ? -1 : a.length > b.length;
+    return nb_string_compare(a, b);
 }
 
-/* The keys of a page ascend, within the bounds. The first key of a branch means nothing. */
-static int check_keys(const struct walk *w, const struct tree *tree, uint64_t page,
-                      const unsigned char *bytes, struct bounds bounds)
+/* The keys of a page ascend, within the bounds. The first key of a branch means nothing. Returns
+ * NULL, or what is wrong. */
+static const char *fault_of_keys(const struct walk *w, const struct tree *tree,
+                                 const unsigned char *bytes, struct nb_bounds bounds)
 {
     unsigned count = nb_page_count(bytes);
     bool branch = nb_page_kind(bytes) == NB_PAGE_BRANCH;
@@ -159,16 +155,45 @@ static int check_keys(const struct walk *w, const struct tree *tree, uint64_t pa
     for (unsigned i = branch; i < count; i++) {
         struct nb_string key = nb_page_node(bytes, i).key;
         if (tree->kind == FREE_TREE ? key.length != sizeof(uint64_t) : key.length == 0)
-            return damaged(w, tree, page, "a key has a wrong length");
+            return "a key has a wrong length";
         int order = before.bytes == NULL ? 1 : compare(tree, key, before);
         if (!any_order && (order < 0 || (order == 0 && (branch || i > 0))))
-            return damaged(w, tree, page, "its keys are not in order");
+            return "its keys are not in order";
         before = key;
     }
     if (!any_order && bounds.to.bytes != NULL && before.bytes != NULL &&
         compare(tree, before, bounds.to) >= 0)
-        return damaged(w, tree, page, "its keys are beyond those of the next page");
-    return 0;
+        return "its keys are beyond those of the next page";
+    return NULL;
+}
+
+/* Puts the keys of a leaf in order. NB_CORRUPT without a text: that cannot be done. */
+static int mend(struct walk *w, const struct tree *tree, uint64_t page, unsigned char *bytes,
+                struct nb_bounds bounds)
+{
+    int rc = nb_mend_leaf(&w->mending, tree->table, bytes, bounds, w->error);
+    if (rc == 0 && fault_of_keys(w, tree, bytes, bounds) != NULL)
+        return NB_CORRUPT;
+    if (rc == 0)
+        rc = nb_mending_keep(&w->mending, page, bytes, w->error);
+    if (rc == 0 && w->answer->mended == 0) {
+        w->answer->mended = page;
+        w->answer->mended_table = tree->table;
+    }
+    return rc;
+}
+
+static int check_keys(struct walk *w, const struct tree *tree, uint64_t page, unsigned char *bytes,
+                      struct nb_bounds bounds)
+{
+    int rc = NB_CORRUPT;
+    const char *what = fault_of_keys(w, tree, bytes, bounds);
+    if (what == NULL)
+        return 0;
+    if (w->question->is_sound != NULL && tree->kind == TABLE_TREE &&
+        nb_page_kind(bytes) == NB_PAGE_LEAF)
+        rc = mend(w, tree, page, bytes, bounds);
+    return rc == NB_CORRUPT ? damaged(w, tree, page, what) : rc;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -281,10 +306,10 @@ static int check_value(struct walk *w, struct tree *tree, uint64_t page, const s
 /* ---- trees ----------------------------------------------------------------------------------- */
 
 static int check_subtree(struct walk *w, struct tree *tree, uint64_t page, unsigned depth,
-                         struct bounds bounds)
+                         struct nb_bounds bounds)
 {
     int rc = read_page(w, tree, page, depth);
-    const unsigned char *bytes = w->levels[depth];
+    unsigned char *bytes = w->levels[depth];
     if (rc == 0)
         rc = check_keys(w, tree, page, bytes, bounds);
     unsigned count = rc == 0 ? nb_page_count(bytes) : 0;
@@ -294,8 +319,9 @@ static int check_subtree(struct walk *w, struct tree *tree, uint64_t page, unsig
             rc = check_value(w, tree, page, &node);
             continue;
         }
-        struct bounds inner = {.from = i == 0 ? bounds.from : node.key,
-                               .to = i + 1 == count ? bounds.to : nb_page_node(bytes, i + 1).key};
+        struct nb_bounds inner = {.from = i == 0 ? bounds.from : node.key,
+                                  .to =
+                                      i + 1 == count ? bounds.to : nb_page_node(bytes, i + 1).key};
         rc = check_subtree(w, tree, node.child, depth + 1, inner);
     }
     return rc;
@@ -317,7 +343,8 @@ static int check_tree(struct walk *w, struct tree *tree)
         (record->pad != 0 && tree->kind != FREE_TREE))
         return damaged(w, tree, empty ? 0 : record->root, "its record is damaged");
     int rc =
-        empty ? 0 : check_subtree(w, tree, record->root, 0, (struct bounds){{NULL, 0}, {NULL, 0}});
+        empty ? 0
+              : check_subtree(w, tree, record->root, 0, (struct nb_bounds){{NULL, 0}, {NULL, 0}});
     if (rc != 0)
         return rc;
     if (counted->entries != record->entries || counted->leaf_pages != record->leaf_pages ||
@@ -339,7 +366,7 @@ static int check_main(struct walk *w)
 static int check_table(struct walk *w, unsigned t)
 {
     struct tree tree = {
-        .kind = TABLE_TREE, .name = w->question->tables[t], .record = w->records[t]};
+        .kind = TABLE_TREE, .table = t, .name = w->question->tables[t], .record = w->records[t]};
     int rc = check_tree(w, &tree);
     if (rc == NB_CORRUPT)
         w->answer->damaged |= (uint32_t)1 << t;
@@ -382,6 +409,12 @@ static int begin(struct walk *w)
     /* Trees are read in the order of their keys, which is not that of the pages. */
     if (w->file_pages * w->page_size <= AHEAD_MOST)
         (void)posix_fadvise(w->question->file, 0, 0, POSIX_FADV_WILLNEED);
+    w->mending = (struct nb_mending){.file = w->question->file,
+                                     .path = w->question->path,
+                                     .is_sound = w->question->is_sound,
+                                     .user = w->question->user,
+                                     .page_size = w->page_size,
+                                     .file_pages = w->file_pages};
     w->answer->used = 2;
     int rc = mark(w, &heads, 0);
     return rc != 0 ? rc : mark(w, &heads, 1);
@@ -393,6 +426,7 @@ static void end(struct walk *w)
         free(w->levels[i]);
     free(w->ids);
     free(w->seen);
+    nb_mending_deinit(&w->mending);
 }
 
 /* Damage in one table does not keep the others from being looked at; the first error stays. */
@@ -425,6 +459,10 @@ int nb_pages_check(const struct nb_pages_question *question, struct nb_pages_ans
     int rc = begin(&w);
     if (rc == 0)
         rc = check_all(&w);
+    if (rc == 0)
+        rc = nb_mending_write(&w.mending, error);
+    answer->corrected = w.mending.corrected;
+    answer->lost = w.mending.lost;
     end(&w);
     return rc;
 }

@@ -5,6 +5,7 @@
  * This walk believes nothing. It finds every page that is not where it should be, used twice, of
  * the wrong kind, badly filled or out of order, in the trees and in the list of free pages, and
  * numbers that disagree with what was counted. It does not read values; they have checksums.
+ * Leaves of tables whose keys are out of order can be put in order again (core/pages/mend.h).
  *
  * Reads with pread: a disk that refuses is an error, not a signal. One thread at a time; the file
  * must not change meanwhile.
@@ -16,12 +17,13 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
+#include "core/pages/mend.h"
 #include "core/pages/meta.h"
 
 enum { NB_PAGES_TABLES_MOST = 32, NB_PAGES_NAME_MOST = 24 };
 
 struct nb_pages_question {
-    int file;            /* open for reading */
+    int file;            /* open for reading; with `is_sound` for writing, too */
     const char *path;    /* for messages */
     struct nb_meta meta; /* where to begin */
     /* Rows in the leaves of tables may be out of order: a search misses some, reading in a row
@@ -29,6 +31,10 @@ struct nb_pages_question {
     bool any_order;
     const char *const *tables; /* the names that the main tree may have */
     unsigned table_count;      /* at most NB_PAGES_TABLES_MOST */
+    /* Not NULL: leaves of tables are mended, if nothing else is damaged, and the file is written.
+     */
+    nb_pages_judge *is_sound;
+    const void *user;
 };
 
 struct nb_pages_answer {
@@ -36,8 +42,12 @@ struct nb_pages_answer {
     uint32_t present; /* bit t: table t is there */
     uint32_t damaged; /* bit t: pages of table t are damaged */
     char unknown[NB_PAGES_NAME_MOST]; /* of a table that is none of the question's; "": none */
-    uint64_t used;                    /* pages in trees, the two first included */
-    uint64_t free;                    /* pages in the list of free pages */
+    unsigned corrected;               /* damaged keys that are right again */
+    unsigned lost;   /* damaged keys that could only be replaced: their entries are lost */
+    uint64_t mended; /* the first page of these; 0: nothing was mended */
+    unsigned mended_table;
+    uint64_t used; /* pages in trees, the two first included */
+    uint64_t free; /* pages in the list of free pages */
 };
 
 /* Checks the whole file, but not the pages of an unknown table. Returns 0; NB_CORRUPT with the

@@ -609,6 +609,133 @@ START_TEST(damage_is_said_in_words)
 }
 END_TEST
 
+/* ---- damaged keys ---------------------------------------------------------------------------- */
+
+/* A page that may be a leaf of a model's table: not of META, whose loss is refused, of the list of
+ * tables, or of the free list. */
+static bool is_table_leaf(const unsigned char *page, uint64_t number, const struct nb_meta *meta)
+{
+    ck_assert_uint_eq(meta->free.depth, 1);
+    if (!is_tree_page(page, NB_PAGE_LEAF, 1) || page[0] != number || number == meta->free.root)
+        return false;
+    const unsigned char *node = page + u16(page + 16);
+    return (node[4] & NB_NODE_TREE) == 0 && memcmp(node + 8, "format", 6) != 0;
+}
+
+static unsigned nodes_of(const unsigned char *page)
+{
+    return (u16(page + 12) - 16) / 2;
+}
+
+/* Opens the store whose file was changed, and counts entries that are not as they were. */
+static unsigned lost_entries(const struct entries *want, bool *mended)
+{
+    static struct entries got;
+    struct nb_store *store;
+    struct nb_error error = {0};
+    unsigned lost = 0;
+    ck_assert_msg(nb_store_open(directory, 0, &store, &error) == 0, "%s", error.text);
+    *mended = nb_store_mended(store, &error);
+    read_entries(store, &got);
+    ck_assert_uint_eq(got.count, want->count);
+    for (size_t i = 0; i < got.count; i++) {
+        ck_assert(got.hash[i] == 0 || got.hash[i] == want->hash[i]);
+        lost += got.hash[i] == 0;
+    }
+    if (*mended && lost == 0)
+        ck_assert_ptr_nonnull(strstr(error.text, "entries lost: 0"));
+    write_everywhere(store);
+    nb_store_close(&store);
+    assert_accepted(); /* what was mended is in the file */
+    return lost;
+}
+
+/* Calls `damage` for nodes of all leaves; `lost` entries at most may be lost then. */
+static void damage_keys(void (*damage)(unsigned char *page), unsigned lost, unsigned *mended)
+{
+    static struct entries want;
+    struct nb_store *store;
+    struct nb_meta metas[2];
+    struct stat status;
+    int newest;
+    make_small();
+    ck_assert_int_eq(nb_store_open(directory, 0, &store, NULL), 0);
+    read_entries(store, &want);
+    nb_store_close(&store);
+    int file = open(path, O_RDWR);
+    ck_assert_int_eq(fstat(file, &status), 0);
+    ck_assert_int_eq(nb_meta_read(file, path, metas, &newest, NULL), 0);
+    for (off_t at = 8192; at < status.st_size; at += 4096) {
+        unsigned char whole[4096];
+        ck_assert_int_eq(pread(file, whole, sizeof whole, at), sizeof whole);
+        if (!is_table_leaf(whole, (uint64_t)at / 4096, &metas[newest]))
+            continue;
+        for (int round = 0; round < 20; round++) {
+            unsigned char page[4096];
+            bool was_mended;
+            memcpy(page, whole, sizeof page);
+            damage(page);
+            ck_assert_int_eq(pwrite(file, page, sizeof page, at), sizeof page);
+            ck_assert_uint_le(lost_entries(&want, &was_mended), was_mended ? lost : 2);
+            *mended += was_mended;
+            ck_assert_int_eq(pwrite(file, whole, sizeof whole, at), sizeof whole);
+        }
+    }
+    close(file);
+}
+
+static unsigned char *draw_key(unsigned char *page, unsigned *length)
+{
+    unsigned at = u16(page + 16 + 2 * draw(nodes_of(page)));
+    *length = u16(page + at + 6);
+    return page + at + 8;
+}
+
+static void change_byte(unsigned char *page)
+{
+    unsigned length;
+    unsigned char *key = draw_key(page, &length);
+    key[draw(length)] ^= (unsigned char)(1 + draw(255));
+}
+
+static void garble_key(unsigned char *page)
+{
+    unsigned length;
+    unsigned char *key = draw_key(page, &length);
+    for (unsigned i = 0; i < length; i++)
+        key[i] = (unsigned char)draw(256);
+}
+
+static void garble_two(unsigned char *page)
+{
+    garble_key(page);
+    garble_key(page);
+}
+
+START_TEST(a_wrong_byte_of_a_key_is_put_right)
+{
+    unsigned mended = 0;
+    damage_keys(change_byte, 0, &mended);
+    ck_assert_uint_gt(mended, 50);
+}
+END_TEST
+
+START_TEST(a_lost_key_takes_only_its_entry)
+{
+    unsigned mended = 0;
+    damage_keys(garble_key, 1, &mended);
+    ck_assert_uint_gt(mended, 50);
+}
+END_TEST
+
+START_TEST(lost_keys_take_only_their_entries)
+{
+    unsigned mended = 0;
+    damage_keys(garble_two, 2, &mended);
+    ck_assert_uint_gt(mended, 50);
+}
+END_TEST
+
 static int count_entry(void *user, enum nb_table table, struct nb_string key,
                        struct nb_string value, bool sound, struct nb_error *error)
 {
@@ -669,6 +796,9 @@ static Suite *suite(void)
     tcase_add_loop_test(t, each_kind_of_damage_is_found, 0, (int)(sizeof kinds / sizeof *kinds));
     tcase_add_test(t, damaged_counts_are_found);
     tcase_add_test(t, damage_is_said_in_words);
+    tcase_add_test(t, a_wrong_byte_of_a_key_is_put_right);
+    tcase_add_test(t, a_lost_key_takes_only_its_entry);
+    tcase_add_test(t, lost_keys_take_only_their_entries);
     tcase_add_test(t, sound_tables_can_be_saved);
     suite_add_tcase(s, t);
     return s;
