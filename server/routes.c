@@ -6,6 +6,7 @@
 #include "server/api/evaluation.h"
 #include "server/api/models.h"
 #include "server/api/operations.h"
+#include "server/api/undo.h"
 #include "server/console/page.h"
 #include "server/json/document.h"
 #include "server/mail/filter_load.h"
@@ -17,6 +18,7 @@ static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};
 static const char *const CHANGE_QUERY[] = {"label", "id", "source", NULL};
 static const char *const SOURCE_QUERY[] = {"source", NULL};
 static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
+static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
 static const char *const CLASSIFY_QUERY[] = {
     "explain", "label", "id", "threshold", "target_fpr", "cost_fp", "cost_fn", "positive", NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", NULL};
@@ -64,6 +66,9 @@ static const struct nb_route ROUTES[] = {
     LONG("DELETE", "/v1/models/{model}", ADMIN, NONE, SOURCE_QUERY, nb_route_delete_model),
     LONG("PATCH", "/v1/models/{model}/labels/{label}", ADMIN, SETTINGS, SOURCE_QUERY,
          nb_route_rename_label),
+    /* Not `train`: it takes back what others have taught, without naming a document. */
+    LONG("POST", "/v1/models/{model}/undo", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_undo),
+    LONG("GET", "/v1/models/{model}/undo", ADMIN, NONE, UNDONE_QUERY, nb_route_undone),
     LONG("GET", "/v1/models/{model}/vocabulary", CLASSIFY, NONE, VOCABULARY_QUERY,
          nb_route_vocabulary),
     LONG("GET", "/v1/models/{model}/evaluation", CLASSIFY, NONE, EVALUATION_QUERY,

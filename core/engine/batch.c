@@ -228,6 +228,42 @@ int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
     return end_change(batch, &change, rc, error);
 }
 
+/* A change that needs no document: the caller has filled in what it is. */
+static int add_bare(struct nb_batch *batch, struct nb_submitted *change, struct nb_string id,
+                    struct nb_string source, struct nb_error *error)
+{
+    int rc = nb_check_source(source, error);
+    if (rc == 0)
+        rc = acquire(batch, NULL, false, error);
+    if (rc != 0)
+        return rc;
+    if (id.length > 0)
+        rc = nb_buffer_append(&change->id, id.bytes, id.length);
+    if (rc == 0)
+        rc = nb_buffer_append(&change->source, source.bytes, source.length);
+    return end_change(batch, change, rc, error);
+}
+
+int nb_batch_take_back(struct nb_batch *batch, struct nb_string id, uint64_t taken,
+                       uint64_t restored, struct nb_string source, struct nb_error *error)
+{
+    struct nb_submitted change = {.untrain = restored == 0, .taken = taken, .restored = restored};
+    assert(taken != 0 && restored < taken);
+    int rc = nb_check_id(id, error);
+    return rc != 0 ? rc : add_bare(batch, &change, id, source, error);
+}
+
+int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t documents,
+                  struct nb_string source, struct nb_error *error)
+{
+    struct nb_submitted change = {.is_note = true, .note_documents = documents};
+    assert(asked.length <= 1024);
+    if (nb_buffer_append(&change.label, asked.bytes, asked.length) != 0)
+        return nb_error_no_memory(error);
+    int rc = add_bare(batch, &change, (struct nb_string){"", 0}, source, error);
+    return rc;
+}
+
 int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
                      struct nb_string id, struct nb_string source, struct nb_error *error)
 {

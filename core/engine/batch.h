@@ -22,6 +22,10 @@ struct nb_pending {
 /* A change of a document as it was submitted: no numbers are given yet. */
 struct nb_submitted {
     bool untrain;
+    uint64_t taken;          /* of a change that is taken back: its entry; 0: none is */
+    uint64_t restored;       /* the entry that is to be in force again; 0: forget the document */
+    bool is_note;            /* NB_CHANGE_UNDO: `label` has what was asked for ... */
+    uint32_t note_documents; /* ... and this is how many documents it is about */
     struct nb_buffer id;
     struct nb_buffer label;
     struct nb_buffer source;

@@ -173,6 +173,8 @@ static void count(struct nb_counters *counters, const struct nb_submitted *chang
         [NB_RELABELLED] = &counters->relabelled, [NB_UPDATED] = &counters->updated,
         [NB_FORGOTTEN] = &counters->forgotten,
     };
+    if (change->is_note)
+        return;
     assert((size_t)change->receipt.status < sizeof by_status / sizeof *by_status);
     atomic_fetch_add(by_status[change->receipt.status], 1);
     if (!change->untrain && change->staged)

@@ -63,6 +63,18 @@ int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
 int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
                      struct nb_string id, struct nb_string source, struct nb_error *error);
 
+/* Adds a change that takes back what the ledger entry `taken` did to the document `id`: the
+ * document is again as the entry `restored` had it, with that entry's source and time; with 0, or
+ * when the ledger does not hold that entry any more, it is forgotten. The receipt says which:
+ * NB_RELABELLED or NB_UPDATED, or NB_FORGOTTEN. NB_CONFLICT in the receipt: the document has
+ * changed since `taken`, and stays as it is. Errors: as nb_batch_untrain. */
+int nb_batch_take_back(struct nb_batch *batch, struct nb_string id, uint64_t taken,
+                       uint64_t restored, struct nb_string source, struct nb_error *error);
+/* Adds a note to the ledger (NB_CHANGE_UNDO): `asked`, at most 1,024 bytes, and how many documents
+ * the changes behind it in the batch take back. */
+int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t documents,
+                  struct nb_string source, struct nb_error *error);
+
 size_t nb_batch_size(const struct nb_batch *batch);
 /* Bytes of memory that the batch holds, to bound what one connection may queue. */
 size_t nb_batch_memory(const struct nb_batch *batch);
@@ -256,6 +268,19 @@ void nb_evaluation_report_deinit(struct nb_evaluation_report *report);
 int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
                          struct nb_string positive, double target_rate,
                          struct nb_evaluation_report *report, struct nb_error *error);
+
+/* A document whose score counts otherwise than it is stored. */
+struct nb_evaluation_change {
+    uint64_t first; /* number of the entry that learned it first */
+    uint32_t label; /* its true label; NB_EVALUATION_LEFT_OUT: it is left out */
+};
+#define NB_EVALUATION_LEFT_OUT UINT32_MAX
+/* The same without a threshold, with `changes` (sorted by `first`, each once) made to the stored
+ * scores: what the figures would be if these documents were not there, or had other labels. The
+ * probabilities stay those that were given then. */
+int nb_engine_evaluation_without(struct nb_engine *engine, struct nb_string model,
+                                 const struct nb_evaluation_change *changes, size_t count,
+                                 struct nb_evaluation_report *report, struct nb_error *error);
 
 /* ---- administration: these wait for the disk ------------------------------------------------- */
 

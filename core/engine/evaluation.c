@@ -13,16 +13,32 @@
 
 struct reading {
     struct nb_evaluator *evaluator;
+    const struct nb_evaluation_change *changes; /* those that are still to come */
+    size_t change_count;
     struct nb_stored_score_lists lists;
 };
+
+/* Whether the score of this document counts; gives it its other label. Both lists ascend. */
+static bool change_score(struct reading *r, uint64_t first, struct nb_stored_score *scored)
+{
+    while (r->change_count > 0 && r->changes->first < first) {
+        r->changes++;
+        r->change_count--;
+    }
+    if (r->change_count == 0 || r->changes->first != first)
+        return true;
+    scored->label = r->changes->label;
+    return scored->label != NB_EVALUATION_LEFT_OUT;
+}
 
 static int read_score(void *user, struct nb_string key, struct nb_string value,
                       struct nb_error *error)
 {
     struct reading *r = user;
     struct nb_stored_score scored;
-    (void)key;
     int rc = nb_stored_score_read(value, &r->lists, &scored, error);
+    if (rc == 0 && !change_score(r, nb_store_key_tail(key), &scored))
+        return 0;
     if (rc == 0)
         rc = nb_evaluator_add(r->evaluator, &scored);
     /* The first document of a label, learned after the labels were listed: next time. */
@@ -120,31 +136,36 @@ static int read_all(struct nb_engine *engine, const struct nb_live *live, struct
     return rc;
 }
 
-static int make_report(struct nb_engine *engine, struct nb_live *live, struct nb_string positive,
-                       double target_rate, struct nb_evaluation_report *report,
-                       struct nb_error *error)
+struct question {
+    struct nb_string positive;
+    double target_rate;
+    const struct nb_evaluation_change *changes;
+    size_t change_count;
+};
+
+static int make_report(struct nb_engine *engine, struct nb_live *live, const struct question *q,
+                       struct nb_evaluation_report *report, struct nb_error *error)
 {
-    struct reading reading = {0};
+    struct reading reading = {.changes = q->changes, .change_count = q->change_count};
     uint32_t *numbers = NULL;
     int rc = copy_labels(live->counts, report, &numbers) != 0 ? nb_error_no_memory(error) : 0;
     if (rc == 0)
-        rc = choose_positive(report, positive, error);
+        rc = choose_positive(report, q->positive, error);
     if (rc == 0 &&
         nb_evaluator_new(numbers, report->label_count, report->positive, &reading.evaluator) != 0)
         rc = nb_error_no_memory(error);
     if (rc == 0)
         rc = read_all(engine, live, &reading, error);
     if (rc == 0)
-        rc = evaluate(reading.evaluator, target_rate, report, error);
+        rc = evaluate(reading.evaluator, q->target_rate, report, error);
     nb_evaluator_free(&reading.evaluator);
     nb_stored_score_lists_deinit(&reading.lists);
     free(numbers);
     return rc;
 }
 
-int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
-                         struct nb_string positive, double target_rate,
-                         struct nb_evaluation_report *report, struct nb_error *error)
+static int answer(struct nb_engine *engine, struct nb_string model, const struct question *question,
+                  struct nb_evaluation_report *report, struct nb_error *error)
 {
     struct nb_live *live;
     struct nb_error why = {0};
@@ -157,10 +178,27 @@ int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
     report->windows[0] = published->settings.evaluation_short;
     report->windows[1] = published->settings.evaluation_long;
     nb_published_release(&published);
-    rc = make_report(engine, live, positive, target_rate, report, &why);
+    rc = make_report(engine, live, question, report, &why);
     rc = nb_live_note(live, rc, &why, error);
     if (rc != 0)
         nb_evaluation_report_deinit(report);
     nb_registry_release(engine, &live);
     return rc;
+}
+
+int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
+                         struct nb_string positive, double target_rate,
+                         struct nb_evaluation_report *report, struct nb_error *error)
+{
+    struct question question = {.positive = positive, .target_rate = target_rate};
+    return answer(engine, model, &question, report, error);
+}
+
+int nb_engine_evaluation_without(struct nb_engine *engine, struct nb_string model,
+                                 const struct nb_evaluation_change *changes, size_t count,
+                                 struct nb_evaluation_report *report, struct nb_error *error)
+{
+    struct question question = {
+        .positive = {"", 0}, .target_rate = -1, .changes = changes, .change_count = count};
+    return answer(engine, model, &question, report, error);
 }

@@ -30,6 +30,7 @@ void nb_staging_deinit(struct nb_staging *s)
     nb_buffer_deinit(&s->score);
     nb_buffer_deinit(&s->entry);
     nb_entry_deinit(&s->old);
+    nb_entry_deinit(&s->restored);
     free(s->ids);
     free(s->texts);
 }
@@ -191,6 +192,12 @@ static int find_old(struct stage *s, bool *found)
     return rc == NB_NOT_FOUND ? 0 : rc;
 }
 
+/* The entry that learned the document first: its place in the order of arrival. */
+static uint64_t first_of(const struct nb_entry *old)
+{
+    return old->change.first != 0 ? old->change.first : old->number;
+}
+
 /* What is taken out of the counts. */
 static int take_out_old(struct stage *s, struct nb_error *error)
 {
@@ -266,8 +273,10 @@ static int append(struct stage *s, struct nb_change *change, struct nb_error *er
         return rc;
     s->model = nb_group_model(s->group, s->live);
     change->model = s->live->number;
-    change->time = nb_clock_now();
-    change->source = string_of(&submitted->source);
+    if (change->source.bytes == NULL) {
+        change->time = nb_clock_now();
+        change->source = string_of(&submitted->source);
+    }
     change->id = string_of(&submitted->id);
     s->model->last = nb_numbers_entry(&engine->numbers);
     s->model->features += submitted->delta.add.size + submitted->delta.take.size + 1;
@@ -315,7 +324,7 @@ static int stage_untrain(struct stage *s, struct nb_error *error)
                                .label = old->change.label,
                                .tokens = old->change.tokens,
                                .replaced = old->number,
-                               .first = old->change.first != 0 ? old->change.first : old->number,
+                               .first = first_of(old),
                                .score = old->change.score};
     rc = append(s, &change, error);
     return rc != 0 ? rc : apply(s, &change, error);
@@ -388,9 +397,7 @@ static int stage_train(struct stage *s, struct nb_error *error)
                                .truncated = submitted->truncated,
                                .tokens = submitted->positions,
                                .replaced = found ? old->number : 0,
-                               .first = !found                   ? 0
-                                        : old->change.first != 0 ? old->change.first
-                                                                 : old->number,
+                               .first = found ? first_of(old) : 0,
                                .score = string_of(&s->memory->score),
                                .first_row = rows - new_count,
                                .new_count = new_count,
@@ -398,6 +405,88 @@ static int stage_train(struct stage *s, struct nb_error *error)
                                .bag = string_of(&s->memory->bag)};
     rc = append(s, &change, error);
     return rc != 0 ? rc : apply(s, &change, error);
+}
+
+/* ---- taking back ----------------------------------------------------------------------------- */
+
+/* memory->restored, decoded into delta.add. *found: the ledger has it. */
+static int find_restored(struct stage *s, bool *found, struct nb_error *error)
+{
+    struct nb_submitted *submitted = s->change;
+    struct nb_entry *restored = &s->memory->restored;
+    struct nb_error why;
+    int rc = nb_ledger_read(s->view, submitted->restored, restored, &why);
+    const struct nb_change *c = &restored->change;
+    *found = rc == 0 && c->kind == NB_CHANGE_TRAIN && c->model == s->live->number &&
+             nb_string_same(c->id, string_of(&submitted->id)) &&
+             c->label < nb_model_label_count(s->live->counts);
+    if (*found)
+        rc = nb_bag_decode(c->bag, nb_model_rows(s->live->counts), &submitted->delta.add, &why);
+    if (rc == NB_NOT_FOUND)
+        return 0;
+    if (rc == NB_CORRUPT)
+        return refuse_damaged(s, &why);
+    return rc == 0 ? 0 : nb_error_set(error, rc, "%s", why.text);
+}
+
+/* The document as the restored entry had it, in place of the living one. */
+static int restore(struct stage *s, struct nb_error *error)
+{
+    struct nb_submitted *submitted = s->change;
+    const struct nb_entry *old = &s->memory->old;
+    const struct nb_change *back = &s->memory->restored.change;
+    submitted->label_number = submitted->delta.add_label = back->label;
+    if (would_overflow(s))
+        return refuse(s, NB_TOO_LARGE, "a feature of the label was counted 4 billion times");
+    submitted->receipt.status = old->change.label != back->label ? NB_RELABELLED : NB_UPDATED;
+    submitted->receipt.tokens = submitted->positions = back->tokens;
+    submitted->truncated = back->truncated;
+    int rc = take_out_old(s, error);
+    if (rc == 0 && !s->refused)
+        rc = keep_score(s, error);
+    if (rc != 0 || s->refused)
+        return rc;
+    if (nb_group_touch_label(s->group, s->live, back->label) != 0)
+        return nb_error_no_memory(error);
+    struct nb_change change = {.kind = NB_CHANGE_TRAIN,
+                               .time = back->time,
+                               .source = back->source,
+                               .label = back->label,
+                               .truncated = back->truncated,
+                               .tokens = back->tokens,
+                               .replaced = old->number,
+                               .first = first_of(old),
+                               .score = string_of(&s->memory->score),
+                               .bag = back->bag};
+    rc = append(s, &change, error);
+    return rc != 0 ? rc : apply(s, &change, error);
+}
+
+static int stage_take_back(struct stage *s, struct nb_error *error)
+{
+    struct nb_submitted *submitted = s->change;
+    bool found;
+    int rc = find_old(s, &found);
+    if (rc != 0 || s->refused)
+        return rc;
+    if (!found || s->memory->old.number != submitted->taken)
+        return refuse(s, NB_CONFLICT, "the document was changed meanwhile");
+    submitted->untrain = submitted->restored == 0;
+    if (!submitted->untrain) {
+        rc = find_restored(s, &found, error);
+        if (rc != 0 || s->refused)
+            return rc;
+        submitted->untrain = !found;
+    }
+    return submitted->untrain ? stage_untrain(s, error) : restore(s, error);
+}
+
+static int stage_note(struct stage *s, struct nb_error *error)
+{
+    struct nb_change change = {.kind = NB_CHANGE_UNDO,
+                               .settings = string_of(&s->change->label),
+                               .other = s->change->note_documents};
+    return append(s, &change, error);
 }
 
 /* ---- receipts -------------------------------------------------------------------------------- */
@@ -420,6 +509,8 @@ static int fill_receipt(const struct nb_batch *batch, struct nb_submitted *chang
 {
     const struct nb_model *counts = batch->live->counts;
     struct nb_receipt *receipt = &change->receipt;
+    if (change->is_note)
+        return 0;
     uint32_t old_label = change->delta.take_label;
     uint32_t label = change->untrain ? old_label : change->label_number;
     assert(label < nb_model_label_count(counts));
@@ -453,7 +544,8 @@ static bool still_fits(struct stage *s)
     receipt->code = nb_live_check(s->live, &receipt->error);
     if (receipt->code != 0)
         return false;
-    if (!s->change->untrain && s->live->published->settings.tokenizer_fields != s->change->fields) {
+    bool is_tokenized = !s->change->untrain && s->change->taken == 0 && !s->change->is_note;
+    if (is_tokenized && s->live->published->settings.tokenizer_fields != s->change->fields) {
         refuse(s, NB_CONFLICT, "the tokenizer's settings changed while the document waited");
         return false;
     }
@@ -470,6 +562,15 @@ static void begin(struct stage *s)
     change->receipt = (struct nb_receipt){.code = 0};
     m->features.length = m->bag.length = m->score.length = m->entry.length = m->new_count = 0;
     nb_learner_reset(s->group->engine->learner);
+}
+
+static int stage_any(struct stage *s, struct nb_error *error)
+{
+    if (s->change->is_note)
+        return stage_note(s, error);
+    if (s->change->taken != 0)
+        return stage_take_back(s, error);
+    return s->change->untrain ? stage_untrain(s, error) : stage_train(s, error);
 }
 
 int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view *view,
@@ -489,7 +590,7 @@ int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view 
         return nb_error_no_memory(error);
     uint32_t rows = nb_model_rows(s.live->counts);
     uint32_t labels = nb_model_label_count(s.live->counts);
-    int rc = s.change->untrain ? stage_untrain(&s, error) : stage_train(&s, error);
+    int rc = stage_any(&s, error);
     if (rc == 0 && !s.change->staged) {
         /* Refused half-way, or unchanged: take its new features and its new label back. */
         nb_model_truncate(s.live->counts, rows);

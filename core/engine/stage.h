@@ -15,6 +15,7 @@ struct nb_staging {
     struct nb_string *texts; /* of new features; owned */
     size_t new_count, new_room;
     struct nb_entry old;
+    struct nb_entry restored;
 };
 void nb_staging_deinit(struct nb_staging *staging);
 

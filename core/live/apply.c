@@ -179,6 +179,7 @@ int nb_apply(struct nb_live *live, const struct nb_change *change, struct nb_del
     case NB_CHANGE_COMPLETE:
     case NB_CHANGE_REFIT:
     case NB_CHANGE_STORE:
+    case NB_CHANGE_UNDO:
     case NB_CHANGE_KINDS:
         break;
     }

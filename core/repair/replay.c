@@ -121,6 +121,7 @@ static int replay_change(struct replay *r, const struct nb_entry *entry, struct 
     case NB_CHANGE_DELETE:
     case NB_CHANGE_REFIT:
     case NB_CHANGE_STORE:
+    case NB_CHANGE_UNDO:
     case NB_CHANGE_KINDS:
         break;
     }

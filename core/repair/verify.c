@@ -190,8 +190,9 @@ static void compare_entry(struct comparing *c, const struct nb_surveyed_entry *s
 {
     const struct nb_change *change = &c->entry.change;
     struct nb_store_key key = nb_store_key_sequence(change->model, c->entry.number);
-    const char living = surveyed->living;
-    if (!has(c, NB_TABLE_ENTRIES, &key, (struct nb_string){&living, 1}))
+    bool was_replaced = change->kind == NB_CHANGE_TRAIN && !surveyed->living;
+    const char flags = was_replaced ? 0 : nb_ledger_flags(change->kind);
+    if (!has(c, NB_TABLE_ENTRIES, &key, (struct nb_string){&flags, 1}))
         differ_entry(c, "entries");
     if (surveyed->living)
         compare_living(c);

@@ -97,6 +97,7 @@ int nb_change_write(const struct nb_change *change, struct nb_buffer *out)
     case NB_CHANGE_COMPLETE:
     case NB_CHANGE_REFIT:
     case NB_CHANGE_STORE:
+    case NB_CHANGE_UNDO:
     case NB_CHANGE_KINDS:
         write_model(change, &w);
         break;

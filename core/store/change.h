@@ -42,11 +42,12 @@
  *
  *     string   name           CREATE, IMPORT, COMPLETE; DELETE at the wish of a caller
  *     string   settings       CREATE, SETTINGS, COMPLETE (core/model/settings.h); STORE: the names
- *                             of the fields, each a string, in the order of their numbers
+ *                             of the fields, each a string, in the order of their numbers; UNDO:
+ *                             what was asked for (core/undo/undo.h)
  *     string   key            COMPLETE: the model's own key (nb_own_key_write); STORE: the store's
  *                             key, NB_KEY_BYTES bytes
  *     string   weights        COMPLETE: what the stack had learned (nb_stack_weights_write)
- *     varint   other          COMPLETE: the model that is replaced
+ *     varint   other          COMPLETE: the model that is replaced; UNDO: documents
  */
 #ifndef NB_CORE_STORE_CHANGE_H
 #define NB_CORE_STORE_CHANGE_H
@@ -74,6 +75,7 @@ enum nb_change_kind {
                                that had the name before */
     NB_CHANGE_REFIT = 10,   /* the weights are fitted anew; nothing writes it yet */
     NB_CHANGE_STORE = 11,   /* what holds for the whole store: its key, the names of the fields */
+    NB_CHANGE_UNDO = 12, /* a note: the changes that follow take others back; it changes nothing */
     NB_CHANGE_KINDS
 };
 
@@ -106,10 +108,12 @@ struct nb_change {
 
     /* CREATE, SETTINGS, IMPORT, COMPLETE, DELETE */
     struct nb_string name;     /* of the model */
-    struct nb_string settings; /* by nb_settings_write; STORE: the names of the fields */
+    struct nb_string settings; /* by nb_settings_write; STORE: the names of the fields; UNDO: what
+                                  was asked for */
     struct nb_string key;     /* the model's own key record, mostly empty; STORE: the store's key */
     struct nb_string weights; /* COMPLETE: what the stack had learned; may be empty */
-    uint32_t other;           /* COMPLETE: number of the model that had the name; 0: none */
+    uint32_t other; /* COMPLETE: number of the model that had the name; 0: none. UNDO: how many
+                       documents it is about */
 };
 
 enum { NB_SOURCE_MOST = 64 };

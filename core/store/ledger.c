@@ -12,7 +12,6 @@ enum {
      * pages for itself. */
     PIECE_BYTES = 984,
     PIECES_MOST = UINT16_MAX,
-    ENTRY_LIVING = 1, /* in ENTRIES: the entry is the living one of its document */
     GARBAGE_BATCH = 10000,
 };
 
@@ -110,11 +109,10 @@ static int put_number(const struct nb_view *view, enum nb_table table,
                         (struct nb_string){(const char *)bytes, length}, error);
 }
 
-static int put_entry_row(const struct nb_view *view, uint32_t model, uint64_t number, bool living,
+static int put_entry_row(const struct nb_view *view, uint32_t model, uint64_t number, char flags,
                          struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_sequence(model, number);
-    const char flags = living ? ENTRY_LIVING : 0;
     return nb_store_put(view, NB_TABLE_ENTRIES, nb_store_key_string(&key),
                         (struct nb_string){&flags, 1}, error);
 }
@@ -151,7 +149,7 @@ static int put_replaced(const struct nb_view *view, uint64_t number, const struc
                         struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_sequence(c->model, number);
-    int rc = put_entry_row(view, c->model, c->replaced, false, error);
+    int rc = put_entry_row(view, c->model, c->replaced, 0, error);
     return rc != 0 ? rc : put_number(view, NB_TABLE_GARBAGE, &key, c->replaced, error);
 }
 
@@ -162,7 +160,7 @@ static int put_index(const struct nb_view *view, uint64_t number, const struct n
     if (c->kind == NB_CHANGE_DELETE || c->kind == NB_CHANGE_STORE)
         return 0;
     totals->entries++;
-    int rc = put_entry_row(view, c->model, number, c->kind == NB_CHANGE_TRAIN, error);
+    int rc = put_entry_row(view, c->model, number, nb_ledger_flags(c->kind), error);
     if (rc == 0 && c->new_count > 0) {
         struct nb_store_key key = nb_store_key_number(c->model, c->first_row);
         rc = put_number(view, NB_TABLE_WORDS, &key, number, error);
@@ -209,7 +207,7 @@ int nb_ledger_copy(const struct nb_view *view, const struct nb_entry *entry,
     nb_entry_deinit(&old);
     if (rc == 0 && change.kind == NB_CHANGE_UNTRAIN && change.replaced == 0) {
         totals->entries++; /* what it forgot is lost: nothing counts it any more */
-        return put_entry_row(view, change.model, entry->number, false, error);
+        return put_entry_row(view, change.model, entry->number, 0, error);
     }
     return rc != 0 ? rc : put_index(view, entry->number, &change, totals, error);
 }
@@ -250,7 +248,7 @@ int nb_ledger_is_living(const struct nb_view *view, const struct nb_entry *entry
     int rc = nb_store_get(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), &value, error);
     if (rc == NB_NOT_FOUND)
         return damaged(error, entry->number, "is missing in the index of entries");
-    *living = rc == 0 && value.length == 1 && (value.bytes[0] & ENTRY_LIVING) != 0;
+    *living = rc == 0 && value.length == 1 && (value.bytes[0] & NB_LEDGER_LIVING) != 0;
     return rc;
 }
 
@@ -278,14 +276,16 @@ struct walk {
     void *user;
     struct nb_entry entry;
     bool all; /* of all models: keys are those of LEDGER */
+    int only; /* enum nb_ledger_only; 0: all entries */
 };
 
 static int walk_one(void *user, struct nb_string key, struct nb_string value,
                     struct nb_error *error)
 {
     struct walk *w = user;
-    (void)value;
     if (w->all && nb_store_key_entry_piece(key) != 0)
+        return 0;
+    if (w->only != 0 && (value.length != 1 || (value.bytes[0] & w->only) == 0))
         return 0;
     uint64_t number = w->all ? nb_store_key_entry_number(key) : nb_store_key_tail(key);
     int rc = nb_ledger_read(w->view, number, &w->entry, error);
@@ -303,6 +303,19 @@ int nb_ledger_walk(const struct nb_view *view, uint32_t model, uint64_t from,
     int rc =
         nb_store_scan(view, w.all ? NB_TABLE_LEDGER : NB_TABLE_ENTRIES, nb_store_key_string(&key),
                       w.all ? 0 : sizeof model, walk_one, &w, error);
+    nb_entry_deinit(&w.entry);
+    return rc;
+}
+
+int nb_ledger_walk_only(const struct nb_view *view, uint32_t model, uint64_t from,
+                        enum nb_ledger_only only, nb_ledger_visit *visit, void *user,
+                        struct nb_error *error)
+{
+    struct walk w = {.view = view, .visit = visit, .user = user, .only = (int)only};
+    struct nb_store_key key = nb_store_key_sequence(model, from);
+    assert(model != 0);
+    int rc = nb_store_scan(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), sizeof model,
+                           walk_one, &w, error);
     nb_entry_deinit(&w.entry);
     return rc;
 }

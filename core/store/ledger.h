@@ -9,9 +9,10 @@
  *
  * An entry lies in pieces of about a kilobyte under its number, so that entries share pages. Beside
  * it, in the same transaction, stand indexes that a rebuild makes anew: ENTRIES (the numbers of a
- * model's entries), DOCUMENTS (the living entry of an id), SCORES (by the number that learned the
- * document first: the order of arrival), WORDS (which entry brought a row's feature), and GARBAGE
- * (what an entry made superfluous).
+ * model's entries, each with a byte: 1 living, 2 a note of undoing, 0 any other), DOCUMENTS (the
+ * living entry of an id), SCORES (by the number that learned the document first: the order of
+ * arrival), WORDS (which entry brought a row's feature), and GARBAGE (what an entry made
+ * superfluous).
  */
 #ifndef NB_CORE_STORE_LEDGER_H
 #define NB_CORE_STORE_LEDGER_H
@@ -53,6 +54,20 @@ int nb_ledger_is_living(const struct nb_view *view, const struct nb_entry *entry
 typedef int nb_ledger_visit(void *user, struct nb_entry *entry, struct nb_error *error);
 int nb_ledger_walk(const struct nb_view *view, uint32_t model, uint64_t from,
                    nb_ledger_visit *visit, void *user, struct nb_error *error);
+
+/* As nb_ledger_walk for a model's living entries alone, or for its notes of undoing alone
+ * (NB_CHANGE_UNDO): the others are passed over without being read, 0.1 us each. */
+enum nb_ledger_only { NB_LEDGER_LIVING = 1, NB_LEDGER_NOTES = 2 };
+/* The byte of a new entry in ENTRIES. */
+static inline char nb_ledger_flags(enum nb_change_kind kind)
+{
+    return kind == NB_CHANGE_TRAIN  ? NB_LEDGER_LIVING
+           : kind == NB_CHANGE_UNDO ? NB_LEDGER_NOTES
+                                    : 0;
+}
+int nb_ledger_walk_only(const struct nb_view *view, uint32_t model, uint64_t from,
+                        enum nb_ledger_only only, nb_ledger_visit *visit, void *user,
+                        struct nb_error *error);
 
 /* Reads the entry that brought the feature of a row: its new features have the rows from
  * entry->change.first_row on. NB_NOT_FOUND without a text: no entry has it. */

@@ -2,12 +2,11 @@
 #include "server/json/model.h"
 
 #include <assert.h>
-#include <stdio.h>
-#include <time.h>
 
 #include "server/json/emit.h"
 #include "server/json/load.h"
 #include "server/json/settings.h"
+#include "server/json/time.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
@@ -100,26 +99,11 @@ int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, struct nb
 
 /* ---- documents and vocabulary ---------------------------------------------------------------- */
 
-/* RFC 3339 in UTC, with milliseconds. A moment that gmtime cannot tell (the year would not fit an
- * int) is the empty text. */
-static void format_time(int64_t milliseconds, char *text, size_t size)
-{
-    int64_t rest = milliseconds % 1000;
-    if (rest < 0)
-        rest += 1000; /* before 1970: the second began earlier */
-    time_t seconds = (time_t)((milliseconds - rest) / 1000);
-    struct tm t;
-    text[0] = '\0';
-    if (gmtime_r(&seconds, &t) != NULL)
-        snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", t.tm_year + 1900, t.tm_mon + 1,
-                 t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec, (int)rest);
-}
-
 int nb_json_document_info(struct nb_buffer *out, struct nb_string id,
                           const struct nb_document_info *info)
 {
-    char learned[96]; /* seven ints at their longest */
-    format_time(info->learned, learned, sizeof learned);
+    char learned[NB_JSON_TIME_BYTES];
+    nb_json_format_time(info->learned, learned);
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
     nb_emit_member_string(&e, "id", id);

@@ -117,6 +117,8 @@ def bodies(template, method, item, dump):
         return [(dump, "application/x-ndjson")]
     if template == "/v1/models/{model}":
         return [({}, "application/json"), ({"smoothing": 2.0}, "application/json")]
+    if template.endswith("/undo"):
+        return [({"source": "nobody"}, "application/json"), ({"ids": ["none"], "dry_run": True}, "application/json")]
     one = {"text": "win the prize", "label": "spam", "id": "sent"}
     return [(one, "application/json"), ({"documents": [one]}, "application/json"), (json.dumps(one) + "\n", "application/x-ndjson"),
             (MAIL, "message/rfc822") if not template.endswith("untrain") else (json.dumps({"id": "none"}), "application/x-ndjson"),

@@ -203,6 +203,17 @@ static const struct golden goldens[] = {
      "016b"
      "00"
      "00"},
+    {"undo",
+     {.kind = NB_CHANGE_UNDO, .model = 1, .source = S("me"), .settings = S("w"), .other = 300},
+     "010c"
+     "01"
+     "00"
+     "026d65"
+     "00"
+     "0177"
+     "00"
+     "00"
+     "ac02"},
 };
 enum { GOLDENS = sizeof goldens / sizeof *goldens };
 
@@ -327,7 +338,7 @@ START_TEST(impossible_values_are_found)
         {"kind 0", S("\x01\x00\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
         {"format 0", S("\x00\x06\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
         {"a later format", S("\x02\x01\x01"), NB_VERSION},
-        {"a later kind", S("\x01\x0c\x01"), NB_VERSION},
+        {"a later kind", S("\x01\x0d\x01"), NB_VERSION},
         {"no id", S("\x01\x01\x01\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
         {"unknown flags", S("\x01\x01\x01\x00\x00\x20\x00\x01x\x00"), NB_CORRUPT},
         {"a label above all", S("\x01\x01\x01\x00\x00\x00\x80\x80\x04\x01x\x00"), NB_CORRUPT},

@@ -18,6 +18,7 @@
 #include "server/json/receipt.h"
 #include "server/json/scan.h"
 #include "server/json/settings.h"
+#include "server/json/time.h"
 #include "server/json/verdict.h"
 
 #include "tests/fuzz/fuzz_codec.c"
@@ -818,6 +819,55 @@ static const struct nb_string pieces[] = {
     {BYTES("{\"end\":{\"documents\":1,\"words\":1}}\n")},
 };
 
+START_TEST(moments_read_back)
+{
+    static const struct {
+        const char *text;
+        int64_t want; /* -1: refused */
+    } cases[] = {
+        {"1970-01-01", 0},
+        {"1970-01-01T00:00:00.001Z", 1},
+        {"2000-02-29T23:59:59Z", 951868799000},
+        {"2026-05-01", 1777593600000},
+        {"2026-05-01t12:00:00.5z", 1777636800500},
+        {"2026-05-01 12:00:00.123456+02:30", 1777627800123},
+        {"2026-05-01T12:00:00-00:30", 1777638600000},
+        {"9999-12-31T23:59:59.999Z", 253402300799999},
+        {"", -1},
+        {"2026", -1},
+        {"2026-5-1", -1},
+        {"2026-00-01", -1},
+        {"2026-13-01", -1},
+        {"2026-04-31", -1},
+        {"2100-02-29", -1},
+        {"1969-12-31", -1},
+        {"1970-01-01T00:00:00+01:00", -1},
+        {"2026-05-01T", -1},
+        {"2026-05-01T12:00:00", -1},
+        {"2026-05-01T24:00:00Z", -1},
+        {"2026-05-01T12:60:00Z", -1},
+        {"2026-05-01T12:00:00.Z", -1},
+        {"2026-05-01T12:00:00Zx", -1},
+        {"2026-05-01T12:00:00+1", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nb_error error = {0};
+        int64_t got = -1;
+        int rc = nb_json_read_time(nb_string_of(cases[i].text), "from", &got, &error);
+        ck_assert_msg(got == cases[i].want, "%s gives %lld", cases[i].text, (long long)got);
+        ck_assert_int_eq(rc, cases[i].want < 0 ? NB_INVALID : 0);
+        ck_assert(rc == 0 || strstr(error.text, "from") != NULL);
+    }
+    for (int i = 0; i < 1000; i++) {
+        int64_t moment = (int64_t)(draw() % 253402300800000u), back = -1;
+        char text[NB_JSON_TIME_BYTES];
+        nb_json_format_time(moment, text);
+        ck_assert_int_eq(nb_json_read_time(nb_string_of(text), "to", &back, NULL), 0);
+        ck_assert_int_eq(back, moment);
+    }
+}
+END_TEST
+
 START_TEST(random_inputs_do_no_harm)
 {
     begin_random(20261120);
@@ -922,6 +972,7 @@ int main(void)
     suite_add_tcase(suite, replies);
     TCase *anything = tcase_create("anything");
     tcase_set_timeout(anything, 120);
+    tcase_add_test(anything, moments_read_back);
     tcase_add_test(anything, random_inputs_do_no_harm);
     tcase_add_test(anything, no_byte_slips_through_at_any_place);
     tcase_add_test(anything, every_right_document_takes_the_fast_way);

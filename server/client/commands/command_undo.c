@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesc undo: takes back what was learned from a source, in a span of time, or of some ids. Asks
+ * in parts, each of which the daemon does whole, so that it can show how far it is.
+ */
+#include <string.h>
+
+#include "server/call/path.h"
+#include "server/client/base/answer.h"
+#include "server/client/base/source_flag.h"
+#include "server/client/commands/commands.h"
+#include "server/client/terminal/figure.h"
+#include "server/client/terminal/progress.h"
+#include "server/client/terminal/table.h"
+
+enum { PART = 2000 /* documents of one request */ };
+
+struct undo_options {
+    const char *source, *from, *to, *by;
+    struct nb_flag_list ids;
+    bool dry_run, is_quiet;
+};
+
+static const struct undo_options DEFAULTS = {.dry_run = false};
+
+static const struct nb_flag FLAGS[] = {
+    {"source", 0, NB_FLAG_TEXT, "NAME", offsetof(struct undo_options, source), 0, 0,
+     "what this source has changed"},
+    {"from", 0, NB_FLAG_TEXT, "TIME", offsetof(struct undo_options, from), 0, 0,
+     "what was changed from this time on: 2026-05-01, or 2026-05-01T12:00:00Z"},
+    {"to", 0, NB_FLAG_TEXT, "TIME", offsetof(struct undo_options, to), 0, 0,
+     "what was changed before this time"},
+    {"id", 'i', NB_FLAG_LIST, "ID", offsetof(struct undo_options, ids), 0, 0,
+     "the id of a document; may be repeated"},
+    {"dry-run", 'n', NB_FLAG_SWITCH, NULL, offsetof(struct undo_options, dry_run), 0, 0,
+     "change nothing; show what would be taken back, and the evaluation without it"},
+    {"by", 0, NB_FLAG_TEXT, "NAME", offsetof(struct undo_options, by), 0, 0,
+     "name recorded with the undo (default: the name of the token, or http)"},
+    {"quiet", 'q', NB_FLAG_SWITCH, NULL, offsetof(struct undo_options, is_quiet), 0, 0,
+     "no progress bar and no summary"},
+};
+
+static const char *const COUNTS[] = {"documents", "forgotten", "restored", "unknown_before",
+                                     "changed_since"};
+
+static uint64_t number_of(const json_t *object, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static json_t *wish_of(const struct undo_options *options)
+{
+    json_t *wish = json_pack("{s:s*, s:s*, s:s*}", "source", options->source, "from", options->from,
+                             "to", options->to);
+    if (wish == NULL)
+        return NULL;
+    if (options->ids.count > 0) {
+        json_t *ids = json_array();
+        for (size_t i = 0; i < options->ids.count; i++)
+            (void)json_array_append_new(ids, json_string(options->ids.items[i]));
+        (void)json_object_set_new(wish, "ids", ids);
+    }
+    (void)json_object_set_new(wish, options->dry_run ? "dry_run" : "limit",
+                              options->dry_run ? json_true() : json_integer(PART));
+    return wish;
+}
+
+static int ask(struct nb_call *call, const char *path, const json_t *wish, json_t **reply,
+               struct nb_error *error)
+{
+    char *body = json_dumps(wish, JSON_COMPACT);
+    if (body == NULL)
+        return nb_error_set(error, NB_CLIENT_USAGE, "names, times and ids are UTF-8");
+    const struct nb_call_request request = {
+        .method = "POST", .path = path, .type = "application/json", .body = {body, strlen(body)}};
+    int rc = nb_call_json(call, &request, reply, error);
+    free(body);
+    return rc;
+}
+
+/* Adds the counts of a part to those of all parts. */
+static void add_part(json_t *sum, const json_t *part)
+{
+    const char *label;
+    const json_t *row;
+    json_t *labels = json_object_get(sum, "labels");
+    for (size_t i = 0; i < sizeof COUNTS / sizeof COUNTS[0]; i++)
+        (void)json_object_set_new(
+            sum, COUNTS[i],
+            json_integer((json_int_t)(number_of(sum, COUNTS[i]) + number_of(part, COUNTS[i]))));
+    json_object_foreach(json_object_get(part, "labels"), label, row)
+    {
+        uint64_t before = number_of(json_object_get(labels, label), "documents");
+        json_int_t all = (json_int_t)(before + number_of(row, "documents"));
+        (void)json_object_set_new(labels, label, json_pack("{s:I}", "documents", all));
+    }
+}
+
+/* All parts; *sum is what the daemon would have said to one request for all of them. */
+static int ask_in_parts(struct nb_call *call, const char *path, json_t *wish, bool is_quiet,
+                        json_t *sum, struct nb_error *error)
+{
+    struct nb_progress progress;
+    int rc = 0;
+    bool has_more = true;
+    nb_progress_start(&progress, "taken back", 0);
+    progress.is_shown = progress.is_shown && !is_quiet;
+    while (rc == 0 && has_more) {
+        json_t *part = NULL;
+        rc = ask(call, path, wish, &part, error);
+        has_more = json_object_get(part, "next") != NULL;
+        if (rc == 0)
+            add_part(sum, part);
+        if (has_more)
+            (void)json_object_set(wish, "next", json_object_get(part, "next"));
+        for (uint64_t i = number_of(part, "documents"); rc == 0 && i > 0; i--)
+            nb_progress_add(&progress, 0);
+        json_decref(part);
+    }
+    nb_progress_end(&progress);
+    return rc;
+}
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+static void print_evaluation(const json_t *evaluation)
+{
+    static const char *const HEAD[] = {"evaluation", ">now", ">without"};
+    static const char *const FIGURES[] = {"accuracy", "one_minus_roca_percent",
+                                          "false_positive_rate", "false_negative_rate", "log_loss"};
+    const json_t *now = json_object_get(evaluation, "now");
+    const json_t *without = json_object_get(evaluation, "without");
+    struct nb_table table;
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    nb_table_cell(&table, "documents");
+    nb_table_cell(&table, "%s", nb_figure_of(number_of(now, "documents")).text);
+    nb_table_cell(&table, "%s", nb_figure_of(number_of(without, "documents")).text);
+    for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++) {
+        nb_table_cell(&table, "%s", FIGURES[i]);
+        nb_table_cell(&table, "%.5g", json_number_value(json_object_get(now, FIGURES[i])));
+        nb_table_cell(&table, "%.5g", json_number_value(json_object_get(without, FIGURES[i])));
+    }
+    (void)putchar('\n');
+    nb_table_print(&table, stdout);
+    nb_table_deinit(&table);
+}
+
+static void print_result(const struct nb_client *client, const json_t *result, bool dry_run)
+{
+    const char *label;
+    const json_t *row;
+    (void)printf("%s: %s documents %s (%s forgotten, %s as they were before)\n", client->model,
+                 nb_figure_of(number_of(result, "documents")).text,
+                 dry_run ? "would be taken back" : "taken back",
+                 nb_figure_of(number_of(result, "forgotten")).text,
+                 nb_figure_of(number_of(result, "restored")).text);
+    json_object_foreach(json_object_get(result, "labels"), label, row)
+    {
+        (void)printf("  %s of %s\n", nb_figure_of(number_of(row, "documents")).text, label);
+    }
+
+    if (number_of(result, "unknown_before") > 0)
+        (void)printf("  %s of the forgotten ones had an earlier state that is not kept any more\n",
+                     nb_figure_of(number_of(result, "unknown_before")).text);
+    if (number_of(result, "changed_since") > 0)
+        (void)printf("  %s were changed meanwhile and stay\n",
+                     nb_figure_of(number_of(result, "changed_since")).text);
+    if (dry_run)
+        print_evaluation(json_object_get(result, "evaluation"));
+}
+
+static int run_undo(struct nb_client *client, const void *user, char **arguments, size_t count,
+                    struct nb_error *error)
+{
+    const struct undo_options *options = user;
+    struct nb_buffer path = {0};
+    struct nb_call *call = NULL;
+    json_t *wish = wish_of(options), *result = NULL;
+    (void)arguments;
+    (void)count;
+    int rc = nb_source_check(options->by, error);
+    if (rc == 0 && wish == NULL)
+        rc = nb_error_set(error, NB_CLIENT_USAGE, "names and times are UTF-8");
+    if (rc == 0 && (nb_path_model(&path, client->model, "/undo") != 0 ||
+                    nb_path_query(&path, "source", options->by) != 0))
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_call_open(&client->daemon, &call, error);
+    if (rc == 0 && options->dry_run) {
+        rc = ask(call, path.bytes, wish, &result, error);
+    } else if (rc == 0) {
+        result = json_pack("{s:s, s:{}}", "model", client->model, "labels");
+        rc = ask_in_parts(call, path.bytes, wish, options->is_quiet, result, error);
+    }
+    if (rc == 0 && client->json)
+        rc = nb_answer_print(result, error);
+    else if (rc == 0 && !options->is_quiet)
+        print_result(client, result, options->dry_run);
+    nb_call_close(&call);
+    nb_buffer_deinit(&path);
+    json_decref(result);
+    json_decref(wish);
+    return rc;
+}
+
+const struct nb_command NB_COMMAND_UNDO = {
+    .name = "undo",
+    .arguments = "",
+    .summary = "Takes back what was learned from a source, in a span of time, or of some ids",
+    .details =
+        "A document is taken back when its newest change is of this source, in this span of time,\n"
+        "and has one of these ids, as far as they are given; one of them must be. It is then as "
+        "it\n"
+        "was before, or forgotten when it was not known before. --dry-run says how many documents\n"
+        "that are. An undo that was cut off is finished by the same command.\n",
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .patience = 300,
+    .run = run_undo,
+};

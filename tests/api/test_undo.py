@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Undo: what a source has taught is taken back exactly, in steps that a kill does not hurt."""
+import json
+import random
+import threading
+
+from acknowledged import verified
+from harness import equal, holds, near, refused, wait_for
+from test_client import Bayesc
+
+WORDS = [f"word{i}" for i in range(300)]
+
+
+def documents(rng, source, count, labels=("ham", "spam")):
+    return [{"text": " ".join(rng.choices(WORDS, k=rng.randint(3, 30))) + f" only{source}{rng.randint(0, 50)}",
+             "label": rng.choice(labels), "id": f"{source}-{i}", "source": source} for i in range(count)]
+
+
+def train(client, path, items):
+    for at in range(0, len(items), 500):
+        got = client.post(path + "/train", {"documents": items[at:at + 500]}).ok().json
+        equal(got["failed"], 0)
+
+
+def words_of(client, path):
+    """{id: (label, {word: count})} of a model's living documents, from its dump."""
+    words, rows = {}, {}
+    for line in client.get(path + "/export").ok().body.decode().splitlines():
+        record = json.loads(line)
+        if "words" in record:
+            listed = record["words"]
+            for i, word in enumerate(listed["texts"]):
+                words[listed["first"] + i] = word
+        if "document" in record:
+            document = record["document"]
+            rows[document["id"]] = (document["label"], {words[row]: count for row, count in
+                                                        zip(document["rows"], document["counts"])})
+    return rows
+
+
+def picture(client, path, probes):
+    """What a model's integers give, to the last bit."""
+    row = client.get(path).ok().json
+    labels = {name: value for name, value in row["labels"].items() if value["documents"]}
+    listings = {label: {token["token"]: token["counts"].get(label) for token in
+                        client.get(f"{path}/vocabulary?label={label}&limit=10000").ok().json["tokens"]}
+                for label in labels}
+    scores = [client.post(path + "/classify", {"text": text}).ok().json["log_scores"] for text in probes]
+    return {"documents": row["documents"], "vocabulary": row["vocabulary"], "labels": labels,
+            "counts": listings, "scores": scores}
+
+
+def undo(client, path, **wish):
+    return client.post(path + "/undo", wish).ok().json
+
+
+def test_as_if_the_source_had_never_taught(api):
+    rng = random.Random(7)
+    kept, taken = documents(rng, "good", 150), documents(rng, "bad", 120)
+    path, other = "/v1/models/" + api.name(), "/v1/models/" + api.name()
+    for model in (path, other):
+        api.put(model, {"preset": "book"}).ok(201)
+    mixed = kept + taken
+    rng.shuffle(mixed)
+    # The bad ones are also relabelled and replaced by themselves.
+    mixed += [{**document, "label": "spam"} for document in taken[:20]]
+    mixed += [{**document, "text": document["text"] + " more"} for document in taken[10:30]]
+    train(api, path, mixed)
+    train(api, other, kept)
+    probes = [document["text"] for document in mixed[:40]]
+    before = picture(api, path, probes)
+    tried = undo(api, path, source="bad", dry_run=True)
+    equal((tried["documents"], tried["forgotten"], tried["restored"], tried["dry_run"]), (120, 120, 0, True))
+    equal(picture(api, path, probes), before, "a dry run changes nothing")
+    done = undo(api, path, source="bad")
+    equal((done["documents"], done["forgotten"], done["changed_since"]), (120, 120, 0))
+    equal(done["labels"], tried["labels"])
+    equal(sum(row["documents"] for row in done["labels"].values()), 120)
+    equal(picture(api, path, probes), picture(api, other, probes))
+    equal(undo(api, path, source="bad")["documents"], 0, "nothing is left")
+    equal({document["id"] for document in kept}, set(ids_of(api, path)))
+
+
+def ids_of(client, path):
+    lines = client.get(path + "/export").ok().body.decode().splitlines()
+    return [json.loads(line)["document"]["id"] for line in lines if line.startswith('{"document"')]
+
+
+def test_the_state_before_is_restored(api):
+    daemon = api.another().start()
+    path, client = "/v1/models/m", daemon.client
+    client.put(path, {"preset": "book"}).ok(201)
+    train(client, path, [{"text": "tea with milk", "label": "ham", "id": "a", "source": "good"},
+                         {"text": "cheap pills", "label": "spam", "id": "b", "source": "good"}])
+    before = picture(client, path, ["tea", "pills"])
+    info = client.get(path + "/documents/a").ok().json
+    # What the newest entry of the ledger replaces is always kept.
+    train(client, path, [{"text": "tea with milk", "label": "spam", "id": "a", "source": "bad"}])
+    tried = undo(client, path, source="bad", dry_run=True)
+    equal((tried["documents"], tried["restored"], tried["forgotten"]), (1, 1, 0))
+    done = undo(client, path, source="bad")
+    equal((done["documents"], done["restored"], done["labels"]), (1, 1, {"spam": {"documents": 1}}))
+    equal(picture(client, path, ["tea", "pills"]), before)
+    equal(client.get(path + "/documents/a").ok().json, info, "with its source and its time")
+    equal(undo(client, path, source="good", ids=["a"])["forgotten"], 1, "a later undo finds it as it was")
+    daemon.stop()
+    verified(api, daemon.data)
+
+
+def test_what_is_not_kept_is_forgotten(api):
+    daemon = api.another().start()
+    path, client = "/v1/models/m", daemon.client
+    train(client, path, [{"text": "tea with milk", "label": "ham", "id": "a", "source": "good"}])
+    train(client, path, [{"text": "tea with milk", "label": "spam", "id": "a", "source": "bad"}])
+    train(client, path, [{"text": "cheap pills", "label": "spam", "id": "b", "source": "good"}])
+    wait_for(lambda: undo(client, path, source="bad", dry_run=True)["unknown_before"] == 1,
+             "the superseded entry is dropped", 20)
+    done = undo(client, path, source="bad")
+    equal((done["documents"], done["forgotten"], done["unknown_before"]), (1, 1, 1))
+    refused(client.get(path + "/documents/a"), 404)
+    equal(client.get(path).ok().json["documents"], 1)
+    daemon.stop()
+    verified(api, daemon.data)
+
+
+def test_a_later_change_of_somebody_else_stays(api):
+    path = "/v1/models/" + api.name()
+    train(api, path, [{"text": "tea", "label": "spam", "id": "a", "source": "bad"},
+                      {"text": "tea", "label": "ham", "id": "a", "source": "good"}])
+    equal(undo(api, path, source="bad")["documents"], 0)
+    equal(api.get(path + "/documents/a").ok().json["label"], "ham")
+
+
+def test_the_evaluation_without_is_the_one_after(api):
+    rng = random.Random(3)
+    path = "/v1/models/" + api.name()
+    good = documents(rng, "good", 200)
+    for document in good:
+        document["text"] += " cash prize" if document["label"] == "spam" else " meeting tomorrow"
+    poison = [{**document, "id": "bad" + document["id"], "source": "bad", "text": document["text"] + " x",
+               "label": "ham" if document["label"] == "spam" else "spam"} for document in good[:60]]
+    train(api, path, good[:100] + poison + good[100:])
+    tried = undo(api, path, source="bad", dry_run=True)["evaluation"]
+    windows = api.get(path + "/evaluation").ok().json["windows"]
+    undo(api, path, source="bad")
+    after = api.get(path + "/evaluation").ok().json["windows"]
+    for figures, window in ((tried["now"], windows[-1]), (tried["without"], after[-1])):
+        for name in ("documents", "accuracy", "log_loss", "brier", "one_minus_roca_percent"):
+            near(figures[name], window[name], what=name)
+    holds(tried["without"]["log_loss"] < tried["now"]["log_loss"], tried)
+
+
+def test_by_time_ids_and_in_parts(api):
+    path = "/v1/models/" + api.name()
+    train(api, path, documents(random.Random(1), "a", 30) + documents(random.Random(2), "b", 30))
+    time = api.get(path + "/documents/a-0").ok().json["learned"]
+    equal(undo(api, path, to=time, dry_run=True)["documents"], 0)
+    equal(undo(api, path, **{"from": time}, dry_run=True)["documents"], 60)
+    equal(undo(api, path, **{"from": time}, to="2999-01-01", source="b", dry_run=True)["documents"], 30)
+    equal(undo(api, path, **{"from": "2999-01-01T00:00:00.5+02:00"}, dry_run=True)["documents"], 0)
+    equal(undo(api, path, ids=["a-1", "b-2", "none"], source="a")["documents"], 1)
+    refused(api.get(path + "/documents/a-1"), 404)
+    api.get(path + "/documents/b-2").ok()
+    done, after, parts = 0, {}, 0
+    while after is not None:
+        part = undo(api, path, source="b", limit=7, **after)
+        holds(part["documents"] <= 7, part)
+        done, parts = done + part["documents"], parts + 1
+        after = {"next": part["next"]} if "next" in part else None
+    equal(done, 30)
+    holds(parts >= 5, parts)
+    equal(api.get(path).ok().json["documents"], 29)
+
+
+def test_every_undo_leaves_a_note(api):
+    daemon = api.another().start()
+    path, client = "/v1/models/m", daemon.client
+    train(client, path, documents(random.Random(1), "a", 10) + documents(random.Random(2), "b", 10))
+    equal(client.get(path + "/undo").ok().json, {"undone": []})
+    undo(client, path, source="a")
+    client.post(path + "/undo?source=admin", {"ids": ["b-1", "b-2"], "from": "2020-02-29"}).ok()
+    undo(client, path, source="nobody")
+    for _ in range(2):
+        notes = client.get(path + "/undo").ok().json["undone"]
+        equal([(note["by"], note["documents"], note.get("source"), note.get("ids"), note.get("from")) for note in notes],
+              [("http", 10, "a", None, None), ("admin", 2, None, 2, "2020-02-29T00:00:00.000Z")])
+        first = client.get(path + "/undo?limit=1").ok().json
+        equal(first["undone"], notes[:1])
+        equal(client.get(f"{path}/undo?next={first['next']}").ok().json["undone"], notes[1:])
+        daemon.stop()
+        verified(api, daemon.data)
+        status, out, err = api.tool("--rebuild", "--data", daemon.data)
+        equal(status, 0, out + err)
+        daemon = api.another(data=daemon.data).start()
+        client = daemon.client
+    equal(client.get(path).ok().json["documents"], 8)
+
+
+def test_bad_requests(api):
+    path = "/v1/models/" + api.name()
+    train(api, path, documents(random.Random(1), "a", 3))
+    for wish, status, word in (({}, 400, "source"), ({"dry_run": True}, 400, "source"),
+                               ({"source": 1}, 400, "source"), ({"source": "x" * 65}, 422, "source"),
+                               ({"sauce": "a"}, 400, "sauce"), ({"ids": []}, 400, "ids"), ({"ids": [1]}, 400, "ids"),
+                               ({"ids": [""]}, 422, "id"), ({"ids": ["x"] * 10001}, 413, "ids"),
+                               ({"from": "yesterday"}, 400, "from"), ({"to": "2026-13-01"}, 400, "to"),
+                               ({"to": "2026-02-29"}, 400, "to"), ({"from": "2026-01-01T10:00:00"}, 400, "from"),
+                               ({"from": "1969-12-31"}, 400, "from"), ({"from": "2026-01-01T24:00:00Z"}, 400, "from"),
+                               ({"from": "2026-01-02", "to": "2026-01-01"}, 422, "before"),
+                               ({"source": "a", "limit": 0}, 400, "limit"),
+                               ({"source": "a", "limit": 1, "dry_run": True}, 400, "dry_run")):
+        refused(api.post(path + "/undo", wish), status, word)
+    refused(api.post(path + "x/undo", {"source": "a"}), 404)
+    refused(api.get(path + "x/undo"), 404)
+    refused(api.get(path + "/undo?limit=0"), 400, "limit")
+    equal(api.get(path).ok().json["documents"], 3)
+
+
+def test_it_is_for_admins(api):
+    tokens = {"train": "train=a-token-of-a-trainer-01", "admin": "boss=a-token-of-an-admin-01"}
+    daemon = api.another(config={"tokens": tokens}).start()
+    trainer, boss = ({"Authorization": "Bearer " + token.split("=")[1]} for token in tokens.values())
+    path = "/v1/models/m"
+    daemon.client.post(path + "/train", {"text": "tea", "label": "ham"}, **trainer).ok()
+    refused(daemon.client.post(path + "/undo", {"source": "train"}, **trainer), 403)
+    refused(daemon.client.get(path + "/undo", **trainer), 403)
+    equal(daemon.client.post(path + "/undo", {"source": "train"}, **boss).ok().json["documents"], 1)
+    equal(daemon.client.get(path + "/undo", **boss).ok().json["undone"][0]["by"], "boss")
+
+
+def test_a_kill_in_the_middle(api):
+    count = 3000
+    daemon = api.another().start()
+    path = "/v1/models/m"
+    rng = random.Random(5)
+    train(daemon.client, path, documents(rng, "bad", count) + documents(rng, "good", 100))
+
+    def ask():
+        try:
+            undo(daemon.client, path, source="bad")
+        except (OSError, AssertionError):
+            pass  # the connection ends with the daemon
+
+    thread = threading.Thread(target=ask)
+    other = api.another(data=daemon.data)
+    watcher = daemon.new_client()
+    thread.start()
+    wait_for(lambda: watcher.get(path).ok().json["documents"] < count + 100, "the first step", 20, 0.001)
+    daemon.kill()
+    thread.join()
+    other.start()
+    left = other.client.get(path).ok().json["documents"] - 100
+    holds(0 <= left < count, left)
+    notes = other.client.get(path + "/undo").ok().json["undone"]
+    holds(sum(note["documents"] for note in notes) >= count - left, notes)
+    other.stop()
+    verified(api, other.data)
+    other = api.another(data=daemon.data).start()
+    equal(undo(other.client, path, source="bad")["documents"], left)
+    equal(other.client.get(path).ok().json["documents"], 100)
+
+
+def test_the_client(api):
+    path = "/v1/models/" + api.name()
+    model = path.rsplit("/", 1)[1]
+    train(api, path, documents(random.Random(1), "bad", 2100) + documents(random.Random(2), "good", 50))
+    client = Bayesc(api)
+    said = client.run("undo", "--model", model, "--source", "bad", "--dry-run").decode()
+    holds("2,100 documents would be taken back" in said and "accuracy" in said, said)
+    equal(client.json("undo", "--model", model, "--source", "bad", "--dry-run")["forgotten"], 2100)
+    got = client.json("undo", "--model", model, "--source", "bad", "--by", "me")
+    equal((got["documents"], got["forgotten"]), (2100, 2100))
+    equal(sum(row["documents"] for row in got["labels"].values()), 2100)
+    equal({note["by"] for note in api.get(path + "/undo").ok().json["undone"]}, {"me"})
+    said = client.run("undo", "--model", model, "--id", "good-1", "--id", "good-2").decode()
+    holds("2 documents taken back" in said, said)
+    client.run("undo", "--model", model, status=65)
+    client.run("undo", "--model", model, "--from", "soon", status=65)
+    equal(api.get(path).ok().json["documents"], 48)
