@@ -2,14 +2,13 @@
  *
  * bayesc export: writes a whole model to a file.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "server/call/path.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/dump_check.h"
+#include "server/client/files/write_file.h"
 
 /* Where a dump goes on its way from the daemon. */
 struct export
@@ -39,8 +38,9 @@ static int result(struct export *e, int rc, struct nb_error *error)
                : nb_error_set(error, rc, "the daemon's dump is not whole: %s", e->check.error.text);
 }
 
-static int fetch(const struct nb_client *client, FILE *out, struct nb_error *error)
+static int fetch(void *user, FILE *out, struct nb_error *error)
 {
+    const struct nb_client *client = user;
     struct nb_buffer path = {0}, reply = {0};
     struct nb_call *call = NULL;
     struct export e = {.out = out};
@@ -59,41 +59,13 @@ static int fetch(const struct nb_client *client, FILE *out, struct nb_error *err
     return rc;
 }
 
-/* The dump is on disk before it gets its name: a file of that name is always a whole dump. */
-static int finish_file(FILE *out, const char *temporary, const char *name, struct nb_error *error)
-{
-    bool is_written = fflush(out) == 0 && fsync(fileno(out)) == 0;
-    int written_errno = errno;
-    if (fclose(out) != 0 || !is_written)
-        return nb_error_errno(error, is_written ? errno : written_errno, name);
-    return rename(temporary, name) == 0 ? 0 : nb_error_errno(error, errno, name);
-}
-
-static int export_to_file(const struct nb_client *client, const char *name, struct nb_error *error)
-{
-    struct nb_buffer temporary = {0};
-    if (nb_buffer_printf(&temporary, "%s.part", name) != 0)
-        return nb_error_no_memory(error);
-    FILE *out = fopen(temporary.bytes, "we");
-    int rc =
-        out != NULL ? fetch(client, out, error) : nb_error_errno(error, errno, temporary.bytes);
-    if (rc == 0)
-        rc = finish_file(out, temporary.bytes, name, error);
-    else if (out != NULL)
-        (void)fclose(out); /* the file is removed */
-    if (rc != 0 && out != NULL)
-        (void)unlink(temporary.bytes);
-    nb_buffer_deinit(&temporary);
-    return rc;
-}
-
 static int run_export(struct nb_client *client, const void *options, char **arguments, size_t count,
                       struct nb_error *error)
 {
     (void)options;
     if (count == 0 || strcmp(arguments[0], "-") == 0)
         return fetch(client, stdout, error);
-    return export_to_file(client, arguments[0], error);
+    return nb_write_file(arguments[0], fetch, client, error);
 }
 
 const struct nb_command NB_COMMAND_EXPORT = {
