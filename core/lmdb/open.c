@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "core/lmdb/environment.h"
+#include "core/lmdb/lease.h"
 #include "core/lmdb/store_private.h"
 #include "core/pages/meta.h"
 #include "core/pages/pages.h"
@@ -175,11 +176,15 @@ static struct nb_store *new_store(uint64_t map_size)
         store->seeds[i] = XXH3_64bits(nb_store_table_names[i], strlen(nb_store_table_names[i]));
     nb_gate_init(&store->gate);
     pthread_mutex_init(&store->failure_lock, NULL);
+    pthread_mutex_init(&store->lease_lock, NULL);
+    atomic_init(&store->lease_deadline, UINT64_MAX);
     return store;
 }
 
 static void free_store(struct nb_store *store)
 {
+    assert(store->leases == NULL);
+    pthread_mutex_destroy(&store->lease_lock);
     pthread_mutex_destroy(&store->failure_lock);
     nb_gate_deinit(&store->gate);
     nb_buffer_deinit(&store->sealed);
@@ -276,7 +281,10 @@ static int reopen_alone(struct nb_store *store, struct nb_error *error)
 
 int nb_store_enter_alone(struct nb_store *store, struct nb_error *error)
 {
-    if (nb_gate_close(&store->gate, ALONE_SECONDS))
+    nb_leases_close(store);
+    bool alone = nb_gate_close(&store->gate, ALONE_SECONDS);
+    nb_leases_open(store);
+    if (alone)
         return 0;
     return nb_error_set(error, NB_IO,
                         "the store waits for a long export or listing to end: try again");

@@ -28,6 +28,11 @@ struct nb_store {
     char unknown_table[NB_PAGES_NAME_MOST]; /* that the file has; "": none */
     struct nb_gate gate; /* snapshots pass it; the writer closes it to move the map */
 
+    pthread_mutex_t lease_lock;          /* held while a lease is read */
+    struct nb_lease *leases;             /* under `lease_lock`; so is the next */
+    bool leases_closed;                  /* none is given */
+    atomic_uint_fast64_t lease_deadline; /* the earliest, nb_clock_monotonic; UINT64_MAX: none */
+
     /* The writer's. */
     bool writing;            /* a write transaction is open */
     bool grow;               /* the last transaction met a full map */

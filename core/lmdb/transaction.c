@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/lmdb/environment.h"
+#include "core/lmdb/lease.h"
 #include "core/lmdb/store_private.h"
 
 enum { GROWTH_FACTOR = 4 }; /* a transaction writes several times what is put in */
@@ -72,6 +73,7 @@ int nb_store_begin(struct nb_store *store, uint64_t expected, struct nb_view *vi
         return nb_error_set(error, NB_CONFLICT, "%s is open for reading only", store->file.path);
     if (nb_store_failed(store, &failure))
         return nb_error_set(error, NB_IO, "%s", failure.text);
+    nb_leases_expire(store);
     int rc = nb_store_file_check(&store->file, error);
     if (rc == 0)
         rc = grow_map(

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lmdb/lease.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/lmdb/store_private.h"
+
+/* Everything is under the store's `lease_lock`, which nb_lease_enter holds until nb_lease_leave. */
+struct nb_lease {
+    struct nb_store *store;
+    struct nb_view view; /* ended when it was taken back */
+    uint64_t deadline;   /* nb_clock_monotonic */
+    struct nb_error why; /* it was taken back */
+    struct nb_lease *next;
+};
+
+/* The writer looks at the earliest deadline without the lock. `lease_lock` is held. */
+static void note_deadline(struct nb_store *store)
+{
+    uint64_t earliest = UINT64_MAX;
+    for (const struct nb_lease *l = store->leases; l != NULL; l = l->next)
+        if (l->view.transaction != NULL && l->deadline < earliest)
+            earliest = l->deadline;
+    atomic_store(&store->lease_deadline, earliest);
+}
+
+int nb_lease_take(struct nb_store *store, uint64_t seconds, struct nb_lease **out,
+                  struct nb_error *error)
+{
+    struct nb_lease *lease = calloc(1, sizeof *lease);
+    if (lease == NULL)
+        return nb_error_no_memory(error);
+    lease->store = store;
+    lease->deadline = nb_clock_monotonic() + seconds * 1000000000u;
+    /* Before the lock: it may wait for the writer. */
+    int rc = nb_store_snapshot(store, &lease->view, error);
+    if (rc != 0) {
+        free(lease);
+        return rc;
+    }
+    pthread_mutex_lock(&store->lease_lock);
+    bool refused = store->leases_closed;
+    if (!refused) {
+        lease->next = store->leases;
+        store->leases = lease;
+        note_deadline(store);
+    }
+    pthread_mutex_unlock(&store->lease_lock);
+    if (refused) {
+        nb_store_snapshot_end(&lease->view);
+        free(lease);
+        return nb_error_set(error, NB_IO, "the store is busy growing: try again");
+    }
+    *out = lease;
+    return 0;
+}
+
+int nb_lease_enter(struct nb_lease *lease, const struct nb_view **view, struct nb_error *error)
+{
+    pthread_mutex_lock(&lease->store->lease_lock);
+    *view = &lease->view;
+    if (lease->view.transaction != NULL)
+        return 0;
+    int rc = nb_error_set(error, lease->why.code, "%s", lease->why.text);
+    pthread_mutex_unlock(&lease->store->lease_lock);
+    return rc;
+}
+
+void nb_lease_leave(struct nb_lease *lease)
+{
+    pthread_mutex_unlock(&lease->store->lease_lock);
+}
+
+void nb_lease_end(struct nb_lease **out)
+{
+    struct nb_lease *lease = *out;
+    *out = NULL;
+    if (lease == NULL)
+        return;
+    struct nb_store *store = lease->store;
+    pthread_mutex_lock(&store->lease_lock);
+    nb_store_snapshot_end(&lease->view);
+    struct nb_lease **at = &store->leases;
+    while (*at != lease)
+        at = &(*at)->next;
+    *at = lease->next;
+    note_deadline(store);
+    pthread_mutex_unlock(&store->lease_lock);
+    free(lease);
+}
+
+/* ---- the writer ------------------------------------------------------------------------------ */
+
+/* Takes back what has its deadline before `now`. `lease_lock` is held. */
+static void take_back(struct nb_store *store, uint64_t now, const char *why)
+{
+    for (struct nb_lease *l = store->leases; l != NULL; l = l->next) {
+        if (l->view.transaction == NULL || l->deadline >= now)
+            continue;
+        nb_store_snapshot_end(&l->view);
+        nb_error_set(&l->why, NB_IO, "%s", why);
+    }
+    note_deadline(store);
+}
+
+void nb_leases_expire(struct nb_store *store)
+{
+    uint64_t now = nb_clock_monotonic();
+    if (atomic_load(&store->lease_deadline) >= now)
+        return;
+    pthread_mutex_lock(&store->lease_lock);
+    take_back(store, now, "it took too long: the store may not keep old data for it any more");
+    pthread_mutex_unlock(&store->lease_lock);
+}
+
+void nb_leases_close(struct nb_store *store)
+{
+    pthread_mutex_lock(&store->lease_lock);
+    assert(!store->leases_closed);
+    store->leases_closed = true;
+    take_back(store, UINT64_MAX, "the store had to grow, or to be opened again: try again");
+    pthread_mutex_unlock(&store->lease_lock);
+}
+
+void nb_leases_open(struct nb_store *store)
+{
+    pthread_mutex_lock(&store->lease_lock);
+    store->leases_closed = false;
+    pthread_mutex_unlock(&store->lease_lock);
+}
