@@ -88,7 +88,7 @@ static int list_note(void *user, const struct nb_undo_note *note)
 int nb_route_undone(struct nb_request *request, struct nb_error *error)
 {
     struct listing l = {.out = &request->reply.body};
-    uint64_t most = request->server->config->listing_rows, limit, from;
+    uint64_t most = request->config->listing_rows, limit, from;
     int rc = nb_request_query_count(request, "limit", most < NOTES_DEFAULT ? most : NOTES_DEFAULT,
                                     most, &limit, error);
     if (rc == 0)
