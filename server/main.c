@@ -15,6 +15,7 @@
 #include "core/engine/engine.h"
 #include "core/repair/repair.h"
 #include "server/api/evaluations.h"
+#include "server/base/listen_unix.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
 #include "server/base/notify.h"

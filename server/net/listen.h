@@ -6,7 +6,6 @@
 #define NB_SERVER_NET_LISTEN_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "core/base/error.h"
 
@@ -26,11 +25,5 @@ int nb_listen_is_loopback(const char *address, bool *is_loopback, struct nb_erro
 /* Binds and listens; port 0 takes a free one. NB_INVALID (no address) or NB_IO (in use, not ours).
  */
 int nb_listen(const char *address, struct nb_listener *listener, struct nb_error *error);
-
-/* Makes a Unix socket of this mode and listens on it; the caller removes the file in the end. What
- * was left behind there by a daemon that was killed is replaced. NB_INVALID (the path is too long)
- * or NB_IO (another process listens there, or the file is not a socket or belongs to another user).
- */
-int nb_listen_unix(const char *path, mode_t mode, int *made, struct nb_error *error);
 
 #endif
