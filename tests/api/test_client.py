@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bayesc, the real client, against the real daemon: every command, every source of documents, what
 comes out, and the exit status."""
+import contextlib
 import json
 import os
 import pty
@@ -579,6 +580,7 @@ def test_tokens(api):
     client.run("export", environment={"BAYESC_TOKEN_FILE": file}, status=NOPERM)
 
 
+@contextlib.contextmanager
 def hostile_daemon(kept):
     """Answers every request with everything that bayesc reads, all texts with sequences for the terminal in them."""
     evil = "\x1b]0;title\x07\x1b[2J\r\nforged line\u009b31m"
@@ -612,8 +614,14 @@ def hostile_daemon(kept):
                     connection.shutdown(socket.SHUT_WR)
                     while connection.recv(65536):
                         pass
-    threading.Thread(target=serve, daemon=True).start()
-    return listener
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)  # the thread must not accept on a descriptor that is another socket by then
+        thread.join()
+        listener.close()
 
 
 def test_nothing_foreign_controls_the_terminal(api):
@@ -621,9 +629,8 @@ def test_nothing_foreign_controls_the_terminal(api):
     folder, kept = api.new_folder(), {"problem": False}
     evil = "\x1b[2J\rforged"
     mail = write(folder, "mail" + evil, content=HAM % (1, 1))
-    listener = hostile_daemon(kept)
-    with listener:
-        client = Bayesc(api, f"http://127.0.0.1:{listener.getsockname()[1]}")
+    with hostile_daemon(kept) as port:
+        client = Bayesc(api, f"http://127.0.0.1:{port}")
         for kept["problem"] in (False, True):
             for command in (("classify", mail), ("explain", mail), ("stats",), ("models",), ("evaluate",),
                             ("train", "--label", "spam" + evil, mail), ("untrain", mail), ("untrain", "--id", "x"),
@@ -634,7 +641,6 @@ def test_nothing_foreign_controls_the_terminal(api):
                 for text in (done.stdout.replace(HAM % (1, 1), b""), done.stderr):
                     found = re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\nforged", text)
                     holds(not found, f"{command}, {kept}: {text!r}")
-            listener.settimeout(None)
 
 
 def test_colours_and_progress_only_on_a_terminal(api):
