@@ -16,7 +16,6 @@
 #include "core/engine/opening.h"
 #include "core/engine/records.h"
 #include "core/live/checkpoint.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/repair/folder.h"
 #include "core/repair/replay.h"
@@ -250,44 +249,78 @@ static void skipped(void *user, uint64_t entry, const struct nb_error *why)
               r->model->name.bytes, entry, why->text);
 }
 
-static int found_one(void *user, struct nb_string key, struct nb_string value,
-                     struct nb_error *error)
+/* ---- weights --------------------------------------------------------------------------------- */
+
+struct reading {
+    struct nb_stack_weights *weights;
+    uint32_t records;
+};
+
+static int read_record(void *user, struct nb_string key, struct nb_string value,
+                       struct nb_error *error)
 {
-    (void)key;
-    (void)value;
+    struct reading *reading = user;
+    reading->records++;
     (void)error;
-    *(bool *)user = true;
-    return 1;
+    return nb_stack_weights_read_record(reading->weights, (uint32_t)nb_store_key_tail(key), value);
+}
+
+/* Reads the weights of the old store, which must be whole, into those of the model that is made. */
+static int read_weights(struct rebuild *r, const struct nb_state_record *old)
+{
+    struct nb_live *made = r->replayed.live;
+    struct nb_store_key key = nb_store_key_model(made->number);
+    struct nb_published *read = nb_published_new(&made->published->settings);
+    struct nb_buffer bytes = {0};
+    struct nb_packer p = {.out = &bytes};
+    if (read == NULL)
+        return NB_NO_MEMORY;
+    struct reading reading = {.weights = read->weights};
+    int rc = nb_store_scan(r->view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), key.length,
+                           read_record, &reading, NULL);
+    if (rc == 0 && reading.records != old->weights)
+        rc = NB_CORRUPT;
+    if (rc == 0)
+        nb_stack_weights_write(read->weights, &p);
+    struct nb_unpacker u = nb_unpacker_of(bytes.bytes, bytes.length);
+    if (rc == 0)
+        rc = p.code != 0 ? p.code : nb_stack_weights_read(made->published->weights, &u);
+    nb_buffer_deinit(&bytes);
+    nb_published_release(&read);
+    return rc;
+}
+
+static int read_state(const struct rebuild *r, struct nb_state_record *state)
+{
+    struct nb_store_key key = nb_store_key_model(r->replayed.live->number);
+    struct nb_string value;
+    int rc = nb_store_get(r->view, NB_TABLE_STATE, nb_store_key_string(&key), &value, NULL);
+    return rc != 0 ? rc : nb_state_read(state, value, NULL);
 }
 
 /* Weights that the ledger cannot teach again, because documents that taught them are in it no more,
  * are those of the old store, if they read back. */
 static int keep_weights(struct rebuild *r, struct nb_error *error)
 {
-    struct nb_live *old = NULL;
     struct nb_live *made = r->replayed.live;
-    struct nb_error why;
-    struct nb_buffer bytes = {0};
-    struct nb_packer p = {.out = &bytes};
-    struct nb_store_key key = nb_store_key_model(made->number);
-    bool found = false;
-    if (nb_registry_acquire(r->from, nb_live_name(made), false, &old, &why) != 0)
+    struct nb_state_record old = {.weights = 0};
+    int rc = read_state(r, &old);
+    if (rc == 0 && (old.weights == 0 || (r->replayed.is_whole && old.totals.dropped == 0)))
         return 0;
-    int rc = 0;
-    if (old->number == made->number &&
-        (!r->replayed.is_whole || old->checkpoint.totals.dropped > 0))
-        rc = nb_store_scan(r->view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), key.length,
-                           found_one, &found, &why);
-    if (found) {
-        nb_stack_weights_write(old->published->weights, &p);
-        struct nb_unpacker u = nb_unpacker_of(bytes.bytes, bytes.length);
-        rc = p.code != 0 ? p.code : nb_stack_weights_read(made->published->weights, &u);
+    if (rc == 0)
+        rc = read_weights(r, &old);
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    if (rc == 0) {
         r->replayed.has_weights = true;
-        made->checkpoint.totals.dropped = old->checkpoint.totals.dropped;
+        made->checkpoint.totals.dropped = old.totals.dropped;
+    } else if (r->replayed.has_weights || nb_published_is_stacked(made->published)) {
+        nb_differ(r->d,
+                  "model '%s': the weights of its stack do not read back, and are learned anew "
+                  "from the documents that the ledger has",
+                  made->name);
     }
-    nb_buffer_deinit(&bytes);
-    nb_registry_release(r->from, &old);
-    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : 0;
+    return 0;
 }
 
 static int write_model(struct rebuild *r, struct nb_error *error)

@@ -308,6 +308,33 @@ def test_whoever_meets_damage_marks_the_model(api):
         other.stop()
 
 
+def stacks_of(client):
+    """What the stack of each model has learned, as an export has it."""
+    return {name: json.loads(client.get(f"/v1/models/{name}/export").ok().body.split(b"\n", 1)[0]).get("stack")
+            for name in models_of(client)}
+
+
+def test_a_rebuild_says_when_weights_are_learned_anew(api):
+    """Documents that were forgotten have taught weights, and only the old store has these."""
+    daemon = api.another(config=CONFIG).start()
+    for name, decision in (("plain", "bayes"), ("stack", "stacked")):
+        fill(daemon.client, name, {"decision": decision}, lines_of(api.random, 60, ["ham", "spam"]), ["ham"])
+    stacks = stacks_of(daemon.client)
+    daemon.stop()
+    for table, is_anew in (("rows", False), ("labels", False), ("weights", True), ("state", True)):
+        data = shutil.copytree(daemon.data, os.path.join(api.new_folder(), "data"))
+        place = next(p for p in places_of(os.path.join(data, "data.mdb")) if (p.kind, p.table) == ("structure", table) and p.length > 8)
+        flip(data, place)
+        holds("rebuild" in api.tool("--verify", "--data", data)[2], f"{table}: the damaged page is no reason to rebuild")
+        status, out, err = api.tool("--rebuild", "--data", data)
+        equal(status, 1, f"--rebuild with damaged {table}: {out}{err}")
+        told = [line for line in out.splitlines() if "learned anew" in line]
+        holds(len(told) == is_anew and (not told or "model 'stack'" in told[0]), f"damaged {table}: {out}{err}")
+        other = api.another(data=data, config=CONFIG).start()
+        equal(stacks_of(other.client) == stacks, not is_anew, f"the weights are as before after damaged {table}")
+        other.stop()
+
+
 class GarbledKey(Trial):
     """A whole key is overwritten: no checksum can tell what it was. It may be counted to the model before its own."""
     most_damaged = 2
