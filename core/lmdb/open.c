@@ -84,7 +84,7 @@ static int examine(struct nb_store *store, uint64_t *needed, struct nb_error *er
     struct nb_pages_answer answer = {.used = 0};
     struct nb_meta metas[2];
     int newest;
-    *needed = NB_STORE_RESERVE;
+    *needed = store->reserve;
     store->unknown_table[0] = '\0';
     int rc = nb_meta_read(question.file, question.path, metas, &newest, error);
     if (rc == NB_NOT_FOUND)
@@ -172,6 +172,8 @@ static struct nb_store *new_store(uint64_t map_size)
     if (store == NULL)
         return NULL;
     store->map_size = map_size != 0 && map_size < NB_MAP_UNIT ? NB_MAP_UNIT : map_size;
+    bool is_small = store->map_size != 0 && store->map_size < NB_STORE_RESERVE_MOST;
+    store->reserve = is_small ? store->map_size : NB_STORE_RESERVE_MOST;
     for (int i = 0; i < NB_TABLES; i++)
         store->seeds[i] = XXH3_64bits(nb_store_table_names[i], strlen(nb_store_table_names[i]));
     nb_gate_init(&store->gate);

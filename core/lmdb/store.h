@@ -76,7 +76,8 @@ struct nb_view {
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Opens or makes the store in `directory` (made if missing, mode 0700). `map_size`: bytes of
- * address space to begin with; 0 (usual) reserves up to 1 TiB, as much as the process may have.
+ * address space to begin with; 0 (usual) reserves up to 1 TiB, as much as the process may have. So
+ * much of it, but at most 64 MiB, is kept free for the next transaction.
  * On success the caller owns *store, else it is untouched.
  * NB_LOCKED: another process has it. NB_VERSION: a newer or an older format. NB_CORRUPT: pages of
  * the file are damaged; the text says where and what to do. NB_IO and others: the system refused.

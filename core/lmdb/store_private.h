@@ -15,11 +15,12 @@
 #include "core/pages/pages.h"
 
 /* A transaction copies the pages it touches: the map has room for several times what it writes. */
-#define NB_STORE_RESERVE ((uint64_t)64 << 20)
+#define NB_STORE_RESERVE_MOST ((uint64_t)64 << 20)
 
 struct nb_store {
     struct nb_store_file file;
     uint64_t map_size;    /* as the caller wants it; 0: as much as there is */
+    uint64_t reserve;     /* bytes of the map that are free when a transaction begins */
     MDB_env *environment; /* NULL while LMDB is closed after a failure; changes behind the gate */
     MDB_dbi tables[NB_TABLES];
     uint64_t seeds[NB_TABLES]; /* of the tables' checksums */

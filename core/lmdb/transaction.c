@@ -54,8 +54,8 @@ static int grow_map(struct nb_store *store, uint64_t needed, struct nb_error *er
         size *= 2;
     if (size == map)
         return 0;
-    if (store->grow && needed < map + NB_STORE_RESERVE)
-        needed = map + NB_STORE_RESERVE;
+    if (store->grow && needed < map + store->reserve)
+        needed = map + store->reserve;
     needed = (needed + NB_MAP_UNIT - 1) / NB_MAP_UNIT * NB_MAP_UNIT;
     if (needed < size && nb_environment_may_grow(size - map, NULL) != 0)
         size = needed;
@@ -76,8 +76,8 @@ int nb_store_begin(struct nb_store *store, uint64_t expected, struct nb_view *vi
     nb_leases_expire(store);
     int rc = nb_store_file_check(&store->file, error);
     if (rc == 0)
-        rc = grow_map(
-            store, atomic_load(&store->used) + expected * GROWTH_FACTOR + NB_STORE_RESERVE, error);
+        rc = grow_map(store, atomic_load(&store->used) + expected * GROWTH_FACTOR + store->reserve,
+                      error);
     if (rc != 0)
         return rc;
     MDB_txn *transaction;

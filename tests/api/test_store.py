@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 from harness import equal, holds, refused, sanitized, slow
+from prometheus import parse
 
 PATH = "/v1/models/stored"
 
@@ -218,9 +219,15 @@ def test_a_deleted_data_file_is_noticed(api):
     daemon.stop()
 
 
+def map_of(daemon):
+    return parse(daemon.client.get("/metrics").ok().body.decode()).value("bayesd_store_map_bytes")
+
+
 def test_the_store_grows_by_itself(api):
     """From a map of 1 MiB to tens: no request notices."""
     daemon = api.another(config={"store": {"map_size": "1M"}}).start()
+    before = map_of(daemon)
+    holds(before <= 4 << 20, f"the map has {before} bytes")
     rows = int(30000 / min(slow(), 6))
     for start in range(0, rows, 5000):
         body = "".join('{"text":"%s","label":"%s","id":"%d"}\n' % (
@@ -230,6 +237,8 @@ def test_the_store_grows_by_itself(api):
     row = daemon.client.get(PATH).ok().json
     equal((row["documents"], row["vocabulary"]), (rows, rows * 12))
     holds(os.path.getsize(data_file(daemon.data)) > (8 << 20) / min(slow(), 6), "the store is smaller than this test wants")
+    after = map_of(daemon)
+    holds(after > 2 * before, f"the map has {after} bytes, it had {before}")
     daemon.stop()
     daemon.start()
     equal(daemon.client.get(PATH).ok().json, row)

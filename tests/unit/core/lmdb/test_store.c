@@ -354,7 +354,7 @@ static uint64_t used_by(int (*verb)(const struct nb_view *view, enum nb_table ta
     uint64_t map;
     struct nb_view view;
     nb_store_sizes(store, &before, &map);
-    ck_assert_int_eq(nb_store_begin(store, 0, &view, NULL), 0);
+    ck_assert_int_eq(nb_store_begin(store, 16 << 20, &view, NULL), 0);
     for (uint32_t i = 0; i < 4000; i++) {
         struct nb_store_key key = nb_store_key_number(1, i);
         ck_assert_int_eq(verb(&view, table, nb_store_key_string(&key),
