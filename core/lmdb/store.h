@@ -23,8 +23,9 @@
  * back. The writer leaves the state with nb_store_reopen, which may be called again and again (with
  * a pause that grows) until it returns 0. After that the store is as the last successful commit
  * left it. The writer's obligations: it has no transaction open, and it takes back what it holds in
- * memory of the commit that failed. If the process is killed in the failed state before one
- * nb_store_reopen could write to the disk, the next start may find the refused transaction.
+ * memory of the commit that failed. If the process is killed in the failed state before anything
+ * could be written to the disk, the next start may find the refused transaction: then the error of
+ * nb_store_commit says that this may be.
  */
 #ifndef NB_CORE_LMDB_STORE_H
 #define NB_CORE_LMDB_STORE_H

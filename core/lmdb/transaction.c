@@ -119,8 +119,13 @@ int nb_store_commit(struct nb_view *view, struct nb_error *error)
         /* It is not known what reached the disk. The sooner the meta page is overwritten, the less
          * likely it is that a crash brings back what was refused. */
         store->unsure = true;
-        (void)nb_store_settle(store, NULL);
         nb_store_set_failure(store, &failure);
+        if (nb_store_settle(store, NULL) != 0)
+            (void)nb_error_set(
+                &failure, code,
+                "committing to the store: %s; if the daemon ends before it can write "
+                "again, the change may be there at its next start",
+                mdb_strerror(rc));
     }
     if (error != NULL)
         *error = failure;

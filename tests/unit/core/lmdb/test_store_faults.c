@@ -221,6 +221,26 @@ START_TEST(a_commit_that_fails)
 }
 END_TEST
 
+/* As long as nothing can be written, it is not sure that the refused transaction is gone. */
+START_TEST(a_commit_that_may_come_back_says_so)
+{
+    struct nb_error error = {0};
+    ck_assert_int_eq(set_all(1, NULL), 0);
+    arm(FDATASYNC, 0, 1, EIO); /* the meta page is put back at once */
+    ck_assert_int_eq(set_all(2, &error), NB_IO);
+    ck_assert_ptr_null(strstr(error.text, "next start"));
+    ck_assert_int_eq(nb_store_reopen(store, NULL), 0);
+    arm(FDATASYNC, 0, 2, EIO);
+    ck_assert_int_eq(set_all(2, &error), NB_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "next start"));
+    disarm();
+    ck_assert_int_eq(set_all(2, &error), NB_IO); /* was not tried */
+    ck_assert_ptr_null(strstr(error.text, "next start"));
+    ck_assert_int_eq(nb_store_reopen(store, NULL), 0);
+    assert_all(1);
+}
+END_TEST
+
 /* While it has failed, what was committed can be read as long as LMDB can. */
 START_TEST(a_failed_sync_leaves_snapshots)
 {
@@ -340,6 +360,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, a_commit_that_fails, 0, (int)(sizeof commits / sizeof *commits));
+    tcase_add_test(t, a_commit_that_may_come_back_says_so);
     tcase_add_test(t, a_failed_sync_leaves_snapshots);
     tcase_add_test(t, reopening_what_has_not_failed_does_nothing);
     tcase_add_test(t, reopening_asks_snapshots_to_end);
