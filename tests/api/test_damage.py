@@ -161,6 +161,7 @@ class Trial:
 
     @property
     def is_content(self):
+        """Whether it is damage of one entry, and not of LMDB's own fields."""
         return self.place.kind in ("key", "value")
 
     def verify(self):
@@ -346,6 +347,26 @@ class GarbledKey(Trial):
 
     def __str__(self):
         return f"{self.place!r} overwritten by {self.garbage.hex()}"
+
+
+class LostSector(Trial):
+    """A sector of the disk is empty, or has what belongs elsewhere: the start may be refused, in words."""
+    SECTOR, is_content = 512, False
+
+    def damage(self):
+        self.place = self.original.choose(self.rng)
+        self.at = self.place.at // self.SECTOR * self.SECTOR
+        size = os.path.getsize(os.path.join(self.data, "data.mdb"))
+        self.content = self.rng.choice([bytes(self.SECTOR), self.rng.randbytes(self.SECTOR),
+                                        self.read(self.rng.randrange(size // self.SECTOR) * self.SECTOR, self.SECTOR)])
+        self.write(self.at, self.content)
+
+    def __str__(self):
+        return f"{self.place!r}, sector at {self.at} overwritten by {self.content[:8].hex()} ..."
+
+
+def test_lost_sectors(api):
+    try_all(api, LostSector, trials_wanted(api) // 5)
 
 
 def test_flipped_bytes(api):
