@@ -132,6 +132,11 @@ static const struct nb_option options[] = {
      "Bytes that loaded models may take. Above that, the models that were not used for longest "
      "leave memory until they are needed again. 0 means no limit.",
      NB_RESTART},
+    {"store", "disk", NB_OPTION_BYTES, AT(disk), 0, 16 * TIB, NULL, "0",
+     "Bytes that the store may use. Above that, the oldest documents of all models are taken out "
+     "again, until it uses a sixteenth less. The file itself does not get smaller: what becomes "
+     "free is used again. 0 means no limit.",
+     NB_RESTART},
     {"store", "keep_words", NB_OPTION_BOOL, AT(keep_words), 0, 1, NULL, "yes",
      "Keep the text of every word with its counts, for listings of the vocabulary. Without it the "
      "store holds keyed hashes of words only, and listings show these.",

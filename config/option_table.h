@@ -43,6 +43,7 @@ struct nb_config {
     char *data;        /* directory */
     uint64_t map_size; /* bytes; 0: as much as there may ever be use for */
     uint64_t memory;   /* bytes of loaded models, 0: no limit */
+    uint64_t disk;     /* 0 */
     bool keep_words;
     uint64_t replay_features; /* 20,000,000 */
     uint64_t group_documents; /* 1,024 */

@@ -48,6 +48,7 @@ static void settings_of(const struct nb_config *config, struct nb_engine_setting
     settings->keep_words = config->keep_words;
     settings->map_size = config->map_size;
     settings->memory = config->memory;
+    settings->disk = config->disk;
     settings->replay_features = config->replay_features;
     settings->group_documents = config->group_documents;
     settings->labels = (uint32_t)config->labels;

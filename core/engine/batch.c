@@ -253,6 +253,15 @@ int nb_batch_take_back(struct nb_batch *batch, struct nb_string id, uint64_t tak
     return rc != 0 ? rc : add_bare(batch, &change, id, source, error);
 }
 
+int nb_batch_age(struct nb_batch *batch, struct nb_string id, uint64_t taken,
+                 struct nb_error *error)
+{
+    struct nb_submitted change = {.untrain = true, .taken = taken, .is_aged = true};
+    static const struct nb_string source = {"ageing", sizeof "ageing" - 1};
+    assert(taken != 0);
+    return add_bare(batch, &change, id, source, error);
+}
+
 int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t documents,
                   struct nb_string source, struct nb_error *error)
 {

@@ -24,6 +24,7 @@ struct nb_submitted {
     bool untrain;
     uint64_t taken;          /* of a change that is taken back: its entry; 0: none is */
     uint64_t restored;       /* the entry that is to be in force again; 0: forget the document */
+    bool is_aged;            /* of a document that is taken out because of its age */
     bool is_note;            /* NB_CHANGE_UNDO: `label` has what was asked for ... */
     uint32_t note_documents; /* ... and this is how many documents it is about */
     struct nb_buffer id;
@@ -55,6 +56,11 @@ struct nb_job {
     int code;
     bool finished; /* of a task, under the queue's lock */
 };
+
+/* Adds a change that takes the document of the living entry `taken` out because of its age. On the
+ * writer's thread. Errors: as nb_batch_untrain. */
+int nb_batch_age(struct nb_batch *batch, struct nb_string id, uint64_t taken,
+                 struct nb_error *error);
 
 struct nb_batch {
     struct nb_job job;

@@ -175,6 +175,10 @@ static void count(struct nb_counters *counters, const struct nb_submitted *chang
     };
     if (change->is_note)
         return;
+    if (change->is_aged) {
+        atomic_fetch_add(&counters->aged, 1);
+        return;
+    }
     assert((size_t)change->receipt.status < sizeof by_status / sizeof *by_status);
     atomic_fetch_add(by_status[change->receipt.status], 1);
     if (!change->untrain && change->staged)
@@ -201,9 +205,11 @@ static void finish(struct nb_group *group)
         finish_model(group->engine, &group->models[i]);
     for (size_t i = 0; i < group->size; i++) {
         struct nb_submitted *change = group->items[i].change;
+        /* What somebody else has changed or taken out first need not be taken out. */
+        bool is_moot = change->is_aged && change->receipt.code == NB_CONFLICT;
         if (change->receipt.code == 0)
             count(&group->engine->counters, change);
-        else
+        else if (!is_moot)
             atomic_fetch_add(&group->engine->counters.failed, 1);
         nb_delta_deinit(&change->delta);
         change->delta = (struct nb_delta){0};

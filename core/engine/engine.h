@@ -384,13 +384,14 @@ struct nb_engine_statistics {
     uint64_t documents;  /* living documents of loaded models */
     uint64_t vocabulary; /* of loaded models */
     uint64_t memory;     /* bytes of loaded models */
-    uint64_t learned, unchanged, relabelled, updated, forgotten, failed; /* since start */
-    uint64_t tokens_learned;                                             /* since start */
-    uint64_t commits, commit_nanoseconds, commit_changes;                /* since start */
+    uint64_t learned, unchanged, relabelled, updated, forgotten, aged, failed; /* since start */
+    uint64_t tokens_learned;                                                   /* since start */
+    uint64_t commits, commit_nanoseconds, commit_changes;                      /* since start */
     uint64_t commit_failures;
     uint64_t queued;          /* changes that wait */
     uint64_t replay_features; /* feature changes that a start would replay */
-    uint64_t store_bytes;     /* used bytes of the data file */
+    uint64_t store_bytes;     /* used bytes of the data file, ... */
+    uint64_t store_free;      /* ... of which so many wait to be used again */
     uint64_t map_bytes;
 };
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *statistics);

@@ -303,6 +303,19 @@ int nb_engine_damaged_models(struct nb_engine *engine, size_t most, char ***name
     return list_names(engine, is_damaged, most, names, count);
 }
 
+/* 0 if the store cannot be read now. */
+static uint64_t free_bytes(struct nb_engine *engine)
+{
+    struct nb_view view;
+    uint64_t bytes = 0;
+    if (nb_store_snapshot(engine->store, &view, NULL) != 0)
+        return 0;
+    if (nb_store_free_bytes(&view, &bytes, NULL) != 0)
+        bytes = 0;
+    nb_store_snapshot_end(&view);
+    return bytes;
+}
+
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *s)
 {
     *s = (struct nb_engine_statistics){0};
@@ -329,6 +342,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     s->relabelled = atomic_load(&c->relabelled);
     s->updated = atomic_load(&c->updated);
     s->forgotten = atomic_load(&c->forgotten);
+    s->aged = atomic_load(&c->aged);
     s->failed = atomic_load(&c->failed);
     s->tokens_learned = atomic_load(&c->tokens_learned);
     s->commits = atomic_load(&c->commits);
@@ -337,6 +351,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     s->commit_failures = atomic_load(&c->commit_failures);
     s->queued = atomic_load(&c->queued);
     nb_store_sizes(engine->store, &s->store_bytes, &s->map_bytes);
+    s->store_free = free_bytes(engine);
 }
 
 bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model)

@@ -13,6 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/pack.h"
+#include "core/engine/ageing.h"
 #include "core/engine/writer.h"
 #include "core/live/checkpoint.h"
 #include "core/live/learner.h"
@@ -310,6 +311,7 @@ void nb_engine_close(struct nb_engine **out)
     nb_registry_free(engine);
     nb_store_close(&engine->store);
     nb_buffer_deinit(&engine->scratch);
+    nb_ageing_free(engine);
     nb_learner_free(&engine->learner);
     nb_features_coder_free(&engine->coder);
     pthread_cond_destroy(&engine->task_finished);

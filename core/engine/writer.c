@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
+#include "core/engine/ageing.h"
 #include "core/engine/commit.h"
 #include "core/engine/purge.h"
 #include "core/live/checkpoint.h"
@@ -14,6 +15,7 @@
 #include "core/live/transaction.h"
 
 enum {
+    AGED_AT_ONCE = 500,  /* documents that ageing takes out of a model in one commit */
     SHORT_TAIL = 20000,  /* feature changes; a replay of so many takes a millisecond */
     QUIET_SECONDS = 1,   /* without work, before the writer looks for something to tidy */
     PURGE_REST = 3,      /* times as long as a slice took, other work goes first */
@@ -53,22 +55,38 @@ static int save_model(struct nb_engine *engine, struct nb_live *live)
     return nb_checkpoint_all(engine, live, NULL, NULL);
 }
 
-/* Saves models that a start would replay, oldest first, while nobody waits. A model that is not in
+/* Saves models that a start would replay, oldest first, until `stop`. A model that is not in
  * memory is as a crash left it in the store: it is loaded, and then saved. */
-static void save_unsaved(struct nb_engine *engine)
+static void save_unsaved(struct nb_engine *engine, bool (*stop)(struct nb_engine *engine))
 {
-    while (engine->unsaved != NULL && !work_waits(engine)) {
+    while (engine->unsaved != NULL && !stop(engine)) {
         struct nb_live *live = engine->unsaved;
         uint64_t before = atomic_load(&live->tail);
         if (nb_registry_load(engine, live, NULL) != 0) {
             nb_checkpoint_forget(engine, live);
             continue;
         }
-        if (nb_checkpoint_all(engine, live, work_waits, NULL) != 0)
+        if (nb_checkpoint_all(engine, live, stop, NULL) != 0)
             return;
-        if (atomic_load(&live->tail) >= before && !work_waits(engine))
+        if (atomic_load(&live->tail) >= before && !stop(engine))
             return; /* no progress: the store takes no changes */
     }
+}
+
+static bool is_closing(struct nb_engine *engine)
+{
+    pthread_mutex_lock(&engine->queue_lock);
+    bool closing = engine->closing;
+    pthread_mutex_unlock(&engine->queue_lock);
+    return closing;
+}
+
+/* How much documents that were taken out have used is only seen when all models are saved. Until
+ * then no more are taken out for the disk. */
+static void age_disk(struct nb_engine *engine)
+{
+    if (nb_ageing_disk(engine))
+        save_unsaved(engine, is_closing);
 }
 
 /* Whether the models in memory are over the setting. */
@@ -80,10 +98,14 @@ static bool is_over(const struct nb_engine *engine)
 
 static void tidy(struct nb_engine *engine)
 {
+    while (!work_waits(engine) && nb_ageing_some(engine, AGED_AT_ONCE))
+        ;
+    if (!work_waits(engine))
+        age_disk(engine);
     while (engine->purge && !work_waits(engine))
         if (nb_purge_slice(engine) != 0)
             break;
-    save_unsaved(engine);
+    save_unsaved(engine, work_waits);
     if (!work_waits(engine))
         nb_registry_trim(engine, save_model);
 }
@@ -191,7 +213,9 @@ static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
     assert(jobs->task == NULL && jobs->batch->written <= jobs->batch->size);
     for (; job != NULL && job->task == NULL && nb_group_add(&group, job->batch); job = job->next)
         answered++;
+    nb_ageing_join(engine, &group);
     nb_group_commit(&group);
+    nb_ageing_end(engine);
     expect(engine, answered);
     nb_group_deinit(&group);
     while (jobs != job ||
@@ -226,6 +250,8 @@ static void *writer_main(void *argument)
         if (is_over(engine) ||
             nb_clock_monotonic() - trimmed > (uint64_t)QUIET_SECONDS * 1000000000u) {
             nb_registry_trim(engine, save_model);
+            (void)nb_ageing_some(engine, AGED_AT_ONCE);
+            age_disk(engine);
             trimmed = nb_clock_monotonic();
         }
         purge_some(engine, &purge_not_before);

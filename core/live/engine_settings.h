@@ -14,10 +14,11 @@
 struct nb_engine_settings {
     const char *directory; /* where the store lives; made if missing */
     struct nb_tokenizer_limits tokenizer;
-    bool auto_create;         /* train makes models that do not exist */
-    bool keep_words;          /* the texts of features are kept, for vocabulary listings */
-    uint64_t map_size;        /* bytes of address space the store starts with; grows by itself */
-    uint64_t memory;          /* bytes that loaded models may take before cold ones are dropped */
+    bool auto_create;  /* train makes models that do not exist */
+    bool keep_words;   /* the texts of features are kept, for vocabulary listings */
+    uint64_t map_size; /* bytes of address space the store starts with; grows by itself */
+    uint64_t disk;     /* bytes of the store, above which the oldest documents go; 0: no limit */
+    uint64_t memory;   /* bytes that loaded models may take before cold ones are dropped */
     uint64_t replay_features; /* of all models: a start replays at most so many feature changes */
     uint64_t group_documents; /* at most this many changes share one commit */
     uint32_t labels;          /* labels per model */

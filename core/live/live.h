@@ -82,6 +82,8 @@ struct nb_live {
     struct nb_model *counts;
     struct nb_checkpoint checkpoint; /* the writer's */
     atomic_uint_fast64_t tail;       /* checkpoint.tail, for whoever asks; also of cold models */
+    uint64_t aged_to;                /* the writer's: no entry below it is living */
+    uint64_t aged_at;                /* the writer's: when to look for old documents again */
     uint32_t labels_stored;          /* the writer's: labels with a record in the store */
     /* The writer's: the list of models that a start would replay, oldest first. */
     struct nb_live *unsaved_before, *unsaved_after;

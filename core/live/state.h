@@ -13,12 +13,13 @@
 #include "core/store/features.h"
 #include "core/store/numbers.h"
 
+struct nb_ageing;
 struct nb_job;
 struct nb_importing;
 struct nb_learner;
 
 struct nb_counters {
-    atomic_uint_fast64_t learned, unchanged, relabelled, updated, forgotten, failed;
+    atomic_uint_fast64_t learned, unchanged, relabelled, updated, forgotten, aged, failed;
     atomic_uint_fast64_t tokens_learned, commits, commit_nanoseconds, commit_changes;
     atomic_uint_fast64_t commit_failures, queued;
 };
@@ -49,6 +50,7 @@ struct nb_engine {
     /* The writer's. */
     struct nb_numbers numbers;      /* as committed, or as the transaction under way gave them */
     struct nb_importing *importing; /* imports under way */
+    struct nb_ageing *ageing;       /* NULL: not there yet */
     bool purge;                     /* there may be data of models that are gone */
     struct nb_live *unsaved, *unsaved_last; /* models that a start would replay, oldest first */
     struct nb_buffer scratch;

@@ -113,6 +113,10 @@ bool nb_store_mended(struct nb_store *store, struct nb_error *what);
 /* Bytes of the data file in use, and of the map. Any thread, in any state. */
 void nb_store_sizes(struct nb_store *store, uint64_t *used, uint64_t *map);
 
+/* Bytes of the data file that no transaction uses: they wait to be used again. Reads the list of
+ * free pages, some microseconds for each transaction in it. Returns 0 or a code. */
+int nb_store_free_bytes(const struct nb_view *view, uint64_t *bytes, struct nb_error *error);
+
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 /* Writer. Begins the one write transaction; `expected` is about how many bytes it will write: the

@@ -259,3 +259,31 @@ int nb_store_clear(const struct nb_view *view, enum nb_table table, struct nb_st
         view->store->grow = true;
     return rc == MDB_NOTFOUND ? 0 : nb_environment_error(error, rc, "deleting from the store");
 }
+
+/* ---- free pages ------------------------------------------------------------------------------ */
+
+/* LMDB's list of free pages is its table 0: for each transaction that freed some, their count and
+ * their numbers (lmdb.h has no other way to it; mdb_stat -f does the same). */
+int nb_store_free_bytes(const struct nb_view *view, uint64_t *bytes, struct nb_error *error)
+{
+    enum { FREE_PAGES = 0 };
+    MDB_cursor *cursor;
+    MDB_val key, value;
+    uint64_t pages = 0;
+    int status = mdb_cursor_open(view->transaction, FREE_PAGES, &cursor);
+    if (status != 0)
+        return nb_error_set(error, NB_IO, "reading the list of free pages: %s",
+                            mdb_strerror(status));
+    while ((status = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
+        size_t count = 0;
+        if (value.mv_size >= sizeof count)
+            memcpy(&count, value.mv_data, sizeof count);
+        pages += count;
+    }
+    mdb_cursor_close(cursor);
+    if (status != MDB_NOTFOUND)
+        return nb_error_set(error, NB_IO, "reading the list of free pages: %s",
+                            mdb_strerror(status));
+    *bytes = pages * view->store->page_size;
+    return 0;
+}

@@ -46,6 +46,7 @@ struct nb_settings {
     double many_smoothing, many_power;
     double length_power, evidence_scale, learning_rate, expert_mixing, expert_memory;
     uint64_t evaluation_short, evaluation_long; /* documents in the windows of the evaluation */
+    uint64_t max_age, max_documents;            /* ageing: seconds; documents. 0: no limit */
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
 };

@@ -247,6 +247,8 @@ static const struct {
     {"replay_features", "gauge", "Feature changes that a start would have to replay.",
      FIELD(replay_features), 1},
     {"store_bytes", "gauge", "Used bytes of the data file.", FIELD(store_bytes), 1},
+    {"store_free_bytes", "gauge", "Of these, bytes that wait to be used again.", FIELD(store_free),
+     1},
     {"store_map_bytes", "gauge", "Address space of the data file.", FIELD(map_bytes), 1},
 };
 
@@ -255,7 +257,8 @@ static const struct {
     size_t offset;
 } CHANGES[] = {
     {"learned", FIELD(learned)}, {"unchanged", FIELD(unchanged)}, {"relabelled", FIELD(relabelled)},
-    {"updated", FIELD(updated)}, {"forgotten", FIELD(forgotten)}, {"failed", FIELD(failed)},
+    {"updated", FIELD(updated)}, {"forgotten", FIELD(forgotten)}, {"aged", FIELD(aged)},
+    {"failed", FIELD(failed)},
 #undef FIELD
 };
 

@@ -21,8 +21,8 @@ def with_options(api, group, **how):
     return api.another(config={group: how}).start()
 
 
-def metric(daemon, name):
-    return parse(daemon.client.get("/metrics").ok().body.decode()).value(name)
+def metric(daemon, name, **labels):
+    return parse(daemon.client.get("/metrics").ok().body.decode()).value(name, **labels)
 
 
 # ---- [server] -----------------------------------------------------------------------------------
@@ -310,6 +310,20 @@ def store_memory(api):
     some = filled_with_models(api, memory=most)
     wait_for(lambda: metric(some, "bayesd_model_memory_bytes") <= most, f"at most {most} of {total} bytes are used", 10)
     holds(0 < metric(some, "bayesd_models_loaded") < 12, "all or none are loaded")
+
+
+def store_disk(api):
+    """Without a limit nothing is taken out; with one, old documents are when the writer has time."""
+    taken = []
+    for most in (0, 1 << 20):
+        daemon = with_options(api, "store", disk=most)
+        for i in range(30):
+            daemon.client.post(M + "/train", {"documents": [{"text": " ".join(f"word{i}x{j}x{k}" for k in range(40)), "label": "a"}
+                                                     for j in range(100)]}).ok()
+        if most:
+            wait_for(lambda: metric(daemon, "bayesd_changes_total", status="aged") > 0, "documents are taken out", 20)
+        taken.append(metric(daemon, "bayesd_changes_total", status="aged") > 0)
+    equal(taken, [False, True])
 
 
 def store_keep_words(api):
