@@ -151,6 +151,13 @@ static const struct nb_option options[] = {
      "Changes that may share one write to the disk. Only changes that are waiting already are "
      "written together; none waits for others.",
      NB_RESTART},
+    {"store", "backups", NB_OPTION_COUNT, AT(backups), 1, 64, NULL, "2",
+     "Backups that may be sent at the same time; more are answered with 503.", NB_LIVE},
+    {"store", "backup_seconds", NB_OPTION_COUNT, AT(backup_seconds), 1, 604800, NULL, "3600",
+     "Seconds that a backup may take. While it is sent the store keeps the data as they were when "
+     "it began, and grows by about what is written meanwhile. After this time the next change ends "
+     "the backup, before its end mark.",
+     NB_LIVE},
 
     {"models", "auto_create", NB_OPTION_BOOL, AT(auto_create), 0, 1, NULL, "yes",
      "Create a model with the default settings when the first document is trained into it. With "

@@ -47,6 +47,8 @@ struct nb_config {
     bool keep_words;
     uint64_t replay_features; /* 20,000,000 */
     uint64_t group_documents; /* 1,024 */
+    uint64_t backups;         /* 2; at the same time */
+    uint64_t backup_seconds;  /* 3,600 */
     /* [models] */
     bool auto_create;
     uint64_t labels; /* per model, 10,000 */

@@ -249,6 +249,21 @@ static int rebuild(const struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
+static int restore(const struct nb_config *config, const char *backup, struct nb_error *error)
+{
+    struct nb_engine_settings settings;
+    settings_of(config, &settings);
+    int rc = nb_engine_restore(&settings, backup, print_difference, stdout, error);
+    if (rc == 0)
+        (void)printf("%s: restored; every count is what the documents say\n", config->data);
+    else if (rc > 0)
+        (void)printf(
+            "%s: restored; what differs is above: it differed in the store that was saved, "
+            "bayesd --rebuild mends it\n",
+            config->data);
+    return rc;
+}
+
 static int check_config(struct nb_config *config, struct nb_error *error)
 {
     bool is_loopback;
@@ -273,6 +288,8 @@ static int act(const struct nb_options *options, struct nb_config *config, struc
         return verify(config, error);
     case NB_ACTION_REBUILD:
         return rebuild(config, error);
+    case NB_ACTION_RESTORE:
+        return restore(config, options->backup, error);
     case NB_ACTION_SERVE:
     case NB_ACTION_VERSION:
     case NB_ACTION_HELP:

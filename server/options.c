@@ -5,11 +5,17 @@
 #include <string.h>
 
 static const struct option LONG[] = {
-    {"config", required_argument, NULL, 'c'}, {"data", required_argument, NULL, 'd'},
-    {"listen", required_argument, NULL, 'l'}, {"check-config", no_argument, NULL, 'C'},
-    {"print-config", no_argument, NULL, 'P'}, {"verify", no_argument, NULL, 'V'},
-    {"rebuild", no_argument, NULL, 'R'},      {"version", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+    {"config", required_argument, NULL, 'c'},
+    {"data", required_argument, NULL, 'd'},
+    {"listen", required_argument, NULL, 'l'},
+    {"check-config", no_argument, NULL, 'C'},
+    {"print-config", no_argument, NULL, 'P'},
+    {"verify", no_argument, NULL, 'V'},
+    {"rebuild", no_argument, NULL, 'R'},
+    {"restore", required_argument, NULL, 'r'},
+    {"version", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 void nb_options_help(FILE *out)
@@ -29,12 +35,16 @@ void nb_options_help(FILE *out)
         "  --rebuild               make everything but the ledger anew from it, print what "
         "differed,\n"
         "                          and end; the old file stays as data.mdb.old\n"
+        "  --restore FILE          put a backup (bayesc backup) into the data directory, which is "
+        "empty;\n"
+        "                          verify it, and end; FILE may be '-', standard input\n"
         "  --version               print the version, and end\n"
         "  --help                  print this, and end\n"
         "\n"
         "A later source of a setting wins: default, file, environment (BAYESD_GROUP_KEY), command "
         "line.\n"
-        "Exit status: 0 all is well, 1 it failed (--verify, --rebuild: something differs), 2 the "
+        "Exit status: 0 all is well, 1 it failed (--verify, --rebuild, --restore: something "
+        "differs), 2 the "
         "command line is wrong.\n",
         out); /* what cannot be printed is seen by the reader */
 }
@@ -69,6 +79,10 @@ static int take(struct nb_options *options, int option)
         return 0;
     case 'R':
         set_action(options, NB_ACTION_REBUILD);
+        return 0;
+    case 'r':
+        options->backup = optarg;
+        set_action(options, NB_ACTION_RESTORE);
         return 0;
     case 'v':
         set_action(options, NB_ACTION_VERSION);

@@ -15,15 +15,17 @@ enum nb_action {
     NB_ACTION_PRINT_CONFIG,
     NB_ACTION_VERIFY,
     NB_ACTION_REBUILD,
+    NB_ACTION_RESTORE,
     NB_ACTION_VERSION,
     NB_ACTION_HELP
 };
 
 struct nb_options {
     enum nb_action action;
-    const char *config; /* file, or NULL; these three point into the arguments */
+    const char *config; /* file, or NULL; these four point into the arguments */
     const char *data;   /* directory, or NULL */
     const char *listen; /* ADDRESS:PORT, or NULL */
+    const char *backup; /* file to restore, or "-"; with NB_ACTION_RESTORE */
 };
 
 /* Reads the arguments. NB_INVALID names the one that is not understood. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/routes.h"
 
+#include "server/api/backup.h"
 #include "server/api/documents.h"
 #include "server/api/dump.h"
 #include "server/api/evaluation.h"
@@ -84,6 +85,7 @@ static const struct nb_route ROUTES[] = {
      .line = nb_route_import_line,
      .protocol = &nb_protocol_api,
      .is_long = true},
+    LONG("POST", "/v1/backup", ADMIN, NONE, NO_QUERY, nb_route_backup),
     RSPAMD("/checkv2", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK),
     RSPAMD("/check", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK_OLD),
     RSPAMD("/symbols", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK_OLD),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verification and rebuilding of a store. One thread; no daemon may be running on the store.
+ * Verification, rebuilding and restoring of a store. One thread; no daemon may be running on the
+ * store.
  */
 #ifndef NB_CORE_REPAIR_REPAIR_H
 #define NB_CORE_REPAIR_REPAIR_H
@@ -24,5 +25,14 @@ int nb_engine_verify(const struct nb_engine_settings *settings, nb_report_line *
  * the store as it was. */
 int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
                       struct nb_error *error);
+
+/* Restores the backup in the file `name` ("-": standard input) into the data directory, which is
+ * empty, or is made; verifies it; and calls `report` with a line for each thing that differs: it
+ * differed in the store that was saved. The directory has the whole store or none. Returns 0 when
+ * nothing differs, 1 when something does, or a code, with the directory empty: NB_CONFLICT (it was
+ * not), NB_LOCKED (another process restores into it), NB_INVALID, NB_VERSION, NB_CORRUPT (the file
+ * is no backup, a newer one, damaged), NB_DISK_FULL ... */
+int nb_engine_restore(const struct nb_engine_settings *settings, const char *name,
+                      nb_report_line *report, void *user, struct nb_error *error);
 
 #endif

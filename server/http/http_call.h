@@ -28,6 +28,8 @@ struct nb_http_call {
     bool is_direct;        /* the body is used where it lies if it comes in one piece, and only
                               received when it does not */
     bool is_queued;        /* the reply was given to the library */
+    size_t given;          /* bytes of a stream's piece that the library has taken */
+    bool is_broken;        /* the stream ends after this piece, before its end */
     bool closes;           /* the connection ends with this reply */
     bool lingers;          /* and the client may still be sending */
     char method[8];        /* for the log */
@@ -49,6 +51,9 @@ const struct sockaddr *nb_http_address(struct MHD_Connection *connection);
 /* Hands the reply to the library. MHD_NO: the connection ends, because there is no memory or the
  * reply is withheld. */
 enum MHD_Result nb_http_queue_reply(struct nb_http_call *call);
+
+/* A response that is made while it is sent (reply.next); NULL without memory. */
+struct MHD_Response *nb_http_stream(struct nb_http_call *call);
 
 /* In the middle of a body: the library takes no reply here, so the (short) problem is written to
  * the socket, whose send buffer is empty; then the connection is given up. Returns MHD_NO. */

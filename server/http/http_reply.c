@@ -6,10 +6,13 @@
 #include "server/json/problem.h"
 #include "server/request/server.h"
 
-static struct MHD_Response *make_response(struct nb_reply *reply)
+static struct MHD_Response *make_response(struct nb_http_call *call)
 {
+    struct nb_reply *reply = &call->request.reply;
     struct nb_buffer *bytes = reply->has_spool ? &reply->spool.tail : &reply->body;
     struct MHD_Response *response;
+    if (reply->next != NULL)
+        return nb_http_stream(call);
     if (reply->has_spool && reply->spool.file >= 0) {
         response = MHD_create_response_from_fd64(reply->spool.written, reply->spool.file);
         if (response != NULL)
@@ -72,8 +75,9 @@ enum MHD_Result nb_http_queue_reply(struct nb_http_call *call)
     struct nb_reply *reply = &call->request.reply;
     if (reply->is_withheld)
         return MHD_NO;
-    call->sent = reply->has_spool ? nb_spool_length(&reply->spool) : reply->body.length;
-    struct MHD_Response *response = make_response(reply);
+    if (reply->next == NULL) /* else what is taken counts */
+        call->sent = reply->has_spool ? nb_spool_length(&reply->spool) : reply->body.length;
+    struct MHD_Response *response = make_response(call);
     if (response == NULL)
         return MHD_NO;
     enum MHD_Result queued = MHD_NO;

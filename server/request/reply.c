@@ -52,6 +52,7 @@ void nb_reply_deinit(struct nb_reply *reply)
     if (reply->has_spool)
         nb_spool_deinit(&reply->spool);
     reply->has_spool = false;
+    reply->next = NULL;
     reply->status = 0;
 }
 

@@ -37,6 +37,11 @@ struct nb_reply {
     struct nb_buffer body; /* handed over to the HTTP library, not copied */
     struct nb_spool spool; /* used instead of `body` when has_spool */
     bool has_spool;
+    /* A reply that is sent while it is made: called on the work pool whenever `body` was sent, it
+     * fills `body` anew and sets `is_last` if nothing follows. After a code below 0 `body` is still
+     * sent, then the connection ends, so that the client knows. NULL: the reply is whole. */
+    nb_handler *next;
+    bool is_last;
     bool is_page;               /* HTML: the header fields that keep a page to itself */
     char allow[NB_ALLOW_BYTES]; /* with 405 */
     bool is_withheld;           /* the carrier ends the connection instead of sending it */

@@ -43,6 +43,7 @@ struct nb_server {
     atomic_size_t suspended;       /* requests that wait for the writer or for long work */
     atomic_size_t held_bytes;      /* memory of bodies that are being received ... */
     atomic_size_t held_most;       /* ... and how much it may be */
+    atomic_size_t backups;         /* being sent */
 };
 
 #endif

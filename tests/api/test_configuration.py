@@ -7,6 +7,7 @@ import socket
 import time
 
 import rspamd
+import test_backup
 from harness import equal, holds, problem, refused, slow, wait_for
 from prometheus import parse
 from test_command_line import printed
@@ -356,6 +357,14 @@ def store_group_documents(api):
         daemon.client.post(M + "/train", {"documents": [{"text": f"w{i}", "label": "a"} for i in range(20)]}).ok()
         commits.append(metric(daemon, "bayesd_commits_total") - before)
     holds(commits[0] >= 20 and commits[1] <= 3, commits)
+
+
+def store_backups(api):
+    test_backup.at_most_so_many_at_once(api)
+
+
+def store_backup_seconds(api):
+    test_backup.a_slow_reader_loses_its_snapshot(api)
 
 
 # ---- [models] -----------------------------------------------------------------------------------

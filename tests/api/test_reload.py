@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 
+import test_backup
 from harness import config_text, equal, holds, refused, slow, wait_for
 from test_configuration import accepted, spooled_by
 from wire import Wire, request
@@ -176,6 +177,29 @@ def may(token):
 
 
 # group, key, the value before, the value after, what shows it, and what that shows before and after
+def second_backup(api):
+    def shows(daemon):
+        big_once(api, daemon)
+        with test_backup.slow_backup(daemon):
+            status = daemon.client.post("/v1/backup").status
+        wait_for(lambda: daemon.client.post("/v1/backup").status == 200, "the backup has ended")
+        return status
+    return shows
+
+
+def backup_is_cut(api):
+    def shows(daemon):
+        big_once(api, daemon)
+        with test_backup.slow_backup(daemon) as sock:
+            return b"took too long" in test_backup.after_a_second(daemon, sock)
+    return shows
+
+
+def big_once(api, daemon):
+    if daemon.client.get(test_backup.PATH).status == 404:
+        test_backup.filled_to_be_big(api, daemon)
+
+
 LIVE = (
     ("server", "hosts", "", "bayes.example.org", hosts, 403, 200),
     ("server", "connections_per_address", 0, 2, per_address, 4, 2),
@@ -216,9 +240,20 @@ def one_option(api, row):
     daemon.stop()
 
 
+BACKUPS = (
+    ("store", "backups", 1, 2, second_backup, 503, 200),
+    ("store", "backup_seconds", 1, 3600, backup_is_cut, True, False),
+)
+
+
 def test_live_options(api):
     for row in LIVE:
         one_option(api, row)
+
+
+def test_live_options_of_backups(api):
+    for group, key, old, new, shows, before, after in BACKUPS:
+        one_option(api, (group, key, old, new, shows(api), before, after))
 
 
 def table(api):
@@ -238,7 +273,7 @@ def table(api):
 
 
 def test_every_live_option_is_tested(api):
-    tested = {row[:2] for row in LIVE} | {("server", "insecure"), ("server", "stop_seconds"), ("server", "queue_changes"),
+    tested = {row[:2] for row in LIVE + BACKUPS} | {("server", "insecure"), ("server", "stop_seconds"), ("server", "queue_changes"),
                                           ("tokens", "train"), ("tokens", "trusted"), ("filter", "subject")}
     equal({option for option, change in table(api).items() if change == "reload"} - tested, set())
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A reply that is sent while it is made. The library asks for bytes; when it has taken a piece, the
+ * connection is suspended until the work pool has made the next one. So a slow client costs neither
+ * a thread nor more memory than a piece.
+ */
+#include <string.h>
+
+#include "server/http/http_call.h"
+#include "server/request/server.h"
+#include "server/request/work.h"
+
+enum { BLOCK_BYTES = 32 * 1024 }; /* what the library asks for at most */
+
+/* On the work pool. */
+static int make_piece(struct nb_request *request, struct nb_error *error)
+{
+    request->reply.body.length = 0;
+    return request->reply.next(request, error);
+}
+
+/* Begins the next piece. Returns whether it is on its way. */
+static bool begin_piece(struct nb_http_call *call)
+{
+    struct nb_error error;
+    call->given = 0;
+    return nb_work_run(&call->request, call->request.server->work, make_piece, &error) == NB_WAIT;
+}
+
+/* Takes up what the work pool has made. */
+static void end_piece(struct nb_http_call *call)
+{
+    struct nb_error error;
+    nb_handler *again = call->request.again;
+    call->request.again = NULL;
+    if (again != NULL && again(&call->request, &error) != 0)
+        call->is_broken = true;
+}
+
+static ssize_t give(void *user, uint64_t position, char *bytes, size_t room)
+{
+    struct nb_http_call *call = user;
+    struct nb_reply *reply = &call->request.reply;
+    (void)position;
+    end_piece(call);
+    size_t rest = reply->body.length - call->given;
+    if (rest > 0) {
+        size_t length = rest < room ? rest : room;
+        memcpy(bytes, reply->body.bytes + call->given, length);
+        call->given += length;
+        call->sent += length;
+        return (ssize_t)length;
+    }
+    if (call->is_broken)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (reply->is_last)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    return begin_piece(call) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+struct MHD_Response *nb_http_stream(struct nb_http_call *call)
+{
+    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, give, call, NULL);
+}
