@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* `error` for what the system refused to do with `name` in the directory. */
@@ -141,4 +143,13 @@ int nb_store_file_reserve_readers(const struct nb_store_file *file, off_t bytes,
     int fault = posix_fallocate(readers, 0, bytes);
     close(readers);
     return fault == 0 ? 0 : refuse(file, "lock.mdb", fault, error);
+}
+
+int nb_store_file_reason(const struct nb_store_file *file, int rc)
+{
+    enum { WRITE_MOST = 1 << 20 }; /* LMDB writes no more at once by far */
+    struct statvfs system;
+    if (rc != EIO || fstatvfs(file->directory, &system) != 0)
+        return rc;
+    return (uint64_t)system.f_bavail * system.f_frsize < WRITE_MOST ? ENOSPC : rc;
 }

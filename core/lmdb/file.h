@@ -44,6 +44,12 @@ int nb_store_file_check(const struct nb_store_file *file, struct nb_error *error
  * NB_IO. */
 int nb_store_file_same(const struct nb_store_file *file, int descriptor, struct nb_error *error);
 
+/* The reason behind an error of LMDB: it says EIO, too, when the system has taken a part of a write
+ * only (mdb_page_flush in mdb.c). That is what ext4 does with the write that fills it. So EIO
+ * becomes ENOSPC when the file system of the store has no space left; other codes stay as they are.
+ */
+int nb_store_file_reason(const struct nb_store_file *file, int rc);
+
 /* Takes disk space for the first `bytes` of lock.mdb, LMDB's table of readers. LMDB makes it with
  * ftruncate and maps it; on a full disk the first write to the map would be a SIGBUS. */
 int nb_store_file_reserve_readers(const struct nb_store_file *file, off_t bytes,

@@ -114,7 +114,8 @@ int nb_store_commit(struct nb_view *view, struct nb_error *error)
         nb_store_note_state(store);
         return 0;
     }
-    int code = nb_environment_error(&failure, rc, "committing to the store");
+    int code = nb_environment_error(&failure, nb_store_file_reason(&store->file, rc),
+                                    "committing to the store");
     if (!is_harmless(store, rc)) {
         /* It is not known what reached the disk. The sooner the meta page is overwritten, the less
          * likely it is that a crash brings back what was refused. */

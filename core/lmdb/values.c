@@ -117,7 +117,8 @@ static int put(const struct nb_view *view, enum nb_table table, struct nb_string
     if (rc == MDB_KEYEXIST)
         return nb_error_set(error, NB_EXISTS, "table %s has a key that is not below the new one",
                             nb_store_table_name(table));
-    return nb_environment_error(error, rc, "writing to the store");
+    return nb_environment_error(error, nb_store_file_reason(&view->store->file, rc),
+                                "writing to the store");
 }
 
 int nb_store_put(const struct nb_view *view, enum nb_table table, struct nb_string key,

@@ -59,6 +59,7 @@ static bool add_fields(struct MHD_Response *response, const struct nb_http_call 
     if (reply->allow[0] != '\0')
         add_field(&to, MHD_HTTP_HEADER_ALLOW, reply->allow);
     if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE ||
+        reply->status == MHD_HTTP_INSUFFICIENT_STORAGE ||
         reply->status == MHD_HTTP_TOO_MANY_REQUESTS)
         add_field(&to, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     if (reply->status == MHD_HTTP_UNAUTHORIZED)

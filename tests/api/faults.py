@@ -17,7 +17,8 @@ EVER = 1 << 60
 class Faults:
     """Switches the faults of one daemon, which `daemon` is, not yet started."""
 
-    def __init__(self, api, **how):
+    def __init__(self, api, mount=None, **how):
+        """`mount`: makes the command that mounts a disk at the data directory, or None (Faults.mount)."""
         folder = api.new_folder()
         self.path = os.path.join(folder, "faults")
         with open(self.path, "wb") as file:
@@ -25,6 +26,11 @@ class Faults:
         self.file = open(self.path, "r+b")  # pylint: disable=consider-using-with
         self.page = mmap.mmap(self.file.fileno(), 4096)
         data = os.path.join(folder, "data")
+        self.mount = None
+        if mount is not None:
+            os.mkdir(data)
+            self.mount = mount(data)
+            how["wrapper"] = self.mount or ()
         environment = {"LD_PRELOAD": self.shim(folder), "FAULTS": self.path, "FAULTS_DIR": data}
         if sanitized():  # the sanitizer wants to be the first library; here it may be the second
             environment["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")
