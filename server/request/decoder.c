@@ -9,6 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 /* The window that a zstd frame may ask for. Without a bound one connection could make the daemon
  * allocate 128 MiB. 8 MiB is what RFC 8878 wants every decoder to support and RFC 9659 allows on
@@ -130,6 +131,8 @@ static int pull_zstd(struct nb_decoder *d, struct nb_string *input, char *out, s
         if (d->is_ended && in.pos == in.size)
             break;
         size_t rc = ZSTD_decompressStream(d->zstd, &to, &in);
+        if (ZSTD_getErrorCode(rc) == ZSTD_error_memory_allocation)
+            return nb_error_no_memory(error);
         if (ZSTD_isError(rc))
             return nb_error_set(error, NB_INVALID, "the body is not valid zstd: %s",
                                 ZSTD_getErrorName(rc));

@@ -3,11 +3,13 @@
 nothing refused comes back, /readyz tells the truth, and the daemon serves again by itself.
 FAULT_TRIALS=500 for the long run."""
 import errno
+import gzip
 import http.client
 import json
 import os
 import random
 import re
+import subprocess
 import threading
 
 from faults import EVER, Faults
@@ -281,3 +283,32 @@ def test_a_connection_without_memory_is_not_counted(api):
     holds(closed > 0, "no connection met the fault")
     wait_for(lambda: open_connections(client) == before, "all connections are counted out")
     faults.daemon.stop()
+
+
+def test_memory_to_decompress(api):
+    """A compressed body that there is no memory for is not the client's fault: 503, and the same body works later."""
+    if sanitized():
+        return  # a sanitizer's allocator cannot be made to fail from outside
+    faults = Faults(api)
+    client = faults.daemon.start().client
+    client.post(PATH + "/train", row_of(0)).ok()
+    text = b"one two three " * 20000
+    bodies = {"gzip": gzip.compress(text),
+              "zstd": subprocess.run(["zstd", "-q", "-c"], input=text, capture_output=True, check=True).stdout}
+    for coding, body in bodies.items():
+        asking = faults.daemon.new_client()
+        for after in range(100):
+            asking.get("/healthz")
+            faults.fail("memory", errno.ENOMEM, after, 1)
+            try:
+                reply = asking.once("POST", PATH + "/classify", body, "text/plain", Content_Encoding=coding)
+            except (OSError, http.client.HTTPException):
+                continue  # without memory for the reply itself there is none
+            finally:
+                failed = faults.fired
+                faults.clear()
+            holds(reply.status in (200, 503), f"{coding}, allocation {after}: {reply.status} {reply.body}")
+            if not failed:
+                break
+        holds(after > 3, f"{coding}: {after} allocations")
+        client.post(PATH + "/classify", body, "text/plain", Content_Encoding=coding).ok()
