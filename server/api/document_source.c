@@ -104,7 +104,7 @@ static int next_whole(struct nb_document_source *s, struct nb_error *error)
     if (s->taken++ > 0)
         return 0;
     if (is_text && charset[0] != '\0') {
-        int rc = nb_charset_to_utf8(nb_string_of(charset), content.bytes, content.length,
+        int rc = nb_charset_to_utf8(NULL, nb_string_of(charset), content.bytes, content.length,
                                     (size_t)request->config->body_bytes, &s->text, error);
         if (rc != 0)
             return rc;

@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *name = names[data[0] % (sizeof names / sizeof *names)];
     size_t most = (size_t)data[1] * 16;
     struct nb_buffer out = {0};
-    int rc = nb_charset_to_utf8((struct nb_string){name, strlen(name)}, (const char *)data + 2,
-                                size - 2, most, &out, NULL);
+    int rc = nb_charset_to_utf8(NULL, (struct nb_string){name, strlen(name)},
+                                (const char *)data + 2, size - 2, most, &out, NULL);
     if ((rc != 0 && rc != NB_TOO_LARGE) || out.length > most)
         __builtin_trap();
     nb_buffer_deinit(&out);

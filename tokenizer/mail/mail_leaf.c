@@ -6,13 +6,13 @@
 #include "core/base/error.h"
 #include "tokenizer/html/html_text.h"
 #include "tokenizer/mail/mail_structure.h"
-#include "tokenizer/text/charset.h"
 #include "tokenizer/text/text.h"
 
 void nb_mail_reader_deinit(struct nb_mail_reader *reader)
 {
     nb_buffer_deinit(&reader->decoded);
     nb_buffer_deinit(&reader->utf8);
+    nb_charset_state_deinit(&reader->charset);
 }
 
 static bool has_prefix(const char *text, const char *prefix)
@@ -56,7 +56,8 @@ static int to_utf8(struct nb_mail_reader *reader, const char *charset, struct nb
     reader->utf8.length = 0;
     struct nb_string name = {charset, strlen(charset)};
     size_t most = 4 * text->length + 16;
-    int rc = nb_charset_to_utf8(name, text->bytes, text->length, most, &reader->utf8, NULL);
+    int rc = nb_charset_to_utf8(&reader->charset, name, text->bytes, text->length, most,
+                                &reader->utf8, NULL);
     if (rc == NB_NO_MEMORY)
         return rc;
     if (rc == 0)

@@ -3,20 +3,28 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <iconv.h>
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/base/ascii.h"
+#include "tokenizer/text/utf7.h"
 #include "tokenizer/text/utf8_decode.h"
 
-enum { NAME_BYTES = 64 };
+enum {
+    /* iconv gets this many bytes behind an error, and twice as many each time that they have none:
+     * a decoder that reads ahead of an error must read again what it had read. */
+    WINDOW = 32,
+    /* So many errors, and one in so many bytes, may be in a text that is in its charset. */
+    ERRORS = 1000,
+    ERROR_BYTES = 32
+};
 
 /* Charsets that are decoded here, without iconv: most mail has one of them, and a small container
  * has no tables for iconv. */
 static const char UTF_8[] = "UTF-8";
 static const char WINDOWS_1252[] = "CP1252";
+static const char UTF_7[] = "UTF-7";
 
 /* Names that iconv does not know, and names of small charsets, which are read as the larger charset
  * that contains them, as browsers do (WHATWG Encoding, "Names and labels"): much text is declared
@@ -93,8 +101,11 @@ static const struct alias {
     {"koi8u", "KOI8-U"},
     {"x-cp1250", "CP1250"},
     {"x-cp1251", "CP1251"},
-    {"unicode-1-1-utf-7", "UTF-7"},
-    {"x-unicode-2-0-utf-7", "UTF-7"},
+    {"utf-7", UTF_7},
+    {"utf7", UTF_7},
+    {"unicode-1-1-utf-7", UTF_7},
+    {"x-unicode-2-0-utf-7", UTF_7},
+    {"csunicode11utf7", UTF_7},
     {"unicode", "UTF-16"},
     {"ucs-2", "UTF-16"},
     {"iso-10646-ucs-2", "UTF-16"},
@@ -108,12 +119,12 @@ static const struct alias {
 /* Copies a MIME name to `name` without white space and quotes around it, which some mail programs
  * leave. False for what cannot be the name of a charset (RFC 2978, 2.3), so that no options reach
  * iconv. */
-static bool clean_name(struct nb_string charset, char name[NAME_BYTES])
+static bool clean_name(struct nb_string charset, char name[NB_CHARSET_NAME])
 {
     static const char around[] = " \t\"'";
     charset = nb_string_trim_end(nb_string_trim_start(charset, around), around);
     size_t length = charset.length;
-    if (length == 0 || length >= NAME_BYTES)
+    if (length == 0 || length >= NB_CHARSET_NAME)
         return false;
     for (size_t i = 0; i < length; i++) {
         char c = charset.bytes[i];
@@ -137,9 +148,12 @@ static const char *charset_of(const char *name)
 struct conversion {
     const char *from;
     size_t left;
-    size_t unit; /* bytes that one U+FFFD stands for */
+    size_t unit;   /* bytes that one U+FFFD stands for */
+    size_t window; /* bytes that iconv gets in its next call */
+    size_t errors; /* that are still allowed */
     struct nb_buffer *out;
-    size_t most; /* the limit of out->length */
+    size_t most;    /* the limit of out->length */
+    uint64_t *work; /* grows by what is done */
 };
 
 static int too_large(const struct conversion *c, struct nb_error *error)
@@ -157,6 +171,7 @@ static int append(struct conversion *c, const void *bytes, size_t length, struct
 
 static int from_windows_1252(struct conversion *c, struct nb_error *error)
 {
+    *c->work += c->left;
     while (c->left > 0) {
         unsigned char block[3 * 256]; /* the euro sign takes three bytes, none takes four */
         size_t length = 0;
@@ -178,6 +193,8 @@ static int replace(struct conversion *c, struct nb_error *error)
     size_t n = c->left < c->unit ? c->left : c->unit;
     c->from += n;
     c->left -= n;
+    c->errors -= c->errors > 0;
+    c->window = WINDOW;
     return append(c, "\xEF\xBF\xBD", 3, error);
 }
 
@@ -193,38 +210,69 @@ static int make_room(struct conversion *c, struct nb_error *error)
     return nb_buffer_reserve(c->out, extra > 0 ? extra : 1) == 0 ? 0 : nb_error_no_memory(error);
 }
 
+/* What one call of iconv did. */
+struct step {
+    int reason;    /* 0, or its errno */
+    bool is_whole; /* it had all bytes that are left */
+    bool is_full;  /* nothing was written although all room up to the limit was given */
+};
+
+/* Converts the next window; with nothing left, writes what the decoder still holds. */
+static int convert(struct conversion *c, iconv_t cd, struct step *step, struct nb_error *error)
+{
+    assert(c->out->length <= c->most && c->window > 0);
+    int rc = make_room(c, error);
+    if (rc != 0)
+        return rc;
+    size_t allowed = c->most - c->out->length;
+    size_t room = c->out->capacity - c->out->length;
+    room = room < allowed ? room : allowed;
+    size_t before = room;
+    char *to = c->out->bytes + c->out->length;
+    char *from = (char *)(uintptr_t)c->from; /* iconv reads only, but its prototype is older */
+    size_t given = c->left < c->window ? c->left : c->window;
+    size_t left = given;
+    step->is_whole = given == c->left;
+    *c->work += NB_CHARSET_CALL + given;
+    size_t result = iconv(cd, given == 0 ? NULL : &from, &left, &to, &room);
+    step->reason = result == (size_t)-1 ? errno : 0;
+    step->is_full = before == room && before == allowed;
+    c->from = from;
+    c->left -= given - left;
+    c->out->length += before - room;
+    return 0;
+}
+
+/* Goes on behind what stopped iconv. A window that ends within a character, or has no error, is
+ * followed by a larger one. */
+static int go_on(struct conversion *c, const struct step *step, struct nb_error *error)
+{
+    if (step->reason == E2BIG) /* one character takes at most 6 bytes in any decoder */
+        return step->is_full ? too_large(c, error) : 0;
+    bool is_cut = step->reason == EINVAL && !step->is_whole;
+    if (step->reason != 0 && !is_cut)
+        return replace(c, error);
+    c->window = c->window > SIZE_MAX / 2 ? SIZE_MAX : 2 * c->window;
+    return 0;
+}
+
+/* A text with more errors than a text in its charset can have is read as windows-1252 from there:
+ * each error costs as much as a hundred bytes without one. */
 static int from_iconv(struct conversion *c, iconv_t cd, struct nb_error *error)
 {
-    for (bool flushed = false;;) {
-        assert(c->out->length <= c->most);
-        int rc = make_room(c, error);
+    c->window = SIZE_MAX;
+    c->errors = ERRORS + c->left / ERROR_BYTES;
+    for (bool flushed = false; !flushed && c->errors > 0;) {
+        struct step step;
+        bool is_end = c->left == 0;
+        int rc = convert(c, cd, &step, error);
+        if (rc == 0)
+            rc = go_on(c, &step, error);
         if (rc != 0)
             return rc;
-        size_t allowed = c->most - c->out->length;
-        size_t room = c->out->capacity - c->out->length;
-        room = room < allowed ? room : allowed;
-        size_t before = room;
-        char *to = c->out->bytes + c->out->length;
-        char *from = (char *)(uintptr_t)c->from; /* iconv reads only, but its prototype is older */
-        flushed = c->left == 0;
-        size_t result = iconv(cd, flushed ? NULL : &from, &c->left, &to, &room);
-        int reason = errno;
-        c->from = from;
-        c->out->length += before - room;
-        if (result != (size_t)-1) {
-            if (flushed)
-                return 0;
-        } else if (reason == E2BIG) {
-            /* Nothing was written although all room up to the limit was given: the limit is
-             * reached. One character takes at most 6 bytes in any decoder. */
-            if (before == room && before == allowed)
-                return too_large(c, error);
-        } else {
-            rc = replace(c, error);
-            if (rc != 0)
-                return rc;
-        }
+        flushed = is_end && step.reason == 0;
     }
+    return from_windows_1252(c, error);
 }
 
 /* The charset with its byte order, which a byte order mark decides. Without a mark UTF-16 and
@@ -256,27 +304,75 @@ static const char *choose_byte_order(struct conversion *c, const char *charset)
     return c->unit == 2 ? "UTF-16LE" : "UTF-32LE";
 }
 
-int nb_charset_to_utf8(struct nb_string charset, const char *bytes, size_t length, size_t most,
-                       struct nb_buffer *out, struct nb_error *error)
+static int from_utf7(struct conversion *c, struct nb_error *error)
 {
-    char name[NAME_BYTES];
+    *c->work += c->left;
+    int rc = nb_utf7_to_utf8(c->from, c->left, c->most, c->out);
+    if (rc == NB_TOO_LARGE)
+        return too_large(c, error);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+void nb_charset_state_deinit(struct nb_charset_state *state)
+{
+    if (state->name[0] != '\0')
+        (void)iconv_close(state->converter);
+    state->name[0] = '\0';
+}
+
+/* Opens `charset`, or takes the one that is open already, in its first shift state. False: there is
+ * no such charset. */
+static bool open_charset(struct nb_charset_state *state, const char *charset)
+{
+    if (strcmp(state->name, charset) == 0) {
+        (void)iconv(state->converter, NULL, NULL, NULL, NULL);
+        return true;
+    }
+    nb_charset_state_deinit(state);
+    state->work += NB_CHARSET_OPEN;
+    state->converter = iconv_open("UTF-8", charset);
+    if (state->converter == (iconv_t)-1)
+        return false;
+    memcpy(state->name, charset, strlen(charset) + 1);
+    return true;
+}
+
+static int from_charset(struct nb_charset_state *state, const char *charset, struct conversion *c,
+                        struct nb_error *error)
+{
+    if (charset == UTF_8) {
+        *c->work += c->left;
+        return append(c, c->from, c->left, error);
+    }
+    if (charset == WINDOWS_1252)
+        return from_windows_1252(c, error);
+    if (charset == UTF_7)
+        return from_utf7(c, error);
+    charset = choose_byte_order(c, charset);
+    assert(strlen(charset) < NB_CHARSET_NAME);
+    if (charset[0] == '\0' || !open_charset(state, charset))
+        return NB_UNSUPPORTED;
+    return from_iconv(c, state->converter, error);
+}
+
+int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset, const char *bytes,
+                       size_t length, size_t most, struct nb_buffer *out, struct nb_error *error)
+{
+    char name[NB_CHARSET_NAME];
+    struct nb_charset_state own = {.work = 0};
+    if (state == NULL)
+        state = &own;
     if (!clean_name(charset, name))
         return nb_error_set(error, NB_UNSUPPORTED, "charset: not the name of a charset");
-    const char *known = charset_of(name);
     struct conversion c = {.from = bytes,
                            .left = length,
                            .unit = 1,
                            .out = out,
-                           .most = most > SIZE_MAX - out->length ? SIZE_MAX : out->length + most};
-    if (known == UTF_8)
-        return append(&c, bytes, length, error);
-    if (known == WINDOWS_1252)
-        return from_windows_1252(&c, error);
-    known = choose_byte_order(&c, known);
-    iconv_t cd = known[0] == '\0' ? (iconv_t)-1 : iconv_open("UTF-8", known);
-    if (cd == (iconv_t)-1)
-        return nb_error_set(error, NB_UNSUPPORTED, "charset: \"%s\" is not known", name);
-    int rc = from_iconv(&c, cd, error);
-    iconv_close(cd);
+                           .most = most > SIZE_MAX - out->length ? SIZE_MAX : out->length + most,
+                           .work = &state->work};
+    int rc = from_charset(state, charset_of(name), &c, error);
+    nb_charset_state_deinit(&own);
+    if (rc == NB_UNSUPPORTED)
+        return nb_error_set(error, rc, "charset: \"%s\" is not known", name);
     return rc;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,13 +71,24 @@ static const struct {
            "b"),
      "a�b"},
     {"iso-8859-2", BYTES(""), ""},
+    /* RFC 2152, its examples; and what is behind a surrogate that is alone is read. */
+    {"utf-7", BYTES("A+ImIDkQ."), "A≢Α."},
+    {"utf-7", BYTES("Hi Mom -+Jjo--!"), "Hi Mom -☺-!"},
+    {"UTF7", BYTES("+ZeVnLIqe-"), "日本語"},
+    {"utf-7", BYTES("Item 3 is +AKM-1."), "Item 3 is £1."},
+    {"utf-7", BYTES("1+-1, 1 + 1+"), "1+1, 1 + 1+"},
+    {"utf-7", BYTES("+2D3eAA-!+2D3eAA"), "😀!😀"},
+    {"utf-7", BYTES("+2AA-buy +2AAAYQ-!"), "�buy �a!"},
+    {"utf-7", BYTES("+3AA-buy+3ADYAA now"), "�buy�� now"},
+    {"utf-7", BYTES("caf\xE9+"), "caf�+"},
+    {"csUnicode11UTF7", BYTES("+2ADYPQ-x"), "��x"},
 };
 
 static int convert(const char *charset, const char *bytes, size_t length, size_t most,
                    struct nb_buffer *out, struct nb_error *error)
 {
     struct nb_string name = {charset, strlen(charset)};
-    return nb_charset_to_utf8(name, bytes, length, most, out, error);
+    return nb_charset_to_utf8(NULL, name, bytes, length, most, out, error);
 }
 
 START_TEST(decodes_each_case)
@@ -107,7 +119,7 @@ START_TEST(refuses_what_is_no_charset)
     char longest[200];
     memset(longest, 'x', sizeof longest);
     struct nb_string name = {longest, sizeof longest};
-    ck_assert_int_eq(nb_charset_to_utf8(name, "x", 1, 100, &out, NULL), NB_UNSUPPORTED);
+    ck_assert_int_eq(nb_charset_to_utf8(NULL, name, "x", 1, 100, &out, NULL), NB_UNSUPPORTED);
     nb_buffer_deinit(&out);
 }
 END_TEST
@@ -153,6 +165,99 @@ START_TEST(takes_large_input)
 }
 END_TEST
 
+/* Repeated; in some charset each of them is a surrogate without its partner, a shift or an escape
+ * sequence without an end, a character that is cut off, or a byte that means nothing. */
+static const struct nb_string hostile[] = {
+    {BYTES("+3AA-")}, {BYTES("+2AA-a")},       {BYTES("&3AA-")},        {BYTES("\x1B$B\x1B(B")},
+    {BYTES("\x1B$")}, {BYTES("\x0E\xFF\x0F")}, {BYTES("\x81\x30\x81")}, {BYTES("\xD8\x00\x00")},
+    {BYTES("\xFF")},  {BYTES("\xA1\xFF")},     {BYTES("\x8E")},         {BYTES("a\x80")},
+};
+enum { HOSTILE_BYTES = 1 << 14 };
+
+/* Units of work for each byte of `unit`, repeated. */
+static uint64_t work_of(struct nb_charset_state *state, const char *charset, struct nb_string unit)
+{
+    static char bytes[HOSTILE_BYTES];
+    struct nb_buffer out = {0};
+    struct nb_string name = {charset, strlen(charset)};
+    for (size_t i = 0; i < HOSTILE_BYTES; i++)
+        bytes[i] = unit.bytes[i % unit.length];
+    state->work = 0;
+    int rc = nb_charset_to_utf8(state, name, bytes, HOSTILE_BYTES, (size_t)4 * HOSTILE_BYTES, &out,
+                                NULL);
+    ck_assert_msg(rc == 0 || rc == NB_UNSUPPORTED || rc == NB_TOO_LARGE, "%s: %d", charset, rc);
+    nb_buffer_deinit(&out);
+    return (state->work - (state->work > NB_CHARSET_OPEN ? NB_CHARSET_OPEN : 0)) / HOSTILE_BYTES;
+}
+
+/* The work for a byte has a bound in every charset of this machine, whatever the bytes are. */
+START_TEST(bounds_the_work_in_every_charset)
+{
+    char line[4096];
+    size_t charsets = 0;
+    struct nb_charset_state state = {.work = 0};
+    FILE *names = popen("iconv -l", "re");
+    ck_assert_ptr_nonnull(names);
+    while (fgets(line, sizeof line, names) != NULL) {
+        for (char *name = strtok(line, "/, \n"); name != NULL; name = strtok(NULL, "/, \n")) {
+            charsets++;
+            for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
+                uint64_t work = work_of(&state, name, hostile[i]);
+                ck_assert_msg(work <= 16, "%s, text %zu: %llu units a byte", name, i,
+                              (unsigned long long)work);
+            }
+        }
+    }
+    ck_assert_int_eq(pclose(names), 0);
+    ck_assert_uint_ge(charsets, 1);
+    nb_charset_state_deinit(&state);
+}
+END_TEST
+
+/* A decoder that was left in the middle of a text begins the next one anew. */
+START_TEST(reuses_the_last_charset)
+{
+    static const struct {
+        const char *bytes;
+        size_t most;
+        int rc;
+        const char *utf8;
+    } texts[] = {{"\x1B$B$\"", 100, 0, "あ"},
+                 {"a", 100, 0, "a"},
+                 {"\x1B$B$\"$\"$\"", 3, NB_TOO_LARGE, NULL},
+                 {"b$", 100, 0, "b$"}};
+    struct nb_charset_state state = {.work = 0};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct nb_buffer out = {0};
+        struct nb_string name = {"iso-2022-jp", 11};
+        int rc = nb_charset_to_utf8(&state, name, texts[i].bytes, strlen(texts[i].bytes),
+                                    texts[i].most, &out, NULL);
+        ck_assert_int_eq(rc, texts[i].rc);
+        if (texts[i].utf8 != NULL)
+            ck_assert(out.length == strlen(texts[i].utf8) &&
+                      memcmp(out.bytes, texts[i].utf8, out.length) == 0);
+        nb_buffer_deinit(&out);
+    }
+    ck_assert_uint_le(state.work, 2 * NB_CHARSET_OPEN);
+    nb_charset_state_deinit(&state);
+}
+END_TEST
+
+/* A text that cannot be in its charset goes on as windows-1252. */
+START_TEST(gives_up_a_charset_that_is_wrong)
+{
+    enum { LENGTH = 8000 };
+    static char bytes[LENGTH + 4];
+    struct nb_buffer out = {0};
+    memset(bytes, 0xFF, LENGTH);
+    memcpy(bytes + LENGTH, "caf\xE9", 4);
+    ck_assert_int_eq(convert("shift_jis", bytes, sizeof bytes, sizeof bytes * 4, &out, NULL), 0);
+    ck_assert(memcmp(out.bytes, "\xEF\xBF\xBD", 3) == 0);
+    ck_assert(memcmp(out.bytes + out.length - 7, "ÿcafé", 7) == 0);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("charset");
@@ -163,6 +268,9 @@ int main(void)
     tcase_add_loop_test(tcase, keeps_to_the_limit, 0, count);
     tcase_add_loop_test(tcase, refuses_what_is_no_charset, 0, 10);
     tcase_add_loop_test(tcase, takes_large_input, 0, 8);
+    tcase_add_test(tcase, bounds_the_work_in_every_charset);
+    tcase_add_test(tcase, reuses_the_last_charset);
+    tcase_add_test(tcase, gives_up_a_charset_that_is_wrong);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
