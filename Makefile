@@ -178,15 +178,18 @@ $(BENCHES) $(GOLDEN): %: %.o $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
 
+# The archives in the order in which they need each other.
+$(BUILD)/tests/fuzz/fuzz_milter: $(MILTER)
 ifeq ($(FLAVOUR),fuzz)
+FUZZ_MAIN := -fsanitize=fuzzer
+else
+FUZZ_MAIN :=
+$(FUZZERS): $(BUILD)/tests/fuzz/main.o
+endif
 $(FUZZERS): %: %.o $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
-	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer $^ $(LIBS) -o $@
-else
-$(FUZZERS): %: %.o $(BUILD)/tests/fuzz/main.o $(LIBRARY)
-	$(if $(Q),@echo '  LINK    $@')
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
-endif
+	$(Q)$(CC) $(ALL_LDFLAGS) $(FUZZ_MAIN) $(filter %.o,$^) $(filter-out $(LIBRARY),$(filter %.a,$^)) \
+	    $(LIBRARY) $(LIBS) -o $@
 
 .PHONY: config/bayesd.conf
 config/bayesd.conf: $(filter %/test_config,$(UNIT_TESTS))

@@ -12,7 +12,9 @@ enum {
     TIMEOUT_MOST = 240,
     BYTES_LEAST = 1 << 10,
     BYTES_DEFAULT = 4 << 20, /* as much as bayesd reads: [tokenizer] mail_bytes */
-    BYTES_MOST = 1 << 30
+    BYTES_MOST = 1 << 30,
+    CONNECTIONS_DEFAULT = 1000, /* ten times Postfix's default_process_limit */
+    CONNECTIONS_MOST = 10000
 };
 
 static const struct option LONG[] = {
@@ -22,6 +24,7 @@ static const struct option LONG[] = {
     {"token-file", required_argument, NULL, 't'},
     {"timeout", required_argument, NULL, 'T'},
     {"max-bytes", required_argument, NULL, 'b'},
+    {"max-connections", required_argument, NULL, 'c'},
     {"on-reject", required_argument, NULL, 'r'},
     {"on-failure", required_argument, NULL, 'f'},
     {"skip-authenticated", no_argument, NULL, 'a'},
@@ -58,6 +61,7 @@ void nb_milter_options_help(FILE *out)
         "  --token-file FILE      file whose first line is the access token\n"
         "  --timeout SECONDS      wait at most so long for bayesd, for each mail (10)\n"
         "  --max-bytes N[K|M]     send the first N bytes of a mail (4M)\n"
+        "  --max-connections N    of mail servers at the same time (1000)\n"
         "  --on-reject ACTION     for mail that bayesd would reject: reject, quarantine,\n"
         "                         discard, or tag (deliver it with its header) (reject)\n"
         "  --on-failure ACTION    without a verdict: accept, or tempfail (the sender tries\n"
@@ -114,6 +118,16 @@ static int set_max_bytes(struct nb_milter_options *options, struct nb_error *err
     if (!is_number || *end != '\0' || number > BYTES_MOST / unit || number * unit < BYTES_LEAST)
         return bad_value("max-bytes", "1K to 1024M", error);
     options->max_bytes = number * unit;
+    return 0;
+}
+
+static int set_max_connections(struct nb_milter_options *options, struct nb_error *error)
+{
+    unsigned long number;
+    const char *end;
+    if (!read_number(optarg, 10, CONNECTIONS_MOST, &number, &end) || *end != '\0' || number == 0)
+        return bad_value("max-connections", "1 to 10000", error);
+    options->max_connections = number;
     return 0;
 }
 
@@ -209,6 +223,8 @@ static int take(struct nb_milter_options *options, int option, struct nb_error *
         return set_timeout(options, error);
     case 'b':
         return set_max_bytes(options, error);
+    case 'c':
+        return set_max_connections(options, error);
     case 'r':
         return set_on_reject(options, error);
     case 'f':
@@ -238,6 +254,7 @@ int nb_milter_options_read(int argc, char **argv, struct nb_milter_options *opti
         .socket = "inet:8764@127.0.0.1",
         .socket_mode = 0660,
         .max_bytes = BYTES_DEFAULT,
+        .max_connections = CONNECTIONS_DEFAULT,
         .target = {.url = "http://127.0.0.1:8763",
                    .timeout = TIMEOUT_SECONDS,
                    .has_deadline = true},

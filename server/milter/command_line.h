@@ -33,7 +33,8 @@ struct nb_milter_options {
     const char *pid_file; /* or NULL */
     enum nb_milter_on_reject on_reject;
     enum nb_milter_on_failure on_failure;
-    size_t max_bytes; /* bytes of a mail that are sent */
+    size_t max_bytes;       /* bytes of a mail that are sent */
+    size_t max_connections; /* of mail servers at the same time */
     bool skip_authenticated;
     bool is_quiet;
     struct nb_call_target target; /* without its token, which nb_access_token_read adds */

@@ -4,28 +4,31 @@
 #include <libmilter/mfapi.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
 #include "server/base/log.h"
+#include "server/milter/milter_socket.h"
+#include "server/milter/packet.h"
 
 enum {
-    BACKLOG = 128,
+    BACKLOG = 1024,
     GRACE_SECONDS = 1, /* in which libmilter sends the last reply */
     KNOCK_MILLISECONDS = 10,
-    LATE_MILLISECONDS = 100,
-    FILES_MOST = 1024 /* descriptors that are looked at: the socket is one of the first */
+    LATE_MILLISECONDS = 100
 };
 
 /* libmilter has one socket for the process and no handle for it. */
 static struct {
-    const struct nb_milter_options *options;
+    const char *path;     /* of its socket; borrowed */
+    uint64_t patience;    /* seconds that a stop waits for checks */
     pthread_t owner;      /* the thread that called nb_milter_start */
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t change;
@@ -57,63 +60,41 @@ void nb_milter_count_checks(int change)
 
 /* ---- the socket ------------------------------------------------------------------------------ */
 
-static bool is_file(const char *socket)
+/* The umask gives the socket its permissions at once, beside those of its folder. */
+static int open_socket(void)
 {
-    return strncmp(socket, "inet", 4) != 0;
-}
-
-/* The umask gives the socket its permissions at once: nobody can connect before they are set. */
-static int open_socket(const struct nb_milter_options *options)
-{
-    mode_t old = umask(is_file(options->socket) ? 0777 & ~options->socket_mode : 0077);
-    int rc = smfi_opensocket(true);
+    mode_t old = umask(0077);
+    int rc = smfi_opensocket(false);
     (void)umask(old);
     return rc;
 }
 
-/* libmilter itself does not always remove the file. */
-void nb_milter_remove_socket(const struct nb_milter_options *options)
+int nb_milter_open(const char *path, uint64_t patience, struct nb_error *error)
 {
-    if (is_file(options->socket))
-        (void)unlink(strchr(options->socket, ':') + 1); /* it may be gone already */
-}
-
-int nb_milter_open(const struct nb_milter_options *options, struct nb_error *error)
-{
-    serving.options = options;
-    /* libmilter declares texts that it only reads as char *. */
-    char *where = strdup(options->socket);
-    if (where == NULL)
-        return nb_error_no_memory(error);
+    char where[sizeof "unix:" + NB_INNER_BYTES];
+    serving.path = path;
+    serving.patience = patience;
+    (void)snprintf(where, sizeof where, "unix:%s", path);
     /* libmilter reports failures to syslog(3) only. */
     openlog("bayesd-milter", LOG_PID | (getenv("JOURNAL_STREAM") == NULL ? LOG_PERROR : 0),
             LOG_MAIL);
-    bool is_open = smfi_setconn(where) == MI_SUCCESS && smfi_setbacklog(BACKLOG) == MI_SUCCESS &&
-                   open_socket(options) == MI_SUCCESS;
-    free(where); /* libmilter keeps a copy */
-    if (!is_open)
-        return nb_error_set(error, NB_IO, "%.200s cannot be listened on", options->socket);
-    return 0;
+    (void)smfi_setmaxdatasize(NB_PACKET_MOST); /* returns what it was */
+    if (smfi_setconn(where) == MI_SUCCESS && smfi_setbacklog(BACKLOG) == MI_SUCCESS &&
+        open_socket() == MI_SUCCESS)
+        return 0;
+    return nb_error_set(error, NB_IO, "libmilter cannot listen on %.200s", path);
 }
 
-/* Connects to libmilter's socket, the only listening one of the program, and closes the connection.
- */
+/* Connects to libmilter's socket and closes the connection. */
 static void knock(void)
 {
-    struct sockaddr_storage address = {0};
-    for (int file = STDERR_FILENO + 1; file < FILES_MOST; file++) {
-        int listens = 0;
-        socklen_t size = sizeof listens, length = sizeof address;
-        if (getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || !listens ||
-            getsockname(file, (struct sockaddr *)&address, &length) != 0)
-            continue;
-        int visitor = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (visitor < 0)
-            return; /* the caller will try again */
-        (void)connect(visitor, (struct sockaddr *)&address, length);
-        (void)close(visitor);
-        return;
-    }
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", serving.path);
+    int visitor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (visitor < 0)
+        return; /* the caller will try again */
+    (void)connect(visitor, (const struct sockaddr *)(const void *)&address, sizeof address);
+    (void)close(visitor);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -211,9 +192,8 @@ static bool is_time_over(uint64_t deadline)
 
 bool nb_milter_stop(void)
 {
-    uint64_t most = (serving.options->target.timeout + GRACE_SECONDS) * UINT64_C(1000000000);
+    uint64_t most = (serving.patience + GRACE_SECONDS) * UINT64_C(1000000000);
     stop_listening();
-    nb_milter_remove_socket(serving.options);
     (void)pthread_mutex_lock(&serving.lock);
     serving.last_done = nb_clock_monotonic();
     uint64_t deadline = serving.last_done + most;

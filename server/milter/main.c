@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "server/base/log.h"
@@ -15,8 +16,13 @@
 #include "server/call/access_token.h"
 #include "server/milter/callbacks.h"
 #include "server/milter/listener.h"
+#include "server/milter/milter_socket.h"
+#include "server/milter/relay.h"
 
-enum { EXIT_COMMAND_LINE = 2 };
+enum {
+    EXIT_COMMAND_LINE = 2,
+    PACKET_SECONDS = 60 /* in which a mail server sends a packet */
+};
 
 static void stop_signals(sigset_t *set)
 {
@@ -37,38 +43,93 @@ static int write_pid(const char *path, struct nb_error *error)
     return is_written ? 0 : nb_error_set(error, NB_IO, "%.200s cannot be written", path);
 }
 
-/* Serves until a signal comes. */
-static int serve(const struct nb_milter_options *options, struct nb_ask *ask,
-                 struct nb_error *error)
+/* What is open while the program serves. */
+struct doors {
+    int listener;               /* for mail servers, until the relay has it; -1: none */
+    char inner[NB_INNER_BYTES]; /* libmilter's socket; "" when there is none */
+    bool has_pid;
+    struct nb_relay *relay;
+};
+
+/* Opens everything; nothing is served yet. close_doors is needed in any case. */
+static int open_doors(const struct nb_milter_options *options, struct nb_ask *ask,
+                      struct doors *doors, struct nb_error *error)
 {
-    int rc = nb_milter_register(options, ask);
-    if (rc != 0)
-        return nb_error_no_memory(error);
-    rc = nb_milter_open(options, error);
-    if (rc != 0)
-        return rc;
-    rc = write_pid(options->pid_file, error);
+    *doors = (struct doors){.listener = -1};
+    int rc = nb_milter_listen(options->socket, options->socket_mode, &doors->listener, error);
     if (rc == 0)
-        rc = nb_milter_start(error);
-    if (rc != 0) {
-        nb_milter_remove_socket(options);
-        return rc;
+        rc = nb_milter_inner_make(doors->inner, error);
+    if (rc == 0)
+        rc = nb_milter_register(options, ask) == 0 ? 0 : nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_milter_open(doors->inner, options->target.timeout, error);
+    if (rc == 0)
+        rc = write_pid(options->pid_file, error);
+    doors->has_pid = rc == 0 && options->pid_file != NULL;
+    return rc;
+}
+
+static void close_doors(const struct nb_milter_options *options, struct doors *doors)
+{
+    if (doors->listener >= 0) {
+        nb_milter_unlisten(options->socket);
+        (void)close(doors->listener);
     }
-    /* Tests and scripts wait for this line, so it does not depend on the level of the log. */
-    (void)fprintf(stderr, "bayesd-milter: ready on %s\n", options->socket);
-    nb_notify("READY=1");
+    if (doors->inner[0] != '\0')
+        nb_milter_inner_remove(doors->inner);
+    if (doors->has_pid)
+        (void)unlink(options->pid_file); /* if it stays, it names a process that is gone */
+}
+
+static void wait_for_signal(void)
+{
     sigset_t signals;
     int which = 0;
     stop_signals(&signals);
     (void)sigwait(&signals, &which); /* fails for an invalid set only */
     nb_log(NB_LOG_INFO, "stopping signal=%s", strsignal(which));
-    nb_notify("STOPPING=1");
+}
+
+/* Stops what runs. Returns whether all connections have ended. */
+static bool stop(const struct nb_milter_options *options, struct doors *doors)
+{
+    if (doors->relay != NULL) {
+        nb_relay_close_listener(doors->relay);
+        nb_milter_unlisten(options->socket);
+    }
     bool is_over = nb_milter_stop();
-    if (options->pid_file != NULL)
-        (void)unlink(options->pid_file); /* if it stays, it names a process that is gone */
-    if (!is_over)
+    if (doors->relay != NULL)
+        nb_relay_stop(&doors->relay);
+    return is_over;
+}
+
+/* Serves until a signal comes. */
+static int serve(const struct nb_milter_options *options, struct doors *doors,
+                 struct nb_error *error)
+{
+    int rc = nb_milter_start(error);
+    if (rc != 0)
+        return rc;
+    const struct nb_relay_settings settings = {.listener = doors->listener,
+                                               .inner = doors->inner,
+                                               .connections = options->max_connections,
+                                               .seconds = PACKET_SECONDS};
+    doors->listener = -1; /* the relay's */
+    rc = nb_relay_start(&settings, &doors->relay, error);
+    if (rc == 0) {
+        /* Tests and scripts wait for this line, so it does not depend on the level of the log. */
+        (void)fprintf(stderr, "bayesd-milter: ready on %s\n", options->socket);
+        nb_notify("READY=1");
+        wait_for_signal();
+        nb_notify("STOPPING=1");
+    } else {
+        nb_milter_unlisten(options->socket);
+    }
+    if (!stop(options, doors)) {
+        close_doors(options, doors);
         _exit(EXIT_SUCCESS); /* threads still use what a return would free */
-    return 0;
+    }
+    return rc;
 }
 
 static int run(struct nb_milter_options *options, struct nb_error *error)
@@ -81,7 +142,11 @@ static int run(struct nb_milter_options *options, struct nb_error *error)
         return rc;
     rc = nb_ask_init(&ask, &options->target, error);
     if (rc == 0) {
-        rc = serve(options, &ask, error);
+        static struct doors doors; /* libmilter's threads read the path */
+        rc = open_doors(options, &ask, &doors, error);
+        if (rc == 0)
+            rc = serve(options, &doors, error);
+        close_doors(options, &doors);
         nb_ask_deinit(&ask);
     }
     nb_call_teardown();
@@ -97,6 +162,11 @@ static void set_up_process(const struct nb_milter_options *options)
     stop_signals(&signals);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)signal(SIGPIPE, SIG_IGN); /* writing to a daemon that has gone is to fail */
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* a connection takes four */
+    }
 }
 
 int main(int argc, char **argv)

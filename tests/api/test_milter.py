@@ -488,6 +488,104 @@ def test_mail_servers_that_break_off(api):
         milter.told("does not let filters")
 
 
+BAD_PACKETS = {
+    "a macro without a value": b"\0\0\0\7DMi\0abc",
+    "a macro without a value, terminated": b"\0\0\0\4DMi\0",
+    "macros for no command": b"\0\0\0\1D",
+    "a packet of no bytes": b"\0\0\0\0",
+    "a packet of gigabytes": b"\xff\xff\xff\xffB",
+    "an unknown command": b"\0\0\0\1Z",
+    "a sender that is not terminated": b"\0\0\0\5M<a>x",
+    "a sender of nothing": b"\0\0\0\1M",
+    "a field without a value": b"\0\0\0\3LX\0",
+    "a field without a name": b"\0\0\0\4L\0x\0",
+    "a client without a family": b"\0\0\0\3Cx\0",
+    "a client of another family": b"\0\0\0\4Cx\0Z",
+    "a client without an address": b"\0\0\0\6Cx\0004\0\0",
+    "options that are too short": b"\0\0\0\5O\0\0\0\6",
+}
+
+
+def test_bad_packets_cost_their_own_connection_only(api):
+    """libmilter itself reads behind an array when a macro has no value, one time in two."""
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        with Mta(milter.at) as other:
+            other.envelope()
+            for number, (what, packet) in enumerate(BAD_PACKETS.items(), 1):
+                with Mta(milter.at) as server:
+                    try:
+                        server.socket.sendall(packet)
+                        if what.startswith("a macro"):  # this is when it is looked for
+                            server.send(b"M", b"<a@example.org>\0")
+                        holds(not server.socket.recv(100), f"{what}: an answer")
+                    except ConnectionError:
+                        pass  # closed before all was sent, or read
+                milter.told("a mail server's connection is closed: it sent ", number)
+            for field in FIELDS:
+                equal(other.command(b"L", *field)[0], "c")
+            equal(other.command(b"N")[0], "c")
+            other.macros(b"E", i="4XyZ")
+            other.send(b"E")
+            holds(other.outcome().passes(), "the mail of another connection")
+        holds(milter.mail().passes(), "a new connection")
+
+
+def test_packets_may_come_in_any_pieces(api):
+    with Stub() as stub, Milter(api, stub.url) as milter, Mta(milter.at) as server:
+        packets = b"".join(struct.pack("!I", len(p)) + p for p in (
+            b"DM{auth_authen}\0alice\0", b"M<a@example.org>\0", b"DR\0\0", b"R<b@example.net>\0", b"T",
+            b"LSubject\0lunch\0", b"N", b"Bhello\r\n", b"DEi\0" b"4XyZ\0", b"E"))
+        for i in range(len(packets)):
+            server.socket.sendall(packets[i:i + 1])
+        for letter in "ccccc":
+            equal(server.receive()[0], letter)
+        equal(server.receive()[0], "c")
+        holds(server.outcome().passes(), "the mail")
+        question, = stub.questions
+        equal((question.one("User"), question.one("Queue-Id"), question.body),
+              ("alice", "4XyZ", b"Subject: lunch\r\n\r\nhello\r\n"))
+
+
+def test_a_long_field_does_not_get_round_the_filter(api):
+    """Postfix sends a field of 100,000 bytes whole, which libmilter by itself answers with a hang-up; by
+    milter_default_action the mail would pass unchecked."""
+    fields = [("Subject", "x" * 100000), (NAME, "ham, forged"), *FIELDS[:1]]
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        equal(status_of(milter.mail(fields), fields), "ham, probability=0.1")
+
+
+def test_max_connections(api):
+    with Stub() as stub, Milter(api, stub.url, "--max-connections", "3") as milter:
+        servers = [Mta(milter.at) for _ in range(3)]
+        try:
+            with Mta(milter.at):
+                raise AssertionError("a fourth connection is served")
+        except ConnectionError:
+            pass
+        holds("3 connections are open" in milter.told("turned away"), milter.said())
+        for server in servers:
+            holds(server.mail(FIELDS).passes(), "an open connection")
+        servers.pop().close()
+
+        def is_served():
+            try:
+                return milter.mail().passes()
+            except ConnectionError:
+                return False
+        wait_for(is_served, "room again")
+        for server in servers:
+            server.close()
+
+
+def test_nobody_else_reaches_libmilter(api):
+    folder = api.new_folder()
+    with Stub() as stub, Milter(api, stub.url, environment={"RUNTIME_DIRECTORY": folder + ":/other"}) as milter:
+        inner, = os.listdir(folder)
+        equal(stat.S_IMODE(os.stat(os.path.join(folder, inner)).st_mode), 0o700)
+        holds(milter.mail().passes(), "mail")
+    equal(os.listdir(folder), [], "what is left")
+
+
 def test_miltertest(api):
     """Another program that knows the protocol. It does not tell the codes of an SMTP reply."""
     spam = {"add_headers": {NAME: "spam"}}
@@ -622,8 +720,8 @@ def test_command_line(api):
     equal((status, err), (0, ""))
     with open(os.path.join(HERE, "..", "..", "server", "milter", "bayesd-milter.8"), encoding="utf-8") as file:
         manual = file.read().replace("\\-", "-")
-    for option in ("socket", "socket-mode", "url", "token-file", "timeout", "max-bytes", "on-reject",
-                   "on-failure", "skip-authenticated", "pid-file", "quiet", "version", "help"):
+    for option in ("socket", "socket-mode", "url", "token-file", "timeout", "max-bytes", "max-connections",
+                   "on-reject", "on-failure", "skip-authenticated", "pid-file", "quiet", "version", "help"):
         holds(f"  --{option}" in out and f"--{option}" in manual, f"--{option} is not told of")
     holds(run("--version")[1].startswith("bayesd-milter "), "version")
     for options in (("--nonsense",), ("--url",), ("argument",), ("--socket", "8764"), ("--socket", "inet:8764"),
@@ -631,7 +729,8 @@ def test_command_line(api):
                     ("--socket", "unix:relative"), ("--socket", "tcp:/x"), ("--socket-mode", "888"),
                     ("--socket-mode", "1777"), ("--timeout", "0"), ("--timeout", "241"), ("--timeout", "-1"),
                     ("--timeout", "5s"), ("--max-bytes", "0"), ("--max-bytes", "1T"), ("--max-bytes", "2048M"),
-                    ("--max-bytes", "99999999999999999999"), ("--on-reject", "accept"), ("--on-failure", ""),
+                    ("--max-bytes", "99999999999999999999"), ("--max-connections", "0"), ("--max-connections", "10001"),
+                    ("--max-connections", "x"), ("--on-reject", "accept"), ("--on-failure", ""),
                     ("--url", "gopher://127.0.0.1:8763"), ("--url", ""),
                     ("--url", "http://"), ("--url", "http:///")):
         status, out, err = run(*options)

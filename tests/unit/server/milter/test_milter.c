@@ -49,6 +49,7 @@ START_TEST(options_have_defaults)
     ck_assert_int_eq(options.on_reject, NB_MILTER_REJECT);
     ck_assert_int_eq(options.on_failure, NB_MILTER_ACCEPT);
     ck_assert_uint_eq(options.max_bytes, 4 << 20);
+    ck_assert_uint_eq(options.max_connections, 1000);
     ck_assert(!options.skip_authenticated && !options.is_quiet);
     ck_assert_str_eq(options.target.url, "http://127.0.0.1:8763");
     ck_assert_uint_eq(options.target.timeout, 10);
@@ -63,8 +64,8 @@ START_TEST(options_are_read)
     struct nb_error error;
     ck_assert_msg(READ(&options, &error, "--socket", "unix:/run/x", "--socket-mode=600", "--url",
                        "unix:/run/bayesd", "--token-file", "/t", "--timeout", "240", "--max-bytes",
-                       "2m", "--on-reject", "quarantine", "--on-failure", "tempfail",
-                       "--skip-authenticated", "--pid-file", "/p", "--quiet") == 0,
+                       "2m", "--max-connections", "7", "--on-reject", "quarantine", "--on-failure",
+                       "tempfail", "--skip-authenticated", "--pid-file", "/p", "--quiet") == 0,
                   "%s", error.text);
     ck_assert_str_eq(options.socket, "unix:/run/x");
     ck_assert_uint_eq(options.socket_mode, 0600);
@@ -72,6 +73,7 @@ START_TEST(options_are_read)
     ck_assert_str_eq(options.target.token_file, "/t");
     ck_assert_uint_eq(options.target.timeout, 240);
     ck_assert_uint_eq(options.max_bytes, 2 << 20);
+    ck_assert_uint_eq(options.max_connections, 7);
     ck_assert_int_eq(options.on_reject, NB_MILTER_QUARANTINE);
     ck_assert_int_eq(options.on_failure, NB_MILTER_TEMPFAIL);
     ck_assert(options.skip_authenticated && options.is_quiet);
