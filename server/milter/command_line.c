@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/call/breaker.h"
+
 enum {
     TIMEOUT_SECONDS = 10,
     /* Postfix gives up after 300 s (milter_content_timeout). */
@@ -23,6 +25,7 @@ static const struct option LONG[] = {
     {"url", required_argument, NULL, 'u'},
     {"token-file", required_argument, NULL, 't'},
     {"timeout", required_argument, NULL, 'T'},
+    {"pause", required_argument, NULL, 'P'},
     {"max-bytes", required_argument, NULL, 'b'},
     {"max-connections", required_argument, NULL, 'c'},
     {"on-reject", required_argument, NULL, 'r'},
@@ -60,6 +63,8 @@ void nb_milter_options_help(FILE *out)
         "  --url URL              address of bayesd, or unix:/PATH (http://127.0.0.1:8763)\n"
         "  --token-file FILE      file whose first line is the access token\n"
         "  --timeout SECONDS      wait at most so long for bayesd, for each mail (10)\n"
+        "  --pause SECONDS        when bayesd did not answer in time, do for so long with mails\n"
+        "                         what --on-failure says, at once; 0: never (5)\n"
         "  --max-bytes N[K|M]     send the first N bytes of a mail (4M)\n"
         "  --max-connections N    of mail servers at the same time (1000)\n"
         "  --on-reject ACTION     for mail that bayesd would reject: reject, quarantine,\n"
@@ -102,6 +107,16 @@ static int set_timeout(struct nb_milter_options *options, struct nb_error *error
     if (!read_number(optarg, 10, TIMEOUT_MOST, &number, &end) || *end != '\0' || number == 0)
         return bad_value("timeout", "1 to 240", error);
     options->target.timeout = number;
+    return 0;
+}
+
+static int set_pause(struct nb_milter_options *options, struct nb_error *error)
+{
+    unsigned long number;
+    const char *end;
+    if (!read_number(optarg, 10, NB_BREAKER_PAUSE_MOST, &number, &end) || *end != '\0')
+        return bad_value("pause", "0 to 600", error);
+    options->pause = number;
     return 0;
 }
 
@@ -221,6 +236,8 @@ static int take(struct nb_milter_options *options, int option, struct nb_error *
         return 0;
     case 'T':
         return set_timeout(options, error);
+    case 'P':
+        return set_pause(options, error);
     case 'b':
         return set_max_bytes(options, error);
     case 'c':
@@ -253,6 +270,7 @@ int nb_milter_options_read(int argc, char **argv, struct nb_milter_options *opti
     *options = (struct nb_milter_options){
         .socket = "inet:8764@127.0.0.1",
         .socket_mode = 0660,
+        .pause = NB_BREAKER_PAUSE,
         .max_bytes = BYTES_DEFAULT,
         .max_connections = CONNECTIONS_DEFAULT,
         .target = {.url = "http://127.0.0.1:8763",

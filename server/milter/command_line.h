@@ -33,6 +33,7 @@ struct nb_milter_options {
     const char *pid_file; /* or NULL */
     enum nb_milter_on_reject on_reject;
     enum nb_milter_on_failure on_failure;
+    uint64_t pause;         /* seconds for which bayesd is not asked when it hangs */
     size_t max_bytes;       /* bytes of a mail that are sent */
     size_t max_connections; /* of mail servers at the same time */
     bool skip_authenticated;

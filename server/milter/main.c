@@ -140,7 +140,7 @@ static int run(struct nb_milter_options *options, struct nb_error *error)
         rc = nb_call_setup(error);
     if (rc != 0)
         return rc;
-    rc = nb_ask_init(&ask, &options->target, error);
+    rc = nb_ask_init(&ask, &options->target, options->pause, error);
     if (rc == 0) {
         static struct doors doors; /* libmilter's threads read the path */
         rc = open_doors(options, &ask, &doors, error);

@@ -337,7 +337,7 @@ FAILURES = {
 
 def test_failures_let_mail_pass(api):
     fields = [(NAME, "ham, forged")] + FIELDS
-    with Stub() as stub, Milter(api, stub.url, "--timeout", "1") as milter:
+    with Stub() as stub, Milter(api, stub.url, "--timeout", "1", "--pause", "0") as milter:
         for number, (what, reply) in enumerate(FAILURES.items(), 1):
             stub.says(reply)
             result = milter.mail(fields)
@@ -349,7 +349,7 @@ def test_failures_let_mail_pass(api):
 
 
 def test_failures_put_mail_off(api):
-    with Stub() as stub, Milter(api, stub.url, "--timeout", "1", "--on-failure", "tempfail") as milter:
+    with Stub() as stub, Milter(api, stub.url, "--timeout", "1", "--pause", "0", "--on-failure", "tempfail") as milter:
         for what, reply in FAILURES.items():
             stub.says(reply)
             result = milter.mail()
@@ -357,6 +357,35 @@ def test_failures_put_mail_off(api):
                   ("y", "451 4.7.1 The mail cannot be checked now, try again later"), what)
         stub.says(verdict())
         holds(milter.mail().passes(), "after all of them")
+
+
+def test_a_bayesd_that_hangs_is_not_waited_for(api):
+    """One mail waits for the time-out; those behind it do not. After the pause one asks whether it goes again."""
+    with Stub() as stub, Milter(api, stub.url, "--timeout", "2", "--pause", "1") as milter:
+        stub.says(silence)
+        equal(milter.mail().header(FIELDS), FIELDS + [AWAY])
+        milter.told("bayesd hangs")
+        for _ in range(10):
+            equal(milter.mail().header(FIELDS), FIELDS + [AWAY])
+        holds(len(stub.questions) <= 2, f"{len(stub.questions)} questions")
+        stub.says(verdict())
+        wait_for(lambda: status_of(milter.mail()) != AWAY[1], "a verdict again")
+        milter.told("bayesd is asked again")
+        asked = len(stub.questions)
+        for _ in range(5):
+            equal(status_of(milter.mail()), "ham, probability=0.1")
+        equal(len(stub.questions), asked + 5)
+    # It is the mail that took long, not bayesd that hangs, when others are answered meanwhile.
+    with Stub() as stub, Milter(api, stub.url, "--timeout", "2", "--pause", "600") as milter:
+        stub.says(lambda question, connection:
+                  silence(question, connection) if question.one("Queue-Id") == "slow" else GOOD)
+        slow_one = threading.Thread(target=lambda: milter.mail(queue_id="slow"))
+        slow_one.start()
+        wait_for(lambda: stub.questions, "the slow mail")
+        holds(milter.mail().passes(), "another")
+        slow_one.join()
+        milter.told("not checked queue_id=slow")
+        equal(status_of(milter.mail()), "ham, probability=0.1")
 
 
 def test_nobody_listens(api):
@@ -720,8 +749,8 @@ def test_command_line(api):
     equal((status, err), (0, ""))
     with open(os.path.join(HERE, "..", "..", "server", "milter", "bayesd-milter.8"), encoding="utf-8") as file:
         manual = file.read().replace("\\-", "-")
-    for option in ("socket", "socket-mode", "url", "token-file", "timeout", "max-bytes", "max-connections",
-                   "on-reject", "on-failure", "skip-authenticated", "pid-file", "quiet", "version", "help"):
+    for option in ("socket", "socket-mode", "url", "token-file", "timeout", "pause", "max-bytes",
+                   "max-connections", "on-reject", "on-failure", "skip-authenticated", "pid-file", "quiet", "version", "help"):
         holds(f"  --{option}" in out and f"--{option}" in manual, f"--{option} is not told of")
     holds(run("--version")[1].startswith("bayesd-milter "), "version")
     for options in (("--nonsense",), ("--url",), ("argument",), ("--socket", "8764"), ("--socket", "inet:8764"),

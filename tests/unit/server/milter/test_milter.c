@@ -53,6 +53,7 @@ START_TEST(options_have_defaults)
     ck_assert(!options.skip_authenticated && !options.is_quiet);
     ck_assert_str_eq(options.target.url, "http://127.0.0.1:8763");
     ck_assert_uint_eq(options.target.timeout, 10);
+    ck_assert_uint_eq(options.pause, 5);
     ck_assert(options.target.has_deadline);
     ck_assert_uint_eq(options.target.patience, 0);
 }
@@ -63,15 +64,17 @@ START_TEST(options_are_read)
     struct nb_milter_options options;
     struct nb_error error;
     ck_assert_msg(READ(&options, &error, "--socket", "unix:/run/x", "--socket-mode=600", "--url",
-                       "unix:/run/bayesd", "--token-file", "/t", "--timeout", "240", "--max-bytes",
-                       "2m", "--max-connections", "7", "--on-reject", "quarantine", "--on-failure",
-                       "tempfail", "--skip-authenticated", "--pid-file", "/p", "--quiet") == 0,
+                       "unix:/run/bayesd", "--token-file", "/t", "--timeout", "240", "--pause", "0",
+                       "--max-bytes", "2m", "--max-connections", "7", "--on-reject", "quarantine",
+                       "--on-failure", "tempfail", "--skip-authenticated", "--pid-file", "/p",
+                       "--quiet") == 0,
                   "%s", error.text);
     ck_assert_str_eq(options.socket, "unix:/run/x");
     ck_assert_uint_eq(options.socket_mode, 0600);
     ck_assert_str_eq(options.target.url, "unix:/run/bayesd");
     ck_assert_str_eq(options.target.token_file, "/t");
     ck_assert_uint_eq(options.target.timeout, 240);
+    ck_assert_uint_eq(options.pause, 0);
     ck_assert_uint_eq(options.max_bytes, 2 << 20);
     ck_assert_uint_eq(options.max_connections, 7);
     ck_assert_int_eq(options.on_reject, NB_MILTER_QUARANTINE);
@@ -125,6 +128,13 @@ static const struct {
     {"--timeout", " 10", false},
     {"--timeout", "+10", false},
     {"--timeout", "99999999999999999999999", false},
+    {"--pause", "600", true},
+    {"--pause", "601", false},
+    {"--pause", "x", false},
+    {"--max-connections", "1", true},
+    {"--max-connections", "0", false},
+    {"--max-connections", "10000", true},
+    {"--max-connections", "10001", false},
     {"--max-bytes", "1024", true},
     {"--max-bytes", "1K", true},
     {"--max-bytes", "1024M", true},
