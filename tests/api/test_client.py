@@ -398,11 +398,135 @@ def test_filter_outlives_a_daemon_that_misbehaves(api):
                 connection.close()
             thread = threading.Thread(target=serve)
             thread.start()
-            equal(client.run("filter", "--timeout", "1", "--tempfail", stdin=mail, status=TEMPFAIL), mail,
+            equal(client.run("filter", "--timeout", "1", "--pause", "0", "--tempfail", stdin=mail, status=TEMPFAIL), mail,
                   str(answer))
             thread.join()
             for connection in kept:
                 connection.close()
+
+
+class HangingDaemon:
+    """Takes requests and answers none, until `verdict` is set."""
+
+    def __init__(self):
+        self.listener, self.asked, self.verdict, self.kept = socket.create_server(("127.0.0.1", 0)), 0, False, []
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        body = b'{"label":"ham","probability":1,"ready":true,"probabilities":{"ham":1,"spam":0}}'
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+                self.asked += 1
+                connection.recv(65536)
+                if self.verdict:
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                    connection.close()
+                else:
+                    self.kept.append(connection)
+            except OSError:
+                return
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for connection in self.kept:
+            connection.close()
+
+
+def age(folder, seconds):
+    """Makes the file that remembers a hang older."""
+    name, = os.listdir(folder)
+    path = os.path.join(folder, name)
+    os.utime(path, (os.stat(path).st_mtime - seconds,) * 2)
+
+
+def test_filter_does_not_wait_for_a_daemon_that_hangs(api):
+    """One mail waits for the time-out, the next ones do not, though each is a process of its own."""
+    mail, folder = HAM % (1, 1), api.new_folder()
+    os.chmod(folder, 0o700)
+    with HangingDaemon() as daemon:
+        client = Bayesc(api, daemon.url)
+
+        def filtered(*options, where=folder):
+            out = client.run("filter", "--timeout", "1", "--pause", "300", *options, stdin=mail,
+                             environment={"XDG_RUNTIME_DIR": where})
+            return out != mail
+
+        for _ in range(3):
+            holds(not filtered(), "a verdict")
+        equal(daemon.asked, 1)
+        holds("did not answer other mails" in client.said, client.said)
+        name, = os.listdir(folder)
+        equal(os.stat(os.path.join(folder, name)).st_mode & 0o777, 0o600)
+        filtered("--pause", "0")
+        equal(daemon.asked, 2, "--pause 0")
+        filtered("--url", daemon.url.replace("127.0.0.1", "localhost"))
+        equal(daemon.asked, 3, "another daemon is another matter")
+        os.unlink(os.path.join(folder, next(n for n in os.listdir(folder) if n != name)))
+        # After the pause one asks, while the others still pass by.
+        age(folder, 301)
+        probe = threading.Thread(target=filtered)
+        probe.start()
+        wait_for(lambda: daemon.asked == 4, "the probe")
+        holds(not filtered(), "a verdict")
+        probe.join()
+        holds(not filtered(), "a verdict")
+        equal(daemon.asked, 4, "the probe was in vain: the next pause")
+        age(folder, 301)
+        daemon.verdict = True
+        holds(filtered() and filtered(), "verdicts again")
+        equal(os.listdir(folder), [])
+        age_in_future = write(folder, name, content=b"")
+        os.utime(age_in_future, (4e9, 4e9))
+        holds(filtered(), "a clock that was set back")
+
+
+def test_filter_trusts_no_folder_of_others(api):
+    """Neither a link, nor a file that is none, nor a folder that others may write to."""
+    mail, base = HAM % (1, 1), api.new_folder()
+    own = f"bayesc-{os.geteuid()}"
+    victim = write(base, "victim", content=b"untouched")
+    before = os.stat(victim)
+    with HangingDaemon() as daemon:
+        client = Bayesc(api, daemon.url)
+
+        def run_in(folder):
+            # No runtime folder: /run/user/UID may be there, so it is the one that is named.
+            client.run("filter", "--timeout", "1", "--pause", "300", stdin=mail,
+                       environment={"XDG_RUNTIME_DIR": folder, "TMPDIR": os.path.join(base, "tmp")})
+        os.mkdir(os.path.join(base, "tmp"))
+        open_to_all = os.path.join(base, "open")
+        os.mkdir(open_to_all)
+        os.chmod(open_to_all, 0o777)
+        link = os.path.join(base, "link")
+        os.symlink(base, link)
+        for folder in (open_to_all, link, "relative", base + "/none"):
+            run_in(folder)
+        holds(not os.listdir(open_to_all), "a file where others may write")
+        holds(not any(name.startswith("bayesc-away") for name in os.listdir(base)), os.listdir(base))
+        if not os.path.isdir(f"/run/user/{os.geteuid()}"):
+            equal(os.stat(os.path.join(base, "tmp", own)).st_mode & 0o777, 0o700)
+        # A link in place of the file is not followed.
+        good = os.path.join(base, "good")
+        os.mkdir(good, 0o700)
+        run_in(good)
+        name, = os.listdir(good)
+        for target in (victim, "/dev/full", os.path.join(base, "made")):
+            os.unlink(os.path.join(good, name))
+            os.symlink(target, os.path.join(good, name))
+            asked = daemon.asked
+            run_in(good)
+            equal(daemon.asked, asked + 1, target)
+        os.unlink(os.path.join(good, name))
+        os.mkdir(os.path.join(good, name))
+        run_in(good)
+    equal(os.stat(victim).st_mtime_ns, before.st_mtime_ns)
+    holds(not os.path.exists(os.path.join(base, "made")), "a file was made through a link")
 
 
 def test_filter_says_when_it_cannot_write(api):

@@ -11,9 +11,12 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
+#include "server/call/breaker.h"
 #include "server/call/path.h"
 #include "server/client/commands/commands.h"
 #include "server/client/files/item.h"
+#include "server/client/filter/away.h"
 #include "server/client/filter/pass.h"
 #include "server/client/filter/status_fields.h"
 #include "server/client/terminal/message.h"
@@ -26,11 +29,13 @@ enum { BOGOFILTER_SPAM, BOGOFILTER_HAM, BOGOFILTER_UNSURE, BOGOFILTER_ERROR };
 struct filter_options {
     struct nb_status_fields fields;
     struct nb_status_thresholds thresholds;
+    uint64_t pause;
     bool is_bogofilter, is_tempfail;
 };
 
 static const struct filter_options DEFAULTS = {
     .fields.name = "X-Bayes-Status",
+    .pause = NB_BREAKER_PAUSE,
     .thresholds = {.positive = "spam", .spam_from = -1, .ham_to = -1},
 };
 
@@ -50,6 +55,9 @@ static const struct nb_flag FLAGS[] = {
      "unsure above this probability of spam (default: nothing is unsure)"},
     {"positive", 0, NB_FLAG_TEXT, "LABEL", AT(thresholds.positive), 0, 0,
      "the label that means spam (default: spam)"},
+    {"pause", 0, NB_FLAG_COUNT, "SECONDS", AT(pause), 0, NB_BREAKER_PAUSE_MOST,
+     "when the daemon did not answer a mail in time, do not ask it for so\n"
+     "long (default: 5; 0: wait with each mail)"},
     {"bogofilter", 'e', NB_FLAG_SWITCH, NULL, AT(is_bogofilter), 0, 0,
      "exit status 0 for spam, 1 for ham, 2 for unsure, 3 without a verdict"},
     {"tempfail", 0, NB_FLAG_SWITCH, NULL, AT(is_tempfail), 0, 0,
@@ -87,8 +95,34 @@ static int give_up(struct filter *f, const char *reason)
 
 /* ---- with a verdict -------------------------------------------------------------------------- */
 
+/* Asks, unless the daemon did not answer other mails in time. */
+static int ask_daemon(const struct filter *f, const struct nb_call_request *request,
+                      json_t **verdict, struct nb_error *error)
+{
+    struct nb_away away;
+    bool may_ask = nb_away_begin(&away, f->client->daemon.url, f->options->pause);
+    uint64_t start = nb_clock_monotonic();
+    int rc = may_ask ? nb_call_once(&f->client->daemon, request, verdict, error)
+                     : nb_error_set(error, NB_CALL_UNREACHABLE,
+                                    "the daemon did not answer other mails in time, so it is not "
+                                    "asked");
+    nb_away_end(&away, may_ask, rc != NB_CALL_UNREACHABLE, nb_clock_monotonic() - start);
+    return rc;
+}
+
+static int read_verdict(const struct filter *f, const json_t *verdict, struct nb_status *status,
+                        struct nb_error *error)
+{
+    if (!json_is_string(json_object_get(verdict, "label")))
+        return nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no label");
+    if (nb_status_judge(&f->options->thresholds, verdict, status) != 0)
+        return nb_error_set(error, NB_CALL_PROTOCOL,
+                            "the reply has a label with control characters");
+    return 0;
+}
+
 /* A model that does not exist or has learned nothing is not a failure: the mail is unsure. */
-static int ask(struct filter *f, struct nb_status *status, struct nb_error *error)
+static int ask(const struct filter *f, struct nb_status *status, struct nb_error *error)
 {
     struct nb_buffer path = {0};
     json_t *verdict = NULL;
@@ -97,15 +131,12 @@ static int ask(struct filter *f, struct nb_status *status, struct nb_error *erro
                                             .path = path.bytes,
                                             .type = "message/rfc822",
                                             .body = {f->out.bytes, f->out.length}};
-    rc = rc == 0 ? nb_call_once(&f->client->daemon, &request, &verdict, error)
-                 : nb_error_no_memory(error);
+    rc = rc == 0 ? ask_daemon(f, &request, &verdict, error) : nb_error_no_memory(error);
     if (rc == NB_NOT_FOUND || rc == NB_CONFLICT) {
         nb_status_unknown(status);
         rc = 0;
-    } else if (rc == 0 && !json_is_string(json_object_get(verdict, "label"))) {
-        rc = nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no label");
-    } else if (rc == 0 && nb_status_judge(&f->options->thresholds, verdict, status) != 0) {
-        rc = nb_error_set(error, NB_CALL_PROTOCOL, "the reply has a label with control characters");
+    } else if (rc == 0) {
+        rc = read_verdict(f, verdict, status, error);
     }
     json_decref(verdict);
     nb_buffer_deinit(&path);
@@ -219,11 +250,11 @@ const struct nb_command NB_COMMAND_FILTER = {
         "The status is the most probable label, or unsure. The probability is that of the status;\n"
         "beside unsure it is that of spam. Headers of the same names in the mail are removed,\n"
         "also without a verdict: a sender could have forged them.\n"
-        "Without a verdict (the daemon cannot be reached, takes longer than --timeout, 10 "
-        "seconds,\n"
-        "or refuses) nothing is added, and a line on standard error tells why. The exit\n"
-        "status is then 0, or 75 with --tempfail, or 3 with --bogofilter. It is also 75 when the\n"
-        "options cannot be read, and 74 when the mail cannot be read or written.\n",
+        "Without a verdict (the daemon cannot be reached, takes longer than --timeout, 10\n"
+        "seconds, did so with another mail within --pause, 5 seconds, or refuses) nothing is\n"
+        "added, and a line on standard error tells why. The exit status is then 0, or 75 with\n"
+        "--tempfail, or 3 with --bogofilter. It is also 75 when the options cannot be read, and\n"
+        "74 when the mail cannot be read or written.\n",
     .flags = FLAGS,
     .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,
