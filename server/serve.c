@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "server/base/log.h"
 #include "server/http/http.h"
+#include "server/http/peer.h"
 #include "server/net/accept.h"
 #include "server/net/connections.h"
 #include "server/net/linger.h"
@@ -46,10 +47,11 @@ static void close_all(const int sockets[NB_LISTEN_SOCKETS])
     }
 }
 
-static void on_closed(void *user, const struct sockaddr *address)
+static void on_closed(void *user, struct nb_peer *peer)
 {
     struct nb_serving *s = user;
-    nb_connections_close(s->connections, address);
+    nb_connections_close(s->connections, &peer->address.any);
+    free(peer);
 }
 
 static void on_linger(void *user, int file)

@@ -11,8 +11,11 @@
  * libmicrohttpd 0.9.75 takes a reply in phases 1 and 3 only, and closes a connection after a reply
  * in phase 1. So a refusal waits for the end of a short body, and the connection goes on; a long
  * body is answered at once, in phase 2 by writing to the socket ourselves, and then lingers.
+ *
+ * What the library refuses by itself is told in library.c.
  */
 #include <limits.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,19 +24,18 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "core/base/clock.h"
 #include "server/base/log.h"
+#include "server/base/metrics.h"
 #include "server/http/http.h"
 #include "server/http/http_call.h"
+#include "server/http/library.h"
+#include "server/http/peer.h"
+#include "server/http/refusal.h"
 #include "server/request/lifecycle.h"
 #include "server/request/reply.h"
 #include "server/request/server.h"
 #include "server/request/transfer.h"
-
-struct nb_http {
-    struct nb_server *server;
-    struct MHD_Daemon *daemon;
-    struct nb_http_owner owner;
-};
 
 /* ---- carrier -----------------------------------------------------------------------------------
  */
@@ -64,19 +66,29 @@ static const struct nb_carrier CARRIER = {suspend, resume, field_of_request, add
 /* ---- 1: the header fields ----------------------------------------------------------------------
  */
 
+/* NULL: there is no memory, or the connection was given up. */
 static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *connection,
-                                  const char *url, const char *method)
+                                  const char *url, const char *method, const char *version)
 {
+    struct nb_peer *peer = nb_http_peer(connection);
+    if (!nb_peer_enter(peer, NB_PHASE_WORK))
+        return NULL;
     struct nb_http_call *call = calloc(1, sizeof *call);
     if (call == NULL)
         return NULL;
+    peer->call = call;
+    call->peer = peer;
     call->http = http;
     call->request.server = http->server;
     call->request.carrier = &CARRIER;
     call->request.connection = connection;
     (void)snprintf(call->method, sizeof call->method, "%s", method); /* cut for the log */
     nb_request_begin(&call->request);
+    atomic_store(&peer->received, 0);
+    atomic_store(&peer->begun, call->request.started);
     nb_http_check(call, url, method);
+    call->is_kept = strcmp(version, MHD_HTTP_VERSION_1_1) == 0 &&
+                    field_of_request(&call->request, MHD_HTTP_HEADER_CONNECTION).bytes == NULL;
     return call;
 }
 
@@ -101,6 +113,18 @@ static bool settle(struct nb_http_call *call, int rc, const struct nb_error *err
     if (rc < 0)
         nb_reply_error(&call->request, error);
     return rc == NB_WAIT;
+}
+
+static enum nb_phase phase_of(const struct nb_http_call *call)
+{
+    return nb_peer_phase(atomic_load(&call->peer->state));
+}
+
+/* Counts what was taken of the body. */
+static void count(struct nb_http_call *call, size_t bytes)
+{
+    call->received += bytes;
+    atomic_store_explicit(&call->peer->received, call->received, memory_order_relaxed);
 }
 
 /* With a chunked body, libmicrohttpd 0.9.75 offers the next chunk that it has already read even to
@@ -129,7 +153,7 @@ static bool go_on(struct nb_http_call *call)
  * again; the daemon does not wait for a rest that is long or of unknown length. */
 static enum MHD_Result drop_body(struct nb_http_call *call, size_t *size)
 {
-    call->received += *size;
+    count(call, *size);
     *size = 0;
     if (call->length == UINT64_MAX || call->length - call->received > NB_HTTP_DROP_BYTES)
         return nb_http_answer_at_once(call);
@@ -142,7 +166,7 @@ static enum MHD_Result ignore_body(struct nb_http_call *call, size_t *size)
     if (call->received + *size > NB_HTTP_DROP_BYTES)
         nb_reply_problem(&call->request, MHD_HTTP_CONTENT_TOO_LARGE, "this path takes no body");
     else
-        call->received += *size;
+        count(call, *size);
     if (nb_reply_is_there(&call->request))
         return drop_body(call, size);
     *size = 0;
@@ -155,6 +179,8 @@ static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_
     struct nb_error error = {0};
     if (go_on(call))
         return MHD_YES;
+    if (phase_of(call) != NB_PHASE_BODY && !nb_peer_enter(call->peer, NB_PHASE_BODY))
+        return MHD_NO;
     if (nb_reply_is_there(request))
         return drop_body(call, size);
     if (request->transfer == NULL && !call->is_direct)
@@ -172,9 +198,11 @@ static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_
         if (rc == 0)
             rc = nb_transfer_take(request, &input, &error);
     }
-    call->received += *size - input.length;
+    count(call, *size - input.length);
     *size = input.length;
-    (void)settle(call, rc, &error); /* a wait is taken up by the next call */
+    /* A wait is taken up by the next call; that it was given up is noticed there, too. */
+    if (settle(call, rc, &error))
+        (void)nb_peer_enter(call->peer, NB_PHASE_WORK);
     return rc < 0 ? drop_body(call, size) : MHD_YES;
 }
 
@@ -185,6 +213,8 @@ static enum MHD_Result finish(struct nb_http_call *call)
 {
     struct nb_request *request = &call->request;
     struct nb_error error = {0};
+    if (phase_of(call) != NB_PHASE_WORK && !nb_peer_enter(call->peer, NB_PHASE_WORK))
+        return MHD_NO;
     if (go_on(call))
         return MHD_YES;
     if (!nb_reply_is_there(request) && settle(call, nb_transfer_finish(request, &error), &error))
@@ -198,12 +228,15 @@ static enum MHD_Result on_call(void *user, struct MHD_Connection *connection, co
                                const char *method, const char *version, const char *data,
                                size_t *size, void **state)
 {
-    (void)version;
     struct nb_http *http = user;
     struct nb_http_call *call = *state;
     if (call == NULL) {
-        *state = call = begin(http, connection, url, method);
-        return call != NULL ? answer_early(call) : MHD_NO;
+        *state = call = begin(http, connection, url, method, version);
+        if (call == NULL)
+            return MHD_NO;
+        if (call->has_body && !nb_peer_enter(call->peer, NB_PHASE_BODY))
+            return MHD_NO;
+        return answer_early(call);
     }
     if (atomic_load(&http->server->is_cutting) && !nb_reply_is_there(&call->request))
         return MHD_NO;
@@ -220,16 +253,25 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     struct nb_http_call *call = *state;
     if (call == NULL)
         return;
-    bool is_answered = how == MHD_REQUEST_TERMINATED_COMPLETED_OK || call->lingers;
-    int file = call->lingers ? dup(nb_http_socket(call)) : -1;
+    bool is_complete = how == MHD_REQUEST_TERMINATED_COMPLETED_OK;
+    bool is_answered = is_complete || call->lingers;
+    unsigned status = call->refused != 0 ? call->refused
+                      : is_answered      ? call->request.reply.status
+                                         : 0;
+    int file = call->lingers ? dup(call->peer->file) : -1;
     if (file >= 0)
         http->owner.linger(http->owner.user, file);
     nb_request_end(&call->request, &(struct nb_request_figures){
                                        .method = call->method,
-                                       .status = is_answered ? call->request.reply.status : 0,
+                                       .status = status,
                                        .received = call->received,
                                        .sent = call->sent,
                                    });
+    call->peer->call = NULL;
+    call->peer->is_kept =
+        is_complete && call->is_kept && !call->closes && !atomic_load(&http->server->is_stopping);
+    /* Fails if the connection was given up already. */
+    (void)nb_peer_enter(call->peer, is_complete ? NB_PHASE_IDLE : NB_PHASE_OVER);
     free(call);
     *state = NULL;
 }
@@ -256,13 +298,33 @@ static size_t leave_escaped(void *user, struct MHD_Connection *connection, char 
     return strlen(text);
 }
 
+/* Whether the library closes a connection without a word because of what came: it waited for a
+ * head, the client is there, and neither a time-out nor a stop explains it. A line without a space
+ * is such a head. */
+static bool is_hung_up_on(const struct nb_http *http, const struct nb_peer *peer)
+{
+    struct pollfd polled = {.fd = peer->file, .events = POLLRDHUP};
+    uint64_t state = atomic_load(&peer->state);
+    enum nb_phase phase = nb_peer_phase(state);
+    uint64_t idle = nb_clock_monotonic() - nb_peer_since(state);
+    return (phase == NB_PHASE_FIRST || (phase == NB_PHASE_IDLE && peer->is_kept)) &&
+           !atomic_load(&http->server->is_stopping) &&
+           idle < http->server->config->timeout * 1000000000u && poll(&polled, 1, 0) == 0;
+}
+
 static void on_connection(void *user, struct MHD_Connection *connection, void **state,
                           enum MHD_ConnectionNotificationCode what)
 {
     (void)state;
     struct nb_http *http = user;
-    if (what == MHD_CONNECTION_NOTIFY_CLOSED)
-        http->owner.closed(http->owner.user, nb_http_address(connection));
+    struct nb_peer *peer = nb_http_peer(connection);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        atomic_store(&peer->is_started, true);
+        return;
+    }
+    if (is_hung_up_on(http, peer))
+        nb_library_refuse(connection, MHD_HTTP_BAD_REQUEST);
+    http->owner.closed(http->owner.user, peer);
 }
 
 static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads)
@@ -279,7 +341,7 @@ static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads)
         {threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL},
         {MHD_OPTION_END, 0, NULL}};
     return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
-                                MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+                                MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_TURBO,
                             0, NULL, NULL, on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_message,
                             http, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, http,
                             MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
@@ -294,20 +356,24 @@ int nb_http_start(struct nb_server *server, unsigned threads, const struct nb_ht
     if (made == NULL)
         return nb_error_no_memory(error);
     *made = (struct nb_http){.server = server, .owner = *owner};
-    made->daemon = start_daemon(made, threads);
-    if (made->daemon == NULL) {
+    int rc = nb_library_find(error);
+    if (rc == 0 && (made->daemon = start_daemon(made, threads)) == NULL)
+        rc = nb_error_set(error, NB_IO, "the HTTP server does not start");
+    if (rc != 0) {
         free(made);
-        return nb_error_set(error, NB_IO, "the HTTP server does not start");
+        return rc;
     }
     *http = made;
     return 0;
 }
 
-void nb_http_take(struct nb_http *http, int file, const struct sockaddr *address, socklen_t length)
+void nb_http_take(struct nb_http *http, struct nb_peer *peer)
 {
+    struct nb_peer_name name = {.address = peer->address, .peer = peer};
+    peer->http = http;
     /* On failure the library has closed it. */
-    if (MHD_add_connection(http->daemon, file, address, length) != MHD_YES)
-        http->owner.closed(http->owner.user, address);
+    if (MHD_add_connection(http->daemon, peer->file, &name.address.any, sizeof name) != MHD_YES)
+        http->owner.closed(http->owner.user, peer);
 }
 
 void nb_http_stop(struct nb_http **http)

@@ -6,31 +6,21 @@
 #ifndef NB_SERVER_HTTP_HTTP_H
 #define NB_SERVER_HTTP_HTTP_H
 
-#include <sys/socket.h>
-
 #include "core/base/error.h"
+#include "server/http/peer.h"
 
 struct nb_http;
 struct nb_server;
-
-/* Whose the connections are; called on any of the server's threads. */
-struct nb_http_owner {
-    /* A connection from this address was closed. */
-    void (*closed)(void *user, const struct sockaddr *address);
-    /* The socket, which is given away, of a client that may still be sending to a closed
-     * connection (linger.h). */
-    void (*linger)(void *user, int file);
-    void *user;
-};
 
 /* Starts `threads` threads. `server` is borrowed until nb_http_stop. Returns 0, NB_NO_MEMORY or
  * NB_IO. */
 int nb_http_start(struct nb_server *server, unsigned threads, const struct nb_http_owner *owner,
                   struct nb_http **http, struct nb_error *error);
 
-/* Takes over a connection, with no byte taken from it; any one thread. The owner is told when it is
- * closed. */
-void nb_http_take(struct nb_http *http, int file, const struct sockaddr *address, socklen_t length);
+/* Takes over a connection, with no byte taken from it; any one thread. It is borrowed until the
+ * owner is told that it is closed. When the library has no memory for it, it closes the file
+ * without a word: then it never becomes is_started. */
+void nb_http_take(struct nb_http *http, struct nb_peer *peer);
 
 /* Closes what is open and ends the threads; NULL is allowed inside. No request may be suspended and
  * no connection be given any more (see serve.c). */

@@ -9,17 +9,23 @@
 
 #include <microhttpd.h>
 
+#include "server/http/peer.h"
 #include "server/request/request.h"
 
 /* A body that is not needed is read to its end if it is not longer than this. */
 enum { NB_HTTP_DROP_BYTES = 1024 * 1024 };
 
-struct nb_http;
+struct nb_http {
+    struct nb_server *server;
+    struct MHD_Daemon *daemon;
+    struct nb_http_owner owner;
+};
 
 /* A request with what only these files know of it. */
 struct nb_http_call {
     struct nb_request request;
     struct nb_http *http;
+    struct nb_peer *peer;
     uint64_t received;     /* bytes of the body */
     uint64_t sent;         /* bytes of the reply's body */
     uint64_t length;       /* Content-Length, or UINT64_MAX when it is chunked */
@@ -30,8 +36,10 @@ struct nb_http_call {
     bool is_queued;        /* the reply was given to the library */
     size_t given;          /* bytes of a stream's piece that the library has taken */
     bool is_broken;        /* the stream ends after this piece, before its end */
+    bool is_kept;          /* the client asked for nothing but that the connection goes on */
     bool closes;           /* the connection ends with this reply */
     bool lingers;          /* and the client may still be sending */
+    unsigned refused;      /* status of the library's own refusal (library.h); 0: none */
     char method[8];        /* for the log */
 };
 
@@ -44,6 +52,9 @@ void nb_http_check(struct nb_http_call *call, const char *url, const char *metho
 
 /* The client's address; NULL when it is not known. */
 const struct sockaddr *nb_http_address(struct MHD_Connection *connection);
+
+/* The connection as its owner knows it. */
+struct nb_peer *nb_http_peer(struct MHD_Connection *connection);
 
 /* ---- http_reply.c -------------------------------------------------------------------------------
  */
@@ -58,8 +69,5 @@ struct MHD_Response *nb_http_stream(struct nb_http_call *call);
 /* In the middle of a body: the library takes no reply here, so the (short) problem is written to
  * the socket, whose send buffer is empty; then the connection is given up. Returns MHD_NO. */
 enum MHD_Result nb_http_answer_at_once(struct nb_http_call *call);
-
-/* The connection's socket, or -1. */
-int nb_http_socket(const struct nb_http_call *call);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "server/http/content_type.h"
 #include "server/http/http_call.h"
 #include "server/http/origin.h"
+#include "server/http/peer.h"
 #include "server/http/router.h"
 #include "server/request/admission.h"
 #include "server/request/decoder.h"
@@ -22,6 +24,13 @@ const struct sockaddr *nb_http_address(struct MHD_Connection *connection)
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     return info != NULL ? info->client_addr : NULL;
+}
+
+struct nb_peer *nb_http_peer(struct MHD_Connection *connection)
+{
+    const struct nb_peer_name *name = (const void *)nb_http_address(connection);
+    assert(name != NULL);
+    return name->peer;
 }
 
 static const char *field(const struct nb_http_call *call, const char *name)

@@ -3,6 +3,8 @@
 #include <sys/socket.h>
 
 #include "server/http/http_call.h"
+#include "server/http/library.h"
+#include "server/http/peer.h"
 #include "server/json/problem.h"
 #include "server/request/server.h"
 
@@ -74,7 +76,7 @@ static bool add_fields(struct MHD_Response *response, const struct nb_http_call 
 enum MHD_Result nb_http_queue_reply(struct nb_http_call *call)
 {
     struct nb_reply *reply = &call->request.reply;
-    if (reply->is_withheld)
+    if (reply->is_withheld || !nb_peer_enter(call->peer, NB_PHASE_REPLY))
         return MHD_NO;
     if (reply->next == NULL) /* else what is taken counts */
         call->sent = reply->has_spool ? nb_spool_length(&reply->spool) : reply->body.length;
@@ -83,24 +85,17 @@ enum MHD_Result nb_http_queue_reply(struct nb_http_call *call)
         return MHD_NO;
     enum MHD_Result queued = MHD_NO;
     if (add_fields(response, call))
-        queued = MHD_queue_response(call->request.connection, reply->status, response);
+        queued = nb_library_queue(call->request.connection, reply->status, response);
     MHD_destroy_response(response);
     call->is_queued = queued == MHD_YES;
     return queued;
-}
-
-int nb_http_socket(const struct nb_http_call *call)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(call->request.connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    return info != NULL ? info->connect_fd : -1;
 }
 
 enum MHD_Result nb_http_answer_at_once(struct nb_http_call *call)
 {
     const struct nb_reply *reply = &call->request.reply;
     char head[256];
-    if (reply->is_withheld)
+    if (reply->is_withheld || !nb_peer_enter(call->peer, NB_PHASE_OVER))
         return MHD_NO;
     int length = snprintf(head, sizeof head,
                           "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
@@ -110,7 +105,7 @@ enum MHD_Result nb_http_answer_at_once(struct nb_http_call *call)
     struct iovec parts[2] = {{head, (size_t)length}, {reply->body.bytes, reply->body.length}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     /* A client that does not take it has gone. */
-    (void)sendmsg(nb_http_socket(call), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)sendmsg(call->peer->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     call->sent = reply->body.length;
     call->lingers = true;
     return MHD_NO;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "core/base/clock.h"
 #include "server/base/log.h"
 #include "server/http/http.h"
+#include "server/http/peer.h"
 #include "server/mail/line.h"
 #include "server/mail/line_head.h"
 #include "server/net/connections.h"
@@ -38,11 +38,7 @@ struct client {
     int file;
     bool is_watched; /* by the epoll */
     uint64_t since;  /* its last progress */
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } address;
+    union nb_peer_address address;
     socklen_t address_length;
     struct nb_line_client *line; /* NULL until it is known to speak a line protocol */
 };
@@ -121,10 +117,16 @@ static void touch(struct nb_acceptor *a, struct client *c, struct link *list)
 
 static void give_to_http(struct nb_acceptor *a, struct client *c)
 {
+    struct nb_peer *peer = malloc(sizeof *peer);
+    if (peer == NULL) {
+        drop(a, c, false);
+        return;
+    }
     unlink_client(c);
     (void)watch(a, c, 0);
-    nb_http_take(a->settings.http, c->file, &c->address.any, c->address_length);
+    nb_peer_init(peer, c->file, &c->address, c->address_length);
     free(c);
+    nb_http_take(a->settings.http, peer);
 }
 
 static void go_on(struct nb_acceptor *a, struct client *c)

@@ -200,8 +200,7 @@ def test_a_length_is_needed(api):
             with Wire(api.daemon) as wire:
                 wire.send(f"POST {model.path}/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                           f"Content-Length: {length}\r\n\r\n".encode())
-                reply = wire.reply()
-                holds(reply is None or 400 <= reply.status < 500, f"{length}: {reply and reply.status}")
+                refused(wire.reply(), 413 if len(length) > 9 else 400, "length" if len(length) > 9 else "Content-Length")
         assert_unharmed(api, model)
 
 
@@ -233,8 +232,6 @@ def test_escapes_and_bytes_in_paths(api):
             with Wire(api.daemon) as wire:
                 wire.try_send(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 reply = wire.reply()
-                if path.startswith(b"/?a&a"):  # libmicrohttpd 0.9.75 lets go of it after the timeout
-                    continue
                 holds(reply is not None, f"no reply to {path[:60]!r}")
                 absolute = path.startswith(b"http:")  # RFC 9112, 3.2.2: a server must take this form
                 holds(400 <= reply.status < 500 or absolute and reply.status == 200, f"{path[:60]!r}: {reply.status}")

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every error: its status, its problem object, and the member, parameter or line that it names."""
 import json
+import re
 
 from book import Model
 from harness import equal, holds, quoted, refused
+from wire import Wire, request
 
 VALGRIND = True
 
@@ -207,4 +209,84 @@ def test_too_large_says_the_limit(api):
         model.filled()
         text = "x" * ((64 << 20) + 1)
         refused(model.post("classify", text, "text/plain"), 413, "67108864")
+        equal(model.row()["documents"], 7)
+
+
+POST_HEAD = b"POST /v1/models/m/train HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+# What the HTTP library refuses before a route sees it: bytes, status, a word of the detail.
+BAD_HEADS = [
+    (b"garbage\r\n\r\n", 400, "head"),
+    (b"GET\r\n\r\n", 400, "head"),
+    (b"GET / FOO\r\n\r\n", 400, "head"),
+    (b"GET / HTTP/1.1\r\nNoColon\r\n\r\n", 400, "head"),
+    (b"GET / HTTP/9.9\r\n\r\n", 505, "HTTP/1.1"),
+    (b"GET / HTTP/0.9\r\n\r\n", 505, "HTTP/1.1"),
+    (b"GET /" + b"a" * 40000 + b" HTTP/1.1\r\n\r\n", 414, "request line"),
+    (b"GET / HTTP/1.1\r\nX: " + b"a" * 40000 + b"\r\n\r\n", 431, "32 KiB"),
+    (b"GET /?" + b"a&" * 500 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 431, "query"),
+    (POST_HEAD + b"Content-Length: x\r\n\r\n", 400, "Content-Length"),
+    (POST_HEAD + b"Content-Length: -1\r\n\r\n", 400, "Content-Length"),
+    (POST_HEAD + b"Content-Length: 5, 6\r\n\r\n", 400, "Content-Length"),
+    (POST_HEAD + b"Content-Length: 99999999999999999999999\r\n\r\n", 413, "64 bits"),
+    (POST_HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "chunk"),
+    (POST_HEAD + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffffffffff\r\n", 413, "chunk"),
+]
+
+
+def refused_once(wire, data, status, word):
+    wire.try_send(data)
+    reply = wire.reply()
+    holds(reply is not None, "no reply")
+    refused(reply, status, word)
+    equal(reply.headers.get("connection"), "close")
+    rest = wire.rest
+    while wire.more():
+        rest += wire.rest
+    equal(rest, b"", "something follows the reply")
+
+
+def test_bad_heads_are_told_as_problems_once(api):
+    """Also when good requests came before on the connection, and on a connection that stays open."""
+    with Model(api) as model:
+        model.filled()
+        good = request("GET", "/healthz")
+        for data, status, word in BAD_HEADS:
+            for before in (0, 1, 3):
+                try:
+                    with Wire(api.daemon) as wire:
+                        for _ in range(before):
+                            wire.send(good)
+                            wire.reply().ok()
+                        refused_once(wire, data, status, word)
+                except AssertionError as error:
+                    raise AssertionError(f"{data[:60]!r} after {before}: {error}") from None
+        page = api.get("/metrics").ok().body.decode()
+        for status in (400, 413, 414, 431, 505):
+            holds(re.search(rf'^bayesd_http_requests_total{{.*route="other",status="{status}"}}', page, re.M),
+                  f"{status} is not counted")
+
+
+def test_nothing_follows_the_last_reply(api):
+    """However the client asks for the connection to go on or to end, a good request has one reply."""
+    for version in ("1.0", "1.1"):
+        for fields in ({}, {"Connection": "close"}, {"Connection": "keep-alive"}, {"Connection": "x, close"}):
+            with Wire(api.daemon) as wire:
+                data = request("GET", "/healthz", version=version, **fields)
+                wire.send(data)
+                wire.reply().ok()
+                if version == "1.1" and "close" not in fields.get("Connection", "") or "keep-alive" in fields.values():
+                    wire.send(data)
+                    wire.reply().ok()
+                    wire.socket.shutdown(1)
+                equal(wire.rest, b"", (version, fields))
+                holds(not wire.more(), f"{version} {fields}: {wire.rest!r}")
+
+
+def test_a_broken_chunk_is_the_status_of_its_request(api):
+    with Model(api) as model:
+        model.filled()
+        data = POST_HEAD.replace(b"/m/", f"/{model.name}/".encode()) + b"Transfer-Encoding: chunked\r\n\r\n"
+        with Wire(api.daemon) as wire:
+            refused_once(wire, data + b"5\r\n{\"tex\r\nzz\r\n", 400, "chunk")
         equal(model.row()["documents"], 7)

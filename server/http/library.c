@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/http/library.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/base/log.h"
+#include "server/base/metrics.h"
+#include "server/http/http_call.h"
+#include "server/http/peer.h"
+#include "server/http/refusal.h"
+#include "server/request/server.h"
+
+typedef enum MHD_Result queue_response(struct MHD_Connection *connection, unsigned status,
+                                       struct MHD_Response *response);
+
+/* Set once, before the threads start. */
+static queue_response *library_queue_response;
+
+int nb_library_find(struct nb_error *error)
+{
+    void *found = dlsym(RTLD_NEXT, "MHD_queue_response");
+    if (found == NULL)
+        return nb_error_set(error, NB_IO, "the HTTP library lacks MHD_queue_response");
+    /* ISO C has no conversion of the one pointer to the other (dlsym(3)). */
+    memcpy(&library_queue_response, &found, sizeof found);
+    return 0;
+}
+
+enum MHD_Result nb_library_queue(struct MHD_Connection *connection, unsigned status,
+                                 struct MHD_Response *response)
+{
+    return library_queue_response(connection, status, response);
+}
+
+static const char *detail_of(unsigned status, bool is_body)
+{
+    switch (status) {
+    case MHD_HTTP_CONTENT_TOO_LARGE:
+        return "the length of the body is not a number of 64 bits, or a chunk is too large";
+    case MHD_HTTP_URI_TOO_LONG:
+        return "the request line is too long: a head has room for 32 KiB in all";
+    case MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE:
+        return "the header fields or the parameters of the query are too many or too long: a head "
+               "has room for 32 KiB in all";
+    case MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED:
+        return "HTTP/1.1 and HTTP/1.0 are spoken here";
+    default:
+        return is_body ? "the body is malformed: each chunk is its length in hexadecimal, CR LF, "
+                         "the bytes, CR LF; after the last, of length 0, an empty line"
+                       : "the head of the request is malformed: it is a line METHOD TARGET "
+                         "HTTP/1.1, lines NAME: VALUE with at most one Content-Length, in digits, "
+                         "and an empty line";
+    }
+}
+
+/* A refusal before there is a request is counted here; later it is the request's status. */
+static void account(struct nb_peer *peer, unsigned status, size_t length)
+{
+    if (peer->call != NULL) {
+        peer->call->refused = status;
+        peer->call->sent = length;
+        return;
+    }
+    nb_log(NB_LOG_DEBUG, "request method=- route=- model= status=%u", status);
+    nb_metrics_request(peer->http->server->metrics, SIZE_MAX, status, 0, 0, length);
+}
+
+void nb_library_refuse(struct MHD_Connection *connection, unsigned status)
+{
+    struct nb_peer *peer = nb_http_peer(connection);
+    if (!nb_peer_enter(peer, NB_PHASE_OVER))
+        return;
+    const char *detail = detail_of(status, peer->call != NULL);
+    account(peer, status, nb_refusal_send(peer->file, status, detail));
+    int file = dup(peer->file);
+    if (file >= 0)
+        peer->http->owner.linger(peer->http->owner.user, file);
+}
+
+/* Called by the library alone. After our reply was sent it goes on as it would have, but what it
+ * sends fails, and it closes the connection: to return MHD_NO here would make it use memory that it
+ * has freed. */
+_MHD_EXTERN enum MHD_Result MHD_queue_response(struct MHD_Connection *connection,
+                                               unsigned int status_code,
+                                               struct MHD_Response *response)
+{
+    nb_library_refuse(connection, status_code);
+    return nb_library_queue(connection, status_code, response);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What libmicrohttpd 0.9.75 answers by itself (a malformed head or chunk, a head that is too long)
+ * is HTML, after a wrong length its head is sent twice, and after too many parameters of a query
+ * nothing is sent. It has no callback for these replies, but it queues them with its own public
+ * function, MHD_queue_response, through the dynamic linker. So library.c defines this function:
+ * what calls it by this name is the library.
+ *
+ * If a library is built so that it calls its own functions directly, its own replies are sent as
+ * before; tests/api/test_refusals.py shows it.
+ */
+#ifndef NB_SERVER_HTTP_LIBRARY_H
+#define NB_SERVER_HTTP_LIBRARY_H
+
+#include <microhttpd.h>
+
+#include "core/base/error.h"
+
+/* Finds the library's functions. Main thread, before the library is used. Returns 0 or NB_IO. */
+int nb_library_find(struct nb_error *error);
+
+/* Answers with a problem in place of the library, and lingers: what the library still sends fails,
+ * and it closes the connection. `status` is the one that it chose. On the connection's thread. */
+void nb_library_refuse(struct MHD_Connection *connection, unsigned status);
+
+/* The library's MHD_queue_response, for replies of ours. */
+enum MHD_Result nb_library_queue(struct MHD_Connection *connection, unsigned status,
+                                 struct MHD_Response *response);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A connection that the HTTP server holds, and how far its request has come. The server's threads
+ * write down each phase as it begins; another thread watches the time (net/guard.h) and may give
+ * the connection up: then nothing of the server's may follow. The phase and its beginning are one
+ * atomic word, so one of the two is first.
+ */
+#ifndef NB_SERVER_HTTP_PEER_H
+#define NB_SERVER_HTTP_PEER_H
+
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct nb_http;
+struct nb_http_call;
+
+enum nb_phase {
+    NB_PHASE_FIRST, /* the head of the first request is coming */
+    NB_PHASE_IDLE,  /* between two requests, or in the head of the next */
+    NB_PHASE_BODY,  /* the body is coming */
+    NB_PHASE_WORK,  /* the daemon is at work, and reads nothing */
+    NB_PHASE_REPLY, /* the reply is being sent */
+    NB_PHASE_OVER   /* refused, given up or broken off */
+};
+
+union nb_peer_address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+struct nb_peer {
+    int file; /* the server's from nb_http_take until the owner hears that it is closed */
+    union nb_peer_address address;
+    socklen_t address_length;  /* at most the union's */
+    _Atomic uint64_t state;    /* when the phase began, and which one it is */
+    _Atomic uint64_t begun;    /* the request: nb_clock_monotonic */
+    _Atomic uint64_t received; /* bytes of its body */
+    atomic_bool is_started;    /* one of the server's threads has it */
+    bool is_kept; /* for the server's thread alone: after its last reply it certainly goes on */
+    struct nb_http *http;      /* who holds it */
+    struct nb_http_call *call; /* for the server's thread alone; NULL: no request is known yet */
+};
+
+/* What libmicrohttpd is given as the client's address. It copies all of it and looks at nothing
+ * (there is no limit of its own for each address), so its copy leads to the connection. */
+struct nb_peer_name {
+    union nb_peer_address address; /* the first member */
+    struct nb_peer *peer;
+};
+
+/* Begins in the phase NB_PHASE_FIRST. */
+void nb_peer_init(struct nb_peer *peer, int file, const union nb_peer_address *address,
+                  socklen_t length);
+
+/* Enters a phase. False: the connection was given up, and this is not the thread that did it. */
+bool nb_peer_enter(struct nb_peer *peer, enum nb_phase phase);
+
+/* The same if the state is still `state`, as read from peer->state. */
+bool nb_peer_enter_from(struct nb_peer *peer, uint64_t state, enum nb_phase phase);
+
+/* What a state says. */
+enum nb_phase nb_peer_phase(uint64_t state);
+uint64_t nb_peer_since(uint64_t state); /* nb_clock_monotonic */
+
+/* Whose the connections are; called on any of the server's threads. */
+struct nb_http_owner {
+    /* A connection is about to be closed; nobody touches it after this call. */
+    void (*closed)(void *user, struct nb_peer *peer);
+    /* The socket, which is given away, of a client that may still be sending to a closed
+     * connection (linger.h). */
+    void (*linger)(void *user, int file);
+    void *user;
+};
+
+#endif
