@@ -309,7 +309,7 @@ static bool is_hung_up_on(const struct nb_http *http, const struct nb_peer *peer
     uint64_t idle = nb_clock_monotonic() - nb_peer_since(state);
     return (phase == NB_PHASE_FIRST || (phase == NB_PHASE_IDLE && peer->is_kept)) &&
            !atomic_load(&http->server->is_stopping) &&
-           idle < http->server->config->timeout * 1000000000u && poll(&polled, 1, 0) == 0;
+           idle < http->server->startup->timeout * 1000000000u && poll(&polled, 1, 0) == 0;
 }
 
 static void on_connection(void *user, struct MHD_Connection *connection, void **state,
