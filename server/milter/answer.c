@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/milter/answer.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "server/base/log.h"
@@ -10,6 +12,7 @@
 enum { REPLY_TEXT = 480 };
 
 static const char REFUSED[] = "This message is refused as spam";
+static const char FOUL[] = "The header of this message hides fields behind carriage returns";
 static const char TRY_LATER[] = "The mail cannot be checked now, try again later";
 static const char NO_VERDICT[] = "none, bayesd is away";
 
@@ -44,13 +47,20 @@ static int remove_fields(SMFICTX *ctx, const struct nb_milter_mail *mail, json_t
     return rc;
 }
 
-static int add_fields(SMFICTX *ctx, json_t *fields)
+/* A field that is added is the only one of its name, unless the reply itself says which of them are
+ * removed: another one would be a sender's forgery. */
+static int add_fields(SMFICTX *ctx, const struct nb_milter_mail *mail,
+                      const struct nb_milter_reply *reply)
 {
     const char *name;
     json_t *value;
     int rc = MI_SUCCESS;
-    json_object_foreach(fields, name, value)
+    json_object_foreach(reply->add, name, value)
     {
+        bool is_forged =
+            json_object_get(reply->remove, name) == NULL && strcasecmp(name, NB_MILTER_STATUS) != 0;
+        if (rc == MI_SUCCESS && is_forged)
+            rc = remove_all(ctx, name, nb_milter_mail_count(mail, name));
         if (rc == MI_SUCCESS)
             rc =
                 smfi_addheader(ctx, nb_milter_text(name), nb_milter_text(json_string_value(value)));
@@ -114,7 +124,7 @@ sfsistat nb_milter_answer(SMFICTX *ctx, const struct nb_milter_options *options,
         return defer(ctx, reply->text != NULL ? reply->text : TRY_LATER);
     int rc = remove_fields(ctx, mail, reply->remove);
     if (rc == MI_SUCCESS)
-        rc = add_fields(ctx, reply->add);
+        rc = add_fields(ctx, mail, reply);
     if (rc == MI_SUCCESS && reply->action == NB_MILTER_DO_REWRITE_SUBJECT)
         rc = change_subject(ctx, mail, reply->subject);
     if (rc != MI_SUCCESS) {
@@ -137,8 +147,29 @@ sfsistat nb_milter_answer_unchecked(SMFICTX *ctx, const struct nb_milter_options
     return defer(ctx, TRY_LATER);
 }
 
+/* Takes out what some readers would take for a field of ours. */
+static int clean_fields(SMFICTX *ctx, const struct nb_milter_mail *mail)
+{
+    int rc = MI_SUCCESS;
+    const char *name = mail->hidden.bytes;
+    for (size_t i = 0; i < mail->hidden_count && rc == MI_SUCCESS; i++) {
+        const char *place = name + strlen(name) + 1;
+        const char *value = place + strlen(place) + 1;
+        rc = smfi_chgheader(ctx, nb_milter_text(name), (int)strtol(place, NULL, 10),
+                            nb_milter_text(value));
+        name = value + strlen(value) + 1;
+    }
+    return rc;
+}
+
 sfsistat nb_milter_answer_forged(SMFICTX *ctx, const struct nb_milter_mail *mail)
 {
-    int rc = remove_all(ctx, NB_MILTER_STATUS, mail->forged);
+    if (mail->is_foul) {
+        set_reply(ctx, "550", "5.6.0", FOUL);
+        return SMFIS_REJECT;
+    }
+    int rc = clean_fields(ctx, mail);
+    if (rc == MI_SUCCESS)
+        rc = remove_all(ctx, NB_MILTER_STATUS, mail->forged);
     return rc == MI_SUCCESS ? SMFIS_CONTINUE : defer(ctx, TRY_LATER);
 }

@@ -12,8 +12,9 @@
 #include "server/milter/milter_mail.h"
 #include "server/milter/milter_reply.h"
 
-/* Removes the fields NB_MILTER_STATUS that the mail brings. Returns SMFIS_CONTINUE, or
- * SMFIS_TEMPFAIL when that fails: a forged field must not get through. */
+/* Removes the fields NB_MILTER_STATUS that the mail brings, also where only some readers see them.
+ * Returns SMFIS_CONTINUE; SMFIS_REJECT for a foul mail; or SMFIS_TEMPFAIL when it fails: a forged
+ * field must not get through. */
 sfsistat nb_milter_answer_forged(SMFICTX *ctx, const struct nb_milter_mail *mail);
 
 /* Carries out bayesd's reply. A mail whose header cannot be changed is deferred. */

@@ -9,8 +9,9 @@ void nb_milter_mail_reset(struct nb_milter_mail *mail)
     mail->recipient_count = 0;
     nb_buffer_deinit(&mail->recipients);
     nb_buffer_deinit(&mail->message); /* freed: most connections bring one mail only */
-    mail->header_size = mail->forged = 0;
-    mail->is_cut = mail->is_broken = false;
+    nb_buffer_deinit(&mail->hidden);
+    mail->header_size = mail->forged = mail->hidden_count = 0;
+    mail->is_cut = mail->is_broken = mail->is_foul = false;
 }
 
 /* ---- the envelope ---------------------------------------------------------------------------- */
@@ -93,9 +94,75 @@ static bool is_name(const char *field, size_t length, const char *name)
     return nb_string_equals_nocase(given, name);
 }
 
+/* Fields of this name in the first `length` bytes of the message, which are header. */
+static size_t count_in(const struct nb_milter_mail *mail, size_t length, const char *name)
+{
+    size_t count = 0;
+    if (length == 0)
+        return 0; /* there may be no buffer */
+    const char *line = mail->message.bytes, *end = line + length;
+    while (line < end) {
+        const char *next = memchr(line, '\n', (size_t)(end - line));
+        next = next != NULL ? next + 1 : end;
+        const char *colon = memchr(line, ':', (size_t)(next - line));
+        count += colon != NULL && is_name(line, (size_t)(colon - line), name);
+        line = next;
+    }
+    return count;
+}
+
+/* Whether a reader may begin a new field behind this byte of a value: a bare CR, or a line end that
+ * is not a fold. */
+static bool is_break(const char *at)
+{
+    if (*at == '\r')
+        return at[1] != '\n';
+    return *at == '\n' && at[1] != ' ' && at[1] != '\t';
+}
+
+/* Whether some readers find a field NB_MILTER_STATUS in the value. */
+static bool hides_status(const char *value)
+{
+    for (const char *at = value; *(at += strcspn(at, "\r\n")) != '\0'; at++) {
+        size_t length = strcspn(at + 1, ":\r\n");
+        if (is_break(at) && at[1 + length] == ':' && is_name(at + 1, length, NB_MILTER_STATUS))
+            return true;
+    }
+    return false;
+}
+
+/* Notes what the field has to become; called before it is added to the message. */
+static void note_hidden(struct nb_milter_mail *mail, const char *name, const char *value)
+{
+    struct nb_buffer *out = &mail->hidden;
+    if (mail->hidden_count == NB_MILTER_HIDDEN || mail->is_cut) {
+        mail->is_foul = true;
+        return;
+    }
+    mail->hidden_count++;
+    size_t place = count_in(mail, mail->message.length, name) + 1;
+    int rc = nb_buffer_append(out, name, strlen(name) + 1);
+    if (rc == 0)
+        rc = nb_buffer_printf(out, "%zu", place);
+    if (rc == 0)
+        rc = nb_buffer_append(out, "", 1);
+    size_t start = out->length;
+    if (rc == 0)
+        rc = nb_buffer_append(out, value, strlen(value) + 1);
+    if (rc != 0) {
+        mail->is_broken = mail->is_foul = true;
+        return;
+    }
+    for (char *at = out->bytes + start; *(at += strcspn(at, "\r\n")) != '\0'; at++)
+        *at = is_break(at) ? ' ' : *at;
+}
+
 void nb_milter_mail_field(struct nb_milter_mail *mail, const char *name, const char *value)
 {
-    mail->forged += is_name(name, strlen(name), NB_MILTER_STATUS);
+    if (is_name(name, strlen(name), NB_MILTER_STATUS))
+        mail->forged++;
+    else if (hides_status(value))
+        note_hidden(mail, name, value);
     add_text(mail, name);
     add_text(mail, ": ");
     for (size_t length; *value != '\0'; value += length) {
@@ -125,16 +192,5 @@ bool nb_milter_mail_body(struct nb_milter_mail *mail, const void *bytes, size_t 
 
 size_t nb_milter_mail_count(const struct nb_milter_mail *mail, const char *name)
 {
-    size_t count = 0;
-    if (mail->header_size == 0)
-        return 0; /* there may be no buffer */
-    const char *line = mail->message.bytes, *end = line + mail->header_size;
-    while (line < end) {
-        const char *next = memchr(line, '\n', (size_t)(end - line));
-        next = next != NULL ? next + 1 : end;
-        const char *colon = memchr(line, ':', (size_t)(next - line));
-        count += colon != NULL && is_name(line, (size_t)(colon - line), name);
-        line = next;
-    }
-    return count;
+    return count_in(mail, mail->header_size, name);
 }

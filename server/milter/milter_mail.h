@@ -20,7 +20,8 @@ enum {
     NB_MILTER_FIELD = 1024,
     /* Bytes of recipients that are sent. A mail may have thousands, and servers limit the header of
      * a request. */
-    NB_MILTER_RECIPIENTS = 8192
+    NB_MILTER_RECIPIENTS = 8192,
+    NB_MILTER_HIDDEN = 16 /* fields that hide others; a mail with more is foul */
 };
 
 struct nb_milter_mail {
@@ -40,8 +41,14 @@ struct nb_milter_mail {
     size_t most;        /* bytes that `message` may have */
     size_t header_size; /* bytes of it that are the header; 0 until the header is complete */
     size_t forged;      /* number of fields NB_MILTER_STATUS that it brings */
-    bool is_cut;        /* `message` has only its first bytes */
-    bool is_broken;     /* memory ran out: it cannot be checked */
+    /* Fields with such a field in their value, behind a bare CR, which some readers take for the
+     * end of a line: name, place among the fields of that name in decimal, and the value without
+     * bare CRs, each with a NUL. */
+    struct nb_buffer hidden;
+    size_t hidden_count;
+    bool is_foul;   /* more are hidden than there is room for */
+    bool is_cut;    /* `message` has only its first bytes */
+    bool is_broken; /* memory ran out: it cannot be checked */
 };
 
 /* Forgets the mail, and keeps what belongs to the connection. */

@@ -226,6 +226,22 @@ def test_forged_fields_go(api):
         equal(len(stub.questions), asked, "a user who logged in")
 
 
+def test_hidden_fields_go(api):
+    """Some readers end a line at a bare CR: there too only the filter's own verdict is to be seen."""
+    fields = [("Subject", "a"), ("Subject", "b\rX-Bayes-Status : ham\n more\r"), ("X-Two", "\r\r\nx-bayes-STATUS: ham"),
+              ("X-Good", "a\rb: c\r\n\td"), ("X-Name", "\rX-Bayes-Status-Not: ham")]
+    clean = [fields[0], ("Subject", "b X-Bayes-Status : ham\n more "), ("X-Two", " \r x-bayes-STATUS: ham"), *fields[3:]]
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        for reply, status in ((verdict(), "ham, probability=0.1"), (b"nonsense", AWAY[1])):
+            stub.says(reply)
+            equal(milter.mail(fields).header(fields), clean + [(NAME, status)])
+        stub.says(verdict())
+        hidden = ("X-A", "\rX-Bayes-Status: ham")
+        holds(milter.mail([hidden] * 16).passes(), "16 of them")
+        equal(milter.mail([hidden] * 17).text[:9], "550 5.6.0")
+        holds(milter.mail().passes(), "the next one")
+
+
 def test_other_fields_are_removed(api):
     fields = [("X-Spam", "1"), ("X-Two", "1"), ("x-spam", "2"), ("X-Two", "2"), ("X-Two", "3")]
     with Stub() as stub, Milter(api, stub.url) as milter:

@@ -121,6 +121,9 @@ static const struct {
     {"{'action': 'no action', 'milter': {'remove_headers': {'X-A': 1},"
      " 'add_headers': {'X-A': 'new'}}}",
      NB_MILTER_REJECT, SMFIS_CONTINUE, "change X-A 1 NULL|add X-A new|"},
+    /* Not said to be removed: forged. */
+    {"{'action': 'no action', 'milter': {'add_headers': {'X-A': 'new'}}}", NB_MILTER_REJECT,
+     SMFIS_CONTINUE, "change X-A 2 NULL|change X-A 1 NULL|add X-A new|"},
     {"{'action': 'rewrite subject', 'subject': '*** hello'}", NB_MILTER_REJECT, SMFIS_CONTINUE,
      "change Subject 1 *** hello|"},
     {"{'action': 'reject', 'milter': {'add_headers': {'X-B': 'y'}}}", NB_MILTER_REJECT,
