@@ -35,20 +35,33 @@ static const struct nb_option options[] = {
      "port, which the line \"bayesd: ready on ...\" names.",
      NB_RESTART},
     {"server", "socket", NB_OPTION_STRING, AT(socket), 0, 107, NULL, "",
-     "Path of a Unix socket that is served, too, with the same protocols. Its clients need no "
-     "token to check and learn mail. Empty: none.",
+     "Path of a Unix socket that is served, too, with the same protocols. Empty: none.",
      NB_RESTART},
     {"server", "socket_mode", NB_OPTION_ENUM, AT(socket_mode), 0, 2, socket_modes, "group",
      "Who may use the socket: owner, group or all.", NB_RESTART},
+    {"server", "socket_users", NB_OPTION_STRING, AT(socket_users), 0, LIST_BYTES, NULL, "",
+     "Users of this machine, by name or number and separated by commas, who may check and learn "
+     "mail over the Unix socket without a token; * stands for everybody who can connect to it. "
+     "Without any tokens this option has no effect. In a service with PrivateUsers=yes the daemon "
+     "sees the numbers of root and of itself only.",
+     NB_LIVE},
     {"server", "insecure", NB_OPTION_BOOL, AT(insecure), 0, 1, NULL, "no",
-     "Allow an address that is not loopback without any tokens. There is no authentication then: "
-     "everybody who can reach the port can train and delete models.",
+     "Serve other machines without any tokens: on an address that is not loopback, or through a "
+     "reverse proxy. There is no authentication then: everybody who can reach the port can train "
+     "and delete models.",
      NB_LIVE},
     {"server", "hosts", NB_OPTION_STRING, AT(hosts), 0, PATH_BYTES, NULL, "",
-     "Host names, separated by commas, that the Host field of a request may have while the daemon "
-     "listens on loopback, in addition to addresses and localhost; * allows any. Other names are "
-     "refused, because a web page whose name resolves to this machine could use the daemon through "
-     "a browser here. Needed behind a reverse proxy that passes the Host on.",
+     "Host names, separated by commas, that the Host field of a request without a token may have, "
+     "in addition to addresses and localhost; * allows any. Other names are refused, because a web "
+     "page whose name resolves to this machine could use the daemon through a browser on a machine "
+     "that needs no token. A request with a token may have any Host.",
+     NB_LIVE},
+    {"server", "proxies", NB_OPTION_STRING, AT(proxies), 0, LIST_BYTES, NULL, "",
+     "Addresses and networks of reverse proxies, separated by commas, whose X-Forwarded-For is "
+     "believed: a request that comes from one of them counts as coming from the last address there "
+     "that is not itself in this list. The proxy must append the address of its client, also when "
+     "the client sends such a field. A request that has passed any other proxy (one with "
+     "Forwarded, X-Forwarded-For or Via) proves nothing by its address.",
      NB_LIVE},
     {"server", "threads", NB_OPTION_COUNT, AT(threads), 0, 1024, NULL, "0",
      "Threads that serve requests. 0 takes one per processor core.", NB_RESTART},
@@ -112,11 +125,12 @@ static const struct nb_option options[] = {
      "Tokens of clients that may do everything: also create, change, delete, export and import "
      "models.",
      NB_LIVE},
-    {"tokens", "trusted", NB_OPTION_STRING, AT(tokens_trusted), 0, LIST_BYTES, NULL,
-     "127.0.0.1, ::1",
-     "Addresses and networks (192.0.2.0/24), separated by commas, from which mail software may "
-     "check and learn mail without a token, by the rspamd and SpamAssassin protocols. Most clients "
-     "of these protocols cannot show a token. Without any tokens this option has no effect.",
+    {"tokens", "trusted", NB_OPTION_STRING, AT(tokens_trusted), 0, LIST_BYTES, NULL, "",
+     "Addresses and networks (127.0.0.1, 192.0.2.0/24), separated by commas, from which mail "
+     "software may check and learn mail without a token, by the rspamd and SpamAssassin protocols. "
+     "Most clients of these protocols cannot show a token. It does not hold for requests that came "
+     "through a proxy, unless [server] proxies names it. Without any tokens this option has no "
+     "effect.",
      NB_LIVE},
 
     {"store", "data", NB_OPTION_STRING, AT(data), 1, PATH_BYTES, NULL, "/var/lib/bayesd",

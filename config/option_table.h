@@ -18,8 +18,10 @@ struct nb_config {
     char *listen;                     /* ADDRESS:PORT, [IPv6]:PORT; port 0 takes a free one */
     char *socket;                     /* path of a Unix socket; empty: none */
     int socket_mode;                  /* 0: owner, 1: group, 2: all */
+    char *socket_users;               /* who may check and learn mail there without a token */
     bool insecure;                    /* allow an address that is not loopback without tokens */
     char *hosts;                      /* names that a Host may have, separated by commas */
+    char *proxies;                    /* addresses and networks whose X-Forwarded-For is believed */
     uint64_t threads;                 /* 0: one per core */
     uint64_t work_threads;            /* for long work, and as many for loading models: 2 */
     uint64_t connections;             /* 1,000 */

@@ -6,6 +6,7 @@
 #include "config/changes.h"
 #include "config/config.h"
 #include "core/base/buffer.h"
+#include "server/access/access.h"
 #include "server/base/log.h"
 #include "server/mail/filter.h"
 #include "server/net/listen.h"
@@ -30,12 +31,12 @@ int nb_configure_read(const struct nb_options *options, struct nb_config *config
 }
 
 /* Without tokens, whoever reaches the port may read and change every model. */
-static int check_access(const struct nb_configuration *made, bool *is_loopback,
-                        struct nb_error *error)
+static int check_access(const struct nb_configuration *made, struct nb_error *error)
 {
     const struct nb_config *config = &made->config;
-    int rc = nb_listen_is_loopback(config->listen, is_loopback, error);
-    if (rc != 0 || *is_loopback || made->access != NULL || config->insecure)
+    bool is_loopback = false;
+    int rc = nb_listen_is_loopback(config->listen, &is_loopback, error);
+    if (rc != 0 || is_loopback || nb_access_asks(made->access) || config->insecure)
         return rc;
     return nb_error_set(error, NB_INVALID,
                         "%s can be reached from other machines, and there are no [tokens]: set "
@@ -45,11 +46,11 @@ static int check_access(const struct nb_configuration *made, bool *is_loopback,
 }
 
 int nb_configure_make(struct nb_config *config, const struct nb_configuration **made,
-                      bool *is_loopback, struct nb_error *error)
+                      struct nb_error *error)
 {
     int rc = nb_configuration_new(config, made, error);
     if (rc == 0)
-        rc = check_access(*made, is_loopback, error);
+        rc = check_access(*made, error);
     if (rc != 0)
         nb_configuration_release(made);
     return rc;
@@ -96,12 +97,11 @@ static int go_over(struct nb_server *server, struct nb_config *next, struct chan
 {
     const struct nb_configuration *running = nb_configurations_take(server->configurations);
     const struct nb_configuration *made;
-    bool is_loopback;
     int rc = nb_config_carry_over(next, &running->config, note, changes, error);
     nb_configuration_release(&running);
     if (rc != 0)
         return rc;
-    rc = nb_configure_make(next, &made, &is_loopback, error);
+    rc = nb_configure_make(next, &made, error);
     if (rc != 0)
         return rc;
     nb_configure_apply(server, &made->config);

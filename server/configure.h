@@ -6,8 +6,6 @@
 #ifndef NB_SERVER_CONFIGURE_H
 #define NB_SERVER_CONFIGURE_H
 
-#include <stdbool.h>
-
 #include "core/base/error.h"
 
 struct nb_config;
@@ -21,11 +19,10 @@ int nb_configure_read(const struct nb_options *options, struct nb_config *config
                       struct nb_error *error);
 
 /* Makes the options one configuration to serve with, if they go together: also with the address
- * that is listened on. Takes over the strings of `config`, also on failure. Sets *is_loopback:
- * whether only this machine reaches that address. Returns 0, NB_NO_MEMORY or NB_INVALID;
- * then *made is NULL. */
+ * that is listened on. Takes over the strings of `config`, also on failure. Returns 0,
+ * NB_NO_MEMORY or NB_INVALID; then *made is NULL. */
 int nb_configure_make(struct nb_config *config, const struct nb_configuration **made,
-                      bool *is_loopback, struct nb_error *error);
+                      struct nb_error *error);
 
 /* Tells those of a configuration in force who keep a value of their own: the log's level, limits of
  * all requests together. */

@@ -177,11 +177,10 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
 }
 
 /* With the configuration of the start, which is held until the end. */
-static int serve_with(const struct nb_configuration *first, bool is_loopback,
-                      const struct nb_options *options, struct nb_error *error)
+static int serve_with(const struct nb_configuration *first, const struct nb_options *options,
+                      struct nb_error *error)
 {
-    struct nb_server server = {
-        .startup = &first->config, .is_loopback = is_loopback, .started = nb_clock_monotonic()};
+    struct nb_server server = {.startup = &first->config, .started = nb_clock_monotonic()};
     server.spool_directory = first->config.spool_directory[0] != '\0'
                                  ? first->config.spool_directory
                                  : first->config.data;
@@ -209,11 +208,10 @@ static int serve_with(const struct nb_configuration *first, bool is_loopback,
 static int run_daemon(const struct nb_options *options, struct nb_config *config,
                       struct nb_error *error)
 {
-    bool is_loopback;
     const struct nb_configuration *first;
-    int rc = nb_configure_make(config, &first, &is_loopback, error);
+    int rc = nb_configure_make(config, &first, error);
     if (rc == 0)
-        rc = serve_with(first, is_loopback, options, error);
+        rc = serve_with(first, options, error);
     nb_configuration_release(&first);
     return rc;
 }
@@ -266,9 +264,8 @@ static int restore(const struct nb_config *config, const char *backup, struct nb
 
 static int check_config(struct nb_config *config, struct nb_error *error)
 {
-    bool is_loopback;
     const struct nb_configuration *made;
-    int rc = nb_configure_make(config, &made, &is_loopback, error);
+    int rc = nb_configure_make(config, &made, error);
     nb_configuration_release(&made);
     if (rc == 0)
         (void)puts("the configuration is in order");

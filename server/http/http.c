@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,10 +28,10 @@
 #include "core/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
+#include "server/http/connection.h"
 #include "server/http/http.h"
 #include "server/http/http_call.h"
 #include "server/http/library.h"
-#include "server/http/peer.h"
 #include "server/http/refusal.h"
 #include "server/request/lifecycle.h"
 #include "server/request/reply.h"
@@ -56,12 +57,33 @@ static struct nb_string field_of_request(const struct nb_request *request, const
     return (struct nb_string){value, value != NULL ? strlen(value) : 0};
 }
 
+static enum MHD_Result take_forwarded(void *user, enum MHD_ValueKind kind, const char *key,
+                                      const char *value)
+{
+    (void)kind;
+    if (strcasecmp(key, "X-Forwarded-For") == 0)
+        nb_forwarding_add(user, nb_string_of(value));
+    return MHD_YES;
+}
+
+static void forwarded(const struct nb_request *request, struct nb_forwarding *forwarding)
+{
+    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, take_forwarded,
+                                    forwarding); /* returns how many fields there are */
+}
+
 static const struct sockaddr *address_of(const struct nb_request *request)
 {
     return nb_http_address(request->connection);
 }
 
-static const struct nb_carrier CARRIER = {suspend, resume, field_of_request, address_of};
+static int socket_of(const struct nb_request *request)
+{
+    return nb_http_connection(request->connection)->file;
+}
+
+static const struct nb_carrier CARRIER = {suspend,   resume,     field_of_request,
+                                          forwarded, address_of, socket_of};
 
 /* ---- 1: the header fields ----------------------------------------------------------------------
  */
@@ -70,8 +92,8 @@ static const struct nb_carrier CARRIER = {suspend, resume, field_of_request, add
 static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *connection,
                                   const char *url, const char *method, const char *version)
 {
-    struct nb_peer *peer = nb_http_peer(connection);
-    if (!nb_peer_enter(peer, NB_PHASE_WORK))
+    struct nb_connection *peer = nb_http_connection(connection);
+    if (!nb_connection_enter(peer, NB_PHASE_WORK))
         return NULL;
     struct nb_http_call *call = calloc(1, sizeof *call);
     if (call == NULL)
@@ -117,7 +139,7 @@ static bool settle(struct nb_http_call *call, int rc, const struct nb_error *err
 
 static enum nb_phase phase_of(const struct nb_http_call *call)
 {
-    return nb_peer_phase(atomic_load(&call->peer->state));
+    return nb_connection_phase(atomic_load(&call->peer->state));
 }
 
 /* Counts what was taken of the body. */
@@ -179,7 +201,7 @@ static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_
     struct nb_error error = {0};
     if (go_on(call))
         return MHD_YES;
-    if (phase_of(call) != NB_PHASE_BODY && !nb_peer_enter(call->peer, NB_PHASE_BODY))
+    if (phase_of(call) != NB_PHASE_BODY && !nb_connection_enter(call->peer, NB_PHASE_BODY))
         return MHD_NO;
     if (nb_reply_is_there(request))
         return drop_body(call, size);
@@ -202,7 +224,7 @@ static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_
     *size = input.length;
     /* A wait is taken up by the next call; that it was given up is noticed there, too. */
     if (settle(call, rc, &error))
-        (void)nb_peer_enter(call->peer, NB_PHASE_WORK);
+        (void)nb_connection_enter(call->peer, NB_PHASE_WORK);
     return rc < 0 ? drop_body(call, size) : MHD_YES;
 }
 
@@ -213,7 +235,7 @@ static enum MHD_Result finish(struct nb_http_call *call)
 {
     struct nb_request *request = &call->request;
     struct nb_error error = {0};
-    if (phase_of(call) != NB_PHASE_WORK && !nb_peer_enter(call->peer, NB_PHASE_WORK))
+    if (phase_of(call) != NB_PHASE_WORK && !nb_connection_enter(call->peer, NB_PHASE_WORK))
         return MHD_NO;
     if (go_on(call))
         return MHD_YES;
@@ -234,7 +256,7 @@ static enum MHD_Result on_call(void *user, struct MHD_Connection *connection, co
         *state = call = begin(http, connection, url, method, version);
         if (call == NULL)
             return MHD_NO;
-        if (call->has_body && !nb_peer_enter(call->peer, NB_PHASE_BODY))
+        if (call->has_body && !nb_connection_enter(call->peer, NB_PHASE_BODY))
             return MHD_NO;
         return answer_early(call);
     }
@@ -271,7 +293,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     call->peer->is_kept =
         is_complete && call->is_kept && !call->closes && !atomic_load(&http->server->is_stopping);
     /* Fails if the connection was given up already. */
-    (void)nb_peer_enter(call->peer, is_complete ? NB_PHASE_IDLE : NB_PHASE_OVER);
+    (void)nb_connection_enter(call->peer, is_complete ? NB_PHASE_IDLE : NB_PHASE_OVER);
     free(call);
     *state = NULL;
 }
@@ -301,12 +323,12 @@ static size_t leave_escaped(void *user, struct MHD_Connection *connection, char 
 /* Whether the library closes a connection without a word because of what came: it waited for a
  * head, the client is there, and neither a time-out nor a stop explains it. A line without a space
  * is such a head. */
-static bool is_hung_up_on(const struct nb_http *http, const struct nb_peer *peer)
+static bool is_hung_up_on(const struct nb_http *http, const struct nb_connection *peer)
 {
     struct pollfd polled = {.fd = peer->file, .events = POLLRDHUP};
     uint64_t state = atomic_load(&peer->state);
-    enum nb_phase phase = nb_peer_phase(state);
-    uint64_t idle = nb_clock_monotonic() - nb_peer_since(state);
+    enum nb_phase phase = nb_connection_phase(state);
+    uint64_t idle = nb_clock_monotonic() - nb_connection_since(state);
     return (phase == NB_PHASE_FIRST || (phase == NB_PHASE_IDLE && peer->is_kept)) &&
            !atomic_load(&http->server->is_stopping) &&
            idle < http->server->startup->timeout * 1000000000u && poll(&polled, 1, 0) == 0;
@@ -317,7 +339,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 {
     (void)state;
     struct nb_http *http = user;
-    struct nb_peer *peer = nb_http_peer(connection);
+    struct nb_connection *peer = nb_http_connection(connection);
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         atomic_store(&peer->is_started, true);
         return;
@@ -367,9 +389,9 @@ int nb_http_start(struct nb_server *server, unsigned threads, const struct nb_ht
     return 0;
 }
 
-void nb_http_take(struct nb_http *http, struct nb_peer *peer)
+void nb_http_take(struct nb_http *http, struct nb_connection *peer)
 {
-    struct nb_peer_name name = {.address = peer->address, .peer = peer};
+    struct nb_connection_name name = {.address = peer->address, .peer = peer};
     peer->http = http;
     /* On failure the library has closed it. */
     if (MHD_add_connection(http->daemon, peer->file, &name.address.any, sizeof name) != MHD_YES)

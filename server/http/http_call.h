@@ -9,7 +9,7 @@
 
 #include <microhttpd.h>
 
-#include "server/http/peer.h"
+#include "server/http/connection.h"
 #include "server/request/request.h"
 
 /* A body that is not needed is read to its end if it is not longer than this. */
@@ -25,7 +25,7 @@ struct nb_http {
 struct nb_http_call {
     struct nb_request request;
     struct nb_http *http;
-    struct nb_peer *peer;
+    struct nb_connection *peer;
     uint64_t received;     /* bytes of the body */
     uint64_t sent;         /* bytes of the reply's body */
     uint64_t length;       /* Content-Length, or UINT64_MAX when it is chunked */
@@ -54,7 +54,7 @@ void nb_http_check(struct nb_http_call *call, const char *url, const char *metho
 const struct sockaddr *nb_http_address(struct MHD_Connection *connection);
 
 /* The connection as its owner knows it. */
-struct nb_peer *nb_http_peer(struct MHD_Connection *connection);
+struct nb_connection *nb_http_connection(struct MHD_Connection *connection);
 
 /* ---- http_reply.c -------------------------------------------------------------------------------
  */

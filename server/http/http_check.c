@@ -7,10 +7,10 @@
 #include <sys/socket.h>
 
 #include "config/config.h"
+#include "server/http/connection.h"
 #include "server/http/content_type.h"
 #include "server/http/http_call.h"
 #include "server/http/origin.h"
-#include "server/http/peer.h"
 #include "server/http/router.h"
 #include "server/request/admission.h"
 #include "server/request/decoder.h"
@@ -26,9 +26,9 @@ const struct sockaddr *nb_http_address(struct MHD_Connection *connection)
     return info != NULL ? info->client_addr : NULL;
 }
 
-struct nb_peer *nb_http_peer(struct MHD_Connection *connection)
+struct nb_connection *nb_http_connection(struct MHD_Connection *connection)
 {
-    const struct nb_peer_name *name = (const void *)nb_http_address(connection);
+    const struct nb_connection_name *name = (const void *)nb_http_address(connection);
     assert(name != NULL);
     return name->peer;
 }
@@ -194,28 +194,30 @@ static int prepare_body(struct nb_http_call *call, struct nb_error *error)
     return call->is_direct ? 0 : nb_transfer_begin(request, coding, error);
 }
 
-/* Whether the client uses a Unix socket, which no browser does. */
-static bool is_file(const struct sockaddr *address)
+/* Whether the request lives off its address, as a page in a browser there could do: it needs a
+ * role and has it without a token. No browser uses a Unix socket. */
+static bool is_like_a_page(const struct nb_request *request)
 {
-    return address != NULL && address->sa_family == AF_UNIX;
+    return request->route->role != NB_ROLE_NONE && request->grant.is_by_address &&
+           request->peer.address.kind != NB_ADDRESS_FILE;
 }
 
-/* Refuses requests that a page of another site has made through a browser. Returns whether it
- * did; the reply is then made. */
-static bool refuses_site(struct nb_http_call *call)
+/* Whether the client may do what it asks for. A page of another site may not, which makes requests
+ * through a browser. */
+static int check_client(struct nb_http_call *call, struct nb_error *error)
 {
-    struct nb_server *server = call->request.server;
+    struct nb_request *request = &call->request;
     const char *host = field(call, MHD_HTTP_HEADER_HOST);
     if (nb_origin_is_foreign(field(call, MHD_HTTP_HEADER_ORIGIN), host))
-        nb_reply_problem(
-            &call->request, MHD_HTTP_FORBIDDEN,
+        return nb_error_set(
+            error, NB_FORBIDDEN,
             "the request comes from a page of another site: its Origin is not the Host");
-    else if (server->is_loopback && !is_file(nb_http_address(call->request.connection)) &&
-             !nb_origin_is_named(host, call->request.config->hosts))
-        nb_reply_problem(&call->request, MHD_HTTP_FORBIDDEN,
-                         "the Host is no address, not localhost, and no name that the option "
-                         "[server] hosts allows");
-    return nb_reply_is_there(&call->request);
+    int rc = nb_request_check_access(request, error);
+    if (rc != 0 || !is_like_a_page(request) || nb_origin_is_named(host, request->config->hosts))
+        return rc;
+    return nb_error_set(error, NB_FORBIDDEN,
+                        "the Host is no address, not localhost, and no name that the option "
+                        "[server] hosts allows; a request with a token may have any");
 }
 
 static void check_request(struct nb_http_call *call, const char *url, const char *method)
@@ -231,9 +233,7 @@ static void check_request(struct nb_http_call *call, const char *url, const char
     }
     if (!find_route(call, url, method))
         return;
-    if (refuses_site(call))
-        return;
-    if (nb_request_check_access(request, &error) != 0) {
+    if (check_client(call, &error) != 0) {
         nb_reply_error(request, &error);
         return;
     }

@@ -9,8 +9,8 @@
 
 #include "server/base/log.h"
 #include "server/base/metrics.h"
+#include "server/http/connection.h"
 #include "server/http/http_call.h"
-#include "server/http/peer.h"
 #include "server/http/refusal.h"
 #include "server/request/server.h"
 
@@ -58,7 +58,7 @@ static const char *detail_of(unsigned status, bool is_body)
 }
 
 /* A refusal before there is a request is counted here; later it is the request's status. */
-static void account(struct nb_peer *peer, unsigned status, size_t length)
+static void account(struct nb_connection *peer, unsigned status, size_t length)
 {
     if (peer->call != NULL) {
         peer->call->refused = status;
@@ -71,8 +71,8 @@ static void account(struct nb_peer *peer, unsigned status, size_t length)
 
 void nb_library_refuse(struct MHD_Connection *connection, unsigned status)
 {
-    struct nb_peer *peer = nb_http_peer(connection);
-    if (!nb_peer_enter(peer, NB_PHASE_OVER))
+    struct nb_connection *peer = nb_http_connection(connection);
+    if (!nb_connection_enter(peer, NB_PHASE_OVER))
         return;
     const char *detail = detail_of(status, peer->call != NULL);
     account(peer, status, nb_refusal_send(peer->file, status, detail));

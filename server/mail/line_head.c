@@ -182,17 +182,25 @@ int nb_line_head_read(struct nb_line_head *head, struct nb_string bytes, struct 
     return nb_error_set(error, NB_TOO_LARGE, "the head has more than %d bytes", NB_LINE_HEAD_BYTES);
 }
 
+struct nb_string nb_line_head_next(const struct nb_line_head *head, struct nb_string bytes,
+                                   const char *name, size_t *at)
+{
+    if (*at < head->first)
+        *at = head->first;
+    while (*at < head->scanned) {
+        const char *start = bytes.bytes + *at;
+        const char *end = memchr(start, '\n', head->scanned - *at);
+        struct nb_string line = {start, (size_t)(end - start)};
+        *at += line.length + 1;
+        if (is_named(line, name))
+            return text_of(line);
+    }
+    return (struct nb_string){NULL, 0};
+}
+
 struct nb_string nb_line_head_field(const struct nb_line_head *head, struct nb_string bytes,
                                     const char *name)
 {
-    size_t at = head->first;
-    while (at < head->scanned) {
-        const char *start = bytes.bytes + at;
-        const char *end = memchr(start, '\n', head->scanned - at);
-        struct nb_string line = {start, (size_t)(end - start)};
-        if (is_named(line, name))
-            return text_of(line);
-        at += line.length + 1;
-    }
-    return (struct nb_string){NULL, 0};
+    size_t at = 0;
+    return nb_line_head_next(head, bytes, name, &at);
 }

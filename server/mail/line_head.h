@@ -49,8 +49,12 @@ void nb_line_head_begin(struct nb_line_head *head, struct nb_string bytes);
  * head is complete, head->scanned bytes long; NB_LINE_MORE; or NB_INVALID or NB_TOO_LARGE. */
 int nb_line_head_read(struct nb_line_head *head, struct nb_string bytes, struct nb_error *error);
 
-/* The text of the first field of this name (in any case) in the complete head at the beginning of
- * `bytes`; bytes == NULL when there is none. */
+/* The text of the next field of this name (in any case) in the complete head at the beginning of
+ * `bytes`; bytes == NULL when there is none. *at is 0 for the first one, and moved on. */
+struct nb_string nb_line_head_next(const struct nb_line_head *head, struct nb_string bytes,
+                                   const char *name, size_t *at);
+
+/* The text of the first field of this name. */
 struct nb_string nb_line_head_field(const struct nb_line_head *head, struct nb_string bytes,
                                     const char *name);
 

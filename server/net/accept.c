@@ -15,8 +15,8 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "server/base/log.h"
+#include "server/http/connection.h"
 #include "server/http/http.h"
-#include "server/http/peer.h"
 #include "server/mail/line.h"
 #include "server/mail/line_head.h"
 #include "server/net/connections.h"
@@ -38,7 +38,7 @@ struct client {
     int file;
     bool is_watched; /* by the epoll */
     uint64_t since;  /* its last progress */
-    union nb_peer_address address;
+    union nb_connection_address address;
     socklen_t address_length;
     struct nb_line_client *line; /* NULL until it is known to speak a line protocol */
 };
@@ -117,14 +117,14 @@ static void touch(struct nb_acceptor *a, struct client *c, struct link *list)
 
 static void give_to_http(struct nb_acceptor *a, struct client *c)
 {
-    struct nb_peer *peer = malloc(sizeof *peer);
+    struct nb_connection *peer = malloc(sizeof *peer);
     if (peer == NULL) {
         drop(a, c, false);
         return;
     }
     unlink_client(c);
     (void)watch(a, c, 0);
-    nb_peer_init(peer, c->file, &c->address, c->address_length);
+    nb_connection_init(peer, c->file, &c->address, c->address_length);
     free(c);
     nb_http_take(a->settings.http, peer);
 }

@@ -1,40 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request/admission.h"
 
-#include "server/request/access.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
-#include "server/request/server.h"
 
-static enum nb_role role_of(struct nb_request *request)
+static void find_peer(struct nb_request *request)
 {
-    const struct nb_access *access = request->access;
+    const struct nb_carrier *carrier = request->carrier;
+    struct nb_forwarding forwarding = {.is_there = false};
+    carrier->forwarded(request, &forwarding);
+    if (carrier->field(request, "Forwarded").bytes != NULL ||
+        carrier->field(request, "Via").bytes != NULL)
+        forwarding.is_there = true;
+    request->peer = nb_peer_of(carrier->socket(request), carrier->address(request), &forwarding,
+                               nb_access_proxies(request->access));
+}
+
+static struct nb_string find_token(const struct nb_request *request)
+{
     struct nb_string token = nb_access_bearer(nb_request_field(request, "Authorization"));
-    bool is_filter = request->route->protocol->is_for_mail;
-    if (token.length == 0 && is_filter)
+    if (token.length == 0 && request->route->protocol->is_for_mail)
         token = nb_request_field(request, "Password");
-    enum nb_role role = nb_access_role(access, token, &request->token_name);
-    if (role < NB_ROLE_TRAIN && is_filter &&
-        nb_access_trusts(access, request->carrier->address(request)))
-        role = NB_ROLE_TRAIN;
-    return role;
+    return token;
+}
+
+/* The request needs a token, or a better one. */
+static int refuse_unknown(const struct nb_request *request, struct nb_error *error)
+{
+    const char *why = request->peer.is_forwarded && !request->peer.is_proven
+                          ? "it came through a proxy, so that its address proves nothing; "
+                          : "";
+    if (request->route->protocol->is_for_mail)
+        return nb_error_set(error, NB_UNKNOWN,
+                            "Unauthorized: %sshow a token as Password or Authorization: Bearer, or "
+                            "have the client's %s",
+                            why,
+                            request->peer.has_user ? "user added to [server] socket_users"
+                                                   : "address added to [tokens] trusted");
+    return nb_error_set(error, NB_UNKNOWN,
+                        "the request needs a token that is known: Authorization: Bearer TOKEN");
 }
 
 int nb_request_check_access(struct nb_request *request, struct nb_error *error)
 {
-    if (request->access == NULL || request->route->role == NB_ROLE_NONE)
+    const struct nb_access *access = request->access;
+    enum nb_role needed = request->route->role;
+    find_peer(request);
+    request->grant = nb_access_grant(access, &request->peer, find_token(request),
+                                     request->route->protocol->is_for_mail);
+    if (request->grant.role >= needed)
         return 0;
-    enum nb_role role = role_of(request);
-    if (role >= request->route->role)
-        return 0;
-    if (role != NB_ROLE_NONE)
+    if (request->grant.role != NB_ROLE_NONE)
         return nb_error_set(error, NB_FORBIDDEN,
                             "this token's role does not reach: the request needs %s",
-                            request->route->role == NB_ROLE_ADMIN ? "admin" : "train or admin");
-    return nb_error_set(
-        error, NB_UNKNOWN,
-        request->route->protocol->is_for_mail
-            ? "Unauthorized: show a token as Password or Authorization: Bearer, or "
-              "have the address added to [tokens] trusted"
-            : "the request needs a token that is known: Authorization: Bearer TOKEN");
+                            needed == NB_ROLE_ADMIN ? "admin" : "train or admin");
+    if (nb_access_asks(access))
+        return refuse_unknown(request, error);
+    return nb_error_set(error, NB_FORBIDDEN,
+                        "the request came through a proxy, and there are no [tokens]: set some, or "
+                        "write 'insecure = yes' to [server] when the proxy keeps strangers out");
 }

@@ -9,9 +9,9 @@
 
 struct nb_request;
 
-/* Whether the client may use the request's route: by its token (Authorization; for mail software
- * Password too), or for mail software by its address. Sets request->token_name. Returns 0,
- * NB_UNKNOWN or NB_FORBIDDEN. */
+/* Whether the client may use the request's route, which is there: by its token (Authorization; for
+ * mail software Password too), or by where it comes from. Sets request->peer and request->grant.
+ * Returns 0, NB_UNKNOWN or NB_FORBIDDEN. */
 int nb_request_check_access(struct nb_request *request, struct nb_error *error);
 
 #endif

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "server/request/access.h"
+#include "server/access/access.h"
 
 static void free_one(struct nb_configuration *c)
 {

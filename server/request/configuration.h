@@ -19,7 +19,7 @@ struct nb_access;
 
 struct nb_configuration {
     struct nb_config config;  /* owned */
-    struct nb_access *access; /* owned; NULL: every request may do everything */
+    struct nb_access *access; /* owned */
     atomic_uint holders;      /* for configuration.c */
 };
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "core/base/buffer.h"
+#include "server/access/access.h"
 #include "server/request/media.h"
 #include "server/request/route.h"
 #include "server/request/spool.h"
@@ -55,8 +56,12 @@ struct nb_carrier {
     /* The value of a header field, the first one of that name; bytes == NULL when there is none.
      * It lives as long as the request. */
     struct nb_string (*field)(const struct nb_request *request, const char *name);
-    /* The client's address; NULL when it is not known. */
+    /* Adds all values of X-Forwarded-For, in their order. */
+    void (*forwarded)(const struct nb_request *request, struct nb_forwarding *forwarding);
+    /* The connection's other end; NULL when it is not known. */
     const struct sockaddr *(*address)(const struct nb_request *request);
+    /* The connection's socket, or -1. */
+    int (*socket)(const struct nb_request *request);
 };
 
 struct nb_request {
@@ -74,8 +79,9 @@ struct nb_request {
     char *query_text; /* owned; the parameters' storage */
     struct nb_parameter query[NB_QUERY_MOST];
     size_t query_count;
-    bool only_new;          /* If-None-Match: * */
-    const char *token_name; /* of the token that was shown (access.h); NULL or "": none */
+    bool only_new;         /* If-None-Match: * */
+    struct nb_peer peer;   /* whom it comes from, and ... */
+    struct nb_grant grant; /* ... what it may do; set by nb_request_check_access */
 
     struct nb_media_type type;
     bool is_lines;         /* the body is given to route->line, line by line */

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+#include "server/access/role.h"
+
 struct nb_error;
 struct nb_ndjson_line;
 struct nb_request;
@@ -23,9 +25,6 @@ typedef int nb_handler(struct nb_request *request, struct nb_error *error);
 typedef int nb_line_handler(struct nb_request *request, const struct nb_ndjson_line *line,
                             struct nb_error *error);
 
-/* Who may use a route once access tokens are configured. */
-enum nb_role { NB_ROLE_NONE, NB_ROLE_CLASSIFY, NB_ROLE_TRAIN, NB_ROLE_ADMIN };
-
 /* What a route takes as its body. */
 enum nb_body_kind {
     NB_BODY_NONE,      /* nothing; what comes is read and dropped */
@@ -39,8 +38,8 @@ struct nb_protocol {
     /* The source of changes that come this way, for a request that names none and has no token. */
     const char *door;
     /* Mail software: the path in any case, a body of any type or none, header fields as query
-     * parameters too and unknown ones ignored, the token as Password too, and none needed from a
-     * trusted address. */
+     * parameters too and unknown ones ignored, the token as Password too, and none needed by those
+     * who are trusted (access.h). */
     bool is_for_mail;
     const char *user_field; /* of mail software: the header field that names the mail's user */
     /* Writes a failure to the empty request->reply.body. Returns its content type (static); the
@@ -53,7 +52,7 @@ struct nb_protocol {
 struct nb_route {
     const char *method;
     const char *pattern; /* "/v1/models/{model}/train"; a segment in braces takes any text */
-    enum nb_role role;
+    enum nb_role role;   /* that a request needs once there are access tokens */
     enum nb_body_kind body;
     const char *const *query; /* names of the parameters it knows, NULL-terminated */
     nb_handler *handler;

@@ -33,7 +33,6 @@ struct nb_server {
     struct nb_pool *work;  /* long work, and ... */
     struct nb_pool *loads; /* ... models that have to be loaded, which do not wait for long work */
     const char *spool_directory;
-    bool is_loopback; /* reached from this machine alone */
     uint64_t started; /* nb_clock_monotonic */
 
     atomic_bool is_stopping;       /* requests that come now are answered with 503 */

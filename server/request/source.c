@@ -15,7 +15,7 @@ int nb_request_source(const struct nb_request *request, struct nb_string *source
         *source = given;
         return nb_check_source(given, error);
     }
-    bool has_name = request->token_name != NULL && request->token_name[0] != '\0';
-    *source = nb_string_of(has_name ? request->token_name : request->route->protocol->door);
+    const char *name = request->grant.name;
+    *source = nb_string_of(name[0] != '\0' ? name : request->route->protocol->door);
     return 0;
 }

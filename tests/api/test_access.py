@@ -10,11 +10,10 @@ READ, TEACH, ALL = "reads-only-0123456789", "teaches-too-0123456789", "does-ever
 MAIL = "From: a@example.org\r\nSubject: hello\r\nMessage-ID: <1@example.org>\r\n\r\ncheap pills\r\n"
 
 
-def guarded(api, **more):
-    """A daemon that asks for tokens, and trusts nobody unless told so."""
-    tokens = {"classify": READ, "train": "sha256:" + hashlib.sha256(TEACH.encode()).hexdigest(),
-              "admin": ALL, "trusted": ""}
-    return api.another(config={"tokens": tokens | more}).start()
+def guarded(api, server=None, **more):
+    """A daemon that asks for tokens."""
+    tokens = {"classify": READ, "train": "sha256:" + hashlib.sha256(TEACH.encode()).hexdigest(), "admin": ALL}
+    return api.another(config={"tokens": tokens | more, "server": server or {}}).start()
 
 
 def bearer(token):
@@ -95,18 +94,93 @@ def test_line_protocols_cannot_show_one(api):
     holds(b"PONG" in spoken(daemon, b"PING SPAMC/1.5\r\n\r\n"), "PING")
 
 
+ALREADY = 208  # learned: as rspamd says it
+
+
+def check_mail(daemon, trusted, host="localhost", **headers):
+    """By each protocol a mail is checked and learned without a token, or it is not. Lines are of no use to pages
+    in browsers, and do not know of `host`."""
+    for path in ("/checkv2", "/learnspam"):
+        status = daemon.client.post(path, MAIL, Host=host, **headers).status
+        equal(200 if status == ALREADY else status, trusted, (path, host, headers))
+    fields = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    for protocol, good in (("SPAMC/1.5", b"SPAMD/1.1 0 EX_OK"), ("RSPAMC/1.3", b"RSPAMD/1.3 0 EX_OK")):
+        data = check(protocol).replace(b"Content-length", fields.encode() + b"Content-length")
+        equal(spoken(daemon, data).startswith(good), trusted != 401, (protocol, headers))
+    tell = (f"TELL SPAMC/1.5\r\n{fields}Message-class: ham\r\nSet: local\r\nContent-length: {len(MAIL)}\r\n\r\n"
+            + MAIL).encode()
+    equal(spoken(daemon, tell).startswith(b"SPAMD/1.1 0 EX_OK"), trusted != 401, ("TELL", headers))
+
+
 def test_trusted_networks_need_none_for_mail(api):
     daemon = guarded(api, trusted="192.0.2.0/24, 127.0.0.0/8")
-    daemon.client.post("/checkv2", MAIL).ok()
-    daemon.client.post("/learnspam", MAIL).ok()
-    holds(spoken(daemon, check("SPAMC/1.5")).startswith(b"SPAMD/1.1 0 EX_OK"), "SPAMC")
-    holds(spoken(daemon, check("RSPAMC/1.3")).startswith(b"RSPAMD/1.3 0 EX_OK"), "RSPAMC")
-    tell = f"TELL SPAMC/1.5\r\nMessage-class: ham\r\nSet: local\r\nContent-length: {len(MAIL)}\r\n\r\n{MAIL}"
-    holds(b"DidSet: local" in spoken(daemon, tell.encode()), "TELL")
+    check_mail(daemon, 200)
     equal(daemon.client.get("/v1/models").status, 401)  # for mail only
     equal(text(daemon, "/v1/models/mail/train?label=spam", None).status, 401)
     other = guarded(api, trusted="192.0.2.0/24")
     equal(other.client.post("/checkv2", MAIL).status, 401)
+
+
+def test_no_address_is_trusted_by_default(api):
+    check_mail(guarded(api), 401)
+
+
+def test_an_address_behind_a_proxy_proves_nothing(api):
+    """A proxy on this machine, for TLS, must not make the internet trusted."""
+    daemon = guarded(api, trusted="127.0.0.0/8, 203.0.113.0/24")
+    for name, value in (("Forwarded", "for=203.0.113.5"), ("X-Forwarded-For", "203.0.113.5"), ("X-Forwarded-For", ""),
+                        ("x-forwarded-for", "127.0.0.1"), ("Via", "1.1 proxy.example.org")):
+        check_mail(daemon, 401, **{name: value})
+        reply = daemon.client.call("POST", "/checkv2", MAIL, **{name: value})
+        holds("proxy" in reply.json["error"], reply.json)
+        daemon.client.call("POST", "/checkv2", MAIL, Password=READ, **{name: value}).ok()
+    check_mail(daemon, 200)
+
+
+def test_a_proxy_that_is_named_tells_the_address(api):
+    daemon = guarded(api, {"proxies": "127.0.0.1, 192.0.2.8"}, trusted="203.0.113.5")
+    for chain, status in (("203.0.113.5", 200), ("203.0.113.6", 401), ("203.0.113.5, 203.0.113.6", 401),
+                          ("203.0.113.6, 203.0.113.5", 200), ("203.0.113.5, 192.0.2.8", 200), ("unknown", 401),
+                          ("203.0.113.5, 192.0.2.9", 401), ("", 401), ("127.0.0.1", 401)):
+        check_mail(daemon, status, X_Forwarded_For=chain)
+    check_mail(daemon, 401)  # the proxy itself
+    check_mail(daemon, 401, Via="1.1 proxy")
+    twice = (b"POST /checkv2 HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\nX-Forwarded-For: %s\r\n"
+             b"Content-Length: 3\r\n\r\na\n\n")
+    for first, last, status in ((b"203.0.113.5", b"203.0.113.6", 401), (b"203.0.113.6", b"203.0.113.5", 200)):
+        with Wire(daemon) as wire:
+            wire.send(twice % (first, last))
+            equal(wire.reply().status, status, (first, last))
+
+
+def test_without_tokens_a_proxy_opens_nothing(api):
+    """Who reaches loopback may do everything; a proxy's clients do not."""
+    daemon = api.another().start()
+    for name, value in (("Forwarded", "for=127.0.0.1"), ("X-Forwarded-For", "127.0.0.1"), ("Via", "1.1 a")):
+        refused(daemon.client.get("/v1/models", **{name: value}), 403, "[tokens]", "insecure")
+        refused(text(daemon, "/v1/models/m/train?label=x", None, **{name: value}), 403)
+        equal(daemon.client.post("/learnspam", MAIL, **{name: value}).status, 403)
+        daemon.client.get("/healthz", **{name: value}).ok()
+    equal(daemon.client.get("/v1/models").ok().json, {"models": []})
+    api.another(config={"server": {"insecure": "yes"}}).start().client.get("/v1/models", Via="1.1 a").ok()
+
+
+def test_a_foreign_host_has_what_a_token_gives_and_nothing_else(api):
+    """DNS rebinding: a page in a browser on a trusted machine has its address, but no token."""
+    foreign = "rebound.evil.example:8763"
+    daemon = guarded(api, trusted="127.0.0.1")
+    check_mail(daemon, 403, host=foreign)
+    for host in (foreign, "[::1].evil.example", "localhost:1@evil.example"):
+        equal(daemon.client.post("/learnspam", MAIL, Host=host).status, 403, host)
+        holds(daemon.client.post("/learnspam", MAIL, Host=host, Password=TEACH).status in (200, ALREADY), host)
+        text(daemon, "/v1/models/m/train?label=x", TEACH, Host=host).ok()
+        daemon.client.get("/healthz", Host=host).ok()
+    check_mail(daemon, 200)
+    open_to_all = api.another(config={"server": {"listen": "0.0.0.0:0", "insecure": "yes"}}, listen=None).start()
+    refused(open_to_all.client.get("/v1/models", Host=foreign), 403, "[server] hosts")
+    open_to_all.client.get("/v1/models", Host="192.0.2.7:8763").ok()
+    listed = guarded(api, {"hosts": "mail.example.org"}, trusted="127.0.0.1")
+    check_mail(listed, 200, host="mail.example.org:8763")
 
 
 def test_tokens_open_other_addresses(api):

@@ -57,7 +57,7 @@ def server_socket(api):
               b"HTTP/1.1 200 ": b"GET /healthz HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n",
               b"SPAMD/1.5 0 PONG": b"PING SPAMC/1.5\r\n\r\n",
               b"RSPAMD/1.3 0 EX_OK": b"CHECK RSPAMC/1.3\r\nContent-length: %d\r\n\r\n" % len(mail) + mail}
-    daemon = api.another(config={"server": {"socket": path}, "tokens": {"admin": T}}).start()
+    daemon = api.another(config={"server": {"socket": path, "socket_users": os.geteuid()}, "tokens": {"admin": T}}).start()
     for want, data in checks.items():
         holds(over_file(path, data).startswith(want), want)
     holds(b" 401 " in over_file(path, b"GET /v1/models HTTP/1.0\r\n\r\n"), "models need a token")
@@ -82,6 +82,36 @@ def server_socket_mode(api):
         path = os.path.join(api.new_folder(), "bayesd.sock")
         api.another(config={"server": {"socket": path, "socket_mode": mode}}).start()
         equal(os.stat(path).st_mode & 0o777, bits, mode)
+
+
+def server_socket_users(api):
+    mail = b"Subject: a\n\nb"
+    learn = b"POST /learnspam HTTP/1.0\r\n%%sContent-Length: %d\r\n\r\n%s" % (len(mail), mail)
+    check = b"CHECK RSPAMC/1.3\r\nContent-length: %d\r\n\r\n%s" % (len(mail), mail)
+    me, other = os.geteuid(), 54321
+    for users, status in (("", b" 401 "), (other, b" 401 "), (me, b" 200 "), (f"{other}, {me}", b" 200 "), ("*", b" 200 ")):
+        path = os.path.join(api.new_folder(), "bayesd.sock")
+        daemon = api.another(config={"server": {"socket": path, "socket_users": users},
+                                     "tokens": {"admin": T, "trusted": "0.0.0.0/0, ::/0"}}).start()
+        holds(status in over_file(path, learn % b"").split(b"\r\n")[0], users)
+        equal(over_file(path, check).startswith(b"RSPAMD/1.3 0 EX_OK"), status == b" 200 ", users)
+        holds(b" 401 " in over_file(path, learn % b"X-Forwarded-For: 127.0.0.1\r\n"), "through a proxy")
+        holds(b" 401 " in over_file(path, b"GET /v1/models HTTP/1.0\r\n\r\n"), "for mail only")
+        daemon.stop()
+    for users in ("no-such-user", "nobody"):
+        daemon = api.another(config={"server": {"socket_users": users}}).spawn()
+        holds(daemon.wait(20) > 0 and "socket_users" in daemon.output(), users)
+
+
+def server_proxies(api):
+    """More of it is in test_access."""
+    statuses = []
+    for proxies in ("", "192.0.2.1", "127.0.0.0/8"):
+        daemon = api.another(config={"server": {"proxies": proxies}, "tokens": {"admin": T, "trusted": "203.0.113.5"}}).start()
+        statuses.append(daemon.client.post("/checkv2", "Subject: a\n\nb", X_Forwarded_For="203.0.113.5").status)
+    equal(statuses, [401, 401, 200])
+    daemon = api.another(config={"server": {"proxies": "localhost"}}).spawn()
+    holds(daemon.wait(20) > 0 and "[server] proxies" in daemon.output(), daemon.output())
 
 
 def server_hosts(api):

@@ -198,6 +198,12 @@ START_TEST(finds_fields)
     expect_field(&head, text, "Use", NULL);
     expect_field(&head, text, "From", NULL);
     expect_field(&head, text, "CHECK RSPAMC/1.3", NULL);
+    size_t at = 0;
+    static const char *const wanted[] = {"<a@b>", "<c@d>", NULL, NULL};
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        struct nb_string got = nb_line_head_next(&head, nb_string_of(text), "RCPT", &at);
+        ck_assert(wanted[i] == NULL ? got.bytes == NULL : nb_string_equals(got, wanted[i]));
+    }
 }
 END_TEST
 

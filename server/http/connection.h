@@ -5,8 +5,8 @@
  * the connection up: then nothing of the server's may follow. The phase and its beginning are one
  * atomic word, so one of the two is first.
  */
-#ifndef NB_SERVER_HTTP_PEER_H
-#define NB_SERVER_HTTP_PEER_H
+#ifndef NB_SERVER_HTTP_CONNECTION_H
+#define NB_SERVER_HTTP_CONNECTION_H
 
 #include <netinet/in.h>
 #include <stdatomic.h>
@@ -26,15 +26,15 @@ enum nb_phase {
     NB_PHASE_OVER   /* refused, given up or broken off */
 };
 
-union nb_peer_address {
+union nb_connection_address {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
 };
 
-struct nb_peer {
+struct nb_connection {
     int file; /* the server's from nb_http_take until the owner hears that it is closed */
-    union nb_peer_address address;
+    union nb_connection_address address;
     socklen_t address_length;  /* at most the union's */
     _Atomic uint64_t state;    /* when the phase began, and which one it is */
     _Atomic uint64_t begun;    /* the request: nb_clock_monotonic */
@@ -47,29 +47,29 @@ struct nb_peer {
 
 /* What libmicrohttpd is given as the client's address. It copies all of it and looks at nothing
  * (there is no limit of its own for each address), so its copy leads to the connection. */
-struct nb_peer_name {
-    union nb_peer_address address; /* the first member */
-    struct nb_peer *peer;
+struct nb_connection_name {
+    union nb_connection_address address; /* the first member */
+    struct nb_connection *peer;
 };
 
 /* Begins in the phase NB_PHASE_FIRST. */
-void nb_peer_init(struct nb_peer *peer, int file, const union nb_peer_address *address,
-                  socklen_t length);
+void nb_connection_init(struct nb_connection *peer, int file,
+                        const union nb_connection_address *address, socklen_t length);
 
 /* Enters a phase. False: the connection was given up, and this is not the thread that did it. */
-bool nb_peer_enter(struct nb_peer *peer, enum nb_phase phase);
+bool nb_connection_enter(struct nb_connection *peer, enum nb_phase phase);
 
 /* The same if the state is still `state`, as read from peer->state. */
-bool nb_peer_enter_from(struct nb_peer *peer, uint64_t state, enum nb_phase phase);
+bool nb_connection_enter_from(struct nb_connection *peer, uint64_t state, enum nb_phase phase);
 
 /* What a state says. */
-enum nb_phase nb_peer_phase(uint64_t state);
-uint64_t nb_peer_since(uint64_t state); /* nb_clock_monotonic */
+enum nb_phase nb_connection_phase(uint64_t state);
+uint64_t nb_connection_since(uint64_t state); /* nb_clock_monotonic */
 
 /* Whose the connections are; called on any of the server's threads. */
 struct nb_http_owner {
     /* A connection is about to be closed; nobody touches it after this call. */
-    void (*closed)(void *user, struct nb_peer *peer);
+    void (*closed)(void *user, struct nb_connection *peer);
     /* The socket, which is given away, of a client that may still be sending to a closed
      * connection (linger.h). */
     void (*linger)(void *user, int file);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/access/access.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "server/access/networks.h"
+#include "server/access/users.h"
+
+struct nb_access {
+    struct nb_tokens tokens;
+    struct nb_networks trusted;
+    struct nb_networks proxies;
+    struct nb_users socket_users;
+    bool is_insecure;
+};
+
+int nb_access_new(const struct nb_config *config, struct nb_access **access, struct nb_error *error)
+{
+    struct nb_access *made = calloc(1, sizeof *made);
+    *access = NULL;
+    if (made == NULL)
+        return nb_error_no_memory(error);
+    made->is_insecure = config->insecure;
+    int rc = nb_tokens_read(&made->tokens, config, error);
+    if (rc == 0)
+        rc = nb_networks_read(&made->trusted, config->tokens_trusted, "[tokens] trusted", error);
+    if (rc == 0)
+        rc = nb_networks_read(&made->proxies, config->proxies, "[server] proxies", error);
+    if (rc == 0)
+        rc = nb_users_read(&made->socket_users, config->socket_users, "[server] socket_users",
+                           error);
+    if (rc != 0)
+        nb_access_free(&made);
+    *access = made;
+    return rc;
+}
+
+void nb_access_free(struct nb_access **access)
+{
+    if (*access == NULL)
+        return;
+    nb_tokens_deinit(&(*access)->tokens);
+    nb_networks_deinit(&(*access)->trusted);
+    nb_networks_deinit(&(*access)->proxies);
+    nb_users_deinit(&(*access)->socket_users);
+    free(*access);
+    *access = NULL;
+}
+
+bool nb_access_asks(const struct nb_access *access)
+{
+    return access->tokens.count > 0;
+}
+
+const struct nb_networks *nb_access_proxies(const struct nb_access *access)
+{
+    return &access->proxies;
+}
+
+/* Whether whom the request comes from may check and learn mail. */
+static bool is_trusted(const struct nb_access *access, const struct nb_peer *peer)
+{
+    if (!peer->is_proven)
+        return false;
+    if (peer->has_user)
+        return nb_users_have(&access->socket_users, peer->user);
+    return nb_networks_have(&access->trusted, &peer->address);
+}
+
+struct nb_grant nb_access_grant(const struct nb_access *access, const struct nb_peer *peer,
+                                struct nb_string token, bool is_for_mail)
+{
+    struct nb_grant grant = {.role = NB_ROLE_NONE};
+    if (!nb_access_asks(access)) {
+        grant.is_by_address = true;
+        grant.role = access->is_insecure || !peer->is_forwarded ? NB_ROLE_ADMIN : NB_ROLE_NONE;
+        return grant;
+    }
+    const struct nb_token *known = nb_tokens_find(&access->tokens, token);
+    if (known != NULL) {
+        grant.role = known->role;
+        memcpy(grant.name, known->name, sizeof grant.name);
+    }
+    if (grant.role < NB_ROLE_TRAIN && is_for_mail && is_trusted(access, peer)) {
+        grant.role = NB_ROLE_TRAIN;
+        grant.is_by_address = true;
+    }
+    return grant;
+}
+
+struct nb_string nb_access_bearer(struct nb_string authorization)
+{
+    static const char SCHEME[] = "Bearer ";
+    size_t length = sizeof SCHEME - 1;
+    if (authorization.length <= length || !nb_string_starts_nocase(authorization, SCHEME))
+        return (struct nb_string){NULL, 0};
+    return nb_string_trim_start(nb_string_from(authorization, length), " ");
+}

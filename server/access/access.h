@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who may do what: the one place that decides the role of a request, from the token it shows and
+ * from whom it comes (peer.h). Made from the configuration by the main thread; any thread may ask.
+ *
+ * Without any tokens nobody is asked for one: who reaches the daemon may do everything. Unless the
+ * option `insecure` says that the network keeps strangers out, the daemon then listens on loopback,
+ * and it is the address that proves the role; so a request that came through a proxy has none.
+ */
+#ifndef NB_SERVER_ACCESS_ACCESS_H
+#define NB_SERVER_ACCESS_ACCESS_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+#include "core/base/string.h"
+#include "server/access/peer.h"
+#include "server/access/role.h"
+#include "server/access/tokens.h"
+
+struct nb_access;
+struct nb_config;
+
+/* Reads [tokens], and of [server] `proxies`, `socket_users` and `insecure`. Returns 0,
+ * NB_NO_MEMORY, or NB_INVALID, which names the option and what is wrong with it, never a token. */
+int nb_access_new(const struct nb_config *config, struct nb_access **access,
+                  struct nb_error *error);
+void nb_access_free(struct nb_access **access);
+
+/* Whether there are tokens. */
+bool nb_access_asks(const struct nb_access *access);
+
+/* The proxies whose X-Forwarded-For is believed. */
+const struct nb_networks *nb_access_proxies(const struct nb_access *access);
+
+/* What a request may do, and why. */
+struct nb_grant {
+    enum nb_role role;
+    bool is_by_address;       /* the role comes from where the request comes from, not from a token;
+                                 a page in a browser may have made such a request */
+    char name[NB_TOKEN_NAME]; /* of the token; "" when it has none, and without a token */
+};
+
+/* Decides. `token` is what was shown, of length 0 for nothing. `is_for_mail`: the request uses a
+ * protocol of mail filters, most of whose clients cannot show a token; from a trusted address, or
+ * from an allowed user over the Unix socket, it may check and learn mail without one. */
+struct nb_grant nb_access_grant(const struct nb_access *access, const struct nb_peer *peer,
+                                struct nb_string token, bool is_for_mail);
+
+/* The token of an Authorization field (RFC 6750, section 2.1: "Bearer" and the token); of length 0
+ * when it holds none. */
+struct nb_string nb_access_bearer(struct nb_string authorization);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Addresses of clients, IPv4 and IPv6 in one form. Pure functions; any thread.
+ */
+#ifndef NB_SERVER_ACCESS_ADDRESS_H
+#define NB_SERVER_ACCESS_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "core/base/string.h"
+
+enum nb_address_kind {
+    NB_ADDRESS_UNKNOWN,
+    NB_ADDRESS_IP,
+    NB_ADDRESS_FILE /* a Unix socket, whose clients have none */
+};
+
+struct nb_address {
+    enum nb_address_kind kind;
+    unsigned char bytes[16]; /* IPv4 as IPv6 has it, ::ffff:192.0.2.1; zeros for the other kinds */
+};
+
+enum { NB_ADDRESS_TEXT = INET6_ADDRSTRLEN }; /* of one that is printed, with its NUL */
+
+/* The address of a socket's peer; NULL gives the kind NB_ADDRESS_UNKNOWN. */
+struct nb_address nb_address_of(const struct sockaddr *peer);
+
+/* Reads "192.0.2.1" or "2001:db8::1". Returns how many bits it has of its own, 32 or 128; 0: it is
+ * no address, and *address is not touched. */
+unsigned nb_address_read(struct nb_string text, struct nb_address *address);
+
+/* Writes it in digits, IPv4 as such; "socket" for a Unix socket, "-" for an unknown one. */
+void nb_address_print(const struct nb_address *address, char text[NB_ADDRESS_TEXT]);
+
+/* Whether it is this machine's alone: 127.0.0.0/8 (RFC 1122, 3.2.1.3), ::1 or a Unix socket. */
+bool nb_address_is_local(const struct nb_address *address);
+
+#endif
