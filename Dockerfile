@@ -18,10 +18,11 @@ RUN apt-get update \
     && useradd --system --uid 8763 --home-dir /var/lib/bayesd --shell /usr/sbin/nologin bayesd \
     && install -d -o bayesd -g bayesd -m 700 /var/lib/bayesd
 COPY --from=build /out/usr/bin/ /usr/bin/
-COPY --from=build /out/etc/bayesd/bayesd.conf /etc/bayesd/bayesd.conf
+COPY --from=build --chown=root:bayesd /out/etc/bayesd/bayesd.conf /etc/bayesd/bayesd.conf
 USER bayesd
 # The daemon listens on all addresses of the container; how the port is published decides who reaches it.
-# Without [tokens] there is no authentication: publish the port to 127.0.0.1, as above.
+# Without [tokens] there is no authentication: publish the port to 127.0.0.1, as above. Other containers that
+# call this one by its name need BAYESD_SERVER_HOSTS=that name, or a token.
 ENV BAYESD_SERVER_LISTEN=0.0.0.0:8763 \
     BAYESD_SERVER_INSECURE=yes \
     BAYESD_STORE_DATA=/var/lib/bayesd

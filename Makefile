@@ -6,6 +6,7 @@ BUILD ?= build/$(FLAVOUR)
 PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 LISTEN ?= 127.0.0.1:8763
 DATA ?= var
 FUZZ_SECONDS ?= 20
@@ -317,9 +318,8 @@ format:
 
 # ---- install -------------------------------------------------------------------------------------
 
-.PHONY: install uninstall docker
-# A configuration that is there already is kept.
-install: $(PROGRAMS:%=$(BUILD)/%)
+.PHONY: install install-configuration uninstall docker
+install: $(PROGRAMS:%=$(BUILD)/%) install-configuration
 	install -D -m 755 $(BUILD)/bayesd $(DESTDIR)$(PREFIX)/bin/bayesd
 	install -m 755 $(BUILD)/bayesc $(BUILD)/bayesd-milter $(DESTDIR)$(PREFIX)/bin/
 	install -D -m 644 server/client/bayesc.1 $(DESTDIR)$(PREFIX)/share/man/man1/bayesc.1
@@ -330,17 +330,28 @@ install: $(PROGRAMS:%=$(BUILD)/%)
 	install -D -m 644 config/bayesd.conf $(DESTDIR)$(PREFIX)/share/doc/bayesd/bayesd.conf
 	install -m 644 LICENSE $(wildcard README.md) CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/bayesd/
 	install -m 644 config/README.md $(DESTDIR)$(PREFIX)/share/doc/bayesd/configuration.md
-	[ -e $(DESTDIR)$(SYSCONFDIR)/bayesd/bayesd.conf ] || \
-	    install -D -m 644 config/bayesd.conf $(DESTDIR)$(SYSCONFDIR)/bayesd/bayesd.conf
 	install -d $(DESTDIR)$(UNITDIR)
 	sed -e 's|/usr/local/|$(PREFIX)/|' -e 's|/etc/bayesd/|$(SYSCONFDIR)/bayesd/|' \
 	    config/bayesd.service >$(DESTDIR)$(UNITDIR)/bayesd.service
 	sed -e 's|/usr/local/|$(PREFIX)/|' \
 	    config/bayesd-milter.service >$(DESTDIR)$(UNITDIR)/bayesd-milter.service
 
-# The configuration and the data stay.
+# It may hold tokens: its group alone may read it, that of the user whom bayesd.service runs as. That
+# user is made now, unless this is for a package. A configuration that is there already is kept.
+install-configuration:
+	install -D -m 644 config/bayesd.sysusers $(DESTDIR)$(SYSUSERSDIR)/bayesd.conf
+	[ -n '$(DESTDIR)' ] || [ "$$(id -u)" != 0 ] || getent group bayesd >/dev/null || \
+	    systemd-sysusers $(SYSUSERSDIR)/bayesd.conf 2>/dev/null || \
+	    useradd --system --user-group --home-dir /var/lib/bayesd --shell /usr/sbin/nologin bayesd
+	[ -e $(DESTDIR)$(SYSCONFDIR)/bayesd/bayesd.conf ] || { \
+	    install -D -m 640 config/bayesd.conf $(DESTDIR)$(SYSCONFDIR)/bayesd/bayesd.conf && \
+	    { [ -n '$(DESTDIR)' ] || [ "$$(id -u)" != 0 ] || \
+	      chgrp bayesd $(SYSCONFDIR)/bayesd/bayesd.conf; }; }
+
+# The configuration, the data and the user stay.
 uninstall:
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%) $(DESTDIR)$(PREFIX)/share/man/man1/bayesc.1
+	rm -f $(DESTDIR)$(SYSUSERSDIR)/bayesd.conf
 	rm -f $(DESTDIR)$(UNITDIR)/bayesd.service $(DESTDIR)$(UNITDIR)/bayesd-milter.service
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man8/bayesd-milter.8
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bayesc
@@ -373,7 +384,7 @@ help:
 	@echo '                     AGAINST=BUILD: another build in turns)'
 	@echo 'make coverage        lines covered by the tests, by file'
 	@echo 'make debug           a build for the debugger, build/debug/bayesd'
-	@echo 'make install         PREFIX=/usr/local SYSCONFDIR=/etc UNITDIR=... DESTDIR='
+	@echo 'make install         PREFIX=/usr/local SYSCONFDIR=/etc UNITDIR=... SYSUSERSDIR=... DESTDIR='
 	@echo 'make uninstall       removes what install put there, but configuration and data'
 	@echo 'make docker          builds the image bayesd'
 	@echo 'make install-deps    installs the packages that all of this needs'

@@ -162,13 +162,23 @@ static int take_value(struct reader *reader, const struct nb_option *option, str
     return nb_value_set(reader->config, option, reader->value.bytes, where, reader->error);
 }
 
+/* What a message may show of a line. In [tokens] nothing that is long enough for a token: a list of
+ * them that goes on in the next line is a likely mistake, and messages end up in logs. */
+static struct nb_string showable(const struct reader *reader, struct nb_string text)
+{
+    enum { TOKEN_LEAST = 16 };
+    bool is_token = text.length >= TOKEN_LEAST && nb_string_equals(reader->group, "tokens");
+    return is_token ? nb_string_of("...") : text;
+}
+
 static int read_key(struct reader *reader, struct nb_string line, const char *where)
 {
     const char *equals = memchr(line.bytes, '=', line.length);
+    struct nb_string seen_line = showable(reader, line);
     if (equals == NULL)
         return nb_error_set(reader->error, NB_INVALID,
                             "%s: \"%.*s\" is neither [group] nor key = value nor a # comment",
-                            where, shown(line), line.bytes);
+                            where, shown(seen_line), seen_line.bytes);
     struct nb_string key =
         nb_string_trim((struct nb_string){line.bytes, (size_t)(equals - line.bytes)});
     if (reader->group.length == 0)
@@ -177,7 +187,7 @@ static int read_key(struct reader *reader, struct nb_string line, const char *wh
                             key.bytes);
     const struct nb_option *option = find_option(reader->group, key);
     if (option == NULL)
-        return refuse_key(reader->group, key, where, reader->error);
+        return refuse_key(reader->group, showable(reader, key), where, reader->error);
     size_t *seen = &reader->key_lines[option - reader->options];
     if (*seen != 0)
         return nb_error_set(reader->error, NB_INVALID, "%s: [%s] %s is set in line %zu already",

@@ -32,7 +32,7 @@ static int append_help(const struct nb_option *option, struct nb_buffer *out)
     int rc = nb_buffer_puts(out, "\n");
     if (rc == 0)
         rc = append_comment(option->help, out);
-    if (rc == 0 && option->type != NB_OPTION_STRING && option->type != NB_OPTION_ADDRESS) {
+    if (rc == 0 && !nb_value_is_text(option)) {
         rc = nb_buffer_puts(out, "# Values: ");
         if (rc == 0)
             rc = nb_value_range(option, out);

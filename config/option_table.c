@@ -112,16 +112,16 @@ static const struct nb_option options[] = {
      "case.",
      NB_LIVE},
 
-    {"tokens", "classify", NB_OPTION_STRING, AT(tokens_classify), 0, LIST_BYTES, NULL, "",
+    {"tokens", "classify", NB_OPTION_SECRET, AT(tokens_classify), 0, LIST_BYTES, NULL, "",
      "Tokens of clients that may classify and read, separated by commas: each of at least 16 "
      "characters, or sha256: and the hexadecimal SHA-256 of a token, as printed by \"printf %s "
      "TOKEN | sha256sum\". As soon as there is any token, every request except /healthz needs one: "
      "as Authorization: Bearer TOKEN, or as the password of a client of rspamd. NAME=TOKEN gives "
      "the token a name, which is the source of changes made with it.",
      NB_LIVE},
-    {"tokens", "train", NB_OPTION_STRING, AT(tokens_train), 0, LIST_BYTES, NULL, "",
+    {"tokens", "train", NB_OPTION_SECRET, AT(tokens_train), 0, LIST_BYTES, NULL, "",
      "Tokens of clients that may also train and untrain.", NB_LIVE},
-    {"tokens", "admin", NB_OPTION_STRING, AT(tokens_admin), 0, LIST_BYTES, NULL, "",
+    {"tokens", "admin", NB_OPTION_SECRET, AT(tokens_admin), 0, LIST_BYTES, NULL, "",
      "Tokens of clients that may do everything: also create, change, delete, export and import "
      "models.",
      NB_LIVE},

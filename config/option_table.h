@@ -86,7 +86,8 @@ enum nb_option_type {
     NB_OPTION_NUMBER, /* number in minimum..maximum, with an optional fraction: a double */
     NB_OPTION_STRING, /* minimum..maximum bytes of UTF-8 without control characters */
     NB_OPTION_ENUM,
-    NB_OPTION_ADDRESS /* string: ADDRESS:PORT or [IPv6]:PORT, the address in digits */
+    NB_OPTION_ADDRESS, /* string: ADDRESS:PORT or [IPv6]:PORT, the address in digits */
+    NB_OPTION_SECRET   /* string that no message shows */
 };
 
 /* When a changed value comes into force. */

@@ -27,9 +27,10 @@ static const void *const_member_of(const struct nb_config *config, const struct 
     return (const char *)config + option->offset;
 }
 
-static bool is_string(const struct nb_option *option)
+bool nb_value_is_text(const struct nb_option *option)
 {
-    return option->type == NB_OPTION_STRING || option->type == NB_OPTION_ADDRESS;
+    return option->type == NB_OPTION_STRING || option->type == NB_OPTION_ADDRESS ||
+           option->type == NB_OPTION_SECRET;
 }
 
 size_t nb_value_bad_byte(const char *text, size_t length)
@@ -88,6 +89,7 @@ int nb_value_range(const struct nb_option *option, struct nb_buffer *out)
     case NB_OPTION_ADDRESS:
         return nb_buffer_puts(out, "ADDRESS:PORT or [IPv6]:PORT");
     case NB_OPTION_STRING:
+    case NB_OPTION_SECRET:
         break;
     }
     return nb_buffer_printf(out, "text of %s%llu bytes", option->minimum == 0 ? "up to " : "1 to ",
@@ -107,14 +109,17 @@ static int refuse(const struct nb_option *option, const char *text, const char *
                   const char *reason, struct nb_error *error)
 {
     struct nb_buffer range = {0};
+    bool is_secret = option->type == NB_OPTION_SECRET; /* messages end up in logs */
     int rc = nb_value_range(option, &range);
     if (rc == 0)
         rc = nb_buffer_append(&range, "", 1);
     if (rc != 0)
         rc = nb_error_no_memory(error);
     else
-        rc = nb_error_set(error, NB_INVALID, "%s: [%s] %s: \"%.*s\" %s; write %s", where,
-                          option->group, option->key, shown(text), text, reason, range.bytes);
+        rc = nb_error_set(error, NB_INVALID, "%s: [%s] %s: %s%.*s%s %s; write %s", where,
+                          option->group, option->key, is_secret ? "the value" : "\"",
+                          is_secret ? 0 : shown(text), text, is_secret ? "" : "\"", reason,
+                          range.bytes);
     nb_buffer_deinit(&range);
     return rc;
 }
@@ -271,6 +276,7 @@ int nb_value_set(struct nb_config *config, const struct nb_option *option, const
         return 0;
     case NB_OPTION_STRING:
     case NB_OPTION_ADDRESS:
+    case NB_OPTION_SECRET:
         break;
     }
     reason = check_string(option, text);
@@ -281,7 +287,7 @@ int nb_value_set(struct nb_config *config, const struct nb_option *option, const
 
 void nb_value_free(struct nb_config *config, const struct nb_option *option)
 {
-    if (!is_string(option))
+    if (!nb_value_is_text(option))
         return;
     char **member = member_of(config, option);
     free(*member);
@@ -306,6 +312,7 @@ int nb_value_print(const struct nb_config *config, const struct nb_option *optio
         return nb_buffer_puts(out, option->names[*(const int *)member]);
     case NB_OPTION_STRING:
     case NB_OPTION_ADDRESS:
+    case NB_OPTION_SECRET:
         break;
     }
     return nb_buffer_puts(out, *(char *const *)member);

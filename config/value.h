@@ -19,6 +19,9 @@ int nb_value_set(struct nb_config *config, const struct nb_option *option, const
 /* Frees the string of an option, if it has one. */
 void nb_value_free(struct nb_config *config, const struct nb_option *option);
 
+/* Whether the values of an option are any text: its member is a string. */
+bool nb_value_is_text(const struct nb_option *option);
+
 /* Appends the value as nb_value_set reads it; sizes in the largest unit that divides them. Returns
  * 0 or NB_NO_MEMORY. */
 int nb_value_print(const struct nb_config *config, const struct nb_option *option,

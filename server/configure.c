@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/configure.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "config/changes.h"
@@ -53,6 +54,36 @@ int nb_configure_make(struct nb_config *config, const struct nb_configuration **
         rc = check_access(*made, error);
     if (rc != 0)
         nb_configuration_release(made);
+    return rc;
+}
+
+/* Sets an option's string to the list of the tokens of a role. */
+static int hide_list(char **option, const struct nb_tokens *tokens, enum nb_role role)
+{
+    struct nb_buffer list = {0};
+    int rc = nb_tokens_list(tokens, role, &list);
+    if (rc == 0)
+        rc = nb_buffer_append(&list, "", 1);
+    if (rc != 0) {
+        nb_buffer_deinit(&list);
+        return rc;
+    }
+    free(*option);
+    *option = list.bytes;
+    return 0;
+}
+
+int nb_configure_hide(struct nb_config *config, struct nb_error *error)
+{
+    struct nb_tokens tokens;
+    int rc = nb_tokens_read(&tokens, config, error);
+    if (rc != 0)
+        return rc;
+    if (hide_list(&config->tokens_classify, &tokens, NB_ROLE_CLASSIFY) != 0 ||
+        hide_list(&config->tokens_train, &tokens, NB_ROLE_TRAIN) != 0 ||
+        hide_list(&config->tokens_admin, &tokens, NB_ROLE_ADMIN) != 0)
+        rc = nb_error_no_memory(error);
+    nb_tokens_deinit(&tokens);
     return rc;
 }
 

@@ -24,6 +24,10 @@ int nb_configure_read(const struct nb_options *options, struct nb_config *config
 int nb_configure_make(struct nb_config *config, const struct nb_configuration **made,
                       struct nb_error *error);
 
+/* Replaces every token by its hash: for listings that others may see. Returns 0, NB_NO_MEMORY, or
+ * NB_INVALID for what is no token. */
+int nb_configure_hide(struct nb_config *config, struct nb_error *error);
+
 /* Tells those of a configuration in force who keep a value of their own: the log's level, limits of
  * all requests together. */
 void nb_configure_apply(struct nb_server *server, const struct nb_config *config);

@@ -14,6 +14,7 @@
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/repair/repair.h"
+#include "server/access/access.h"
 #include "server/api/evaluations.h"
 #include "server/base/listen_unix.h"
 #include "server/base/log.h"
@@ -205,13 +206,30 @@ static int serve_with(const struct nb_configuration *first, const struct nb_opti
     return rc;
 }
 
+/* What an administrator should know of how the daemon was started. */
+static void warn(const struct nb_options *options, const struct nb_configuration *first)
+{
+    struct stat status;
+    if (geteuid() == 0)
+        nb_log(NB_LOG_WARNING, "running as root: a fault in reading mail would have all rights of "
+                               "this machine; use a user of its own, as bayesd.service does");
+    if (options->config != NULL && stat(options->config, &status) == 0 &&
+        (status.st_mode & S_IROTH) != 0 && nb_access_has_plain(first->access))
+        nb_log(NB_LOG_WARNING,
+               "everybody on this machine can read the tokens in %s: make it mode 0640, or write "
+               "their hashes (bayesd --print-config shows them)",
+               options->config);
+}
+
 static int run_daemon(const struct nb_options *options, struct nb_config *config,
                       struct nb_error *error)
 {
     const struct nb_configuration *first;
     int rc = nb_configure_make(config, &first, error);
-    if (rc == 0)
+    if (rc == 0) {
+        warn(options, first);
         rc = serve_with(first, options, error);
+    }
     nb_configuration_release(&first);
     return rc;
 }
@@ -272,15 +290,22 @@ static int check_config(struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
+static int print_config(struct nb_config *config, struct nb_error *error)
+{
+    int rc = nb_configure_hide(config, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_config_print(config, false, stdout);
+    return rc == 0 ? 0 : nb_error_set(error, rc, "standard output cannot be written");
+}
+
 static int act(const struct nb_options *options, struct nb_config *config, struct nb_error *error)
 {
-    int rc;
     switch (options->action) {
     case NB_ACTION_CHECK_CONFIG:
         return check_config(config, error);
     case NB_ACTION_PRINT_CONFIG:
-        rc = nb_config_print(config, false, stdout);
-        return rc == 0 ? 0 : nb_error_set(error, rc, "standard output cannot be written");
+        return print_config(config, error);
     case NB_ACTION_VERIFY:
         return verify(config, error);
     case NB_ACTION_REBUILD:

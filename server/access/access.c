@@ -54,6 +54,11 @@ bool nb_access_asks(const struct nb_access *access)
     return access->tokens.count > 0;
 }
 
+bool nb_access_has_plain(const struct nb_access *access)
+{
+    return access->tokens.has_plain;
+}
+
 const struct nb_networks *nb_access_proxies(const struct nb_access *access)
 {
     return &access->proxies;

@@ -30,6 +30,9 @@ void nb_access_free(struct nb_access **access);
 /* Whether there are tokens. */
 bool nb_access_asks(const struct nb_access *access);
 
+/* Whether the configuration has tokens themselves and not only their hashes. */
+bool nb_access_has_plain(const struct nb_access *access);
+
 /* The proxies whose X-Forwarded-For is believed. */
 const struct nb_networks *nb_access_proxies(const struct nb_access *access);
 

@@ -48,6 +48,7 @@ static int read_list(struct nb_tokens *tokens, const char *list, const char *key
         struct nb_token *token = &tokens->all[tokens->count++];
         token->role = role;
         take_name(&item, token);
+        tokens->has_plain |= !nb_string_starts(item, HASHED);
         if (read_token(item, token) != 0)
             return nb_error_set(error, NB_INVALID,
                                 "[tokens] %s: token %zu must have at least %d characters, or be "
@@ -80,7 +81,24 @@ int nb_tokens_read(struct nb_tokens *tokens, const struct nb_config *config, str
 void nb_tokens_deinit(struct nb_tokens *tokens)
 {
     free(tokens->all);
-    *tokens = (struct nb_tokens){NULL, 0};
+    *tokens = (struct nb_tokens){.all = NULL};
+}
+
+int nb_tokens_list(const struct nb_tokens *tokens, enum nb_role role, struct nb_buffer *out)
+{
+    char hex[NB_TOKEN_HASH * 2 + 1];
+    const char *between = "";
+    int rc = 0;
+    for (size_t i = 0; i < tokens->count && rc == 0; i++) {
+        const struct nb_token *token = &tokens->all[i];
+        if (token->role != role)
+            continue;
+        (void)sodium_bin2hex(hex, sizeof hex, token->hash, sizeof token->hash); /* it fits */
+        rc = nb_buffer_printf(out, "%s%s%s%s%s", between, token->name,
+                              token->name[0] != '\0' ? "=" : "", HASHED, hex);
+        between = ", ";
+    }
+    return rc;
 }
 
 const struct nb_token *nb_tokens_find(const struct nb_tokens *tokens, struct nb_string shown)

@@ -5,10 +5,11 @@
 #ifndef NB_SERVER_ACCESS_TOKENS_H
 #define NB_SERVER_ACCESS_TOKENS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/base/string.h"
 #include "server/access/role.h"
 
 struct nb_config;
@@ -28,6 +29,7 @@ struct nb_token {
 struct nb_tokens {
     struct nb_token *all; /* owned */
     size_t count;
+    bool has_plain; /* some came as themselves, not as hashes */
 };
 
 /* Reads the lists of [tokens]. Returns 0, NB_NO_MEMORY, or NB_INVALID, which names the option and
@@ -35,6 +37,10 @@ struct nb_tokens {
 int nb_tokens_read(struct nb_tokens *tokens, const struct nb_config *config,
                    struct nb_error *error);
 void nb_tokens_deinit(struct nb_tokens *tokens);
+
+/* Appends the list of those of a role as [tokens] has it, every token as its hash:
+ * "NAME=sha256:HEX, sha256:HEX". Returns 0 or NB_NO_MEMORY. */
+int nb_tokens_list(const struct nb_tokens *tokens, enum nb_role role, struct nb_buffer *out);
 
 /* The one that was shown, with the greatest role when it is there more than once; NULL when it is
  * not known. Takes the same time for every token. */

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The binary's command line, its start and what it tells the service manager."""
+import hashlib
 import os
 import re
 import socket
+import stat
 import subprocess
 
 from harness import Client, config_text, equal, holds, slow
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def config_file(api, text):
@@ -96,6 +100,31 @@ def test_print_config_reads_back(api):
     equal((values["store", "data"], values["store", "map_size"]), ("/tmp/a b", "1048577"))
 
 
+def test_printed_configurations_hold_no_tokens(api):
+    """But their hashes, so that the listing serves as a configuration."""
+    plain, named, hashed = "plain-token-0123456789", "named-token-0123456789", "ab" * 32
+    path = config_file(api, {"tokens": {"classify": f"{plain}, cron={named}", "admin": f"sha256:{hashed}"}})
+    status, out, err = api.tool("--config", path, "--print-config")
+    equal((status, err), (0, ""))
+    holds(plain not in out and named not in out, out)
+    hashes = [hashlib.sha256(token.encode()).hexdigest() for token in (plain, named)]
+    values = printed(api, "--config", path)
+    equal(values["tokens", "classify"], f"sha256:{hashes[0]}, cron=sha256:{hashes[1]}")
+    equal((values["tokens", "train"], values["tokens", "admin"]), ("", f"sha256:{hashed}"))
+    equal(printed(api, "--config", config_file(api, out)), values)
+
+
+def test_messages_show_no_tokens(api):
+    token = "a-secret-token-0123456789"
+    for text, word in ((f"train = {token} # of the gateway", "train"), (f"train = {token},\n  {token}", "bayesd"),
+                       (f"admin = x\n{token} = 1", "bayesd"), (f"{token}", "bayesd"), ("admin = short-one", "admin")):
+        path = config_file(api, "[tokens]\n" + text + "\n")
+        for argument in ("--check-config", "--print-config"):
+            status, out, err = api.tool("--config", path, argument)
+            holds(status > 0 and word in err, (text, err))
+            holds("secret" not in out + err and "short" not in out + err, (text, err))
+
+
 def test_later_sources_win(api):
     """Default, file, environment, command line."""
     path = config_file(api, {"server": {"listen": "127.0.0.1:1001", "timeout": 5}, "store": {"data": "/tmp/file"}})
@@ -117,6 +146,8 @@ def test_every_option_is_taken_from_the_environment(api):
     for (group, key), value in printed(api).items():
         if key in special:
             new = special[key]
+        elif group == "tokens" and key in ("classify", "train", "admin"):
+            new = "sha256:" + "ab" * 32
         elif value in other:
             new = other[value]
         elif value.rstrip("KMGT").isdigit():
@@ -251,3 +282,59 @@ def test_data_directory_is_made(api):
     daemon = api.another(data=path).start()
     equal(os.stat(path).st_mode & 0o077, 0, "others can read the data")
     daemon.stop()
+
+
+# ---- what an administrator should know ----------------------------------------------------------
+NOBODY = 65534
+
+
+def test_running_as_root_is_warned_about(api):
+    daemon = api.another().start()
+    daemon.stop()
+    warnings = [line for line in daemon.lines if "root" in line]
+    equal(len(warnings), os.geteuid() == 0, warnings)
+    if os.geteuid() != 0:
+        return
+    folder = api.new_folder()
+    os.chown(folder, NOBODY, NOBODY)
+    os.chmod(os.path.dirname(folder), 0o711)
+    daemon = api.another(data=folder, preexec=lambda: os.setuid(NOBODY)).start()
+    daemon.stop()
+    equal([line for line in daemon.lines if "root" in line], [])
+
+
+def test_tokens_that_everybody_can_read_are_warned_about(api):
+    token = "a-secret-token-0123456789"
+    hashed = "sha256:" + hashlib.sha256(token.encode()).hexdigest()
+    for value, mode, warned in ((token, 0o644, 1), (token, 0o640, 0), (hashed, 0o644, 0), ("", 0o644, 0)):
+        daemon = api.another(config={"tokens": {"admin": value}})
+        path = daemon.command[daemon.command.index("--config") + 1]
+        os.chmod(path, mode)
+        daemon.start().stop()
+        lines = [line for line in daemon.lines if "everybody" in line]
+        equal(len(lines), warned, (value, oct(mode), lines))
+        holds(token not in daemon.output(), "the token is in the log")
+
+
+def install_configuration(folder):
+    """`make install`, but for the programs, as for a package."""
+    subprocess.run(["make", "-s", "install-configuration", "DESTDIR=" + folder], cwd=REPOSITORY, check=True,
+                   stdout=subprocess.DEVNULL)
+    return os.path.join(folder, "etc/bayesd/bayesd.conf")
+
+
+def test_the_installed_configuration_is_not_for_everybody(api):
+    folder = api.new_folder()
+    path = install_configuration(folder)
+    equal(stat.S_IMODE(os.stat(path).st_mode), 0o640)
+    status, out, err = api.tool("--config", path, "--check-config")
+    equal(status, 0, out + err)
+    with open(os.path.join(folder, "usr/local/lib/sysusers.d/bayesd.conf"), encoding="utf-8") as file:
+        holds("u bayesd " in file.read(), "its user")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("[server]\n")
+    os.chmod(path, 0o600)
+    install_configuration(folder)
+    with open(path, encoding="utf-8") as file:
+        equal(file.read(), "[server]\n", "what is there is kept")
+    equal(stat.S_IMODE(os.stat(path).st_mode), 0o600)

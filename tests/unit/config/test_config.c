@@ -508,7 +508,7 @@ static void random_value(const struct nb_option *o, char *text, size_t size)
     else if (o->type == NB_OPTION_NUMBER)
         (void)snprintf(text, size, "%.17g",
                        (double)o->minimum + (double)most * ((double)random / (double)UINT64_MAX));
-    else if (o->type == NB_OPTION_STRING)
+    else if (o->type == NB_OPTION_STRING || o->type == NB_OPTION_SECRET)
         (void)snprintf(text, size, "%s", strings[random % (sizeof strings / sizeof strings[0])]);
     else if (o->type == NB_OPTION_ADDRESS)
         (void)snprintf(text, size, "127.0.0.%u:%u", (unsigned)random % 256,
