@@ -65,7 +65,7 @@ static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
         if (kind != PART && nb_string_equals_nocase(name, "Subject"))
             rc = nb_mail_subject(&walk->reader, value);
         if (rc == 0 && kind == MAIL && walk->wants_header)
-            rc = nb_mail_header(walk->t, name, value, &walk->reader.utf8);
+            rc = nb_mail_header(walk->t, name, value, &walk->reader.charset, &walk->reader.utf8);
     }
     return rc != 0 ? rc : nb_mail_structure_part(walk->t, type);
 }

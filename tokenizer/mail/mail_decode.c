@@ -50,6 +50,19 @@ static char *c_string(struct nb_string value, size_t most)
     return text;
 }
 
+/* A value with parameters as a C string for GMime. The charset UTF-7 gets another name, so that
+ * parameters in it stay as they are: GMime would decode them by iconv, for which see
+ * tokenizer/text/utf7.h. */
+static char *parameters_of(struct nb_string value)
+{
+    char *text = c_string(value, PARAMETERS);
+    for (char *at = text; (at = strcasestr(at, "utf")) != NULL; at += strlen("utf")) {
+        if (at[3] == '7' || (at[3] == '-' && at[4] == '7'))
+            at[0] = 'x';
+    }
+    return text;
+}
+
 static void read_parameters(struct nb_mail_type *type, GMimeParamList *list)
 {
     static const char *const names[] = {"name", "filename"};
@@ -72,7 +85,7 @@ void nb_mail_read_type(struct nb_mail_type *type, struct nb_string value)
         copy(type->media, NB_MAIL_MEDIA, "text/plain", false); /* RFC 2045, 5.2 */
         return;
     }
-    char *text = c_string(value, PARAMETERS);
+    char *text = parameters_of(value);
     GMimeContentType *parsed = g_mime_content_type_parse(NULL, text);
     g_free(text);
     char *media = g_mime_content_type_get_mime_type(parsed);
@@ -87,7 +100,7 @@ void nb_mail_read_type(struct nb_mail_type *type, struct nb_string value)
 
 void nb_mail_read_disposition(struct nb_mail_type *type, struct nb_string value)
 {
-    char *text = c_string(value, PARAMETERS);
+    char *text = parameters_of(value);
     GMimeContentDisposition *parsed = g_mime_content_disposition_parse(NULL, text);
     g_free(text);
     read_parameters(type, g_mime_content_disposition_get_parameters(parsed));
@@ -122,36 +135,6 @@ void nb_mail_read_encoding(struct nb_mail_type *type, struct nb_string value)
     case GMIME_CONTENT_ENCODING_BINARY:
         break;
     }
-}
-
-/* Appends a value without the line breaks of folding; the blanks behind them stay. */
-static int append_unfolded(struct nb_string value, struct nb_buffer *out)
-{
-    const char *at = value.bytes;
-    const char *end = at + value.length;
-    int rc = 0;
-    while (rc == 0 && at < end) {
-        const char *from = at;
-        while (at < end && *at != '\r' && *at != '\n')
-            at++;
-        rc = nb_buffer_append(out, from, (size_t)(at - from));
-        at += at < end;
-    }
-    return rc;
-}
-
-int nb_mail_decode_words(struct nb_string value, struct nb_buffer *out)
-{
-    if (value.length > NB_MAIL_FIELD)
-        value.length = NB_MAIL_FIELD;
-    if (value.length == 0 || memmem(value.bytes, value.length, "=?", 2) == NULL)
-        return append_unfolded(value, out);
-    char *text = c_string(value, NB_MAIL_FIELD);
-    char *decoded = g_mime_utils_header_decode_text(NULL, text);
-    int rc = nb_buffer_puts(out, decoded);
-    g_free(decoded);
-    g_free(text);
-    return rc;
 }
 
 static int decode_run(GMimeContentEncoding encoding, struct nb_string body, struct nb_buffer *out)

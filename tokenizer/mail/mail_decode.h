@@ -11,12 +11,11 @@
 #include "core/base/buffer.h"
 
 enum {
-    NB_MAIL_MEDIA = 80,      /* bytes of "type/subtype" */
-    NB_MAIL_CHARSET = 48,    /* of a charset's name */
-    NB_MAIL_TRANSFER = 24,   /* of a transfer encoding's name */
-    NB_MAIL_BOUNDARY = 256,  /* of a boundary */
-    NB_MAIL_FILE_NAME = 256, /* of a file name, in UTF-8 */
-    NB_MAIL_FIELD = 65536    /* of one header field that is read */
+    NB_MAIL_MEDIA = 80,     /* bytes of "type/subtype" */
+    NB_MAIL_CHARSET = 48,   /* of a charset's name */
+    NB_MAIL_TRANSFER = 24,  /* of a transfer encoding's name */
+    NB_MAIL_BOUNDARY = 256, /* of a boundary */
+    NB_MAIL_FILE_NAME = 256 /* of a file name, in UTF-8 */
 };
 
 enum nb_mail_encoding {
@@ -45,11 +44,6 @@ void nb_mail_decode_teardown(void);
 void nb_mail_read_type(struct nb_mail_type *type, struct nb_string value);
 void nb_mail_read_disposition(struct nb_mail_type *type, struct nb_string value);
 void nb_mail_read_encoding(struct nb_mail_type *type, struct nb_string value);
-
-/* Appends the value of a header field, unfolded, its encoded words (RFC 2047) decoded to UTF-8. A
- * value without encoded words keeps its charset, whatever that is. Reads at most NB_MAIL_FIELD
- * bytes. Returns 0 or NB_NO_MEMORY. */
-int nb_mail_decode_words(struct nb_string value, struct nb_buffer *out);
 
 /* Appends a body, its transfer encoding undone as far as possible. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_decode_body(enum nb_mail_encoding encoding, struct nb_string body,

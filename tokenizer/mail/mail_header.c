@@ -7,7 +7,7 @@
 
 #include "core/base/ascii.h"
 #include "tokenizer/bag/feature_text.h"
-#include "tokenizer/mail/mail_decode.h"
+#include "tokenizer/mail/encoded_words.h"
 #include "tokenizer/mail/mail_received.h"
 #include "tokenizer/text/text.h"
 #include "tokenizer/text/url.h"
@@ -184,11 +184,11 @@ static int count_addresses(struct nb_tokenizing *t, const char *prefix, struct n
 }
 
 static int address_field(struct nb_tokenizing *t, const char *prefix, struct nb_string value,
-                         struct nb_buffer *scratch)
+                         struct nb_charset_state *charset, struct nb_buffer *scratch)
 {
     if (!nb_tokenizing_wants(t, NB_FIELD_ADDRESS))
         return 0;
-    int rc = nb_mail_decode_words(value, scratch);
+    int rc = nb_mail_decode_words(charset, value, scratch);
     if (rc != 0)
         return rc;
     struct nb_string text = cut(scratch, ADDRESS_BYTES);
@@ -246,10 +246,10 @@ static int date_field(struct nb_tokenizing *t, struct nb_string value)
 }
 
 static int other_field(struct nb_tokenizing *t, const char *prefix, struct nb_string value,
-                       struct nb_buffer *scratch)
+                       struct nb_charset_state *charset, struct nb_buffer *scratch)
 {
     value.length = value.length < 4 * (size_t)OTHER_BYTES ? value.length : 4 * (size_t)OTHER_BYTES;
-    int rc = nb_mail_decode_words(value, scratch);
+    int rc = nb_mail_decode_words(charset, value, scratch);
     if (rc != 0)
         return rc;
     struct nb_string text = cut(scratch, OTHER_BYTES);
@@ -257,7 +257,7 @@ static int other_field(struct nb_tokenizing *t, const char *prefix, struct nb_st
 }
 
 static int header_value(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,
-                        struct nb_buffer *scratch)
+                        struct nb_charset_state *charset, struct nb_buffer *scratch)
 {
     char prefix[PREFIX + 1];
     make_prefix(name, prefix);
@@ -266,11 +266,11 @@ static int header_value(struct nb_tokenizing *t, struct nb_string name, struct n
     if (IS_IN(name, dates) || IS_IN(name, structure))
         return 0;
     return IS_IN(name, message_ids) ? id_field(t, prefix, value)
-                                    : other_field(t, prefix, value, scratch);
+                                    : other_field(t, prefix, value, charset, scratch);
 }
 
 int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,
-                   struct nb_buffer *scratch)
+                   struct nb_charset_state *charset, struct nb_buffer *scratch)
 {
     char prefix[PREFIX + 1];
     scratch->length = 0;
@@ -280,11 +280,11 @@ int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_str
         return nb_mail_received(t, value);
     if (IS_IN(name, addresses)) {
         make_prefix(name, prefix);
-        int rc = address_field(t, prefix, value, scratch);
+        int rc = address_field(t, prefix, value, charset, scratch);
         return rc != 0 ? rc : count_parts(t, NB_FIELD_HEADER, "header:", "", name);
     }
     if (!nb_tokenizing_wants(t, NB_FIELD_HEADER))
         return 0;
     int rc = count_parts(t, NB_FIELD_HEADER, "header:", "", name);
-    return rc != 0 ? rc : header_value(t, name, value, scratch);
+    return rc != 0 ? rc : header_value(t, name, value, charset, scratch);
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "tokenizer/html/html_text.h"
+#include "tokenizer/mail/encoded_words.h"
 #include "tokenizer/mail/mail_structure.h"
 #include "tokenizer/text/text.h"
 
@@ -126,7 +127,7 @@ int nb_mail_leaf(struct nb_mail_reader *reader, const struct nb_mail_type *type,
 int nb_mail_subject(struct nb_mail_reader *reader, struct nb_string value)
 {
     reader->utf8.length = 0;
-    int rc = nb_mail_decode_words(value, &reader->utf8);
+    int rc = nb_mail_decode_words(&reader->charset, value, &reader->utf8);
     if (rc != 0)
         return rc;
     return nb_tokenize_text(reader->t, NB_FIELD_SUBJECT, "subject:", reader->utf8.bytes,

@@ -315,7 +315,7 @@ static int from_utf7(struct conversion *c, struct nb_error *error)
 
 void nb_charset_state_deinit(struct nb_charset_state *state)
 {
-    if (state->name[0] != '\0')
+    if (state->name[0] != '\0' && state->converter != (iconv_t)-1)
         (void)iconv_close(state->converter);
     state->name[0] = '\0';
 }
@@ -324,16 +324,15 @@ void nb_charset_state_deinit(struct nb_charset_state *state)
  * no such charset. */
 static bool open_charset(struct nb_charset_state *state, const char *charset)
 {
-    if (strcmp(state->name, charset) == 0) {
-        (void)iconv(state->converter, NULL, NULL, NULL, NULL);
-        return true;
+    if (strcmp(state->name, charset) != 0) {
+        nb_charset_state_deinit(state);
+        state->work += NB_CHARSET_OPEN;
+        state->converter = iconv_open("UTF-8", charset);
+        memcpy(state->name, charset, strlen(charset) + 1);
     }
-    nb_charset_state_deinit(state);
-    state->work += NB_CHARSET_OPEN;
-    state->converter = iconv_open("UTF-8", charset);
     if (state->converter == (iconv_t)-1)
         return false;
-    memcpy(state->name, charset, strlen(charset) + 1);
+    (void)iconv(state->converter, NULL, NULL, NULL, NULL);
     return true;
 }
 

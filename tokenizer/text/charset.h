@@ -22,7 +22,7 @@ enum {
 /* The charset that was opened last, for texts that come in many pieces, and the work that was done.
  * Starts as {0}; belongs to one thread. */
 struct nb_charset_state {
-    iconv_t converter; /* of `name`; valid if the name is not "" */
+    iconv_t converter; /* of `name` if that is not ""; (iconv_t)-1: there is no such charset */
     char name[NB_CHARSET_NAME];
     uint64_t work; /* units, of all calls together; it depends on their input only */
 };

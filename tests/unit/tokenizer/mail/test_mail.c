@@ -137,6 +137,33 @@ START_TEST(test_fixtures)
 }
 END_TEST
 
+/* The name of a file is decoded from its charset, but not from UTF-7: no mail program writes that.
+ */
+START_TEST(test_charset_of_a_file_name)
+{
+    static const struct {
+        const char *field, *feature;
+    } cases[] = {
+        {"filename*=iso-8859-1''caf%E9.exe", "file:café.exe"},
+        {"filename=\"=?iso-8859-1?q?caf=E9.exe?=\"", "file:café.exe"},
+        {"filename*=utf-7''+AGEAYgBj-.exe", "file:ageaygbj"},
+        {"filename*=UTF7''%2BAGEAYgBj-.exe", "file:ageaygbj"},
+        {"filename=\"=?Utf-7?q?+AGEAYgBj-.exe?=\"", "file:ageaygbj"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nb_buffer mail = {0};
+        ck_assert_int_eq(nb_buffer_printf(&mail,
+                                          "Content-Type: application/x\n"
+                                          "Content-Disposition: attachment; %s\n\nx\n",
+                                          cases[i].field),
+                         0);
+        tokenize(mail.bytes, mail.length, ALL);
+        ck_assert_msg(count(cases[i].feature) == 1, "case %zu: %s", i, cases[i].feature);
+        nb_buffer_deinit(&mail);
+    }
+}
+END_TEST
+
 /* ---- limits -------------------------------------------------------------------------------------
  */
 
@@ -521,6 +548,7 @@ int main(int argc, char **argv)
     tcase_add_checked_fixture(tcase, reset_limits, NULL);
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, test_fixtures);
+    tcase_add_test(tcase, test_charset_of_a_file_name);
     tcase_add_test(tcase, test_parts);
     tcase_add_test(tcase, test_levels);
     tcase_add_test(tcase, test_depth_is_given_back);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/mail/encoded_words.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/ascii.h"
+#include "core/base/error.h"
+#include "core/base/hex.h"
+#include "tokenizer/mail/mail_decode.h"
+
+struct word {
+    struct nb_string charset; /* without the language (RFC 2231, section 5) */
+    bool is_base64;
+    struct nb_string text; /* still encoded */
+    const char *end;       /* behind the word */
+};
+
+struct decoder {
+    struct nb_charset_state *state;
+    struct nb_buffer *out;
+    struct nb_string charset; /* of `bytes` */
+    struct nb_buffer bytes;   /* owned: decoded, in `charset`, not yet converted */
+};
+
+static struct nb_string between(const char *from, const char *to)
+{
+    return (struct nb_string){from, (size_t)(to - from)};
+}
+
+/* Reads "=?charset?B?" or "=?charset?Q?" at `at`. Returns what is behind it; NULL if it is not
+ * there. */
+static const char *read_beginning(const char *at, const char *end, struct word *word)
+{
+    const char *from = at + 2;
+    size_t most = (size_t)(end - from) < NB_CHARSET_NAME ? (size_t)(end - from) : NB_CHARSET_NAME;
+    const char *mark = memchr(from, '?', most);
+    if (mark == NULL || mark == from || end - mark < 3 || mark[2] != '?')
+        return NULL;
+    char letter = nb_ascii_lower(mark[1]);
+    const char *star = memchr(from, '*', (size_t)(mark - from));
+    word->charset = between(from, star != NULL ? star : mark);
+    word->is_base64 = letter == 'b';
+    return letter == 'b' || letter == 'q' ? mark + 3 : NULL;
+}
+
+/* Finds the next encoded word at or behind `at`. Returns where it begins; NULL if there is none. */
+static const char *find_word(const char *at, const char *end, struct word *word)
+{
+    while ((at = memmem(at, (size_t)(end - at), "=?", 2)) != NULL) {
+        const char *text = read_beginning(at, end, word);
+        if (text == NULL) {
+            at += 2;
+            continue;
+        }
+        const char *closing = memmem(text, (size_t)(end - text), "?=", 2);
+        if (closing == NULL)
+            return NULL; /* nor is there one for any word behind */
+        word->text = between(text, closing);
+        word->end = closing + 2;
+        return at;
+    }
+    return NULL;
+}
+
+/* The encoding "Q" (RFC 2047, section 4.2). A '=' without two digits stands for itself. */
+static int decode_q(struct nb_string text, struct nb_buffer *out)
+{
+    if (nb_buffer_reserve(out, text.length) != 0)
+        return NB_NO_MEMORY;
+    char *to = out->bytes + out->length;
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.bytes[i];
+        if (c == '=' && i + 2 < text.length && nb_hex_digit(text.bytes[i + 1]) >= 0 &&
+            nb_hex_digit(text.bytes[i + 2]) >= 0) {
+            *to++ = (char)(nb_hex_digit(text.bytes[i + 1]) << 4 | nb_hex_digit(text.bytes[i + 2]));
+            i += 2;
+        } else if (c != '\r' && c != '\n') {
+            *to++ = c == '_' ? ' ' : c;
+        }
+    }
+    assert((size_t)(to - out->bytes) <= out->capacity);
+    out->length = (size_t)(to - out->bytes);
+    return 0;
+}
+
+/* Converts the words that wait. */
+static int flush(struct decoder *d)
+{
+    size_t length = d->bytes.length;
+    if (length == 0)
+        return 0;
+    int rc = nb_charset_to_utf8(d->state, d->charset, d->bytes.bytes, length, 4 * length + 16,
+                                d->out, NULL);
+    d->bytes.length = 0;
+    if (rc == NB_UNSUPPORTED || rc == NB_TOO_LARGE)
+        rc = nb_buffer_append(d->out, d->bytes.bytes, length);
+    return rc;
+}
+
+static bool is_same_charset(struct nb_string a, struct nb_string b)
+{
+    return a.length == b.length && (a.length == 0 || strncasecmp(a.bytes, b.bytes, a.length) == 0);
+}
+
+static int take_word(struct decoder *d, const struct word *word)
+{
+    int rc = is_same_charset(d->charset, word->charset) ? 0 : flush(d);
+    d->charset = word->charset;
+    if (rc != 0 || word->text.length == 0)
+        return rc;
+    return word->is_base64 ? nb_mail_decode_body(NB_MAIL_BASE64, word->text, &d->bytes)
+                           : decode_q(word->text, &d->bytes);
+}
+
+/* Appends text without the line breaks of folding; the blanks behind them stay. */
+static int append_unfolded(struct nb_string text, struct nb_buffer *out)
+{
+    const char *at = text.bytes;
+    const char *end = at + text.length;
+    int rc = 0;
+    while (rc == 0 && at < end) {
+        const char *from = at;
+        while (at < end && *at != '\r' && *at != '\n')
+            at++;
+        rc = nb_buffer_append(out, from, (size_t)(at - from));
+        at += at < end;
+    }
+    return rc;
+}
+
+static bool is_blank(struct nb_string text)
+{
+    return nb_string_trim(text).length == 0;
+}
+
+int nb_mail_decode_words(struct nb_charset_state *charset, struct nb_string value,
+                         struct nb_buffer *out)
+{
+    if (value.length > NB_MAIL_FIELD)
+        value.length = NB_MAIL_FIELD;
+    if (value.length == 0)
+        return 0;
+    struct decoder d = {.state = charset, .out = out};
+    struct word word;
+    const char *at = value.bytes;
+    const char *end = at + value.length;
+    int rc = 0;
+    bool behind_word = false;
+    for (const char *found; rc == 0 && (found = find_word(at, end, &word)) != NULL;) {
+        struct nb_string text = between(at, found);
+        if (!behind_word || !is_blank(text)) {
+            rc = flush(&d);
+            if (rc == 0)
+                rc = append_unfolded(text, out);
+        }
+        if (rc == 0)
+            rc = take_word(&d, &word);
+        behind_word = true;
+        at = word.end;
+    }
+    if (rc == 0)
+        rc = flush(&d);
+    if (rc == 0)
+        rc = append_unfolded(between(at, end), out);
+    nb_buffer_deinit(&d.bytes);
+    return rc;
+}
