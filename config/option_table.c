@@ -194,6 +194,12 @@ static const struct nb_option options[] = {
      "Depth to which nested multiparts and messages are opened.", NB_RESTART},
     {"tokenizer", "header_bytes", NB_OPTION_BYTES, AT(header_bytes), KIB, GIB, NULL, "1M",
      "Bytes of the header of one mail that are read.", NB_RESTART},
+    {"tokenizer", "work", NB_OPTION_COUNT, AT(work), 8, 1000000, NULL, "32",
+     "Work that one document may take, in units for each of its bytes, or of 65536 bytes if it has "
+     "fewer; a unit takes 1 to 15 ns of processor time. Documents that are not made to cost much "
+     "take 5 to 15. Units are counted and not measured, so the same document always has the same "
+     "features.",
+     NB_RESTART},
 
     {"filter", "model", NB_OPTION_STRING, AT(filter_model), 1, MODEL_BYTES, NULL, "mail",
      "The model that clients of the rspamd and SpamAssassin protocols use to check and learn "

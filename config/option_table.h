@@ -61,6 +61,7 @@ struct nb_config {
     uint64_t mail_parts;
     uint64_t mail_depth;
     uint64_t header_bytes;
+    uint64_t work; /* units for each byte */
     /* [filter] */
     char *filter_model;
     char *filter_user_model; /* "%u" is the user's address; empty: no models of users */

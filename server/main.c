@@ -44,6 +44,7 @@ static void settings_of(const struct nb_config *config, struct nb_engine_setting
         .mail_parts = (size_t)config->mail_parts,
         .mail_depth = (size_t)config->mail_depth,
         .header_bytes = (size_t)config->header_bytes,
+        .work = (size_t)config->work,
     };
     settings->auto_create = config->auto_create;
     settings->keep_words = config->keep_words;

@@ -64,13 +64,19 @@ int nb_document_tokenize(const struct nb_document *document, const struct nb_key
                          const struct nb_tokenizer_limits *limits, struct nb_bag *bag)
 {
     assert(document->bytes != NULL || document->length == 0);
+    bool is_mail = document->kind == NB_DOCUMENT_MAIL;
+    size_t read = document->length;
+    if (is_mail && read > limits->mail_bytes)
+        read = limits->mail_bytes;
     nb_bag_reset(bag);
     struct nb_tokenizing t = {.key = key,
                               .settings = settings,
                               .limits = limits,
                               .bag = bag,
-                              .tokens_left = limits->tokens};
-    if (document->kind == NB_DOCUMENT_MAIL)
-        return nb_tokenize_mail(&t, document->bytes, document->length);
-    return tokenize_text(&t, document->bytes, document->length);
+                              .tokens_left = limits->tokens,
+                              .work = nb_work_of(read, limits->work)};
+    int rc = is_mail ? nb_tokenize_mail(&t, document->bytes, document->length)
+                     : tokenize_text(&t, document->bytes, document->length);
+    bag->truncated |= t.work.is_short;
+    return rc;
 }

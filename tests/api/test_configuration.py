@@ -471,6 +471,11 @@ def tokenizer_header_bytes(api):
     tokenizer_case(api, "header_bytes", "1K", mail, "subject:late")
 
 
+def tokenizer_work(api):
+    words = "".join(f" =?{charset}?q?a?=" for _ in range(20) for charset in ("big5", "euc-kr"))
+    tokenizer_case(api, "work", 8, f"Subject:{words} =?koi8-r?q?_=D0=D2=C9?=\n\nbody\n", "subject:\u043f\u0440\u0438")
+
+
 # ---- [filter] -----------------------------------------------------------------------------------
 def filter_model(api):
     daemon = with_options(api, "filter", model="inbox")

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "tokenizer/bag/bag.h"
+#include "tokenizer/bag/work.h"
 
 /* Which fields are counted, a bit each. A field that is off costs nothing. */
 struct nb_tokenizer_settings {
@@ -25,6 +26,7 @@ struct nb_tokenizer_limits {
     size_t mail_parts;   /* MIME parts; default 1,000 */
     size_t mail_depth;   /* nesting of multiparts and messages; default 32 */
     size_t header_bytes; /* bytes of one mail's header fields that are read; default 1 MiB */
+    size_t work;         /* units for each byte of a document (work.h); 0: no bound; default 32 */
 };
 
 #define NB_TOKENIZER_LIMITS_DEFAULT                                                                \
@@ -32,7 +34,8 @@ struct nb_tokenizer_limits {
                                   .mail_bytes = (size_t)4 << 20,                                   \
                                   .mail_parts = 1000,                                              \
                                   .mail_depth = 32,                                                \
-                                  .header_bytes = (size_t)1 << 20})
+                                  .header_bytes = (size_t)1 << 20,                                 \
+                                  .work = 32})
 
 /* Everything is borrowed. */
 struct nb_tokenizing {
@@ -40,8 +43,9 @@ struct nb_tokenizing {
     const struct nb_tokenizer_settings *settings;
     const struct nb_tokenizer_limits *limits;
     struct nb_bag *bag;
-    size_t tokens_left; /* of limits->tokens; at 0 no more is counted and bag->truncated is set */
-    size_t ngram_bytes; /* of Subject and body that were cut into n-grams; 0 at the beginning */
+    size_t tokens_left;  /* of limits->tokens; at 0 no more is counted and bag->truncated is set */
+    struct nb_work work; /* when it is spent, no more is read and bag->truncated is set */
+    size_t ngram_bytes;  /* of Subject and body that were cut into n-grams; 0 at the beginning */
 };
 
 /* Whether features of a field are counted under the settings. */

@@ -33,8 +33,12 @@ struct walk {
 
 /* Reads one field about the content of a part. Of two equal fields the first counts, as in most
  * mail programs. */
-static void content_field(struct nb_mail_type *type, struct nb_string name, struct nb_string value)
+static void content_field(struct nb_tokenizing *t, struct nb_mail_type *type, struct nb_string name,
+                          struct nb_string value)
 {
+    if (!nb_string_starts_nocase(name, "Content-") ||
+        !nb_work_spend(&t->work, NB_WORK_PARAMETERS * value.length))
+        return;
     if (nb_string_equals_nocase(name, "Content-Type") && type->media[0] == '\0')
         nb_mail_read_type(type, value);
     else if (nb_string_equals_nocase(name, "Content-Disposition"))
@@ -61,7 +65,9 @@ static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
     assert(head.length <= walk->header_left);
     walk->header_left -= head.length;
     while (rc == 0 && nb_mime_field(&head, &name, &value)) {
-        content_field(type, name, value);
+        if (!nb_work_spend(&walk->t->work, NB_WORK_HEADER + NB_WORK_FIELD * value.length))
+            break;
+        content_field(walk->t, type, name, value);
         if (kind != PART && nb_string_equals_nocase(name, "Subject"))
             rc = nb_mail_subject(&walk->reader, value);
         if (rc == 0 && kind == MAIL && walk->wants_header)
@@ -93,6 +99,7 @@ static int encoded_entity(struct walk *walk, const struct place *place,
         return 0;
     }
     struct nb_buffer bytes = {0};
+    body.length = nb_work_take(&walk->t->work, body.length, NB_WORK_DECODE);
     int rc = nb_mail_decode_body(type->encoding, body, &bytes);
     if (rc == 0)
         rc = walk_bytes(walk, (struct nb_string){bytes.bytes, bytes.length}, type, place->depth,
@@ -188,7 +195,7 @@ static int step(struct walk *walk, struct place *place)
     assert(place->next != NB_MIME_END && place->encoded <= ENCODED_DEPTH);
     if (place->next == NB_MIME_TAIL) {
         place->next = nb_mime_body(&place->scanner, &between);
-    } else if (walk->parts_left == 0) {
+    } else if (walk->parts_left == 0 || !nb_work_spend(&walk->t->work, NB_WORK_PART)) {
         walk->truncated = true;
         place->next = NB_MIME_END;
     } else {
@@ -248,7 +255,7 @@ int nb_tokenize_mail(struct nb_tokenizing *t, const char *bytes, size_t length)
 {
     const struct nb_tokenizer_limits *limits = t->limits;
     struct walk walk = {.t = t,
-                        .reader = {.t = t},
+                        .reader = {.t = t, .charset = {.work = &t->work}},
                         .parts_left = limits->mail_parts,
                         .header_left = limits->header_bytes,
                         .wants_header = nb_tokenizing_wants(t, NB_FIELD_ADDRESS) ||

@@ -76,6 +76,7 @@ static int html_part(struct nb_mail_reader *reader, struct nb_string html)
 {
     struct nb_html_text text = {0};
     const struct nb_html_observer observer = {.element = element, .user = reader};
+    html.length = nb_work_take(&reader->t->work, html.length, NB_WORK_HTML);
     bool observe = nb_tokenizing_wants(reader->t, NB_FIELD_STRUCTURE) ||
                    nb_tokenizing_wants(reader->t, NB_FIELD_URL);
     int rc = nb_html_to_text(html.bytes, html.length, observe ? &observer : NULL, &text);
@@ -112,6 +113,7 @@ int nb_mail_leaf(struct nb_mail_reader *reader, const struct nb_mail_type *type,
     int rc = 0;
     if (type->encoding != NB_MAIL_IDENTITY) {
         reader->decoded.length = 0;
+        body.length = nb_work_take(&reader->t->work, body.length, NB_WORK_DECODE);
         rc = nb_mail_decode_body(type->encoding, body, &reader->decoded);
         text = (struct nb_string){reader->decoded.bytes, reader->decoded.length};
     }

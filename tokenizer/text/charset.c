@@ -152,8 +152,8 @@ struct conversion {
     size_t window; /* bytes that iconv gets in its next call */
     size_t errors; /* that are still allowed */
     struct nb_buffer *out;
-    size_t most;    /* the limit of out->length */
-    uint64_t *work; /* grows by what is done */
+    size_t most; /* the limit of out->length */
+    struct nb_work *work;
 };
 
 static int too_large(const struct conversion *c, struct nb_error *error)
@@ -171,7 +171,7 @@ static int append(struct conversion *c, const void *bytes, size_t length, struct
 
 static int from_windows_1252(struct conversion *c, struct nb_error *error)
 {
-    *c->work += c->left;
+    (void)nb_work_spend(c->work, c->left);
     while (c->left > 0) {
         unsigned char block[3 * 256]; /* the euro sign takes three bytes, none takes four */
         size_t length = 0;
@@ -233,7 +233,6 @@ static int convert(struct conversion *c, iconv_t cd, struct step *step, struct n
     size_t given = c->left < c->window ? c->left : c->window;
     size_t left = given;
     step->is_whole = given == c->left;
-    *c->work += NB_CHARSET_CALL + given;
     size_t result = iconv(cd, given == 0 ? NULL : &from, &left, &to, &room);
     step->reason = result == (size_t)-1 ? errno : 0;
     step->is_full = before == room && before == allowed;
@@ -256,14 +255,18 @@ static int go_on(struct conversion *c, const struct step *step, struct nb_error 
     return 0;
 }
 
-/* A text with more errors than a text in its charset can have is read as windows-1252 from there:
- * each error costs as much as a hundred bytes without one. */
+/* A text with more errors than a text in its charset can have is read as windows-1252 from there,
+ * because each error costs as much as a hundred bytes without one; so is a text behind the last of
+ * the work. */
 static int from_iconv(struct conversion *c, iconv_t cd, struct nb_error *error)
 {
     c->window = SIZE_MAX;
     c->errors = ERRORS + c->left / ERROR_BYTES;
     for (bool flushed = false; !flushed && c->errors > 0;) {
         struct step step;
+        size_t given = c->left < c->window ? c->left : c->window;
+        if (!nb_work_spend(c->work, NB_CHARSET_CALL + given))
+            break;
         bool is_end = c->left == 0;
         int rc = convert(c, cd, &step, error);
         if (rc == 0)
@@ -306,7 +309,7 @@ static const char *choose_byte_order(struct conversion *c, const char *charset)
 
 static int from_utf7(struct conversion *c, struct nb_error *error)
 {
-    *c->work += c->left;
+    (void)nb_work_spend(c->work, c->left);
     int rc = nb_utf7_to_utf8(c->from, c->left, c->most, c->out);
     if (rc == NB_TOO_LARGE)
         return too_large(c, error);
@@ -325,8 +328,9 @@ void nb_charset_state_deinit(struct nb_charset_state *state)
 static bool open_charset(struct nb_charset_state *state, const char *charset)
 {
     if (strcmp(state->name, charset) != 0) {
+        if (!nb_work_spend(state->work, NB_CHARSET_OPEN))
+            return false;
         nb_charset_state_deinit(state);
-        state->work += NB_CHARSET_OPEN;
         state->converter = iconv_open("UTF-8", charset);
         memcpy(state->name, charset, strlen(charset) + 1);
     }
@@ -340,7 +344,7 @@ static int from_charset(struct nb_charset_state *state, const char *charset, str
                         struct nb_error *error)
 {
     if (charset == UTF_8) {
-        *c->work += c->left;
+        (void)nb_work_spend(c->work, c->left);
         return append(c, c->from, c->left, error);
     }
     if (charset == WINDOWS_1252)
@@ -358,7 +362,8 @@ int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset,
                        size_t length, size_t most, struct nb_buffer *out, struct nb_error *error)
 {
     char name[NB_CHARSET_NAME];
-    struct nb_charset_state own = {.work = 0};
+    struct nb_work unbounded = NB_WORK_UNBOUNDED;
+    struct nb_charset_state own = {.work = &unbounded};
     if (state == NULL)
         state = &own;
     if (!clean_name(charset, name))
@@ -368,7 +373,7 @@ int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset,
                            .unit = 1,
                            .out = out,
                            .most = most > SIZE_MAX - out->length ? SIZE_MAX : out->length + most,
-                           .work = &state->work};
+                           .work = state->work};
     int rc = from_charset(state, charset_of(name), &c, error);
     nb_charset_state_deinit(&own);
     if (rc == NB_UNSUPPORTED)

@@ -6,25 +6,25 @@
 #define NB_TOKENIZER_TEXT_CHARSET_H
 
 #include <iconv.h>
-#include <stdint.h>
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "tokenizer/bag/work.h"
 
 enum {
     NB_CHARSET_NAME = 64, /* bytes of a name, with its NUL */
     /* Units of work beside one for each byte that is read: for a call of iconv, and for opening a
-     * charset, whose tables may have to be mapped. One unit takes about 2 ns. */
+     * charset, whose tables may have to be mapped. */
     NB_CHARSET_CALL = 96,
     NB_CHARSET_OPEN = 16384
 };
 
-/* The charset that was opened last, for texts that come in many pieces, and the work that was done.
- * Starts as {0}; belongs to one thread. */
+/* The charset that was opened last, for texts that come in many pieces, and the work that they may
+ * take. Starts with an empty name; belongs to one thread. */
 struct nb_charset_state {
     iconv_t converter; /* of `name` if that is not ""; (iconv_t)-1: there is no such charset */
     char name[NB_CHARSET_NAME];
-    uint64_t work; /* units, of all calls together; it depends on their input only */
+    struct nb_work *work; /* borrowed */
 };
 
 /* Closes what is open. */
@@ -35,8 +35,9 @@ void nb_charset_state_deinit(struct nb_charset_state *state);
  * dropped. Bytes that are invalid in the charset become U+FFFD; behind more of them than a text in
  * this charset can have (1,000, and one in 32 bytes) the bytes are read as windows-1252. The
  * charset utf-8 is copied without a check. The time is linear in `length`, whatever the bytes are.
- * `state` may be NULL. Returns 0, NB_UNSUPPORTED (no such charset), NB_TOO_LARGE (the output
- * exceeds `most` bytes) or NB_NO_MEMORY. */
+ * When the work is spent, no charset is opened any more, and the rest of a text is read as
+ * windows-1252. `state` may be NULL: then the work has no other bound. Returns 0, NB_UNSUPPORTED
+ * (no such charset), NB_TOO_LARGE (the output exceeds `most` bytes) or NB_NO_MEMORY. */
 int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset, const char *bytes,
                        size_t length, size_t most, struct nb_buffer *out, struct nb_error *error);
 

@@ -130,6 +130,7 @@ static int scan(struct nb_tokenizing *t, enum nb_field field, const char *prefix
 int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                      const char *text, size_t length)
 {
+    length = nb_work_take(&t->work, length, NB_WORK_WORDS);
     if (length == 0)
         return 0;
     int rc = nb_bag_prepare(t->bag);

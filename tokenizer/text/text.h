@@ -11,7 +11,7 @@
 /* Counts the tokens of a text. The text of each feature is `prefix` and the folded token; `prefix`
  * is a C string of at most 40 bytes, "" for the body, "subject:" for a Subject. Each byte that is
  * not part of UTF-8 is read as windows-1252. A field that the settings leave out is not counted.
- * Returns 0 (also when the limit on tokens is reached) or NB_NO_MEMORY. */
+ * Returns 0 (also when the limit on tokens or on work is reached) or NB_NO_MEMORY. */
 int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                      const char *text, size_t length);
 

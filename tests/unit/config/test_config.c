@@ -96,6 +96,7 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert_uint_eq(c.mail_parts, 1000);
     ck_assert_uint_eq(c.mail_depth, 32);
     ck_assert_uint_eq(c.header_bytes, 1u << 20);
+    ck_assert_uint_eq(c.work, 32);
     ck_assert_str_eq(c.socket, "");
     ck_assert_int_eq(c.socket_mode, 1);
     ck_assert_str_eq(c.hosts, "");

@@ -191,6 +191,35 @@ START_TEST(test_parts)
 }
 END_TEST
 
+/* A mail that takes more work than it may is read up to there, every time up to the same place. */
+START_TEST(test_work)
+{
+    struct nb_buffer mail = {0};
+    struct nb_buffer first = {0};
+    struct nb_buffer second = {0};
+    repeat(&mail, "Content-Type: multipart/mixed; boundary=b\nSubject: early\n", 1);
+    repeat(&mail, "X-A: =?big5?q?=a1?= =?euc-kr?q?=a1?=\n", 1000);
+    repeat(&mail, "X-Last: last\n\n--b\n\nbottom\n", 1);
+    tokenize(mail.bytes, mail.length, ALL);
+    ck_assert(bag.truncated);
+    ck_assert_uint_eq(count("subject:early"), 1);
+    ck_assert_uint_eq(count("x-last:last"), 0);
+    ck_assert_uint_eq(count("bottom"), 0);
+    print_bag(&first);
+    tokenize(mail.bytes, mail.length, ALL);
+    print_bag(&second);
+    ck_assert(first.length == second.length &&
+              memcmp(first.bytes, second.bytes, first.length) == 0);
+    limits.work = 0;
+    tokenize(mail.bytes, mail.length, ALL);
+    ck_assert(!bag.truncated);
+    ck_assert_uint_eq(count("bottom"), 1);
+    nb_buffer_deinit(&mail);
+    nb_buffer_deinit(&first);
+    nb_buffer_deinit(&second);
+}
+END_TEST
+
 START_TEST(test_levels)
 {
     struct nb_buffer mail = {0};
@@ -550,6 +579,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, test_fixtures);
     tcase_add_test(tcase, test_charset_of_a_file_name);
     tcase_add_test(tcase, test_parts);
+    tcase_add_test(tcase, test_work);
     tcase_add_test(tcase, test_levels);
     tcase_add_test(tcase, test_depth_is_given_back);
     tcase_add_test(tcase, test_encoded_levels);

@@ -182,12 +182,14 @@ static uint64_t work_of(struct nb_charset_state *state, const char *charset, str
     struct nb_string name = {charset, strlen(charset)};
     for (size_t i = 0; i < HOSTILE_BYTES; i++)
         bytes[i] = unit.bytes[i % unit.length];
-    state->work = 0;
+    struct nb_work work = NB_WORK_UNBOUNDED;
+    state->work = &work;
     int rc = nb_charset_to_utf8(state, name, bytes, HOSTILE_BYTES, (size_t)4 * HOSTILE_BYTES, &out,
                                 NULL);
     ck_assert_msg(rc == 0 || rc == NB_UNSUPPORTED || rc == NB_TOO_LARGE, "%s: %d", charset, rc);
     nb_buffer_deinit(&out);
-    return (state->work - (state->work > NB_CHARSET_OPEN ? NB_CHARSET_OPEN : 0)) / HOSTILE_BYTES;
+    uint64_t units = UINT64_MAX - work.left;
+    return (units - (units > NB_CHARSET_OPEN ? NB_CHARSET_OPEN : 0)) / HOSTILE_BYTES;
 }
 
 /* The work for a byte has a bound in every charset of this machine, whatever the bytes are. */
@@ -195,7 +197,7 @@ START_TEST(bounds_the_work_in_every_charset)
 {
     char line[4096];
     size_t charsets = 0;
-    struct nb_charset_state state = {.work = 0};
+    struct nb_charset_state state = {.name = ""};
     FILE *names = popen("iconv -l", "re");
     ck_assert_ptr_nonnull(names);
     while (fgets(line, sizeof line, names) != NULL) {
@@ -226,7 +228,8 @@ START_TEST(reuses_the_last_charset)
                  {"a", 100, 0, "a"},
                  {"\x1B$B$\"$\"$\"", 3, NB_TOO_LARGE, NULL},
                  {"b$", 100, 0, "b$"}};
-    struct nb_charset_state state = {.work = 0};
+    struct nb_work work = NB_WORK_UNBOUNDED;
+    struct nb_charset_state state = {.work = &work};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct nb_buffer out = {0};
         struct nb_string name = {"iso-2022-jp", 11};
@@ -238,7 +241,27 @@ START_TEST(reuses_the_last_charset)
                       memcmp(out.bytes, texts[i].utf8, out.length) == 0);
         nb_buffer_deinit(&out);
     }
-    ck_assert_uint_le(state.work, 2 * NB_CHARSET_OPEN);
+    ck_assert_uint_ge(work.left, UINT64_MAX - 2 * NB_CHARSET_OPEN);
+    nb_charset_state_deinit(&state);
+}
+END_TEST
+
+/* When the work is spent, the rest of a text goes on as windows-1252, and no charset is opened. */
+START_TEST(ends_with_the_work)
+{
+    /* The work for three calls of iconv, the last of which must finish the text. */
+    struct nb_work work = {.left = NB_CHARSET_OPEN + 3 * (NB_CHARSET_CALL + 10)};
+    struct nb_charset_state state = {.work = &work};
+    struct nb_buffer out = {0};
+    const char bytes[] = "\xFE\xFE\xFE\xFE"
+                         "caf\xE9";
+    struct nb_string name = {"shift_jis", 9};
+    ck_assert_int_eq(nb_charset_to_utf8(&state, name, bytes, sizeof bytes - 1, 100, &out, NULL), 0);
+    ck_assert(work.is_short);
+    ck_assert(out.length > 5 && memcmp(out.bytes + out.length - 5, "café", 5) == 0);
+    name = (struct nb_string){"koi8-r", 6};
+    ck_assert_int_eq(nb_charset_to_utf8(&state, name, "x", 1, 100, &out, NULL), NB_UNSUPPORTED);
+    nb_buffer_deinit(&out);
     nb_charset_state_deinit(&state);
 }
 END_TEST
@@ -270,6 +293,7 @@ int main(void)
     tcase_add_loop_test(tcase, takes_large_input, 0, 8);
     tcase_add_test(tcase, bounds_the_work_in_every_charset);
     tcase_add_test(tcase, reuses_the_last_charset);
+    tcase_add_test(tcase, ends_with_the_work);
     tcase_add_test(tcase, gives_up_a_charset_that_is_wrong);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -47,7 +47,8 @@ static struct nb_tokenizing begin(struct nb_bag *bag, const struct nb_tokenizer_
 {
     static const struct nb_tokenizer_limits limits = {.tokens = 100000};
     nb_bag_reset(bag);
-    return (struct nb_tokenizing){&key, settings, &limits, bag, .tokens_left = limits.tokens};
+    return (struct nb_tokenizing){
+        &key, settings, &limits, bag, .tokens_left = limits.tokens, .work = NB_WORK_UNBOUNDED};
 }
 
 static const struct {

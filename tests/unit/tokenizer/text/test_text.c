@@ -204,7 +204,8 @@ START_TEST(prefixes_and_fields)
     const struct nb_tokenizer_limits limits = NB_TOKENIZER_LIMITS_DEFAULT;
     struct nb_tokenizer_settings settings = {.fields =
                                                  1u << NB_FIELD_SUBJECT | 1u << NB_FIELD_HEADER};
-    struct nb_tokenizing t = {&key, &settings, &limits, &bag, .tokens_left = 5};
+    struct nb_tokenizing t = {&key, &settings,        &limits,
+                              &bag, .tokens_left = 5, .work = NB_WORK_UNBOUNDED};
     struct nb_buffer got = {0};
     ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_SUBJECT, "subject:", "Free é 大", 11), 0);
     ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_BODY, "", "not counted", 11), 0);

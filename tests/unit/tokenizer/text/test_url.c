@@ -20,7 +20,8 @@ static struct nb_tokenizing tokenizing(uint32_t fields)
                                   .settings = &settings,
                                   .limits = &limits,
                                   .bag = &bag,
-                                  .tokens_left = limits.tokens};
+                                  .tokens_left = limits.tokens,
+                                  .work = NB_WORK_UNBOUNDED};
 }
 
 static struct nb_string string(const char *text)
