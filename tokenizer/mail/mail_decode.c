@@ -12,6 +12,7 @@
 enum {
     /* Longer Content-Type fields are cut: GMime compares each parameter with all others. */
     PARAMETERS = 2048,
+    UTF7_PARAMETERS = 256,
     /* Characters of base64 behind a padding that show that the encoding goes on. */
     BASE64_LINE = 40
 };
@@ -50,16 +51,23 @@ static char *c_string(struct nb_string value, size_t most)
     return text;
 }
 
-/* A value with parameters as a C string for GMime. The charset UTF-7 gets another name, so that
- * parameters in it stay as they are: GMime would decode them by iconv, for which see
- * tokenizer/text/utf7.h. */
+static bool names_utf7(const char *text)
+{
+    while ((text = strcasestr(text, "utf")) != NULL) {
+        text += strlen("utf");
+        if (text[0] == '7' || (text[0] == '-' && text[1] == '7'))
+            return true;
+    }
+    return false;
+}
+
+/* A value with parameters as a C string for GMime. It decodes parameters by iconv, which takes long
+ * for UTF-7 (tokenizer/text/utf7.h): a value that may have such is cut earlier. */
 static char *parameters_of(struct nb_string value)
 {
     char *text = c_string(value, PARAMETERS);
-    for (char *at = text; (at = strcasestr(at, "utf")) != NULL; at += strlen("utf")) {
-        if (at[3] == '7' || (at[3] == '-' && at[4] == '7'))
-            at[0] = 'x';
-    }
+    if (names_utf7(text) && strlen(text) > UTF7_PARAMETERS)
+        text[UTF7_PARAMETERS] = '\0';
     return text;
 }
 

@@ -137,18 +137,22 @@ START_TEST(test_fixtures)
 }
 END_TEST
 
-/* The name of a file is decoded from its charset, but not from UTF-7: no mail program writes that.
- */
+/* The name of a file is decoded from its charset. A long field that names UTF-7 is cut early. */
 START_TEST(test_charset_of_a_file_name)
 {
+#define LONG                                                                                       \
+    "; aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=b"
     static const struct {
         const char *field, *feature;
+        uint32_t count;
     } cases[] = {
-        {"filename*=iso-8859-1''caf%E9.exe", "file:café.exe"},
-        {"filename=\"=?iso-8859-1?q?caf=E9.exe?=\"", "file:café.exe"},
-        {"filename*=utf-7''+AGEAYgBj-.exe", "file:ageaygbj"},
-        {"filename*=UTF7''%2BAGEAYgBj-.exe", "file:ageaygbj"},
-        {"filename=\"=?Utf-7?q?+AGEAYgBj-.exe?=\"", "file:ageaygbj"},
+        {"filename*=iso-8859-1''caf%E9.exe", "file:café.exe", 1},
+        {"filename=\"=?iso-8859-1?q?caf=E9.exe?=\"", "file:café.exe", 1},
+        {"filename*=utf-7''+AGEAYgBj-.exe", "file:abc.exe", 1},
+        {"filename=\"=?utf-7?q?+AGEAYgBj-.exe?=\"", "file:abc.exe", 1},
+        {"x=utf-8" LONG LONG LONG LONG "; filename=a.exe", "file:a.exe", 1},
+        {"x=utf-7" LONG LONG LONG LONG "; filename=a.exe", "file:a.exe", 0},
+        {"x=UTF7" LONG LONG LONG LONG "; filename=a.exe", "file:a.exe", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nb_buffer mail = {0};
@@ -158,9 +162,22 @@ START_TEST(test_charset_of_a_file_name)
                                           cases[i].field),
                          0);
         tokenize(mail.bytes, mail.length, ALL);
-        ck_assert_msg(count(cases[i].feature) == 1, "case %zu: %s", i, cases[i].feature);
+        ck_assert_msg(count(cases[i].feature) == cases[i].count, "case %zu: %s", i,
+                      cases[i].feature);
         nb_buffer_deinit(&mail);
     }
+}
+END_TEST
+
+/* The names of charset and boundary stay what they are. */
+START_TEST(test_utf7_body)
+{
+    tokenize_text("Content-Type: multipart/mixed; boundary=\"utf-7'x\"\n\n--utf-7'x\n"
+                  "Content-Type: text/plain; charset=unicode-1-1-utf-7\n\ncaf+AOk- +2AA-buy\n",
+                  ALL);
+    ck_assert_uint_eq(count("café"), 1);
+    ck_assert_uint_eq(count("buy"), 1);
+    ck_assert_uint_eq(count("mime:charset=unicode-1-1-utf-7"), 1);
 }
 END_TEST
 
@@ -578,6 +595,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, test_fixtures);
     tcase_add_test(tcase, test_charset_of_a_file_name);
+    tcase_add_test(tcase, test_utf7_body);
     tcase_add_test(tcase, test_parts);
     tcase_add_test(tcase, test_work);
     tcase_add_test(tcase, test_levels);
