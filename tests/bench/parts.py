@@ -109,6 +109,14 @@ def part_d(bench):
                           at_least=target)
 
 
+def part_w(bench):
+    """What a hostile mail can cost at most."""
+    for what in ["mails"] + ([] if bench.quick else ["charsets"]):
+        out = subprocess.run([bench.tool("bench_hostile"), what], capture_output=True, text=True, check=True)
+        found = re.search(r"^worst of (\d+) inputs: ([\d.]+) s/MB$", out.stdout, re.M)
+        bench.figures.add("w", f"tokenizer, worst of {found[1]} crafted {what}", float(found[2]), "s/MB", at_most=0.2)
+
+
 def part_e(bench):
     most = "1e6" if bench.quick else "1e7"
     out = subprocess.run([bench.tool("bench_model"), most], capture_output=True, text=True, check=True)
