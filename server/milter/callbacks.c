@@ -12,22 +12,18 @@
 #include "server/milter/answer.h"
 #include "server/milter/libmilter_text.h"
 #include "server/milter/listener.h"
+#include "server/milter/settings.h"
 
 /* What callbacks do with mails. The mail server must allow all of it. */
 static const unsigned long CHANGES = SMFIF_ADDHDRS | SMFIF_CHGHDRS | SMFIF_QUARANTINE;
 
 /* One connection of a mail server. */
 struct session {
+    struct nb_milter_settings *settings; /* of the mail */
     struct nb_milter_mail mail;
     bool can_skip;   /* the mail server allows to skip the rest of a body */
     bool is_skipped; /* this mail is not to be checked */
 };
-
-/* What the callbacks need: libmilter hands them no pointer of ours. Set before threads start. */
-static struct {
-    const struct nb_milter_options *options;
-    struct nb_ask *ask;
-} filter;
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
@@ -42,7 +38,8 @@ static struct session *session_of(SMFICTX *ctx)
         free(session);
         return NULL;
     }
-    session->mail.most = filter.options->max_bytes;
+    session->settings = nb_milter_settings_take();
+    session->mail.most = session->settings->options.max_bytes;
     nb_milter_count_sessions(1);
     return session;
 }
@@ -100,6 +97,7 @@ static sfsistat on_close(SMFICTX *ctx)
     if (session == NULL)
         return SMFIS_CONTINUE;
     nb_milter_mail_reset(&session->mail);
+    nb_milter_settings_release(&session->settings);
     (void)smfi_setpriv(ctx, NULL);
     free(session);
     nb_milter_count_sessions(-1);
@@ -114,9 +112,13 @@ static sfsistat on_sender(SMFICTX *ctx, char **arguments)
     if (session == NULL)
         return SMFIS_TEMPFAIL;
     nb_milter_mail_reset(&session->mail);
+    nb_milter_settings_release(&session->settings);
+    session->settings = nb_milter_settings_take();
+    session->mail.most = session->settings->options.max_bytes;
     nb_milter_mail_set(session->mail.sender, arguments[0]);
     nb_milter_mail_set(session->mail.user, smfi_getsymval(ctx, nb_milter_text("{auth_authen}")));
-    session->is_skipped = filter.options->skip_authenticated && session->mail.user[0] != '\0';
+    session->is_skipped =
+        session->settings->options.skip_authenticated && session->mail.user[0] != '\0';
     return SMFIS_CONTINUE;
 }
 
@@ -180,21 +182,23 @@ static sfsistat on_unknown(SMFICTX *ctx, const char *command)
 
 /* ---- the end of a mail ----------------------------------------------------------------------- */
 
-static sfsistat check(SMFICTX *ctx, const struct nb_milter_mail *mail)
+static sfsistat check(SMFICTX *ctx, struct session *session)
 {
+    const struct nb_milter_mail *mail = &session->mail;
+    const struct nb_milter_options *options = &session->settings->options;
     struct nb_milter_reply reply;
     struct nb_error error = {0};
     sfsistat status;
     uint64_t start = nb_clock_monotonic();
-    int rc = nb_ask_about(filter.ask, mail, &reply, &error);
+    int rc = nb_ask_about(&session->settings->ask, mail, &reply, &error);
     if (rc == 0) {
         nb_log(NB_LOG_INFO, "checked queue_id=%s action=%s score=%.2f bytes=%zu%s ms=%llu",
                mail->queue_id, reply.name, reply.score, mail->message.length,
                mail->is_cut ? " cut" : "",
                (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
-        status = nb_milter_answer(ctx, filter.options, mail, &reply);
+        status = nb_milter_answer(ctx, options, mail, &reply);
     } else {
-        status = nb_milter_answer_unchecked(ctx, filter.options, mail, &error);
+        status = nb_milter_answer_unchecked(ctx, options, mail, &error);
     }
     nb_milter_reply_deinit(&reply);
     return status;
@@ -210,13 +214,13 @@ static sfsistat on_message_end(SMFICTX *ctx)
     nb_milter_count_checks(1);
     sfsistat status = nb_milter_answer_forged(ctx, mail);
     if (status == SMFIS_CONTINUE && !session->is_skipped)
-        status = check(ctx, mail);
+        status = check(ctx, session);
     nb_milter_mail_reset(mail);
     nb_milter_count_checks(-1);
     return status;
 }
 
-int nb_milter_register(const struct nb_milter_options *options, struct nb_ask *ask)
+int nb_milter_register(void)
 {
     static char name[] = "bayesd-milter";
     const struct smfiDesc callbacks = {
@@ -237,7 +241,5 @@ int nb_milter_register(const struct nb_milter_options *options, struct nb_ask *a
         .xxfi_close = on_close,
         .xxfi_unknown = on_unknown,
     };
-    filter.options = options;
-    filter.ask = ask;
     return smfi_register(callbacks) == MI_SUCCESS ? 0 : NB_NO_MEMORY;
 }

@@ -6,11 +6,10 @@
 #ifndef NB_MILTER_CALLBACKS_H
 #define NB_MILTER_CALLBACKS_H
 
-#include "server/milter/ask.h"
-#include "server/milter/command_line.h"
+#include "core/base/error.h"
 
-/* Registers the callbacks. Both arguments are borrowed until the program ends. Main thread. Returns
- * 0 or NB_NO_MEMORY. */
-int nb_milter_register(const struct nb_milter_options *options, struct nb_ask *ask);
+/* Registers the callbacks; settings must hold before a mail comes. Main thread. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_milter_register(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "server/call/breaker.h"
+#include "server/milter/option_lines.h"
 
 enum {
     TIMEOUT_SECONDS = 10,
@@ -20,6 +21,7 @@ enum {
 };
 
 static const struct option LONG[] = {
+    {"config", required_argument, NULL, 'C'},
     {"socket", required_argument, NULL, 's'},
     {"socket-mode", required_argument, NULL, 'm'},
     {"url", required_argument, NULL, 'u'},
@@ -57,6 +59,7 @@ void nb_milter_options_help(FILE *out)
         "header,\n"
         "changes the subject or rejects it, according to bayesd's thresholds.\n"
         "\n"
+        "  --config FILE          read options from the file too: lines NAME = VALUE\n"
         "  --socket SOCKET        where the mail server connects: inet:PORT@ADDRESS,\n"
         "                         inet6:PORT@ADDRESS or unix:/PATH (inet:8764@127.0.0.1)\n"
         "  --socket-mode MODE     permissions of a unix socket, octal (0660)\n"
@@ -225,6 +228,9 @@ static void set_command(struct nb_milter_options *options, enum nb_milter_comman
 static int take(struct nb_milter_options *options, int option, struct nb_error *error)
 {
     switch (option) {
+    case 'C':
+        options->file = optarg;
+        return 0;
     case 's':
         return set_socket(options, error);
     case 'm':
@@ -264,19 +270,9 @@ static int take(struct nb_milter_options *options, int option, struct nb_error *
     }
 }
 
-int nb_milter_options_read(int argc, char **argv, struct nb_milter_options *options,
-                           struct nb_error *error)
+static int read_words(struct nb_milter_options *options, int argc, char **argv,
+                      struct nb_error *error)
 {
-    *options = (struct nb_milter_options){
-        .socket = "inet:8764@127.0.0.1",
-        .socket_mode = 0660,
-        .pause = NB_BREAKER_PAUSE,
-        .max_bytes = BYTES_DEFAULT,
-        .max_connections = CONNECTIONS_DEFAULT,
-        .target = {.url = "http://127.0.0.1:8763",
-                   .timeout = TIMEOUT_SECONDS,
-                   .has_deadline = true},
-    };
     optind = 0; /* makes glibc begin anew */
     opterr = 0; /* errors are reported by the caller */
     int option;
@@ -293,4 +289,62 @@ int nb_milter_options_read(int argc, char **argv, struct nb_milter_options *opti
     if (optind < argc)
         return nb_error_set(error, NB_INVALID, "%.80s is not an option", argv[optind]);
     return 0;
+}
+
+/* An option of the file: those of the command line but for --config, --help and --version. */
+static int take_named(void *user, const char *name, char *value, struct nb_error *error)
+{
+    const struct option *option = LONG;
+    while (option->name != NULL && strcmp(option->name, name) != 0)
+        option++;
+    if (option->name == NULL || strchr("Chv", option->val) != NULL)
+        return nb_error_set(error, NB_INVALID, "'%.80s' is not an option of a file", name);
+    if (option->has_arg == no_argument) {
+        bool is_no = value != NULL && strcmp(value, "no") == 0;
+        if (value != NULL && !is_no && strcmp(value, "yes") != 0)
+            return nb_error_set(error, NB_INVALID, "'%.80s': write %s = yes, or no", value, name);
+        return is_no ? 0 : take(user, option->val, error);
+    }
+    if (value == NULL || value[0] == '\0')
+        return nb_error_set(error, NB_INVALID, "'%.80s' needs a value: %.80s = VALUE", name, name);
+    optarg = value; /* where the functions above look for it */
+    return take(user, option->val, error);
+}
+
+static struct nb_milter_options defaults(void)
+{
+    return (struct nb_milter_options){
+        .socket = "inet:8764@127.0.0.1",
+        .socket_mode = 0660,
+        .pause = NB_BREAKER_PAUSE,
+        .max_bytes = BYTES_DEFAULT,
+        .max_connections = CONNECTIONS_DEFAULT,
+        .target = {.url = "http://127.0.0.1:8763",
+                   .timeout = TIMEOUT_SECONDS,
+                   .has_deadline = true},
+    };
+}
+
+/* The command line is read twice: to find the file, and to win over it. */
+int nb_milter_options_read(int argc, char **argv, struct nb_milter_options *options,
+                           struct nb_error *error)
+{
+    *options = defaults();
+    int rc = read_words(options, argc, argv, error);
+    const char *file = options->file;
+    if (rc != 0 || file == NULL || options->command != NB_MILTER_SERVE)
+        return rc;
+    *options = defaults();
+    rc = nb_option_lines_read(file, &options->texts, take_named, options, error);
+    if (rc == 0)
+        rc = read_words(options, argc, argv, error);
+    if (rc != 0)
+        nb_milter_options_deinit(options);
+    return rc;
+}
+
+void nb_milter_options_deinit(struct nb_milter_options *options)
+{
+    nb_buffer_deinit(&options->texts);
+    nb_buffer_deinit(&options->target.token);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command line of bayesd-milter. Main thread, before others start; read-only afterwards.
+ * The options of bayesd-milter, from the command line and the file that it names. Main thread; read
+ * once, options do not change.
  */
 #ifndef NB_MILTER_COMMAND_LINE_H
 #define NB_MILTER_COMMAND_LINE_H
@@ -28,7 +29,10 @@ enum nb_milter_on_failure { NB_MILTER_ACCEPT, NB_MILTER_TEMPFAIL };
 
 struct nb_milter_options {
     enum nb_milter_command command;
-    const char *socket;   /* in libmilter's form; all texts are borrowed from the command line */
+    const char *file; /* of more options, or NULL */
+    struct nb_buffer
+        texts;            /* owned: that file; all texts are borrowed from it or the command line */
+    const char *socket;   /* in libmilter's form */
     mode_t socket_mode;   /* permissions of a Unix socket */
     const char *pid_file; /* or NULL */
     enum nb_milter_on_reject on_reject;
@@ -41,10 +45,14 @@ struct nb_milter_options {
     struct nb_call_target target; /* without its token, which nb_access_token_read adds */
 };
 
-/* Reads the command line into `options`, which need not be set before. Returns 0 or NB_INVALID.
- * Uses getopt_long, so that only one thread may call it. */
+/* Reads the command line and the file that it names into `options`, which need not be set before.
+ * The command line wins. Returns 0, NB_INVALID, or what nb_option_lines_read returns; nothing is
+ * owned after a failure. Uses getopt_long, so that only one thread may call it. */
 int nb_milter_options_read(int argc, char **argv, struct nb_milter_options *options,
                            struct nb_error *error);
+
+/* Frees the texts and the token. */
+void nb_milter_options_deinit(struct nb_milter_options *options);
 
 /* Prints what --help prints. */
 void nb_milter_options_help(FILE *out);

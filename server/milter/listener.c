@@ -28,7 +28,6 @@ enum {
 /* libmilter has one socket for the process and no handle for it. */
 static struct {
     const char *path;     /* of its socket; borrowed */
-    uint64_t patience;    /* seconds that a stop waits for checks */
     pthread_t owner;      /* the thread that called nb_milter_start */
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t change;
@@ -69,11 +68,10 @@ static int open_socket(void)
     return rc;
 }
 
-int nb_milter_open(const char *path, uint64_t patience, struct nb_error *error)
+int nb_milter_open(const char *path, struct nb_error *error)
 {
     char where[sizeof "unix:" + NB_INNER_BYTES];
     serving.path = path;
-    serving.patience = patience;
     (void)snprintf(where, sizeof where, "unix:%s", path);
     /* libmilter reports failures to syslog(3) only. */
     openlog("bayesd-milter", LOG_PID | (getenv("JOURNAL_STREAM") == NULL ? LOG_PERROR : 0),
@@ -190,9 +188,9 @@ static bool is_time_over(uint64_t deadline)
            (serving.checks == 0 && now >= serving.last_done + GRACE_SECONDS * UINT64_C(1000000000));
 }
 
-bool nb_milter_stop(void)
+bool nb_milter_stop(uint64_t patience)
 {
-    uint64_t most = (serving.patience + GRACE_SECONDS) * UINT64_C(1000000000);
+    uint64_t most = (patience + GRACE_SECONDS) * UINT64_C(1000000000);
     stop_listening();
     (void)pthread_mutex_lock(&serving.lock);
     serving.last_done = nb_clock_monotonic();

@@ -13,24 +13,17 @@
 #include "server/base/log.h"
 #include "server/base/notify.h"
 #include "server/base/version.h"
-#include "server/call/access_token.h"
 #include "server/milter/callbacks.h"
 #include "server/milter/listener.h"
+#include "server/milter/milter_signals.h"
 #include "server/milter/milter_socket.h"
 #include "server/milter/relay.h"
+#include "server/milter/settings.h"
 
 enum {
     EXIT_COMMAND_LINE = 2,
     PACKET_SECONDS = 60 /* in which a mail server sends a packet */
 };
-
-static void stop_signals(sigset_t *set)
-{
-    sigemptyset(set);
-    sigaddset(set, SIGTERM);
-    sigaddset(set, SIGINT);
-    sigaddset(set, SIGHUP); /* libmilter stops on it too */
-}
 
 static int write_pid(const char *path, struct nb_error *error)
 {
@@ -52,17 +45,17 @@ struct doors {
 };
 
 /* Opens everything; nothing is served yet. close_doors is needed in any case. */
-static int open_doors(const struct nb_milter_options *options, struct nb_ask *ask,
-                      struct doors *doors, struct nb_error *error)
+static int open_doors(const struct nb_milter_options *options, struct doors *doors,
+                      struct nb_error *error)
 {
     *doors = (struct doors){.listener = -1};
     int rc = nb_milter_listen(options->socket, options->socket_mode, &doors->listener, error);
     if (rc == 0)
         rc = nb_milter_inner_make(doors->inner, error);
     if (rc == 0)
-        rc = nb_milter_register(options, ask) == 0 ? 0 : nb_error_no_memory(error);
+        rc = nb_milter_register() == 0 ? 0 : nb_error_no_memory(error);
     if (rc == 0)
-        rc = nb_milter_open(doors->inner, options->target.timeout, error);
+        rc = nb_milter_open(doors->inner, error);
     if (rc == 0)
         rc = write_pid(options->pid_file, error);
     doors->has_pid = rc == 0 && options->pid_file != NULL;
@@ -81,73 +74,91 @@ static void close_doors(const struct nb_milter_options *options, struct doors *d
         (void)unlink(options->pid_file); /* if it stays, it names a process that is gone */
 }
 
-static void wait_for_signal(void)
+/* The command line, for reading it again. */
+static struct {
+    int argc;
+    char **argv;
+} given;
+
+/* Waits for a signal to stop; SIGHUP is not one. */
+static void wait_for_stop(const struct nb_milter_options *options)
 {
-    sigset_t signals;
-    int which = 0;
-    stop_signals(&signals);
-    (void)sigwait(&signals, &which); /* fails for an invalid set only */
+    int which;
+    while ((which = nb_milter_signals_next()) == SIGHUP) {
+        nb_notify("RELOADING=1");
+        nb_milter_settings_reload(given.argc, given.argv, options);
+        nb_notify("READY=1");
+    }
     nb_log(NB_LOG_INFO, "stopping signal=%s", strsignal(which));
 }
 
 /* Stops what runs. Returns whether all connections have ended. */
 static bool stop(const struct nb_milter_options *options, struct doors *doors)
 {
-    if (doors->relay != NULL) {
-        nb_relay_close_listener(doors->relay);
-        nb_milter_unlisten(options->socket);
-    }
-    bool is_over = nb_milter_stop();
+    nb_relay_close_listener(doors->relay);
+    nb_milter_unlisten(options->socket);
+    struct nb_milter_settings *settings = nb_milter_settings_take();
+    bool is_over = nb_milter_stop(settings->options.target.timeout);
+    nb_milter_settings_release(&settings);
+    nb_relay_stop(&doors->relay);
+    return is_over;
+}
+
+/* The relay first: libmilter's socket is open already. */
+static int start(const struct nb_milter_options *options, struct doors *doors,
+                 struct nb_error *error)
+{
+    const struct nb_relay_settings settings = {.listener = doors->listener,
+                                               .inner = doors->inner,
+                                               .connections = options->max_connections,
+                                               .seconds = PACKET_SECONDS};
+    doors->listener = -1; /* the relay's */
+    int rc = nb_relay_start(&settings, &doors->relay, error);
+    if (rc == 0)
+        rc = nb_milter_start(error);
+    if (rc == 0)
+        return 0;
+    nb_milter_unlisten(options->socket);
     if (doors->relay != NULL)
         nb_relay_stop(&doors->relay);
-    return is_over;
+    return rc;
 }
 
 /* Serves until a signal comes. */
 static int serve(const struct nb_milter_options *options, struct doors *doors,
                  struct nb_error *error)
 {
-    int rc = nb_milter_start(error);
+    int rc = start(options, doors, error);
     if (rc != 0)
         return rc;
-    const struct nb_relay_settings settings = {.listener = doors->listener,
-                                               .inner = doors->inner,
-                                               .connections = options->max_connections,
-                                               .seconds = PACKET_SECONDS};
-    doors->listener = -1; /* the relay's */
-    rc = nb_relay_start(&settings, &doors->relay, error);
-    if (rc == 0) {
-        /* Tests and scripts wait for this line, so it does not depend on the level of the log. */
-        (void)fprintf(stderr, "bayesd-milter: ready on %s\n", options->socket);
-        nb_notify("READY=1");
-        wait_for_signal();
-        nb_notify("STOPPING=1");
-    } else {
-        nb_milter_unlisten(options->socket);
-    }
-    if (!stop(options, doors)) {
-        close_doors(options, doors);
-        _exit(EXIT_SUCCESS); /* threads still use what a return would free */
-    }
-    return rc;
+    /* Tests and scripts wait for this line, so it does not depend on the level of the log. */
+    (void)fprintf(stderr, "bayesd-milter: ready on %s\n", options->socket);
+    nb_notify("READY=1");
+    wait_for_stop(options);
+    nb_notify("STOPPING=1");
+    if (stop(options, doors))
+        return 0;
+    close_doors(options, doors);
+    _exit(EXIT_SUCCESS); /* threads still use what a return would free */
 }
 
 static int run(struct nb_milter_options *options, struct nb_error *error)
 {
-    struct nb_ask ask;
-    int rc = nb_access_token_read(options->target.token_file, &options->target.token, error);
-    if (rc == 0)
-        rc = nb_call_setup(error);
+    static struct doors doors; /* libmilter's threads read the path */
+    struct nb_milter_settings *settings = NULL;
+    int rc = nb_call_setup(error);
     if (rc != 0)
         return rc;
-    rc = nb_ask_init(&ask, &options->target, options->pause, error);
+    rc = nb_milter_settings_new(options, &settings, error);
     if (rc == 0) {
-        static struct doors doors; /* libmilter's threads read the path */
-        rc = open_doors(options, &ask, &doors, error);
+        nb_milter_settings_publish(settings);
+        settings = nb_milter_settings_take(); /* those of the start, also when others hold */
+        rc = open_doors(&settings->options, &doors, error);
         if (rc == 0)
-            rc = serve(options, &doors, error);
-        close_doors(options, &doors);
-        nb_ask_deinit(&ask);
+            rc = serve(&settings->options, &doors, error);
+        close_doors(&settings->options, &doors);
+        nb_milter_settings_release(&settings);
+        nb_milter_settings_publish(NULL);
     }
     nb_call_teardown();
     return rc;
@@ -157,10 +168,7 @@ static void set_up_process(const struct nb_milter_options *options)
 {
     nb_log_set_name("bayesd-milter");
     nb_log_setup(options->is_quiet ? NB_LOG_WARNING : NB_LOG_INFO);
-    /* Blocked before any thread starts, so that all threads inherit it; the main thread waits. */
-    sigset_t signals;
-    stop_signals(&signals);
-    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    nb_milter_signals_block();
     (void)signal(SIGPIPE, SIG_IGN); /* writing to a daemon that has gone is to fail */
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
@@ -186,8 +194,9 @@ int main(int argc, char **argv)
         return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     set_up_process(&options);
+    given.argc = argc;
+    given.argv = argv;
     int rc = run(&options, &error);
-    nb_buffer_deinit(&options.target.token);
     if (rc != 0)
         nb_log(NB_LOG_ERROR, "%s", error.text);
     return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

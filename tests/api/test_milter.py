@@ -701,13 +701,114 @@ def test_stop_does_not_wait_for_ever(api):
             busy.close()
 
 
-def test_other_signals_stop_it(api):
-    with Stub() as stub:
-        for number in (signal.SIGINT, signal.SIGHUP):
-            with Milter(api, stub.url) as milter:
+def test_sigint_stops_it(api):
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        milter.mail()
+        milter.stop(signal.SIGINT)
+        holds(not os.path.exists(milter.at[5:]), "the socket")
+
+
+def test_sighup_does_not_stop_it(api):
+    """libmilter stops on it as well, and must not get it, however many come and whatever goes on."""
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        milter.process.send_signal(signal.SIGHUP)
+        holds("there is no file of options (--config) changed=nothing" in milter.told("token read again"), milter.said())
+        done = threading.Event()
+
+        def hang_up():
+            while not done.is_set():
+                milter.process.send_signal(signal.SIGHUP)
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        try:
+            for _ in range(100):
+                holds(milter.mail().passes(), "a mail")
+        finally:
+            done.set()
+            thread.join()
+        holds(milter.process.poll() is None and "stopping" not in milter.said(), milter.said())
+
+
+def test_options_are_read_again(api):
+    folder = api.new_folder()
+    path, token = os.path.join(folder, "options"), os.path.join(folder, "token")
+
+    def options(*lines):
+        with open(path, "w", encoding="ascii") as file:
+            file.write("".join(line + "\n" for line in lines))
+
+    def read_again(times):
+        milter.process.send_signal(signal.SIGHUP)
+        return milter.told("options and token read again", times)
+
+    with open(token, "w", encoding="ascii") as file:
+        file.write("first-token\n")
+    options("# a comment", "", f"token-file = {token}", "timeout=100", "  on-reject = reject ", "quiet = no")
+    spam = verdict("reject")
+    with Stub() as stub, Stub() as other, Milter(api, stub.url, "--config", path, "--max-bytes", "2K") as milter:
+        for each in (stub, other):
+            each.says(spam)
+        equal(milter.mail().text[:9], "550 5.7.1")
+        equal(stub.questions[-1].one("Authorization"), "Bearer first-token")
+        holds(read_again(1).endswith("changed=nothing"), milter.said())
+        # A mail keeps the options that it began with; the next one has the new ones.
+        with Mta(milter.at) as server:
+            server.envelope()
+            with open(token, "w", encoding="ascii") as file:
+                file.write("second-token\n")
+            options(f"token-file = {token}", "on-reject = tag", "timeout = 7", "pause = 3", "skip-authenticated",
+                    "on-failure = tempfail", "max-bytes = 1K", "socket-mode = 600", "max-connections = 5",
+                    "socket = unix:/elsewhere", "pid-file = /elsewhere")
+            line = read_again(2)
+            # The command line wins: it has --url and --max-bytes, and here --socket.
+            holds(line.endswith("changed=token,timeout,pause,on-reject,on-failure,skip-authenticated"), line)
+            holds(milter.told("need a restart").endswith("options=socket-mode,pid-file,max-connections"), milter.said())
+            server.command(b"L", "Subject", "x" * 3000)
+            server.command(b"N")
+            server.send(b"E")
+            equal(server.outcome().text[:9], "550 5.7.1", "a mail that had begun")
+            equal(stub.questions[-1].one("Authorization"), "Bearer first-token")
+            equal(len(stub.questions[-1].body), 2048)
+            holds(server.mail(FIELDS).passes(), "the next mail of the connection")
+        equal(stub.questions[-1].one("Authorization"), "Bearer second-token")
+        asked = len(stub.questions)
+        holds(milter.mail(user="alice").passes(), "a user who logged in")
+        equal(len(stub.questions), asked)
+        stub.says(b"nonsense")
+        equal(milter.mail().text[:9], "451 4.7.1")
+        # An error changes nothing.
+        stub.says(spam)
+        for number, (line, what) in enumerate({
+                "on-reject = explode": ":1: --on-reject 'explode'", "nonsense = 1": ":1: 'nonsense' is not an option",
+                "timeout": ":1: 'timeout' needs a value", "quiet = maybe": ":1: 'maybe': write quiet = yes, or no",
+                "config = /x": ":1: 'config' is not", "= 3": ":1: '' is not", "token-file = /none": "/none cannot be",
+                }.items(), 1):
+            options(line, "on-reject = reject")
+            milter.process.send_signal(signal.SIGHUP)
+            holds(what in milter.told("error: nothing is changed: ", number), milter.said())
+            holds(milter.mail().passes(), "as before")
+        os.unlink(path)
+        milter.process.send_signal(signal.SIGHUP)
+        holds("cannot be opened" in milter.told("nothing is changed", number + 1), milter.said())
+        options("quiet")
+        read_again(3)
+        said = len(milter.lines)
+        milter.mail()
+        milter.process.send_signal(signal.SIGHUP)
+        milter.mail()
+        equal(milter.lines[said:], [], "quiet")
+    with Stub() as stub, Stub() as other:
+        options(f"url = {stub.url}")
+        with Milter(api, other.url, "--config", path) as milter:
+            milter.command = [word for word in milter.command if not word.startswith("http") and word != "--url"]
+            milter.stop()
+            with milter:
                 milter.mail()
-                milter.stop(number)
-                holds(not os.path.exists(milter.at[5:]), "the socket")
+                equal((len(stub.questions), len(other.questions)), (1, 0))
+                options(f"url = {other.url}")
+                holds(read_again(1).endswith("changed=url"), milter.said())
+                milter.mail()
+                equal((len(stub.questions), len(other.questions)), (1, 1))
 
 
 def test_sockets(api):
@@ -765,7 +866,7 @@ def test_command_line(api):
     equal((status, err), (0, ""))
     with open(os.path.join(HERE, "..", "..", "server", "milter", "bayesd-milter.8"), encoding="utf-8") as file:
         manual = file.read().replace("\\-", "-")
-    for option in ("socket", "socket-mode", "url", "token-file", "timeout", "pause", "max-bytes",
+    for option in ("config", "socket", "socket-mode", "url", "token-file", "timeout", "pause", "max-bytes",
                    "max-connections", "on-reject", "on-failure", "skip-authenticated", "pid-file", "quiet", "version", "help"):
         holds(f"  --{option}" in out and f"--{option}" in manual, f"--{option} is not told of")
     holds(run("--version")[1].startswith("bayesd-milter "), "version")
@@ -782,6 +883,8 @@ def test_command_line(api):
         equal((status, out), (2, ""), options)
         holds("--help" in err and err.count("\n") == 1, err)
     folder = api.new_folder()
+    status, out, err = run("--config", f"{folder}/none")
+    holds((status, out) == (2, "") and "cannot be opened" in err, err)
     for options in (("--socket", f"unix:{folder}/none/socket"), ("--token-file", f"{folder}/none"), ("--pid-file", f"{folder}/none/pid")):
         status, out, err = run("--socket", f"unix:{folder}/socket", *options)
         equal((status, out), (1, ""), f"{options}: {err}")

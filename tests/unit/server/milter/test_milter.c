@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "server/call/code.h"
 #include "server/milter/command_line.h"
 #include "server/milter/milter_mail.h"
 #include "server/milter/milter_reply.h"
+#include "server/milter/option_lines.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 
@@ -161,6 +163,65 @@ START_TEST(values_are_checked)
                   values[_i].value, rc, error.text);
     if (rc != 0)
         ck_assert_ptr_nonnull(strstr(error.text, values[_i].option));
+}
+END_TEST
+
+static char *write_options(const char *text, size_t length)
+{
+    static char path[] = "/tmp/test_milter-XXXXXX";
+    memcpy(path + sizeof path - 7, "XXXXXX", 6);
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(write(file, text, length), (ssize_t)length);
+    (void)close(file);
+    return path;
+}
+
+START_TEST(a_file_has_options_too)
+{
+    static const char text[] =
+        "# a = b\r\n\r\n url = http://a=b:1/ \nskip-authenticated\nquiet=no\n"
+        "timeout\t=\t7\non-reject = tag";
+    char *path = write_options(text, sizeof text - 1);
+    struct nb_milter_options options;
+    struct nb_error error;
+    ck_assert_msg(READ(&options, &error, "--timeout", "8", "--config", path) == 0, "%s",
+                  error.text);
+    ck_assert_str_eq(options.file, path);
+    ck_assert_str_eq(options.target.url, "http://a=b:1/");
+    ck_assert(options.skip_authenticated && !options.is_quiet);
+    ck_assert_uint_eq(options.target.timeout, 8); /* the command line wins */
+    ck_assert_int_eq(options.on_reject, NB_MILTER_TAG);
+    nb_milter_options_deinit(&options);
+    (void)unlink(path);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    size_t length;
+    const char *error;
+} bad_files[] = {
+    {"timeout = 1\n\ntimeout = 0\n", 25, ":3: --timeout '0': write 1 to 240"},
+    {"timeout =\n", 10, ":1: 'timeout' needs a value"},
+    {"version\n", 8, ":1: 'version' is not an option of a file"},
+    {"--quiet\n", 8, ":1: '--quiet' is not an option of a file"},
+    {"quiet = 1", 9, ":1: '1': write quiet = yes, or no"},
+    {"quiet\0", 6, "NUL bytes"},
+    {NULL, NB_OPTION_LINES_MOST + 1, "has over 65536 bytes"},
+};
+
+START_TEST(a_bad_file_is_refused)
+{
+    static char large[NB_OPTION_LINES_MOST + 1];
+    memset(large, '#', sizeof large);
+    char *path = write_options(bad_files[_i].text != NULL ? bad_files[_i].text : large,
+                               bad_files[_i].length);
+    struct nb_milter_options options;
+    struct nb_error error;
+    ck_assert_int_lt(READ(&options, &error, "--config", path), 0);
+    ck_assert_msg(strstr(error.text, bad_files[_i].error) != NULL, "%s", error.text);
+    (void)unlink(path);
 }
 END_TEST
 
@@ -480,6 +541,8 @@ int main(void)
     tcase_add_test(all, options_have_defaults);
     tcase_add_test(all, options_are_read);
     tcase_add_loop_test(all, values_are_checked, 0, COUNT(values));
+    tcase_add_test(all, a_file_has_options_too);
+    tcase_add_loop_test(all, a_bad_file_is_refused, 0, COUNT(bad_files));
     tcase_add_test(all, what_is_not_an_option_is_named);
     tcase_add_test(all, help_fits_a_terminal);
     tcase_add_test(all, a_mail_is_put_together);
