@@ -10,8 +10,8 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "server/base/log.h"
-#include "server/http/connection.h"
 #include "server/http/http.h"
+#include "server/http/connection.h"
 #include "server/net/accept.h"
 #include "server/net/connections.h"
 #include "server/net/linger.h"
@@ -47,11 +47,11 @@ static void close_all(const int sockets[NB_LISTEN_SOCKETS])
     }
 }
 
-static void on_closed(void *user, struct nb_connection *peer)
+static void on_closed(void *user, struct nb_connection *held)
 {
     struct nb_serving *s = user;
-    nb_connections_close(s->connections, &peer->address.any);
-    free(peer);
+    nb_connections_close(s->connections, &held->address.any);
+    free(held);
 }
 
 static void on_linger(void *user, int file)

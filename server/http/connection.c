@@ -21,20 +21,20 @@ uint64_t nb_connection_since(uint64_t state)
     return state >> PHASE_BITS;
 }
 
-void nb_connection_init(struct nb_connection *peer, int file,
+void nb_connection_init(struct nb_connection *held, int file,
                         const union nb_connection_address *address, socklen_t length)
 {
-    *peer = (struct nb_connection){.file = file, .address = *address, .address_length = length};
-    atomic_init(&peer->state, state_of(NB_PHASE_FIRST));
+    *held = (struct nb_connection){.file = file, .address = *address, .address_length = length};
+    atomic_init(&held->state, state_of(NB_PHASE_FIRST));
 }
 
-bool nb_connection_enter_from(struct nb_connection *peer, uint64_t state, enum nb_phase phase)
+bool nb_connection_enter_from(struct nb_connection *held, uint64_t state, enum nb_phase phase)
 {
     return nb_connection_phase(state) != NB_PHASE_OVER &&
-           atomic_compare_exchange_strong(&peer->state, &state, state_of(phase));
+           atomic_compare_exchange_strong(&held->state, &state, state_of(phase));
 }
 
-bool nb_connection_enter(struct nb_connection *peer, enum nb_phase phase)
+bool nb_connection_enter(struct nb_connection *held, enum nb_phase phase)
 {
-    return nb_connection_enter_from(peer, atomic_load(&peer->state), phase);
+    return nb_connection_enter_from(held, atomic_load(&held->state), phase);
 }

@@ -49,18 +49,18 @@ struct nb_connection {
  * (there is no limit of its own for each address), so its copy leads to the connection. */
 struct nb_connection_name {
     union nb_connection_address address; /* the first member */
-    struct nb_connection *peer;
+    struct nb_connection *held;
 };
 
 /* Begins in the phase NB_PHASE_FIRST. */
-void nb_connection_init(struct nb_connection *peer, int file,
+void nb_connection_init(struct nb_connection *held, int file,
                         const union nb_connection_address *address, socklen_t length);
 
 /* Enters a phase. False: the connection was given up, and this is not the thread that did it. */
-bool nb_connection_enter(struct nb_connection *peer, enum nb_phase phase);
+bool nb_connection_enter(struct nb_connection *held, enum nb_phase phase);
 
-/* The same if the state is still `state`, as read from peer->state. */
-bool nb_connection_enter_from(struct nb_connection *peer, uint64_t state, enum nb_phase phase);
+/* The same if the state is still `state`, as read from held->state. */
+bool nb_connection_enter_from(struct nb_connection *held, uint64_t state, enum nb_phase phase);
 
 /* What a state says. */
 enum nb_phase nb_connection_phase(uint64_t state);
@@ -69,7 +69,7 @@ uint64_t nb_connection_since(uint64_t state); /* nb_clock_monotonic */
 /* Whose the connections are; called on any of the server's threads. */
 struct nb_http_owner {
     /* A connection is about to be closed; nobody touches it after this call. */
-    void (*closed)(void *user, struct nb_connection *peer);
+    void (*closed)(void *user, struct nb_connection *held);
     /* The socket, which is given away, of a client that may still be sending to a closed
      * connection (linger.h). */
     void (*linger)(void *user, int file);

@@ -92,22 +92,22 @@ static const struct nb_carrier CARRIER = {suspend,   resume,     field_of_reques
 static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *connection,
                                   const char *url, const char *method, const char *version)
 {
-    struct nb_connection *peer = nb_http_connection(connection);
-    if (!nb_connection_enter(peer, NB_PHASE_WORK))
+    struct nb_connection *held = nb_http_connection(connection);
+    if (!nb_connection_enter(held, NB_PHASE_WORK))
         return NULL;
     struct nb_http_call *call = calloc(1, sizeof *call);
     if (call == NULL)
         return NULL;
-    peer->call = call;
-    call->peer = peer;
+    held->call = call;
+    call->held = held;
     call->http = http;
     call->request.server = http->server;
     call->request.carrier = &CARRIER;
     call->request.connection = connection;
     (void)snprintf(call->method, sizeof call->method, "%s", method); /* cut for the log */
     nb_request_begin(&call->request);
-    atomic_store(&peer->received, 0);
-    atomic_store(&peer->begun, call->request.started);
+    atomic_store(&held->received, 0);
+    atomic_store(&held->begun, call->request.started);
     nb_http_check(call, url, method);
     call->is_kept = strcmp(version, MHD_HTTP_VERSION_1_1) == 0 &&
                     field_of_request(&call->request, MHD_HTTP_HEADER_CONNECTION).bytes == NULL;
@@ -139,14 +139,14 @@ static bool settle(struct nb_http_call *call, int rc, const struct nb_error *err
 
 static enum nb_phase phase_of(const struct nb_http_call *call)
 {
-    return nb_connection_phase(atomic_load(&call->peer->state));
+    return nb_connection_phase(atomic_load(&call->held->state));
 }
 
 /* Counts what was taken of the body. */
 static void count(struct nb_http_call *call, size_t bytes)
 {
     call->received += bytes;
-    atomic_store_explicit(&call->peer->received, call->received, memory_order_relaxed);
+    atomic_store_explicit(&call->held->received, call->received, memory_order_relaxed);
 }
 
 /* With a chunked body, libmicrohttpd 0.9.75 offers the next chunk that it has already read even to
@@ -201,7 +201,7 @@ static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_
     struct nb_error error = {0};
     if (go_on(call))
         return MHD_YES;
-    if (phase_of(call) != NB_PHASE_BODY && !nb_connection_enter(call->peer, NB_PHASE_BODY))
+    if (phase_of(call) != NB_PHASE_BODY && !nb_connection_enter(call->held, NB_PHASE_BODY))
         return MHD_NO;
     if (nb_reply_is_there(request))
         return drop_body(call, size);
@@ -224,7 +224,7 @@ static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_
     *size = input.length;
     /* A wait is taken up by the next call; that it was given up is noticed there, too. */
     if (settle(call, rc, &error))
-        (void)nb_connection_enter(call->peer, NB_PHASE_WORK);
+        (void)nb_connection_enter(call->held, NB_PHASE_WORK);
     return rc < 0 ? drop_body(call, size) : MHD_YES;
 }
 
@@ -235,7 +235,7 @@ static enum MHD_Result finish(struct nb_http_call *call)
 {
     struct nb_request *request = &call->request;
     struct nb_error error = {0};
-    if (phase_of(call) != NB_PHASE_WORK && !nb_connection_enter(call->peer, NB_PHASE_WORK))
+    if (phase_of(call) != NB_PHASE_WORK && !nb_connection_enter(call->held, NB_PHASE_WORK))
         return MHD_NO;
     if (go_on(call))
         return MHD_YES;
@@ -256,7 +256,7 @@ static enum MHD_Result on_call(void *user, struct MHD_Connection *connection, co
         *state = call = begin(http, connection, url, method, version);
         if (call == NULL)
             return MHD_NO;
-        if (call->has_body && !nb_connection_enter(call->peer, NB_PHASE_BODY))
+        if (call->has_body && !nb_connection_enter(call->held, NB_PHASE_BODY))
             return MHD_NO;
         return answer_early(call);
     }
@@ -280,7 +280,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     unsigned status = call->refused != 0 ? call->refused
                       : is_answered      ? call->request.reply.status
                                          : 0;
-    int file = call->lingers ? dup(call->peer->file) : -1;
+    int file = call->lingers ? dup(call->held->file) : -1;
     if (file >= 0)
         http->owner.linger(http->owner.user, file);
     nb_request_end(&call->request, &(struct nb_request_figures){
@@ -289,11 +289,11 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
                                        .received = call->received,
                                        .sent = call->sent,
                                    });
-    call->peer->call = NULL;
-    call->peer->is_kept =
+    call->held->call = NULL;
+    call->held->is_kept =
         is_complete && call->is_kept && !call->closes && !atomic_load(&http->server->is_stopping);
     /* Fails if the connection was given up already. */
-    (void)nb_connection_enter(call->peer, is_complete ? NB_PHASE_IDLE : NB_PHASE_OVER);
+    (void)nb_connection_enter(call->held, is_complete ? NB_PHASE_IDLE : NB_PHASE_OVER);
     free(call);
     *state = NULL;
 }
@@ -323,13 +323,13 @@ static size_t leave_escaped(void *user, struct MHD_Connection *connection, char 
 /* Whether the library closes a connection without a word because of what came: it waited for a
  * head, the client is there, and neither a time-out nor a stop explains it. A line without a space
  * is such a head. */
-static bool is_hung_up_on(const struct nb_http *http, const struct nb_connection *peer)
+static bool is_hung_up_on(const struct nb_http *http, const struct nb_connection *held)
 {
-    struct pollfd polled = {.fd = peer->file, .events = POLLRDHUP};
-    uint64_t state = atomic_load(&peer->state);
+    struct pollfd polled = {.fd = held->file, .events = POLLRDHUP};
+    uint64_t state = atomic_load(&held->state);
     enum nb_phase phase = nb_connection_phase(state);
     uint64_t idle = nb_clock_monotonic() - nb_connection_since(state);
-    return (phase == NB_PHASE_FIRST || (phase == NB_PHASE_IDLE && peer->is_kept)) &&
+    return (phase == NB_PHASE_FIRST || (phase == NB_PHASE_IDLE && held->is_kept)) &&
            !atomic_load(&http->server->is_stopping) &&
            idle < http->server->startup->timeout * 1000000000u && poll(&polled, 1, 0) == 0;
 }
@@ -339,14 +339,14 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 {
     (void)state;
     struct nb_http *http = user;
-    struct nb_connection *peer = nb_http_connection(connection);
+    struct nb_connection *held = nb_http_connection(connection);
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        atomic_store(&peer->is_started, true);
+        atomic_store(&held->is_started, true);
         return;
     }
-    if (is_hung_up_on(http, peer))
+    if (is_hung_up_on(http, held))
         nb_library_refuse(connection, MHD_HTTP_BAD_REQUEST);
-    http->owner.closed(http->owner.user, peer);
+    http->owner.closed(http->owner.user, held);
 }
 
 static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads)
@@ -389,13 +389,13 @@ int nb_http_start(struct nb_server *server, unsigned threads, const struct nb_ht
     return 0;
 }
 
-void nb_http_take(struct nb_http *http, struct nb_connection *peer)
+void nb_http_take(struct nb_http *http, struct nb_connection *held)
 {
-    struct nb_connection_name name = {.address = peer->address, .peer = peer};
-    peer->http = http;
+    struct nb_connection_name name = {.address = held->address, .held = held};
+    held->http = http;
     /* On failure the library has closed it. */
-    if (MHD_add_connection(http->daemon, peer->file, &name.address.any, sizeof name) != MHD_YES)
-        http->owner.closed(http->owner.user, peer);
+    if (MHD_add_connection(http->daemon, held->file, &name.address.any, sizeof name) != MHD_YES)
+        http->owner.closed(http->owner.user, held);
 }
 
 void nb_http_stop(struct nb_http **http)

@@ -20,7 +20,7 @@ int nb_http_start(struct nb_server *server, unsigned threads, const struct nb_ht
 /* Takes over a connection, with no byte taken from it; any one thread. It is borrowed until the
  * owner is told that it is closed. When the library has no memory for it, it closes the file
  * without a word: then it never becomes is_started. */
-void nb_http_take(struct nb_http *http, struct nb_connection *peer);
+void nb_http_take(struct nb_http *http, struct nb_connection *held);
 
 /* Closes what is open and ends the threads; NULL is allowed inside. No request may be suspended and
  * no connection be given any more (see serve.c). */

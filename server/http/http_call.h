@@ -25,7 +25,7 @@ struct nb_http {
 struct nb_http_call {
     struct nb_request request;
     struct nb_http *http;
-    struct nb_connection *peer;
+    struct nb_connection *held;
     uint64_t received;     /* bytes of the body */
     uint64_t sent;         /* bytes of the reply's body */
     uint64_t length;       /* Content-Length, or UINT64_MAX when it is chunked */

@@ -30,7 +30,7 @@ struct nb_connection *nb_http_connection(struct MHD_Connection *connection)
 {
     const struct nb_connection_name *name = (const void *)nb_http_address(connection);
     assert(name != NULL);
-    return name->peer;
+    return name->held;
 }
 
 static const char *field(const struct nb_http_call *call, const char *name)

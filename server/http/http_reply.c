@@ -76,7 +76,7 @@ static bool add_fields(struct MHD_Response *response, const struct nb_http_call 
 enum MHD_Result nb_http_queue_reply(struct nb_http_call *call)
 {
     struct nb_reply *reply = &call->request.reply;
-    if (reply->is_withheld || !nb_connection_enter(call->peer, NB_PHASE_REPLY))
+    if (reply->is_withheld || !nb_connection_enter(call->held, NB_PHASE_REPLY))
         return MHD_NO;
     if (reply->next == NULL) /* else what is taken counts */
         call->sent = reply->has_spool ? nb_spool_length(&reply->spool) : reply->body.length;
@@ -95,7 +95,7 @@ enum MHD_Result nb_http_answer_at_once(struct nb_http_call *call)
 {
     const struct nb_reply *reply = &call->request.reply;
     char head[256];
-    if (reply->is_withheld || !nb_connection_enter(call->peer, NB_PHASE_OVER))
+    if (reply->is_withheld || !nb_connection_enter(call->held, NB_PHASE_OVER))
         return MHD_NO;
     int length = snprintf(head, sizeof head,
                           "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
@@ -105,7 +105,7 @@ enum MHD_Result nb_http_answer_at_once(struct nb_http_call *call)
     struct iovec parts[2] = {{head, (size_t)length}, {reply->body.bytes, reply->body.length}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     /* A client that does not take it has gone. */
-    (void)sendmsg(call->peer->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)sendmsg(call->held->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     call->sent = reply->body.length;
     call->lingers = true;
     return MHD_NO;

@@ -58,27 +58,27 @@ static const char *detail_of(unsigned status, bool is_body)
 }
 
 /* A refusal before there is a request is counted here; later it is the request's status. */
-static void account(struct nb_connection *peer, unsigned status, size_t length)
+static void account(struct nb_connection *held, unsigned status, size_t length)
 {
-    if (peer->call != NULL) {
-        peer->call->refused = status;
-        peer->call->sent = length;
+    if (held->call != NULL) {
+        held->call->refused = status;
+        held->call->sent = length;
         return;
     }
     nb_log(NB_LOG_DEBUG, "request method=- route=- model= status=%u", status);
-    nb_metrics_request(peer->http->server->metrics, SIZE_MAX, status, 0, 0, length);
+    nb_metrics_request(held->http->server->metrics, SIZE_MAX, status, 0, 0, length);
 }
 
 void nb_library_refuse(struct MHD_Connection *connection, unsigned status)
 {
-    struct nb_connection *peer = nb_http_connection(connection);
-    if (!nb_connection_enter(peer, NB_PHASE_OVER))
+    struct nb_connection *held = nb_http_connection(connection);
+    if (!nb_connection_enter(held, NB_PHASE_OVER))
         return;
-    const char *detail = detail_of(status, peer->call != NULL);
-    account(peer, status, nb_refusal_send(peer->file, status, detail));
-    int file = dup(peer->file);
+    const char *detail = detail_of(status, held->call != NULL);
+    account(held, status, nb_refusal_send(held->file, status, detail));
+    int file = dup(held->file);
     if (file >= 0)
-        peer->http->owner.linger(peer->http->owner.user, file);
+        held->http->owner.linger(held->http->owner.user, file);
 }
 
 /* Called by the library alone. After our reply was sent it goes on as it would have, but what it

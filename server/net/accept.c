@@ -117,16 +117,16 @@ static void touch(struct nb_acceptor *a, struct client *c, struct link *list)
 
 static void give_to_http(struct nb_acceptor *a, struct client *c)
 {
-    struct nb_connection *peer = malloc(sizeof *peer);
-    if (peer == NULL) {
+    struct nb_connection *held = malloc(sizeof *held);
+    if (held == NULL) {
         drop(a, c, false);
         return;
     }
     unlink_client(c);
     (void)watch(a, c, 0);
-    nb_connection_init(peer, c->file, &c->address, c->address_length);
+    nb_connection_init(held, c->file, &c->address, c->address_length);
     free(c);
-    nb_http_take(a->settings.http, peer);
+    nb_http_take(a->settings.http, held);
 }
 
 static void go_on(struct nb_acceptor *a, struct client *c)
