@@ -132,6 +132,12 @@ static const struct nb_option options[] = {
      "through a proxy, unless [server] proxies names it. Without any tokens this option has no "
      "effect.",
      NB_LIVE},
+    {"tokens", "file", NB_OPTION_STRING, AT(tokens_file), 0, PATH_BYTES, NULL, "",
+     "File of further tokens, which bayesd --new-token and --revoke-token write. Empty: the file "
+     "`tokens` in the data directory, if there is one. Where there is such a file, every request "
+     "needs a token, also when the file has none. It is read at the start and with the "
+     "configuration.",
+     NB_LIVE},
 
     {"store", "data", NB_OPTION_STRING, AT(data), 1, PATH_BYTES, NULL, "/var/lib/bayesd",
      "Directory of the models; it is created if it is missing. Only one daemon at a time may use "

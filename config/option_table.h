@@ -41,6 +41,7 @@ struct nb_config {
     char *tokens_train;
     char *tokens_admin;
     char *tokens_trusted; /* addresses and networks */
+    char *tokens_file;    /* of more tokens; empty: `tokens` in the data directory */
     /* [store] */
     char *data;        /* directory */
     uint64_t map_size; /* bytes; 0: as much as there may ever be use for */

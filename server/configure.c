@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "core/base/buffer.h"
 #include "server/access/access.h"
+#include "server/access/tokens.h"
 #include "server/base/log.h"
 #include "server/mail/filter.h"
 #include "server/net/listen.h"
@@ -127,14 +128,21 @@ static int go_over(struct nb_server *server, struct nb_config *next, struct chan
                    struct nb_error *error)
 {
     const struct nb_configuration *running = nb_configurations_take(server->configurations);
-    const struct nb_configuration *made;
+    const struct nb_configuration *made = NULL;
+    bool had_file = nb_access_has_file(running->access);
     int rc = nb_config_carry_over(next, &running->config, note, changes, error);
     nb_configuration_release(&running);
-    if (rc != 0)
+    if (rc == 0)
+        rc = nb_configure_make(next, &made, error);
+    if (rc == 0 && had_file && !nb_access_has_file(made->access))
+        rc =
+            nb_error_set(error, NB_INVALID,
+                         "the file of tokens is gone: without it nobody might be asked for a token "
+                         "any more; a restart takes that for what is wanted");
+    if (rc != 0) {
+        nb_configuration_release(&made);
         return rc;
-    rc = nb_configure_make(next, &made, error);
-    if (rc != 0)
-        return rc;
+    }
     nb_configure_apply(server, &made->config);
     nb_configurations_put(server->configurations, made);
     return 0;

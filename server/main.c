@@ -31,6 +31,7 @@
 #include "server/request/server.h"
 #include "server/routes.h"
 #include "server/serve.h"
+#include "server/token_command.h"
 
 enum { EXIT_COMMAND_LINE = 2, ROUTES_MOST = 64 };
 
@@ -313,6 +314,12 @@ static int act(const struct nb_options *options, struct nb_config *config, struc
         return rebuild(config, error);
     case NB_ACTION_RESTORE:
         return restore(config, options->backup, error);
+    case NB_ACTION_NEW_TOKEN:
+        return nb_token_command_new(options, config, error);
+    case NB_ACTION_LIST_TOKENS:
+        return nb_token_command_list(config, error);
+    case NB_ACTION_REVOKE_TOKEN:
+        return nb_token_command_revoke(options, config, error);
     case NB_ACTION_SERVE:
     case NB_ACTION_VERSION:
     case NB_ACTION_HELP:

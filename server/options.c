@@ -2,6 +2,7 @@
 #include "server/options.h"
 
 #include <getopt.h>
+#include <stdbool.h>
 #include <string.h>
 
 static const struct option LONG[] = {
@@ -12,9 +13,14 @@ static const struct option LONG[] = {
     {"print-config", no_argument, NULL, 'P'},
     {"verify", no_argument, NULL, 'V'},
     {"rebuild", no_argument, NULL, 'R'},
-    {"restore", required_argument, NULL, 'r'},
+    {"restore", required_argument, NULL, 'b'},
     {"version", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
+    {"new-token", required_argument, NULL, 'n'},
+    {"role", required_argument, NULL, 'r'},
+    {"models", required_argument, NULL, 'm'},
+    {"list-tokens", no_argument, NULL, 't'},
+    {"revoke-token", required_argument, NULL, 'x'},
     {NULL, 0, NULL, 0},
 };
 
@@ -38,6 +44,12 @@ void nb_options_help(FILE *out)
         "  --restore FILE          put a backup (bayesc backup) into the data directory, which is "
         "empty;\n"
         "                          verify it, and end; FILE may be '-', standard input\n"
+        "  --new-token NAME --role classify|train|admin [--models PATTERN,...]\n"
+        "                          make an access token, print it once, and end; --models "
+        "'user-*'\n"
+        "                          restricts it to models of such names\n"
+        "  --list-tokens           list the tokens that were made so, and end\n"
+        "  --revoke-token NAME     remove one of them, and end\n"
         "  --version               print the version, and end\n"
         "  --help                  print this, and end\n"
         "\n"
@@ -80,9 +92,26 @@ static int take(struct nb_options *options, int option)
     case 'R':
         set_action(options, NB_ACTION_REBUILD);
         return 0;
-    case 'r':
+    case 'b':
         options->backup = optarg;
         set_action(options, NB_ACTION_RESTORE);
+        return 0;
+    case 'n':
+        options->token = optarg;
+        set_action(options, NB_ACTION_NEW_TOKEN);
+        return 0;
+    case 'x':
+        options->token = optarg;
+        set_action(options, NB_ACTION_REVOKE_TOKEN);
+        return 0;
+    case 't':
+        set_action(options, NB_ACTION_LIST_TOKENS);
+        return 0;
+    case 'r':
+        options->role = optarg;
+        return 0;
+    case 'm':
+        options->models = optarg;
         return 0;
     case 'v':
         set_action(options, NB_ACTION_VERSION);
@@ -111,5 +140,12 @@ int nb_options_read(int argc, char **argv, struct nb_options *options, struct nb
     if (optind < argc)
         return nb_error_set(error, NB_INVALID, "%s is no option; bayesd takes no other arguments",
                             argv[optind]);
+    bool is_new = options->action == NB_ACTION_NEW_TOKEN;
+    if (options->action < NB_ACTION_VERSION && is_new != (options->role != NULL))
+        return nb_error_set(error, NB_INVALID, "%s",
+                            is_new ? "--new-token needs --role classify, train or admin"
+                                   : "--role is for --new-token");
+    if (options->action < NB_ACTION_VERSION && !is_new && options->models != NULL)
+        return nb_error_set(error, NB_INVALID, "--models is for --new-token");
     return 0;
 }

@@ -16,16 +16,22 @@ enum nb_action {
     NB_ACTION_VERIFY,
     NB_ACTION_REBUILD,
     NB_ACTION_RESTORE,
+    NB_ACTION_NEW_TOKEN,
+    NB_ACTION_LIST_TOKENS,
+    NB_ACTION_REVOKE_TOKEN,
     NB_ACTION_VERSION,
     NB_ACTION_HELP
 };
 
 struct nb_options {
     enum nb_action action;
-    const char *config; /* file, or NULL; these four point into the arguments */
+    const char *config; /* file, or NULL; this and all below point into the arguments */
     const char *data;   /* directory, or NULL */
     const char *listen; /* ADDRESS:PORT, or NULL */
-    const char *backup; /* file to restore, or "-"; with NB_ACTION_RESTORE */
+    const char *backup; /* file to restore, or "-"; of NB_ACTION_RESTORE */
+    const char *token;  /* name, of NB_ACTION_NEW_TOKEN and NB_ACTION_REVOKE_TOKEN */
+    const char *role;   /* of NB_ACTION_NEW_TOKEN, or NULL */
+    const char *models; /* of NB_ACTION_NEW_TOKEN, or NULL: all */
 };
 
 /* Reads the arguments. NB_INVALID names the one that is not understood. */

@@ -2,10 +2,11 @@
 #include "server/access/access.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "config/config.h"
 #include "server/access/networks.h"
+#include "server/access/token_file.h"
+#include "server/access/tokens.h"
 #include "server/access/users.h"
 
 struct nb_access {
@@ -13,8 +14,24 @@ struct nb_access {
     struct nb_networks trusted;
     struct nb_networks proxies;
     struct nb_users socket_users;
+    bool has_file; /* of tokens */
     bool is_insecure;
 };
+
+static int read_file(struct nb_access *access, const struct nb_config *config,
+                     struct nb_error *error)
+{
+    char path[NB_TOKEN_FILE_PATH];
+    nb_token_file_path(config, path);
+    int rc = nb_token_file_read(path, &access->tokens, error);
+    access->has_file = rc == 0;
+    if (rc != NB_NOT_FOUND)
+        return rc;
+    if (config->tokens_file[0] == '\0')
+        return 0; /* none was made yet */
+    return nb_error_set(error, NB_INVALID,
+                        "[tokens] file: there is no file %s; bayesd --new-token makes it", path);
+}
 
 int nb_access_new(const struct nb_config *config, struct nb_access **access, struct nb_error *error)
 {
@@ -24,6 +41,8 @@ int nb_access_new(const struct nb_config *config, struct nb_access **access, str
         return nb_error_no_memory(error);
     made->is_insecure = config->insecure;
     int rc = nb_tokens_read(&made->tokens, config, error);
+    if (rc == 0)
+        rc = read_file(made, config, error);
     if (rc == 0)
         rc = nb_networks_read(&made->trusted, config->tokens_trusted, "[tokens] trusted", error);
     if (rc == 0)
@@ -51,7 +70,12 @@ void nb_access_free(struct nb_access **access)
 
 bool nb_access_asks(const struct nb_access *access)
 {
-    return access->tokens.count > 0;
+    return access->tokens.count > 0 || access->has_file;
+}
+
+bool nb_access_has_file(const struct nb_access *access)
+{
+    return access->has_file;
 }
 
 bool nb_access_has_plain(const struct nb_access *access)
@@ -77,7 +101,7 @@ static bool is_trusted(const struct nb_access *access, const struct nb_peer *pee
 struct nb_grant nb_access_grant(const struct nb_access *access, const struct nb_peer *peer,
                                 struct nb_string token, bool is_for_mail)
 {
-    struct nb_grant grant = {.role = NB_ROLE_NONE};
+    struct nb_grant grant = {.role = NB_ROLE_NONE, .name = "", .models = "*"};
     if (!nb_access_asks(access)) {
         grant.is_by_address = true;
         grant.role = access->is_insecure || !peer->is_forwarded ? NB_ROLE_ADMIN : NB_ROLE_NONE;
@@ -86,10 +110,12 @@ struct nb_grant nb_access_grant(const struct nb_access *access, const struct nb_
     const struct nb_token *known = nb_tokens_find(&access->tokens, token);
     if (known != NULL) {
         grant.role = known->role;
-        memcpy(grant.name, known->name, sizeof grant.name);
+        grant.name = known->name;
+        grant.models = known->models;
     }
     if (grant.role < NB_ROLE_TRAIN && is_for_mail && is_trusted(access, peer)) {
         grant.role = NB_ROLE_TRAIN;
+        grant.models = "*";
         grant.is_by_address = true;
     }
     return grant;

@@ -16,19 +16,21 @@
 #include "core/base/string.h"
 #include "server/access/peer.h"
 #include "server/access/role.h"
-#include "server/access/tokens.h"
 
 struct nb_access;
 struct nb_config;
 
-/* Reads [tokens], and of [server] `proxies`, `socket_users` and `insecure`. Returns 0,
- * NB_NO_MEMORY, or NB_INVALID, which names the option and what is wrong with it, never a token. */
+/* Reads [tokens] with the file of tokens, and of [server] `proxies`, `socket_users` and `insecure`.
+ * Returns 0, NB_NO_MEMORY, NB_INVALID, which names the option or the line and what is wrong with
+ * it, never a token, or NB_IO for a file of tokens that cannot be read. */
 int nb_access_new(const struct nb_config *config, struct nb_access **access,
                   struct nb_error *error);
 void nb_access_free(struct nb_access **access);
 
-/* Whether there are tokens. */
+/* Whether clients are asked for tokens: there are some, or there is a file of tokens, which may be
+ * empty. */
 bool nb_access_asks(const struct nb_access *access);
+bool nb_access_has_file(const struct nb_access *access);
 
 /* Whether the configuration has tokens themselves and not only their hashes. */
 bool nb_access_has_plain(const struct nb_access *access);
@@ -39,9 +41,11 @@ const struct nb_networks *nb_access_proxies(const struct nb_access *access);
 /* What a request may do, and why. */
 struct nb_grant {
     enum nb_role role;
-    bool is_by_address;       /* the role comes from where the request comes from, not from a token;
-                                 a page in a browser may have made such a request */
-    char name[NB_TOKEN_NAME]; /* of the token; "" when it has none, and without a token */
+    bool is_by_address; /* the role comes from where the request comes from, not from a token;
+                           a page in a browser may have made such a request */
+    const char *name;   /* of the token; "" when it has none, and without a token. Like
+                           `models` it lives as long as the nb_access */
+    const char *models; /* patterns of the models it may use (models.h) */
 };
 
 /* Decides. `token` is what was shown, of length 0 for nothing. `is_for_mail`: the request uses a

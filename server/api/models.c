@@ -7,6 +7,7 @@
 #include "core/engine/engine.h"
 #include "server/json/model.h"
 #include "server/json/settings.h"
+#include "server/request/admission.h"
 #include "server/request/query.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
@@ -33,22 +34,74 @@ static int read_page(const struct nb_request *request, struct nb_string *after, 
     return rc == 0 && after->length > 0 ? nb_check_model_name(*after, error) : rc;
 }
 
+/* Some models, by name. */
+struct model_page {
+    struct nb_model_info *infos; /* owned */
+    size_t count;
+    bool more;
+};
+
+static void page_deinit(struct model_page *page)
+{
+    for (size_t i = 0; i < page->count; i++)
+        nb_model_info_deinit(&page->infos[i]);
+    free(page->infos);
+    *page = (struct model_page){.infos = NULL};
+}
+
+/* Leaves those models that the request's token is for. */
+static void filter_page(const struct nb_request *request, struct model_page *page)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < page->count; i++) {
+        if (nb_request_is_for(request, nb_string_of(page->infos[i].name)))
+            page->infos[kept++] = page->infos[i];
+        else
+            nb_model_info_deinit(&page->infos[i]);
+    }
+    page->count = kept;
+}
+
+/* The first models behind `after` that the token is for, at least one if there is one. Pages in
+ * which there are none are passed over. */
+static int find_models(struct nb_request *request, struct nb_string after, size_t limit,
+                       struct model_page *page, struct nb_error *error)
+{
+    char *last = NULL; /* owned: the last name of the page before */
+    int rc;
+    do {
+        page_deinit(page);
+        rc = nb_engine_models(request->server->engine, after, limit, &page->infos, &page->count,
+                              &page->more, error);
+        free(last);
+        last = rc == 0 && page->more
+                   ? nb_string_copy(nb_string_of(page->infos[page->count - 1].name))
+                   : NULL;
+        if (rc == 0 && page->more && last == NULL)
+            rc = nb_error_no_memory(error);
+        if (rc == 0 && atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed))
+            rc = nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+        after = nb_string_of(last);
+        filter_page(request, page);
+    } while (rc == 0 && page->more && page->count == 0);
+    free(last);
+    return rc;
+}
+
 int nb_route_models(struct nb_request *request, struct nb_error *error)
 {
-    struct nb_model_info *infos = NULL;
     struct nb_string after;
-    size_t limit, count = 0;
-    bool more = false;
+    size_t limit;
+    struct model_page page = {.infos = NULL};
     int rc = read_page(request, &after, &limit, error);
     if (rc == 0)
-        rc = nb_engine_models(request->server->engine, after, limit, &infos, &count, &more, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_json_models(&request->reply.body, infos, count, more);
-    for (size_t i = 0; i < count; i++)
-        nb_model_info_deinit(&infos[i]);
-    free(infos);
-    return nb_reply_written(request, rc, error);
+        rc = find_models(request, after, limit, &page, error);
+    if (rc == 0)
+        rc = nb_reply_written(
+            request, nb_json_models(&request->reply.body, page.infos, page.count, page.more),
+            error);
+    page_deinit(&page);
+    return rc;
 }
 
 int nb_route_model(struct nb_request *request, struct nb_error *error)

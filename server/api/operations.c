@@ -8,6 +8,7 @@
 #include "server/api/openapi.h"
 #include "server/base/metrics.h"
 #include "server/json/model.h"
+#include "server/request/admission.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
@@ -33,7 +34,15 @@ static int reply_ready(struct nb_request *request, struct nb_error *error)
     size_t count = 0;
     if (nb_engine_damaged_models(request->server->engine, NAMES_MOST, &names, &count) != 0)
         return nb_error_no_memory(error);
-    int rc = nb_json_ready(&request->reply.body, names, count);
+    size_t shown = 0; /* those that the request's token is for come first */
+    for (size_t i = 0; i < count; i++) {
+        if (nb_request_is_for(request, nb_string_of(names[i]))) {
+            char *other = names[shown];
+            names[shown++] = names[i];
+            names[i] = other;
+        }
+    }
+    int rc = nb_json_ready(&request->reply.body, names, shown);
     for (size_t i = 0; i < count; i++)
         free(names[i]);
     free(names);

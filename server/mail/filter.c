@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "core/base/ascii.h"
 #include "core/base/lines.h"
+#include "server/access/models.h"
 #include "server/base/metrics.h"
 #include "server/request/scratch.h"
 #include "server/request/server.h"
@@ -352,7 +353,7 @@ static int ask(struct nb_server *server, const struct nb_config *config, struct 
     return 0;
 }
 
-static int ask_models(struct nb_server *server, const struct nb_config *config,
+static int ask_models(struct nb_server *server, const struct nb_config *config, const char *models,
                       struct nb_string mail, struct nb_string user, struct nb_filter_report *report,
                       struct nb_error *error)
 {
@@ -363,8 +364,11 @@ static int ask_models(struct nb_server *server, const struct nb_config *config,
         return nb_error_no_memory(error);
     bool has_own = nb_filter_model(config, user, report->model, NULL) == 0 &&
                    strcmp(report->model, config->filter_model) != 0;
-    if (has_own)
-        rc = ask(server, config, scratch, mail, false, report, &is_done, error);
+    bool has_common = nb_models_match(models, nb_string_of(config->filter_model));
+    rc = nb_models_check(models, nb_string_of(has_own ? report->model : config->filter_model),
+                         error);
+    if (rc == 0 && has_own)
+        rc = ask(server, config, scratch, mail, !has_common, report, &is_done, error);
     if (rc == 0 && !is_done) {
         (void)snprintf(report->model, sizeof report->model, "%s", config->filter_model);
         rc = ask(server, config, scratch, mail, true, report, &is_done, error);
@@ -436,8 +440,9 @@ static void pass_test(const struct nb_config *config, enum nb_filter_action acti
                    "Generic Test for Unsolicited Bulk Email");
 }
 
-int nb_filter_check(struct nb_server *server, const struct nb_config *config, struct nb_string mail,
-                    struct nb_string user, struct nb_filter_report *report, struct nb_error *error)
+int nb_filter_check(struct nb_server *server, const struct nb_config *config, const char *models,
+                    struct nb_string mail, struct nb_string user, struct nb_filter_report *report,
+                    struct nb_error *error)
 {
     enum nb_filter_action action;
     report->action = NB_FILTER_NO_ACTION;
@@ -456,7 +461,7 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, st
     if (find_test(config, mail, &action))
         pass_test(config, action, report);
     else
-        rc = ask_models(server, config, mail, user, report, error);
+        rc = ask_models(server, config, models, mail, user, report, error);
     if (report->action == NB_FILTER_REWRITE_SUBJECT)
         rewrite_subject(config->filter_subject, find_field(config, mail, "Subject"),
                         report->subject);

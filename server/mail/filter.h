@@ -74,9 +74,12 @@ int nb_filter_model(const struct nb_config *config, struct nb_string user,
 
 /* Scores a mail with the user's own model, or with the one of all when that is not ready or `user`
  * cannot name one. Too little training, or an empty mail, gives a report that says so and is not
- * an error. Returns 0, or what nb_engine_classify does (NB_IO, NB_NO_MEMORY ...). */
-int nb_filter_check(struct nb_server *server, const struct nb_config *config, struct nb_string mail,
-                    struct nb_string user, struct nb_filter_report *report, struct nb_error *error);
+ * an error. `models` are patterns (models.h) of those that the client may use: NB_FORBIDDEN when
+ * the user's model is none of them, and the one of all is not asked when that is none. Returns 0,
+ * or what nb_engine_classify does (NB_IO, NB_NO_MEMORY ...). */
+int nb_filter_check(struct nb_server *server, const struct nb_config *config, const char *models,
+                    struct nb_string mail, struct nb_string user, struct nb_filter_report *report,
+                    struct nb_error *error);
 
 /* The mail's Message-ID without angle brackets, on one line; "" when it has none. */
 void nb_filter_message_id(const struct nb_config *config, struct nb_string mail,

@@ -5,6 +5,7 @@
 
 #include "core/engine/engine.h"
 #include "server/mail/filter.h"
+#include "server/request/admission.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "server/request/source.h"
@@ -56,6 +57,8 @@ int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb
     request->state_free = learning_free;
     nb_filter_message_id(request->config, mail, learning->message_id);
     rc = nb_filter_model(request->config, user, learning->model, error);
+    if (rc == 0)
+        rc = nb_request_check_model(request, nb_string_of(learning->model), error);
     if (rc == 0)
         rc = make_batch(learning, mail, label, error);
     if (rc != 0)

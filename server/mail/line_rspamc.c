@@ -54,9 +54,9 @@ static int write_report(const struct nb_config *config, const struct nb_filter_r
 int nb_rspamc_check(struct nb_request *request, struct nb_error *error)
 {
     struct nb_filter_report report;
-    int rc =
-        nb_filter_check(request->server, request->config, nb_filter_mail(request->body),
-                        nb_request_field(request, nb_rspamc.protocol.user_field), &report, error);
+    int rc = nb_filter_check(
+        request->server, request->config, request->grant.models, nb_filter_mail(request->body),
+        nb_request_field(request, nb_rspamc.protocol.user_field), &report, error);
     if (rc != 0)
         return rc;
     if (write_report(request->config, &report, &request->reply.body) != 0)

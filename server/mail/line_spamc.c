@@ -45,9 +45,9 @@ const struct nb_line_protocol nb_spamc = {.protocol = {.door = "spamc",
 static int scan_mail(struct nb_request *request, struct nb_line_scan *scan, struct nb_error *error)
 {
     const struct nb_config *config = request->config;
-    int rc = nb_filter_check(request->server, request->config, nb_filter_mail(request->body),
-                             nb_request_field(request, nb_spamc.protocol.user_field), &scan->report,
-                             error);
+    int rc = nb_filter_check(
+        request->server, request->config, request->grant.models, nb_filter_mail(request->body),
+        nb_request_field(request, nb_spamc.protocol.user_field), &scan->report, error);
     if (rc != 0)
         return rc;
     scan->config = config;

@@ -13,6 +13,7 @@
 #include "server/mail/filter.h"
 #include "server/mail/filter_learn.h"
 #include "server/mail/rspamd_json.h"
+#include "server/request/admission.h"
 #include "server/request/query.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
@@ -71,9 +72,9 @@ int nb_route_rspamd_check(struct nb_request *request, struct nb_error *error)
     struct nb_filter_report *report = malloc(sizeof *report);
     if (report == NULL)
         return nb_error_no_memory(error);
-    int rc = nb_filter_check(request->server, request->config, nb_filter_mail(request->body),
-                             nb_request_field(request, request->route->protocol->user_field),
-                             report, error);
+    int rc = nb_filter_check(
+        request->server, request->config, request->grant.models, nb_filter_mail(request->body),
+        nb_request_field(request, request->route->protocol->user_field), report, error);
     double seconds = (double)(nb_clock_monotonic() - start) / 1e9;
     if (rc == 0 &&
         nb_json_rspamd_report(&request->reply.body, request->config, report,
@@ -174,7 +175,9 @@ int nb_route_rspamd_stat(struct nb_request *request, struct nb_error *error)
         .memory = statistics.memory,
         .version = NB_PROGRAM_VERSION,
     };
-    int rc = nb_engine_model(server->engine, nb_string_of(config->filter_model), &info, error);
+    int rc = nb_request_check_model(request, nb_string_of(config->filter_model), error);
+    if (rc == 0)
+        rc = nb_engine_model(server->engine, nb_string_of(config->filter_model), &info, error);
     if (rc == 0) {
         count_model(&info, config, &stat);
         nb_model_info_deinit(&info);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request/admission.h"
 
+#include "server/access/models.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 
@@ -41,6 +42,32 @@ static int refuse_unknown(const struct nb_request *request, struct nb_error *err
                         "the request needs a token that is known: Authorization: Bearer TOKEN");
 }
 
+bool nb_request_is_for(const struct nb_request *request, struct nb_string model)
+{
+    return nb_models_match(request->grant.models, model);
+}
+
+int nb_request_check_model(const struct nb_request *request, struct nb_string model,
+                           struct nb_error *error)
+{
+    return nb_models_check(request->grant.models, model, error);
+}
+
+/* The model of the path; of paths without one, what tells of all models or changes the whole store
+ * needs a token for all. */
+static int check_models(const struct nb_request *request, struct nb_error *error)
+{
+    const struct nb_route *route = request->route;
+    if (request->model.length > 0)
+        return nb_request_check_model(request, request->model, error);
+    bool is_of_all = route->is_of_all || route->role == NB_ROLE_ADMIN;
+    if (!is_of_all || nb_models_are_all(request->grant.models))
+        return 0;
+    return nb_error_set(error, NB_FORBIDDEN,
+                        "this token is for the models %s only; the request needs one for all",
+                        request->grant.models);
+}
+
 int nb_request_check_access(struct nb_request *request, struct nb_error *error)
 {
     const struct nb_access *access = request->access;
@@ -48,8 +75,10 @@ int nb_request_check_access(struct nb_request *request, struct nb_error *error)
     find_peer(request);
     request->grant = nb_access_grant(access, &request->peer, find_token(request),
                                      request->route->protocol->is_for_mail);
-    if (request->grant.role >= needed)
+    if (needed == NB_ROLE_NONE)
         return 0;
+    if (request->grant.role >= needed)
+        return check_models(request, error);
     if (request->grant.role != NB_ROLE_NONE)
         return nb_error_set(error, NB_FORBIDDEN,
                             "this token's role does not reach: the request needs %s",

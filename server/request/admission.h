@@ -5,7 +5,10 @@
 #ifndef NB_SERVER_REQUEST_ADMISSION_H
 #define NB_SERVER_REQUEST_ADMISSION_H
 
+#include <stdbool.h>
+
 #include "core/base/error.h"
+#include "core/base/string.h"
 
 struct nb_request;
 
@@ -13,5 +16,13 @@ struct nb_request;
  * mail software Password too), or by where it comes from. Sets request->peer and request->grant.
  * Returns 0, NB_UNKNOWN or NB_FORBIDDEN. */
 int nb_request_check_access(struct nb_request *request, struct nb_error *error);
+
+/* Whether the request's token is for a model; without a token it is for all. */
+bool nb_request_is_for(const struct nb_request *request, struct nb_string model);
+
+/* The same as an error code: 0 or NB_FORBIDDEN. Every route that names a model otherwise than by
+ * {model} in its path must ask. */
+int nb_request_check_model(const struct nb_request *request, struct nb_string model,
+                           struct nb_error *error);
 
 #endif

@@ -60,7 +60,8 @@ struct nb_route {
     /* Called once before the handler or the first line. May wait, without a reply. NULL: nothing is
      * to be prepared. */
     nb_handler *prepare;
-    bool is_long; /* handler and lines run on the work pool; they never return NB_WAIT */
+    bool is_of_all; /* it tells of all models: not for a token that is for some of them */
+    bool is_long;   /* handler and lines run on the work pool; they never return NB_WAIT */
     const struct nb_protocol *protocol;
     int verb; /* which of the things that the handler does; the handler's own enum, 0 for one thing
                */

@@ -306,6 +306,20 @@ def tokens_admin(api):
     reached(api, (404, 200, 200), admin=T)
 
 
+def tokens_file(api):
+    """More of it is in test_tokens."""
+    folder = api.new_folder()
+    path = os.path.join(folder, "of-mine")
+    daemon = api.another(config={"tokens": {"file": path}}).spawn()
+    holds(daemon.wait(20) > 0 and path in daemon.output(), "started without the file")
+    status, out, err = api.tool("--new-token", "a", "--role", "classify", environment={"BAYESD_TOKENS_FILE": path})
+    equal(status, 0, err)
+    equal(os.listdir(folder), ["of-mine"])
+    daemon = with_options(api, "tokens", file=path)
+    equal(daemon.client.get("/v1/models").status, 401)
+    daemon.client.get("/v1/models", Authorization="Bearer " + out.strip()).ok()
+
+
 def tokens_trusted(api):
     equal([with_options(api, "tokens", admin=T, trusted=trusted).client.post("/checkv2", "Subject: a\n\nb").status
            for trusted in ("127.0.0.1", "192.0.2.1", "127.0.0.0/8")], [200, 401, 200])

@@ -104,6 +104,7 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert_str_eq(c.tokens_train, "");
     ck_assert_str_eq(c.tokens_admin, "");
     ck_assert_str_eq(c.tokens_trusted, "");
+    ck_assert_str_eq(c.tokens_file, "");
     ck_assert_str_eq(c.filter_model, "mail");
     ck_assert_str_eq(c.filter_user_model, "");
     ck_assert_str_eq(c.filter_spam_label, "spam");

@@ -8,7 +8,7 @@
 #include "server/net/listen.h"
 #include "server/options.h"
 
-enum { ARGUMENTS_MOST = 5 };
+enum { ARGUMENTS_MOST = 8 };
 
 static const struct {
     const char *arguments[ARGUMENTS_MOST]; /* NULL behind the last */
@@ -30,6 +30,20 @@ static const struct {
     {{"--data", "d", "-x", NULL}, NB_INVALID, 0, NULL, NULL, NULL, "-x is no option"},
     {{"--help=me", NULL}, NB_INVALID, 0, NULL, NULL, NULL, "--help=me"},
     {{"stray", NULL}, NB_INVALID, 0, NULL, NULL, NULL, "stray"},
+    {{"--new-token", "a", "--role", "train", NULL}, 0, NB_ACTION_NEW_TOKEN, NULL, NULL, NULL, NULL},
+    {{"--new-token", "a", "--role", "train", "--models", "b*", NULL},
+     0,
+     NB_ACTION_NEW_TOKEN,
+     NULL,
+     NULL,
+     NULL,
+     NULL},
+    {{"--list-tokens", NULL}, 0, NB_ACTION_LIST_TOKENS, NULL, NULL, NULL, NULL},
+    {{"--revoke-token", "a", NULL}, 0, NB_ACTION_REVOKE_TOKEN, NULL, NULL, NULL, NULL},
+    {{"--new-token", "a", "--help", NULL}, 0, NB_ACTION_HELP, NULL, NULL, NULL, NULL},
+    {{"--new-token", "a", NULL}, NB_INVALID, 0, NULL, NULL, NULL, "needs --role"},
+    {{"--role", "train", NULL}, NB_INVALID, 0, NULL, NULL, NULL, "--role is for"},
+    {{"--list-tokens", "--models", "b*", NULL}, NB_INVALID, 0, NULL, NULL, NULL, "--models is for"},
 };
 
 static void check_text(const char *got, const char *expected)

@@ -12,6 +12,7 @@ static char admin[] = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb4
 static char classify[] = "classify-token-0123456789,admin-token-0123456789";
 static char trusted[] = "127.0.0.1, 192.0.2.0/25 2001:db8::/33,0.0.0.1/32";
 static char nothing[] = "";
+static char nowhere[] = "/no/such/folder";
 
 static struct nb_string text(const char *s)
 {
@@ -24,6 +25,8 @@ static struct nb_config config_of(char *a, char *b, char *c, char *d)
                               .tokens_train = b,
                               .tokens_admin = c,
                               .tokens_trusted = d,
+                              .tokens_file = nothing,
+                              .data = nowhere,
                               .proxies = nothing,
                               .socket_users = nothing};
 }

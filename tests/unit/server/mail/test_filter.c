@@ -21,6 +21,7 @@
 #define GTUBE "JS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X"
 
 static struct nb_config config;
+static const char models[] = "*"; /* that the client may use */
 
 static struct nb_string str(const char *s)
 {
@@ -346,7 +347,7 @@ static void check_for(const char *mail, const char *user)
 {
     struct nb_error error = {0};
     memset(&report, 0xa5, sizeof report); /* nothing may be left as it was */
-    int rc = nb_filter_check(&server, &config, str(mail), str(user), &report, &error);
+    int rc = nb_filter_check(&server, &config, models, str(mail), str(user), &report, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
 }
 
@@ -412,6 +413,35 @@ START_TEST(a_threshold_is_reached_at_it_and_not_below)
     ck_assert(nb_filter_score(report.log_odds, 15, p) == 15);
     set_thresholds(0, p, p, above);
     expect(SPAM, NB_FILTER_REWRITE_SUBJECT, "BAYES_SPAM", "spam");
+}
+END_TEST
+
+START_TEST(models_that_a_client_may_not_use_are_not_asked)
+{
+    static const struct {
+        const char *models, *user;
+        int rc;
+        const char *model; /* that decides; NULL: none is ready */
+    } table[] = {
+        {"*", "ann", 0, "mail-ann"},         {"*", "bob", 0, "mail"},
+        {"mail-*", "ann", 0, "mail-ann"},    {"mail-*", "bob", 0, NULL},
+        {"mail", "ann", NB_FORBIDDEN, NULL}, {"mail", "", 0, "mail"},
+        {"mail-*", "", NB_FORBIDDEN, NULL},  {"mail-ann", "bob", NB_FORBIDDEN, NULL},
+        {"mail,mail-bob", "bob", 0, "mail"},
+    };
+    train("mail", 12);
+    train("mail-ann", 12);
+    set("user_model", "mail-%u");
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct nb_error error = {0};
+        int rc = nb_filter_check(&server, &config, table[i].models, str(SPAM), str(table[i].user),
+                                 &report, &error);
+        ck_assert_msg(rc == table[i].rc, "case %zu: %d", i, rc);
+        if (rc == 0)
+            ck_assert_msg(report.is_ready == (table[i].model != NULL), "case %zu", i);
+        if (table[i].model != NULL)
+            ck_assert_str_eq(report.model, table[i].model);
+    }
 }
 END_TEST
 
@@ -875,6 +905,7 @@ static TCase *with_engine(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, 60); /* a store on a slow disk */
     tcase_add_test(tcase, a_threshold_is_reached_at_it_and_not_below);
+    tcase_add_test(tcase, models_that_a_client_may_not_use_are_not_asked);
     tcase_add_test(tcase, ham_is_ham);
     tcase_add_test(tcase, actions_are_counted);
     tcase_add_test(tcase, symbols_add_up);
