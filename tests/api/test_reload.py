@@ -9,7 +9,7 @@ import time
 
 import test_backup
 from harness import config_text, equal, holds, refused, slow, wait_for
-from test_configuration import accepted, spooled_by
+from test_configuration import accepted, over_file, spooled_by
 from wire import Wire, request
 
 M = "/v1/models/m"
@@ -274,16 +274,34 @@ def table(api):
 
 def test_every_live_option_is_tested(api):
     tested = {row[:2] for row in LIVE + BACKUPS} | {("server", "insecure"), ("server", "stop_seconds"), ("server", "queue_changes"),
-                                          ("tokens", "train"), ("tokens", "trusted"), ("filter", "subject")}
+                                          ("tokens", "train"), ("tokens", "trusted"), ("filter", "subject"), ("server", "proxies"),
+                                          ("server", "socket_users"), ("tokens", "file")}
     equal({option for option, change in table(api).items() if change == "reload"} - tested, set())
 
 
 def test_the_rest_of_the_tokens(api):
-    daemon = started(api, tokens={"admin": T})
+    daemon = started(api, tokens={"admin": T, "trusted": "127.0.0.1"})
     equal(daemon.client.post("/checkv2", MAIL).status, 200)
     reload(daemon, {"log": {"level": "info"}, "tokens": {"admin": T, "train": U, "trusted": "192.0.2.1"}})
     equal(daemon.client.post("/checkv2", MAIL).status, 401)
     daemon.client.post(M + "/train?label=a", "x", "text/plain", **bearer(U)).ok()
+
+
+def test_proxies(api):
+    tokens = {"admin": T, "trusted": "203.0.113.5"}
+    daemon = started(api, tokens=tokens)
+    for proxies, status in (("", 401), ("127.0.0.1", 200), ("192.0.2.1", 401)):
+        reload(daemon, {"log": {"level": "info"}, "tokens": tokens, "server": {"proxies": proxies}})
+        equal(daemon.client.post("/checkv2", MAIL, X_Forwarded_For="203.0.113.5").status, status, proxies)
+
+
+def test_socket_users(api):
+    path = os.path.join(api.new_folder(), "bayesd.sock")
+    check = b"POST /checkv2 HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (len(MAIL), MAIL.encode())
+    daemon = started(api, server={"socket": path}, tokens={"admin": T})
+    for users, status in (("", b" 401 "), (os.geteuid(), b" 200 "), (54321, b" 401 ")):
+        reload(daemon, {"log": {"level": "info"}, "server": {"socket": path, "socket_users": users}, "tokens": {"admin": T}})
+        holds(status in over_file(path, check).split(b"\r\n")[0], users)
 
 
 def test_subject(api):
