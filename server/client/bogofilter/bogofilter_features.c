@@ -49,7 +49,8 @@ static int tokenize(const struct prefix *prefix, struct nb_string word, const st
                               .settings = &SETTINGS,
                               .limits = &LIMITS,
                               .bag = bag,
-                              .tokens_left = LIMITS.tokens};
+                              .tokens_left = LIMITS.tokens,
+                              .work = NB_WORK_UNBOUNDED};
     if (prefix->field == NB_FIELD_RECEIVED)
         return nb_mail_received(&t, word);
     return nb_tokenize_text(&t, prefix->field, prefix->ours, word.bytes, word.length);
