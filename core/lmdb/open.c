@@ -44,8 +44,8 @@ static void note_mended(struct nb_store *store, const struct nb_pages_answer *an
         return;
     pthread_mutex_lock(&store->failure_lock);
     (void)nb_error_set(&store->mended, NB_CORRUPT,
-                       "%s was damaged: page %llu, table %s: keys were not in order; keys put "
-                       "right by their checksums: %u, entries lost: %u",
+                       "%s was damaged, first in page %llu, table %s; entries put right by their "
+                       "checksums: %u, lost: %u",
                        store->file.data_path, (unsigned long long)answer->mended,
                        nb_store_table_names[answer->mended_table], answer->corrected, answer->lost);
     pthread_mutex_unlock(&store->failure_lock);

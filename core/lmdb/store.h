@@ -9,8 +9,8 @@
  *
  * Checksums. Every value carries one (XXH3, 64 bits) over its table, its key and itself. It is
  * verified whenever a value is handed out: damage is NB_CORRUPT, never other data. The pages in
- * which LMDB keeps keys and values are checked by nb_store_open (core/pages/pages.h). Damaged keys
- * that put a page out of order are put right by their checksums, or replaced (core/pages/mend.h).
+ * which LMDB keeps keys and values are checked by nb_store_open (core/pages/pages.h), which also
+ * puts entries right in which one byte is wrong (core/pages/mend.h).
  *
  * The map. LMDB reads the file through a map of fixed size. nb_store_open reserves as much address
  * space as there may ever be use for, so it rarely has to grow. When it has to, nb_store_begin
@@ -106,8 +106,8 @@ bool nb_store_failed(struct nb_store *store, struct nb_error *error);
  * committed. */
 int nb_store_reopen(struct nb_store *store, struct nb_error *error);
 
-/* Whether damaged keys were put right, or replaced, when the store was opened; fills `what` with
- * a sentence that says how many and where. Any thread. */
+/* Whether damaged entries were put right, or their keys replaced, when the store was opened; fills
+ * `what` with a sentence that says how many and where. Any thread. */
 bool nb_store_mended(struct nb_store *store, struct nb_error *what);
 
 /* Bytes of the data file in use, and of the map. Any thread, in any state. */

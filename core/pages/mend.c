@@ -9,12 +9,16 @@
 
 #include "core/pages/page.h"
 
-enum { OWNER_BYTES = 4 };
+enum {
+    OWNER_BYTES = 4,
+    TRIED_MOST = 100, /* damaged entries of a file that are tried to correct: 10 s */
+};
 
 struct entry {
     unsigned char *key; /* in the page */
     size_t length;
-    struct nb_string value;
+    unsigned char *value; /* in the page, or owned */
+    size_t size;
     unsigned char *owned; /* of a value in pages of its own; else NULL */
     bool sound;
 };
@@ -35,7 +39,8 @@ static struct nb_string key_of(const struct entry *entry)
 static bool is_sound(const struct leaf *leaf, const struct entry *entry)
 {
     const struct nb_mending *m = leaf->mending;
-    return m->is_sound(m->user, leaf->table, key_of(entry), entry->value);
+    struct nb_string value = {(const char *)entry->value, entry->size};
+    return m->is_sound(m->user, leaf->table, key_of(entry), value);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -55,7 +60,7 @@ static int read_big(const struct nb_mending *m, const struct nb_node *node, stru
     ssize_t got = pread(m->file, entry->owned, node->size, (off_t)at);
     if (got < 0)
         return nb_error_errno(error, errno, m->path);
-    entry->value = (struct nb_string){(const char *)entry->owned, node->size};
+    entry->value = entry->owned;
     return (size_t)got == node->size ? 0 : NB_CORRUPT;
 }
 
@@ -66,40 +71,82 @@ static int read_entry(const struct nb_mending *m, const struct leaf *leaf, unsig
     struct entry *entry = &leaf->entries[i];
     entry->key = page + (node.key.bytes - (const char *)page);
     entry->length = node.key.length;
-    entry->value = (struct nb_string){(const char *)node.value, node.size};
+    entry->value = entry->key + entry->length;
+    entry->size = node.size;
     int rc = (node.flags & NB_NODE_BIG) != 0 ? read_big(m, &node, entry, error) : 0;
     entry->sound = rc == 0 && is_sound(leaf, entry);
     return rc;
 }
 
-/* ---- a key with one wrong byte --------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
-/* A wrong key passes the 64 bits of the checksum once in 10^14 trials of a key of 300 bytes. */
-static bool correct(const struct leaf *leaf, struct entry *entry)
+/* The key of the nearest sound entry before, or the lower bound, which a key may equal. */
+static bool is_above(const struct leaf *leaf, unsigned i, struct nb_string *before)
 {
-    for (size_t i = 0; i < entry->length; i++) {
-        unsigned char found = entry->key[i];
+    struct nb_string key = key_of(&leaf->entries[i]);
+    while (i > 0 && !leaf->entries[i - 1].sound)
+        i--;
+    *before = i > 0 ? key_of(&leaf->entries[i - 1]) : leaf->bounds.from;
+    int order = before->bytes == NULL ? 1 : nb_string_compare(key, *before);
+    return order > 0 || (order == 0 && i == 0);
+}
+
+/* The key of the nearest sound entry behind, or the upper bound. */
+static bool is_below(const struct leaf *leaf, unsigned i)
+{
+    struct nb_string key = key_of(&leaf->entries[i]);
+    struct nb_string next = leaf->bounds.to;
+    for (unsigned k = leaf->count - 1; k > i; k--)
+        if (leaf->entries[k].sound)
+            next = key_of(&leaf->entries[k]);
+    return next.bytes == NULL || nb_string_compare(key, next) < 0;
+}
+
+/* ---- one wrong byte -------------------------------------------------------------------------- */
+
+/* A value that another entry has, under a key that differs in one byte, fits that key, too: only a
+ * key that is in its place is the lost one. */
+static bool is_right(const struct leaf *leaf, unsigned i)
+{
+    struct nb_string before;
+    return is_sound(leaf, &leaf->entries[i]) && is_above(leaf, i, &before) && is_below(leaf, i);
+}
+
+static bool correct_bytes(const struct leaf *leaf, unsigned entry, unsigned char *bytes,
+                          size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        unsigned char found = bytes[i];
         for (unsigned change = 1; change <= 0xff; change++) {
-            entry->key[i] = (unsigned char)(found ^ change);
-            if (is_sound(leaf, entry))
+            bytes[i] = (unsigned char)(found ^ change);
+            if (is_right(leaf, entry))
                 return true;
         }
-        entry->key[i] = found;
+        bytes[i] = found;
     }
     return false;
 }
 
-static unsigned correct_all(const struct leaf *leaf)
+/* The key, or a value that lies beside it, with its checksum. Of the half a million trials that an
+ * entry takes at most (0.1 s), one in 10^13 entries would pass the 64 bits of the checksum wrongly.
+ */
+static bool correct(const struct leaf *leaf, unsigned i)
 {
-    unsigned corrected = 0;
-    for (unsigned i = 0; i < leaf->count; i++) {
+    const struct entry *entry = &leaf->entries[i];
+    return correct_bytes(leaf, i, entry->key, entry->length) ||
+           (entry->owned == NULL && correct_bytes(leaf, i, entry->value, entry->size));
+}
+
+static void correct_all(struct nb_mending *mending, const struct leaf *leaf)
+{
+    for (unsigned i = 0; i < leaf->count && mending->tried < TRIED_MOST; i++) {
         struct entry *entry = &leaf->entries[i];
-        if (entry->sound || !correct(leaf, entry))
+        if (entry->sound)
             continue;
-        entry->sound = true;
-        corrected++;
+        mending->tried++;
+        entry->sound = correct(leaf, i);
+        mending->corrected += entry->sound;
     }
-    return corrected;
 }
 
 /* ---- a key that is lost ---------------------------------------------------------------------- */
@@ -129,17 +176,6 @@ static void put_above(unsigned char *key, size_t length, struct nb_string before
     for (size_t i = common; i > 0; i--)
         if (++key[i - 1] != 0)
             return;
-}
-
-/* The key of the nearest sound entry before, or the lower bound, which a key may equal. */
-static bool is_above(const struct leaf *leaf, unsigned i, struct nb_string *before)
-{
-    struct nb_string key = key_of(&leaf->entries[i]);
-    while (i > 0 && !leaf->entries[i - 1].sound)
-        i--;
-    *before = i > 0 ? key_of(&leaf->entries[i - 1]) : leaf->bounds.from;
-    int order = before->bytes == NULL ? 1 : nb_string_compare(key, *before);
-    return order > 0 || (order == 0 && i == 0);
 }
 
 /* Most keys begin with the number of a model (core/lmdb/store.h). */
@@ -198,6 +234,18 @@ static void replace_all(struct nb_mending *mending, const struct leaf *leaf)
 
 /* ---- a leaf ---------------------------------------------------------------------------------- */
 
+bool nb_leaf_is_sound(const struct nb_mending *mending, unsigned table, const unsigned char *page)
+{
+    for (unsigned i = 0; i < nb_page_count(page); i++) {
+        struct nb_node node = nb_page_node(page, i);
+        struct nb_string value = {(const char *)node.value, node.size};
+        if ((node.flags & NB_NODE_BIG) == 0 &&
+            !mending->is_sound(mending->user, table, node.key, value))
+            return false;
+    }
+    return true;
+}
+
 int nb_mend_leaf(struct nb_mending *mending, unsigned table, unsigned char *page,
                  struct nb_bounds bounds, struct nb_error *error)
 {
@@ -211,7 +259,7 @@ int nb_mend_leaf(struct nb_mending *mending, unsigned table, unsigned char *page
     for (unsigned i = 0; rc == 0 && i < leaf.count; i++)
         rc = read_entry(mending, &leaf, page, i, error);
     if (rc == 0) {
-        mending->corrected += correct_all(&leaf);
+        correct_all(mending, &leaf);
         replace_all(mending, &leaf);
     }
     for (unsigned i = 0; i < leaf.count; i++)

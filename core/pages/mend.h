@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Leaves of tables whose keys are out of order, put in order again: a search in such a page would
- * miss sound entries, and LMDB would put new ones in wrong places.
+ * Damaged entries in leaves of tables, put right where that can be done.
  *
- * A value holds a checksum over its key and itself, so it is known whose key is damaged. If one
- * byte of the key is wrong, trial finds it: the checksum says which byte was there. Otherwise the
- * entry is lost. Its key is replaced by one that is in order, and nothing else is changed: whoever
- * reads the entry meets a wrong checksum, and all others of the page are found again.
+ * A value holds a checksum over its key and itself, so it is known which entries are damaged. If
+ * one byte of one is wrong, in the key, the value or the checksum, trial finds it: the checksum
+ * says which byte was there. Other damage of values is left to whoever reads them.
+ *
+ * A damaged key may put its page out of order. A search there would miss sound entries, and LMDB
+ * would put new ones in wrong places. If the key cannot be put right, the entry is lost. Its key is
+ * replaced by one that is in order, and nothing else is changed: whoever reads the entry meets a
+ * wrong checksum, and all others of the page are found again.
  *
  * One thread at a time. Nothing is written before nb_mending_write.
  */
@@ -44,15 +47,18 @@ struct nb_mending {
         unsigned char *bytes; /* owned */
     } pages[NB_MENDED_MOST];
     unsigned count;
-    unsigned corrected; /* keys that are right again */
-    unsigned lost;      /* keys that were replaced */
+    unsigned tried;     /* damaged entries that were met, up to a bound */
+    unsigned corrected; /* of these, those that are right again */
+    unsigned lost;      /* entries whose keys were replaced */
 };
 void nb_mending_deinit(struct nb_mending *mending);
 
-/* Puts the keys of the leaf `page` of table `table`, which nb_page_check has accepted, in order
- * within the bounds, as far as they belong to damaged entries. Whether all are in order then is for
- * the caller to see. Returns 0, NB_CORRUPT without a text (a value cannot be read), NB_IO or
- * NB_NO_MEMORY. */
+/* Whether key and value of all entries of the leaf `page`, which nb_page_check has accepted, belong
+ * together. Values in pages of their own are passed over. */
+bool nb_leaf_is_sound(const struct nb_mending *mending, unsigned table, const unsigned char *page);
+/* Puts damaged entries of the leaf right, and replaces damaged keys that are out of order or of the
+ * bounds. Whether all are in order then is for the caller to see. Returns 0, NB_CORRUPT without a
+ * text (a value cannot be read), NB_IO or NB_NO_MEMORY. */
 int nb_mend_leaf(struct nb_mending *mending, unsigned table, unsigned char *page,
                  struct nb_bounds bounds, struct nb_error *error);
 /* Keeps a copy of the page for nb_mending_write. NB_CORRUPT without a text: there are too many. */
@@ -60,7 +66,7 @@ int nb_mending_keep(struct nb_mending *mending, uint64_t number, const unsigned 
                     struct nb_error *error);
 
 /* Writes the pages to the file, durably. A write that is cut off does no harm: only bytes of
- * damaged keys differ, and they are mended again. Returns 0 or what the system refuses. */
+ * damaged entries differ, and they are mended again. Returns 0 or what the system refuses. */
 int nb_mending_write(const struct nb_mending *mending, struct nb_error *error);
 
 #endif

@@ -167,15 +167,18 @@ static const char *fault_of_keys(const struct walk *w, const struct tree *tree,
     return NULL;
 }
 
-/* Puts the keys of a leaf in order. NB_CORRUPT without a text: that cannot be done. */
+/* Mends a leaf. NB_CORRUPT without a text: its keys cannot be put in order. */
 static int mend(struct walk *w, const struct tree *tree, uint64_t page, unsigned char *bytes,
                 struct nb_bounds bounds)
 {
-    int rc = nb_mend_leaf(&w->mending, tree->table, bytes, bounds, w->error);
+    struct nb_mending *m = &w->mending;
+    unsigned before = m->corrected + m->lost;
+    int rc = nb_mend_leaf(m, tree->table, bytes, bounds, w->error);
     if (rc == 0 && fault_of_keys(w, tree, bytes, bounds) != NULL)
         return NB_CORRUPT;
-    if (rc == 0)
-        rc = nb_mending_keep(&w->mending, page, bytes, w->error);
+    if (rc != 0 || m->corrected + m->lost == before)
+        return rc;
+    rc = nb_mending_keep(m, page, bytes, w->error);
     if (rc == 0 && w->answer->mended == 0) {
         w->answer->mended = page;
         w->answer->mended_table = tree->table;
@@ -188,12 +191,14 @@ static int check_keys(struct walk *w, const struct tree *tree, uint64_t page, un
 {
     int rc = NB_CORRUPT;
     const char *what = fault_of_keys(w, tree, bytes, bounds);
-    if (what == NULL)
-        return 0;
-    if (w->question->is_sound != NULL && tree->kind == TABLE_TREE &&
-        nb_page_kind(bytes) == NB_PAGE_LEAF)
+    bool may_mend = w->question->is_sound != NULL && tree->kind == TABLE_TREE &&
+                    nb_page_kind(bytes) == NB_PAGE_LEAF;
+    if (may_mend && (what != NULL || !nb_leaf_is_sound(&w->mending, tree->table, bytes)))
         rc = mend(w, tree, page, bytes, bounds);
-    return rc == NB_CORRUPT ? damaged(w, tree, page, what) : rc;
+    if (rc != NB_CORRUPT)
+        return rc;
+    /* A value that stays damaged is for those who read it. */
+    return what == NULL ? 0 : damaged(w, tree, page, what);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
  * damaged page number, offset or order of keys ends in an assertion, a signal or overwritten data.
  * This walk believes nothing. It finds every page that is not where it should be, used twice, of
  * the wrong kind, badly filled or out of order, in the trees and in the list of free pages, and
- * numbers that disagree with what was counted. It does not read values; they have checksums.
- * Leaves of tables whose keys are out of order can be put in order again (core/pages/mend.h).
+ * numbers that disagree with what was counted. Damaged entries of tables can be put right by the
+ * checksums of their values (core/pages/mend.h); otherwise values are not looked at.
  *
  * Reads with pread: a disk that refuses is an error, not a signal. One thread at a time; the file
  * must not change meanwhile.
@@ -42,9 +42,9 @@ struct nb_pages_answer {
     uint32_t present; /* bit t: table t is there */
     uint32_t damaged; /* bit t: pages of table t are damaged */
     char unknown[NB_PAGES_NAME_MOST]; /* of a table that is none of the question's; "": none */
-    unsigned corrected;               /* damaged keys that are right again */
-    unsigned lost;   /* damaged keys that could only be replaced: their entries are lost */
-    uint64_t mended; /* the first page of these; 0: nothing was mended */
+    unsigned corrected;               /* damaged entries that are right again */
+    unsigned lost;                    /* entries whose keys could only be replaced */
+    uint64_t mended;                  /* the first page of these; 0: nothing was mended */
     unsigned mended_table;
     uint64_t used; /* pages in trees, the two first included */
     uint64_t free; /* pages in the list of free pages */

@@ -2,8 +2,8 @@
 """One entry of a store is damaged: found, told, contained; never a crash, never a silent difference.
 
 A store is made once, with models of every kind and an import that was cut off. Each trial flips one bit
-or byte of a copy at a random used place, or overwrites a whole key. DAMAGED_STORES=N sets how many;
-DAMAGE_KEEP=FOLDER keeps the copies in which a fault was found.
+or byte of a copy at a random used place, or some in a row, or overwrites a whole key or a sector.
+DAMAGED_STORES=N sets how many; DAMAGE_KEEP=FOLDER keeps the copies in which a fault was found.
 """
 import http.client
 import json
@@ -131,8 +131,6 @@ class Original:
 
 # ---- a trial ------------------------------------------------------------------------------------
 class Trial:
-    most_damaged = 1  # models
-
     def __init__(self, api, original, rng):
         self.api, self.original, self.rng = api, original, rng
         self.data = shutil.copytree(original.data, os.path.join(api.new_folder(), "data"))
@@ -221,7 +219,9 @@ class Trial:
         holds(daemon.running(), f"the daemon is gone: {daemon.output()}")
         if not self.is_content or not damaged:
             return
-        holds(len(damaged) <= self.most_damaged or self.place.table in STORE_WIDE, f"one entry, {len(damaged)} models damaged: {damaged}")
+        # A damaged key may be counted to another model than its own, which misses it.
+        most = 2 if self.place.kind == "key" else 1
+        holds(len(damaged) <= most or self.place.table in STORE_WIDE, f"one entry, {len(damaged)} models damaged: {damaged}")
         for name in damaged:
             assert_told(client, name)
         for name in damaged:
@@ -285,12 +285,13 @@ def assert_told(client, name):
     holds("\nbayesd_models_damaged " in listing and "\nbayesd_models_damaged 0" not in listing, "metrics do not count it")
 
 
-def flip(data, place):
+def flip(data, place, count=2):
+    """Changes bytes in the middle. One in a key or a value would be put right."""
     with open(os.path.join(data, "data.mdb"), "r+b") as file:
         file.seek(place.at + place.length // 2)
-        byte = file.read(1)[0]
-        file.seek(-1, 1)
-        file.write(bytes([byte ^ 1]))
+        found = file.read(count)
+        file.seek(-count, 1)
+        file.write(bytes(byte ^ 1 for byte in found))
 
 
 def test_whoever_meets_damage_marks_the_model(api):
@@ -336,9 +337,43 @@ def test_a_rebuild_says_when_weights_are_learned_anew(api):
         other.stop()
 
 
+class FewBytes(Trial):
+    """Some bytes in a row: no checksum can tell what they were."""
+
+    def damage(self):
+        self.place = self.original.choose(self.rng, self.rng.choice(["value", "value", "key"]))
+        length = min(self.place.length, self.rng.randrange(2, 9))
+        self.at = self.place.at + self.rng.randrange(self.place.length - length + 1)
+        self.flip = self.rng.randbytes(length)
+        self.write(self.at, bytes(a ^ b for a, b in zip(self.read(self.at, length), self.flip)))
+
+    def __str__(self):
+        return f"{self.place!r}, from byte {self.at} flipped by {self.flip.hex()}"
+
+
+def test_few_bytes(api):
+    try_all(api, FewBytes, trials_wanted(api))
+
+
+def test_a_wrong_byte_is_put_right(api):
+    """In every table, keys and values that lie beside them: nothing is damaged, and the log says what was done."""
+    original = Original(api)
+    for kind in ("key", "value"):
+        for table, places in sorted(original.places[kind].items()):
+            place = api.random.choice([p for p in places if p.length < 1900] or places)
+            data = shutil.copytree(original.data, os.path.join(api.new_folder(), "data"))
+            flip(data, place, count=1)
+            daemon = api.another(data=data, config=CONFIG).start()
+            if place.length < 1900:
+                holds("store mended" in daemon.output() and "lost: 0" in daemon.output(), f"{kind} of {table}: {daemon.output()}")
+            for question in original.questions:
+                equal(ask(daemon.client, *question[1:]), original.answers[question], f"{kind} of {table}: {question}")
+            daemon.stop()
+            equal(api.tool("--verify", "--data", data)[0], 0, f"--verify after a {kind} of {table} was put right")
+
+
 class GarbledKey(Trial):
-    """A whole key is overwritten: no checksum can tell what it was. It may be counted to the model before its own."""
-    most_damaged = 2
+    """A whole key is overwritten: no checksum can tell what it was."""
 
     def damage(self):
         self.place = self.original.choose(self.rng, "key")

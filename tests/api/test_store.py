@@ -158,13 +158,13 @@ def test_an_older_store_is_refused(api):
 
 
 def test_an_unsealed_value_is_refused(api):
-    """A wrong checksum is damage, whatever the value says."""
+    """A wrong checksum is damage, whatever the value says. One wrong byte would be put right."""
     data = filled(api)
     changed = copy_of(api, data)
     dump = subprocess.run(["mdb_dump", "-s", "meta", data], capture_output=True, check=True).stdout.decode()
     lines = dump.splitlines()
     at = lines.index(" " + b"format".hex()) + 1
-    lines[at] = lines[at][:-1] + ("0" if lines[at][-1] != "0" else "1")
+    lines[at] = lines[at][:-4] + "%04x" % (int(lines[at][-4:], 16) ^ 0x0101)
     subprocess.run(["mdb_load", "-s", "meta", changed], input=("\n".join(lines) + "\n").encode(), check=True,
                    capture_output=True)
     assert_refused(api, changed, "damaged")

@@ -643,7 +643,7 @@ static unsigned lost_entries(const struct entries *want, bool *mended)
         lost += got.hash[i] == 0;
     }
     if (*mended && lost == 0)
-        ck_assert_ptr_nonnull(strstr(error.text, "entries lost: 0"));
+        ck_assert_ptr_nonnull(strstr(error.text, ", lost: 0"));
     write_everywhere(store);
     nb_store_close(&store);
     assert_accepted(); /* what was mended is in the file */
