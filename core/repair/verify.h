@@ -7,7 +7,9 @@
 #define NB_CORE_REPAIR_VERIFY_H
 
 #include "core/repair/repair.h"
-#include "core/repair/survey.h"
+#include "core/store/survey.h"
+
+struct nb_engine;
 
 /* Where differences are told. */
 struct nb_differences {

@@ -3,10 +3,9 @@
  * A survey of the whole ledger, damaged entries passed over: which entries there are, which
  * documents are living, which models there should be. For verification and rebuilding. One thread.
  */
-#ifndef NB_CORE_REPAIR_SURVEY_H
-#define NB_CORE_REPAIR_SURVEY_H
+#ifndef NB_CORE_STORE_SURVEY_H
+#define NB_CORE_STORE_SURVEY_H
 
-#include "core/live/state.h"
 #include "core/store/ledger.h"
 
 struct nb_surveyed_entry {

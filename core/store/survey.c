@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/repair/survey.h"
+#include "core/store/survey.h"
 
 #include <assert.h>
 #include <inttypes.h>
