@@ -152,3 +152,26 @@ int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);
 }
+
+void nb_emit_figures(struct nb_emitter *e, const char *name,
+                     const struct nb_evaluation_report *report)
+{
+    nb_emit_key(e, name);
+    if (report->window_count == 0) {
+        nb_emit_raw(e, "null");
+        return;
+    }
+    const struct nb_evaluation *all = &report->evaluations[report->window_count - 1];
+    nb_emit_open(e, '{');
+    nb_emit_member_text(e, "positive", report->labels[report->positive]);
+    nb_emit_member_u64(e, "documents", all->documents);
+    nb_emit_member_short_double(e, "accuracy", all->accuracy);
+    nb_emit_member_short_double(e, "one_minus_roca_percent", all->one_minus_roca);
+    nb_emit_member_short_double(e, "lam_percent", all->lam);
+    nb_emit_member_short_double(e, "false_positive_rate", all->false_positive_rate);
+    nb_emit_member_short_double(e, "false_negative_rate", all->false_negative_rate);
+    nb_emit_member_short_double(e, "log_loss", all->log_loss);
+    nb_emit_member_short_double(e, "brier", all->brier);
+    nb_emit_member_short_double(e, "ece", all->ece);
+    nb_emit_close(e, '}');
+}

@@ -15,4 +15,10 @@
 int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
                        const struct nb_evaluation_report *report);
 
+struct nb_emitter;
+/* A member of this name: the figures over all documents that have a score, to be compared with
+ * those of another evaluation; null when none has one. */
+void nb_emit_figures(struct nb_emitter *e, const char *name,
+                     const struct nb_evaluation_report *report);
+
 #endif

@@ -4,10 +4,14 @@
  */
 #include "server/json/load.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "core/engine/engine.h"
 
 /* How deep jansson follows brackets (its JSON_PARSER_MAX_DEPTH); it stops reading there. */
 enum { MOST_DEPTH = 2048 };
@@ -159,4 +163,31 @@ int nb_json_take(const json_t *object, const char *what, const struct nb_member 
 struct nb_string nb_json_text(const json_t *string)
 {
     return (struct nb_string){json_string_value(string), json_string_length(string)};
+}
+
+int nb_json_read_ids(const json_t *list, size_t most, struct nb_string **ids, size_t *count,
+                     struct nb_error *error)
+{
+    size_t size = json_array_size(list);
+    if (size == 0)
+        return nb_error_set(error, NB_INVALID, "\"ids\" must have at least one id");
+    if (size > most)
+        return nb_error_set(error, NB_TOO_LARGE, "\"ids\" has %zu ids, the limit is %zu", size,
+                            most);
+    *ids = calloc(size, sizeof **ids);
+    if (*ids == NULL)
+        return nb_error_no_memory(error);
+    *count = size;
+    for (size_t i = 0; i < size; i++) {
+        const json_t *id = json_array_get(list, i);
+        assert(id != NULL);
+        if (!json_is_string(id))
+            return nb_error_set(error, NB_INVALID, "\"ids\" holds strings, not %s",
+                                nb_json_type_name(id));
+        (*ids)[i] = nb_json_text(id);
+        int rc = nb_check_id((*ids)[i], error);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
 }

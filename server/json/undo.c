@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "server/json/emit.h"
+#include "server/json/evaluation.h"
 #include "server/json/load.h"
 #include "server/json/time.h"
 
@@ -20,32 +21,6 @@ static const struct nb_member members[MEMBERS] = {
     [LIMIT] = {"limit", NB_TYPE_COUNT, false},
     [NEXT] = {"next", NB_TYPE_COUNT, false},
 };
-
-static int read_ids(const json_t *list, struct nb_json_undo *undo, struct nb_error *error)
-{
-    size_t count = json_array_size(list);
-    if (count == 0)
-        return nb_error_set(error, NB_INVALID, "\"ids\" must have at least one id");
-    if (count > NB_JSON_UNDO_IDS)
-        return nb_error_set(error, NB_TOO_LARGE, "\"ids\" has %zu ids, the limit is %d", count,
-                            NB_JSON_UNDO_IDS);
-    undo->ids = calloc(count, sizeof *undo->ids);
-    if (undo->ids == NULL)
-        return nb_error_no_memory(error);
-    undo->wish.ids = undo->ids;
-    undo->wish.id_count = count;
-    for (size_t i = 0; i < count; i++) {
-        const json_t *id = json_array_get(list, i);
-        if (!json_is_string(id))
-            return nb_error_set(error, NB_INVALID, "\"ids\" holds strings, not %s",
-                                nb_json_type_name(id));
-        undo->ids[i] = nb_json_text(id);
-        int rc = nb_check_id(undo->ids[i], error);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
-}
 
 static int read_count(const json_t *value, const char *name, uint64_t *count,
                       struct nb_error *error)
@@ -79,11 +54,12 @@ static int read_members(const json_t *const *values, struct nb_json_undo *undo,
     if (rc == 0 && wish->from >= wish->to)
         rc = nb_error_set(error, NB_UNUSABLE, "\"from\" must be before \"to\"");
     if (rc == 0 && values[IDS] != NULL)
-        rc = read_ids(values[IDS], undo, error);
+        rc = nb_json_read_ids(values[IDS], NB_JSON_UNDO_IDS, &undo->ids, &wish->id_count, error);
     if (rc == 0)
         rc = read_count(values[LIMIT], "limit", &undo->limit, error);
     if (rc == 0)
         rc = read_count(values[NEXT], "next", &undo->after, error);
+    wish->ids = undo->ids;
     undo->dry_run = json_is_true(values[DRY_RUN]);
     if (rc == 0 && undo->dry_run && (undo->limit != 0 || undo->after != 0))
         rc = nb_error_set(error, NB_INVALID, "a \"dry_run\" has no \"limit\" and no \"next\"");
@@ -129,30 +105,6 @@ static void emit_labels(struct nb_emitter *e, const struct nb_undo_report *repor
     nb_emit_close(e, '}');
 }
 
-/* The figures over all documents that have a score. */
-static void emit_figures(struct nb_emitter *e, const char *name,
-                         const struct nb_evaluation_report *report)
-{
-    nb_emit_key(e, name);
-    if (report->window_count == 0) {
-        nb_emit_raw(e, "null");
-        return;
-    }
-    const struct nb_evaluation *all = &report->evaluations[report->window_count - 1];
-    nb_emit_open(e, '{');
-    nb_emit_member_text(e, "positive", report->labels[report->positive]);
-    nb_emit_member_u64(e, "documents", all->documents);
-    nb_emit_member_short_double(e, "accuracy", all->accuracy);
-    nb_emit_member_short_double(e, "one_minus_roca_percent", all->one_minus_roca);
-    nb_emit_member_short_double(e, "lam_percent", all->lam);
-    nb_emit_member_short_double(e, "false_positive_rate", all->false_positive_rate);
-    nb_emit_member_short_double(e, "false_negative_rate", all->false_negative_rate);
-    nb_emit_member_short_double(e, "log_loss", all->log_loss);
-    nb_emit_member_short_double(e, "brier", all->brier);
-    nb_emit_member_short_double(e, "ece", all->ece);
-    nb_emit_close(e, '}');
-}
-
 int nb_json_undo_report(struct nb_buffer *out, struct nb_string model,
                         const struct nb_undo_report *report, const struct nb_evaluation_report *now,
                         const struct nb_evaluation_report *without)
@@ -173,8 +125,8 @@ int nb_json_undo_report(struct nb_buffer *out, struct nb_string model,
     if (now != NULL) {
         nb_emit_key(&e, "evaluation");
         nb_emit_open(&e, '{');
-        emit_figures(&e, "now", now);
-        emit_figures(&e, "without", without);
+        nb_emit_figures(&e, "now", now);
+        nb_emit_figures(&e, "without", without);
         nb_emit_close(&e, '}');
     }
     nb_emit_close(&e, '}');

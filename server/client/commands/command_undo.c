@@ -9,9 +9,9 @@
 #include "server/client/base/answer.h"
 #include "server/client/base/source_flag.h"
 #include "server/client/commands/commands.h"
+#include "server/client/evaluate/compare.h"
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/progress.h"
-#include "server/client/terminal/table.h"
 
 enum { PART = 2000 /* documents of one request */ };
 
@@ -125,28 +125,6 @@ static int ask_in_parts(struct nb_call *call, const char *path, json_t *wish, bo
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-static void print_evaluation(const json_t *evaluation)
-{
-    static const char *const HEAD[] = {"evaluation", ">now", ">without"};
-    static const char *const FIGURES[] = {"accuracy", "one_minus_roca_percent",
-                                          "false_positive_rate", "false_negative_rate", "log_loss"};
-    const json_t *now = json_object_get(evaluation, "now");
-    const json_t *without = json_object_get(evaluation, "without");
-    struct nb_table table;
-    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
-    nb_table_cell(&table, "documents");
-    nb_table_cell(&table, "%s", nb_figure_of(number_of(now, "documents")).text);
-    nb_table_cell(&table, "%s", nb_figure_of(number_of(without, "documents")).text);
-    for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++) {
-        nb_table_cell(&table, "%s", FIGURES[i]);
-        nb_table_cell(&table, "%.5g", json_number_value(json_object_get(now, FIGURES[i])));
-        nb_table_cell(&table, "%.5g", json_number_value(json_object_get(without, FIGURES[i])));
-    }
-    (void)putchar('\n');
-    nb_table_print(&table, stdout);
-    nb_table_deinit(&table);
-}
-
 static void print_result(const struct nb_client *client, const json_t *result, bool dry_run)
 {
     const char *label;
@@ -168,7 +146,7 @@ static void print_result(const struct nb_client *client, const json_t *result, b
         (void)printf("  %s were changed meanwhile and stay\n",
                      nb_figure_of(number_of(result, "changed_since")).text);
     if (dry_run)
-        print_evaluation(json_object_get(result, "evaluation"));
+        nb_compare_print(json_object_get(result, "evaluation"), "without");
 }
 
 static int run_undo(struct nb_client *client, const void *user, char **arguments, size_t count,
