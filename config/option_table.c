@@ -71,17 +71,37 @@ static const struct nb_option options[] = {
      "without delaying other requests.",
      NB_RESTART},
     {"server", "connections", NB_OPTION_COUNT, AT(connections), 1, MOST_CONNECTIONS, NULL, "1000",
-     "Connections at the same time; further ones are closed at once. Each needs a file descriptor: "
-     "raise LimitNOFILE of the service, too.",
+     "Connections at the same time; further ones are answered with 503 and closed. Each needs a "
+     "file descriptor: raise LimitNOFILE of the service, too.",
+     NB_RESTART},
+    {"server", "connections_reserved", NB_OPTION_COUNT, AT(connections_reserved), 0,
+     MOST_CONNECTIONS, NULL, "50",
+     "How many of them, up to half, are kept for clients on this machine: on loopback or the Unix "
+     "socket. Beyond all, 16 more may ask for /healthz and /readyz on loopback.",
      NB_RESTART},
     {"server", "connections_per_address", NB_OPTION_COUNT, AT(connections_per_address), 0,
-     MOST_CONNECTIONS, NULL, "0",
-     "Connections at the same time from one client address. 0 means no limit, which is right "
-     "behind a reverse proxy, where all clients have the address of the proxy.",
+     MOST_CONNECTIONS, NULL, "200",
+     "Connections at the same time from one client address, or one IPv6 network of 64 bits; "
+     "further ones are answered with 429 and closed. Clients on this machine and the addresses "
+     "under proxies have no such limit. 0 means no limit for anybody.",
      NB_LIVE},
     {"server", "timeout", NB_OPTION_COUNT, AT(timeout), 1, 86400, NULL, "30",
      "Seconds without progress after which a connection is closed, also if it is idle.",
      NB_RESTART},
+    {"server", "head_seconds", NB_OPTION_COUNT, AT(head_seconds), 1, 86400, NULL, "20",
+     "Seconds that the head of an HTTP request may take from its first byte; then it is answered "
+     "with 408. On a connection that has had a request before, the time that it may be idle "
+     "(timeout) is added.",
+     NB_LIVE},
+    {"server", "body_rate", NB_OPTION_BYTES, AT(body_rate), 0, GIB, NULL, "500",
+     "Bytes per second that the body of a request must bring on average, measured over each "
+     "timeout; otherwise it is answered with 408. The time that the daemon itself needs does not "
+     "count. 0 means that any byte is progress.",
+     NB_LIVE},
+    {"server", "request_seconds", NB_OPTION_COUNT, AT(request_seconds), 1, 604800, NULL, "3600",
+     "Seconds that a request may take in all, from its head to the last byte of the reply. Work "
+     "that the daemon has begun is not broken off.",
+     NB_LIVE},
     {"server", "body_bytes", NB_OPTION_BYTES, AT(body_bytes), KIB, 64 * GIB, NULL, "64M",
      "Bytes of a request body after decompression; a larger body is answered with 413. NDJSON is "
      "read line by line and is limited by line_bytes only.",

@@ -25,8 +25,12 @@ struct nb_config {
     uint64_t threads;                 /* 0: one per core */
     uint64_t work_threads;            /* for long work, and as many for loading models: 2 */
     uint64_t connections;             /* 1,000 */
-    uint64_t connections_per_address; /* 0: no limit */
+    uint64_t connections_reserved;    /* of them for this machine, 50 */
+    uint64_t connections_per_address; /* 200; 0: no limit */
     uint64_t timeout;                 /* seconds without progress, 30 */
+    uint64_t head_seconds;            /* for a head, 20 */
+    uint64_t body_rate;               /* bytes per second, 500 */
+    uint64_t request_seconds;         /* for a whole request, 3,600 */
     uint64_t body_bytes;              /* 64 MiB after decompression */
     uint64_t line_bytes;              /* NDJSON line, 16 MiB */
     uint64_t batch_documents;         /* 10,000 */

@@ -11,9 +11,9 @@
 #include "core/base/clock.h"
 #include "server/base/log.h"
 #include "server/http/http.h"
-#include "server/http/connection.h"
 #include "server/net/accept.h"
 #include "server/net/connections.h"
+#include "server/net/guard.h"
 #include "server/net/linger.h"
 #include "server/request/configuration.h"
 #include "server/request/pool.h"
@@ -26,6 +26,7 @@ struct nb_serving {
     int sockets[NB_LISTEN_SOCKETS]; /* that listen */
     struct nb_connections *connections;
     struct nb_linger *linger;
+    struct nb_guard *guard;
     struct nb_http *http;
     struct nb_acceptor *acceptor;
     struct nb_pool *work, *loads;
@@ -50,8 +51,7 @@ static void close_all(const int sockets[NB_LISTEN_SOCKETS])
 static void on_closed(void *user, struct nb_connection *held)
 {
     struct nb_serving *s = user;
-    nb_connections_close(s->connections, &held->address.any);
-    free(held);
+    nb_guard_remove(s->guard, held);
 }
 
 static void on_linger(void *user, int file)
@@ -65,7 +65,9 @@ static void dismantle(struct nb_serving **serving)
 {
     struct nb_serving *s = *serving;
     nb_acceptor_stop(&s->acceptor);
+    nb_guard_drain(s->guard);
     nb_http_stop(&s->http);
+    nb_guard_stop(&s->guard);
     nb_pool_stop(&s->work);
     nb_pool_stop(&s->loads);
     nb_linger_stop(&s->linger);
@@ -104,6 +106,8 @@ int nb_serve_start(struct nb_server *server, const int sockets[NB_LISTEN_SOCKETS
     if (rc == 0)
         rc = start_pools(s, error);
     if (rc == 0)
+        rc = nb_guard_start(server, s->connections, &s->guard, error);
+    if (rc == 0)
         rc = nb_http_start(server, threads, &(struct nb_http_owner){on_closed, on_linger, s},
                            &s->http, error);
     if (rc == 0)
@@ -112,6 +116,7 @@ int nb_serve_start(struct nb_server *server, const int sockets[NB_LISTEN_SOCKETS
                                                               .threads = threads,
                                                               .connections = s->connections,
                                                               .linger = s->linger,
+                                                              .guard = s->guard,
                                                               .http = s->http},
                                &s->acceptor, error);
     if (rc != 0)

@@ -39,6 +39,7 @@ struct nb_connection {
     _Atomic uint64_t state;    /* when the phase began, and which one it is */
     _Atomic uint64_t begun;    /* the request: nb_clock_monotonic */
     _Atomic uint64_t received; /* bytes of its body */
+    atomic_uint given_up;      /* status that the client was given up with; 0: none */
     atomic_bool is_started;    /* one of the server's threads has it */
     bool is_kept; /* for the server's thread alone: after its last reply it certainly goes on */
     struct nb_http *http;      /* who holds it */

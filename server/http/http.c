@@ -279,7 +279,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     bool is_answered = is_complete || call->lingers;
     unsigned status = call->refused != 0 ? call->refused
                       : is_answered      ? call->request.reply.status
-                                         : 0;
+                                         : atomic_load(&call->held->given_up);
     int file = call->lingers ? dup(call->held->file) : -1;
     if (file >= 0)
         http->owner.linger(http->owner.user, file);
@@ -349,12 +349,15 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     http->owner.closed(http->owner.user, held);
 }
 
+/* Above the option `connections`: what the acceptor lets in beyond it, with room to spare. */
+enum { MORE_CONNECTIONS = 64 };
+
 static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads)
 {
     const struct nb_config *config = http->server->startup;
     /* The library divides its limit by the number of threads: any thread may have all. The acceptor
      * enforces the limit (connections.h). */
-    uint64_t connections = (config->connections + 1) * threads;
+    uint64_t connections = (config->connections + MORE_CONNECTIONS) * threads;
     if (connections > INT_MAX)
         connections = INT_MAX;
     struct MHD_OptionItem options[] = {

@@ -163,6 +163,11 @@ void nb_line_client_free(struct nb_line_client **client)
     *client = NULL;
 }
 
+size_t nb_line_client_received(const struct nb_line_client *line)
+{
+    return line->input.length;
+}
+
 static enum nb_line_next reply(struct nb_line_client *client)
 {
     int rc = nb_line_client_send(client);

@@ -35,6 +35,9 @@ struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file,
 /* Not while it is at work. A request that was not answered counts as one whose client has gone. */
 void nb_line_client_free(struct nb_line_client **line);
 
+/* Bytes of the request that have come. */
+size_t nb_line_client_received(const struct nb_line_client *line);
+
 enum nb_line_next {
     NB_LINE_READ,  /* go on when there is something to read */
     NB_LINE_WRITE, /* go on when there is room to write */

@@ -15,18 +15,22 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "server/base/log.h"
-#include "server/http/connection.h"
 #include "server/http/http.h"
 #include "server/mail/line.h"
 #include "server/mail/line_head.h"
 #include "server/net/connections.h"
+#include "server/net/guard.h"
 #include "server/net/linger.h"
+#include "server/net/turn_away.h"
+#include "server/request/configuration.h"
 #include "server/request/server.h"
 
 enum { EVENTS_AT_ONCE = 64, ACCEPTS_AT_ONCE = 64 };
 
 /* When descriptors or memory have run out, accepting again at once would only fail again. */
 static const uint64_t PAUSE_NANOSECONDS = 100000000u;
+
+static const uint64_t SECOND = 1000000000u;
 
 /* Connections in a ring; the list itself is the entry without a connection. */
 struct link {
@@ -37,7 +41,10 @@ struct client {
     struct link link; /* the first member */
     int file;
     bool is_watched; /* by the epoll */
-    uint64_t since;  /* its last progress */
+    bool is_probe;   /* there is a place only if it asks whether the daemon is well */
+    uint64_t opened;
+    uint64_t since;         /* its last progress */
+    uint64_t looked, bytes; /* of a line protocol: when its speed was looked at, what had come */
     union nb_connection_address address;
     socklen_t address_length;
     struct nb_line_client *line; /* NULL until it is known to speak a line protocol */
@@ -57,6 +64,7 @@ struct nb_acceptor {
     uint64_t paused_until; /* no accepting before; 0: it goes on */
     bool is_starved;       /* it was paused and has not worked since */
     uint64_t now;
+    uint64_t body_rate, request_seconds; /* the options in force */
 };
 
 /* ---- clients -----------------------------------------------------------------------------------
@@ -112,21 +120,41 @@ static void touch(struct nb_acceptor *a, struct client *c, struct link *list)
     append(list, c);
 }
 
+static uint64_t patience(const struct nb_acceptor *a)
+{
+    return a->settings.server->startup->timeout * SECOND;
+}
+
 /* ---- what they speak ---------------------------------------------------------------------------
  */
 
 static void give_to_http(struct nb_acceptor *a, struct client *c)
 {
-    struct nb_connection *held = malloc(sizeof *held);
+    struct nb_connection *held =
+        nb_guard_add(a->settings.guard, c->file, &c->address, c->address_length);
     if (held == NULL) {
         drop(a, c, false);
         return;
     }
     unlink_client(c);
     (void)watch(a, c, 0);
-    nb_connection_init(held, c->file, &c->address, c->address_length);
     free(c);
     nb_http_take(a->settings.http, held);
+}
+
+/* Whether a request of a line protocol comes too slowly, or takes too long in all. It is asked
+ * whenever something has come or gone: a client that does nothing meets the timeout. */
+static bool is_late(const struct nb_acceptor *a, struct client *c, bool is_reading)
+{
+    uint64_t received = nb_line_client_received(c->line);
+    if (a->now - c->opened > a->request_seconds * SECOND)
+        return true;
+    if (!is_reading || a->now - c->looked < patience(a))
+        return false;
+    bool is_slow = received - c->bytes < a->body_rate * (patience(a) / SECOND);
+    c->looked = a->now;
+    c->bytes = received;
+    return is_slow;
 }
 
 static void go_on(struct nb_acceptor *a, struct client *c)
@@ -136,6 +164,10 @@ static void go_on(struct nb_acceptor *a, struct client *c)
     switch (next) {
     case NB_LINE_READ:
     case NB_LINE_WRITE:
+        if (is_late(a, c, next == NB_LINE_READ)) {
+            drop(a, c, false);
+            return;
+        }
         touch(a, c, &a->waiting);
         is_watched = watch(a, c, next == NB_LINE_READ ? EPOLLIN : EPOLLOUT);
         break;
@@ -152,6 +184,21 @@ static void go_on(struct nb_acceptor *a, struct client *c)
         drop(a, c, false);
 }
 
+/* There are no places left but for probes. */
+static void sniff_probe(struct nb_acceptor *a, struct client *c, struct nb_string first,
+                        bool is_last)
+{
+    enum nb_probe probe = nb_probe_sniff(first.bytes, first.length);
+    if (probe == NB_PROBE_YES) {
+        give_to_http(a, c);
+    } else if (probe == NB_PROBE_NO || is_last) {
+        int file = dup(c->file);
+        if (file >= 0)
+            nb_turn_away(a->settings.server, a->settings.linger, file, NB_PLACE_FULL);
+        drop(a, c, false);
+    }
+}
+
 /* Looks at the first bytes. They stay where they are, so the epoll tells of new ones only
  * (EPOLLET). `is_last`: no more will come; what is undecided then is not a request. */
 static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
@@ -164,9 +211,13 @@ static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
         drop(a, c, false);
         return;
     }
-    touch(a, c, &a->waiting);
+    if (c->is_probe) {
+        sniff_probe(a, c, (struct nb_string){bytes, (size_t)n}, is_last);
+        return;
+    }
     switch (nb_line_sniff(bytes, (size_t)n)) {
     case NB_SNIFF_LINE:
+        c->looked = a->now;
         c->line = nb_line_client_new(a->lines, c->file, &c->address.any,
                                      (struct nb_string){bytes, (size_t)n}, c);
         if (c->line != NULL)
@@ -229,13 +280,17 @@ static bool accept_one(struct nb_acceptor *a, int which)
     }
     a->is_starved = false;
     struct client *c = malloc(sizeof *c);
-    if (c == NULL || !nb_connections_open(a->settings.connections, &client.address.any)) {
+    enum nb_place place = c != NULL
+                              ? nb_connections_open(a->settings.connections, &client.address.any)
+                              : NB_PLACE_MEMORY;
+    if (place != NB_PLACE && place != NB_PLACE_PROBE) {
         free(c);
-        (void)close(client.file); /* too many */
+        nb_turn_away(a->settings.server, a->settings.linger, client.file, place);
         return true;
     }
     *c = client;
-    c->since = a->now;
+    c->is_probe = place == NB_PLACE_PROBE;
+    c->opened = c->since = a->now;
     append(&a->waiting, c);
     if (!watch(a, c, EPOLLIN | EPOLLRDHUP | EPOLLET))
         drop(a, c, false);
@@ -250,11 +305,6 @@ static void accept_some(struct nb_acceptor *a, int which)
 
 /* ---- the thread --------------------------------------------------------------------------------
  */
-
-static uint64_t patience(const struct nb_acceptor *a)
-{
-    return a->settings.server->startup->timeout * 1000000000u;
-}
 
 /* Milliseconds until a timeout has to be handled; -1: never. */
 static int time_left(const struct nb_acceptor *a)
@@ -309,6 +359,14 @@ static void handle(struct nb_acceptor *a, const struct epoll_event *event)
         sniff(a, c, (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0);
 }
 
+static void read_options(struct nb_acceptor *a)
+{
+    const struct nb_configuration *now = nb_configurations_take(a->settings.server->configurations);
+    a->body_rate = now->config.body_rate;
+    a->request_seconds = now->config.request_seconds;
+    nb_configuration_release(&now);
+}
+
 static void *acceptor_thread(void *user)
 {
     struct nb_acceptor *a = user;
@@ -317,6 +375,7 @@ static void *acceptor_thread(void *user)
     while (!atomic_load(&a->is_ending)) {
         int count = epoll_wait(a->epoll, events, EVENTS_AT_ONCE, time_left(a));
         a->now = nb_clock_monotonic();
+        read_options(a);
         for (int i = 0; i < count; i++) /* an error is another round */
             handle(a, &events[i]);
         expire(a);

@@ -2,12 +2,14 @@
 #include "server/net/connections.h"
 
 #include <assert.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
+#include "server/access/access.h"
+#include "server/access/networks.h"
 #include "server/base/metrics.h"
 #include "server/request/configuration.h"
 #include "server/request/server.h"
@@ -16,9 +18,8 @@ enum { BUCKETS = 1024 }; /* as many addresses as there are connections by defaul
 
 struct address {
     struct address *next;
-    uint8_t bytes[16]; /* IPv6; an IPv4 address is followed by zeros */
-    sa_family_t family;
-    uint64_t count; /* its connections; at least 1 */
+    struct nb_address key; /* of a whole network, for IPv6 */
+    uint64_t count;        /* its connections; at least 1 */
 };
 
 struct nb_connections {
@@ -58,67 +59,98 @@ void nb_connections_free(struct nb_connections **connections)
     *connections = NULL;
 }
 
-static struct address key_of(const struct sockaddr *address)
+/* What is counted as one client. */
+static struct nb_address key_of(const struct nb_address *address)
 {
-    struct address key = {.family = address->sa_family};
-    if (address->sa_family == AF_INET6)
-        memcpy(key.bytes, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
-    else if (address->sa_family == AF_INET) /* a Unix socket: all its clients count as one */
-        memcpy(key.bytes, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
+    static const unsigned char V4[12] = {[10] = 0xff, [11] = 0xff};
+    struct nb_address key = *address;
+    if (memcmp(key.bytes, V4, sizeof V4) != 0)
+        memset(key.bytes + 8, 0, 8);
     return key;
 }
 
 /* The place of the pointer to the address's entry, also when there is none. (FNV-1a: an attacker
  * who fills one chain with addresses is still bound by the limit of connections.) */
-static struct address **find(struct nb_connections *c, const struct address *key)
+static struct address **find(struct nb_connections *c, const struct nb_address *key)
 {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < sizeof key->bytes; i++)
         hash = (hash ^ key->bytes[i]) * 16777619u;
     struct address **at = &c->buckets[hash % BUCKETS];
-    while (*at != NULL && ((*at)->family != key->family ||
-                           memcmp((*at)->bytes, key->bytes, sizeof key->bytes) != 0))
+    while (*at != NULL && ((*at)->key.kind != key->kind ||
+                           memcmp((*at)->key.bytes, key->bytes, sizeof key->bytes) != 0))
         at = &(*at)->next;
     return at;
 }
 
-static bool add_address(struct nb_connections *c, const struct sockaddr *address, uint64_t most)
+static enum nb_place add_address(struct nb_connections *c, const struct nb_address *address,
+                                 uint64_t most)
 {
-    struct address key = key_of(address), **at = find(c, &key);
+    struct nb_address key = key_of(address);
+    struct address **at = find(c, &key);
     if (*at == NULL) {
-        *at = malloc(sizeof key);
+        *at = malloc(sizeof **at);
         if (*at == NULL)
-            return false;
-        **at = key;
+            return NB_PLACE_MEMORY;
+        **at = (struct address){.key = key};
     }
-    bool is_allowed = (*at)->count < most;
-    (*at)->count += is_allowed;
-    return is_allowed;
+    if ((*at)->count >= most)
+        return NB_PLACE_ADDRESS;
+    (*at)->count++;
+    return NB_PLACE;
 }
 
-bool nb_connections_open(struct nb_connections *connections, const struct sockaddr *address)
+/* What is free for this client, before its address is looked at. */
+static enum nb_place find_place(uint64_t count, const struct nb_config *config, bool is_local)
+{
+    uint64_t most = config->connections;
+    uint64_t kept =
+        config->connections_reserved < most / 2 ? config->connections_reserved : most / 2;
+    if (count < most - kept || (is_local && count < most))
+        return NB_PLACE;
+    return is_local && count < most + NB_PLACES_FOR_PROBES ? NB_PLACE_PROBE : NB_PLACE_FULL;
+}
+
+/* How many connections the address may have. */
+static uint64_t limit_of(const struct nb_configuration *now, const struct nb_address *address)
+{
+    uint64_t most = now->config.connections_per_address;
+    bool is_free = most == 0 || nb_address_is_local(address) ||
+                   nb_networks_have(nb_access_proxies(now->access), address);
+    return is_free ? UINT64_MAX : most;
+}
+
+enum nb_place nb_connections_open(struct nb_connections *connections, const struct sockaddr *from)
 {
     struct nb_server *server = connections->server;
+    struct nb_address address = nb_address_of(from);
     const struct nb_configuration *now = nb_configurations_take(server->configurations);
-    uint64_t most = now->config.connections_per_address;
+    uint64_t most = limit_of(now, &address);
     nb_configuration_release(&now);
     pthread_mutex_lock(&connections->lock);
-    bool is_allowed = connections->count < server->startup->connections &&
-                      add_address(connections, address, most == 0 ? UINT64_MAX : most);
-    connections->count += is_allowed;
+    enum nb_place place =
+        find_place(connections->count, server->startup, nb_address_is_local(&address));
+    if (place != NB_PLACE_FULL) {
+        enum nb_place added = add_address(connections, &address, most);
+        place = added == NB_PLACE ? place : added;
+    }
+    bool is_counted = place == NB_PLACE || place == NB_PLACE_PROBE;
+    connections->count += is_counted;
     pthread_mutex_unlock(&connections->lock);
-    if (is_allowed)
-        nb_metrics_connection(connections->server->metrics, 1);
-    return is_allowed;
+    if (is_counted)
+        nb_metrics_connection(server->metrics, 1);
+    return place;
 }
 
-void nb_connections_close(struct nb_connections *connections, const struct sockaddr *address)
+void nb_connections_close(struct nb_connections *connections, const struct sockaddr *from)
 {
+    struct nb_address address = nb_address_of(from), key = key_of(&address);
     pthread_mutex_lock(&connections->lock);
     assert(connections->count > 0);
     connections->count--;
-    struct address key = key_of(address), **at = find(connections, &key), *entry = *at;
-    if (entry != NULL && --entry->count == 0) {
+    struct address **at = find(connections, &key), *entry = *at;
+    assert(entry != NULL);
+    if (--entry->count == 0) {
         *at = entry->next;
         free(entry);
     }

@@ -275,13 +275,13 @@ def test_a_connection_without_memory_is_not_counted(api):
     client = faults.daemon.start().client
     before = open_connections(client)
     closed = 0
-    for after in range(3):
+    for after in range(8):
         faults.fail("memory", errno.ENOMEM, after, 1)
         with Wire(faults.daemon, timeout=5) as wire:
             closed += wire.try_send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") and wire.reply() is None
         faults.clear()
     holds(closed > 0, "no connection met the fault")
-    wait_for(lambda: open_connections(client) == before, "all connections are counted out")
+    wait_for(lambda: open_connections(client) == before, "all connections are counted out", 20)
     faults.daemon.stop()
 
 

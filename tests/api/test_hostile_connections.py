@@ -2,6 +2,7 @@
 """Clients that stall, hurry, trickle, break off, or speak HTTP as few do."""
 import json
 import os
+import re
 import resource
 import socket
 import threading
@@ -374,6 +375,102 @@ def test_more_connections_than_allowed(api):
         except (OSError, Exception):
             return False
     wait_for(served, "a new client is served", 15)
+    daemon.stop()
+
+
+def test_half_requests_closed_at_once(api):
+    """The end of a stream that comes together with its last bytes frees the place at once."""
+    daemon = api.another(config={"server": {"timeout": 3600, "head_seconds": 3600, "threads": 2}}).start()
+    head = b"POST /v1/models/m/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\nab"
+    for data in (head, head[:20]):
+        for _ in range(3000):
+            with Wire(daemon) as wire:
+                wire.try_send(data)
+        wait_for(lambda: served(daemon), "a new client is served", 20)
+        wait_for(lambda: open_connections(daemon) <= 2, "all places are free", 20)
+    daemon.stop()
+
+
+def served(daemon):
+    try:
+        with Wire(daemon, timeout=2) as wire:
+            wire.send(request("GET", "/v1/models", Connection="close"))
+            reply = wire.reply()
+            return reply is not None and reply.status == 200
+    except OSError:
+        return False
+
+
+def open_connections(daemon):
+    page = daemon.client.get("/metrics").ok().body.decode()
+    return int(re.search(r"^bayesd_http_connections (\d+)$", page, re.M)[1])
+
+
+def test_a_half_closed_client_has_its_reply_and_the_end(api):
+    """shutdown() after the request, as nc -N does: the connection ends with the reply, not with the timeout."""
+    daemon = api.another(config={"server": {"timeout": 3600}}).start()
+    for data in (request("GET", "/healthz"), request("POST", "/v1/models/m/train", {"text": "a", "label": "b"})):
+        with Wire(daemon) as wire:
+            wire.send(data)
+            wire.socket.shutdown(socket.SHUT_WR)
+            wire.reply().ok()
+            holds(not wire.more(), "something follows")
+    daemon.stop()
+
+
+def test_bytes_now_and_then_hold_no_place(api):
+    """Each is progress, but not enough of it: heads, later heads, bodies, and readers of replies."""
+    daemon = api.another(config={"server": {"timeout": 2, "head_seconds": 1, "body_rate": 1000,
+                                            "request_seconds": int(4 * slow()), "threads": 1}}).start()
+    daemon.client.put("/v1/models/m", {}).ok(201)
+    daemon.client.post("/v1/models/m/train", {"text": "win the garden prize", "label": "a"}).ok()
+    lines = (json.dumps({"text": "win the garden prize " * 3}).encode() + b"\n") * 20000
+    beginnings = [b"G", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", request("GET", "/healthz") + b"G",
+                  request("POST", "/v1/models/m/train", b"x" * 100000, "text/plain")[:-90000],
+                  b"CHECK SPAMC/1.5\r\nContent-length: 9999\r\n\r\n", b"CHECK SPAMC/1.5\r\n", b"CHECK SP"]
+    wires = [Wire(daemon, receive_buffer=4096) for _ in beginnings]
+    for wire, data in zip(wires, beginnings):
+        wire.send(data)
+    reader = Wire(daemon, receive_buffer=4096)
+    reader.send(request("POST", "/v1/models/m/classify?explain=10", lines, NDJSON))
+    equal(reader.until(b"\r\n").split()[1], b"200")
+
+    def all_are_gone():
+        for wire in wires:
+            wire.try_send(b"a")
+        try:
+            reader.socket.recv(10)
+        except OSError:
+            pass
+        time.sleep(0.2)
+        return open_connections(daemon) <= 1
+    wait_for(all_are_gone, "their places are free", 30)
+    for wire in [*wires, reader]:
+        wire.close()
+    daemon.stop()
+
+
+def test_health_is_told_when_all_is_full(api):
+    daemon = api.another(config={"server": {"connections": 20, "timeout": 3600, "head_seconds": 3600}}).start()
+    crowd = [Wire(daemon) for _ in range(20)]
+    for wire in crowd:
+        wire.send(b"GET ")
+    wait_for(lambda: not served(daemon), "all is full")
+    for _ in range(50):
+        for path in ("/healthz", "/readyz"):
+            with Wire(daemon) as wire:
+                for byte in request("GET", path, Connection="close"):
+                    wire.send(bytes([byte]))
+                wire.reply().ok()
+        for data in (request("GET", "/metrics"), b"POST /healthz"):
+            with Wire(daemon) as wire:
+                wire.send(data)
+                reply = wire.reply()
+                refused(reply, 503, "connections")
+                equal(reply.headers["retry-after"], "1")
+    for wire in crowd:
+        wire.close()
+    wait_for(lambda: served(daemon), "the places come free", 20)
     daemon.stop()
 
 

@@ -72,7 +72,11 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert(!c.insecure);
     ck_assert_uint_eq(c.threads, 0);
     ck_assert_uint_eq(c.connections, 1000);
-    ck_assert_uint_eq(c.connections_per_address, 0);
+    ck_assert_uint_eq(c.connections_per_address, 200);
+    ck_assert_uint_eq(c.connections_reserved, 50);
+    ck_assert_uint_eq(c.head_seconds, 20);
+    ck_assert_uint_eq(c.body_rate, 500);
+    ck_assert_uint_eq(c.request_seconds, 3600);
     ck_assert_uint_eq(c.timeout, 30);
     ck_assert_uint_eq(c.body_bytes, 64u << 20);
     ck_assert_uint_eq(c.line_bytes, 16u << 20);
@@ -463,7 +467,7 @@ START_TEST(environment_is_taken_or_refused)
     if (variables[_i].part == NULL) {
         ck_assert_msg(rc == 0, "row %d: %s", _i, error.text);
         ck_assert(config.threads == (strstr(copy, "D_SERVER_THREADS=4") != NULL ? 4 : 0));
-        ck_assert(config.connections_per_address == (strstr(copy, "PER") != NULL ? 3 : 0));
+        ck_assert(config.connections_per_address == (strstr(copy, "PER") != NULL ? 3 : 200));
         ck_assert_str_eq(config.data, strstr(copy, "DATA") ? "/a=b" : "/var/lib/bayesd");
     } else {
         ck_assert_msg(rc == NB_INVALID, "row %d: %d", _i, rc);
