@@ -119,9 +119,18 @@ static const struct nb_option options[] = {
     {"server", "spool_memory", NB_OPTION_BYTES, AT(spool_memory), 4 * KIB, GIB, NULL, "1M",
      "Bytes of a long reply that are kept in memory; the rest is kept in a temporary file.",
      NB_LIVE},
+    {"server", "reply_memory", NB_OPTION_BYTES, AT(reply_memory), MIB, TIB, NULL, "256M",
+     "Memory of all replies together that clients have not read yet: mails that are returned "
+     "(SPAMC PROCESS), listings, the beginnings of long replies. When it is used up, long replies "
+     "go to temporary files at once, and others of more than 64 KiB are answered with 503.",
+     NB_LIVE},
+    {"server", "spool_bytes", NB_OPTION_BYTES, AT(spool_bytes), MIB, 16 * TIB, NULL, "1G",
+     "Bytes of all these temporary files together. A reply that needs more is answered with 507.",
+     NB_LIVE},
     {"server", "spool_directory", NB_OPTION_STRING, AT(spool_directory), 0, PATH_BYTES, NULL, "",
-     "Directory of these temporary files, which have no name and are removed with their "
-     "connection. Empty: the data directory.",
+     "Directory of the temporary files, which have no name and are removed with their connection; "
+     "it is created if it is missing. Empty: tmp in the data directory. On a file system of its "
+     "own, long replies cannot take the place of what is learned.",
      NB_RESTART},
     {"server", "queue_changes", NB_OPTION_COUNT, AT(queue_changes), 1, 100000000, NULL, "100000",
      "Changes that may wait to be written. If more are waiting, train and untrain are answered "

@@ -14,7 +14,6 @@
 #include "server/net/listen.h"
 #include "server/options.h"
 #include "server/request/configuration.h"
-#include "server/request/held.h"
 #include "server/request/server.h"
 
 int nb_configure_read(const struct nb_options *options, struct nb_config *config,
@@ -91,7 +90,7 @@ int nb_configure_hide(struct nb_config *config, struct nb_error *error)
 void nb_configure_apply(struct nb_server *server, const struct nb_config *config)
 {
     nb_log_set_level((enum nb_log_level)config->log_level);
-    nb_held_limit(server, (size_t)config->body_bytes);
+    nb_budgets_limit(server->budgets, config);
 }
 
 /* ---- again -------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@
 #include "server/request/configuration.h"
 #include "server/request/scratch.h"
 #include "server/request/server.h"
+#include "server/request/spool.h"
 #include "server/routes.h"
 #include "server/serve.h"
 #include "server/token_command.h"
@@ -150,6 +151,23 @@ static int serve(struct nb_server *server, const struct nb_options *options, str
     return 0;
 }
 
+/* Long replies wait in a folder of their own. On a full disk the daemon starts all the same: it can
+ * still classify. The path is the caller's to free. */
+static int prepare_spools(const struct nb_config *config, char **path, struct nb_error *error)
+{
+    bool is_given = config->spool_directory[0] != '\0';
+    if (asprintf(path, "%s%s", is_given ? config->spool_directory : config->data,
+                 is_given ? "" : "/tmp") < 0) {
+        *path = NULL;
+        return nb_error_no_memory(error);
+    }
+    int rc = nb_spool_prepare(*path, error);
+    if (rc != NB_DISK_FULL)
+        return rc;
+    nb_log(NB_LOG_WARNING, "%s", error->text);
+    return 0;
+}
+
 static int open_and_serve(struct nb_server *server, const struct nb_options *options,
                           struct nb_error *error)
 {
@@ -164,14 +182,18 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
            (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
     if (nb_engine_mended(server->engine, &mended))
         nb_log(NB_LOG_WARNING, "store mended: %s", mended.text);
+    char *spools = NULL;
+    rc = prepare_spools(server->startup, &spools, error);
+    server->spool_directory = spools;
     server->evaluations = nb_evaluations_new(server->engine);
     server->scratch = nb_scratch_pool_new();
     if (server->evaluations == NULL || server->scratch == NULL)
         rc = nb_error_no_memory(error);
-    else
+    if (rc == 0)
         rc = serve(server, options, error);
     nb_scratch_pool_free(&server->scratch); /* before the engine: its verdicts hold models */
     nb_evaluations_free(&server->evaluations);
+    free(spools);
     start = nb_clock_monotonic();
     nb_engine_close(&server->engine);
     nb_log(NB_LOG_INFO, "store closed ms=%llu",
@@ -184,9 +206,6 @@ static int serve_with(const struct nb_configuration *first, const struct nb_opti
                       struct nb_error *error)
 {
     struct nb_server server = {.startup = &first->config, .started = nb_clock_monotonic()};
-    server.spool_directory = first->config.spool_directory[0] != '\0'
-                                 ? first->config.spool_directory
-                                 : first->config.data;
     /* Blocked before any thread starts, so that all inherit it: the main thread waits for them. */
     sigset_t signals;
     awaited_signals(&signals);

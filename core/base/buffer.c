@@ -47,6 +47,28 @@ int nb_buffer_append(struct nb_buffer *buffer, const void *bytes, size_t length)
     return 0;
 }
 
+int nb_buffer_prepend(struct nb_buffer *buffer, const void *bytes, size_t length)
+{
+    int rc = nb_buffer_reserve(buffer, length);
+    if (rc != 0 || length == 0)
+        return rc;
+    memmove(buffer->bytes + length, buffer->bytes, buffer->length);
+    memcpy(buffer->bytes, bytes, length);
+    buffer->length += length;
+    return 0;
+}
+
+void nb_buffer_trim(struct nb_buffer *buffer)
+{
+    if (buffer->length == 0 || buffer->length == buffer->capacity)
+        return;
+    char *bytes = realloc(buffer->bytes, buffer->length);
+    if (bytes == NULL)
+        return;
+    buffer->bytes = bytes;
+    buffer->capacity = buffer->length;
+}
+
 int nb_buffer_puts(struct nb_buffer *buffer, const char *text)
 {
     return nb_buffer_append(buffer, text, strlen(text));

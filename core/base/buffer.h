@@ -38,6 +38,12 @@ static inline int nb_buffer_reserve(struct nb_buffer *buffer, size_t extra)
  * buffer is as before. */
 int nb_buffer_append(struct nb_buffer *buffer, const void *bytes, size_t length);
 
+/* Puts bytes, which do not lie in the buffer, before what it holds. Returns as nb_buffer_append. */
+int nb_buffer_prepend(struct nb_buffer *buffer, const void *bytes, size_t length);
+
+/* Gives room that is not used back to the system, as far as the allocator does. */
+void nb_buffer_trim(struct nb_buffer *buffer);
+
 /* Appends a C string, without its NUL. Returns as nb_buffer_append. */
 int nb_buffer_puts(struct nb_buffer *buffer, const char *text);
 

@@ -60,11 +60,29 @@ int nb_route_readyz(struct nb_request *request, struct nb_error *error)
     return reply_ready(request, error);
 }
 
+static int write_budgets(const struct nb_server *server, struct nb_buffer *out)
+{
+    static const struct {
+        const char *name, *help;
+    } gauges[NB_BUDGETS] = {
+        [NB_BUDGET_BODIES] = {"body_memory_bytes", "Memory of bodies that are being received."},
+        [NB_BUDGET_REPLIES] = {"reply_memory_bytes",
+                               "Memory of long replies that their clients have not read yet."},
+        [NB_BUDGET_SPOOLS] = {"spool_bytes", "Bytes of the temporary files of long replies."},
+    };
+    int rc = 0;
+    for (size_t i = 0; i < NB_BUDGETS && rc == 0; i++)
+        rc = nb_metrics_gauge(out, gauges[i].name, gauges[i].help,
+                              (double)atomic_load(&server->budgets[i].used));
+    return rc;
+}
+
 int nb_route_metrics(struct nb_request *request, struct nb_error *error)
 {
     struct nb_engine_statistics statistics;
     nb_engine_statistics(request->server->engine, &statistics);
     if (nb_metrics_write(request->server->metrics, &statistics, &request->reply.body) != 0 ||
+        write_budgets(request->server, &request->reply.body) != 0 ||
         nb_evaluations_metrics(request->server->evaluations, &request->reply.body) != 0)
         return nb_error_no_memory(error);
     return nb_reply_with(request, 200, "text/plain; version=0.0.4; charset=utf-8");

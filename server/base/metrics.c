@@ -323,3 +323,10 @@ int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_st
     print_mails(&page, metrics);
     return page.code;
 }
+
+int nb_metrics_gauge(struct nb_buffer *out, const char *name, const char *help, double value)
+{
+    struct page page = {out, 0};
+    print_one(&page, name, "gauge", help, value);
+    return page.code;
+}

@@ -43,4 +43,7 @@ uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action);
 int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_statistics *engine,
                      struct nb_buffer *out);
 
+/* Appends one gauge; `name` is without the "bayesd_" that all names have. As nb_metrics_write. */
+int nb_metrics_gauge(struct nb_buffer *out, const char *name, const char *help, double value);
+
 #endif

@@ -6,6 +6,7 @@
 #include "server/http/http_call.h"
 #include "server/http/library.h"
 #include "server/json/problem.h"
+#include "server/request/reply.h"
 #include "server/request/server.h"
 
 static struct MHD_Response *make_response(struct nb_http_call *call)
@@ -76,6 +77,7 @@ static bool add_fields(struct MHD_Response *response, const struct nb_http_call 
 enum MHD_Result nb_http_queue_reply(struct nb_http_call *call)
 {
     struct nb_reply *reply = &call->request.reply;
+    nb_reply_hold(&call->request);
     if (reply->is_withheld || !nb_connection_enter(call->held, NB_PHASE_REPLY))
         return MHD_NO;
     if (reply->next == NULL) /* else what is taken counts */

@@ -81,6 +81,8 @@ static void finish(struct nb_line_client *client)
     struct nb_lines *lines = client->lines;
     uint64_t one = 1;
     nb_line_client_release(client);
+    nb_reply_hold(&client->request);
+    client->is_cut |= client->request.reply.is_withheld;
     client->is_replying = true;
     pthread_mutex_lock(&lines->lock);
     nb_job_queue_add(&lines->finished, &client->job);
@@ -128,7 +130,6 @@ static void work(struct nb_job *job)
     }
     if (rc < 0)
         nb_reply_error(&client->request, &error);
-    client->is_cut = client->request.reply.is_withheld;
     finish(client);
 }
 
@@ -147,6 +148,7 @@ struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file,
     client->request.connection = client;
     client->job.run = work;
     nb_line_head_begin(&client->head, first);
+    client->hold.budget = &lines->server->budgets[NB_BUDGET_BODIES];
     client->lines = lines;
     client->file = file;
     client->address = address;

@@ -8,8 +8,8 @@
 #include "config/config.h"
 #include "server/mail/line_route.h"
 #include "server/request/admission.h"
+#include "server/request/budget.h"
 #include "server/request/decoder.h"
-#include "server/request/held.h"
 #include "server/request/lifecycle.h"
 #include "server/request/reply.h"
 #include "server/request/server.h"
@@ -34,7 +34,7 @@ void nb_line_client_release(struct nb_line_client *client)
         return;
     client->received = nb_line_client_body(client).length;
     nb_buffer_deinit(&client->input);
-    (void)nb_held_set(client->request.server, &client->held, 0, NULL); /* giving back never fails */
+    (void)nb_hold_set(&client->hold, 0, NULL); /* giving back never fails */
 }
 
 static void end(struct nb_line_client *client, unsigned status)
@@ -155,7 +155,7 @@ static int read_piece(struct nb_line_client *client, struct nb_error *error)
         room = (size_t)(client->head.length - nb_line_client_body(client).length);
     if (nb_buffer_reserve(&client->input, room) != 0)
         return nb_error_no_memory(error);
-    int rc = nb_held_set(client->request.server, &client->held, client->input.capacity, error);
+    int rc = nb_hold_set(&client->hold, client->input.capacity, error);
     if (rc != 0)
         return rc;
     ssize_t n = recv(client->file, client->input.bytes + client->input.length, room, MSG_DONTWAIT);

@@ -13,6 +13,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "server/mail/line_head.h"
+#include "server/request/budget.h"
 #include "server/request/pool.h"
 #include "server/request/request.h"
 
@@ -27,7 +28,7 @@ struct nb_line_client {
     const struct sockaddr *address; /* borrowed */
     struct nb_line_head head;
     struct nb_buffer input; /* head and body as they came */
-    size_t held;            /* bytes of `input` in server->held_bytes */
+    struct nb_hold hold;    /* of the memory of `input` */
     size_t received, sent;  /* bytes of the body, when it was released, and of the reply */
     bool is_replying;       /* the reply is made; before, the request is being read */
     bool is_begun;          /* the request is counted, and must be ended */

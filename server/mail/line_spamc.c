@@ -125,34 +125,35 @@ int nb_spamc_report(struct nb_request *request, struct nb_error *error)
 /* ---- PROCESS and HEADERS -----------------------------------------------------------------------
  */
 
-static int answer_with_mail(struct nb_request *request, const struct nb_line_scan *scan,
-                            const struct nb_buffer *mail)
+/* Puts the head before the mail, which is the reply so far. */
+static int add_head(struct nb_request *request, const struct nb_line_scan *scan)
 {
-    struct nb_buffer *out = &request->reply.body;
+    struct nb_buffer *mail = &request->reply.body, head = {NULL, 0, 0};
     unsigned version = request->version;
-    int rc = nb_buffer_puts(out, version >= TAKES_LENGTH ? STATUS_LINE : "SPAMD/1.0 0 EX_OK\r\n");
+    int rc = nb_buffer_puts(&head, version >= TAKES_LENGTH ? STATUS_LINE : "SPAMD/1.0 0 EX_OK\r\n");
     if (rc == 0 && version >= TAKES_LENGTH)
-        rc = nb_buffer_printf(out, "Content-length: %zu\r\n", mail->length);
+        rc = nb_buffer_printf(&head, "Content-length: %zu\r\n", mail->length);
     if (rc == 0 && version >= TAKES_FIELDS)
-        rc = add_verdict(scan, "True", "False", out);
+        rc = add_verdict(scan, "True", "False", &head);
     else if (rc == 0 && version >= TAKES_LENGTH)
-        rc = nb_buffer_puts(out, "\r\n");
-    return rc == 0 ? nb_buffer_append(out, mail->bytes, mail->length) : rc;
+        rc = nb_buffer_puts(&head, "\r\n");
+    if (rc == 0)
+        rc = nb_buffer_prepend(mail, head.bytes, head.length);
+    nb_buffer_deinit(&head);
+    return rc;
 }
 
 int nb_spamc_process(struct nb_request *request, struct nb_error *error)
 {
     struct nb_line_scan scan;
-    struct nb_buffer mail = {NULL, 0, 0};
     bool is_header_only = request->route->verb == NB_SPAMC_HEADERS;
     int rc = scan_mail(request, &scan, error);
     if (rc != 0)
         return rc;
     rc = nb_line_rewrite(&scan, is_header_only ? nb_line_header(request->body) : request->body,
-                         &mail);
+                         &request->reply.body);
     if (rc == 0)
-        rc = answer_with_mail(request, &scan, &mail);
-    nb_buffer_deinit(&mail);
+        rc = add_head(request, &scan);
     return rc == 0 ? nb_line_reply(request) : nb_error_no_memory(error);
 }
 

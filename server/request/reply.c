@@ -34,7 +34,7 @@ void nb_reply_spool(struct nb_request *request)
 {
     assert(!request->reply.has_spool);
     nb_spool_init(&request->reply.spool, request->server->spool_directory,
-                  (size_t)request->config->spool_memory);
+                  (size_t)request->config->spool_memory, request->server->budgets);
     request->reply.has_spool = true;
 }
 
@@ -46,9 +46,22 @@ int nb_reply_spooled(struct nb_request *request, unsigned status, const char *co
     return rc != 0 ? rc : nb_reply_with(request, status, content_type);
 }
 
+void nb_reply_hold(struct nb_request *request)
+{
+    struct nb_reply *reply = &request->reply;
+    struct nb_error error = {0};
+    if (reply->body.capacity <= NB_SPOOL_FREE_BYTES)
+        return;
+    nb_buffer_trim(&reply->body);
+    reply->hold.budget = &request->server->budgets[NB_BUDGET_REPLIES];
+    if (nb_hold_set(&reply->hold, reply->body.capacity, &error) != 0)
+        nb_reply_error(request, &error);
+}
+
 void nb_reply_deinit(struct nb_reply *reply)
 {
     nb_buffer_deinit(&reply->body);
+    (void)nb_hold_set(&reply->hold, 0, NULL); /* giving back never fails */
     if (reply->has_spool)
         nb_spool_deinit(&reply->spool);
     reply->has_spool = false;

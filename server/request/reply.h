@@ -35,6 +35,12 @@ void nb_reply_spool(struct nb_request *request);
 int nb_reply_spooled(struct nb_request *request, unsigned status, const char *content_type,
                      struct nb_error *error);
 
+/* Notes the memory of a finished reply in the budget of replies, until the request has ended: a
+ * client that does not read keeps it. When the budget is full, the reply becomes a problem that
+ * says so. Small replies are never refused: the number of connections bounds them. For the carrier,
+ * before it sends. */
+void nb_reply_hold(struct nb_request *request);
+
 /* Every failure goes through here: drops what was written so far and makes the problem reply of the
  * route's protocol; of the API's where there is no route. */
 void nb_reply_problem(struct nb_request *request, unsigned status, const char *detail);

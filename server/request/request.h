@@ -12,6 +12,7 @@
 
 #include "core/base/buffer.h"
 #include "server/access/access.h"
+#include "server/request/budget.h"
 #include "server/request/media.h"
 #include "server/request/route.h"
 #include "server/request/spool.h"
@@ -36,6 +37,7 @@ struct nb_reply {
     unsigned status; /* 0: none yet */
     const char *content_type;
     struct nb_buffer body; /* handed over to the HTTP library, not copied */
+    struct nb_hold hold;   /* of the memory of `body`, once it is finished */
     struct nb_spool spool; /* used instead of `body` when has_spool */
     bool has_spool;
     /* A reply that is sent while it is made: called on the work pool whenever `body` was sent, it

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "server/request/budget.h"
+
 struct nb_config;
 struct nb_configurations;
 struct nb_engine;
@@ -32,17 +34,16 @@ struct nb_server {
     struct nb_scratch_pool *scratch;
     struct nb_pool *work;  /* long work, and ... */
     struct nb_pool *loads; /* ... models that have to be loaded, which do not wait for long work */
-    const char *spool_directory;
-    uint64_t started; /* nb_clock_monotonic */
+    const char *spool_directory; /* where long replies wait (spool.h) */
+    uint64_t started;            /* nb_clock_monotonic */
 
     atomic_bool is_stopping;       /* requests that come now are answered with 503 */
     atomic_bool is_cutting;        /* requests that still run are broken off */
     atomic_size_t running;         /* requests between first call and completion */
     atomic_size_t waiting_changes; /* handed to the writer and not reported back yet */
     atomic_size_t suspended;       /* requests that wait for the writer or for long work */
-    atomic_size_t held_bytes;      /* memory of bodies that are being received ... */
-    atomic_size_t held_most;       /* ... and how much it may be */
     atomic_size_t backups;         /* being sent */
+    struct nb_budget budgets[NB_BUDGETS];
 };
 
 #endif

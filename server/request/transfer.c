@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "config/config.h"
+#include "server/request/budget.h"
 #include "server/request/decoder.h"
-#include "server/request/held.h"
 #include "server/request/ndjson.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
@@ -21,7 +21,7 @@ struct nb_transfer {
     struct nb_splitter splitter;
     char *chunk;              /* decoded bytes, CHUNK_BYTES of room ... */
     struct nb_string decoded; /* ... and those of them that were not cut into lines yet */
-    size_t held;              /* bytes that are counted in server->held_bytes */
+    struct nb_hold hold;      /* of the memory of bodies */
     bool is_last_given;       /* the line after the last line feed */
     struct nb_buffer piece;   /* of the lines of long work: what came last */
 };
@@ -33,6 +33,7 @@ int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct 
     if (t == NULL)
         return nb_error_no_memory(error);
     request->transfer = t;
+    t->hold.budget = &request->server->budgets[NB_BUDGET_BODIES];
     t->is_plain = coding == NB_CODING_IDENTITY;
     nb_splitter_init(&t->splitter, (size_t)request->config->line_bytes);
     if (nb_decoder_new(coding, &t->decoder) != 0)
@@ -48,15 +49,14 @@ int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct 
 static int count_memory(struct nb_request *request, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
-    return nb_held_set(request->server, &t->held, t->whole.capacity + t->splitter.rest.capacity,
-                       error);
+    return nb_hold_set(&t->hold, t->whole.capacity + t->splitter.rest.capacity, error);
 }
 
 static void release(struct nb_request *request)
 {
     struct nb_transfer *t = request->transfer;
     nb_buffer_deinit(&t->whole);
-    (void)nb_held_set(request->server, &t->held, 0, NULL); /* giving back never fails */
+    (void)nb_hold_set(&t->hold, 0, NULL); /* giving back never fails */
 }
 
 /* Gives lines to the route until `text` holds no more of them. */

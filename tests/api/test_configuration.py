@@ -337,6 +337,34 @@ def server_spool_memory(api):
     equal((spooled(api, spool_memory="4K"), spooled(api, spool_memory="512M")), (1, 0))
 
 
+def mails_unread(daemon, count):
+    """Which of `count` clients get a mail of 6 MB back, while none of them reads on."""
+    mail = b"Subject: a\n\n" + b"word and word\n" * 450000
+    wires = [Wire(daemon, receive_buffer=4096) for _ in range(count)]
+    for wire in wires:
+        wire.send(b"PROCESS SPAMC/1.5\r\nContent-length: %d\r\n\r\n" % len(mail) + mail)
+        wire.first = wire.until(b"\r\n")
+    for wire in wires:
+        wire.close()
+    return [wire.first.split()[1] == b"0" for wire in wires]
+
+
+def server_reply_memory(api):
+    for memory, third in (("16M", False), ("32M", True)):
+        equal(mails_unread(with_options(api, "server", reply_memory=memory), 3), [True, True, third])
+
+
+def long_reply(daemon):
+    learned = {"text": "a b c", "label": "a", "id": "1"}
+    daemon.client.post(M + "/train", learned).ok()
+    return daemon.client.post(M + "/classify?explain=9", b'{"text": "a b c"}\n' * 20000, NDJSON)
+
+
+def server_spool_bytes(api):
+    refused(long_reply(with_options(api, "server", spool_bytes="2M")), 507, "spool_bytes", "2097152")
+    long_reply(with_options(api, "server", spool_bytes="64M")).ok()
+
+
 def server_spool_directory(api):
     folder = api.new_folder()
     equal(spooled(api, folder, spool_memory="4K", spool_directory=folder), 1)

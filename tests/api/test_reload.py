@@ -9,7 +9,7 @@ import time
 
 import test_backup
 from harness import config_text, equal, holds, refused, slow, wait_for
-from test_configuration import accepted, over_file, spooled_by
+from test_configuration import accepted, long_reply, mails_unread, over_file, spooled_by
 from wire import Wire, request
 
 M = "/v1/models/m"
@@ -97,6 +97,10 @@ def cells(daemon):
 def spools(daemon):
     learned(daemon)
     return spooled_by(daemon, daemon.data)
+
+
+def unread(daemon):
+    return mails_unread(daemon, 3)[2]
 
 
 def report(daemon):
@@ -210,6 +214,8 @@ LIVE = (
     ("server", "listing_rows", 5, 6, rows, 400, 200),
     ("server", "listing_cells", 2, 1000, cells, 1, 4),
     ("server", "spool_memory", "4K", "512M", spools, 1, 0),
+    ("server", "reply_memory", "16M", "32M", unread, False, True),
+    ("server", "spool_bytes", "2M", "64M", lambda d: long_reply(d).status, 507, 200),
     ("tokens", "classify", f"{U}, {T}", U, may(T), [404, 403], [401, 401]),
     ("tokens", "admin", U, f"{U}, {T}", may(T), [401, 401], [404, 201]),
     ("filter", "model", "mail", "post", models, ["mail"], ["mail", "post"]),

@@ -404,8 +404,9 @@ static const struct nb_string model = {"mail", 4};
 static void batch_answers(enum nb_verb verb, const char *schema, const struct nb_receipt *receipt,
                           const struct nb_verdict *verdict)
 {
-    static struct nb_config config = {.spool_memory = 1 << 20};
+    static struct nb_config config = {.spool_memory = 1 << 20, .reply_memory = 1 << 30};
     static struct nb_server server;
+    nb_budgets_limit(server.budgets, &config);
     struct nb_route route = {.verb = (int)verb};
     struct nb_request request = {
         .server = &server, .config = &config, .route = &route, .model = model};

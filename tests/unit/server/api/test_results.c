@@ -23,6 +23,8 @@ static struct nb_error error;
 static void begin(enum nb_verb verb, enum nb_results_form form, uint64_t memory)
 {
     config.spool_memory = memory;
+    config.reply_memory = config.spool_bytes = UINT64_MAX;
+    nb_budgets_limit(server.budgets, &config);
     route.verb = (int)verb;
     request = (struct nb_request){
         .server = &server, .config = &config, .route = &route, .model = {"mail", 4}};

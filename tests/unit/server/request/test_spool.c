@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "server/request/spool.h"
@@ -39,7 +40,7 @@ static void read_back(const struct nb_spool *spool, struct nb_buffer *out)
 START_TEST(stays_in_memory_up_to_the_limit)
 {
     struct nb_spool spool;
-    nb_spool_init(&spool, directory, 10);
+    nb_spool_init(&spool, directory, 10, NULL);
     nb_buffer_puts(&spool.tail, "0123456789");
     ck_assert_int_eq(nb_spool_settle(&spool, NULL), 0);
     ck_assert_int_eq(nb_spool_finish(&spool, NULL), 0);
@@ -58,7 +59,7 @@ START_TEST(begins_again)
 {
     struct nb_spool spool;
     struct nb_buffer back = {0};
-    nb_spool_init(&spool, directory, 4);
+    nb_spool_init(&spool, directory, 4, NULL);
     nb_buffer_puts(&spool.tail, "in the file");
     ck_assert_int_eq(nb_spool_settle(&spool, NULL), 0);
     nb_buffer_puts(&spool.tail, "tail");
@@ -84,7 +85,7 @@ START_TEST(gives_back_what_was_put_in)
         struct nb_spool spool;
         struct nb_buffer expected = {0}, got = {0};
         size_t memory = memories[(size_t)round % 5];
-        nb_spool_init(&spool, directory, memory);
+        nb_spool_init(&spool, directory, memory, NULL);
         for (long i = lrand48() % 2000; i >= 0; i--) {
             char text[400];
             size_t length = (size_t)lrand48() % sizeof text;
@@ -112,7 +113,7 @@ START_TEST(says_why_there_is_no_file)
 {
     struct nb_spool spool;
     struct nb_error error = {0};
-    nb_spool_init(&spool, "/nonexistent/directory", 1);
+    nb_spool_init(&spool, "/nonexistent/directory", 1, NULL);
     nb_buffer_puts(&spool.tail, "long");
     ck_assert_int_ne(nb_spool_settle(&spool, &error), 0);
     ck_assert_ptr_nonnull(strstr(error.text, "temporary file"));
@@ -125,7 +126,7 @@ START_TEST(says_that_the_disk_is_full)
 {
     struct nb_spool spool;
     struct nb_error error = {0};
-    nb_spool_init(&spool, directory, 0);
+    nb_spool_init(&spool, directory, 0, NULL);
     nb_buffer_puts(&spool.tail, "x");
     ck_assert_int_eq(nb_spool_settle(&spool, NULL), 0);
     FILE *full = fopen("/dev/full", "r+");
@@ -141,6 +142,98 @@ START_TEST(says_that_the_disk_is_full)
 }
 END_TEST
 
+static struct nb_budget budgets[NB_BUDGETS] = {
+    {.kind = NB_BUDGET_BODIES}, {.kind = NB_BUDGET_REPLIES}, {.kind = NB_BUDGET_SPOOLS}};
+
+static void limit(uint64_t memory, uint64_t files)
+{
+    atomic_store(&budgets[NB_BUDGET_REPLIES].most, memory);
+    atomic_store(&budgets[NB_BUDGET_SPOOLS].most, files);
+}
+
+static uint64_t used(enum nb_budget_kind kind)
+{
+    return atomic_load(&budgets[kind].used);
+}
+
+static void append(struct nb_spool *spool, size_t length)
+{
+    static char bytes[1 << 20];
+    ck_assert_uint_le(length, sizeof bytes);
+    ck_assert_int_eq(nb_buffer_append(&spool->tail, bytes, length), 0);
+}
+
+START_TEST(goes_to_the_file_early_when_there_is_no_memory_left)
+{
+    struct nb_spool first, second;
+    limit(300000, UINT64_MAX);
+    nb_spool_init(&first, directory, 1 << 20, budgets);
+    nb_spool_init(&second, directory, 1 << 20, budgets);
+    append(&first, 200000);
+    ck_assert_int_eq(nb_spool_settle(&first, NULL), 0);
+    ck_assert_int_eq(first.file, -1);
+    append(&second, 60000); /* small enough to be in no budget */
+    ck_assert_int_eq(nb_spool_settle(&second, NULL), 0);
+    ck_assert_int_eq(second.file, -1);
+    append(&second, 200000);
+    ck_assert_int_eq(nb_spool_settle(&second, NULL), 0);
+    ck_assert_int_ge(second.file, 0);
+    ck_assert_uint_eq(used(NB_BUDGET_SPOOLS), 260000);
+    ck_assert_int_eq(nb_spool_finish(&second, NULL), 0);
+    ck_assert_uint_eq(second.tail.capacity, 0);
+    nb_spool_deinit(&second);
+    ck_assert_uint_eq(used(NB_BUDGET_SPOOLS), 0);
+    nb_spool_deinit(&first);
+    ck_assert_uint_eq(used(NB_BUDGET_REPLIES), 0);
+}
+END_TEST
+
+START_TEST(all_files_together_are_bounded)
+{
+    struct nb_spool first, second;
+    struct nb_error error = {0};
+    limit(UINT64_MAX, 1000000);
+    nb_spool_init(&first, directory, 10, budgets);
+    nb_spool_init(&second, directory, 10, budgets);
+    append(&first, 600000);
+    ck_assert_int_eq(nb_spool_settle(&first, &error), 0);
+    append(&second, 600000);
+    ck_assert_int_eq(nb_spool_settle(&second, &error), NB_DISK_FULL);
+    ck_assert_ptr_nonnull(strstr(error.text, "spool_bytes"));
+    nb_spool_deinit(&first);
+    ck_assert_int_eq(nb_spool_settle(&second, &error), 0);
+    nb_spool_reset(&second);
+    ck_assert_uint_eq(used(NB_BUDGET_SPOOLS), 0);
+    nb_spool_deinit(&second);
+}
+END_TEST
+
+START_TEST(prepares_its_folder)
+{
+    char folder[64], left[96], other[96];
+    struct nb_error error = {0};
+    snprintf(folder, sizeof folder, "%s/tmp", directory);
+    snprintf(left, sizeof left, "%s/.bayesd-reply-abcdef", folder);
+    snprintf(other, sizeof other, "%s/notes", folder);
+    ck_assert_int_eq(nb_spool_prepare(folder, &error), 0);
+    fclose(fopen(left, "w"));
+    fclose(fopen(other, "w"));
+    ck_assert_int_eq(nb_spool_prepare(folder, &error), 0);
+    ck_assert_int_ne(access(left, F_OK), 0);
+    ck_assert_int_eq(access(other, F_OK), 0);
+    ck_assert_int_ne(nb_spool_prepare(other, &error), 0);
+    ck_assert_ptr_nonnull(strstr(error.text, "spool_directory"));
+    ck_assert_int_eq(unlink(other), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+    struct nb_spool spool; /* it has gone since */
+    nb_spool_init(&spool, folder, 1, NULL);
+    nb_buffer_puts(&spool.tail, "long");
+    ck_assert_msg(nb_spool_settle(&spool, &error) == 0, "%s", error.text);
+    nb_spool_deinit(&spool);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 int main(void)
 {
     if (mkdtemp(directory) == NULL)
@@ -153,6 +246,9 @@ int main(void)
     tcase_add_test(tcase, gives_back_what_was_put_in);
     tcase_add_test(tcase, says_why_there_is_no_file);
     tcase_add_test(tcase, says_that_the_disk_is_full);
+    tcase_add_test(tcase, goes_to_the_file_early_when_there_is_no_memory_left);
+    tcase_add_test(tcase, all_files_together_are_bounded);
+    tcase_add_test(tcase, prepares_its_folder);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
