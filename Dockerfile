@@ -13,7 +13,7 @@ FROM debian:bookworm-slim
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
         curl libcurl4 libglib2.0-0 libgmime-3.0-0 libjansson4 liblmdb0 libmicrohttpd12 libmilter1.0.1 \
-        libsodium23 libutf8proc2 libxxhash0 libzstd1 zlib1g \
+        libsodium23 libsystemd0 libutf8proc2 libxxhash0 libzstd1 zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 8763 --home-dir /var/lib/bayesd --shell /usr/sbin/nologin bayesd \
     && install -d -o bayesd -g bayesd -m 700 /var/lib/bayesd

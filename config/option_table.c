@@ -27,6 +27,8 @@
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 
+static const char *const log_formats[] = {"text", "json", NULL};
+
 static const char *const socket_modes[] = {"owner", "group", "all", NULL};
 
 static const struct nb_option options[] = {
@@ -289,6 +291,15 @@ static const struct nb_option options[] = {
     {"log", "level", NB_OPTION_ENUM, AT(log_level), 0, 3, log_levels, "info",
      "What is logged to standard error: messages of this level and of the levels before it: error, "
      "warning, info, debug.",
+     NB_LIVE},
+    {"log", "format", NB_OPTION_ENUM, AT(log_format), 0, 1, log_formats, "text",
+     "How lines look: text (what happened, then key=value) or json (an object on each line, with "
+     "time, level, message and the same keys).",
+     NB_LIVE},
+    {"log", "verdicts", NB_OPTION_BOOL, AT(log_verdicts), 0, 1, NULL, "no",
+     "Log one line for each verdict, at level info: Message-ID or id, model, verdict, probability, "
+     "score, action, microseconds, client and protocol; never a word of the mail. In the journal "
+     "each of them is a field BAYESD_... of the entry.",
      NB_LIVE},
 };
 

@@ -84,7 +84,9 @@ struct nb_config {
     uint64_t filter_evidence;           /* tokens named in a symbol */
     bool filter_test_patterns;          /* rspamd's variants of GTUBE too */
     /* [log] */
-    int log_level; /* enum nb_log_level: error, warning, info, debug */
+    int log_level;     /* enum nb_log_level: error, warning, info, debug */
+    int log_format;    /* 0: text, 1: json */
+    bool log_verdicts; /* one event for each verdict */
 };
 
 enum nb_option_type {

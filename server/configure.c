@@ -10,6 +10,7 @@
 #include "server/access/access.h"
 #include "server/access/tokens.h"
 #include "server/base/log.h"
+#include "server/json/log_line.h"
 #include "server/mail/filter.h"
 #include "server/net/listen.h"
 #include "server/options.h"
@@ -90,6 +91,7 @@ int nb_configure_hide(struct nb_config *config, struct nb_error *error)
 void nb_configure_apply(struct nb_server *server, const struct nb_config *config)
 {
     nb_log_set_level((enum nb_log_level)config->log_level);
+    nb_log_set_form(config->log_format == 1 ? nb_json_log_line : NULL);
     nb_budgets_limit(server->budgets, config);
 }
 

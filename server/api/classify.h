@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "server/api/decision.h"
 
+struct nb_json_document;
 struct nb_document;
 struct nb_request;
 struct nb_results;
@@ -29,9 +30,10 @@ bool nb_classify_is_long(const struct nb_request *request);
 int nb_classify_read(const struct nb_request *request, struct nb_classify *wanted,
                      struct nb_error *error);
 
-/* Classifies a document and writes the verdict. Returns 0, or what nb_engine_classify and
- * nb_decision_make return: failures of the model or the daemon, never of the document. */
-int nb_classify_document(const struct nb_classify *wanted, const struct nb_document *document,
+/* Classifies a document, writes the verdict, and logs it where that is wanted. Returns 0, or what
+ * nb_engine_classify and nb_decision_make return: failures of the model or the daemon, never of the
+ * document. */
+int nb_classify_document(const struct nb_classify *wanted, const struct nb_json_document *document,
                          struct nb_results *results, struct nb_error *error);
 
 /* Writes what the model sees in a document. */

@@ -81,7 +81,7 @@ static int take(struct handling *h, const struct nb_json_document *document, str
     if (is_change(h))
         return nb_training_add(&h->training, document, error);
     if (h->verb == NB_VERB_CLASSIFY)
-        rc = nb_classify_document(&h->wanted, &document->document, &h->results, error);
+        rc = nb_classify_document(&h->wanted, document, &h->results, error);
     else
         rc = nb_tokenize_document(&document->document, &h->results, error);
     /* When the model is deleted in the middle of a stream, each further line is answered with

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A daemon's log: one line of key=value on standard error, written in one piece. Any thread.
- * Tokens and texts of documents are never logged.
+ * A daemon's log: one line of key=value, or of JSON, on standard error, written in one piece;
+ * events go to the journal with their fields where systemd runs the daemon. Any thread. Tokens and
+ * texts of documents are never logged.
  */
 #ifndef NB_SERVER_BASE_LOG_H
 #define NB_SERVER_BASE_LOG_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "core/base/buffer.h"
+#include "server/base/log_field.h"
 
 /* In the order of the configuration's option `level` of [log]. */
 enum nb_log_level { NB_LOG_ERROR, NB_LOG_WARNING, NB_LOG_INFO, NB_LOG_DEBUG };
@@ -19,6 +23,14 @@ void nb_log_setup(enum nb_log_level level);
 /* Another level, at any time. */
 void nb_log_set_level(enum nb_log_level level);
 
+/* Appends a line, without its line feed: `level` by name, what happened, and its fields. 0 or
+ * NB_NO_MEMORY. */
+typedef int nb_log_form(struct nb_buffer *out, const char *level, const char *what,
+                        const struct nb_log_field *fields, size_t count);
+
+/* Another form of lines than key=value, at any time; NULL for that one. */
+void nb_log_set_form(nb_log_form *form);
+
 /* The program that a line names outside of the journal: "bayesd" unless set; `name` is borrowed.
  * Call once, before other threads start. */
 void nb_log_set_name(const char *name);
@@ -26,8 +38,13 @@ void nb_log_set_name(const char *name);
 /* Whether a line of this level would be written. */
 bool nb_log_wants(enum nb_log_level level);
 
-/* Writes a line: `format` gives "what happened key=value ...". Control characters become '?'. */
+/* Writes a line: `format` gives "what happened key=value ...". Control characters and bytes that
+ * are not UTF-8 become '?'. */
 void nb_log(enum nb_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Writes an event, whose fields may come from anywhere: hostile bytes are escaped. */
+void nb_log_event(enum nb_log_level level, const char *what, const struct nb_log_field *fields,
+                  size_t count);
 
 /* Formats one line into `line`, NUL-terminated, line feed included; returns its length. For nb_log
  * and its test. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tells systemd how the service does (sd_notify(3)), without its library. Main thread.
+ * Tells systemd how the service does (sd_notify(3)). Main thread.
  */
 #ifndef NB_SERVER_BASE_NOTIFY_H
 #define NB_SERVER_BASE_NOTIFY_H

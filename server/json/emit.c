@@ -119,6 +119,45 @@ static char *escape(char *to, unsigned char c)
     return to + 5;
 }
 
+static char *escape_unit(char *to, uint32_t unit)
+{
+    static const char digits[] = "0123456789abcdef";
+    *to++ = '\\';
+    *to++ = 'u';
+    for (int shift = 12; shift >= 0; shift -= 4)
+        *to++ = digits[unit >> shift & 15];
+    return to;
+}
+
+/* A character of `length` bytes, or one that is not UTF-8 when `length` is 0, as one or two units
+ * of UTF-16 (RFC 8259, section 7). */
+static char *escape_character(char *to, const unsigned char *at, size_t length)
+{
+    uint32_t c = length == 0 ? 0xFFFD : length == 1 ? at[0] : at[0] & (0x7Fu >> length);
+    for (size_t i = 1; i < length; i++)
+        c = c << 6 | (at[i] & 0x3Fu);
+    if (c < 0x10000)
+        return escape_unit(to, c);
+    to = escape_unit(to, 0xD800 + ((c - 0x10000) >> 10));
+    return escape_unit(to, 0xDC00 + ((c - 0x10000) & 0x3FF));
+}
+
+static char *copy_ascii(char *to, const unsigned char *at, const unsigned char *end)
+{
+    while (at < end) {
+        size_t length = nb_utf8_sequence(at, end);
+        bool is_plain = *at >= 0x20 && *at < 0x7F && *at != '"' && *at != '\\';
+        if (is_plain)
+            *to++ = (char)*at;
+        else if (*at < 0x7F)
+            to = escape(to, *at);
+        else
+            to = escape_character(to, at, length);
+        at += length == 0 ? 1 : length;
+    }
+    return to;
+}
+
 static char *copy_escaped(char *to, const unsigned char *at, const unsigned char *end)
 {
     while (at < end) {
@@ -148,9 +187,10 @@ void nb_emit_string(struct nb_emitter *e, struct nb_string s)
     if (to == NULL)
         return;
     *to++ = '"';
+    const unsigned char *bytes = (const unsigned char *)s.bytes;
     if (s.length > 0)
-        to = copy_escaped(to, (const unsigned char *)s.bytes,
-                          (const unsigned char *)s.bytes + s.length);
+        to = e->is_ascii ? copy_ascii(to, bytes, bytes + s.length)
+                         : copy_escaped(to, bytes, bytes + s.length);
     *to++ = '"';
     wrote(e, to);
 }

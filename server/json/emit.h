@@ -17,8 +17,9 @@
  * buffer back as it was. */
 struct nb_emitter {
     struct nb_buffer *out;
-    size_t start; /* length of the buffer at the beginning */
-    int code;     /* 0 or NB_NO_MEMORY */
+    size_t start;  /* length of the buffer at the beginning */
+    int code;      /* 0 or NB_NO_MEMORY */
+    bool is_ascii; /* strings have no byte above 0x7e: other characters are \uXXXX */
 };
 
 struct nb_emitter nb_emit_begin(struct nb_buffer *out);

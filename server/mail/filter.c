@@ -87,16 +87,7 @@ static void rewrite_subject(const char *format, struct nb_string own, char subje
 static struct nb_string find_field(const struct nb_config *config, struct nb_string mail,
                                    const char *wanted)
 {
-    struct nb_mime_scanner scanner;
-    struct nb_string name, value;
-    size_t most = (size_t)config->header_bytes;
-    nb_mime_scan(&scanner, mail.bytes, mail.length < most ? mail.length : most);
-    struct nb_string head = nb_mime_head(&scanner);
-    while (nb_mime_field(&head, &name, &value)) {
-        if (nb_string_equals_nocase(name, wanted))
-            return value;
-    }
-    return (struct nb_string){"", 0};
+    return nb_mime_find_field(mail, (size_t)config->header_bytes, wanted);
 }
 
 void nb_filter_message_id(const struct nb_config *config, struct nb_string mail,

@@ -9,6 +9,7 @@
 
 #include "config/config.h"
 #include "server/mail/filter.h"
+#include "server/mail/filter_judge.h"
 #include "server/mail/line_reply.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
@@ -54,12 +55,12 @@ static int write_report(const struct nb_config *config, const struct nb_filter_r
 int nb_rspamc_check(struct nb_request *request, struct nb_error *error)
 {
     struct nb_filter_report report;
-    int rc = nb_filter_check(
-        request->server, request->config, request->grant.models, nb_filter_mail(request->body),
-        nb_request_field(request, nb_rspamc.protocol.user_field), &report, error);
+    const struct nb_config *config = request->config;
+    int rc = nb_filter_judge(request, config->filter_required_score, config->filter_reject, &report,
+                             error);
     if (rc != 0)
         return rc;
-    if (write_report(request->config, &report, &request->reply.body) != 0)
+    if (write_report(config, &report, &request->reply.body) != 0)
         return nb_error_no_memory(error);
     return nb_line_reply(request);
 }

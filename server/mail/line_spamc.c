@@ -9,6 +9,7 @@
 
 #include "config/config.h"
 #include "server/mail/filter.h"
+#include "server/mail/filter_judge.h"
 #include "server/mail/filter_learn.h"
 #include "server/mail/line_reply.h"
 #include "server/mail/line_rewrite.h"
@@ -45,9 +46,8 @@ const struct nb_line_protocol nb_spamc = {.protocol = {.door = "spamc",
 static int scan_mail(struct nb_request *request, struct nb_line_scan *scan, struct nb_error *error)
 {
     const struct nb_config *config = request->config;
-    int rc = nb_filter_check(
-        request->server, request->config, request->grant.models, nb_filter_mail(request->body),
-        nb_request_field(request, nb_spamc.protocol.user_field), &scan->report, error);
+    int rc = nb_filter_judge(request, config->filter_spamd_required_score,
+                             config->filter_add_header, &scan->report, error);
     if (rc != 0)
         return rc;
     scan->config = config;

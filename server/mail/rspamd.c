@@ -11,6 +11,7 @@
 #include "server/base/version.h"
 #include "server/json/problem.h"
 #include "server/mail/filter.h"
+#include "server/mail/filter_judge.h"
 #include "server/mail/filter_learn.h"
 #include "server/mail/rspamd_json.h"
 #include "server/request/admission.h"
@@ -72,12 +73,12 @@ int nb_route_rspamd_check(struct nb_request *request, struct nb_error *error)
     struct nb_filter_report *report = malloc(sizeof *report);
     if (report == NULL)
         return nb_error_no_memory(error);
-    int rc = nb_filter_check(
-        request->server, request->config, request->grant.models, nb_filter_mail(request->body),
-        nb_request_field(request, request->route->protocol->user_field), report, error);
+    const struct nb_config *config = request->config;
+    int rc = nb_filter_judge(request, config->filter_required_score, config->filter_reject, report,
+                             error);
     double seconds = (double)(nb_clock_monotonic() - start) / 1e9;
     if (rc == 0 &&
-        nb_json_rspamd_report(&request->reply.body, request->config, report,
+        nb_json_rspamd_report(&request->reply.body, config, report,
                               request->route->verb == NB_RSPAMD_CHECK ? NB_JSON_RSPAMD_V2
                                                                       : NB_JSON_RSPAMD_OLD,
                               seconds) != 0)

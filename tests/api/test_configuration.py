@@ -723,6 +723,24 @@ def filter_test_patterns(api):
 
 
 # ---- [log] --------------------------------------------------------------------------------------
+def verdict_line(api, **how):
+    daemon = with_options(api, "log", **how)
+    daemon.client.post("/checkv2", "Subject: a\n\nb").ok()
+    daemon.stop()
+    return next((line for line in daemon.lines if "verdict" in line), None)
+
+
+def log_format(api):
+    holds(verdict_line(api, verdicts="yes").startswith("bayesd: info: verdict "), "text by default")
+    equal(json.loads(verdict_line(api, verdicts="yes", format="json"))["verdict"], "unsure")
+
+
+def log_verdicts(api):
+    """More of it is in test_logs."""
+    equal(verdict_line(api), None)
+    holds(verdict_line(api, verdicts="yes"), "none is logged")
+
+
 def log_level(api):
     counts = []
     for level in ("error", "debug"):

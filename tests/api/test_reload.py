@@ -175,6 +175,20 @@ def logs_requests(daemon):
     return any("route=/v1/models" in line for line in daemon.lines[before:])
 
 
+def verdict_lines(daemon):
+    before = len(daemon.lines)
+    daemon.client.post("/checkv2", MAIL).ok()
+    time.sleep(0.2 * slow())  # to see that nothing comes
+    return [line for line in daemon.lines[before:] if "verdict" in line]
+
+
+def first_of_line(daemon):
+    daemon.signal(signal.SIGHUP)
+    before = len(daemon.lines)
+    wait_for(lambda: len(daemon.lines) > before, "a line comes", 10)
+    return daemon.lines[-1][0]
+
+
 def may(token):
     return lambda daemon: [daemon.client.call(method, M, body, **bearer(token)).status
                            for method, body in (("GET", None), ("PUT", {}))]
@@ -230,6 +244,8 @@ LIVE = (
     ("filter", "spamd_required_score", 5, 8, spamd, b"5.0", b"8.0"),
     ("filter", "test_patterns", "no", "yes", rewritten, "no action", "add header"),
     ("filter", "evidence", 0, 3, lambda d: len(symbols(d)) > 1, False, True),
+    ("log", "verdicts", "no", "yes", lambda d: len(verdict_lines(d)), 0, 1),
+    ("log", "format", "text", "json", first_of_line, "b", "{"),
     ("log", "level", "info", "debug", logs_requests, False, True),
     ("log", "level", "debug", "info", logs_requests, True, False),
 )

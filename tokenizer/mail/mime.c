@@ -167,3 +167,16 @@ bool nb_mime_field(struct nb_string *head, struct nb_string *name, struct nb_str
     *head = between(next, end);
     return true;
 }
+
+struct nb_string nb_mime_find_field(struct nb_string mail, size_t most, const char *wanted)
+{
+    struct nb_mime_scanner scanner;
+    struct nb_string name, value;
+    nb_mime_scan(&scanner, mail.bytes, mail.length < most ? mail.length : most);
+    struct nb_string head = nb_mime_head(&scanner);
+    while (nb_mime_field(&head, &name, &value)) {
+        if (nb_string_equals_nocase(name, wanted))
+            return value;
+    }
+    return (struct nb_string){"", 0};
+}

@@ -71,4 +71,8 @@ struct nb_mime_level *nb_mime_innermost(struct nb_mime_scanner *scanner);
  * left. */
 bool nb_mime_field(struct nb_string *head, struct nb_string *name, struct nb_string *value);
 
+/* The value of the first field of that name (in any case) in the header of a mail, of which at most
+ * `most` bytes are looked at; of length 0 when there is none. */
+struct nb_string nb_mime_find_field(struct nb_string mail, size_t most, const char *wanted);
+
 #endif

@@ -124,6 +124,8 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert_str_eq(c.filter_subject, "***SPAM*** %s");
     ck_assert_uint_eq(c.filter_evidence, 3);
     ck_assert_int_eq(c.log_level, 2);
+    ck_assert_int_eq(c.log_format, 0);
+    ck_assert(!c.log_verdicts);
     nb_config_deinit(&c);
 }
 END_TEST

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/mail/filter_judge.h"
+
+#include "core/base/clock.h"
+#include "server/mail/filter.h"
+#include "server/request/query.h"
+#include "server/request/request.h"
+#include "server/request/verdict_log.h"
+
+int nb_filter_judge(struct nb_request *request, double required, double threshold,
+                    struct nb_filter_report *report, struct nb_error *error)
+{
+    uint64_t start = nb_clock_monotonic();
+    struct nb_string user = nb_request_field(request, request->route->protocol->user_field);
+    int rc = nb_filter_check(request->server, request->config, request->grant.models,
+                             nb_filter_mail(request->body), user, report, error);
+    if (rc != 0 || !nb_verdict_log_wants(request))
+        return rc;
+    nb_verdict_log(request, &(struct nb_verdict_note){
+                                .message_id = nb_string_of(report->message_id),
+                                .model = nb_string_of(report->model),
+                                .verdict = nb_string_of(report->status),
+                                .probability = report->probability,
+                                .score = nb_filter_score(report->log_odds, required, threshold),
+                                .action = nb_string_of(nb_filter_action_name(report->action)),
+                                .nanoseconds = nb_clock_monotonic() - start,
+                            });
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Judging the mail of a request, for all doors of mail software alike. For the thread that works on
+ * the request.
+ */
+#ifndef NB_SERVER_MAIL_FILTER_JUDGE_H
+#define NB_SERVER_MAIL_FILTER_JUDGE_H
+
+#include "core/base/error.h"
+
+struct nb_filter_report;
+struct nb_request;
+
+/* nb_filter_check for the body of the request and the user that it names; the verdict is logged
+ * where that is wanted. `required` and `threshold`: the score that a mail has at that probability,
+ * for the log. Returns what nb_filter_check does. */
+int nb_filter_judge(struct nb_request *request, double required, double threshold,
+                    struct nb_filter_report *report, struct nb_error *error);
+
+#endif
