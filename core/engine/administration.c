@@ -142,13 +142,12 @@ static int check_existing(struct nb_engine *engine, struct put *put, struct nb_l
                           struct nb_error *error)
 {
     struct nb_settings old;
+    struct nb_error why = {0};
     if (put->only_new)
         return nb_error_set(error, NB_CONFLICT, "the model '%s' exists", live->name);
-    if (live->number == 0)
-        return nb_live_check(live, error);
-    int rc = nb_load_settings(engine, live, &old, error);
-    if (rc != 0)
-        return rc;
+    int rc = nb_load_settings(engine, live, &old, &why);
+    if (rc != 0) /* it is listed: a record that is not found is damaged */
+        return nb_live_note(live, rc == NB_NOT_FOUND ? NB_CORRUPT : rc, &why, error);
     uint64_t documents = documents_of(engine, live);
     if (old.tokenizer_fields != put->settings.tokenizer_fields && documents > 0)
         rc = nb_error_set(error, NB_CONFLICT,
@@ -282,10 +281,9 @@ static int write_delete(struct nb_engine *engine, struct nb_view *view, void *ar
 {
     struct task *task = argument;
     int rc = nb_store_delete(view, NB_TABLE_MODELS, nb_live_name(task->live), error);
-    /* A record that does not read back has no number: a rebuild finds what it leaves. */
-    if (rc != 0 || task->live->number == 0)
-        return rc;
-    rc = append(engine, view, task, error);
+    assert(task->live->number != 0);
+    if (rc == 0)
+        rc = append(engine, view, task, error);
     return rc != 0 ? rc : nb_put_orphan(view, task->live->number, error);
 }
 

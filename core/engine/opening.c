@@ -18,6 +18,7 @@
 #include "core/live/checkpoint.h"
 #include "core/live/learner.h"
 #include "core/live/registry.h"
+#include "core/live/roster.h"
 #include "core/live/transaction.h"
 #include "core/store/ledger.h"
 
@@ -141,20 +142,29 @@ static int miss_identity(const struct nb_view *view, struct nb_error *error)
                         "bayesd --rebuild");
 }
 
+static int damaged_identity(int rc, struct nb_error *error)
+{
+    if (rc != NB_CORRUPT)
+        return rc;
+    return nb_error_set(error, rc,
+                        "the store is damaged: its key, or its list of fields, does not read back; "
+                        "run bayesd --rebuild");
+}
+
 static int read_identity(struct nb_engine *engine, const struct nb_view *view,
                          struct nb_error *error)
 {
     struct nb_string value;
     int rc = nb_store_get(view, NB_TABLE_META, KEY, &value, error);
     if (rc != 0)
-        return rc == NB_NOT_FOUND ? miss_identity(view, error) : rc;
+        return rc == NB_NOT_FOUND ? miss_identity(view, error) : damaged_identity(rc, error);
     if (value.length != NB_KEY_BYTES)
         return nb_error_set(error, NB_CORRUPT, "the store is damaged: its key does not read back");
     nb_key_restore(&engine->key, (const unsigned char *)value.bytes);
     rc = nb_store_get(view, NB_TABLE_META, FIELDS, &value, error);
     if (rc == NB_NOT_FOUND)
         return miss_identity(view, error);
-    return rc == 0 ? check_fields(value, error) : rc;
+    return rc == 0 ? check_fields(value, error) : damaged_identity(rc, error);
 }
 
 static int read_store(struct nb_engine *engine, bool fresh, struct nb_error *error)
@@ -205,7 +215,7 @@ static int open_store(const struct nb_engine_settings *settings, bool fresh, str
     if (rc == 0)
         rc = read_store(engine, fresh, error);
     if (rc == 0)
-        rc = nb_registry_read(engine, error);
+        rc = nb_roster_read(engine, error);
     if (rc == 0)
         *out = engine;
     else

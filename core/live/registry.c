@@ -113,67 +113,6 @@ void nb_registry_remove(struct nb_engine *engine, struct nb_live *live)
         drop_reference(live);
 }
 
-/* ---- reading the store ----------------------------------------------------------------------- */
-
-struct reading {
-    struct nb_engine *engine;
-    const struct nb_view *view;
-};
-
-static int read_tail(const struct reading *r, struct nb_live *live, struct nb_error *error)
-{
-    struct nb_store_key key = nb_store_key_model(live->number);
-    struct nb_string value;
-    struct nb_state_record state;
-    int rc = nb_store_get(r->view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
-    if (rc == 0)
-        rc = nb_state_read(&state, value, error);
-    if (rc == 0) {
-        atomic_store(&live->tail, state.tail);
-        atomic_fetch_add(&r->engine->tail, state.tail);
-    }
-    return rc == NB_NOT_FOUND ? nb_error_set(error, NB_CORRUPT, "its state is missing") : rc;
-}
-
-/* A record that does not read back gives a damaged model, which can be deleted or replaced. */
-static int read_record(void *user, enum nb_table table, struct nb_string key,
-                       struct nb_string value, bool sound, struct nb_error *error)
-{
-    struct reading *r = user;
-    struct nb_model_record record;
-    struct nb_own_key own = {0};
-    struct nb_error why;
-    (void)table;
-    int rc = sound ? nb_model_record_read(&record, value, &why)
-                   : nb_error_set(&why, NB_CORRUPT, "the checksum of its record is wrong");
-    if (rc == 0)
-        rc = nb_own_key_read(&own, record.key, &why);
-    struct nb_live *live = nb_live_new(key, rc == 0 ? record.number : 0, &own, &r->engine->key);
-    if (live == NULL)
-        return nb_error_no_memory(error);
-    atomic_store(&live->persisted, true);
-    if (rc == 0)
-        rc = read_tail(r, live, &why);
-    if (rc != 0)
-        nb_live_set_damaged(live, &why);
-    rc = nb_registry_insert(r->engine, live, error);
-    if (rc != 0)
-        nb_live_free(live);
-    return rc;
-}
-
-int nb_registry_read(struct nb_engine *engine, struct nb_error *error)
-{
-    struct nb_view view;
-    struct reading r = {.engine = engine, .view = &view};
-    int rc = nb_store_snapshot(engine->store, &view, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_store_inspect(&view, NB_TABLE_MODELS, read_record, &r, error);
-    nb_store_snapshot_end(&view);
-    return rc;
-}
-
 void nb_registry_free(struct nb_engine *engine)
 {
     for (size_t i = 0; i < engine->model_count; i++)

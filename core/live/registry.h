@@ -8,8 +8,6 @@
 
 #include "core/live/state.h"
 
-/* Reads the names of all models from the store, without loading any. At start. */
-int nb_registry_read(struct nb_engine *engine, struct nb_error *error);
 /* Frees all models. At the end. */
 void nb_registry_free(struct nb_engine *engine);
 

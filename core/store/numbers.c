@@ -27,13 +27,15 @@ static int greatest_in_table(const struct nb_view *view, enum nb_table table,
     return 0;
 }
 
-static int model_record(void *user, struct nb_string key, struct nb_string value,
-                        struct nb_error *error)
+/* The number of a damaged record is that of its rows in the other tables, and of its entries. */
+static int model_record(void *user, enum nb_table table, struct nb_string key,
+                        struct nb_string value, bool sound, struct nb_error *error)
 {
     struct nb_numbers *numbers = user;
     struct nb_model_record record;
+    (void)table;
     (void)key;
-    if (nb_model_record_read(&record, value, error) == 0 && record.number > numbers->model)
+    if (sound && nb_model_record_read(&record, value, error) == 0 && record.number > numbers->model)
         numbers->model = record.number;
     return 0;
 }
@@ -69,8 +71,7 @@ int nb_numbers_load(const struct nb_view *view, struct nb_numbers *numbers, stru
     for (size_t i = 0; rc == 0 && i < sizeof tables / sizeof *tables; i++)
         rc = greatest_in_table(view, tables[i], numbers, error);
     if (rc == 0)
-        rc = nb_store_scan(view, NB_TABLE_MODELS, (struct nb_string){"", 0}, 0, model_record,
-                           numbers, error);
+        rc = nb_store_inspect(view, NB_TABLE_MODELS, model_record, numbers, error);
     return rc != 0 ? rc : greatest_entry(view, numbers, error);
 }
 
