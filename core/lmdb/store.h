@@ -88,8 +88,9 @@ int nb_store_open(const char *directory, uint64_t map_size, struct nb_store **st
 
 /* Opens, for reading only, a store of which pages may be damaged, so that what is sound can be
  * saved. On success the caller owns *store, and bit t of *damaged says that table t cannot be read:
- * its verbs return NB_CORRUPT. Fails as nb_store_open does if the list of tables or the format
- * cannot be read. Only snapshots are given. */
+ * its verbs return NB_CORRUPT. Fails as nb_store_open does if the list of tables cannot be read, or
+ * the format is another one; one that does not read back is taken for the present one. Only
+ * snapshots are given. */
 int nb_store_open_reading(const char *directory, struct nb_store **store, uint32_t *damaged,
                           struct nb_error *error);
 

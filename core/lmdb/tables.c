@@ -52,8 +52,12 @@ static int check_format(const struct nb_view *view, struct nb_error *error)
     if (rc == 0 && is_first_format(&sealed))
         return refuse_format(store, 1, error);
     rc = nb_store_get(view, NB_TABLE_META, FORMAT_KEY, &value, error);
-    if (rc == NB_NOT_FOUND)
-        return nb_error_set(error, NB_CORRUPT, "%s is damaged: the format's number is missing",
+    if ((rc == NB_NOT_FOUND || rc == NB_CORRUPT) && store->reading)
+        return 0; /* for a rebuild, which makes it anew; entries say their own version */
+    if (rc == NB_NOT_FOUND || rc == NB_CORRUPT)
+        return nb_error_set(error, NB_CORRUPT,
+                            "%s is damaged: its format's number does not read back; run bayesd "
+                            "--rebuild",
                             store->file.path);
     if (rc != 0)
         return rc;

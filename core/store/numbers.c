@@ -67,6 +67,10 @@ int nb_numbers_load(const struct nb_view *view, struct nb_numbers *numbers, stru
         struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
         numbers->model = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
     }
+    if (rc == NB_CORRUPT)
+        rc = nb_error_set(error, rc,
+                          "the store is damaged: the greatest number of a model does not read "
+                          "back; run bayesd --rebuild");
     rc = rc == NB_NOT_FOUND ? 0 : rc;
     for (size_t i = 0; rc == 0 && i < sizeof tables / sizeof *tables; i++)
         rc = greatest_in_table(view, tables[i], numbers, error);
