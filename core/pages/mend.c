@@ -11,7 +11,9 @@
 
 enum {
     OWNER_BYTES = 4,
-    TRIED_MOST = 100, /* damaged entries of a file that are tried to correct: 10 s */
+    /* Damaged entries of a file that are tried in vain: 2 s at most. A store of the first format,
+     * whose checksums are others, is refused as soon. */
+    FAILED_MOST = 16,
 };
 
 struct entry {
@@ -139,13 +141,13 @@ static bool correct(const struct leaf *leaf, unsigned i)
 
 static void correct_all(struct nb_mending *mending, const struct leaf *leaf)
 {
-    for (unsigned i = 0; i < leaf->count && mending->tried < TRIED_MOST; i++) {
+    for (unsigned i = 0; i < leaf->count && mending->failed < FAILED_MOST; i++) {
         struct entry *entry = &leaf->entries[i];
         if (entry->sound)
             continue;
-        mending->tried++;
         entry->sound = correct(leaf, i);
         mending->corrected += entry->sound;
+        mending->failed += !entry->sound;
     }
 }
 

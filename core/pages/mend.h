@@ -47,8 +47,8 @@ struct nb_mending {
         unsigned char *bytes; /* owned */
     } pages[NB_MENDED_MOST];
     unsigned count;
-    unsigned tried;     /* damaged entries that were met, up to a bound */
-    unsigned corrected; /* of these, those that are right again */
+    unsigned failed;    /* damaged entries that were tried in vain, up to a bound */
+    unsigned corrected; /* entries that are right again */
     unsigned lost;      /* entries whose keys were replaced */
 };
 void nb_mending_deinit(struct nb_mending *mending);
