@@ -4,121 +4,45 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/pages/page.h"
+#include "core/pages/walk.h"
 
 enum {
-    DEPTH_MOST = 32, /* as LMDB's cursors */
     /* Pages beyond the end of the file that may be free: LMDB writes no page that the transaction
      * which took it has freed again. */
     PAGES_BEYOND = 1 << 20,
-    IDS_AT_ONCE = 4096,
     AHEAD_MOST = 1 << 30, /* bytes of a file that is read ahead as a whole */
     FREE_FLAGS = 0x08,    /* LMDB's MDB_INTEGERKEY, in the record of the free list */
     FOLDER_FLAG = 0x4000, /* LMDB's MDB_NOSUBDIR, which may be stored there too */
 };
 
-enum kind { MAIN_TREE, TABLE_TREE, FREE_TREE };
-
-/* A tree that is being walked through. */
-struct tree {
-    enum kind kind;
-    unsigned table;   /* of the question's */
-    const char *name; /* for messages */
-    struct nb_tree_record record;
-    struct nb_tree_record counted; /* pages and entries only */
-    uint64_t last_key;             /* of the free list */
-};
-
-struct walk {
-    const struct nb_pages_question *question;
-    struct nb_pages_answer *answer;
-    struct nb_error *error;
-    struct nb_error later; /* takes what is found after the first damage */
-    uint32_t page_size;
-    uint64_t file_pages;               /* that the file has */
-    uint64_t last_page;                /* that may have a number */
-    uint64_t *seen;                    /* owned: a bit for each page */
-    unsigned char *levels[DEPTH_MOST]; /* owned: a page of each depth */
-    uint64_t *ids;                     /* owned: a part of a list of free pages */
-    struct nb_tree_record records[NB_PAGES_TABLES_MOST];
-    struct nb_mending mending;
-};
-
-static int damaged(const struct walk *w, const struct tree *tree, uint64_t page, const char *what)
-{
-    if (tree->kind == TABLE_TREE)
-        return nb_error_set(w->error, NB_CORRUPT,
-                            "%s is damaged: page %llu, table %s: %s; restore a backup, or try "
-                            "bayesd --rebuild",
-                            w->question->path, (unsigned long long)page, tree->name, what);
-    return nb_error_set(w->error, NB_CORRUPT, "%s is damaged: page %llu, %s: %s; restore a backup",
-                        w->question->path, (unsigned long long)page, tree->name, what);
-}
-
-/* ---- pages ----------------------------------------------------------------------------------- */
-
-static int read_at(const struct walk *w, const struct tree *tree, uint64_t page, size_t offset,
-                   void *bytes, size_t length)
-{
-    off_t at = (off_t)(page * w->page_size + offset);
-    ssize_t got = pread(w->question->file, bytes, length, at);
-    if (got < 0)
-        return nb_error_errno(w->error, errno, w->question->path);
-    return (size_t)got == length ? 0 : damaged(w, tree, page, "the file ends before it");
-}
-
-/* Notes that a page is in use or free; the number is below `last_page`. */
-static int mark(struct walk *w, const struct tree *tree, uint64_t page)
-{
-    uint64_t bit = (uint64_t)1 << page % 64;
-    assert(page <= w->last_page);
-    if ((w->seen[page / 64] & bit) != 0)
-        return damaged(w, tree, page, "it is used twice");
-    w->seen[page / 64] |= bit;
-    return 0;
-}
-
-static int mark_used(struct walk *w, const struct tree *tree, uint64_t page, uint64_t count)
-{
-    if (page < 2 || page > w->last_page || count > w->last_page - page + 1)
-        return damaged(w, tree, page, "there is no such page");
-    if (page + count > w->file_pages)
-        return damaged(w, tree, page, "the file ends before it");
-    int rc = 0;
-    for (uint64_t i = 0; rc == 0 && i < count; i++)
-        rc = mark(w, tree, page + i);
-    w->answer->used += count;
-    return rc;
-}
+/* ---- trees ----------------------------------------------------------------------------------- */
 
 /* Reads a page of a tree into the buffer of its depth and checks it by itself. */
-static int read_page(struct walk *w, struct tree *tree, uint64_t page, unsigned depth)
+static int read_page(struct nb_walk *w, struct nb_tree *tree, uint64_t page, unsigned depth)
 {
     bool leaf = depth + 1u == tree->record.depth;
-    int rc = mark_used(w, tree, page, 1);
+    int rc = nb_walk_mark_used(w, tree, page, 1);
     if (rc == 0 && w->levels[depth] == NULL) {
         w->levels[depth] = malloc(w->page_size);
         if (w->levels[depth] == NULL)
             return nb_error_no_memory(w->error);
     }
     if (rc == 0)
-        rc = read_at(w, tree, page, 0, w->levels[depth], w->page_size);
+        rc = nb_walk_read_at(w, tree, page, 0, w->levels[depth], w->page_size);
     if (rc != 0)
         return rc;
     const char *what =
         nb_page_check(w->levels[depth], w->page_size, page, leaf ? NB_PAGE_LEAF : NB_PAGE_BRANCH);
     if (what != NULL)
-        return damaged(w, tree, page, what);
+        return nb_walk_damaged(w, tree, page, what);
     /* LMDB may leave a branch with one page below it in the free list, but nowhere else. */
-    unsigned least = leaf || tree->kind == FREE_TREE ? 1 : 2;
+    unsigned least = leaf || tree->kind == NB_FREE_TREE ? 1 : 2;
     if (nb_page_count(w->levels[depth]) < least)
-        return damaged(w, tree, page, "it has too few nodes");
+        return nb_walk_damaged(w, tree, page, "it has too few nodes");
     if (leaf)
         tree->counted.leaf_pages++;
     else
@@ -126,202 +50,18 @@ static int read_page(struct walk *w, struct tree *tree, uint64_t page, unsigned 
     return 0;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------ */
-
-static uint64_t number_of(struct nb_string key)
-{
-    uint64_t number;
-    assert(key.length == sizeof number);
-    memcpy(&number, key.bytes, sizeof number);
-    return number;
-}
-
-static int compare(const struct tree *tree, struct nb_string a, struct nb_string b)
-{
-    if (tree->kind == FREE_TREE)
-        return number_of(a) < number_of(b) ? -1 : number_of(a) > number_of(b);
-    return nb_string_compare(a, b);
-}
-
-/* The keys of a page ascend, within the bounds. The first key of a branch means nothing. Returns
- * NULL, or what is wrong. */
-static const char *fault_of_keys(const struct walk *w, const struct tree *tree,
-                                 const unsigned char *bytes, struct nb_bounds bounds)
-{
-    unsigned count = nb_page_count(bytes);
-    bool branch = nb_page_kind(bytes) == NB_PAGE_BRANCH;
-    bool any_order = w->question->any_order && !branch && tree->kind == TABLE_TREE;
-    struct nb_string before = bounds.from;
-    for (unsigned i = branch; i < count; i++) {
-        struct nb_string key = nb_page_node(bytes, i).key;
-        if (tree->kind == FREE_TREE ? key.length != sizeof(uint64_t) : key.length == 0)
-            return "a key has a wrong length";
-        int order = before.bytes == NULL ? 1 : compare(tree, key, before);
-        if (!any_order && (order < 0 || (order == 0 && (branch || i > 0))))
-            return "its keys are not in order";
-        before = key;
-    }
-    if (!any_order && bounds.to.bytes != NULL && before.bytes != NULL &&
-        compare(tree, before, bounds.to) >= 0)
-        return "its keys are beyond those of the next page";
-    return NULL;
-}
-
-/* Mends a leaf. NB_CORRUPT without a text: its keys cannot be put in order. */
-static int mend(struct walk *w, const struct tree *tree, uint64_t page, unsigned char *bytes,
-                struct nb_bounds bounds)
-{
-    struct nb_mending *m = &w->mending;
-    unsigned before = m->corrected + m->lost;
-    int rc = nb_mend_leaf(m, tree->table, bytes, bounds, w->error);
-    if (rc == 0 && fault_of_keys(w, tree, bytes, bounds) != NULL)
-        return NB_CORRUPT;
-    if (rc != 0 || m->corrected + m->lost == before)
-        return rc;
-    rc = nb_mending_keep(m, page, bytes, w->error);
-    if (rc == 0 && w->answer->mended == 0) {
-        w->answer->mended = page;
-        w->answer->mended_table = tree->table;
-    }
-    return rc;
-}
-
-static int check_keys(struct walk *w, const struct tree *tree, uint64_t page, unsigned char *bytes,
-                      struct nb_bounds bounds)
-{
-    int rc = NB_CORRUPT;
-    const char *what = fault_of_keys(w, tree, bytes, bounds);
-    bool may_mend = w->question->is_sound != NULL && tree->kind == TABLE_TREE &&
-                    nb_page_kind(bytes) == NB_PAGE_LEAF;
-    if (may_mend && (what != NULL || !nb_leaf_is_sound(&w->mending, tree->table, bytes)))
-        rc = mend(w, tree, page, bytes, bounds);
-    if (rc != NB_CORRUPT)
-        return rc;
-    /* A value that stays damaged is for those who read it. */
-    return what == NULL ? 0 : damaged(w, tree, page, what);
-}
-
-/* ---- values ---------------------------------------------------------------------------------- */
-
-/* Checks the overflow pages of a value. */
-static int check_big(struct walk *w, struct tree *tree, const struct nb_node *node)
-{
-    unsigned char head[NB_PAGE_HEADER];
-    uint32_t pages;
-    if (node->overflow < 2 || node->overflow >= w->file_pages)
-        return damaged(w, tree, node->overflow, "there is no such page");
-    int rc = read_at(w, tree, node->overflow, 0, head, sizeof head);
-    if (rc != 0)
-        return rc;
-    const char *what =
-        nb_page_check_overflow(head, w->page_size, node->overflow, node->size, &pages);
-    if (what != NULL)
-        return damaged(w, tree, node->overflow, what);
-    tree->counted.overflow_pages += pages;
-    return mark_used(w, tree, node->overflow, pages);
-}
-
-/* A named tree: notes its record for later. */
-static int note_table(struct walk *w, const struct tree *tree, uint64_t page,
-                      const struct nb_node *node)
-{
-    if (node->flags != NB_NODE_TREE || node->size != sizeof(struct nb_tree_record))
-        return damaged(w, tree, page, "it should hold tables only");
-    for (unsigned t = 0; t < w->question->table_count; t++) {
-        const char *name = w->question->tables[t];
-        if (node->key.length != strlen(name) || memcmp(node->key.bytes, name, strlen(name)) != 0)
-            continue;
-        memcpy(&w->records[t], node->value, sizeof w->records[t]);
-        w->answer->present |= (uint32_t)1 << t;
-        return 0;
-    }
-    (void)snprintf(w->answer->unknown, sizeof w->answer->unknown, "%.*s", (int)node->key.length,
-                   node->key.bytes);
-    return 0;
-}
-
-/* Free pages are listed from the greatest number down. */
-static int mark_free(struct walk *w, const struct tree *tree, uint64_t page, size_t count,
-                     uint64_t *before)
-{
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        uint64_t id = w->ids[i];
-        if (id < 2 || id >= *before || id > w->last_page)
-            return damaged(w, tree, page, "it lists an impossible page as free");
-        *before = id;
-        rc = mark(w, tree, id);
-    }
-    w->answer->free += count;
-    return rc;
-}
-
-static int read_ids(const struct walk *w, const struct tree *tree, const struct nb_node *node,
-                    uint64_t first, size_t count)
-{
-    size_t offset = (size_t)first * sizeof(uint64_t);
-    if ((node->flags & NB_NODE_BIG) != 0)
-        return read_at(w, tree, node->overflow, NB_PAGE_HEADER + offset, w->ids,
-                       count * sizeof(uint64_t));
-    memcpy(w->ids, node->value + offset, count * sizeof(uint64_t));
-    return 0;
-}
-
-/* The pages that a transaction has freed: how many, and their numbers. */
-static int check_free(struct walk *w, struct tree *tree, uint64_t page, const struct nb_node *node)
-{
-    uint64_t room = node->size / sizeof(uint64_t);
-    tree->last_key = number_of(node->key);
-    if ((node->flags & ~(unsigned)NB_NODE_BIG) != 0 || room == 0 || tree->last_key == 0 ||
-        tree->last_key > w->question->meta.transaction)
-        return damaged(w, tree, page, "it has an impossible entry");
-    int rc = read_ids(w, tree, node, 0, 1);
-    if (rc != 0)
-        return rc;
-    uint64_t count = w->ids[0];
-    if (count > room - 1)
-        return damaged(w, tree, page, "it lists more free pages than there are");
-    uint64_t before = UINT64_MAX;
-    for (uint64_t at = 0; rc == 0 && at < count; at += IDS_AT_ONCE) {
-        size_t part = count - at < IDS_AT_ONCE ? (size_t)(count - at) : IDS_AT_ONCE;
-        rc = read_ids(w, tree, node, 1 + at, part);
-        if (rc == 0)
-            rc = mark_free(w, tree, page, part, &before);
-    }
-    return rc;
-}
-
-static int check_value(struct walk *w, struct tree *tree, uint64_t page, const struct nb_node *node)
-{
-    int rc = 0;
-    tree->counted.entries++;
-    if ((node->flags & NB_NODE_BIG) != 0)
-        rc = check_big(w, tree, node);
-    if (rc != 0)
-        return rc;
-    if (tree->kind == MAIN_TREE)
-        return note_table(w, tree, page, node);
-    if (tree->kind == FREE_TREE)
-        return check_free(w, tree, page, node);
-    if ((node->flags & ~(unsigned)NB_NODE_BIG) != 0)
-        return damaged(w, tree, page, "a value is of a wrong kind");
-    return 0;
-}
-
-/* ---- trees ----------------------------------------------------------------------------------- */
-
-static int check_subtree(struct walk *w, struct tree *tree, uint64_t page, unsigned depth,
+static int check_subtree(struct nb_walk *w, struct nb_tree *tree, uint64_t page, unsigned depth,
                          struct nb_bounds bounds)
 {
     int rc = read_page(w, tree, page, depth);
     unsigned char *bytes = w->levels[depth];
     if (rc == 0)
-        rc = check_keys(w, tree, page, bytes, bounds);
+        rc = nb_walk_check_keys(w, tree, page, bytes, bounds);
     unsigned count = rc == 0 ? nb_page_count(bytes) : 0;
     for (unsigned i = 0; rc == 0 && i < count; i++) {
         struct nb_node node = nb_page_node(bytes, i);
         if (depth + 1u == tree->record.depth) {
-            rc = check_value(w, tree, page, &node);
+            rc = nb_walk_check_value(w, tree, page, &node);
             continue;
         }
         struct nb_bounds inner = {.from = i == 0 ? bounds.from : node.key,
@@ -332,21 +72,21 @@ static int check_subtree(struct walk *w, struct tree *tree, uint64_t page, unsig
     return rc;
 }
 
-static bool flags_fit(const struct tree *tree)
+static bool flags_fit(const struct nb_tree *tree)
 {
-    if (tree->kind == FREE_TREE)
+    if (tree->kind == NB_FREE_TREE)
         return (tree->record.flags & ~(unsigned)FOLDER_FLAG) == FREE_FLAGS;
     return tree->record.flags == 0;
 }
 
-static int check_tree(struct walk *w, struct tree *tree)
+static int check_tree(struct nb_walk *w, struct nb_tree *tree)
 {
     const struct nb_tree_record *record = &tree->record;
     const struct nb_tree_record *counted = &tree->counted;
     bool empty = record->root == NB_NO_PAGE;
-    if (!flags_fit(tree) || record->depth > DEPTH_MOST || (record->depth == 0) != empty ||
-        (record->pad != 0 && tree->kind != FREE_TREE))
-        return damaged(w, tree, empty ? 0 : record->root, "its record is damaged");
+    if (!flags_fit(tree) || record->depth > NB_WALK_DEPTH_MOST || (record->depth == 0) != empty ||
+        (record->pad != 0 && tree->kind != NB_FREE_TREE))
+        return nb_walk_damaged(w, tree, empty ? 0 : record->root, "its record is damaged");
     int rc =
         empty ? 0
               : check_subtree(w, tree, record->root, 0, (struct nb_bounds){{NULL, 0}, {NULL, 0}});
@@ -355,23 +95,24 @@ static int check_tree(struct walk *w, struct tree *tree)
     if (counted->entries != record->entries || counted->leaf_pages != record->leaf_pages ||
         counted->branch_pages != record->branch_pages ||
         counted->overflow_pages != record->overflow_pages)
-        return damaged(w, tree, empty ? 0 : record->root, "its counts are not those of its pages");
+        return nb_walk_damaged(w, tree, empty ? 0 : record->root,
+                               "its counts are not those of its pages");
     return 0;
 }
 
-static int check_main(struct walk *w)
+static int check_main(struct nb_walk *w)
 {
-    struct tree tree = {
-        .kind = MAIN_TREE, .name = "list of tables", .record = w->question->meta.main};
+    struct nb_tree tree = {
+        .kind = NB_MAIN_TREE, .name = "list of tables", .record = w->question->meta.main};
     int rc = check_tree(w, &tree);
     w->answer->readable = rc == 0;
     return rc;
 }
 
-static int check_table(struct walk *w, unsigned t)
+static int check_table(struct nb_walk *w, unsigned t)
 {
-    struct tree tree = {
-        .kind = TABLE_TREE, .table = t, .name = w->question->tables[t], .record = w->records[t]};
+    struct nb_tree tree = {
+        .kind = NB_TABLE_TREE, .table = t, .name = w->question->tables[t], .record = w->records[t]};
     int rc = check_tree(w, &tree);
     if (rc == NB_CORRUPT)
         w->answer->damaged |= (uint32_t)1 << t;
@@ -379,22 +120,24 @@ static int check_table(struct walk *w, unsigned t)
 }
 
 /* Every transaction after the first frees pages, and its list is the last one. */
-static int check_free_list(struct walk *w)
+static int check_free_list(struct nb_walk *w)
 {
     const struct nb_meta *meta = &w->question->meta;
-    struct tree tree = {.kind = FREE_TREE, .name = "list of free pages", .record = meta->free};
+    struct nb_tree tree = {
+        .kind = NB_FREE_TREE, .name = "list of free pages", .record = meta->free};
     int rc = check_tree(w, &tree);
     if (rc == 0 && meta->transaction > 1 && tree.last_key != meta->transaction)
-        rc = damaged(w, &tree, meta->transaction & 1, "it is not that of the last transaction");
+        rc = nb_walk_damaged(w, &tree, meta->transaction & 1,
+                             "it is not that of the last transaction");
     return rc;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int begin(struct walk *w)
+static int begin(struct nb_walk *w)
 {
     const struct nb_meta *meta = &w->question->meta;
-    struct tree heads = {.kind = MAIN_TREE, .name = "list of tables"};
+    struct nb_tree heads = {.kind = NB_MAIN_TREE, .name = "list of tables"};
     struct stat status;
     w->page_size = meta->free.pad;
     assert(w->page_size >= NB_PAGE_LEAST && w->page_size <= NB_PAGE_MOST);
@@ -408,7 +151,7 @@ static int begin(struct walk *w)
                             w->question->path, (unsigned long long)w->file_pages,
                             (unsigned long long)w->last_page + 1);
     w->seen = calloc((size_t)(w->last_page / 64 + 1), sizeof *w->seen);
-    w->ids = malloc(IDS_AT_ONCE * sizeof *w->ids);
+    w->ids = malloc(NB_WALK_IDS_AT_ONCE * sizeof *w->ids);
     if (w->seen == NULL || w->ids == NULL)
         return nb_error_no_memory(w->error);
     /* Trees are read in the order of their keys, which is not that of the pages. */
@@ -421,13 +164,13 @@ static int begin(struct walk *w)
                                      .page_size = w->page_size,
                                      .file_pages = w->file_pages};
     w->answer->used = 2;
-    int rc = mark(w, &heads, 0);
-    return rc != 0 ? rc : mark(w, &heads, 1);
+    int rc = nb_walk_mark(w, &heads, 0);
+    return rc != 0 ? rc : nb_walk_mark(w, &heads, 1);
 }
 
-static void end(struct walk *w)
+static void end(struct nb_walk *w)
 {
-    for (unsigned i = 0; i < DEPTH_MOST; i++)
+    for (unsigned i = 0; i < NB_WALK_DEPTH_MOST; i++)
         free(w->levels[i]);
     free(w->ids);
     free(w->seen);
@@ -435,7 +178,7 @@ static void end(struct walk *w)
 }
 
 /* Damage in one table does not keep the others from being looked at; the first error stays. */
-static int check_all(struct walk *w)
+static int check_all(struct nb_walk *w)
 {
     int result = check_main(w);
     if (result != 0)
@@ -458,7 +201,7 @@ static int check_all(struct walk *w)
 int nb_pages_check(const struct nb_pages_question *question, struct nb_pages_answer *answer,
                    struct nb_error *error)
 {
-    struct walk w = {.question = question, .answer = answer, .error = error};
+    struct nb_walk w = {.question = question, .answer = answer, .error = error};
     assert(question->table_count <= NB_PAGES_TABLES_MOST);
     *answer = (struct nb_pages_answer){.readable = false};
     int rc = begin(&w);
@@ -479,7 +222,7 @@ uint64_t nb_pages_last_transaction(const struct nb_pages_question *question)
     uint32_t size = record->pad;
     uint64_t page = record->root;
     assert(size >= NB_PAGE_LEAST && size <= NB_PAGE_MOST);
-    for (unsigned depth = 1; depth <= record->depth && depth <= DEPTH_MOST; depth++) {
+    for (unsigned depth = 1; depth <= record->depth && depth <= NB_WALK_DEPTH_MOST; depth++) {
         bool leaf = depth == record->depth;
         if (page > INT64_MAX / NB_PAGE_MOST ||
             pread(question->file, bytes, size, (off_t)(page * size)) != (ssize_t)size ||
@@ -488,7 +231,7 @@ uint64_t nb_pages_last_transaction(const struct nb_pages_question *question)
             return 0;
         struct nb_node last = nb_page_node(bytes, nb_page_count(bytes) - 1);
         if (leaf)
-            return last.key.length == sizeof(uint64_t) ? number_of(last.key) : 0;
+            return last.key.length == sizeof(uint64_t) ? nb_walk_number(last.key) : 0;
         page = last.child;
     }
     return 0;
