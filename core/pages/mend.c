@@ -183,22 +183,24 @@ static void put_above(unsigned char *key, size_t length, struct nb_string before
 /* Most keys begin with the number of a model (core/lmdb/store.h). */
 static bool same_owner(struct nb_string a, struct nb_string b)
 {
-    return a.length >= OWNER_BYTES && b.length >= OWNER_BYTES &&
-           memcmp(a.bytes, b.bytes, OWNER_BYTES) == 0;
+    return a.bytes != NULL && b.bytes != NULL && a.length >= OWNER_BYTES &&
+           b.length >= OWNER_BYTES && memcmp(a.bytes, b.bytes, OWNER_BYTES) == 0;
 }
 
 /* Tries the keys beside the neighbours': of numbers that follow each other, one is the lost key. */
 static bool guess(const struct leaf *leaf, struct entry *entry, struct nb_string before,
                   struct nb_string next)
 {
-    if (before.length == entry->length)
+    if (before.bytes != NULL && before.length == entry->length) {
         memcpy(entry->key, before.bytes, before.length); /* a bound may be the first key itself */
-    if (before.length == entry->length && is_sound(leaf, entry))
-        return true;
-    if (before.bytes != NULL)
+        if (is_sound(leaf, entry))
+            return true;
+    }
+    if (before.bytes != NULL) {
         put_above(entry->key, entry->length, before);
-    if (before.bytes != NULL && is_sound(leaf, entry))
-        return true;
+        if (is_sound(leaf, entry))
+            return true;
+    }
     if (next.bytes != NULL)
         put_below(entry->key, entry->length, next);
     return next.bytes != NULL && is_sound(leaf, entry);
