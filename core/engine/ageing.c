@@ -10,6 +10,7 @@
 #include "core/live/load.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/live/unused.h"
 
 enum {
     YOUNG_IN_A_ROW = 1000, /* documents that are young, before no older one is looked for: times
@@ -224,6 +225,8 @@ static bool age_model(struct nb_engine *engine, const char *name, size_t most)
     nb_group_commit(&group);
     nb_ageing_end(engine);
     nb_group_deinit(&group);
+    if (!found && atomic_load(&live->loaded) && live->counts != NULL)
+        nb_unused_begin(engine, live, 1);
     nb_registry_release(engine, &live);
     return found;
 }

@@ -22,7 +22,8 @@ void nb_ageing_join(struct nb_engine *engine, struct nb_group *group);
 void nb_ageing_end(struct nb_engine *engine);
 
 /* Looks at some models, loaded or not, and takes out what they should lose, at most `most`
- * documents. Returns whether there was something to take out. */
+ * documents. Of a loaded one with nothing to lose, a pass begins that drops its unused features.
+ * Returns whether there was something to take out. */
 bool nb_ageing_some(struct nb_engine *engine, size_t most);
 
 /* If the store uses more than the setting `disk`: takes out the oldest documents of all models.

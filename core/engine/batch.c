@@ -51,6 +51,8 @@ void nb_batch_free(struct nb_batch **batch)
     for (size_t i = 0; i < b->size; i++)
         change_deinit(&b->changes[i]);
     free(b->changes);
+    if (b->live != NULL)
+        atomic_fetch_sub(&b->live->pins[b->pin], 1);
     nb_registry_release(b->engine, &b->live);
     nb_bag_deinit(&b->scratch);
     nb_buffer_deinit(&b->name);
@@ -73,11 +75,9 @@ const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t i
     return &batch->changes[index].receipt;
 }
 
-static int acquire(struct nb_batch *batch, const struct nb_document *document, bool make,
-                   struct nb_error *error)
+static int find_model(struct nb_batch *batch, const struct nb_document *document, bool make,
+                      struct nb_error *error)
 {
-    if (batch->live != NULL)
-        return 0;
     struct nb_string name = {batch->name.bytes, batch->name.length};
     if (!make)
         return nb_registry_acquire(batch->engine, name, false, &batch->live, error);
@@ -86,6 +86,33 @@ static int acquire(struct nb_batch *batch, const struct nb_document *document, b
                      document->kind == NB_DOCUMENT_MAIL ? NB_PRESET_MAIL : NB_PRESET_TEXT);
     int rc = nb_registry_make(batch->engine, name, &settings, &batch->live, error);
     nb_settings_deinit(&settings);
+    return rc;
+}
+
+/* Rows that the batch finds from now on in use are not dropped before it ends. */
+static void pin(struct nb_batch *batch)
+{
+    struct nb_live *live = batch->live;
+    unsigned epoch = atomic_load(&live->epoch);
+    for (;;) {
+        batch->pin = epoch & 1;
+        atomic_fetch_add(&live->pins[batch->pin], 1);
+        unsigned now = atomic_load(&live->epoch);
+        if (now == epoch)
+            return;
+        atomic_fetch_sub(&live->pins[batch->pin], 1);
+        epoch = now;
+    }
+}
+
+static int acquire(struct nb_batch *batch, const struct nb_document *document, bool make,
+                   struct nb_error *error)
+{
+    if (batch->live != NULL)
+        return 0;
+    int rc = find_model(batch, document, make, error);
+    if (rc == 0)
+        pin(batch);
     return rc;
 }
 
@@ -115,8 +142,10 @@ static int keep_text(struct nb_submitted *change, struct nb_pending *p, struct n
 }
 
 /* Known rows first, ascending, so that the writer can code them as they are; the others in order of
- * appearance, with their texts. `order` has room for twice the bag. */
-static int order_features(const struct nb_bag *bag, const uint32_t *rows,
+ * appearance. `unused` says of each feature whether no document has it: these have their texts with
+ * them, because the row of one that is known may be dropped before the writer comes to it. `order`
+ * has room for twice the bag. */
+static int order_features(const struct nb_bag *bag, const uint32_t *rows, const bool *unused,
                           struct nb_row_count *order, struct nb_submitted *change)
 {
     struct nb_pending *p = change->features;
@@ -126,9 +155,12 @@ static int order_features(const struct nb_bag *bag, const uint32_t *rows,
         if (rows[i] != NB_NO_ROW)
             order[known++] = (struct nb_row_count){.row = rows[i], .count = (uint32_t)i};
     nb_row_counts_sort(order, known, order + bag->size);
-    for (size_t k = 0; k < known; k++) {
+    for (size_t k = 0; rc == 0 && k < known; k++) {
         const struct nb_feature *f = &bag->features[order[k].count];
-        *p++ = (struct nb_pending){.id = f->id, .count = f->count, .row = order[k].row};
+        *p = (struct nb_pending){.id = f->id, .count = f->count, .row = order[k].row};
+        if (unused[order[k].count])
+            rc = keep_text(change, p, bag->texts[order[k].count]);
+        p++;
     }
     for (size_t i = 0; rc == 0 && i < bag->size; i++) {
         if (rows[i] != NB_NO_ROW)
@@ -141,21 +173,31 @@ static int order_features(const struct nb_bag *bag, const uint32_t *rows,
     return rc;
 }
 
-/* Rows are only ever added, so that a row found now is good when the writer comes to it. */
+/* A row that is found in use now is good when the writer comes to it: the batch has pinned it. */
+static void find_rows(const struct nb_model *model, const struct nb_bag *bag, uint32_t *rows,
+                      bool *unused)
+{
+    nb_model_read_lock(model);
+    nb_model_find_all(model, bag->features, bag->size, rows);
+    for (size_t i = 0; i < bag->size; i++)
+        unused[i] = rows[i] == NB_NO_ROW || nb_model_row_is_unused(model, rows[i]);
+    nb_model_unlock(model);
+}
+
 static int take_features(const struct nb_model *model, const struct nb_bag *bag,
                          struct nb_submitted *change)
 {
     uint32_t *rows = malloc((bag->size + 1) * sizeof *rows);
+    bool *unused = malloc((bag->size + 1) * sizeof *unused);
     struct nb_row_count *order = malloc((bag->size + 1) * 2 * sizeof *order);
     change->features = malloc((bag->size + 1) * sizeof *change->features);
     int rc = NB_NO_MEMORY;
-    if (rows != NULL && order != NULL && change->features != NULL) {
-        nb_model_read_lock(model);
-        nb_model_find_all(model, bag->features, bag->size, rows);
-        nb_model_unlock(model);
-        rc = order_features(bag, rows, order, change);
+    if (rows != NULL && unused != NULL && order != NULL && change->features != NULL) {
+        find_rows(model, bag, rows, unused);
+        rc = order_features(bag, rows, unused, order, change);
     }
     free(rows);
+    free(unused);
     free(order);
     change->feature_count = bag->size;
     change->positions = bag->positions;

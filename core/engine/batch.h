@@ -15,7 +15,7 @@ struct nb_pending {
     uint64_t id;
     uint32_t count;
     uint32_t row;         /* as found on the trainer's thread, or NB_NO_ROW: a hint */
-    uint32_t text_offset; /* of features without a row: into the document's texts */
+    uint32_t text_offset; /* of features that no document had: into the document's texts */
     uint32_t text_length;
 };
 
@@ -66,6 +66,7 @@ struct nb_batch {
     struct nb_job job;
     struct nb_engine *engine;
     struct nb_live *live; /* NULL until the first change */
+    unsigned pin;         /* of live->pins, that the batch holds */
     struct nb_buffer name;
     bool single;
     struct nb_submitted *changes;

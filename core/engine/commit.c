@@ -24,6 +24,7 @@ struct committing {
 static void undo_model(const struct nb_group_model *model)
 {
     struct nb_live *live = model->live;
+    nb_model_return_rows(live->counts, model->dropped_before);
     nb_model_truncate(live->counts, model->rows_before);
     nb_model_truncate_labels(live->counts, model->labels_before);
     nb_checkpoint_restore(live, &model->saved);

@@ -388,10 +388,11 @@ struct nb_engine_statistics {
     uint64_t tokens_learned;                                                   /* since start */
     uint64_t commits, commit_nanoseconds, commit_changes;                      /* since start */
     uint64_t commit_failures;
-    uint64_t queued;          /* changes that wait */
-    uint64_t replay_features; /* feature changes that a start would replay */
-    uint64_t store_bytes;     /* used bytes of the data file, ... */
-    uint64_t store_free;      /* ... of which so many wait to be used again */
+    uint64_t features_dropped; /* because no document had them any more; since start */
+    uint64_t queued;           /* changes that wait */
+    uint64_t replay_features;  /* feature changes that a start would replay */
+    uint64_t store_bytes;      /* used bytes of the data file, ... */
+    uint64_t store_free;       /* ... of which so many wait to be used again */
     uint64_t map_bytes;
 };
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *statistics);

@@ -35,6 +35,10 @@ struct dumping {
     char **labels; /* owned, by number */
     size_t label_count, label_room;
     struct nb_rows bag;
+    uint64_t decoded;    /* entry whose features the coder has */
+    const uint64_t *ids; /* the coder's */
+    const struct nb_string *texts;
+    uint32_t *numbers; /* owned: of each row its number in the dump; NB_NO_ROW: it has none */
     uint32_t *row_list, *count_list; /* of a document; owned */
     size_t row_room, count_room;
     struct nb_dump_totals totals;
@@ -177,20 +181,47 @@ static int dump_header(struct dumping *d, struct nb_error *error)
 
 /* ---- words and documents --------------------------------------------------------------------- */
 
-static int dump_words(void *user, struct nb_entry *entry, struct nb_error *error)
+/* A dump has no dropped rows: they are numbered anew, in the same order, because sums over all
+ * words go in the order of the rows. */
+static int number_rows(struct dumping *d, const struct nb_ledger_run *run, struct nb_error *error)
+{
+    if ((uint64_t)run->first_row + run->count > d->state.rows)
+        return damaged(error, "a feature has an impossible row");
+    for (size_t i = 0; i < run->count; i++) {
+        if (d->numbers[run->first_row + i] != NB_NO_ROW)
+            return damaged(error, "a feature is in the ledger twice");
+        d->numbers[run->first_row + i] = (uint32_t)d->totals.features++;
+    }
+    return 0;
+}
+
+static int dump_words(void *user, const struct nb_ledger_run *run, struct nb_error *error)
 {
     struct dumping *d = user;
-    const struct nb_change *c = &entry->change;
-    struct nb_dump_words run = {.first_row = c->first_row, .count = c->new_count};
+    const struct nb_change *c = &run->entry->change;
+    struct nb_dump_words words = {.first_row = (uint32_t)d->totals.features, .count = run->count};
     int rc = keep_going(d, error);
-    if (rc != 0 || c->new_count == 0)
+    if (rc == 0)
+        rc = number_rows(d, run, error);
+    if (rc == 0 && d->decoded != run->entry->number)
+        rc = nb_features_decode(d->coder, c->features, c->new_count, d->live->id_key, &d->ids,
+                                &d->texts, error);
+    if (rc != 0)
         return rc;
-    if (c->first_row != d->totals.features)
-        return damaged(error, "features are missing in the ledger");
-    rc = nb_features_decode(d->coder, c->features, c->new_count, d->live->id_key, &run.ids,
-                            &run.texts, error);
-    d->totals.features += c->new_count;
-    return rc != 0 ? rc : d->sink->words(d->sink->user, &run);
+    d->decoded = run->entry->number;
+    words.ids = d->ids + run->index;
+    words.texts = d->texts == NULL ? NULL : d->texts + run->index;
+    return d->sink->words(d->sink->user, &words);
+}
+
+static int make_numbers(struct dumping *d, struct nb_error *error)
+{
+    d->numbers = malloc(((size_t)d->state.rows + 1) * sizeof *d->numbers);
+    if (d->numbers == NULL)
+        return nb_error_no_memory(error);
+    for (uint32_t i = 0; i < d->state.rows; i++)
+        d->numbers[i] = NB_NO_ROW;
+    return 0;
 }
 
 static int list_bag(struct dumping *d, const struct nb_change *c, struct nb_error *error)
@@ -202,6 +233,12 @@ static int list_bag(struct dumping *d, const struct nb_change *c, struct nb_erro
         nb_array_reserve(&d->count_list, &d->count_room, d->bag.size + 1, sizeof *d->count_list) !=
             0)
         return nb_error_no_memory(error);
+    for (size_t i = 0; i < d->bag.size; i++) {
+        d->bag.counts[i].row = d->numbers[d->bag.counts[i].row];
+        if (d->bag.counts[i].row == NB_NO_ROW)
+            return damaged(error, "features are missing in the ledger");
+    }
+    nb_rows_sort(&d->bag);
     for (size_t i = 0; i < d->bag.size; i++) {
         d->row_list[i] = d->bag.counts[i].row;
         d->count_list[i] = d->bag.counts[i].count;
@@ -248,12 +285,10 @@ static int dump_documents(struct dumping *d, struct nb_error *error)
 /* Nothing may be missing: a dump is what people restore from. */
 static int dump_end(struct dumping *d, struct nb_error *error)
 {
-    if (d->totals.documents != d->state.totals.living || d->totals.features != d->state.rows)
+    if (d->totals.documents != d->state.totals.living)
         return nb_error_set(error, NB_CORRUPT,
-                            "the store is damaged: %" PRIu64 " of %" PRIu64
-                            " documents and %" PRIu64 " of %" PRIu32 " features were found",
-                            d->totals.documents, d->state.totals.living, d->totals.features,
-                            d->state.rows);
+                            "the store is damaged: %" PRIu64 " of %" PRIu64 " documents were found",
+                            d->totals.documents, d->state.totals.living);
     return d->sink->end(d->sink->user, &d->totals);
 }
 
@@ -271,9 +306,11 @@ static int dump_all(struct dumping *d, struct nb_error *error)
     if (d->arrival_count > 1)
         qsort(d->arrivals, d->arrival_count, sizeof *d->arrivals, by_arrival);
     if (rc == 0)
+        rc = make_numbers(d, error);
+    if (rc == 0)
         rc = dump_header(d, error);
     if (rc == 0)
-        rc = nb_ledger_walk(d->view, model, 0, dump_words, d, error);
+        rc = nb_ledger_walk_runs(d->view, model, dump_words, d, error);
     if (rc == 0)
         rc = dump_documents(d, error);
     return rc != 0 ? rc : dump_end(d, error);
@@ -285,6 +322,7 @@ static void dumping_deinit(struct dumping *d)
         free(d->labels[i]);
     free(d->labels);
     free(d->arrivals);
+    free(d->numbers);
     free(d->row_list);
     free(d->count_list);
     nb_rows_deinit(&d->bag);

@@ -70,6 +70,7 @@ struct nb_group_model *nb_group_model(struct nb_group *group, struct nb_live *li
                                      .saved = live->checkpoint,
                                      .weights = nb_stack_weights_mark(live->published->weights),
                                      .rows_before = nb_model_rows(live->counts),
+                                     .dropped_before = nb_model_dropped_rows(live->counts),
                                      .labels_before = nb_model_label_count(live->counts),
                                      .was_numbered = live->number != 0,
                                      .last = live->checkpoint.last};

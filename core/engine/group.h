@@ -15,7 +15,7 @@ struct nb_group_model {
     struct nb_live *live;
     struct nb_checkpoint saved;
     struct nb_stack_mark weights;
-    uint32_t rows_before, labels_before;
+    uint32_t rows_before, dropped_before, labels_before;
     bool was_numbered; /* it had a number already */
     bool damaged;      /* damage was found: no change of it is made */
     uint64_t last;     /* number of its newest entry so far */

@@ -342,6 +342,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     s->relabelled = atomic_load(&c->relabelled);
     s->updated = atomic_load(&c->updated);
     s->forgotten = atomic_load(&c->forgotten);
+    s->features_dropped = atomic_load(&c->features_dropped);
     s->aged = atomic_load(&c->aged);
     s->failed = atomic_load(&c->failed);
     s->tokens_learned = atomic_load(&c->tokens_learned);

@@ -40,6 +40,7 @@ void nb_engine_settings_init(struct nb_engine_settings *settings)
         .memory = 0,
         .replay_features = 20000000,
         .group_documents = 1024,
+        .unused_rows = 256,
         .labels = 10000,
         .models = 100000,
     };

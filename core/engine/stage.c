@@ -19,6 +19,7 @@ struct stage {
     struct nb_submitted *change;
     struct nb_live *live;
     struct nb_group_model *model;
+    uint32_t rows_before;
     bool new_label;
     bool refused; /* the change cannot be made: the receipt says why */
 };
@@ -31,6 +32,8 @@ void nb_staging_deinit(struct nb_staging *s)
     nb_buffer_deinit(&s->entry);
     nb_entry_deinit(&s->old);
     nb_entry_deinit(&s->restored);
+    nb_buffer_deinit(&s->new_rows);
+    free(s->fresh);
     free(s->ids);
     free(s->texts);
 }
@@ -74,17 +77,15 @@ static uint32_t row_of(const struct nb_model *counts, const struct nb_pending *p
 static int new_row(struct stage *s, const struct nb_pending *p, uint32_t *row)
 {
     struct nb_staging *m = s->memory;
-    size_t room = m->new_room;
-    int rc = nb_array_reserve(&m->ids, &room, m->new_count + 1, sizeof *m->ids);
+    int rc = nb_array_reserve(&m->fresh, &m->new_room, m->new_count + 1, sizeof *m->fresh);
     if (rc == 0)
-        rc = nb_array_reserve(&m->texts, &m->new_room, m->new_count + 1, sizeof *m->texts);
-    if (rc == 0)
-        rc = nb_model_append(s->live->counts, p->id, row);
+        rc = nb_model_add_row(s->live->counts, p->id, row);
     if (rc != 0)
         return rc;
-    m->ids[m->new_count] = p->id;
-    m->texts[m->new_count++] =
-        (struct nb_string){s->change->texts.bytes + p->text_offset, p->text_length};
+    m->fresh[m->new_count++] =
+        (struct nb_fresh){.row = *row,
+                          .id = p->id,
+                          .text = {s->change->texts.bytes + p->text_offset, p->text_length}};
     return 0;
 }
 
@@ -99,7 +100,7 @@ static int find_rows(struct stage *s)
         const struct nb_pending *p = &change->features[i];
         uint32_t row = row_of(s->live->counts, p);
         int rc = 0;
-        if (row == NB_NO_ROW && p->row != NB_NO_ROW)
+        if (row == NB_NO_ROW && p->row != NB_NO_ROW && p->text_length == 0)
             return refuse(s, NB_IO, "a commit failed meanwhile: send the document again");
         if (row == NB_NO_ROW)
             rc = new_row(s, p, &row);
@@ -124,13 +125,47 @@ static bool keeps_texts(const struct stage *s)
     return s->group->engine->settings.keep_words || s->live->key != s->live->id_key;
 }
 
+static int by_fresh_row(const void *a, const void *b)
+{
+    uint32_t x = ((const struct nb_fresh *)a)->row;
+    uint32_t y = ((const struct nb_fresh *)b)->row;
+    return (x > y) - (x < y);
+}
+
+/* Rows that were dropped are named one by one; rows that are appended follow from the first. */
+static int encode_rows(struct nb_staging *m)
+{
+    struct nb_rows rows = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < m->new_count; i++)
+        rc = nb_rows_add(&rows, m->fresh[i].row, 1);
+    if (rc == 0)
+        rc = nb_bag_encode(&rows, &m->new_rows);
+    nb_rows_deinit(&rows);
+    return rc;
+}
+
 static int encode_features(struct stage *s)
 {
     struct nb_staging *m = s->memory;
+    int rc = 0;
     if (m->new_count == 0)
         return 0;
-    return nb_features_encode(s->group->engine->coder, m->ids, keeps_texts(s) ? m->texts : NULL,
-                              m->new_count, &m->features);
+    if (nb_array_reserve(&m->ids, &m->ids_room, m->new_count, sizeof *m->ids) != 0 ||
+        nb_array_reserve(&m->texts, &m->texts_room, m->new_count, sizeof *m->texts) != 0)
+        return NB_NO_MEMORY;
+    if (m->fresh[0].row < s->rows_before) { /* dropped rows are taken first */
+        qsort(m->fresh, m->new_count, sizeof *m->fresh, by_fresh_row);
+        rc = encode_rows(m);
+    }
+    for (size_t i = 0; i < m->new_count; i++) {
+        m->ids[i] = m->fresh[i].id;
+        m->texts[i] = m->fresh[i].text;
+    }
+    return rc != 0
+               ? rc
+               : nb_features_encode(s->group->engine->coder, m->ids,
+                                    keeps_texts(s) ? m->texts : NULL, m->new_count, &m->features);
 }
 
 /* No count may pass 32 bits; `margin` is more than one group can add. Only looked at when the label
@@ -387,9 +422,7 @@ static int stage_train(struct stage *s, struct nb_error *error)
     if (nb_group_touch_label(s->group, s->live, submitted->label_number) != 0 ||
         encode_features(s) != 0)
         return nb_error_no_memory(error);
-    uint32_t rows = nb_model_rows(s->live->counts);
     uint32_t new_count = (uint32_t)s->memory->new_count;
-    assert(new_count <= rows);
     struct nb_change change = {.kind = NB_CHANGE_TRAIN,
                                .label = submitted->label_number,
                                .label_name = s->new_label ? string_of(&submitted->label)
@@ -399,9 +432,10 @@ static int stage_train(struct stage *s, struct nb_error *error)
                                .replaced = found ? old->number : 0,
                                .first = found ? first_of(old) : 0,
                                .score = string_of(&s->memory->score),
-                               .first_row = rows - new_count,
+                               .first_row = new_count > 0 ? s->memory->fresh[0].row : 0,
                                .new_count = new_count,
                                .features = string_of(&s->memory->features),
+                               .new_rows = string_of(&s->memory->new_rows),
                                .bag = string_of(&s->memory->bag)};
     rc = append(s, &change, error);
     return rc != 0 ? rc : apply(s, &change, error);
@@ -560,7 +594,8 @@ static void begin(struct stage *s)
     nb_delta_reset(&change->delta);
     free(change->receipt.labels);
     change->receipt = (struct nb_receipt){.code = 0};
-    m->features.length = m->bag.length = m->score.length = m->entry.length = m->new_count = 0;
+    m->features.length = m->bag.length = m->score.length = m->entry.length = m->new_rows.length =
+        m->new_count = 0;
     nb_learner_reset(s->group->engine->learner);
 }
 
@@ -588,11 +623,13 @@ int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view 
     s.model = nb_group_model(group, s.live);
     if (s.model == NULL)
         return nb_error_no_memory(error);
-    uint32_t rows = nb_model_rows(s.live->counts);
+    uint32_t dropped = nb_model_dropped_rows(s.live->counts);
+    uint32_t rows = s.rows_before = nb_model_rows(s.live->counts);
     uint32_t labels = nb_model_label_count(s.live->counts);
     int rc = stage_any(&s, error);
     if (rc == 0 && !s.change->staged) {
         /* Refused half-way, or unchanged: take its new features and its new label back. */
+        nb_model_return_rows(s.live->counts, dropped);
         nb_model_truncate(s.live->counts, rows);
         nb_model_truncate_labels(s.live->counts, labels);
     }

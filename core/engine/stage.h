@@ -8,12 +8,21 @@
 
 #include "core/engine/group.h"
 
+/* A feature that is new with a change. */
+struct nb_fresh {
+    uint32_t row;
+    uint64_t id;
+    struct nb_string text; /* borrowed */
+};
+
 /* Memory that is used from change to change; `{0}` is empty. */
 struct nb_staging {
     struct nb_buffer features, bag, score, entry;
-    uint64_t *ids;           /* of new features; owned */
-    struct nb_string *texts; /* of new features; owned */
-    size_t new_count, new_room;
+    struct nb_fresh *fresh;  /* new features, by row; owned */
+    uint64_t *ids;           /* their ids; owned */
+    struct nb_string *texts; /* their texts; owned */
+    size_t new_count, new_room, ids_room, texts_room;
+    struct nb_buffer new_rows; /* their rows, if dropped rows are among them */
     struct nb_entry old;
     struct nb_entry restored;
 };

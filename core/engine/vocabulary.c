@@ -20,6 +20,7 @@ enum { STEP_ROWS = 16384, ID_DIGITS = 17 };
 
 struct candidate {
     double evidence;
+    uint64_t feature;
     uint32_t row;
 };
 
@@ -39,7 +40,7 @@ struct search {
     size_t label_count;
 };
 
-/* More evidence first; of equal ones the earlier seen. */
+/* More evidence first; of equal ones the lower row. */
 static int compare(const void *a, const void *b)
 {
     const struct candidate *x = a;
@@ -51,15 +52,16 @@ static int compare(const void *a, const void *b)
 
 static void offer(struct search *s, uint32_t row)
 {
-    struct candidate c = {nb_row_evidence(s->scorer, s->live->counts, row, s->label), row};
+    struct candidate c = {nb_row_evidence(s->scorer, s->live->counts, row, s->label),
+                          nb_model_row_id(s->live->counts, row), row};
     nb_heap_add(&s->heap, &c);
 }
 
 static bool in_vocabulary(const struct nb_model *counts, uint32_t row)
 {
     struct nb_cell cell;
-    return nb_field_is_token(nb_feature_field(nb_model_row_id(counts, row))) &&
-           nb_model_cells(counts, row, &cell, 1) > 0;
+    return nb_model_cells(counts, row, &cell, 1) > 0 &&
+           nb_field_is_token(nb_feature_field(nb_model_row_id(counts, row)));
 }
 
 /* Every step is consistent in itself; training may go on between steps. */
@@ -80,38 +82,62 @@ static void walk(struct search *s)
 /* ---- the listing ----------------------------------------------------------------------------- */
 
 /* The text of the feature in a row; '#' and the id in hexadecimal if words are not kept. The bytes
- * are the coder's or `id`. */
+ * are the coder's or `id`. NB_NOT_FOUND: the snapshot does not have it in this row. */
 static int text_of(struct search *s, uint32_t row, uint64_t feature, char id[ID_DIGITS + 1],
                    struct nb_string *text, struct nb_error *error)
 {
     const uint64_t *ids;
     const struct nb_string *texts;
     const struct nb_change *c = &s->entry.change;
-    int rc = nb_ledger_entry_of_row(s->view, s->live->number, row, &s->entry, error);
-    if (rc == NB_NOT_FOUND)
-        return nb_error_set(error, NB_CORRUPT, "the store is damaged: a feature's text is missing");
+    size_t index = 0;
+    int rc = nb_ledger_entry_of_row(s->view, s->live->number, row, &s->entry, &index, error);
     if (rc == 0)
         rc = nb_features_decode(s->coder, c->features, c->new_count, s->live->key, &ids, &texts,
                                 error);
     if (rc != 0)
         return rc;
-    assert(row - c->first_row < c->new_count);
+    assert(index < c->new_count);
+    if (ids[index] != feature)
+        return NB_NOT_FOUND;
     int digits = snprintf(id, ID_DIGITS + 1, "#%016" PRIx64, feature);
-    *text = texts != NULL ? texts[row - c->first_row] : (struct nb_string){id, (size_t)digits};
+    *text = texts != NULL ? texts[index] : (struct nb_string){id, (size_t)digits};
     return 0;
 }
 
-static int list_token(struct search *s, const struct candidate *candidate, struct nb_error *error)
+/* Reads the counts of a candidate. Returns whether its row still has its feature: a row whose
+ * documents are gone is dropped, and another feature may take it. */
+static bool read_counts(struct search *s, const struct candidate *candidate)
 {
     const struct nb_model *counts = s->live->counts;
-    char id[ID_DIGITS + 1];
-    struct nb_telling_token token = {.counts = s->counts, .evidence = candidate->evidence};
     nb_model_read_lock(counts);
-    uint64_t feature = nb_model_row_id(counts, candidate->row);
-    for (size_t i = 0; i < s->label_count; i++)
+    bool there = candidate->row < nb_model_rows(counts) &&
+                 nb_model_row_id(counts, candidate->row) == candidate->feature;
+    for (size_t i = 0; there && i < s->label_count; i++)
         s->counts[i] = nb_model_count(counts, candidate->row, s->numbers[i]);
     nb_model_unlock(counts);
-    int rc = text_of(s, candidate->row, feature, id, &token.token, error);
+    return there;
+}
+
+static int list_token(struct nb_engine *engine, struct search *s, const struct candidate *candidate,
+                      struct nb_error *error)
+{
+    char id[ID_DIGITS + 1];
+    struct nb_telling_token token = {.counts = s->counts, .evidence = candidate->evidence};
+    if (!read_counts(s, candidate))
+        return 0;
+    int rc = text_of(s, candidate->row, candidate->feature, id, &token.token, error);
+    if (rc == NB_NOT_FOUND) {
+        /* The snapshot may be older than the row. */
+        nb_store_snapshot_end(s->view);
+        rc = nb_store_snapshot(engine->store, s->view, error);
+        if (rc == 0)
+            rc = text_of(s, candidate->row, candidate->feature, id, &token.token, error);
+    }
+    if (rc == NB_NOT_FOUND)
+        return read_counts(s, candidate)
+                   ? nb_error_set(error, NB_CORRUPT,
+                                  "the store is damaged: a feature's text is missing")
+                   : 0;
     return rc != 0 ? rc : s->sink->token(s->sink->user, &token);
 }
 
@@ -135,8 +161,7 @@ static int copy_labels(struct search *s)
     return 0;
 }
 
-/* A snapshot that stays open keeps the store from growing. Rows never change: the listing goes on
- * in the next snapshot. */
+/* A snapshot that stays open keeps the store from growing: the listing goes on in the next one. */
 static int keep_going(struct nb_engine *engine, struct search *s, struct nb_error *error)
 {
     if (!nb_store_wanted(s->view))
@@ -159,7 +184,7 @@ static int list(struct nb_engine *engine, struct search *s, struct nb_error *err
     for (size_t i = 0; rc == 0 && i < s->heap.count; i++) {
         rc = keep_going(engine, s, error);
         if (rc == 0)
-            rc = list_token(s, &best[i], error);
+            rc = list_token(engine, s, &best[i], error);
     }
     return rc;
 }

@@ -13,6 +13,7 @@
 #include "core/live/checkpoint.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/live/unused.h"
 
 enum {
     AGED_AT_ONCE = 500,  /* documents that ageing takes out of a model in one commit */
@@ -106,6 +107,11 @@ static void tidy(struct nb_engine *engine)
         if (nb_purge_slice(engine) != 0)
             break;
     save_unsaved(engine, work_waits);
+    while (!work_waits(engine) && nb_unused_step(engine))
+        ;
+    /* What could not be dropped now would keep its model in memory. */
+    if (!work_waits(engine))
+        nb_unused_end(engine);
     if (!work_waits(engine))
         nb_registry_trim(engine, save_model);
 }
@@ -204,6 +210,16 @@ static void run_task(struct nb_engine *engine, struct nb_job *job)
     pthread_mutex_unlock(&engine->queue_lock);
 }
 
+/* Features that no document has, while there is other work. */
+static void drop_some(struct nb_engine *engine, const struct nb_group *group)
+{
+    for (size_t i = 0; i < group->model_count; i++) {
+        struct nb_live *live = group->models[i].live;
+        nb_unused_begin(engine, live, nb_unused_allowed(engine, live));
+    }
+    (void)nb_unused_step(engine);
+}
+
 /* Batches up to the next task make groups of bounded size, each one commit. */
 static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
 {
@@ -216,6 +232,7 @@ static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
     nb_ageing_join(engine, &group);
     nb_group_commit(&group);
     nb_ageing_end(engine);
+    drop_some(engine, &group);
     expect(engine, answered);
     nb_group_deinit(&group);
     while (jobs != job ||
@@ -256,6 +273,7 @@ static void *writer_main(void *argument)
         }
         purge_some(engine, &purge_not_before);
     }
+    nb_unused_end(engine);
     return NULL;
 }
 

@@ -55,29 +55,53 @@ static int apply_label(struct nb_live *live, const struct nb_change *change, str
     return rc == 0 && label == change->label ? 0 : damaged(error, "labels out of order");
 }
 
+/* Whether the stored range of a row has the entry already. */
+static bool is_marked(const struct nb_applying *how, uint32_t row)
+{
+    size_t range = row / NB_RANGE_ROWS;
+    return how->marks != NULL && range < how->mark_count && how->marks[range] >= how->number;
+}
+
+static int add_new(struct nb_live *live, uint32_t row, uint64_t id, struct nb_error *error)
+{
+    uint32_t made;
+    int rc = 0;
+    if (row < nb_model_rows(live->counts) && nb_model_row_id(live->counts, row) == id)
+        return 0;
+    if (nb_feature_field(id) >= NB_FIELDS || nb_model_find(live->counts, id) != NB_NO_ROW)
+        return damaged(error, "a ledger entry's new features do not fit");
+    while (rc == 0 && nb_model_rows(live->counts) < row)
+        rc = nb_model_append_dropped(live->counts);
+    if (rc == 0 && nb_model_rows(live->counts) == row)
+        rc = nb_model_append(live->counts, id, &made);
+    else if (rc == 0 && nb_model_is_dropped(nb_model_row_id(live->counts, row)))
+        rc = nb_model_name_row(live->counts, row, id);
+    else if (rc == 0)
+        return damaged(error, "a ledger entry's new features do not fit");
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
 int nb_apply_new(struct nb_live *live, const struct nb_change *change,
-                 struct nb_features_coder *coder, struct nb_error *error)
+                 const struct nb_applying *how, struct nb_features_coder *coder,
+                 struct nb_error *error)
 {
     const uint64_t *ids;
     const struct nb_string *texts;
+    struct nb_rows rows = {0};
     int rc = apply_label(live, change, error);
     uint64_t end = (uint64_t)change->first_row + change->new_count;
-    if (rc != 0 || change->new_count == 0 || end <= nb_model_rows(live->counts))
+    bool is_appended = change->new_rows.length == 0;
+    if (rc != 0 || change->new_count == 0 ||
+        (is_appended && end <= nb_model_rows(live->counts) && how->marks != NULL))
         return rc;
-    rc = nb_features_decode(coder, change->features, change->new_count, live->key, &ids, &texts,
-                            error);
-    for (uint32_t i = 0; rc == 0 && i < change->new_count; i++) {
-        uint64_t row = (uint64_t)change->first_row + i;
-        uint32_t rows = nb_model_rows(live->counts);
-        uint32_t made;
-        if (row < rows && nb_model_row_id(live->counts, (uint32_t)row) == ids[i])
-            continue;
-        if (row != rows || nb_feature_field(ids[i]) >= NB_FIELDS ||
-            nb_model_find(live->counts, ids[i]) != NB_NO_ROW)
-            return damaged(error, "a ledger entry's new features do not fit");
-        if (nb_model_append(live->counts, ids[i], &made) != 0)
-            return nb_error_no_memory(error);
-    }
+    rc = nb_change_new_rows(change, UINT32_MAX - 2, &rows, error);
+    if (rc == 0)
+        rc = nb_features_decode(coder, change->features, change->new_count, live->key, &ids, &texts,
+                                error);
+    for (size_t i = 0; rc == 0 && i < rows.size; i++)
+        if (!is_marked(how, rows.counts[i].row))
+            rc = add_new(live, rows.counts[i].row, ids[i], error);
+    nb_rows_deinit(&rows);
     return rc;
 }
 
@@ -90,11 +114,9 @@ static void leave_out(struct nb_rows *rows, const struct nb_applying *how)
     if (how->marks == NULL)
         return;
     assert(how->number != 0);
-    for (size_t i = 0; i < rows->size; i++) {
-        size_t range = rows->counts[i].row / NB_RANGE_ROWS;
-        if (range >= how->mark_count || how->marks[range] < how->number)
+    for (size_t i = 0; i < rows->size; i++)
+        if (!is_marked(how, rows->counts[i].row))
             rows->counts[kept++] = rows->counts[i];
-    }
     rows->size = kept;
 }
 
@@ -103,8 +125,20 @@ static bool label_is_known(const struct nb_live *live, uint32_t label)
     return label == UINT32_MAX || label < nb_model_label_count(live->counts);
 }
 
+/* Rows that are in use again, or were a moment ago, are no candidates for being dropped. */
+static void note_use(struct nb_live *live, const struct nb_rows *rows)
+{
+    if (live->unused == NULL)
+        return;
+    for (size_t i = 0; i < rows->size; i++)
+        if (rows->counts[i].row < live->unused_rows)
+            nb_unused_clear(live, rows->counts[i].row);
+}
+
 static int touch(struct nb_live *live, const struct nb_delta *delta)
 {
+    note_use(live, &delta->add);
+    note_use(live, &delta->take);
     uint32_t rows = nb_model_rows(live->counts);
     int rc = nb_dirty_mark(&live->checkpoint, &delta->add, rows);
     return rc != 0 ? rc : nb_dirty_mark(&live->checkpoint, &delta->take, rows);
@@ -134,6 +168,14 @@ static int replay_counts(struct nb_live *live, const struct nb_delta *delta)
     return rc;
 }
 
+static bool have_features(const struct nb_live *live, const struct nb_rows *rows)
+{
+    for (size_t i = 0; i < rows->size; i++)
+        if (nb_model_is_dropped(nb_model_row_id(live->counts, rows->counts[i].row)))
+            return false;
+    return true;
+}
+
 static int apply_document(struct nb_live *live, const struct nb_change *change,
                           struct nb_delta *delta, const struct nb_applying *how, size_t *fresh,
                           struct nb_error *error)
@@ -144,6 +186,8 @@ static int apply_document(struct nb_live *live, const struct nb_change *change,
         return damaged(error, "an entry's label is unknown");
     leave_out(&delta->add, how);
     leave_out(&delta->take, how);
+    if (!have_features(live, &delta->add) || !have_features(live, &delta->take))
+        return damaged(error, "a document has a feature that is not there");
     if (touch(live, delta) != 0)
         return nb_error_no_memory(error);
     struct nb_model_change counts = counts_of(delta);

@@ -28,11 +28,6 @@ void nb_delta_deinit(struct nb_delta *delta);
 int nb_delta_read(struct nb_delta *delta, const struct nb_change *change,
                   const struct nb_change *replaced, uint32_t rows, struct nb_error *error);
 
-/* Adds the change's new label and the rows of its new features to the model; those that the model
- * has already are left alone. Returns 0, NB_CORRUPT (they do not fit the model) or NB_NO_MEMORY. */
-int nb_apply_new(struct nb_live *live, const struct nb_change *change,
-                 struct nb_features_coder *coder, struct nb_error *error);
-
 /* How a change is to be applied. All zeros: all of it, and the weights learn nothing. */
 struct nb_applying {
     /* Teaches the stack from the score that it computed last (nb_learner_score). */
@@ -42,6 +37,14 @@ struct nb_applying {
     size_t mark_count;
     uint64_t number; /* of the entry */
 };
+
+/* Adds the change's new label and the rows of its new features to the model; those that the model
+ * has already are left alone, and so are, with marks, those of ranges that are true up to the
+ * entry. Rows that no change brings, because their features were dropped, have no id then
+ * (nb_model_collect_dropped). Returns 0, NB_CORRUPT (they do not fit the model) or NB_NO_MEMORY. */
+int nb_apply_new(struct nb_live *live, const struct nb_change *change,
+                 const struct nb_applying *how, struct nb_features_coder *coder,
+                 struct nb_error *error);
 
 /* Brings a change into the counts, whose labels and rows nb_apply_new has made. Only documents and
  * names of labels are counts; all other kinds change nothing here. `delta`: by nb_delta_read; rows

@@ -98,8 +98,8 @@ static void begin_sweep(struct nb_live *live)
     c->sweep_features = 0;
 }
 
-static int put_range(struct nb_engine *engine, struct nb_view *view, const struct nb_live *live,
-                     uint32_t range, struct nb_error *error)
+int nb_checkpoint_put_range(struct nb_engine *engine, struct nb_view *view,
+                            const struct nb_live *live, uint32_t range, struct nb_error *error)
 {
     uint32_t first = range * NB_RANGE_ROWS;
     assert(first < nb_model_rows(live->counts));
@@ -146,7 +146,7 @@ int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct n
         uint32_t range = c->sweep_next++;
         if (!c->dirty[range])
             continue;
-        int rc = put_range(engine, view, live, range, error);
+        int rc = nb_checkpoint_put_range(engine, view, live, range, error);
         if (rc != 0)
             return rc;
         c->dirty[range] = 0;

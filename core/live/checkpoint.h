@@ -23,6 +23,9 @@ struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t 
  * caller calls nb_checkpoint_restore with a copy of the checkpoint from before. */
 int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
                         uint32_t most, uint32_t *written, struct nb_error *error);
+/* Stores a range of rows as it is now. Returns 0 or a code. */
+int nb_checkpoint_put_range(struct nb_engine *engine, struct nb_view *view,
+                            const struct nb_live *live, uint32_t range, struct nb_error *error);
 /* Brings back `saved`, and marks dirty what was written since. */
 void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *saved);
 

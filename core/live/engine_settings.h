@@ -21,6 +21,7 @@ struct nb_engine_settings {
     uint64_t memory;   /* bytes that loaded models may take before cold ones are dropped */
     uint64_t replay_features; /* of all models: a start replays at most so many feature changes */
     uint64_t group_documents; /* at most this many changes share one commit */
+    uint32_t unused_rows;     /* rows without counts that a model may have while others work */
     uint32_t labels;          /* labels per model */
     uint32_t models;          /* models */
 };

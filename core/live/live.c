@@ -150,6 +150,7 @@ void nb_live_free(struct nb_live *live)
     nb_model_free(&live->counts);
     free(live->checkpoint.dirty);
     pthread_mutex_destroy(&live->lock);
+    free(live->unused);
     free(live->damage);
     free(live->own);
     free(live->own_key);

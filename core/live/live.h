@@ -84,7 +84,15 @@ struct nb_live {
     atomic_uint_fast64_t tail;       /* checkpoint.tail, for whoever asks; also of cold models */
     uint64_t aged_to;                /* the writer's: no entry below it is living */
     uint64_t aged_at;                /* the writer's: when to look for old documents again */
-    uint32_t labels_stored;          /* the writer's: labels with a record in the store */
+    /* The writer's, while it looks for rows to drop (core/live/unused.h): a bit for each of the
+     * first `unused_rows` rows that were without counts when it began, and were not touched since.
+     */
+    unsigned char *unused; /* owned; NULL: it does not look */
+    uint32_t unused_rows;
+    uint64_t unused_tried; /* newest entry of all when it looked last */
+    /* Batches that may hold numbers of rows, by the epoch in which they began to look rows up. */
+    atomic_uint epoch, pins[2];
+    uint32_t labels_stored; /* the writer's: labels with a record in the store */
     /* The writer's: the list of models that a start would replay, oldest first. */
     struct nb_live *unsaved_before, *unsaved_after;
     bool is_unsaved;
@@ -117,6 +125,15 @@ int nb_live_check(struct nb_live *live, struct nb_error *error);
  * marks the model damaged and becomes NB_DAMAGED; of a model that is gone, whose data are being
  * removed, it becomes NB_NOT_FOUND. */
 int nb_live_note(struct nb_live *live, int rc, const struct nb_error *why, struct nb_error *error);
+
+static inline void nb_unused_clear(struct nb_live *live, uint32_t row)
+{
+    live->unused[row / 8] = (unsigned char)(live->unused[row / 8] & ~(1u << row % 8));
+}
+static inline bool nb_unused_has(const struct nb_live *live, uint32_t row)
+{
+    return (live->unused[row / 8] >> row % 8 & 1) != 0;
+}
 
 static inline struct nb_string nb_live_name(const struct nb_live *live)
 {

@@ -118,7 +118,7 @@ static int replay_entry(void *user, struct nb_entry *entry, struct nb_error *err
     static const uint64_t no_marks[1];
     if (how.marks == NULL)
         how.marks = no_marks;
-    int rc = nb_apply_new(l->live, change, l->coder, error);
+    int rc = nb_apply_new(l->live, change, &how, l->coder, error);
     bool replaces = rc == 0 && change->replaced != 0;
     if (replaces)
         rc = read_replaced(l, entry, error);
@@ -137,6 +137,8 @@ static int load_rows(struct loading *l, struct nb_error *error)
     int rc = nb_store_scan(l->view, NB_TABLE_ROWS, prefix, prefix.length, load_range, l, error);
     if (rc == 0)
         rc = nb_ledger_walk(l->view, l->live->number, l->state.replay, replay_entry, l, error);
+    if (rc == 0 && nb_model_collect_dropped(l->live->counts) != 0)
+        rc = nb_error_no_memory(error);
     if (rc == 0 && nb_model_rows(l->live->counts) != l->state.rows)
         rc = nb_error_set(error, NB_CORRUPT,
                           "the store is damaged: %" PRIu32 " features read back, %" PRIu32

@@ -21,7 +21,16 @@ struct nb_learner;
 struct nb_counters {
     atomic_uint_fast64_t learned, unchanged, relabelled, updated, forgotten, aged, failed;
     atomic_uint_fast64_t tokens_learned, commits, commit_nanoseconds, commit_changes;
-    atomic_uint_fast64_t commit_failures, queued;
+    atomic_uint_fast64_t commit_failures, queued, features_dropped;
+};
+
+/* A pass that drops rows (unused.h). */
+struct nb_unused_pass {
+    struct nb_live *live; /* referenced; NULL: there is none */
+    uint64_t until;       /* the newest entry when it began */
+    uint32_t next;        /* row that is looked at next */
+    unsigned pin;         /* of the batches that began before it */
+    bool is_ready;        /* what entries until then superseded is gone */
 };
 
 struct nb_engine {
@@ -50,6 +59,7 @@ struct nb_engine {
     /* The writer's. */
     struct nb_numbers numbers;      /* as committed, or as the transaction under way gave them */
     struct nb_importing *importing; /* imports under way */
+    struct nb_unused_pass unused;   /* under way */
     struct nb_ageing *ageing;       /* NULL: not there yet */
     bool purge;                     /* there may be data of models that are gone */
     struct nb_live *unsaved, *unsaved_last; /* models that a start would replay, oldest first */

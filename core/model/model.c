@@ -98,6 +98,7 @@ void nb_model_free(struct nb_model **model)
         nb_model_retire(m, m->labels[i]);
     free_retired(m);
     nb_label_free(m->spare);
+    free(m->dropped);
     free(m->labels);
     free(m->sorted);
     nb_index_deinit(&m->index);

@@ -9,10 +9,11 @@
  * writer makes them grow. Only nb_model_rows and nb_model_memory need no lock. What a function
  * points to is good until nb_model_unlock; names of labels are good until the model is freed.
  *
- * Rows are numbered in the order of first sight and never renumbered. The memory of a row is 32
- * bytes: id, two cells (label, occurrences n, documents d) for the two lowest label numbers that
- * the feature was seen with, and a link to further cells, so that a thousand labels cost what is
- * not zero. An index of cache-line buckets finds rows by id.
+ * Rows are numbered in the order of first sight and never renumbered. A row whose feature no
+ * document has any more can be dropped: it has no id then, and the next new feature takes it. The
+ * memory of a row is 32 bytes: id, two cells (label, occurrences n, documents d) for the two lowest
+ * label numbers that the feature was seen with, and a link to further cells, so that a thousand
+ * labels cost what is not zero. An index of cache-line buckets finds rows by id.
  */
 #ifndef NB_CORE_MODEL_MODEL_H
 #define NB_CORE_MODEL_MODEL_H
@@ -27,6 +28,9 @@
 #include "core/model/cell.h"
 
 struct nb_model;
+
+/* The id of a dropped row; of no feature, because there are not so many fields. */
+#define NB_DROPPED_ID UINT64_MAX
 
 /* n occurrences of the feature in row `row`. */
 struct nb_row_count {
@@ -76,6 +80,28 @@ uint64_t nb_model_row_id(const struct nb_model *model, uint32_t row);
  * NB_NO_MEMORY. Takes no lock but when something must grow: the new index is built beside the old
  * one and swapped in under the lock, so that readers never wait for it. */
 int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row);
+/* As nb_model_append, but takes a row that was dropped if there is one. */
+int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row);
+/* Drops a row without counts: its feature is found no more. Returns 0 or NB_NO_MEMORY. */
+int nb_model_drop_row(struct nb_model *model, uint32_t row);
+static inline bool nb_model_is_dropped(uint64_t id)
+{
+    return id == NB_DROPPED_ID;
+}
+/* How many rows are dropped and not taken again. */
+uint32_t nb_model_dropped_rows(const struct nb_model *model);
+/* Drops the rows again that nb_model_add_row took since there were `dropped` ones; they must be
+ * without counts, and no row was dropped meanwhile. Needs no memory. */
+void nb_model_return_rows(struct nb_model *model, uint32_t dropped);
+/* For loading, where rows come in the order of their numbers: appends a row without an id; gives
+ * one an id; and, at the end, collects those that have none. Each returns 0, NB_TOO_LARGE or
+ * NB_NO_MEMORY. */
+int nb_model_append_dropped(struct nb_model *model);
+int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id);
+int nb_model_collect_dropped(struct nb_model *model);
+/* Whether no document has the feature of the row. */
+bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row);
+
 /* Makes the index large enough for so many rows, before a store is loaded. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_model_reserve(struct nb_model *model, uint32_t rows);

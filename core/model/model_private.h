@@ -28,6 +28,9 @@ struct nb_model {
     struct nb_segments rows;
     atomic_uint row_count;
     struct nb_cell_pool pool;
+    uint32_t *dropped; /* owned: a stack of rows; those that were taken stay above its top */
+    uint32_t dropped_count;
+    size_t dropped_room;
     struct nb_label **labels; /* owned, by number */
     uint32_t *sorted;         /* owned; the numbers by name */
     uint32_t label_count, label_room;

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "core/base/array.h"
 #include "core/model/model_private.h"
 
 uint32_t nb_model_rows(const struct nb_model *model)
@@ -119,7 +120,8 @@ static int index_grow(struct nb_model *model, uint64_t rows)
         if (i < count)
             __builtin_prefetch(&larger.buckets[nb_index_home(&larger, nb_model_row(model, i)->id)],
                                1);
-        if (i >= NB_MODEL_AHEAD)
+        if (i >= NB_MODEL_AHEAD &&
+            !nb_model_is_dropped(nb_model_row(model, i - NB_MODEL_AHEAD)->id))
             nb_index_insert(&larger, nb_model_row(model, i - NB_MODEL_AHEAD)->id,
                             i - NB_MODEL_AHEAD);
     }
@@ -166,9 +168,109 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows)
     nb_model_write_lock(model);
     for (uint32_t count = nb_model_rows(model); count > rows; count--) {
         const struct nb_row *last = nb_model_row(model, count - 1);
-        assert(last->n[0] == 0);
+        assert(last->n[0] == 0 && !nb_model_is_dropped(last->id));
         nb_index_remove(&model->index, last->id, count - 1);
         atomic_store_explicit(&model->row_count, count - 1, memory_order_release);
     }
     nb_model_unlock(model);
+}
+
+/* ---- rows that are dropped and taken again --------------------------------------------------- */
+
+bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row)
+{
+    return nb_model_row(model, row)->n[0] == 0;
+}
+
+uint32_t nb_model_dropped_rows(const struct nb_model *model)
+{
+    return model->dropped_count;
+}
+
+static int reserve_dropped(struct nb_model *model, size_t rows)
+{
+    size_t before = model->dropped_room;
+    if (nb_array_reserve(&model->dropped, &model->dropped_room, rows, sizeof *model->dropped) != 0)
+        return NB_NO_MEMORY;
+    atomic_fetch_add(&model->other_bytes, (model->dropped_room - before) * sizeof *model->dropped);
+    return 0;
+}
+
+/* Under the write lock: other threads may look at the row. */
+static void forget_id(struct nb_model *model, uint32_t row)
+{
+    struct nb_row *r = nb_model_row(model, row);
+    assert(r->n[0] == 0 && !nb_model_is_dropped(r->id));
+    nb_index_remove(&model->index, r->id, row);
+    r->id = NB_DROPPED_ID;
+}
+
+int nb_model_drop_row(struct nb_model *model, uint32_t row)
+{
+    assert(row < nb_model_rows(model));
+    if (reserve_dropped(model, (size_t)model->dropped_count + 1) != 0)
+        return NB_NO_MEMORY;
+    nb_model_write_lock(model);
+    forget_id(model, row);
+    nb_model_unlock(model);
+    model->dropped[model->dropped_count++] = row;
+    return 0;
+}
+
+int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id)
+{
+    assert(id >> NB_FIELD_SHIFT < NB_FIELDS);
+    nb_model_write_lock(model);
+    struct nb_row *r = nb_model_row(model, row);
+    assert(r->n[0] == 0 && nb_model_is_dropped(r->id));
+    r->id = id;
+    nb_index_insert(&model->index, id, row);
+    nb_model_unlock(model);
+    return 0;
+}
+
+int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row)
+{
+    if (model->dropped_count == 0)
+        return nb_model_append(model, id, row);
+    *row = model->dropped[--model->dropped_count];
+    return nb_model_name_row(model, *row, id);
+}
+
+void nb_model_return_rows(struct nb_model *model, uint32_t dropped)
+{
+    assert(dropped >= model->dropped_count && dropped <= model->dropped_room);
+    nb_model_write_lock(model);
+    while (model->dropped_count < dropped)
+        forget_id(model, model->dropped[model->dropped_count++]);
+    nb_model_unlock(model);
+}
+
+int nb_model_append_dropped(struct nb_model *model)
+{
+    uint32_t count = nb_model_rows(model);
+    if (count >= NB_NO_ROW - 1)
+        return NB_TOO_LARGE;
+    int rc = nb_segments_reserve(&model->rows, (uint64_t)count + 1, model->lock);
+    if (rc == 0 && count >= nb_index_room(&model->index))
+        rc = index_grow(model, (uint64_t)count + count / 5 + 1); /* there is a place for each row */
+    if (rc != 0)
+        return rc;
+    *nb_model_row(model, count) = (struct nb_row){.id = NB_DROPPED_ID, .more = NB_NO_ROW};
+    atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
+    return 0;
+}
+
+int nb_model_collect_dropped(struct nb_model *model)
+{
+    uint32_t count = nb_model_rows(model);
+    model->dropped_count = 0;
+    for (uint32_t row = count; row > 0; row--) {
+        if (!nb_model_is_dropped(nb_model_row(model, row - 1)->id))
+            continue;
+        if (reserve_dropped(model, (size_t)model->dropped_count + 1) != 0)
+            return NB_NO_MEMORY;
+        model->dropped[model->dropped_count++] = row - 1;
+    }
+    return 0;
 }

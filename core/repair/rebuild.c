@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "core/base/pack.h"
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
@@ -27,7 +28,9 @@ enum { BATCH_ENTRIES = 2000, BATCH_RANGES = 256, RANGE_BYTES = 32768 };
 /* What is known of a model while its entries are copied. */
 struct model {
     struct nb_ledger_totals totals;
-    uint32_t rows, labels;
+    uint32_t labels;
+    unsigned char *known; /* owned; a bit for each row that an entry has brought */
+    size_t known_room;
 };
 
 struct rebuild {
@@ -37,8 +40,14 @@ struct rebuild {
     struct nb_differences *d;
     struct model *models; /* owned; as survey.models */
     struct model nobody;  /* of entries that belong to no model */
+    struct nb_rows rows, bag, missing;
     struct nb_entry entry;
-    struct nb_buffer scratch, features;
+    struct nb_buffer scratch, features, new_rows;
+    struct filled {
+        struct model *model;
+        uint32_t row;
+    } * filled; /* owned: rows that this transaction has given ids */
+    size_t filled_count, filled_room;
     size_t at, end;    /* entries of the survey that a transaction copies */
     uint64_t previous; /* number of the entry that was copied last */
     uint64_t gap;      /* a number that is free: of an entry that is lost */
@@ -57,29 +66,94 @@ static bool is_about_label(const struct nb_change *c)
            (c->kind == NB_CHANGE_FEATURES && c->label_name.length > 0);
 }
 
-/* Later entries may need rows and a label that a lost entry brought. An entry in its place gives
- * these rows ids that no text has, and the label a name that says so. */
+static bool is_known(const struct model *m, uint32_t row)
+{
+    return row / 8 < m->known_room && (m->known[row / 8] >> row % 8 & 1) != 0;
+}
+
+static void set_known(struct model *m, uint32_t row, bool known)
+{
+    unsigned char bit = (unsigned char)(1u << row % 8);
+    m->known[row / 8] = (unsigned char)(known ? m->known[row / 8] | bit : m->known[row / 8] & ~bit);
+}
+
+static int know(struct model *m, const struct nb_rows *rows)
+{
+    size_t before = m->known_room;
+    size_t bytes = rows->size == 0 ? 0 : rows->counts[rows->size - 1].row / 8 + (size_t)1;
+    if (nb_array_reserve(&m->known, &m->known_room, bytes, 1) != 0)
+        return NB_NO_MEMORY;
+    if (m->known_room > before)
+        memset(m->known + before, 0, m->known_room - before);
+    for (size_t i = 0; i < rows->size; i++)
+        set_known(m, rows->counts[i].row, true);
+    return 0;
+}
+
+/* Notes the rows that an entry brings, and collects those in its bag that none has brought. */
+static int find_missing(struct rebuild *r, struct model *m, const struct nb_change *c,
+                        struct nb_error *error)
+{
+    r->missing.size = 0;
+    int rc = c->new_count == 0 ? 0 : nb_change_new_rows(c, UINT32_MAX - 2, &r->rows, error);
+    if (rc == 0 && c->new_count > 0 && know(m, &r->rows) != 0)
+        return nb_error_no_memory(error);
+    if (rc != 0 || c->kind != NB_CHANGE_TRAIN)
+        return rc;
+    rc = nb_bag_decode(c->bag, UINT32_MAX - 2, &r->bag, error);
+    for (size_t i = 0; rc == 0 && i < r->bag.size; i++)
+        if (!is_known(m, r->bag.counts[i].row) &&
+            nb_rows_add(&r->missing, r->bag.counts[i].row, 1) != 0)
+            return nb_error_no_memory(error);
+    return rc;
+}
+
+static int encode_missing(struct rebuild *r, const struct nb_change *c)
+{
+    size_t count = r->missing.size;
+    uint64_t *ids = malloc((count + 1) * sizeof *ids);
+    r->features.length = r->new_rows.length = 0;
+    if (ids == NULL)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t what[2] = {c->model, r->missing.counts[i].row};
+        ids[i] = nb_feature_id(NB_FIELD_BODY, nb_key_hash(&r->to->key, what, sizeof what));
+    }
+    int rc = count == 0 ? 0 : nb_features_encode(r->to->coder, ids, NULL, count, &r->features);
+    if (rc == 0)
+        rc = nb_bag_encode(&r->missing, &r->new_rows);
+    free(ids);
+    return rc;
+}
+
+/* A transaction that is repeated finds the same rows missing again. */
+static int note_filled(struct rebuild *r, struct model *m)
+{
+    if (know(m, &r->missing) != 0)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < r->missing.size; i++) {
+        if (nb_array_reserve(&r->filled, &r->filled_room, r->filled_count + 1, sizeof *r->filled) !=
+            0)
+            return NB_NO_MEMORY;
+        r->filled[r->filled_count++] = (struct filled){m, r->missing.counts[i].row};
+    }
+    return 0;
+}
+
+/* An entry may need rows and a label that a lost entry brought. An entry in its place gives these
+ * rows ids that no text has, and the label a name that says so. */
 static int fill_gap(struct rebuild *r, struct nb_view *view, struct model *m,
                     const struct nb_change *c, struct nb_error *error)
 {
     char name[32];
-    uint32_t missing = c->new_count > 0 && c->first_row > m->rows ? c->first_row - m->rows : 0;
     /* Labels that must be there before this entry. */
     uint32_t needed = c->label == NB_NO_LABEL ? 0 : c->label + (c->label_name.length == 0);
     bool label = is_about_label(c) && m->labels < needed;
-    if ((missing == 0 && !label) || r->gap == 0)
-        return 0;
-    uint64_t *ids = malloc(((size_t)missing + 1) * sizeof *ids);
-    if (ids == NULL)
-        return nb_error_no_memory(error);
-    for (uint32_t i = 0; i < missing; i++) {
-        uint64_t what[2] = {c->model, m->rows + (uint64_t)i};
-        ids[i] = nb_feature_id(NB_FIELD_BODY, nb_key_hash(&r->to->key, what, sizeof what));
-    }
-    r->features.length = 0;
-    int rc = missing == 0 ? 0 : nb_features_encode(r->to->coder, ids, NULL, missing, &r->features);
-    free(ids);
-    if (rc != 0)
+    int rc = find_missing(r, m, c, error);
+    uint32_t missing = (uint32_t)r->missing.size;
+    if (rc != 0 || (missing == 0 && !label) || r->gap == 0)
+        return rc;
+    if (encode_missing(r, c) != 0 || note_filled(r, m) != 0)
         return nb_error_no_memory(error);
     int length = snprintf(name, sizeof name, "lost label %" PRIu32, m->labels);
     struct nb_entry lost = {.number = r->gap,
@@ -88,12 +162,12 @@ static int fill_gap(struct rebuild *r, struct nb_view *view, struct model *m,
                                        .time = c->time,
                                        .label = m->labels,
                                        .label_name = {name, label ? (size_t)length : 0},
-                                       .first_row = m->rows,
+                                       .first_row = missing > 0 ? r->missing.counts[0].row : 0,
                                        .new_count = missing,
-                                       .features = {r->features.bytes, r->features.length}}};
+                                       .features = {r->features.bytes, r->features.length},
+                                       .new_rows = {r->new_rows.bytes, r->new_rows.length}}};
     nb_differ(r->d, "model %" PRIu32 ": %" PRIu32 " features%s have lost their text", c->model,
               missing, label ? " and a label" : "");
-    m->rows += missing;
     m->labels += label;
     r->gap = 0;
     return nb_ledger_copy(view, &lost, &m->totals, &r->scratch, error);
@@ -122,8 +196,6 @@ static int copy_entry(struct rebuild *r, struct nb_view *view, uint64_t number,
         rc = fill_gap(r, view, m, c, error);
     if (rc == 0)
         rc = nb_ledger_copy(view, &r->entry, &m->totals, &r->scratch, error);
-    if (c->new_count > 0)
-        m->rows = c->first_row + c->new_count;
     if (c->label_name.length > 0 && c->kind != NB_CHANGE_RENAME_LABEL && c->label >= m->labels)
         m->labels = c->label + 1;
     r->previous = number;
@@ -153,7 +225,13 @@ static int copy_again(struct nb_engine *to, struct nb_view *view, void *argument
 {
     struct copying *c = argument;
     struct rebuild *r = c->rebuild;
-    memcpy(r->models, c->saved, r->survey.model_count * sizeof *r->models);
+    for (size_t i = 0; i < r->survey.model_count; i++) {
+        r->models[i].totals = c->saved[i].totals;
+        r->models[i].labels = c->saved[i].labels;
+    }
+    for (size_t i = 0; i < r->filled_count; i++)
+        set_known(r->filled[i].model, r->filled[i].row, false);
+    r->filled_count = 0;
     r->previous = c->previous;
     r->gap = c->gap;
     return copy_batch(to, view, r, error);
@@ -170,6 +248,7 @@ static int copy_entries(struct rebuild *r, struct nb_error *error)
         memcpy(c.saved, r->models, size);
         c.previous = r->previous;
         c.gap = r->gap;
+        r->filled_count = 0;
         rc =
             nb_transaction(r->to, (uint64_t)BATCH_ENTRIES * RANGE_BYTES / 4, copy_again, &c, error);
     }
@@ -461,6 +540,14 @@ int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line 
     nb_entry_deinit(&r.entry);
     nb_buffer_deinit(&r.scratch);
     nb_buffer_deinit(&r.features);
+    nb_buffer_deinit(&r.new_rows);
+    nb_rows_deinit(&r.rows);
+    nb_rows_deinit(&r.bag);
+    nb_rows_deinit(&r.missing);
+    free(r.filled);
+    free(r.nobody.known);
+    for (size_t i = 0; r.models != NULL && i < r.survey.model_count; i++)
+        free(r.models[i].known);
     free(r.models);
     return rc == 0 && d.count > 0 ? 1 : rc;
 }

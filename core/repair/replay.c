@@ -100,7 +100,7 @@ static int replay_change(struct replay *r, const struct nb_entry *entry, struct 
 {
     static const struct nb_applying how;
     const struct nb_change *change = &entry->change;
-    int rc = nb_apply_new(r->live, change, r->engine->coder, error);
+    int rc = nb_apply_new(r->live, change, &how, r->engine->coder, error);
     if (rc != 0)
         return rc;
     switch (change->kind) {

@@ -186,6 +186,21 @@ static void compare_living(struct comparing *c)
         differ_entry(c, "scores");
 }
 
+static void compare_words(struct comparing *c)
+{
+    const struct nb_change *change = &c->entry.change;
+    struct nb_rows rows = {0};
+    bool same = change->new_count == 0 || nb_change_new_rows(change, UINT32_MAX, &rows, NULL) == 0;
+    for (size_t i = 0; same && i < rows.size; i++) {
+        struct nb_store_key key = nb_store_key_number(change->model, rows.counts[i].row);
+        bool begins_run = i == 0 || rows.counts[i].row != rows.counts[i - 1].row + 1;
+        same = !begins_run || has_number(c, NB_TABLE_WORDS, &key, c->entry.number);
+    }
+    if (!same)
+        differ_entry(c, "words");
+    nb_rows_deinit(&rows);
+}
+
 static void compare_entry(struct comparing *c, const struct nb_surveyed_entry *surveyed)
 {
     const struct nb_change *change = &c->entry.change;
@@ -196,11 +211,7 @@ static void compare_entry(struct comparing *c, const struct nb_surveyed_entry *s
         differ_entry(c, "entries");
     if (surveyed->living)
         compare_living(c);
-    if (change->new_count > 0) {
-        struct nb_store_key row = nb_store_key_number(change->model, change->first_row);
-        if (!has_number(c, NB_TABLE_WORDS, &row, c->entry.number))
-            differ_entry(c, "words");
-    }
+    compare_words(c);
 }
 
 static int compare_entries(struct comparing *c, struct nb_error *error)
@@ -244,6 +255,10 @@ static int compare_counts(const struct pair *p, struct nb_error *error)
     uint32_t rows = nb_model_rows(p->stored->counts);
     uint32_t room = nb_model_label_count(p->stored->counts) + 1;
     struct nb_differences *d = p->c->d;
+    /* The ledger does not have rows that were dropped. */
+    while (nb_model_rows(p->fresh->counts) < rows)
+        if (nb_model_append_dropped(p->fresh->counts) != 0)
+            return nb_error_no_memory(error);
     if (rows != nb_model_rows(p->fresh->counts)) {
         nb_differ(d, "model '%s': %" PRIu32 " features are stored, the ledger gives %" PRIu32,
                   p->stored->name, rows, nb_model_rows(p->fresh->counts));

@@ -11,7 +11,8 @@ enum {
     FLAG_FEATURES = 4,
     FLAG_REPLACED = 8,
     FLAG_SCORE = 16,
-    FLAGS_ALL = 31,
+    FLAG_NEW_ROWS = 32,
+    FLAGS_ALL = 63,
 };
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -21,7 +22,7 @@ static unsigned flags_of(const struct nb_change *c)
     return (c->truncated ? FLAG_TRUNCATED : 0u) |
            (c->label_name.length > 0 ? FLAG_LABEL_NAME : 0u) |
            (c->new_count > 0 ? FLAG_FEATURES : 0u) | (c->replaced != 0 ? FLAG_REPLACED : 0u) |
-           (c->score.length > 0 ? FLAG_SCORE : 0u);
+           (c->score.length > 0 ? FLAG_SCORE : 0u) | (c->new_rows.length > 0 ? FLAG_NEW_ROWS : 0u);
 }
 
 static void write_features(const struct nb_change *c, struct nb_packer *w)
@@ -29,6 +30,8 @@ static void write_features(const struct nb_change *c, struct nb_packer *w)
     nb_pack_varint(w, c->first_row);
     nb_pack_varint(w, c->new_count);
     nb_pack_string(w, c->features);
+    if (c->new_rows.length > 0)
+        nb_pack_string(w, c->new_rows);
 }
 
 /* The bag comes last: it takes the rest of the bytes. */
@@ -76,7 +79,8 @@ int nb_change_write(const struct nb_change *change, struct nb_buffer *out)
     assert(change->source.length <= NB_SOURCE_MOST);
     assert(change->label <= NB_NO_LABEL);
     assert(change->replaced != 0 || change->first == 0);
-    nb_pack_u8(&w, NB_CHANGE_FORMAT);
+    assert(change->new_rows.length == 0 || change->new_count > 0);
+    nb_pack_u8(&w, change->new_rows.length > 0 ? 2 : 1);
     nb_pack_u8(&w, (uint8_t)change->kind);
     nb_pack_varint(&w, change->model);
     nb_pack_varint(&w, (uint64_t)change->time);
@@ -107,18 +111,21 @@ int nb_change_write(const struct nb_change *change, struct nb_buffer *out)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void read_features(struct nb_change *c, struct nb_unpacker *r)
+static void read_features(struct nb_change *c, unsigned flags, struct nb_unpacker *r)
 {
     c->first_row = (uint32_t)nb_unpack_bounded(r, UINT32_MAX);
     c->new_count = (uint32_t)nb_unpack_bounded(r, UINT32_MAX);
     c->features = nb_unpack_string(r);
+    if (flags & FLAG_NEW_ROWS)
+        c->new_rows = nb_unpack_string(r);
     if (c->new_count == 0)
         r->failed = true;
 }
 
-static void read_document(struct nb_change *c, struct nb_unpacker *r)
+static void read_document(struct nb_change *c, unsigned format, struct nb_unpacker *r)
 {
     unsigned flags = nb_unpack_u8(r);
+    bool has_new_rows = (flags & FLAG_NEW_ROWS) != 0;
     c->truncated = (flags & FLAG_TRUNCATED) != 0;
     c->label = (uint32_t)nb_unpack_bounded(r, NB_NO_LABEL);
     if (flags & FLAG_LABEL_NAME)
@@ -136,9 +143,11 @@ static void read_document(struct nb_change *c, struct nb_unpacker *r)
     if (flags & FLAG_SCORE)
         c->score = nb_unpack_string(r);
     if (flags & FLAG_FEATURES)
-        read_features(c, r);
+        read_features(c, flags, r);
     c->bag = nb_unpack_bytes(r, (size_t)(r->end - r->at));
-    if (flags > FLAGS_ALL || (c->kind != NB_CHANGE_FEATURES && c->id.length == 0))
+    if (flags > FLAGS_ALL || has_new_rows != (format == 2) ||
+        (has_new_rows && c->new_rows.length == 0) ||
+        (c->kind != NB_CHANGE_FEATURES && c->id.length == 0))
         r->failed = true;
 }
 
@@ -166,17 +175,41 @@ int nb_change_read(struct nb_change *change, struct nb_string stored, struct nb_
     change->time = (int64_t)nb_unpack_bounded(&r, INT64_MAX);
     change->source = nb_unpack_string(&r);
     if (kind >= NB_CHANGE_TRAIN && kind <= NB_CHANGE_FEATURES) {
-        read_document(change, &r);
+        read_document(change, format, &r);
     } else if (kind == NB_CHANGE_RENAME_LABEL) {
         change->label = (uint32_t)nb_unpack_bounded(&r, NB_NO_LABEL);
         change->label_name = nb_unpack_string(&r);
     } else {
         read_model(change, &r);
     }
-    if (nb_unpacker_done(&r) && kind != 0 && format != 0 && change->source.length <= NB_SOURCE_MOST)
+    bool has_rows = kind >= NB_CHANGE_TRAIN && kind <= NB_CHANGE_FEATURES;
+    if (nb_unpacker_done(&r) && kind != 0 && format != 0 && (format == 1 || has_rows) &&
+        change->source.length <= NB_SOURCE_MOST)
         return 0;
     return nb_error_set(error, NB_CORRUPT,
                         "the store is damaged: a ledger entry does not read back");
+}
+
+int nb_change_new_rows(const struct nb_change *change, uint64_t limit, struct nb_rows *rows,
+                       struct nb_error *error)
+{
+    uint32_t most = limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
+    int rc = 0;
+    rows->size = 0;
+    if (change->new_rows.length > 0) {
+        rc = nb_bag_decode(change->new_rows, most, rows, error);
+        if (rc == 0 &&
+            (rows->size != change->new_count || rows->counts[0].row != change->first_row))
+            rc = nb_error_set(error, NB_CORRUPT,
+                              "the store is damaged: the rows of new features do not read back");
+        return rc;
+    }
+    if ((uint64_t)change->first_row + change->new_count > most)
+        return nb_error_set(error, NB_CORRUPT,
+                            "the store is damaged: a new feature has an impossible row");
+    for (uint32_t i = 0; rc == 0 && i < change->new_count; i++)
+        rc = nb_rows_add(rows, change->first_row + i, 1);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
 bool nb_change_remnant(const struct nb_change *change, struct nb_change *remnant)
@@ -191,6 +224,7 @@ bool nb_change_remnant(const struct nb_change *change, struct nb_change *remnant
                                   .label_name = change->label_name,
                                   .first_row = change->first_row,
                                   .new_count = change->new_count,
-                                  .features = change->features};
+                                  .features = change->features,
+                                  .new_rows = change->new_rows};
     return true;
 }

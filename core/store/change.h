@@ -11,7 +11,7 @@
  * Stored form. "varint" is LEB128, 7 bits a byte, lowest first; "string" is a varint with the
  * length, then the bytes (core/base/pack.h). Every entry begins with
  *
- *     1 byte   format, NB_CHANGE_FORMAT
+ *     1 byte   format, at most NB_CHANGE_FORMAT
  *     1 byte   kind, enum nb_change_kind
  *     varint   model; 0 in STORE
  *     varint   time
@@ -20,7 +20,7 @@
  * TRAIN, UNTRAIN and FEATURES go on with
  *
  *     1 byte   flags, a sum: 1 truncated, 2 label_name follows, 4 new features follow,
- *              8 replaced and first follow, 16 a score follows
+ *              8 replaced and first follow, 16 a score follows, 32 new_rows follow (format 2)
  *     varint   label, at most NB_NO_LABEL
  *     string   label_name     with flag 2
  *     string   id             not in FEATURES; not empty
@@ -31,7 +31,9 @@
  *     varint   first_row      with flag 4
  *     varint   new_count      with flag 4; above 0
  *     string   features       with flag 4 (core/store/features.h)
- *     rest     bag            (core/store/rows.h); empty in UNTRAIN and FEATURES
+ *     string   new_rows       with flag 32: a bag (core/store/rows.h) without counts, new_count
+ * rows of which the first is first_row. Without it the rows are first_row, first_row + 1 ... rest
+ * bag            (core/store/rows.h); empty in UNTRAIN and FEATURES
  *
  * RENAME_LABEL goes on with
  *
@@ -57,8 +59,11 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/store/rows.h"
 
-enum { NB_CHANGE_FORMAT = 1 }; /* raised when the stored form of a change is another one */
+/* Raised when the stored form of a change is another one. Format 2 is that of changes with
+ * `new_rows`; all others are written in format 1, as before. */
+enum { NB_CHANGE_FORMAT = 2 };
 
 /* Stored: never renumber, only append. */
 enum nb_change_kind {
@@ -105,6 +110,8 @@ struct nb_change {
     uint32_t first_row;          /* row number of the first new feature */
     uint32_t new_count;          /* features that no entry had before */
     struct nb_string features;   /* the new features, by nb_features_encode */
+    struct nb_string new_rows;   /* their rows, where these are not one after the other or were
+                                    dropped rows; else empty */
 
     /* CREATE, SETTINGS, IMPORT, COMPLETE, DELETE */
     struct nb_string name;     /* of the model */
@@ -123,6 +130,10 @@ int nb_change_write(const struct nb_change *change, struct nb_buffer *out);
 /* Reads it back; everything is borrowed from `stored`. Returns 0, NB_CORRUPT, or NB_VERSION for a
  * format or a kind that this program does not know. */
 int nb_change_read(struct nb_change *change, struct nb_string stored, struct nb_error *error);
+/* Fills `rows` with the rows of the change's new features, in their order, which ascends. Every row
+ * must be below `limit`. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
+int nb_change_new_rows(const struct nb_change *change, uint64_t limit, struct nb_rows *rows,
+                       struct nb_error *error);
 /* Sets *remnant to the part of an entry that must stay when the document in it is superseded: its
  * new label and its new features, borrowed as those of `change`. Returns false, with *remnant
  * untouched, if there are none: then the entry can be dropped whole. */

@@ -125,6 +125,9 @@ static int read_row(struct nb_model *model, uint32_t row, struct stored_row *sto
     for (size_t i = 0; i < size && !(head & SEEN_ONCE); i++)
         read_cell(r, &c->cells[i]);
     uint32_t made;
+    if (!r->failed && nb_model_is_dropped(stored->id))
+        return size == 0 && nb_model_rows(model) == row ? nb_model_append_dropped(model)
+                                                        : NB_CORRUPT;
     if (r->failed || nb_feature_field(stored->id) >= NB_FIELDS ||
         nb_model_find(model, stored->id) != NB_NO_ROW)
         return NB_CORRUPT;

@@ -5,7 +5,7 @@
  *
  * Stored form: a varint with the mark, a varint with the number of rows, and for each row
  *
- *     8 bytes  its id, little-endian
+ *     8 bytes  its id, little-endian; of a row that was dropped NB_DROPPED_ID, without cells
  *     varint   odd: the feature was seen once, in one document of the label `varint / 2` (three
  *              features of five). Even: twice the number of cells, which follow
  *

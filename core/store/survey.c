@@ -84,7 +84,11 @@ static int note_model(struct nb_survey *survey, struct nb_surveyed_model *model,
         return 0;
     }
     model->entries++;
-    model->words += c->new_count > 0;
+    size_t runs;
+    int rc = nb_ledger_runs(c, &runs, error);
+    if (rc != 0)
+        return rc;
+    model->words += runs;
     if (c->kind == NB_CHANGE_CREATE || c->kind == NB_CHANGE_COMPLETE)
         return name_model(survey, model, c, error);
     return 0;

@@ -136,6 +136,40 @@ START_TEST(truncated_rows_are_gone_and_come_back)
 }
 END_TEST
 
+START_TEST(dropped_rows_are_taken_again)
+{
+    enum { COUNT = 5000 };
+    struct nb_model *m = nb_model_new();
+    uint32_t row;
+    for (uint64_t i = 0; i < COUNT; i++)
+        append(m, word_id(0, i + 1));
+    for (uint32_t i = 0; i < COUNT; i += 3)
+        ck_assert_int_eq(nb_model_drop_row(m, i), 0);
+    uint32_t dropped = nb_model_dropped_rows(m);
+    ck_assert_uint_eq(dropped, COUNT / 3 + 1);
+    size_t memory = nb_model_memory(m);
+    for (uint32_t i = 0; i < COUNT; i++)
+        ck_assert_uint_eq(nb_model_find(m, word_id(0, i + 1)), i % 3 == 0 ? NB_NO_ROW : i);
+    /* New ids take the rows; taken back, they can be taken again. */
+    for (int round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < dropped; i++) {
+            ck_assert_int_eq(nb_model_add_row(m, word_id(1, i + 1), &row), 0);
+            ck_assert_uint_eq(row % 3, 0);
+            ck_assert_uint_eq(nb_model_find(m, word_id(1, i + 1)), row);
+        }
+        ck_assert_uint_eq(nb_model_dropped_rows(m), 0);
+        if (round < 2)
+            nb_model_return_rows(m, dropped);
+        ck_assert_uint_eq(nb_model_find(m, word_id(1, 1)) == NB_NO_ROW, round < 2);
+    }
+    ck_assert_uint_eq(nb_model_rows(m), COUNT);
+    ck_assert_uint_eq(nb_model_memory(m), memory);
+    ck_assert_int_eq(nb_model_add_row(m, word_id(2, 1), &row), 0);
+    ck_assert_uint_eq(row, COUNT);
+    nb_model_free(&m);
+}
+END_TEST
+
 START_TEST(a_reserved_index_does_not_grow)
 {
     struct nb_model *m = nb_model_new();
@@ -616,6 +650,7 @@ int main(void)
     tcase_add_loop_test(rows, rows_are_found, 0, 4);
     tcase_add_test(rows, many_look_ups_equal_single_ones);
     tcase_add_test(rows, truncated_rows_are_gone_and_come_back);
+    tcase_add_test(rows, dropped_rows_are_taken_again);
     tcase_add_test(rows, a_reserved_index_does_not_grow);
     suite_add_tcase(suite, rows);
     TCase *labels = tcase_create("labels");

@@ -55,7 +55,8 @@ START_TEST(the_table_is_complete)
         "ready_documents",  "sharp_smoothing", "sharp_power",   "robust_smoothing",
         "robust_power",     "many_smoothing",  "many_power",    "length_power",
         "evidence_scale",   "learning_rate",   "expert_mixing", "expert_memory",
-        "evaluation_short", "evaluation_long", "max_age", "max_documents", "tokenizer"};
+        "evaluation_short", "evaluation_long", "max_age",       "max_documents",
+        "tokenizer"};
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
     ck_assert_uint_eq(count, sizeof names / sizeof *names);

@@ -203,6 +203,23 @@ static const struct golden goldens[] = {
      "016b"
      "00"
      "00"},
+    {"features, rows by name",
+     {.kind = NB_CHANGE_FEATURES,
+      .model = 1,
+      .first_row = 5,
+      .new_count = 2,
+      .features = S("\x01"),
+      .new_rows = S("\x0a\x04")},
+     "0203"
+     "01"
+     "00"
+     "00"
+     "24"
+     "00"
+     "05"
+     "02"
+     "0101"
+     "020a04"},
     {"undo",
      {.kind = NB_CHANGE_UNDO, .model = 1, .source = S("me"), .settings = S("w"), .other = 300},
      "010c"
@@ -243,6 +260,7 @@ static void expect_same(const struct nb_change *got, const struct nb_change *wan
     expect_string(got->bag, want->bag, name);
     expect_string(got->label_name, want->label_name, name);
     expect_string(got->features, want->features, name);
+    expect_string(got->new_rows, want->new_rows, name);
     expect_string(got->name, want->name, name);
     expect_string(got->settings, want->settings, name);
     expect_string(got->key, want->key, name);
@@ -337,10 +355,14 @@ START_TEST(impossible_values_are_found)
     } cases[] = {
         {"kind 0", S("\x01\x00\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
         {"format 0", S("\x00\x06\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
-        {"a later format", S("\x02\x01\x01"), NB_VERSION},
+        {"a later format", S("\x03\x01\x01"), NB_VERSION},
         {"a later kind", S("\x01\x0d\x01"), NB_VERSION},
         {"no id", S("\x01\x01\x01\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
-        {"unknown flags", S("\x01\x01\x01\x00\x00\x20\x00\x01x\x00"), NB_CORRUPT},
+        {"unknown flags", S("\x01\x01\x01\x00\x00\x40\x00\x01x\x00"), NB_CORRUPT},
+        {"new rows in format 1", S("\x01\x03\x01\x00\x00\x24\x00\x00\x01\x00\x01\x00"), NB_CORRUPT},
+        {"format 2 without new rows", S("\x02\x03\x01\x00\x00\x04\x00\x00\x01\x00"), NB_CORRUPT},
+        {"no new rows after all", S("\x02\x03\x01\x00\x00\x24\x00\x00\x01\x00\x00"), NB_CORRUPT},
+        {"format 2 of another kind", S("\x02\x06\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
         {"a label above all", S("\x01\x01\x01\x00\x00\x00\x80\x80\x04\x01x\x00"), NB_CORRUPT},
         {"no new features after all", S("\x01\x03\x01\x00\x00\x04\x00\x00\x00\x00"), NB_CORRUPT},
         {"a model above 32 bits", S("\x01\x06\x80\x80\x80\x80\x10\x00\x00\x00\x00\x00\x00\x00"),

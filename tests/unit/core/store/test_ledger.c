@@ -227,6 +227,7 @@ START_TEST(what_was_new_stays_under_its_number)
 {
     struct nb_change first = train("a", 0, 0);
     struct nb_entry entry = {0};
+    size_t index;
     first.label = 4;
     first.label_name = str("spam");
     first.first_row = 10;
@@ -239,14 +240,15 @@ START_TEST(what_was_new_stays_under_its_number)
     ck_assert_int_eq(kind_of(1), NB_CHANGE_FEATURES);
     ck_assert_int_eq(kind_of(2), 0);
     expect_walk(MODEL, 0, "1 3+ ");
-    ck_assert_int_eq(nb_ledger_entry_of_row(&view, MODEL, 11, &entry, NULL), 0);
+    ck_assert_int_eq(nb_ledger_entry_of_row(&view, MODEL, 11, &entry, &index, NULL), 0);
     ck_assert_uint_eq(entry.number, 1);
     ck_assert_uint_eq(entry.change.label, 4);
     ck_assert_uint_eq(entry.change.new_count, 2);
     ck_assert_int_eq(memcmp(entry.change.label_name.bytes, "spam", 4), 0);
-    ck_assert_int_eq(nb_ledger_entry_of_row(&view, MODEL, 12, &entry, NULL), NB_NOT_FOUND);
-    ck_assert_int_eq(nb_ledger_entry_of_row(&view, MODEL, 9, &entry, NULL), NB_NOT_FOUND);
-    ck_assert_int_eq(nb_ledger_entry_of_row(&view, MODEL + 1, 11, &entry, NULL), NB_NOT_FOUND);
+    ck_assert_int_eq(nb_ledger_entry_of_row(&view, MODEL, 12, &entry, &index, NULL), NB_NOT_FOUND);
+    ck_assert_int_eq(nb_ledger_entry_of_row(&view, MODEL, 9, &entry, &index, NULL), NB_NOT_FOUND);
+    ck_assert_int_eq(nb_ledger_entry_of_row(&view, MODEL + 1, 11, &entry, &index, NULL),
+                     NB_NOT_FOUND);
     nb_entry_deinit(&entry);
 }
 END_TEST
