@@ -21,7 +21,13 @@
 #include "server/request/configuration.h"
 #include "server/request/server.h"
 
-enum { EVENTS_AT_ONCE = 64, LOOK_MILLISECONDS = 100, DRAIN_LOOKS = 400, LOST_SECONDS = 5 };
+enum {
+    EVENTS_AT_ONCE = 64,
+    LOOK_MILLISECONDS = 100,
+    VACANT_LOOKS = 20,
+    DRAIN_LOOKS = 400,
+    LOST_SECONDS = 5
+};
 
 /* A refused connection that the server still holds, as it does after too many parameters of a
  * query, is shut down after the time that lingering takes (linger.c). */
@@ -47,6 +53,8 @@ struct nb_guard {
     pthread_mutex_t lock; /* of what stands below and all `guarded`; the lock of the connections is
                              taken while it is held */
     bool is_ending;
+    bool sleeps;     /* until it is woken */
+    unsigned vacant; /* looks since there was a connection */
     struct guarded *all;
 };
 
@@ -69,15 +77,16 @@ struct nb_connection *nb_guard_add(struct nb_guard *guard, int file,
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = one};
     nb_connection_init(&one->held, file, address, length);
     pthread_mutex_lock(&guard->lock);
-    bool is_first = guard->all == NULL;
+    bool sleeps = guard->sleeps;
+    guard->sleeps = false;
     one->after = guard->all;
-    if (!is_first)
+    if (guard->all != NULL)
         guard->all->before = one;
     guard->all = one;
     /* Without memory for it, the time-out has to do. */
     (void)epoll_ctl(guard->epoll, EPOLL_CTL_ADD, file, &event);
     pthread_mutex_unlock(&guard->lock);
-    if (is_first)
+    if (sleeps)
         wake(guard);
     return &one->held;
 }
@@ -243,10 +252,11 @@ static void *guard_thread(void *user)
     uint64_t number;
     pthread_mutex_lock(&g->lock);
     while (!g->is_ending) {
-        bool is_idle = g->all == NULL;
+        g->vacant = g->all == NULL ? g->vacant + 1 : 0;
+        g->sleeps = g->vacant > VACANT_LOOKS; /* to wake it for each connection would be costly */
+        int pause = g->sleeps ? -1 : LOOK_MILLISECONDS;
         pthread_mutex_unlock(&g->lock);
-        if (poll(&polled, 1, is_idle ? -1 : LOOK_MILLISECONDS) > 0 &&
-            read(g->wake, &number, sizeof number) < 0)
+        if (poll(&polled, 1, pause) > 0 && read(g->wake, &number, sizeof number) < 0)
             number = 0; /* only empties it */
         const struct nb_configuration *in_force = nb_configurations_take(g->server->configurations);
         pthread_mutex_lock(&g->lock);
