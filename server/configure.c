@@ -88,10 +88,15 @@ int nb_configure_hide(struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
-void nb_configure_apply(struct nb_server *server, const struct nb_config *config)
+void nb_configure_log(const struct nb_config *config)
 {
     nb_log_set_level((enum nb_log_level)config->log_level);
     nb_log_set_form(config->log_format == 1 ? nb_json_log_line : NULL);
+}
+
+void nb_configure_apply(struct nb_server *server, const struct nb_config *config)
+{
+    nb_configure_log(config);
     nb_budgets_limit(server->budgets, config);
 }
 

@@ -28,6 +28,9 @@ int nb_configure_make(struct nb_config *config, const struct nb_configuration **
  * NB_INVALID for what is no token. */
 int nb_configure_hide(struct nb_config *config, struct nb_error *error);
 
+/* Tells the log its level and form. */
+void nb_configure_log(const struct nb_config *config);
+
 /* Tells those of a configuration in force who keep a value of their own: the log's level, limits of
  * all requests together. */
 void nb_configure_apply(struct nb_server *server, const struct nb_config *config);

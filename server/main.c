@@ -354,6 +354,7 @@ static int run(const struct nb_options *options)
     int rc = nb_configure_read(options, &config, &error);
     if (rc == 0) {
         nb_log_setup((enum nb_log_level)config.log_level);
+        nb_configure_log(&config);
         rc = nb_tokenizer_setup(&error);
     }
     if (rc == 0) {

@@ -138,6 +138,7 @@ def test_all_lines_are_json(api):
     daemon.stop()
     for line in daemon.lines:
         if not line.startswith("bayesd: ready on"):  # which scripts read, whatever the log's form
+            holds(line.startswith("{"), line)
             row = json.loads(line)
             holds(row["level"] in ("info", "debug", "warning", "error") and row["message"], line)
 
