@@ -273,6 +273,11 @@ bench: $(BUILD)/bayesd $(BENCHES)
 	$(Q)scripts/bench $(BUILD) $(if $(QUICK),--quick) $(if $(CORPUS),--corpus '$(CORPUS)') \
 	    $(if $(AGAINST),--against '$(AGAINST)')
 
+# Hostile clients beside healthy ones, and mixed load: make stress SECONDS=60 MINUTES=10.
+.PHONY: stress
+stress: $(BUILD)/bayesd
+	$(Q)scripts/stress $(BUILD) --seconds $(or $(SECONDS),30) --minutes $(or $(MINUTES),0)
+
 # ---- lint ----------------------------------------------------------------------------------------
 
 .PHONY: lint lint-all lint-layers lint-scripts lint-format lint-gcc lint-clang lint-tidy lint-cppcheck

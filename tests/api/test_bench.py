@@ -3,10 +3,13 @@
 import importlib.machinery
 import importlib.util
 import io
+import json
 import os
+import subprocess
+import sys
 from contextlib import redirect_stdout
 
-from harness import equal, holds
+from harness import equal, holds, slow
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
@@ -75,3 +78,21 @@ def test_an_index_gives_labels_and_order(api):
     bench, folder = script(), api.new_folder()
     written(folder, (("full/index", b"spam ../data/b\nham ../data/a\n"), ("data/a", b"ham"), ("data/b", b"From x\n\nspam")))
     equal(bench.mails_of(folder), [("spam", b"From x\n\nspam"), ("ham", b"ham")])
+
+
+def test_hostile_and_healthy_clients(api):
+    """Those of `make stress` do what they say: all kinds run, and the healthy ones are counted one by one."""
+    folder = os.path.join(TOP, "tests", "bench")
+    api.post("/v1/models/healthy/train", {"documents": [{"label": label, "text": label} for label in ("a", "b")]}).ok()
+
+    def run(name, *arguments):
+        done = subprocess.run([sys.executable, os.path.join(folder, name), str(api.daemon.port), *arguments],
+                              capture_output=True, text=True, timeout=120 * slow(), check=False)
+        equal((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    said = run("hostile.py", "1", "16", "slow_head,slow_body,half_request,unread_reply,many,spamc,half_line")
+    holds(len(said) == 7 and all(said.values()), said)
+    said = run("paced.py", "1", "/v1/models/healthy/classify", "a")
+    equal((said["requests"], said["refused"]), (150, 0))
+    holds(0 < said["p50_ms"] <= said["p99_ms"] <= said["max_ms"], said)
