@@ -333,7 +333,7 @@ install: $(PROGRAMS:%=$(BUILD)/%) install-configuration
 	install -D -m 644 server/client/bayesc.bash \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bayesc
 	install -D -m 644 config/bayesd.conf $(DESTDIR)$(PREFIX)/share/doc/bayesd/bayesd.conf
-	install -m 644 LICENSE $(wildcard README.md) CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/bayesd/
+	install -m 644 LICENSE $(wildcard README.md) SECURITY.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/bayesd/
 	install -m 644 config/README.md $(DESTDIR)$(PREFIX)/share/doc/bayesd/configuration.md
 	install -d $(DESTDIR)$(UNITDIR)
 	sed -e 's|/usr/local/|$(PREFIX)/|' -e 's|/etc/bayesd/|$(SYSCONFDIR)/bayesd/|' \
