@@ -78,5 +78,7 @@ int nb_document_tokenize(const struct nb_document *document, const struct nb_key
     int rc = is_mail ? nb_tokenize_mail(&t, document->bytes, document->length)
                      : tokenize_text(&t, document->bytes, document->length);
     bag->truncated |= t.work.is_short;
+    if (rc == 0 && settings->max_count > 0)
+        nb_bag_cap(bag, settings->max_count);
     return rc;
 }

@@ -210,7 +210,9 @@ static int tokenize(struct nb_batch *batch, const struct nb_document *document,
 {
     assert(batch->live->counts != NULL);
     struct nb_published *published = nb_live_settings(batch->live);
-    struct nb_tokenizer_settings settings = {.fields = published->settings.tokenizer_fields};
+    struct nb_tokenizer_settings settings = {.fields = published->settings.tokenizer_fields,
+                                             .max_count =
+                                                 (uint32_t)published->settings.max_term_count};
     nb_published_release(&published);
     change->fields = settings.fields;
     int rc = nb_document_tokenize(document, batch->live->key, &settings,

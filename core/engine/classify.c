@@ -247,7 +247,9 @@ static int tokenize(struct nb_engine *engine, const struct nb_live *live,
                     const struct nb_published *published, const struct nb_document *document,
                     struct nb_bag *bag)
 {
-    struct nb_tokenizer_settings settings = {.fields = published->settings.tokenizer_fields};
+    struct nb_tokenizer_settings settings = {.fields = published->settings.tokenizer_fields,
+                                             .max_count =
+                                                 (uint32_t)published->settings.max_term_count};
     return nb_document_tokenize(document, live->key, &settings, &engine->settings.tokenizer, bag);
 }
 

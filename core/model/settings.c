@@ -79,6 +79,14 @@ static const struct nb_setting table[] = {
      .maximum = 1000000,
      .help = "So many of the most frequent words are not used (Mitchell 1997, section 6.10.1, used "
              "100)."},
+    {.name = "max_term_count",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, max_term_count),
+     .minimum = 0,
+     .maximum = UINT32_MAX,
+     .help = "A word that a document repeats counts so many times at most, when it is learned and "
+             "when it is classified; 0: every time, as in the book. Documents that were learned "
+             "before a change keep their counts."},
     {.name = "decision",
      .type = NB_SETTING_ENUM,
      .offset = offsetof(struct nb_settings, decision),

@@ -38,6 +38,7 @@ struct nb_settings {
     size_t weight_count;
     uint64_t min_count;
     uint64_t skip_top;
+    uint64_t max_term_count;             /* of one feature in one document; 0: no limit */
     int decision;                        /* enum nb_decision */
     double unsure_band;                  /* half width, on the scale of the probability */
     uint64_t ready_documents;            /* per label, below which a verdict is not `ready` */

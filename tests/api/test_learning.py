@@ -83,6 +83,37 @@ def test_rare_and_frequent_words_left_out(api):
               {"total": 4, "known": 1, "unknown": 3})
 
 
+def test_a_bound_on_what_a_word_weighs(api):
+    """max_term_count: the counts are those of documents that repeat no word more often, and go out again exactly."""
+    loud, capped = "win " * 500 + "garden " * 4 + "prize", "win win win garden garden garden prize"
+    with Model(api) as plain, Model(api) as model:
+        for m in (plain, model):
+            m.train("win the prize", "spam", id="1")
+            m.train("the garden is green", "ham", id="2")
+        before = model.classify(PROBES[0])
+        model.put(max_term_count=3)
+        receipt = api.post(model.path + "/train", {"documents": [{"text": loud, "label": "spam", "id": "3"}]}).ok().json
+        equal(receipt["results"][0]["tokens"], 7, "tokens of the receipt")
+        plain.train(capped, "spam", id="3")
+        for event in ("multinomial", "complement", "binary"):
+            for m in (plain, model):
+                m.put(event_model=event)
+            model.put(event_model=event, max_term_count=3)
+            equal(model.classify(loud)["log_scores"], plain.classify(capped)["log_scores"], event)
+        for m in (plain, model):
+            m.put()
+        # Without the bound the document counts as it is from now on; what was learned stays.
+        equal(model.classify(loud)["tokens"]["total"], 505)
+        equal(model.classify(capped)["log_scores"], plain.classify(capped)["log_scores"])
+        equal(api.post(model.path + "/untrain", {"id": "3"}).ok().json["tokens"], 7, "tokens taken out")
+        equal(model.classify(PROBES[0]), before, "exactly as before")
+        # Sent again, the same text has other counts under another bound.
+        for bound, status in ((0, "learned"), (0, "unchanged"), (2, "updated"), (2, "unchanged")):
+            model.put(max_term_count=bound)
+            row = api.post(model.path + "/train", {"documents": [{"text": loud, "label": "spam", "id": "4"}]}).ok().json
+            equal(row["results"][0]["status"], status, bound)
+
+
 def test_nothing_left_to_use(api):
     """min_count above every count: the priors decide alone, and no number is infinite."""
     with Model(api) as model:

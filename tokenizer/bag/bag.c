@@ -195,6 +195,19 @@ int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field
     return nb_bag_count(bag, id, length, nb_field_is_token(field));
 }
 
+void nb_bag_cap(struct nb_bag *bag, uint32_t most)
+{
+    assert(most > 0);
+    for (size_t i = 0; i < bag->size; i++) {
+        struct nb_feature *feature = &bag->features[i];
+        if (feature->count <= most)
+            continue;
+        if (nb_field_is_token(nb_feature_field(feature->id)))
+            bag->positions -= feature->count - most;
+        feature->count = most;
+    }
+}
+
 void nb_bag_move(struct nb_bag *to, struct nb_bag *from)
 {
     if (to == from)

@@ -13,9 +13,10 @@
 #include "tokenizer/bag/bag.h"
 #include "tokenizer/bag/work.h"
 
-/* Which fields are counted, a bit each. A field that is off costs nothing. */
+/* What is counted: the fields, a bit each (a field that is off costs nothing), and how often. */
 struct nb_tokenizer_settings {
-    uint32_t fields; /* 1u << enum nb_field ... */
+    uint32_t fields;    /* 1u << enum nb_field ... */
+    uint32_t max_count; /* occurrences of one feature that count; 0: all */
 };
 
 /* Limits, each a setting of the configuration ([tokenizer]). What exceeds a limit is left out, and

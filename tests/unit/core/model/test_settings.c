@@ -27,6 +27,7 @@ static void fill(struct nb_settings *s)
     s->weights[1] = weight("späm", 6e8);
     s->min_count = 3;
     s->skip_top = 100;
+    s->max_term_count = 5;
     s->tokenizer_version = 77;
 }
 
@@ -42,6 +43,7 @@ static void compare(const struct nb_settings *a, const struct nb_settings *b)
     }
     ck_assert_uint_eq(a->min_count, b->min_count);
     ck_assert_uint_eq(a->skip_top, b->skip_top);
+    ck_assert_uint_eq(a->max_term_count, b->max_term_count);
     ck_assert_int_eq(a->decision, b->decision);
     ck_assert_uint_eq(a->tokenizer_fields, b->tokenizer_fields);
     ck_assert_uint_eq(a->tokenizer_version, b->tokenizer_version);
@@ -50,13 +52,13 @@ static void compare(const struct nb_settings *a, const struct nb_settings *b)
 START_TEST(the_table_is_complete)
 {
     static const char *const names[] = {
-        "preset",           "event_model",     "smoothing",     "prior",
-        "min_count",        "skip_top",        "decision",      "unsure_band",
-        "ready_documents",  "sharp_smoothing", "sharp_power",   "robust_smoothing",
-        "robust_power",     "many_smoothing",  "many_power",    "length_power",
-        "evidence_scale",   "learning_rate",   "expert_mixing", "expert_memory",
-        "evaluation_short", "evaluation_long", "max_age",       "max_documents",
-        "tokenizer"};
+        "preset",           "event_model",      "smoothing",       "prior",
+        "min_count",        "skip_top",         "max_term_count",  "decision",
+        "unsure_band",      "ready_documents",  "sharp_smoothing", "sharp_power",
+        "robust_smoothing", "robust_power",     "many_smoothing",  "many_power",
+        "length_power",     "evidence_scale",   "learning_rate",   "expert_mixing",
+        "expert_memory",    "evaluation_short", "evaluation_long", "max_age",
+        "max_documents",    "tokenizer"};
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
     ck_assert_uint_eq(count, sizeof names / sizeof *names);
