@@ -121,12 +121,12 @@ int nb_store_commit(struct nb_view *view, struct nb_error *error)
          * likely it is that a crash brings back what was refused. */
         store->unsure = true;
         nb_store_set_failure(store, &failure);
+        const struct nb_error told = failure;
         if (nb_store_settle(store, NULL) != 0)
-            (void)nb_error_set(
-                &failure, code,
-                "committing to the store: %s; if the daemon ends before it can write "
-                "again, the change may be there at its next start",
-                mdb_strerror(rc));
+            (void)nb_error_set(&failure, code,
+                               "%s; if the daemon ends before it can write "
+                               "again, the change may be there at its next start",
+                               told.text);
     }
     if (error != NULL)
         *error = failure;
