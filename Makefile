@@ -260,7 +260,7 @@ fuzz:
 	$(Q)scripts/install-deps --all
 	+$(Q)$(call flavour,fuzz) CC=clang fuzz-here
 fuzz-here: $(FUZZERS)
-	$(Q)scripts/fuzz $(BUILD) $(FUZZ_SECONDS)
+	$(Q)scripts/fuzz $(BUILD) '$(or $(T),$(FUZZ_SECONDS))' '$(FUZZ_SECONDS)'
 
 .PHONY: coverage coverage-here
 coverage:
@@ -384,7 +384,7 @@ help:
 	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'
 	@echo '                     clang-format, layers, shellcheck'
 	@echo 'make format          clang-format -i'
-	@echo 'make fuzz            libFuzzer, FUZZ_SECONDS=20 for each target'
+	@echo 'make fuzz            libFuzzer, FUZZ_SECONDS=20 for each target; T=600: seconds; T=NAME: one'
 	@echo 'make bench           the benchmarks (QUICK=1: short; CORPUS=FOLDER: real mails, spam and ham;'
 	@echo '                     AGAINST=BUILD: another build in turns)'
 	@echo 'make coverage        lines covered by the tests, by file'

@@ -26,6 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         limits.mail_depth = data[0] % 5;
         limits.mail_parts = data[0] % 7;
         limits.header_bytes = data[0];
+        limits.work = data[0] % 11;
     }
     const struct nb_document mail = {NB_DOCUMENT_MAIL, (const char *)data + 1, size - 1};
     const struct nb_tokenizer_settings all = {.fields = (1u << NB_FIELDS) - 1};

@@ -70,6 +70,7 @@ static int decode_q(struct nb_string text, struct nb_buffer *out)
 {
     if (nb_buffer_reserve(out, text.length) != 0)
         return NB_NO_MEMORY;
+    assert(out->bytes != NULL && text.length > 0);
     char *to = out->bytes + out->length;
     for (size_t i = 0; i < text.length; i++) {
         char c = text.bytes[i];
