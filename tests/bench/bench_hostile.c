@@ -4,7 +4,7 @@
  * can cost.
  *
  *     bench_hostile charsets               crafted texts in every charset of `iconv -l`
- *     bench_hostile mails                  crafted mails
+ *     bench_hostile mails [RUNS [SEED]]    crafted mails, and RUNS changed copies of them
  *     bench_hostile FOLDER [RUNS [SEED]]   every file below a folder, and RUNS changed copies
  *
  * Prints the worst cases, the worst last. The time of an input of less than 16 KiB is divided by
@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "core/base/array.h"
 #include "core/base/buffer.h"
 #include "tokenizer/document.h"
 #include "tokenizer/text/charset.h"
@@ -375,21 +376,20 @@ static void craft(const struct crafted *c, struct nb_buffer *mail)
     }
 }
 
-static void measure_mails(void)
-{
-    for (size_t i = 0; i < sizeof crafted / sizeof *crafted; i++) {
-        struct nb_buffer mail = {0};
-        craft(&crafted[i], &mail);
-        measure(crafted[i].name, &mail);
-        nb_buffer_deinit(&mail);
-    }
-}
-
-/* ---- a folder ---------------------------------------------------------------------------------
+/* ---- files ---------------------------------------------------------------------------------
  */
 
 static struct nb_buffer *files;
 static size_t file_count, file_room;
+
+/* Measures a mail, and keeps a copy of it for measure_changed. */
+static void add_file(const char *name, const struct nb_buffer *bytes)
+{
+    check(nb_array_reserve(&files, &file_room, file_count + 1, sizeof *files));
+    files[file_count] = (struct nb_buffer){0};
+    check(nb_buffer_append(&files[file_count++], bytes->bytes, bytes->length));
+    measure(name, bytes);
+}
 
 static void read_file(const char *path)
 {
@@ -400,16 +400,18 @@ static void read_file(const char *path)
     check(nb_buffer_reserve(&bytes, MOST));
     bytes.length = fread(bytes.bytes, 1, MOST, in);
     (void)fclose(in);
-    if (file_count == file_room) {
-        file_room = file_room == 0 ? 1024 : 2 * file_room;
-        files = realloc(files, file_room * sizeof *files);
-        check(files == NULL);
-    }
-    /* A copy of its size. */
-    files[file_count] = (struct nb_buffer){0};
-    check(nb_buffer_append(&files[file_count++], bytes.bytes, bytes.length));
+    add_file(path, &bytes);
     nb_buffer_deinit(&bytes);
-    measure(path, &files[file_count - 1]);
+}
+
+static void craft_files(void)
+{
+    for (size_t i = 0; i < sizeof crafted / sizeof *crafted; i++) {
+        struct nb_buffer mail = {0};
+        craft(&crafted[i], &mail);
+        add_file(crafted[i].name, &mail);
+        nb_buffer_deinit(&mail);
+    }
 }
 
 static void read_folder(const char *folder)
@@ -477,16 +479,18 @@ int main(int argc, char **argv)
     const unsigned char bytes[NB_KEY_BYTES] = {17, 63};
     nb_key_restore(&key, bytes);
     if (argc < 2 || nb_tokenizer_setup(NULL) != 0) {
-        (void)fprintf(stderr, "usage: bench_hostile charsets | mails | FOLDER [RUNS [SEED]]\n");
+        (void)fprintf(
+            stderr, "usage: bench_hostile charsets | mails [RUNS [SEED]] | FOLDER [RUNS [SEED]]\n");
         return EXIT_FAILURE;
     }
     if (strcmp(argv[1], "charsets") == 0) {
         measure_charsets();
-    } else if (strcmp(argv[1], "mails") == 0) {
-        measure_mails();
     } else {
         seed = argc > 3 ? strtoull(argv[3], NULL, 10) : seed;
-        read_folder(argv[1]);
+        if (strcmp(argv[1], "mails") == 0)
+            craft_files();
+        else
+            read_folder(argv[1]);
         measure_changed(argc > 2 ? strtoul(argv[2], NULL, 10) : 0);
     }
     report();
