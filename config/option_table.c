@@ -218,6 +218,16 @@ static const struct nb_option options[] = {
      "Labels that one model may have.", NB_RESTART},
     {"models", "models", NB_OPTION_COUNT, AT(models), 1, 100000000, NULL, "100000",
      "Models that the store may have.", NB_RESTART},
+    {"models", "quarantine", NB_OPTION_STRING, AT(quarantine), 0, LIST_BYTES, NULL, "",
+     "Sources without trust, separated by commas: names of tokens, doors (http, rspamd, spamc) for "
+     "requests without a named token, or sources that documents give. What they train and untrain "
+     "waits in the quarantine of the model until an administrator applies or drops it.",
+     NB_LIVE},
+    {"models", "quarantine_documents", NB_OPTION_COUNT, AT(quarantine_documents), 1, 10000000, NULL,
+     "10000", "Changes that may wait in the quarantine of one model; more are answered with 413.",
+     NB_RESTART},
+    {"models", "quarantine_bytes", NB_OPTION_BYTES, AT(quarantine_bytes), KIB, TIB, NULL, "64M",
+     "Bytes that they may take together.", NB_RESTART},
 
     {"tokenizer", "tokens", NB_OPTION_COUNT, AT(tokens), 1, 100000000, NULL, "100000",
      "Tokens of one document that are counted. As with all limits of this group, the rest is left "

@@ -60,8 +60,11 @@ struct nb_config {
     uint64_t backup_seconds;  /* 3,600 */
     /* [models] */
     bool auto_create;
-    uint64_t labels; /* per model, 10,000 */
-    uint64_t models; /* 100,000 */
+    uint64_t labels;               /* per model, 10,000 */
+    uint64_t models;               /* 100,000 */
+    char *quarantine;              /* sources */
+    uint64_t quarantine_documents; /* of one model, 10,000 */
+    uint64_t quarantine_bytes;     /* 64 MiB */
     /* [tokenizer] */
     uint64_t tokens; /* 100,000 */
     uint64_t mail_bytes;

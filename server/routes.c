@@ -7,6 +7,7 @@
 #include "server/api/evaluation.h"
 #include "server/api/models.h"
 #include "server/api/operations.h"
+#include "server/api/quarantine.h"
 #include "server/api/undo.h"
 #include "server/console/page.h"
 #include "server/json/document.h"
@@ -39,6 +40,12 @@ static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NU
         .query = (parameters), .handler = (function), .protocol = &nb_protocol_api,                \
         .is_long = true                                                                            \
     }
+#define QUARANTINE(path, what)                                                                     \
+    {                                                                                              \
+        .method = "POST", .pattern = (path), .role = NB_ROLE_ADMIN, .body = NB_BODY_SETTINGS,      \
+        .query = SOURCE_QUERY, .handler = nb_route_quarantine_settle,                              \
+        .protocol = &nb_protocol_api, .is_long = true, .verb = NB_QUARANTINE_##what                \
+    }
 #define DOCUMENTS(path, needed, parameters, what)                                                  \
     {                                                                                              \
         .method = "POST", .pattern = (path), .role = NB_ROLE_##needed, .body = NB_BODY_DOCUMENTS,  \
@@ -70,6 +77,11 @@ static const struct nb_route ROUTES[] = {
     /* Not `train`: it takes back what others have taught, without naming a document. */
     LONG("POST", "/v1/models/{model}/undo", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_undo),
     LONG("GET", "/v1/models/{model}/undo", ADMIN, NONE, UNDONE_QUERY, nb_route_undone),
+    LONG("GET", "/v1/models/{model}/quarantine", ADMIN, NONE, PAGE_QUERY, nb_route_quarantine),
+    LONG("GET", "/v1/models/{model}/quarantine/effect", ADMIN, NONE, NO_QUERY,
+         nb_route_quarantine_effect),
+    QUARANTINE("/v1/models/{model}/quarantine/apply", APPLY),
+    QUARANTINE("/v1/models/{model}/quarantine/drop", DROP),
     LONG("GET", "/v1/models/{model}/vocabulary", CLASSIFY, NONE, VOCABULARY_QUERY,
          nb_route_vocabulary),
     LONG("GET", "/v1/models/{model}/evaluation", CLASSIFY, NONE, EVALUATION_QUERY,

@@ -37,6 +37,7 @@ static void change_deinit(struct nb_submitted *change)
     nb_buffer_deinit(&change->label);
     nb_buffer_deinit(&change->source);
     nb_buffer_deinit(&change->texts);
+    nb_buffer_deinit(&change->released);
     nb_delta_deinit(&change->delta);
     free(change->features);
     free(change->receipt.labels);
@@ -173,10 +174,19 @@ static int order_features(const struct nb_bag *bag, const uint32_t *rows, const 
     return rc;
 }
 
-/* A row that is found in use now is good when the writer comes to it: the batch has pinned it. */
-static void find_rows(const struct nb_model *model, const struct nb_bag *bag, uint32_t *rows,
-                      bool *unused)
+/* A row that is found in use now is good when the writer comes to it: the batch has pinned it. What
+ * waits in the quarantine keeps the texts of all its features: until it is applied, the model may
+ * lose some. */
+static void find_rows(const struct nb_model *model, const struct nb_bag *bag, bool quarantined,
+                      uint32_t *rows, bool *unused)
 {
+    if (quarantined) {
+        for (size_t i = 0; i < bag->size; i++) {
+            rows[i] = NB_NO_ROW;
+            unused[i] = true;
+        }
+        return;
+    }
     nb_model_read_lock(model);
     nb_model_find_all(model, bag->features, bag->size, rows);
     for (size_t i = 0; i < bag->size; i++)
@@ -193,7 +203,7 @@ static int take_features(const struct nb_model *model, const struct nb_bag *bag,
     change->features = malloc((bag->size + 1) * sizeof *change->features);
     int rc = NB_NO_MEMORY;
     if (rows != NULL && unused != NULL && order != NULL && change->features != NULL) {
-        find_rows(model, bag, rows, unused);
+        find_rows(model, bag, change->quarantined, rows, unused);
         rc = order_features(bag, rows, unused, order, change);
     }
     free(rows);
@@ -227,7 +237,7 @@ static int add_change(struct nb_batch *batch, struct nb_submitted *change)
         return NB_NO_MEMORY;
     batch->memory += sizeof *change + change->feature_count * sizeof *change->features +
                      change->texts.capacity + change->id.capacity + change->label.capacity +
-                     change->source.capacity;
+                     change->source.capacity + change->released.capacity;
     batch->changes[batch->size++] = *change;
     return 0;
 }
@@ -258,10 +268,10 @@ int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
     if (rc == 0)
         rc = check(id, source, error);
     if (rc == 0)
-        rc = acquire(batch, document, true, error);
+        rc = acquire(batch, document, !batch->quarantined, error);
     if (rc != 0)
         return rc;
-    struct nb_submitted change = {.untrain = false};
+    struct nb_submitted change = {.quarantined = batch->quarantined};
     rc = set_id(batch, document, id, &change);
     if (rc == 0)
         rc = nb_buffer_append(&change.label, label.bytes, label.length);
@@ -279,8 +289,10 @@ static int add_bare(struct nb_batch *batch, struct nb_submitted *change, struct 
     int rc = nb_check_source(source, error);
     if (rc == 0)
         rc = acquire(batch, NULL, false, error);
-    if (rc != 0)
+    if (rc != 0) {
+        change_deinit(change);
         return rc;
+    }
     if (id.length > 0)
         rc = nb_buffer_append(&change->id, id.bytes, id.length);
     if (rc == 0)
@@ -317,6 +329,49 @@ int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t docum
     return rc;
 }
 
+/* ---- the quarantine -------------------------------------------------------------------------- */
+
+void nb_batch_quarantine(struct nb_batch *batch, bool quarantined)
+{
+    batch->quarantined = quarantined;
+}
+
+/* Features without rows, in the order in which they were stored. */
+static int unpack_features(const struct nb_quarantined *q, struct nb_submitted *change)
+{
+    struct nb_unpacker u = nb_unpacker_of(q->features.bytes, q->features.length);
+    change->features = malloc((q->feature_count + 1) * sizeof *change->features);
+    if (change->features == NULL)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < q->feature_count; i++) {
+        struct nb_quarantined_feature f = nb_quarantined_next(&u);
+        change->features[i] = (struct nb_pending){.id = f.id, .count = f.count, .row = NB_NO_ROW};
+        if (keep_text(change, &change->features[i], f.text) != 0)
+            return NB_NO_MEMORY;
+    }
+    assert(nb_unpacker_done(&u));
+    change->feature_count = q->feature_count;
+    return 0;
+}
+
+int nb_batch_release(struct nb_batch *batch, struct nb_string id, struct nb_string stored,
+                     struct nb_error *error)
+{
+    struct nb_quarantined q;
+    int rc = nb_quarantined_read(&q, stored, error);
+    if (rc != 0)
+        return rc;
+    struct nb_submitted change = {.untrain = q.untrain,
+                                  .truncated = q.truncated,
+                                  .fields = q.fields,
+                                  .positions = q.positions};
+    if (nb_buffer_append(&change.released, stored.bytes, stored.length) != 0 ||
+        nb_buffer_append(&change.label, q.label.bytes, q.label.length) != 0 ||
+        unpack_features(&q, &change) != 0)
+        return end_change(batch, &change, NB_NO_MEMORY, error);
+    return add_bare(batch, &change, id, q.source, error);
+}
+
 int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
                      struct nb_string id, struct nb_string source, struct nb_error *error)
 {
@@ -325,7 +380,7 @@ int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
         rc = acquire(batch, document, false, error);
     if (rc != 0)
         return rc;
-    struct nb_submitted change = {.untrain = true};
+    struct nb_submitted change = {.untrain = true, .quarantined = batch->quarantined};
     rc = set_id(batch, document, id, &change);
     if (rc == 0)
         rc = nb_buffer_append(&change.source, source.bytes, source.length);

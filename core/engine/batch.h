@@ -22,11 +22,13 @@ struct nb_pending {
 /* A change of a document as it was submitted: no numbers are given yet. */
 struct nb_submitted {
     bool untrain;
-    uint64_t taken;          /* of a change that is taken back: its entry; 0: none is */
-    uint64_t restored;       /* the entry that is to be in force again; 0: forget the document */
-    bool is_aged;            /* of a document that is taken out because of its age */
-    bool is_note;            /* NB_CHANGE_UNDO: `label` has what was asked for ... */
-    uint32_t note_documents; /* ... and this is how many documents it is about */
+    bool quarantined;          /* it is to wait in the quarantine ... */
+    struct nb_buffer released; /* ... or waits there, in these bytes, and is made now */
+    uint64_t taken;            /* of a change that is taken back: its entry; 0: none is */
+    uint64_t restored;         /* the entry that is to be in force again; 0: forget the document */
+    bool is_aged;              /* of a document that is taken out because of its age */
+    bool is_note;              /* NB_CHANGE_UNDO: `label` has what was asked for ... */
+    uint32_t note_documents;   /* ... and this is how many documents it is about */
     struct nb_buffer id;
     struct nb_buffer label;
     struct nb_buffer source;
@@ -69,6 +71,7 @@ struct nb_batch {
     unsigned pin;         /* of live->pins, that the batch holds */
     struct nb_buffer name;
     bool single;
+    bool quarantined; /* changes that are added */
     struct nb_submitted *changes;
     size_t size, room;
     size_t memory;

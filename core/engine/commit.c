@@ -28,6 +28,7 @@ static void undo_model(const struct nb_group_model *model)
     nb_model_truncate(live->counts, model->rows_before);
     nb_model_truncate_labels(live->counts, model->labels_before);
     nb_checkpoint_restore(live, &model->saved);
+    live->quarantine.known = false;
     nb_stack_weights_rollback(live->published->weights, model->weights);
     if (!model->was_numbered)
         live->number = 0;
@@ -172,7 +173,7 @@ static void count(struct nb_counters *counters, const struct nb_submitted *chang
     atomic_uint_fast64_t *const by_status[] = {
         [NB_LEARNED] = &counters->learned,       [NB_UNCHANGED] = &counters->unchanged,
         [NB_RELABELLED] = &counters->relabelled, [NB_UPDATED] = &counters->updated,
-        [NB_FORGOTTEN] = &counters->forgotten,
+        [NB_FORGOTTEN] = &counters->forgotten,   [NB_QUARANTINED] = &counters->quarantined,
     };
     if (change->is_note)
         return;

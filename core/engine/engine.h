@@ -75,11 +75,31 @@ int nb_batch_take_back(struct nb_batch *batch, struct nb_string id, uint64_t tak
 int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t documents,
                   struct nb_string source, struct nb_error *error);
 
+/* Whether the changes that are added from now on wait in the quarantine of the model, which must
+ * exist, until they are applied or dropped (core/quarantine/quarantine.h): their receipts say
+ * NB_QUARANTINED. One that waits for the same id already is replaced. NB_TOO_LARGE in the receipt:
+ * the quarantine is full. */
+void nb_batch_quarantine(struct nb_batch *batch, bool quarantined);
+/* Adds the change `stored` (core/store/quarantine.h), which waits in the quarantine for the
+ * document `id`. When it is made, it leaves the quarantine, in the same transaction. NB_CONFLICT,
+ * with the status NB_QUARANTINED, in the receipt: it does not wait there any more. Returns 0,
+ * NB_CORRUPT, NB_NOT_FOUND (model) ... */
+int nb_batch_release(struct nb_batch *batch, struct nb_string id, struct nb_string stored,
+                     struct nb_error *error);
+
 size_t nb_batch_size(const struct nb_batch *batch);
 /* Bytes of memory that the batch holds, to bound what one connection may queue. */
 size_t nb_batch_memory(const struct nb_batch *batch);
 
-enum nb_status { NB_LEARNED, NB_UNCHANGED, NB_RELABELLED, NB_UPDATED, NB_FORGOTTEN };
+enum nb_status {
+    NB_LEARNED,
+    NB_UNCHANGED,
+    NB_RELABELLED,
+    NB_UPDATED,
+    NB_FORGOTTEN,
+    NB_QUARANTINED, /* kept, and not applied: it waits for an administrator */
+    NB_STATUSES
+};
 
 struct nb_label_documents {
     const char *label; /* NUL-terminated, stable while the batch lives */
@@ -282,6 +302,13 @@ int nb_engine_evaluation_without(struct nb_engine *engine, struct nb_string mode
                                  const struct nb_evaluation_change *changes, size_t count,
                                  struct nb_evaluation_report *report, struct nb_error *error);
 
+/* The same without a threshold, with further scores as if they had come last: `more` has their
+ * stored forms (core/live/stored_score.h), each as a string. Those of labels that no document has
+ * are left out. */
+int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
+                              struct nb_string more, struct nb_evaluation_report *report,
+                              struct nb_error *error);
+
 /* ---- administration: these wait for the disk ------------------------------------------------- */
 
 /* Makes a model or changes its settings (`settings` is copied). Sets *created. NB_CONFLICT: with
@@ -385,6 +412,7 @@ struct nb_engine_statistics {
     uint64_t vocabulary; /* of loaded models */
     uint64_t memory;     /* bytes of loaded models */
     uint64_t learned, unchanged, relabelled, updated, forgotten, aged, failed; /* since start */
+    uint64_t quarantined;                                                      /* since start */
     uint64_t tokens_learned;                                                   /* since start */
     uint64_t commits, commit_nanoseconds, commit_changes;                      /* since start */
     uint64_t commit_failures;

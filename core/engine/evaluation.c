@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/pack.h"
 #include "core/engine/engine.h"
 #include "core/live/registry.h"
 #include "core/live/stored_score.h"
@@ -141,7 +142,28 @@ struct question {
     double target_rate;
     const struct nb_evaluation_change *changes;
     size_t change_count;
+    struct nb_string more; /* further scores, each a string */
 };
+
+static int add_score(struct reading *r, struct nb_string stored, struct nb_error *error)
+{
+    struct nb_stored_score scored;
+    int rc = nb_stored_score_read(stored, &r->lists, &scored, error);
+    if (rc == 0)
+        rc = nb_evaluator_add(r->evaluator, &scored);
+    if (rc == NB_INVALID)
+        return 0;
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+}
+
+static int add_more(struct reading *reading, struct nb_string more, struct nb_error *error)
+{
+    struct nb_unpacker u = nb_unpacker_of(more.bytes, more.length);
+    int rc = 0;
+    while (rc == 0 && u.at < u.end && !u.failed)
+        rc = add_score(reading, nb_unpack_string(&u), error);
+    return rc;
+}
 
 static int make_report(struct nb_engine *engine, struct nb_live *live, const struct question *q,
                        struct nb_evaluation_report *report, struct nb_error *error)
@@ -156,6 +178,8 @@ static int make_report(struct nb_engine *engine, struct nb_live *live, const str
         rc = nb_error_no_memory(error);
     if (rc == 0)
         rc = read_all(engine, live, &reading, error);
+    if (rc == 0)
+        rc = add_more(&reading, q->more, error);
     if (rc == 0)
         rc = evaluate(reading.evaluator, q->target_rate, report, error);
     nb_evaluator_free(&reading.evaluator);
@@ -200,5 +224,13 @@ int nb_engine_evaluation_without(struct nb_engine *engine, struct nb_string mode
 {
     struct question question = {
         .positive = {"", 0}, .target_rate = -1, .changes = changes, .change_count = count};
+    return answer(engine, model, &question, report, error);
+}
+
+int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
+                              struct nb_string more, struct nb_evaluation_report *report,
+                              struct nb_error *error)
+{
+    struct question question = {.positive = {"", 0}, .target_rate = -1, .more = more};
     return answer(engine, model, &question, report, error);
 }

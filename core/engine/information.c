@@ -344,6 +344,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     s->forgotten = atomic_load(&c->forgotten);
     s->features_dropped = atomic_load(&c->features_dropped);
     s->aged = atomic_load(&c->aged);
+    s->quarantined = atomic_load(&c->quarantined);
     s->failed = atomic_load(&c->failed);
     s->tokens_learned = atomic_load(&c->tokens_learned);
     s->commits = atomic_load(&c->commits);

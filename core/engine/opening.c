@@ -42,6 +42,8 @@ void nb_engine_settings_init(struct nb_engine_settings *settings)
         .group_documents = 1024,
         .unused_rows = 256,
         .labels = 10000,
+        .quarantine_documents = 10000,
+        .quarantine_bytes = (uint64_t)64 << 20,
         .models = 100000,
     };
 }

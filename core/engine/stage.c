@@ -523,6 +523,90 @@ static int stage_note(struct stage *s, struct nb_error *error)
     return append(s, &change, error);
 }
 
+/* ---- the quarantine -------------------------------------------------------------------------- */
+
+/* The change as it is stored, in memory->entry. */
+static int write_quarantined(struct stage *s)
+{
+    const struct nb_submitted *submitted = s->change;
+    struct nb_buffer *features = &s->memory->features;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < submitted->feature_count; i++) {
+        const struct nb_pending *p = &submitted->features[i];
+        struct nb_quarantined_feature f = {
+            p->id, p->count, {submitted->texts.bytes + p->text_offset, p->text_length}};
+        rc = nb_quarantined_add(features, &f);
+    }
+    struct nb_quarantined q = {.untrain = submitted->untrain,
+                               .truncated = submitted->truncated,
+                               .time = nb_clock_now(),
+                               .source = string_of(&submitted->source),
+                               .label = string_of(&submitted->label),
+                               .fields = submitted->fields,
+                               .positions = submitted->positions,
+                               .features = string_of(features)};
+    return rc != 0 ? rc : nb_quarantined_write(&q, &s->memory->entry);
+}
+
+static int refuse_full(struct stage *s)
+{
+    const struct nb_engine_settings *settings = &s->group->engine->settings;
+    struct nb_receipt *receipt = &s->change->receipt;
+    s->refused = true;
+    receipt->code = nb_error_set(&receipt->error, NB_TOO_LARGE,
+                                 "the quarantine of the model is full (quarantine_documents %llu, "
+                                 "quarantine_bytes %llu): an administrator has to apply or drop",
+                                 (unsigned long long)settings->quarantine_documents,
+                                 (unsigned long long)settings->quarantine_bytes);
+    return 0;
+}
+
+static int stage_quarantined(struct stage *s, struct nb_error *error)
+{
+    const struct nb_engine_settings *settings = &s->group->engine->settings;
+    struct nb_quarantine_sums *sums = &s->live->quarantine;
+    struct nb_string id = string_of(&s->change->id);
+    if (s->live->number == 0)
+        return refuse(s, NB_NOT_FOUND, "there is no such model yet");
+    if (write_quarantined(s) != 0)
+        return nb_error_no_memory(error);
+    struct nb_string stored = string_of(&s->memory->entry);
+    struct nb_error why;
+    int rc = nb_quarantine_count(s->view, s->live->number, sums, &why);
+    if (rc == NB_CORRUPT)
+        return refuse(s, NB_DAMAGED, "the quarantine of the model is damaged: drop all of it");
+    if (rc != 0)
+        return nb_error_set(error, rc, "%s", why.text);
+    if (sums->documents >= settings->quarantine_documents ||
+        sums->bytes + stored.length > settings->quarantine_bytes)
+        return refuse_full(s);
+    s->change->receipt.status = NB_QUARANTINED;
+    s->change->receipt.tokens = s->change->positions;
+    return nb_quarantine_put(s->view, s->live->number, id, stored, sums, error);
+}
+
+/* What was changed meanwhile, or applied or dropped by somebody else, is not made. */
+static int check_released(struct stage *s, struct nb_error *error)
+{
+    bool has = false;
+    int rc = nb_quarantine_has(s->view, s->live->number, string_of(&s->change->id),
+                               string_of(&s->change->released), &has, error);
+    if (rc == 0 && !has)
+        s->change->receipt.status = NB_QUARANTINED;
+    if (rc == 0 && !has)
+        return refuse(s, NB_CONFLICT, "the change does not wait in the quarantine any more");
+    return rc;
+}
+
+/* Whatever waited for the document is settled by the change that was made. */
+static int leave_quarantine(struct stage *s, struct nb_error *error)
+{
+    struct nb_quarantine_sums *sums = &s->live->quarantine;
+    if (s->live->number == 0 || (sums->known && sums->documents == 0))
+        return 0;
+    return nb_quarantine_remove(s->view, s->live->number, string_of(&s->change->id), sums, error);
+}
+
 /* ---- receipts -------------------------------------------------------------------------------- */
 
 static int fill_labels(struct nb_receipt *receipt, const struct nb_model *counts,
@@ -545,6 +629,12 @@ static int fill_receipt(const struct nb_batch *batch, struct nb_submitted *chang
     struct nb_receipt *receipt = &change->receipt;
     if (change->is_note)
         return 0;
+    if (change->quarantined) {
+        receipt->id = string_of(&change->id);
+        receipt->label = string_of(&change->label);
+        receipt->truncated = change->truncated;
+        return 0;
+    }
     uint32_t old_label = change->delta.take_label;
     uint32_t label = change->untrain ? old_label : change->label_number;
     assert(label < nb_model_label_count(counts));
@@ -603,9 +693,14 @@ static int stage_any(struct stage *s, struct nb_error *error)
 {
     if (s->change->is_note)
         return stage_note(s, error);
+    if (s->change->quarantined)
+        return stage_quarantined(s, error);
     if (s->change->taken != 0)
         return stage_take_back(s, error);
-    return s->change->untrain ? stage_untrain(s, error) : stage_train(s, error);
+    int rc = s->change->released.length > 0 ? check_released(s, error) : 0;
+    if (rc == 0 && !s->refused)
+        rc = s->change->untrain ? stage_untrain(s, error) : stage_train(s, error);
+    return rc != 0 || s->refused ? rc : leave_quarantine(s, error);
 }
 
 int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view *view,

@@ -23,7 +23,9 @@ struct nb_engine_settings {
     uint64_t group_documents; /* at most this many changes share one commit */
     uint32_t unused_rows;     /* rows without counts that a model may have while others work */
     uint32_t labels;          /* labels per model */
-    uint32_t models;          /* models */
+    uint64_t quarantine_documents; /* that may wait in a model's quarantine ... */
+    uint64_t quarantine_bytes;     /* ... and how much room they may take together */
+    uint32_t models;               /* models */
 };
 
 /* The defaults, for tests and as the configuration's. */

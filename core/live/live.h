@@ -18,6 +18,7 @@
 #include "core/model/settings.h"
 #include "core/score/score.h"
 #include "core/score/stack.h"
+#include "core/store/quarantine.h"
 #include "core/store/record.h"
 
 /* Settings as published: immutable, shared by reference count, swapped whole; and with them what
@@ -92,7 +93,8 @@ struct nb_live {
     uint64_t unused_tried; /* newest entry of all when it looked last */
     /* Batches that may hold numbers of rows, by the epoch in which they began to look rows up. */
     atomic_uint epoch, pins[2];
-    uint32_t labels_stored; /* the writer's: labels with a record in the store */
+    uint32_t labels_stored;               /* the writer's: labels with a record in the store */
+    struct nb_quarantine_sums quarantine; /* the writer's */
     /* The writer's: the list of models that a start would replay, oldest first. */
     struct nb_live *unsaved_before, *unsaved_after;
     bool is_unsaved;

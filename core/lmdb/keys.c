@@ -14,7 +14,7 @@ const char *const nb_store_table_names[NB_TABLES] = {
     [NB_TABLE_ROWS] = "rows",       [NB_TABLE_DOCUMENTS] = "documents",
     [NB_TABLE_WORDS] = "words",     [NB_TABLE_WEIGHTS] = "weights",
     [NB_TABLE_SCORES] = "scores",   [NB_TABLE_GARBAGE] = "garbage",
-    [NB_TABLE_ORPHANS] = "orphans",
+    [NB_TABLE_ORPHANS] = "orphans", [NB_TABLE_QUARANTINE] = "quarantine",
 };
 
 const char *nb_store_table_name(enum nb_table table)

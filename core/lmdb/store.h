@@ -55,6 +55,9 @@ enum nb_table {
     NB_TABLE_SCORES,    /* model, number of the first learning -> score before learning */
     NB_TABLE_GARBAGE,   /* model, number of the replacing entry -> the replaced entry */
     NB_TABLE_ORPHANS,   /* model -> (nothing): data of deleted models and unfinished imports */
+    /* model, document id -> a change that is not applied yet (core/store/quarantine.h). Stores that
+     * were made before there was this table get it when they are opened. */
+    NB_TABLE_QUARANTINE,
     NB_TABLES
 };
 

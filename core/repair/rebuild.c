@@ -21,6 +21,7 @@
 #include "core/repair/folder.h"
 #include "core/repair/replay.h"
 #include "core/repair/verify.h"
+#include "core/repair/waiting.h"
 #include "core/store/range.h"
 
 enum { BATCH_ENTRIES = 2000, BATCH_RANGES = 256, RANGE_BYTES = 32768 };
@@ -493,7 +494,9 @@ static int build(struct rebuild *r, struct nb_error *error)
     int rc = copy_entries(r, error);
     if (rc == 0)
         rc = nb_transaction(r->to, 0, write_identity, r, error);
-    return rc != 0 ? rc : write_models(r, error);
+    if (rc == 0)
+        rc = write_models(r, error);
+    return rc != 0 ? rc : nb_waiting_copy(r->view, r->to->store, &r->survey, r->d, error);
 }
 
 static int open_new(const struct nb_engine_settings *settings, const char *folder,

@@ -56,7 +56,7 @@ static int inspect_row(void *user, enum nb_table table, struct nb_string key,
                        struct nb_string value, bool sound, struct nb_error *error)
 {
     struct comparing *c = user;
-    (void)value;
+    struct nb_quarantined quarantined;
     (void)error;
     if (!sound) {
         nb_differ(c->d, "table %s: a checksum is wrong", nb_store_table_name(table));
@@ -64,6 +64,8 @@ static int inspect_row(void *user, enum nb_table table, struct nb_string key,
     }
     if (table == NB_TABLE_META || table == NB_TABLE_MODELS || table == NB_TABLE_LEDGER)
         return 0;
+    if (table == NB_TABLE_QUARANTINE && nb_quarantined_read(&quarantined, value, NULL) != 0)
+        nb_differ(c->d, "table %s: a change does not read back", nb_store_table_name(table));
     const struct nb_surveyed_model *model = nb_survey_model(c->survey, nb_store_key_head(key));
     if (model != NULL)
         c->rows[model - c->survey->models]++;
@@ -96,6 +98,7 @@ static uint64_t expected_rows(enum nb_table table, const struct nb_surveyed_mode
     case NB_TABLE_LEDGER:
     case NB_TABLE_ROWS:
     case NB_TABLE_WEIGHTS:
+    case NB_TABLE_QUARANTINE:
     case NB_TABLES:
         break;
     }

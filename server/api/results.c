@@ -67,7 +67,7 @@ int nb_results_receipt(struct nb_results *results, const struct nb_receipt *rece
         return nb_results_error(results, &receipt->error, error);
     struct nb_buffer *out = begin_result(results);
     int rc = out == NULL ? NB_NO_MEMORY : nb_json_receipt(out, results->request->model, receipt);
-    assert(receipt->status <= NB_FORGOTTEN);
+    assert(receipt->status < NB_STATUSES);
     results->totals[receipt->status]++;
     return end_result(results, rc, error);
 }
@@ -92,7 +92,7 @@ int nb_results_end(struct nb_results *results, struct nb_error *error)
 {
     struct nb_request *request = results->request;
     if (results->form == NB_RESULTS_ONE)
-        return nb_reply_json(request, 200);
+        return nb_reply_json(request, results->totals[NB_QUARANTINED] > 0 ? 202 : 200);
     if (results->form == NB_RESULTS_LINES)
         return nb_reply_spooled(request, 200, "application/x-ndjson", error);
     if (nb_json_results_end(&request->reply.spool.tail, (enum nb_verb)request->route->verb,

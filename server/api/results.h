@@ -24,8 +24,8 @@ enum nb_results_form {
 struct nb_results {
     struct nb_request *request;
     enum nb_results_form form;
-    uint64_t size;                     /* results so far */
-    uint64_t totals[NB_FORGOTTEN + 1]; /* receipts, by enum nb_status */
+    uint64_t size;                /* results so far */
+    uint64_t totals[NB_STATUSES]; /* receipts, by enum nb_status */
     uint64_t failed;
 };
 

@@ -71,6 +71,7 @@ static int add_to_batch(struct nb_training *t, const struct nb_json_document *do
                         struct nb_error *error)
 {
     struct nb_string source = document->source.length > 0 ? document->source : t->source;
+    nb_batch_quarantine(t->batch, nb_request_is_quarantined(t->results->request, &source));
     if (t->results->request->route->verb == NB_VERB_UNTRAIN)
         return nb_batch_untrain(t->batch, document->has_content ? &document->document : NULL,
                                 document->id, source, error);

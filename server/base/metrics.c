@@ -258,9 +258,10 @@ static const struct {
     const char *status;
     size_t offset;
 } CHANGES[] = {
-    {"learned", FIELD(learned)}, {"unchanged", FIELD(unchanged)}, {"relabelled", FIELD(relabelled)},
-    {"updated", FIELD(updated)}, {"forgotten", FIELD(forgotten)}, {"aged", FIELD(aged)},
-    {"failed", FIELD(failed)},
+    {"learned", FIELD(learned)},         {"unchanged", FIELD(unchanged)},
+    {"relabelled", FIELD(relabelled)},   {"updated", FIELD(updated)},
+    {"forgotten", FIELD(forgotten)},     {"aged", FIELD(aged)},
+    {"quarantined", FIELD(quarantined)}, {"failed", FIELD(failed)},
 #undef FIELD
 };
 

@@ -23,6 +23,9 @@ int nb_json_receipt(struct nb_buffer *out, struct nb_string model,
  * unchanged, relabelled and updated of a train; forgotten of an untrain; none of other verbs),
  * "failed" and "}". */
 int nb_json_results_end(struct nb_buffer *out, enum nb_verb verb,
-                        const uint64_t totals[NB_FORGOTTEN + 1], uint64_t failed);
+                        const uint64_t totals[NB_STATUSES], uint64_t failed);
+
+/* "learned" ... */
+const char *nb_json_status_name(enum nb_status status);
 
 #endif

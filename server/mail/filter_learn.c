@@ -38,6 +38,7 @@ static int make_batch(struct learning *learning, struct nb_string mail, const ch
     rc = nb_batch_new(learning->request->server->engine, model, true, &learning->batch, error);
     if (rc != 0)
         return rc;
+    nb_batch_quarantine(learning->batch, nb_request_is_quarantined(learning->request, &source));
     if (label == NULL)
         return nb_batch_untrain(learning->batch, &document, no_id, source, error);
     return nb_batch_train(learning->batch, &document, nb_string_of(label), no_id, source, error);

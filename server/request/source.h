@@ -6,6 +6,8 @@
 #ifndef NB_SERVER_REQUEST_SOURCE_H
 #define NB_SERVER_REQUEST_SOURCE_H
 
+#include <stdbool.h>
+
 #include "core/base/error.h"
 #include "core/base/string.h"
 
@@ -16,5 +18,10 @@ struct nb_request;
  * NB_UNUSABLE: the parameter is no source (nb_check_source). */
 int nb_request_source(const struct nb_request *request, struct nb_string *source,
                       struct nb_error *error);
+
+/* Whether a change by `source` has to wait in the quarantine ([models] quarantine): the name of the
+ * token that was shown, or the door, or else the source itself is in the list. If so, *source is
+ * the one that is: what a client says of itself does not hide who it is. */
+bool nb_request_is_quarantined(const struct nb_request *request, struct nb_string *source);
 
 #endif

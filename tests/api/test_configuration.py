@@ -8,6 +8,7 @@ import time
 
 import rspamd
 import test_backup
+import test_quarantine
 from harness import equal, holds, problem, refused, slow, wait_for
 from prometheus import parse
 from test_command_line import printed
@@ -561,6 +562,20 @@ def models_models(api):
         refused(reply, 413, "2")
     client.delete("/v1/models/one").ok(204)
     client.put("/v1/models/three", {}).ok(201)
+
+
+def models_quarantine(api):
+    daemon = with_options(api, "models", quarantine="http")
+    daemon.client.put(M, {}).ok(201)
+    daemon.client.post(M + "/train", {"text": "x", "label": "a"}).ok(202)
+
+
+def models_quarantine_documents(api):
+    test_quarantine.quarantine_documents(api)
+
+
+def models_quarantine_bytes(api):
+    test_quarantine.quarantine_bytes(api)
 
 
 # ---- [tokenizer] --------------------------------------------------------------------------------

@@ -117,6 +117,10 @@ def bodies(template, method, item, dump):
         return [(dump, "application/x-ndjson")]
     if template == "/v1/models/{model}":
         return [({}, "application/json"), ({"smoothing": 2.0}, "application/json")]
+    if template == "/v1/backup":
+        return [(None, None)]
+    if "/quarantine/" in template:
+        return [({"source": "nobody"}, "application/json"), ({"all": True}, "application/json")]
     if template.endswith("/undo"):
         return [({"source": "nobody"}, "application/json"), ({"ids": ["none"], "dry_run": True}, "application/json")]
     one = {"text": "win the prize", "label": "spam", "id": "sent"}

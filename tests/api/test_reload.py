@@ -232,6 +232,7 @@ LIVE = (
     ("server", "spool_bytes", "2M", "64M", lambda d: long_reply(d).status, 507, 200),
     ("tokens", "classify", f"{U}, {T}", U, may(T), [404, 403], [401, 401]),
     ("tokens", "admin", U, f"{U}, {T}", may(T), [401, 401], [404, 201]),
+    ("models", "quarantine", "", "rspamd, http", lambda d: waits(d), 200, 202),
     ("filter", "model", "mail", "post", models, ["mail"], ["mail", "post"]),
     ("filter", "user_model", "", "mail-%u", of_users, False, True),
     ("filter", "spam_label", "spam", "junk", labels, ["ham", "spam"], ["ham", "junk", "spam"]),
@@ -260,6 +261,11 @@ def one_option(api, row):
         holds(any('changed="[log] level"' in line for line in lines), lines)
     equal(shows(daemon), after, f"[{group}] {key} = {new}")
     daemon.stop()
+
+
+def waits(daemon):
+    daemon.client.put(M, {})
+    return daemon.client.post(M + "/train", {"text": "x", "label": "a"}).status
 
 
 BACKUPS = (

@@ -11,7 +11,8 @@ ROUTES = [
     ("/v1/models", {"GET"}), ("{m}", {"GET", "PUT", "DELETE"}), ("{m}/train", {"POST"}), ("{m}/untrain", {"POST"}),
     ("{m}/classify", {"POST"}), ("{m}/tokenize", {"POST"}), ("{m}/vocabulary", {"GET"}), ("{m}/documents/x", {"GET"}),
     ("{m}/export", {"GET"}), ("{m}/import", {"PUT"}), ("{m}/labels/x", {"PATCH"}), ("{m}/undo", {"GET", "POST"}),
-    ("/v1/backup", {"POST"}),
+    ("/v1/backup", {"POST"}), ("{m}/quarantine", {"GET"}), ("{m}/quarantine/effect", {"GET"}),
+    ("{m}/quarantine/apply", {"POST"}), ("{m}/quarantine/drop", {"POST"}),
     ("/ping", {"GET"}), ("/stat", {"GET"}), ("/auth", {"GET"}),
     *((path, {"GET", "POST"}) for path in ("/checkv2", "/check", "/symbols", "/scan", "/learnspam", "/learnham")),
 ]

@@ -10,6 +10,7 @@
 #include "core/live/stored_score.h"
 #include "core/store/change.h"
 #include "core/store/features.h"
+#include "core/store/quarantine.h"
 #include "core/store/range.h"
 #include "core/store/record.h"
 #include "core/store/rows.h"
@@ -42,7 +43,7 @@ static void try_change(struct nb_string stored)
     must(nb_change_read(&again, (struct nb_string){out.bytes, out.length}, NULL) == 0);
     must(again.kind == change.kind && again.bag.length == change.bag.length);
     out.length = 0;
-    if (change.kind <= NB_CHANGE_FEATURES && nb_change_remnant(&change, &remnant))
+    if (change.kind <= NB_CHANGE_UNTRAIN && nb_change_remnant(&change, &remnant))
         must(nb_change_write(&remnant, &out) == 0);
     nb_buffer_deinit(&out);
 }
@@ -127,10 +128,33 @@ static void try_records(struct nb_string stored)
     nb_stored_score_lists_deinit(&lists);
 }
 
+static void try_quarantined(struct nb_string stored)
+{
+    struct nb_quarantined q;
+    struct nb_error error = {0};
+    struct nb_buffer out = {0};
+    int rc = nb_quarantined_read(&q, stored, &error);
+    must(is_known_code(rc, &error));
+    if (rc != 0)
+        return;
+    struct nb_unpacker u = nb_unpacker_of(q.features.bytes, q.features.length);
+    for (size_t i = 0; i < q.feature_count; i++) {
+        struct nb_quarantined_feature f = nb_quarantined_next(&u);
+        must(nb_quarantined_add(&out, &f) == 0);
+    }
+    must(nb_unpacker_done(&u));
+    q.features = (struct nb_string){out.bytes, out.length};
+    struct nb_buffer again = {0};
+    must(nb_quarantined_write(&q, &again) == 0);
+    must(nb_quarantined_read(&q, (struct nb_string){again.bytes, again.length}, NULL) == 0);
+    nb_buffer_deinit(&again);
+    nb_buffer_deinit(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const tries[])(struct nb_string stored) = {try_change, try_features, try_bag,
-                                                             try_range, try_records};
+    static void (*const tries[])(struct nb_string stored) = {
+        try_change, try_features, try_bag, try_range, try_records, try_quarantined};
     if (size == 0)
         return 0;
     struct nb_string stored = {(const char *)data + 1, size - 1};

@@ -19,6 +19,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "core/lmdb/lease.h"
 #include "core/lmdb/store.h"
 
 static char directory[64];
@@ -677,6 +678,108 @@ START_TEST(keys_sort_as_numbers)
 }
 END_TEST
 
+static void drop_table(const char *name)
+{
+    MDB_env *environment;
+    MDB_txn *transaction;
+    MDB_dbi table;
+    ck_assert_int_eq(mdb_env_create(&environment), 0);
+    ck_assert_int_eq(mdb_env_set_maxdbs(environment, NB_TABLES), 0);
+    ck_assert_int_eq(mdb_env_open(environment, directory, 0, 0600), 0);
+    ck_assert_int_eq(mdb_txn_begin(environment, NULL, 0, &transaction), 0);
+    ck_assert_int_eq(mdb_dbi_open(transaction, name, 0, &table), 0);
+    ck_assert_int_eq(mdb_drop(transaction, table, 1), 0);
+    ck_assert_int_eq(mdb_txn_commit(transaction), 0);
+    mdb_env_close(environment);
+}
+
+/* Stores that were made before there was a quarantine get the table; any other is missing. */
+START_TEST(an_older_store_gets_the_quarantine)
+{
+    struct nb_view view;
+    struct nb_string value;
+    struct nb_error error;
+    uint32_t damaged;
+    put("a", "1");
+    nb_store_close(&store);
+    drop_table("quarantine");
+    ck_assert_int_eq(nb_store_open_reading(directory, &store, &damaged, NULL), 0);
+    ck_assert_uint_eq(damaged, 1u << NB_TABLE_QUARANTINE);
+    ck_assert_int_eq(nb_store_snapshot(store, &view, NULL), 0);
+    ck_assert_int_eq(nb_store_get(&view, NB_TABLE_QUARANTINE, str("k"), &value, NULL), NB_CORRUPT);
+    nb_store_snapshot_end(&view);
+    nb_store_close(&store);
+    ck_assert_int_eq(nb_store_open(directory, 1 << 20, &store, NULL), 0);
+    ck_assert_int_eq(nb_store_begin(store, 0, &view, NULL), 0);
+    ck_assert_int_eq(nb_store_put(&view, NB_TABLE_QUARANTINE, str("k"), str("v"), NULL), 0);
+    ck_assert_int_eq(nb_store_commit(&view, NULL), 0);
+    nb_store_close(&store);
+    drop_table("scores");
+    ck_assert_int_eq(nb_store_open(directory, 1 << 20, &store, &error), NB_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(error.text, "scores"));
+}
+END_TEST
+
+/* ---- leases ---------------------------------------------------------------------------------- */
+
+static int read_lease(struct nb_lease *lease, struct nb_error *error)
+{
+    const struct nb_view *view;
+    struct nb_string value;
+    int rc = nb_lease_enter(lease, &view, error);
+    if (rc != 0)
+        return rc;
+    ck_assert_int_eq(nb_store_get(view, NB_TABLE_LEDGER, str("a"), &value, NULL), 0);
+    ck_assert(nb_string_equals(value, "1"));
+    nb_lease_leave(lease);
+    return 0;
+}
+
+/* It shows one state while others write, until its time is over and somebody writes. */
+START_TEST(a_lease_ends_with_its_time)
+{
+    struct nb_lease *lease;
+    struct nb_lease *other;
+    struct nb_error error;
+    put("a", "1");
+    ck_assert_int_eq(nb_lease_take(store, 0, &lease, NULL), 0);
+    ck_assert_int_eq(nb_lease_take(store, 1000, &other, NULL), 0);
+    usleep(1000); /* later than the deadline, whatever the clock's step */
+    ck_assert_int_eq(read_lease(lease, NULL), 0);
+    put("a", "2");
+    ck_assert_int_eq(read_lease(lease, &error), NB_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "too long"));
+    ck_assert_int_eq(read_lease(other, NULL), 0);
+    nb_lease_end(&lease);
+    ck_assert_ptr_null(lease);
+    nb_lease_end(&lease);
+    nb_lease_end(&other);
+}
+END_TEST
+
+/* A map that has to grow does not wait for it. */
+START_TEST(a_lease_gives_way_to_growth)
+{
+    struct nb_lease *lease;
+    struct nb_view view;
+    struct nb_error error;
+    uint64_t used, before, map;
+    put("a", "1");
+    nb_store_sizes(store, &used, &before);
+    ck_assert_int_eq(nb_lease_take(store, 1000, &lease, NULL), 0);
+    ck_assert_int_eq(nb_store_begin(store, before, &view, NULL), 0);
+    nb_store_abort(&view);
+    nb_store_sizes(store, &used, &map);
+    ck_assert_uint_gt(map, before);
+    ck_assert_int_eq(read_lease(lease, &error), NB_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "grow"));
+    nb_lease_end(&lease);
+    ck_assert_int_eq(nb_lease_take(store, 1000, &lease, NULL), 0);
+    ck_assert_int_eq(read_lease(lease, NULL), 0);
+    nb_lease_end(&lease);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("store");
@@ -709,6 +812,9 @@ static Suite *suite(void)
     tcase_add_test(t, a_newer_format_is_refused);
     tcase_add_test(t, an_older_format_is_refused);
     tcase_add_test(t, keys_sort_as_numbers);
+    tcase_add_test(t, an_older_store_gets_the_quarantine);
+    tcase_add_test(t, a_lease_ends_with_its_time);
+    tcase_add_test(t, a_lease_gives_way_to_growth);
     suite_add_tcase(s, t);
     return s;
 }

@@ -204,7 +204,7 @@ END_TEST
 static const struct nb_command *const COMMANDS[] = {
     &NB_COMMAND_TRAIN,   &NB_COMMAND_CLASSIFY, &NB_COMMAND_EXPLAIN, &NB_COMMAND_FILTER,
     &NB_COMMAND_UNTRAIN, &NB_COMMAND_MODELS,   &NB_COMMAND_STATS,   &NB_COMMAND_EVALUATE,
-    &NB_COMMAND_EXPORT,  &NB_COMMAND_IMPORT,   &NB_COMMAND_BACKUP,
+    &NB_COMMAND_EXPORT,  &NB_COMMAND_IMPORT,   &NB_COMMAND_BACKUP,  &NB_COMMAND_QUARANTINE,
 };
 
 /* Lines of --help fit a terminal, names and letters are given once, and the options fit the room
