@@ -12,7 +12,7 @@
 #include "core/engine/engine.h"
 #include "core/live/registry.h"
 #include "core/store/features.h"
-#include "core/store/ledger.h"
+#include "core/store/ledger_features.h"
 #include "core/store/rows.h"
 
 /* A living document: its entry, and the one that learned it first. */

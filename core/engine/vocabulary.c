@@ -14,7 +14,7 @@
 #include "core/engine/engine.h"
 #include "core/live/registry.h"
 #include "core/store/features.h"
-#include "core/store/ledger.h"
+#include "core/store/ledger_features.h"
 
 enum { STEP_ROWS = 16384, ID_DIGITS = 17 };
 

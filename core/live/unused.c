@@ -7,7 +7,7 @@
 #include "core/live/checkpoint.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
-#include "core/store/ledger.h"
+#include "core/store/ledger_features.h"
 #include "core/store/range.h"
 
 enum {

@@ -19,7 +19,6 @@
 
 #include "core/lmdb/store.h"
 #include "core/store/change.h"
-#include "core/store/features.h"
 #include "core/store/record.h"
 
 /* An entry as read: `change` borrows from `bytes`. Reused from entry to entry; `{0}` is empty. */
@@ -50,6 +49,11 @@ int nb_ledger_find(const struct nb_view *view, uint32_t model, struct nb_string 
 int nb_ledger_is_living(const struct nb_view *view, const struct nb_entry *entry, bool *living,
                         struct nb_error *error);
 
+/* Reads the entry whose number, as a varint, is the value of an index row. NB_CORRUPT: it is not
+ * there. */
+int nb_ledger_read_indexed(const struct nb_view *view, struct nb_string value,
+                           struct nb_entry *entry, struct nb_error *error);
+
 /* Calls `visit` for the entries of a model (or with model 0 of all models) from the number `from`
  * on, in order, until it returns non-zero, and returns that; else 0 or a code. */
 typedef int nb_ledger_visit(void *user, struct nb_entry *entry, struct nb_error *error);
@@ -70,38 +74,9 @@ int nb_ledger_walk_only(const struct nb_view *view, uint32_t model, uint64_t fro
                         enum nb_ledger_only only, nb_ledger_visit *visit, void *user,
                         struct nb_error *error);
 
-/* Reads the entry that brought the feature of a row, and sets *index to the feature's place among
- * its new features. NB_NOT_FOUND without a text: no entry has it. */
-int nb_ledger_entry_of_row(const struct nb_view *view, uint32_t model, uint32_t row,
-                           struct nb_entry *entry, size_t *index, struct nb_error *error);
-
-/* A run of neighbouring rows that one entry has brought: its new features from `index` on. */
-struct nb_ledger_run {
-    struct nb_entry *entry; /* borrowed for the call */
-    uint32_t first_row;
-    size_t index, count;
-};
-/* Calls `visit` for the runs of a model in the order of their rows, until it returns non-zero, and
- * returns that; else 0 or a code. An entry with several runs comes several times. */
-typedef int nb_ledger_visit_run(void *user, const struct nb_ledger_run *run,
-                                struct nb_error *error);
-int nb_ledger_walk_runs(const struct nb_view *view, uint32_t model, nb_ledger_visit_run *visit,
-                        void *user, struct nb_error *error);
-
-/* Takes the features of these rows (ascending), which no entry but the one that brought them needs,
- * out of the ledger: their entries, which are FEATURES, are written anew without them, or dropped
- * if nothing is left. Features are hashed under `key`. Sets taken[i] to whether rows[i] was; a
- * feature stays whose entry is still that of a document, or the newest of all. Updates `totals`.
- * Returns 0 or a code. */
-int nb_ledger_drop_features(const struct nb_view *view, uint32_t model, const uint32_t *rows,
-                            size_t count, struct nb_features_coder *coder, const struct nb_key *key,
-                            bool *taken, struct nb_ledger_totals *totals, struct nb_error *error);
 /* Whether an entry that a change up to the number `until` has replaced is still in the ledger. */
 int nb_ledger_has_garbage(const struct nb_view *view, uint32_t model, uint64_t until, bool *has,
                           struct nb_error *error);
-/* How many rows a change has in WORDS: one for each run of its new features' rows. */
-int nb_ledger_runs(const struct nb_change *change, size_t *runs, struct nb_error *error);
-
 /* Drops what entries below `before` made superfluous, up to `most` of them. An entry that brought
  * new features or a new label is replaced by what must stay of it, under the same number. The
  * newest entry of the ledger stays, because the next number follows from it. Updates `totals`; sets

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
+#include "core/store/ledger_put.h"
 
 enum { LINE_MOST = 400 };
 

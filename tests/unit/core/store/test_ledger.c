@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/store/ledger.h"
+#include "core/store/ledger_features.h"
 #include "core/store/numbers.h"
 
 enum { MODEL = 7, LARGE = 5000 };
