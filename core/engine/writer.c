@@ -57,7 +57,8 @@ static int save_model(struct nb_engine *engine, struct nb_live *live)
 }
 
 /* Saves models that a start would replay, oldest first, until `stop`. A model that is not in
- * memory is as a crash left it in the store: it is loaded, and then saved. */
+ * memory is as a crash left it in the store: it is loaded, and then saved. What a model then has of
+ * features that no document has is dropped. */
 static void save_unsaved(struct nb_engine *engine, bool (*stop)(struct nb_engine *engine))
 {
     while (engine->unsaved != NULL && !stop(engine)) {
@@ -67,8 +68,11 @@ static void save_unsaved(struct nb_engine *engine, bool (*stop)(struct nb_engine
             nb_checkpoint_forget(engine, live);
             continue;
         }
+        nb_unused_begin(engine, live, 1);
         if (nb_checkpoint_all(engine, live, stop, NULL) != 0)
             return;
+        while (!stop(engine) && nb_unused_step(engine))
+            ;
         if (atomic_load(&live->tail) >= before && !stop(engine))
             return; /* no progress: the store takes no changes */
     }
