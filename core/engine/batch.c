@@ -38,6 +38,7 @@ static void change_deinit(struct nb_submitted *change)
     nb_buffer_deinit(&change->source);
     nb_buffer_deinit(&change->texts);
     nb_buffer_deinit(&change->released);
+    nb_buffer_deinit(&change->twin);
     nb_delta_deinit(&change->delta);
     free(change->features);
     free(change->receipt.labels);

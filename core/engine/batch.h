@@ -23,6 +23,7 @@ struct nb_pending {
 struct nb_submitted {
     bool untrain;
     bool quarantined;          /* it is to wait in the quarantine ... */
+    struct nb_buffer twin;     /* its id, of a near-duplicate */
     struct nb_buffer released; /* ... or waits there, in these bytes, and is made now */
     uint64_t taken;            /* of a change that is taken back: its entry; 0: none is */
     uint64_t restored;         /* the entry that is to be in force again; 0: forget the document */

@@ -9,6 +9,7 @@
 #include "core/engine/stage.h"
 #include "core/live/checkpoint.h"
 #include "core/live/transaction.h"
+#include "core/store/twins.h"
 
 /* Superfluous entries that a group drops for each of its changes. A change makes one at most, so
  * the superfluous ones get fewer. */
@@ -29,6 +30,7 @@ static void undo_model(const struct nb_group_model *model)
     nb_model_truncate_labels(live->counts, model->labels_before);
     nb_checkpoint_restore(live, &model->saved);
     live->quarantine.known = false;
+    nb_twins_free(&live->twins);
     nb_stack_weights_rollback(live->published->weights, model->weights);
     if (!model->was_numbered)
         live->number = 0;
@@ -171,9 +173,13 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
 static void count(struct nb_counters *counters, const struct nb_submitted *change)
 {
     atomic_uint_fast64_t *const by_status[] = {
-        [NB_LEARNED] = &counters->learned,       [NB_UNCHANGED] = &counters->unchanged,
-        [NB_RELABELLED] = &counters->relabelled, [NB_UPDATED] = &counters->updated,
-        [NB_FORGOTTEN] = &counters->forgotten,   [NB_QUARANTINED] = &counters->quarantined,
+        [NB_LEARNED] = &counters->learned,
+        [NB_UNCHANGED] = &counters->unchanged,
+        [NB_RELABELLED] = &counters->relabelled,
+        [NB_UPDATED] = &counters->updated,
+        [NB_FORGOTTEN] = &counters->forgotten,
+        [NB_QUARANTINED] = &counters->quarantined,
+        [NB_NEAR_DUPLICATE] = &counters->near_duplicates,
     };
     if (change->is_note)
         return;

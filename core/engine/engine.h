@@ -97,7 +97,8 @@ enum nb_status {
     NB_RELABELLED,
     NB_UPDATED,
     NB_FORGOTTEN,
-    NB_QUARANTINED, /* kept, and not applied: it waits for an administrator */
+    NB_NEAR_DUPLICATE, /* not learned: enough that is nearly the same is (near_duplicates) */
+    NB_QUARANTINED,    /* kept, and not applied: it waits for an administrator */
     NB_STATUSES
 };
 
@@ -116,6 +117,9 @@ struct nb_receipt {
     struct nb_string id; /* owned by the batch */
     struct nb_string label;
     struct nb_string previous_label; /* with NB_RELABELLED, else length 0 */
+    struct nb_string twin;           /* with NB_NEAR_DUPLICATE: the id of the nearest; owned by the
+                                        batch; length 0: its entry does not read back */
+    double similarity;               /* to it, estimated */
     uint64_t tokens;                 /* token positions counted */
     uint64_t new_tokens;             /* distinct tokens that came into the vocabulary */
     bool truncated;
@@ -412,7 +416,7 @@ struct nb_engine_statistics {
     uint64_t vocabulary; /* of loaded models */
     uint64_t memory;     /* bytes of loaded models */
     uint64_t learned, unchanged, relabelled, updated, forgotten, aged, failed; /* since start */
-    uint64_t quarantined;                                                      /* since start */
+    uint64_t quarantined, near_duplicates;                                     /* since start */
     uint64_t tokens_learned;                                                   /* since start */
     uint64_t commits, commit_nanoseconds, commit_changes;                      /* since start */
     uint64_t commit_failures;

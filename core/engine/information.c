@@ -345,6 +345,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     s->features_dropped = atomic_load(&c->features_dropped);
     s->aged = atomic_load(&c->aged);
     s->quarantined = atomic_load(&c->quarantined);
+    s->near_duplicates = atomic_load(&c->near_duplicates);
     s->failed = atomic_load(&c->failed);
     s->tokens_learned = atomic_load(&c->tokens_learned);
     s->commits = atomic_load(&c->commits);

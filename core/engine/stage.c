@@ -9,6 +9,7 @@
 #include "core/base/pack.h"
 #include "core/live/learner.h"
 #include "core/live/stored_score.h"
+#include "core/store/twins.h"
 
 /* One change on its way. */
 struct stage {
@@ -245,6 +246,8 @@ static int take_out_old(struct stage *s, struct nb_error *error)
     if (rc == NB_CORRUPT)
         return refuse_damaged(s, &why);
     delta->take_label = old->label;
+    if (s->live->twins != NULL)
+        nb_twins_remove(s->live->twins, s->memory->old.number);
     if (rc != 0 || nb_group_touch_label(s->group, s->live, old->label) != 0)
         return nb_error_no_memory(error);
     return 0;
@@ -401,18 +404,75 @@ static int score_train(struct stage *s, bool found, struct nb_error *error)
     return rc == 0 ? 0 : nb_error_set(error, rc, "scoring a document before it is learned failed");
 }
 
+/* ---- near-duplicates ------------------------------------------------------------------------- */
+
+static void sign(const struct nb_submitted *submitted, struct nb_signature *signature)
+{
+    struct nb_signature_maker maker;
+    nb_signature_begin(&maker);
+    for (size_t i = 0; i < submitted->feature_count; i++)
+        nb_signature_add(&maker, submitted->features[i].id);
+    nb_signature_end(&maker, signature);
+}
+
+/* The model's list of what was learned last; none where near-duplicates are learned as ever. */
+static int have_twins(struct stage *s, struct nb_error *error)
+{
+    const struct nb_settings *settings = &s->live->published->settings;
+    struct nb_twins **twins = &s->live->twins;
+    if (*twins != NULL && (settings->near_duplicates == 0 ||
+                           nb_twins_window(*twins) != settings->near_duplicate_window))
+        nb_twins_free(twins);
+    if (settings->near_duplicates == 0 || *twins != NULL)
+        return 0;
+    return nb_twins_load(s->view, s->live->number, s->live->counts, settings->near_duplicate_window,
+                         twins, error);
+}
+
+static int note_twin(struct stage *s, const struct nb_twin *twin, struct nb_error *error)
+{
+    struct nb_receipt *receipt = &s->change->receipt;
+    struct nb_entry *entry = &s->memory->restored;
+    receipt->status = NB_NEAR_DUPLICATE;
+    receipt->similarity = twin->similarity;
+    s->change->twin.length = 0;
+    if (nb_ledger_read(s->view, twin->number, entry, NULL) == 0 &&
+        nb_buffer_append(&s->change->twin, entry->change.id.bytes, entry->change.id.length) != 0)
+        return nb_error_no_memory(error);
+    receipt->twin = string_of(&s->change->twin);
+    return 0;
+}
+
+/* Of a document that is not learned yet: whether enough of its like are. Then the receipt says so,
+ * and nothing else comes of it. Of any document, its signature. */
+static int check_twins(struct stage *s, struct nb_signature *signature, struct nb_error *error)
+{
+    const struct nb_settings *settings = &s->live->published->settings;
+    sign(s->change, signature);
+    if (s->change->receipt.status != NB_LEARNED || s->new_label)
+        return 0;
+    struct nb_twin twin = nb_twins_find(s->live->twins, s->change->label_number, signature,
+                                        settings->near_duplicate_similarity);
+    return twin.count >= settings->near_duplicates ? note_twin(s, &twin, error) : 0;
+}
+
 static int stage_train(struct stage *s, struct nb_error *error)
 {
     struct nb_submitted *submitted = s->change;
     const struct nb_entry *old = &s->memory->old;
+    struct nb_signature signature;
     bool found = false;
     int rc = prepare_train(s, &found, error);
     if (rc != 0 || s->refused)
         return rc;
     submitted->receipt.tokens = submitted->positions;
     submitted->receipt.status = status_of(s, found);
-    if (submitted->receipt.status == NB_UNCHANGED)
-        return 0;
+    rc = have_twins(s, error);
+    if (rc == 0 && s->live->twins != NULL)
+        rc = check_twins(s, &signature, error);
+    if (rc != 0 || submitted->receipt.status == NB_UNCHANGED ||
+        submitted->receipt.status == NB_NEAR_DUPLICATE)
+        return rc;
     submitted->delta.add_label = submitted->label_number;
     rc = found ? take_out_old(s, error) : 0;
     if (rc == 0 && !s->refused)
@@ -438,6 +498,9 @@ static int stage_train(struct stage *s, struct nb_error *error)
                                .new_rows = string_of(&s->memory->new_rows),
                                .bag = string_of(&s->memory->bag)};
     rc = append(s, &change, error);
+    if (rc == 0 && s->live->twins != NULL &&
+        nb_twins_add(s->live->twins, s->model->last, change.label, &signature) != 0)
+        rc = nb_error_no_memory(error);
     return rc != 0 ? rc : apply(s, &change, error);
 }
 
@@ -482,6 +545,7 @@ static int restore(struct stage *s, struct nb_error *error)
         return rc;
     if (nb_group_touch_label(s->group, s->live, back->label) != 0)
         return nb_error_no_memory(error);
+    nb_twins_free(&s->live->twins); /* it is made again when it is needed */
     struct nb_change change = {.kind = NB_CHANGE_TRAIN,
                                .time = back->time,
                                .source = back->source,

@@ -7,6 +7,7 @@
 
 #include "core/base/pack.h"
 #include "core/store/range.h"
+#include "core/store/twins.h"
 
 /* ---- settings as published ------------------------------------------------------------------- */
 
@@ -148,6 +149,7 @@ void nb_live_free(struct nb_live *live)
     assert(!live->is_unsaved);
     nb_published_release(&live->published);
     nb_model_free(&live->counts);
+    nb_twins_free(&live->twins);
     free(live->checkpoint.dirty);
     pthread_mutex_destroy(&live->lock);
     free(live->unused);

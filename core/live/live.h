@@ -21,6 +21,8 @@
 #include "core/store/quarantine.h"
 #include "core/store/record.h"
 
+struct nb_twins;
+
 /* Settings as published: immutable, shared by reference count, swapped whole; and with them what
  * scores by them. The writer changes the stack's weights, under their own lock. */
 struct nb_published {
@@ -95,6 +97,7 @@ struct nb_live {
     atomic_uint epoch, pins[2];
     uint32_t labels_stored;               /* the writer's: labels with a record in the store */
     struct nb_quarantine_sums quarantine; /* the writer's */
+    struct nb_twins *twins; /* owned; the writer's; NULL: not made yet (core/store/twins.h) */
     /* The writer's: the list of models that a start would replay, oldest first. */
     struct nb_live *unsaved_before, *unsaved_after;
     bool is_unsaved;

@@ -10,6 +10,7 @@
 #include "core/live/load.h"
 #include "core/live/names.h"
 #include "core/score/log_table.h"
+#include "core/store/twins.h"
 
 /* Whatever the setting `memory` is: so many models, those used last, may stay in memory unused for
  * longer than IDLE_NANOSECONDS. */
@@ -345,6 +346,8 @@ static bool unload(struct nb_engine *engine, struct nb_live *live)
     pthread_rwlock_unlock(&engine->registry);
     if (idle)
         atomic_fetch_sub(&engine->memory, atomic_exchange(&live->bytes, 0));
+    if (idle)
+        nb_twins_free(&live->twins);
     nb_model_free(&counts);
     nb_published_release(&published);
     return idle;

@@ -20,7 +20,7 @@ struct nb_learner;
 
 struct nb_counters {
     atomic_uint_fast64_t learned, unchanged, relabelled, updated, forgotten, aged, failed;
-    atomic_uint_fast64_t quarantined;
+    atomic_uint_fast64_t quarantined, near_duplicates;
     atomic_uint_fast64_t tokens_learned, commits, commit_nanoseconds, commit_changes;
     atomic_uint_fast64_t commit_failures, queued, features_dropped;
 };

@@ -158,6 +158,27 @@ static const struct nb_setting table[] = {
      .maximum = UINT32_MAX,
      .help = "When there are more documents than this, the oldest are taken out again; 0: no "
              "limit."},
+    {.name = "near_duplicates",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, near_duplicates),
+     .minimum = 0,
+     .maximum = 1000,
+     .help =
+         "So many documents of a label that are nearly the same are learned; a further one under "
+         "a new id is not. 0: all are."},
+    {.name = "near_duplicate_similarity",
+     .type = NB_SETTING_DOUBLE,
+     .offset = offsetof(struct nb_settings, near_duplicate_similarity),
+     .minimum = 0.5,
+     .maximum = 1,
+     .help = "Documents are nearly the same from this Jaccard similarity of their features on, as "
+             "estimated by one permutation hashing (Li, Owen and Zhang 2012)."},
+    {.name = "near_duplicate_window",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, near_duplicate_window),
+     .minimum = 1,
+     .maximum = 100000,
+     .help = "A document is compared with so many that were learned last."},
     {.name = "tokenizer",
      .type = NB_SETTING_FIELDS,
      .offset = offsetof(struct nb_settings, tokenizer_fields),
@@ -202,6 +223,9 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
         .expert_memory = 2000,
         .evaluation_short = 1000,
         .evaluation_long = 10000,
+        .near_duplicates = 0,
+        .near_duplicate_similarity = 0.9,
+        .near_duplicate_window = 10000,
         .tokenizer_fields = nb_settings_default_fields(preset, decision),
         .tokenizer_version = NB_TOKENIZER_VERSION,
     };

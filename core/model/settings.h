@@ -48,6 +48,9 @@ struct nb_settings {
     double length_power, evidence_scale, learning_rate, expert_mixing, expert_memory;
     uint64_t evaluation_short, evaluation_long; /* documents in the windows of the evaluation */
     uint64_t max_age, max_documents;            /* ageing: seconds; documents. 0: no limit */
+    /* Of nearly the same documents of a label so many are learned (0: all), among so many. */
+    uint64_t near_duplicates, near_duplicate_window;
+    double near_duplicate_similarity;
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
 };

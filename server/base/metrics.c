@@ -261,7 +261,8 @@ static const struct {
     {"learned", FIELD(learned)},         {"unchanged", FIELD(unchanged)},
     {"relabelled", FIELD(relabelled)},   {"updated", FIELD(updated)},
     {"forgotten", FIELD(forgotten)},     {"aged", FIELD(aged)},
-    {"quarantined", FIELD(quarantined)}, {"failed", FIELD(failed)},
+    {"quarantined", FIELD(quarantined)}, {"near_duplicate", FIELD(near_duplicates)},
+    {"failed", FIELD(failed)},
 #undef FIELD
 };
 

@@ -5,8 +5,13 @@
 #include "server/json/problem.h"
 
 static const char *const status_names[] = {
-    [NB_LEARNED] = "learned", [NB_UNCHANGED] = "unchanged", [NB_RELABELLED] = "relabelled",
-    [NB_UPDATED] = "updated", [NB_FORGOTTEN] = "forgotten", [NB_QUARANTINED] = "quarantined",
+    [NB_LEARNED] = "learned",
+    [NB_UNCHANGED] = "unchanged",
+    [NB_RELABELLED] = "relabelled",
+    [NB_UPDATED] = "updated",
+    [NB_FORGOTTEN] = "forgotten",
+    [NB_QUARANTINED] = "quarantined",
+    [NB_NEAR_DUPLICATE] = "near_duplicate",
 };
 
 const char *nb_json_status_name(enum nb_status status)
@@ -42,6 +47,11 @@ static void emit_receipt(struct nb_emitter *e, struct nb_string model,
     nb_emit_member_text(e, "status", status_names[receipt->status]);
     if (receipt->status == NB_RELABELLED)
         nb_emit_member_string(e, "previous_label", receipt->previous_label);
+    if (receipt->status == NB_NEAR_DUPLICATE) {
+        if (receipt->twin.length > 0)
+            nb_emit_member_string(e, "near_duplicate_of", receipt->twin);
+        nb_emit_member_short_double(e, "similarity", receipt->similarity);
+    }
     nb_emit_member_u64(e, "tokens", receipt->tokens);
     if (receipt->status != NB_FORGOTTEN && receipt->status != NB_QUARANTINED)
         nb_emit_member_u64(e, "new_tokens", receipt->new_tokens);
@@ -67,6 +77,8 @@ int nb_json_results_end(struct nb_buffer *out, enum nb_verb verb,
     if (verb == NB_VERB_TRAIN || verb == NB_VERB_UNTRAIN)
         for (enum nb_status s = first; s <= last; s++)
             nb_emit_member_u64(&e, status_names[s], totals[s]);
+    if (totals[NB_NEAR_DUPLICATE] > 0)
+        nb_emit_member_u64(&e, status_names[NB_NEAR_DUPLICATE], totals[NB_NEAR_DUPLICATE]);
     if (totals[NB_QUARANTINED] > 0)
         nb_emit_member_u64(&e, status_names[NB_QUARANTINED], totals[NB_QUARANTINED]);
     nb_emit_member_u64(&e, "failed", failed);

@@ -51,14 +51,35 @@ static void compare(const struct nb_settings *a, const struct nb_settings *b)
 
 START_TEST(the_table_is_complete)
 {
-    static const char *const names[] = {
-        "preset",           "event_model",      "smoothing",       "prior",
-        "min_count",        "skip_top",         "max_term_count",  "decision",
-        "unsure_band",      "ready_documents",  "sharp_smoothing", "sharp_power",
-        "robust_smoothing", "robust_power",     "many_smoothing",  "many_power",
-        "length_power",     "evidence_scale",   "learning_rate",   "expert_mixing",
-        "expert_memory",    "evaluation_short", "evaluation_long", "max_age",
-        "max_documents",    "tokenizer"};
+    static const char *const names[] = {"preset",
+                                        "event_model",
+                                        "smoothing",
+                                        "prior",
+                                        "min_count",
+                                        "skip_top",
+                                        "max_term_count",
+                                        "decision",
+                                        "unsure_band",
+                                        "ready_documents",
+                                        "sharp_smoothing",
+                                        "sharp_power",
+                                        "robust_smoothing",
+                                        "robust_power",
+                                        "many_smoothing",
+                                        "many_power",
+                                        "length_power",
+                                        "evidence_scale",
+                                        "learning_rate",
+                                        "expert_mixing",
+                                        "expert_memory",
+                                        "evaluation_short",
+                                        "evaluation_long",
+                                        "max_age",
+                                        "max_documents",
+                                        "near_duplicates",
+                                        "near_duplicate_similarity",
+                                        "near_duplicate_window",
+                                        "tokenizer"};
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
     ck_assert_uint_eq(count, sizeof names / sizeof *names);
