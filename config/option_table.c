@@ -20,6 +20,9 @@
 #define MODEL_BYTES 128
 #define LABEL_BYTES 64
 
+/* Of a rate such as 1000000000/minute. */
+#define RATE_BYTES 32
+
 /* Of a list of tokens: a few hundred of them. */
 #define LIST_BYTES 16384
 
@@ -86,6 +89,21 @@ static const struct nb_option options[] = {
      "Connections at the same time from one client address, or one IPv6 network of 64 bits; "
      "further ones are answered with 429 and closed. Clients on this machine and the addresses "
      "under proxies have no such limit. 0 means no limit for anybody.",
+     NB_LIVE},
+    {"server", "rate_classify", NB_OPTION_STRING, AT(rate_classify), 1, RATE_BYTES, NULL, "0",
+     "Documents that one client may send to be classified or tokenized, as 10/second, 600/minute "
+     "or "
+     "1000/hour; 0 means no limit. Each token and each address may send as many; as many may also "
+     "come at once. More are answered with 429 and Retry-After (mail software is told to try again "
+     "later). The documents of one batch or stream may be ahead of the rate by a minute.",
+     NB_LIVE},
+    {"server", "rate_train", NB_OPTION_STRING, AT(rate_train), 1, RATE_BYTES, NULL, "0",
+     "The same for documents to be learned or forgotten.", NB_LIVE},
+    {"server", "rate_failures", NB_OPTION_STRING, AT(rate_failures), 1, RATE_BYTES, NULL,
+     "10/minute",
+     "Unknown tokens that one address may show; then its tokens are answered with 429 and "
+     "Retry-After, except those that bayesd --new-token made and those that were shown from there "
+     "before. 0 means no limit.",
      NB_LIVE},
     {"server", "timeout", NB_OPTION_COUNT, AT(timeout), 1, 86400, NULL, "30",
      "Seconds without progress after which a connection is closed, also if it is idle.",

@@ -27,6 +27,9 @@ struct nb_config {
     uint64_t connections;             /* 1,000 */
     uint64_t connections_reserved;    /* of them for this machine, 50 */
     uint64_t connections_per_address; /* 200; 0: no limit */
+    char *rate_classify;              /* "10/second", "600/minute" or "0" */
+    char *rate_train;
+    char *rate_failures;
     uint64_t timeout;                 /* seconds without progress, 30 */
     uint64_t head_seconds;            /* for a head, 20 */
     uint64_t body_rate;               /* bytes per second, 500 */

@@ -15,6 +15,7 @@
 #include "core/engine/engine.h"
 #include "core/repair/repair.h"
 #include "server/access/access.h"
+#include "server/access/limits.h"
 #include "server/api/evaluations.h"
 #include "server/base/listen_unix.h"
 #include "server/base/log.h"
@@ -217,13 +218,17 @@ static int serve_with(const struct nb_configuration *first, const struct nb_opti
     server.routes = nb_route_table(&server.route_count);
     server.configurations = nb_configurations_new(first);
     server.metrics = make_metrics(&server);
-    int rc = server.configurations != NULL && server.metrics != NULL ? 0 : NB_NO_MEMORY;
+    server.limits = nb_limits_new();
+    int rc = server.configurations != NULL && server.metrics != NULL && server.limits != NULL
+                 ? 0
+                 : NB_NO_MEMORY;
     if (rc != 0)
         (void)nb_error_no_memory(error);
     else
         nb_configure_apply(&server, server.startup);
     if (rc == 0)
         rc = open_and_serve(&server, options, error);
+    nb_limits_free(&server.limits);
     nb_metrics_free(&server.metrics);
     nb_configurations_free(&server.configurations);
     return rc;

@@ -28,6 +28,7 @@ enum nb_code {
     NB_UNKNOWN = -15,    /* the caller has no token, or one that is not known */
     NB_FORBIDDEN = -16,  /* the caller is known, but not allowed to do it */
     NB_DAMAGED = -17, /* the stored bytes of a model are damaged; other models are not affected */
+    NB_BUSY = -18,    /* the caller asks for too much in a time; later it may go on */
 };
 
 #define NB_ERROR_TEXT 320

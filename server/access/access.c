@@ -5,6 +5,7 @@
 
 #include "config/config.h"
 #include "server/access/networks.h"
+#include "server/access/rate.h"
 #include "server/access/token_file.h"
 #include "server/access/tokens.h"
 #include "server/access/users.h"
@@ -14,6 +15,7 @@ struct nb_access {
     struct nb_networks trusted;
     struct nb_networks proxies;
     struct nb_users socket_users;
+    struct nb_rate rate_classify, rate_train, rate_failures;
     bool has_file; /* of tokens */
     bool is_insecure;
 };
@@ -50,6 +52,14 @@ int nb_access_new(const struct nb_config *config, struct nb_access **access, str
     if (rc == 0)
         rc = nb_users_read(&made->socket_users, config->socket_users, "[server] socket_users",
                            error);
+    if (rc == 0)
+        rc = nb_rate_read(config->rate_classify, "[server] rate_classify", &made->rate_classify,
+                          error);
+    if (rc == 0)
+        rc = nb_rate_read(config->rate_train, "[server] rate_train", &made->rate_train, error);
+    if (rc == 0)
+        rc = nb_rate_read(config->rate_failures, "[server] rate_failures", &made->rate_failures,
+                          error);
     if (rc != 0)
         nb_access_free(&made);
     *access = made;
@@ -88,6 +98,21 @@ const struct nb_networks *nb_access_proxies(const struct nb_access *access)
     return &access->proxies;
 }
 
+const struct nb_rate *nb_access_rate_classify(const struct nb_access *access)
+{
+    return &access->rate_classify;
+}
+
+const struct nb_rate *nb_access_rate_train(const struct nb_access *access)
+{
+    return &access->rate_train;
+}
+
+const struct nb_rate *nb_access_rate_failures(const struct nb_access *access)
+{
+    return &access->rate_failures;
+}
+
 /* Whether whom the request comes from may check and learn mail. */
 static bool is_trusted(const struct nb_access *access, const struct nb_peer *peer)
 {
@@ -109,6 +134,7 @@ struct nb_grant nb_access_grant(const struct nb_access *access, const struct nb_
     }
     const struct nb_token *known = nb_tokens_find(&access->tokens, token);
     if (known != NULL) {
+        grant.token = known;
         grant.role = known->role;
         grant.name = known->name;
         grant.models = known->models;

@@ -19,8 +19,13 @@
 
 struct nb_access;
 struct nb_config;
+struct nb_rate;
+struct nb_token;
+struct nb_rate;
+struct nb_token;
 
-/* Reads [tokens] with the file of tokens, and of [server] `proxies`, `socket_users` and `insecure`.
+/* Reads [tokens] with the file of tokens, and of [server] `proxies`, `socket_users`, `insecure` and
+ * the rates.
  * Returns 0, NB_NO_MEMORY, NB_INVALID, which names the option or the line and what is wrong with
  * it, never a token, or NB_IO for a file of tokens that cannot be read. */
 int nb_access_new(const struct nb_config *config, struct nb_access **access,
@@ -38,6 +43,11 @@ bool nb_access_has_plain(const struct nb_access *access);
 /* The proxies whose X-Forwarded-For is believed. */
 const struct nb_networks *nb_access_proxies(const struct nb_access *access);
 
+/* How much a client may ask for (limits.h). */
+const struct nb_rate *nb_access_rate_classify(const struct nb_access *access);
+const struct nb_rate *nb_access_rate_train(const struct nb_access *access);
+const struct nb_rate *nb_access_rate_failures(const struct nb_access *access);
+
 /* What a request may do, and why. */
 struct nb_grant {
     enum nb_role role;
@@ -46,6 +56,7 @@ struct nb_grant {
     const char *name;   /* of the token; "" when it has none, and without a token. Like
                            `models` it lives as long as the nb_access */
     const char *models; /* patterns of the models it may use (models.h) */
+    const struct nb_token *token; /* that was shown and is known; NULL: none */
 };
 
 /* Decides. `token` is what was shown, of length 0 for nothing. `is_for_mail`: the request uses a

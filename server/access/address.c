@@ -52,9 +52,9 @@ unsigned nb_address_read(struct nb_string text, struct nb_address *address)
     return 32;
 }
 
-static bool is_v4(const struct nb_address *address)
+bool nb_address_is_v4(const struct nb_address *address)
 {
-    return memcmp(address->bytes, MAPPED, sizeof MAPPED) == 0;
+    return address->kind == NB_ADDRESS_IP && memcmp(address->bytes, MAPPED, sizeof MAPPED) == 0;
 }
 
 void nb_address_print(const struct nb_address *address, char text[NB_ADDRESS_TEXT])
@@ -65,7 +65,7 @@ void nb_address_print(const struct nb_address *address, char text[NB_ADDRESS_TEX
         return;
     }
     /* Neither fails: there is room for every address. */
-    if (is_v4(address))
+    if (nb_address_is_v4(address))
         (void)inet_ntop(AF_INET, address->bytes + sizeof MAPPED, text, NB_ADDRESS_TEXT);
     else
         (void)inet_ntop(AF_INET6, address->bytes, text, NB_ADDRESS_TEXT);
@@ -76,6 +76,6 @@ bool nb_address_is_local(const struct nb_address *address)
     static const unsigned char loopback[16] = {[15] = 1};
     if (address->kind != NB_ADDRESS_IP)
         return address->kind == NB_ADDRESS_FILE;
-    return is_v4(address) ? address->bytes[sizeof MAPPED] == 127
-                          : memcmp(address->bytes, loopback, sizeof loopback) == 0;
+    return nb_address_is_v4(address) ? address->bytes[sizeof MAPPED] == 127
+                                     : memcmp(address->bytes, loopback, sizeof loopback) == 0;
 }

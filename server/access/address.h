@@ -34,6 +34,9 @@ unsigned nb_address_read(struct nb_string text, struct nb_address *address);
 /* Writes it in digits, IPv4 as such; "socket" for a Unix socket, "-" for an unknown one. */
 void nb_address_print(const struct nb_address *address, char text[NB_ADDRESS_TEXT]);
 
+/* Whether it is an IPv4 address. */
+bool nb_address_is_v4(const struct nb_address *address);
+
 /* Whether it is this machine's alone: 127.0.0.0/8 (RFC 1122, 3.2.1.3), ::1 or a Unix socket. */
 bool nb_address_is_local(const struct nb_address *address);
 

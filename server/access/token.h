@@ -28,6 +28,7 @@ struct nb_token {
     char models[NB_TOKEN_MODELS]; /* patterns (models.h) */
     char created[NB_TOKEN_DATE];  /* "2026-01-31T12:00:00Z"; "" when it is not known */
     enum nb_role role;
+    bool is_made; /* by nb_token_make: nobody can guess it */
 };
 
 /* Whether a text may be the name of a token: 1 to 64 letters, digits and "._-@". */

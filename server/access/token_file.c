@@ -75,6 +75,7 @@ static const char *read_token(struct nb_string line, struct nb_token *token)
         return "the fourth field must be patterns of models, such as * or user-*,mail";
     if (!nb_token_is_hash(fields[4]) || !nb_token_read_hash(fields[4], token))
         return "the last field must be sha256: and 64 hexadecimal digits";
+    token->is_made = true;
     copy(token->name, fields[0]);
     copy(token->created, fields[2]);
     copy(token->models, fields[3]);

@@ -9,6 +9,7 @@
 #include "server/api/document_source.h"
 #include "server/api/results.h"
 #include "server/api/train.h"
+#include "server/request/admission.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "server/request/work.h"
@@ -17,6 +18,7 @@
 struct handling {
     struct nb_request *request;
     enum nb_verb verb;
+    bool has_first; /* document; its place was taken with the request */
     struct nb_results results;
     struct nb_classify wanted;   /* of NB_VERB_CLASSIFY */
     struct nb_training training; /* of NB_VERB_TRAIN and NB_VERB_UNTRAIN */
@@ -93,6 +95,14 @@ static int take(struct handling *h, const struct nb_json_document *document, str
     return nb_results_error(&h->results, &why, error);
 }
 
+/* Takes the place of a document in what the client may send. Returns 0, or NB_BUSY in *why. */
+static int count_document(struct handling *h, struct nb_error *why)
+{
+    bool is_first = !h->has_first;
+    h->has_first = true;
+    return is_first ? 0 : nb_request_count_document(h->request, why);
+}
+
 static int take_error(struct handling *h, const struct nb_error *why, struct nb_error *error)
 {
     return is_change(h) ? nb_training_add_error(&h->training, why, error)
@@ -107,9 +117,11 @@ static int take_all(struct handling *h, const struct nb_ndjson_line *line, struc
     if (rc == 0 && line == NULL)
         rc = nb_results_begin(&h->results, h->request,
                               source.is_batch ? NB_RESULTS_BATCH : NB_RESULTS_ONE, error);
-    while (rc == 0 && (rc = nb_document_source_next(&source, error)) > 0)
-        rc = source.why.code != 0 ? take_error(h, &source.why, error)
-                                  : take(h, &source.document, error);
+    while (rc == 0 && (rc = nb_document_source_next(&source, error)) > 0) {
+        struct nb_error why = source.why;
+        bool is_bad = why.code != 0 || count_document(h, &why) != 0;
+        rc = is_bad ? take_error(h, &why, error) : take(h, &source.document, error);
+    }
     nb_document_source_close(&source);
     return rc;
 }

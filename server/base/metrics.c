@@ -41,6 +41,7 @@ struct nb_metrics {
     const char *const *action_names;
     size_t action_count;
     atomic_ullong actions[NB_METRICS_ACTIONS];
+    atomic_ullong refused[NB_REFUSED_REASONS];
 };
 
 struct nb_metrics *nb_metrics_new(const char *const *methods, const char *const *patterns,
@@ -125,6 +126,11 @@ uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action)
 {
     assert(action < metrics->action_count);
     return get(&metrics->actions[action]);
+}
+
+void nb_metrics_refused(struct nb_metrics *metrics, enum nb_refused reason)
+{
+    add(&metrics->refused[reason], 1);
 }
 
 /* ---- the page ----------------------------------------------------------------------------------
@@ -306,6 +312,17 @@ static void print_mails(struct page *page, const struct nb_metrics *metrics)
               (unsigned long long)nb_metrics_mails(metrics, i));
 }
 
+static void print_refused(struct page *page, const struct nb_metrics *metrics)
+{
+    static const char *const reasons[NB_REFUSED_REASONS] = {"unknown_token", "rate_failures",
+                                                            "rate_classify", "rate_train"};
+    print_head(page, "refused_total", "counter",
+               "Requests and documents refused for want of a token or for a rate, by the reason.");
+    for (size_t i = 0; i < NB_REFUSED_REASONS; i++)
+        PRINT(page, "bayesd_refused_total{reason=\"%s\"} %llu\n", reasons[i],
+              (unsigned long long)get(&metrics->refused[i]));
+}
+
 int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_statistics *engine,
                      struct nb_buffer *out)
 {
@@ -325,6 +342,7 @@ int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_st
     if (engine != NULL)
         print_engine(&page, engine);
     print_mails(&page, metrics);
+    print_refused(&page, metrics);
     return page.code;
 }
 

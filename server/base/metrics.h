@@ -39,6 +39,17 @@ void nb_metrics_name_actions(struct nb_metrics *metrics, const char *const *name
 void nb_metrics_mail(struct nb_metrics *metrics, size_t action);
 uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action);
 
+/* Counts a request, or a document of a batch, that was refused for want of a right token or because
+ * its client asks for too much. */
+enum nb_refused {
+    NB_REFUSED_TOKEN,    /* it shows none that is known */
+    NB_REFUSED_FAILURES, /* [server] rate_failures */
+    NB_REFUSED_CLASSIFY, /* rate_classify */
+    NB_REFUSED_TRAIN,    /* rate_train */
+    NB_REFUSED_REASONS   /* how many there are */
+};
+void nb_metrics_refused(struct nb_metrics *metrics, enum nb_refused reason);
+
 /* Appends the page. `engine` may be NULL. Returns 0 or NB_NO_MEMORY. */
 int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_statistics *engine,
                      struct nb_buffer *out);

@@ -51,12 +51,19 @@ static void add_fields_of_page(struct fields *to)
               "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
 }
 
+static unsigned retry_after(const struct nb_reply *reply)
+{
+    return reply->retry_after > 0 ? reply->retry_after : 1;
+}
+
 /* Returns whether all fields are there. A reply without some of them says something else: JSON that
  * is not called so, a page that others may frame. */
 static bool add_fields(struct MHD_Response *response, const struct nb_http_call *call)
 {
     const struct nb_reply *reply = &call->request.reply;
     struct fields to = {.response = response, .is_complete = true};
+    char seconds[16];
+    (void)snprintf(seconds, sizeof seconds, "%u", retry_after(reply)); /* it fits */
     if (reply->content_type != NULL && reply->status != MHD_HTTP_NO_CONTENT)
         add_field(&to, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
     if (reply->allow[0] != '\0')
@@ -64,7 +71,7 @@ static bool add_fields(struct MHD_Response *response, const struct nb_http_call 
     if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE ||
         reply->status == MHD_HTTP_INSUFFICIENT_STORAGE ||
         reply->status == MHD_HTTP_TOO_MANY_REQUESTS)
-        add_field(&to, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+        add_field(&to, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
     if (reply->status == MHD_HTTP_UNAUTHORIZED)
         add_field(&to, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"bayesd\"");
     if (call->closes || atomic_load(&call->request.server->is_stopping))

@@ -14,7 +14,8 @@ struct nb_request;
 
 /* Whether the client may use the request's route, which is there: by its token (Authorization; for
  * mail software Password too), or by where it comes from. Sets request->peer and request->grant.
- * Returns 0, NB_UNKNOWN or NB_FORBIDDEN. */
+ * Returns 0, NB_UNKNOWN, NB_FORBIDDEN, or NB_BUSY: the client has guessed too often, or sends more
+ * than its rate. */
 int nb_request_check_access(struct nb_request *request, struct nb_error *error);
 
 /* Whether the request's token is for a model; without a token it is for all. */
@@ -24,5 +25,8 @@ bool nb_request_is_for(const struct nb_request *request, struct nb_string model)
  * {model} in its path must ask. */
 int nb_request_check_model(const struct nb_request *request, struct nb_string model,
                            struct nb_error *error);
+
+/* Counts one more document of a request, behind the first one; NB_BUSY: it is too many. */
+int nb_request_count_document(struct nb_request *request, struct nb_error *error);
 
 #endif

@@ -47,6 +47,7 @@ struct nb_reply {
     bool is_last;
     bool is_page;               /* HTML: the header fields that keep a page to itself */
     char allow[NB_ALLOW_BYTES]; /* with 405 */
+    unsigned retry_after;       /* seconds, with 429; 0: 1 */
     bool is_withheld;           /* the carrier ends the connection instead of sending it */
 };
 

@@ -17,6 +17,7 @@ struct nb_config;
 struct nb_configurations;
 struct nb_engine;
 struct nb_evaluations;
+struct nb_limits;
 struct nb_metrics;
 struct nb_pool;
 struct nb_route;
@@ -30,6 +31,7 @@ struct nb_server {
     size_t route_count;
     struct nb_engine *engine;
     struct nb_metrics *metrics;
+    struct nb_limits *limits;
     struct nb_evaluations *evaluations;
     struct nb_scratch_pool *scratch;
     struct nb_pool *work;  /* long work, and ... */

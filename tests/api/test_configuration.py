@@ -254,6 +254,32 @@ def server_request_seconds(api):
     equal(trickled(daemon, long_body(NDJSON), b"\n" * 10000, 0.1), 408)
 
 
+def refused_by_rates(api, path, token=None, **server):
+    """The statuses of five requests; more of it is in test_rates."""
+    daemon = api.another(config={"server": server, "tokens": {"admin": T} if token else {}}).start()
+    headers = {"Authorization": "Bearer " + token} if token else {}
+    got = [daemon.client.call("POST", M + path, "a", "text/plain", **headers).status for _ in range(5)]
+    daemon.stop()
+    return got
+
+
+def server_rate_classify(api):
+    equal([refused_by_rates(api, "/tokenize", rate_classify=rate) for rate in ("2/hour", "0")],
+          [[404, 404, 429, 429, 429], [404] * 5])
+
+
+def server_rate_train(api):
+    equal([refused_by_rates(api, "/train?label=x", rate_train=rate) for rate in ("2/hour", "0")],
+          [[200, 200, 429, 429, 429], [200] * 5])
+    daemon = api.another(config={"server": {"rate_train": "10"}}).spawn()
+    holds(daemon.wait(20) > 0 and "[server] rate_train" in daemon.output(), daemon.output())
+
+
+def server_rate_failures(api):
+    equal([refused_by_rates(api, "/tokenize", "wrong-token-0123456789", rate_failures=rate) for rate in ("2/hour", "0")],
+          [[401, 401, 429, 429, 429], [401] * 5])
+
+
 def server_timeout(api):
     held = []
     for seconds in (1, 30):

@@ -218,7 +218,15 @@ def big_once(api, daemon):
         test_backup.filled_to_be_big(api, daemon)
 
 
+def busy(path, token=None):
+    """Whether the third of three requests is one too many."""
+    headers = bearer(token) if token else {}
+    return lambda d: [d.client.post(path, "a", "text/plain", **headers).status for _ in range(3)][-1] == 429
+
+
 LIVE = (
+    ("server", "rate_classify", "0", "2/hour", busy(M + "/tokenize"), False, True),
+    ("server", "rate_train", "2/hour", "0", busy(M + "/train?label=a"), True, False),
     ("server", "hosts", "", "bayes.example.org", hosts, 403, 200),
     ("server", "connections_per_address", 0, 2, per_address, 4, 2),
     ("server", "connections_per_address", 2, 0, per_address, 2, 4),
@@ -303,7 +311,7 @@ def table(api):
 def test_every_live_option_is_tested(api):
     tested = {row[:2] for row in LIVE + BACKUPS} | {("server", "insecure"), ("server", "stop_seconds"), ("server", "queue_changes"),
                                           ("tokens", "train"), ("tokens", "trusted"), ("filter", "subject"), ("server", "proxies"),
-                                          ("server", "socket_users"), ("tokens", "file")}
+                                          ("server", "socket_users"), ("server", "rate_failures"), ("tokens", "file")}
     equal({option for option, change in table(api).items() if change == "reload"} - tested, set())
 
 
@@ -313,6 +321,14 @@ def test_the_rest_of_the_tokens(api):
     reload(daemon, {"log": {"level": "info"}, "tokens": {"admin": T, "train": U, "trusted": "192.0.2.1"}})
     equal(daemon.client.post("/checkv2", MAIL).status, 401)
     daemon.client.post(M + "/train?label=a", "x", "text/plain", **bearer(U)).ok()
+
+
+def test_rate_failures(api):
+    daemon = started(api, tokens={"admin": T}, server={"rate_failures": 0})
+    wrong = busy(M + "/train?label=a", "not-" + T)
+    equal(wrong(daemon), False)
+    reload(daemon, {"log": {"level": "info"}, "tokens": {"admin": T}, "server": {"rate_failures": "2/hour"}})
+    equal(wrong(daemon), True)
 
 
 def test_proxies(api):

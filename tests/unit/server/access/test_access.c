@@ -11,7 +11,7 @@ static char admin[] = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb4
                       "admin-token-0123456789";
 static char classify[] = "classify-token-0123456789,admin-token-0123456789";
 static char trusted[] = "127.0.0.1, 192.0.2.0/25 2001:db8::/33,0.0.0.1/32";
-static char nothing[] = "";
+static char nothing[] = "", no_rate[] = "0";
 static char nowhere[] = "/no/such/folder";
 
 static struct nb_string text(const char *s)
@@ -28,7 +28,10 @@ static struct nb_config config_of(char *a, char *b, char *c, char *d)
                               .tokens_file = nothing,
                               .data = nowhere,
                               .proxies = nothing,
-                              .socket_users = nothing};
+                              .socket_users = nothing,
+                              .rate_classify = no_rate,
+                              .rate_train = no_rate,
+                              .rate_failures = no_rate};
 }
 
 static struct nb_access *access_for(const struct nb_config *config)
