@@ -84,10 +84,13 @@ static const char *copy_header(const struct nb_fields *fields, const char *piece
     return piece;
 }
 
+/* Behind an mbox "From " line, which has no end if there is nothing behind it. */
 static int add_lines(const struct nb_buffer *text, bool is_crlf, struct nb_buffer *out)
 {
     if (text->length == 0)
         return 0;
+    if (out->length > 0 && out->bytes[out->length - 1] != '\n' && nb_buffer_puts(out, "\n") != 0)
+        return NB_NO_MEMORY;
     const char *line = text->bytes, *end = line + text->length;
     while (line < end) {
         const char *next = nb_lines_next(line, end);

@@ -182,6 +182,21 @@ START_TEST(a_mail_loses_forged_fields)
 }
 END_TEST
 
+/* Behind an mbox line without an end, fields begin a line of their own. */
+START_TEST(fields_begin_a_line)
+{
+    struct nb_fields fields = {.names = {{"X-Status", 8}}, .name_count = 1};
+    struct nb_buffer out = {0};
+    ck_assert_int_eq(nb_buffer_puts(&fields.text, "X-Status: ham\n"), 0);
+    ck_assert_int_eq(nb_fields_apply(&fields, nb_string_of("From x"), &out), 0);
+    ck_assert_msg(
+        nb_string_equals((struct nb_string){out.bytes, out.length}, "From x\nX-Status: ham\n"),
+        "%.*s", (int)out.length, out.bytes);
+    nb_buffer_deinit(&fields.text);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
 /* Some readers end a line at a bare CR, or drop control characters, and would see these fields. */
 static const struct {
     const char *mail, *clean;
@@ -247,6 +262,7 @@ int main(void)
     tcase_add_loop_test(all, names_are_checked, 0, COUNT(names));
     tcase_add_test(all, all_lists_may_be_full);
     tcase_add_test(all, a_mail_loses_forged_fields);
+    tcase_add_test(all, fields_begin_a_line);
     tcase_add_loop_test(all, a_mail_loses_hidden_fields, 0, COUNT(hidden));
     tcase_add_test(all, a_label_with_control_characters_is_refused);
     suite_add_tcase(suite, all);
