@@ -4,6 +4,7 @@
  * the model's read lock.
  */
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +208,44 @@ void nb_verdict_need(struct nb_verdict *verdict, const char *const labels[], siz
         return;
     for (size_t i = count; i > 0; i--)
         need(verdict, labels[i - 1], documents_of(verdict, labels[i - 1]));
+}
+
+/* Whether a model has both labels, and of others only such as are not ready. */
+static bool has_two(const struct nb_verdict *verdict, const char *const labels[2])
+{
+    size_t found = 0;
+    for (size_t i = 0; i < verdict->size; i++) {
+        if (strcmp(verdict->labels[i], labels[0]) == 0 ||
+            strcmp(verdict->labels[i], labels[1]) == 0)
+            found++;
+        else if (verdict->documents[i] >= verdict->ready_documents)
+            return false;
+    }
+    return found == 2;
+}
+
+int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2], double *probability)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    if (!verdict->calibrated || verdict->size < 3 || !has_two(verdict, labels))
+        return NB_CONFLICT;
+    struct nb_published *published = nb_live_settings(p->live);
+    const struct nb_model *counts = p->live->counts;
+    double log_odds;
+    int rc = NB_CONFLICT; /* settings and names of labels may be others by now */
+    nb_model_read_lock(counts);
+    nb_stack_weights_read_lock(published->weights);
+    uint32_t label = nb_model_find_label(counts, nb_string_of(labels[0]));
+    uint32_t other = nb_model_find_label(counts, nb_string_of(labels[1]));
+    if (nb_published_is_stacked(published) && label != UINT32_MAX && other != UINT32_MAX)
+        rc = nb_stack_against(published->stack, counts, published->weights, p->bag.features,
+                              p->bag.size, label, other, &log_odds);
+    nb_stack_weights_unlock(published->weights);
+    nb_model_unlock(counts);
+    nb_published_release(&published);
+    if (rc == 0)
+        *probability = 1 / (1 + exp(-log_odds));
+    return rc;
 }
 
 static int score_stacked(struct nb_verdict_private *p, const struct nb_published *published)

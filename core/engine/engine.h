@@ -190,6 +190,13 @@ int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
  * missing. */
 void nb_verdict_need(struct nb_verdict *verdict, const char *const labels[], size_t count);
 
+/* Judges labels[0] against all others together, in a stacked model that has labels[0] and labels[1]
+ * and, beside these, only labels with too few documents to be ready: as if those two were the only
+ * ones, with the weights that were learned when they were. Sets *probability, and returns 0;
+ * NB_CONFLICT if the model is not such a one, or NB_NO_MEMORY. */
+int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2],
+                       double *probability);
+
 /* Whether a question about the model can be answered without loading its counts from the disk. True
  * also when there is no such model, or it is damaged: then the answer is an error at once. */
 bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model);

@@ -131,6 +131,14 @@ void nb_stack_weights_unlock(const struct nb_stack_weights *weights);
 int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    struct nb_scores *scores);
 
+/* Sets *log_odds to ln P / (1 - P) of `label` against all other labels together, with the weights
+ * of two labels as they were learned last and the biases of `label` and `other`: what the stack
+ * says if these two are the only ones, and next to the same if the others have few documents. Under
+ * the same locks as nb_stack_inputs and nb_stack_score. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_against(struct nb_stack *stack, const struct nb_model *model,
+                     const struct nb_stack_weights *weights, const struct nb_feature *features,
+                     size_t size, uint32_t label, uint32_t other, double *log_odds);
+
 /* For each expert one step of stochastic gradient descent on its -ln P(label), from the inputs that
  * the document had before it was counted. Does nothing when `label` has no document yet or is the
  * only one that has. Returns 0, NB_CORRUPT (inputs that were read and are of other settings) or

@@ -308,7 +308,8 @@ static void say_not_ready(const char *missing, const char *note, struct nb_filte
 /* Asks one model. `is_last`: there is no other one to ask. Sets *is_done when the report is made. A
  * label that the model does not know says nothing about ham: the configuration names another. Only
  * the two labels of [filter] must be ready: spam is judged against all others together, whatever
- * else somebody has trained. */
+ * else somebody has trained. As long as those have few documents, perhaps by a mistyped name, it is
+ * judged as if the two were alone: a label that had nine spam in a row would take all spam. */
 static int ask(struct nb_server *server, const struct nb_config *config, struct nb_scratch *scratch,
                struct nb_string mail, bool is_last, struct nb_filter_report *report, bool *is_done,
                struct nb_error *error)
@@ -329,6 +330,8 @@ static int ask(struct nb_server *server, const struct nb_config *config, struct 
     if (rc == 0)
         nb_verdict_need(verdict, needed, 2);
     bool has_label = rc == 0 && find_probability(verdict, label, &p);
+    if (has_label && nb_verdict_against(verdict, needed, &p) == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
     bool knows = has_label && verdict->ready;
     if (knows)
         judge(config, verdict, p, report);

@@ -384,6 +384,31 @@ START_TEST(two_labels_are_a_logistic_regression)
 }
 END_TEST
 
+/* With two labels one against all others is one against the other, whatever the weights are. */
+START_TEST(one_label_against_all_others)
+{
+    random_seed(77);
+    struct fixture f;
+    fixture_init(&f, 3);
+    fixture_start(&f);
+    small_train(&f.s, 40);
+    for (int i = 0; i < 20; i++) {
+        random_weights(&f);
+        f.size = random_bag(f.bag, (uint32_t)i % 3);
+        fixture_score(&f);
+        ck_assert_uint_eq(f.scores.size, 2);
+        for (unsigned v = 0; v < 2; v++) {
+            double got = 0;
+            ck_assert_int_eq(nb_stack_against(f.stack, f.s.model, f.weights, f.bag, f.size,
+                                              f.scores.labels[v], f.scores.labels[1 - v], &got),
+                             0);
+            ck_assert_close(got, f.scores.log_scores[v] - f.scores.log_scores[1 - v]);
+        }
+    }
+    fixture_deinit(&f);
+}
+END_TEST
+
 START_TEST(start_values_are_the_recipes)
 {
     struct nb_stack_settings set;
@@ -1095,6 +1120,7 @@ int main(void)
     tcase_add_loop_test(formulas, inputs_of_many_labels_agree_with_the_formulas, 0, 4);
     tcase_add_loop_test(formulas, scores_are_weighted_sums, 0, LABELS - 1);
     tcase_add_test(formulas, two_labels_are_a_logistic_regression);
+    tcase_add_test(formulas, one_label_against_all_others);
     tcase_add_test(formulas, start_values_are_the_recipes);
     tcase_add_test(formulas, raised_weights_are_those_of_two_labels);
     tcase_add_loop_test(formulas, explanations_add_up, 0, LABELS);

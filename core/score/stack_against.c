@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One label against all others together, with the weights of two labels. The evidence of the stack
+ * is for a label against all others in any case: only which labels there are is another matter.
+ */
+#include <assert.h>
+
+#include "core/score/stack_private.h"
+
+/* Of each expert for two labels: the evidence for the label, by field, and the offsets. */
+struct against {
+    const struct nb_stack *stack;
+    const struct nb_model *model;
+    uint32_t label;
+    unsigned experts;
+    double offsets[NB_STACK_EXPERTS][NB_FIELDS];
+    double x[NB_STACK_EXPERTS][NB_STACK_GROUPS];
+    uint32_t features[NB_STACK_GROUPS];
+};
+
+static void put_offsets(struct against *a, const struct nb_stack_view *view)
+{
+    const struct nb_stack_bank *bank = &a->stack->settings.two;
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        uint64_t all = 0;
+        uint64_t own = nb_model_presences(a->model, a->label, field);
+        for (uint32_t v = 0; v < view->size; v++)
+            all += nb_model_presences(a->model, view->labels[v], field);
+        for (unsigned e = 0; e < a->experts; e++) {
+            double more =
+                bank->experts[e].smoothing * ((double)nb_model_vocabulary(a->model, field) + 1);
+            a->offsets[e][field] = log((double)own + more) - log((double)(all - own) + more);
+        }
+    }
+}
+
+static void add_row(struct against *a, unsigned field, const struct nb_row *row)
+{
+    uint64_t all = nb_counts_documents(a->model, row);
+    uint64_t own = nb_counts_of(a->model, row, a->label).documents;
+    for (unsigned e = 0; e < a->experts && all > 0; e++) {
+        const struct nb_stack_reading *r = &a->stack->two[e];
+        a->x[e][field] += nb_stack_power(r, nb_stack_gain(r, own, all) - a->offsets[e][field]);
+    }
+}
+
+static void add_features(struct against *a, const struct nb_feature *features, size_t size)
+{
+    uint32_t rows[NB_MODEL_STEP];
+    for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
+        size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
+        nb_model_find_all(a->model, features + start, step, rows);
+        for (size_t i = 0; i < step; i++) {
+            unsigned field = nb_feature_field(features[start + i].id);
+            assert(field < NB_FIELDS);
+            a->features[field]++;
+            a->features[NB_STACK_TOTAL] += field != NB_FIELD_NGRAM;
+            if (rows[i] != NB_NO_ROW)
+                add_row(a, field, nb_model_row(a->model, rows[i]));
+        }
+    }
+}
+
+/* What an expert says, without the biases. */
+static double sum_of(struct against *a, const struct nb_stack_weights *weights, unsigned e)
+{
+    const double *w = weights->shared.values + nb_stack_place(nb_stack_set(2, e), 0);
+    double *x = a->x[e];
+    double sum = 0;
+    for (unsigned field = 0; field < NB_FIELDS; field++)
+        x[NB_STACK_TOTAL] += field != NB_FIELD_NGRAM ? x[field] : 0;
+    for (unsigned g = 0; g < NB_STACK_GROUPS; g++)
+        sum += w[nb_stack_place(0, g)] * x[g] * nb_stack_share(&a->stack->settings, a->features[g]);
+    return sum;
+}
+
+int nb_stack_against(struct nb_stack *stack, const struct nb_model *model,
+                     const struct nb_stack_weights *weights, const struct nb_feature *features,
+                     size_t size, uint32_t label, uint32_t other, double *log_odds)
+{
+    const struct nb_stack_view *view;
+    struct against a = {
+        .stack = stack, .model = model, .label = label, .experts = stack->settings.two.size};
+    double trust[NB_STACK_EXPERTS] = {0};
+    if (nb_stack_view(stack, model, &view) != 0)
+        return NB_NO_MEMORY;
+    put_offsets(&a, view);
+    add_features(&a, features, size);
+    nb_stack_trust(weights, 2, trust);
+    *log_odds = 0;
+    for (unsigned e = 0; e < a.experts; e++)
+        *log_odds += trust[e] * (nb_stack_bias(weights, label, e) -
+                                 nb_stack_bias(weights, other, e) + sum_of(&a, weights, e));
+    return 0;
+}
