@@ -124,10 +124,14 @@ static const struct nb_option options[] = {
      NB_LIVE},
     {"server", "body_bytes", NB_OPTION_BYTES, AT(body_bytes), KIB, 64 * GIB, NULL, "64M",
      "Bytes of a request body after decompression; a larger body is answered with 413. NDJSON is "
-     "read line by line and is limited by line_bytes only.",
+     "read line by line and is limited by line_bytes and unpack_ratio only.",
      NB_LIVE},
     {"server", "line_bytes", NB_OPTION_BYTES, AT(line_bytes), KIB, 4 * GIB, NULL, "16M",
      "Bytes of one line of NDJSON, which is one document.", NB_LIVE},
+    {"server", "unpack_ratio", NB_OPTION_COUNT, AT(unpack_ratio), 2, 1000000, NULL, "200",
+     "Compressed NDJSON may unpack to so many times its own size, and line_bytes more; beyond that "
+     "it is answered with 413. Texts and dumps unpack to some ten times their size.",
+     NB_LIVE},
     {"server", "batch_documents", NB_OPTION_COUNT, AT(batch_documents), 1, 10000000, NULL, "10000",
      "Documents of one {\"documents\": [...]} or one mbox; more are answered with 413.", NB_LIVE},
     {"server", "listing_rows", NB_OPTION_COUNT, AT(listing_rows), 1, 10000000, NULL, "10000",

@@ -36,6 +36,7 @@ struct nb_config {
     uint64_t request_seconds;         /* for a whole request, 3,600 */
     uint64_t body_bytes;              /* 64 MiB after decompression */
     uint64_t line_bytes;              /* NDJSON line, 16 MiB */
+    uint64_t unpack_ratio;            /* of compressed NDJSON, 200 */
     uint64_t batch_documents;         /* 10,000 */
     uint64_t listing_rows;            /* explain and vocabulary, 10,000 */
     uint64_t listing_cells;           /* tokens times labels of a vocabulary, 1,000,000 */

@@ -59,12 +59,26 @@ static int complete(struct nb_splitter *s, struct nb_string tail, struct nb_ndjs
     return line->is_too_long || nb_string_trim_start(tail, " \t\r").length > 0;
 }
 
+/* Empty lines at the front, of which a body may have millions. */
+static void skip_empty(struct nb_splitter *s, struct nb_string *input)
+{
+    size_t count = 0;
+    while (count < input->length && input->bytes[count] == '\n')
+        count++;
+    s->number += count;
+    *input = nb_string_from(*input, count);
+}
+
 int nb_splitter_next(struct nb_splitter *splitter, struct nb_string *input,
                      struct nb_ndjson_line *line)
 {
     int rc = 0;
     while (rc == 0 && input->length > 0) {
         forget_given(splitter);
+        if (splitter->rest.length == 0 && !splitter->is_skipping)
+            skip_empty(splitter, input);
+        if (input->length == 0)
+            return 0;
         const char *end = memchr(input->bytes, '\n', input->length);
         size_t length = end != NULL ? (size_t)(end - input->bytes) : input->length;
         if (end != NULL)

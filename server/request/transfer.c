@@ -5,25 +5,31 @@
 #include <stdlib.h>
 
 #include "config/config.h"
+#include "core/base/clock.h"
 #include "server/request/budget.h"
 #include "server/request/decoder.h"
 #include "server/request/ndjson.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/wait.h"
 #include "server/request/work.h"
 
-enum { CHUNK_BYTES = 64 * 1024 }; /* of decoded output at a time */
+enum {
+    CHUNK_BYTES = 64 * 1024,   /* of decoded output at a time */
+    TURN_NS = 10 * 1000 * 1000 /* that a packed body works on a thread before others have it */
+};
 
 struct nb_transfer {
     struct nb_decoder *decoder;
     bool is_plain; /* no coding: lines are cut out of the input itself */
     struct nb_buffer whole;
     struct nb_splitter splitter;
-    char *chunk;              /* decoded bytes, CHUNK_BYTES of room ... */
-    struct nb_string decoded; /* ... and those of them that were not cut into lines yet */
-    struct nb_hold hold;      /* of the memory of bodies */
-    bool is_last_given;       /* the line after the last line feed */
-    struct nb_buffer piece;   /* of the lines of long work: what came last */
+    char *chunk;               /* decoded bytes, CHUNK_BYTES of room ... */
+    struct nb_string decoded;  /* ... and those of them that were not cut into lines yet */
+    uint64_t packed, unpacked; /* bytes that the decoder of lines took and gave */
+    struct nb_hold hold;       /* of the memory of bodies */
+    bool is_last_given;        /* the line after the last line feed */
+    struct nb_buffer piece;    /* of the lines of long work: what came last */
 };
 
 int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct nb_error *error)
@@ -73,16 +79,47 @@ static int give_lines(struct nb_request *request, struct nb_string *text, struct
     return rc == 0 ? count_memory(request, error) : nb_error_no_memory(error);
 }
 
+/* Unpacks a piece of lines to `chunk`. A body of some kilobytes may be lines of gigabytes, blank
+ * ones for example, for which a thread of the server would work for seconds. */
+static int unpack(struct nb_request *request, struct nb_string *input, size_t *produced,
+                  struct nb_error *error)
+{
+    struct nb_transfer *t = request->transfer;
+    const struct nb_config *config = request->config;
+    size_t before = input->length;
+    int rc = nb_decoder_pull(t->decoder, input, t->chunk, CHUNK_BYTES, produced, error);
+    if (rc != 0)
+        return rc;
+    t->packed += before - input->length;
+    t->unpacked += *produced;
+    if (t->unpacked <= config->line_bytes ||
+        (t->unpacked - config->line_bytes) / config->unpack_ratio <= t->packed)
+        return 0;
+    return nb_error_set(error, NB_TOO_LARGE,
+                        "the body unpacks to more than %llu times its size (unpack_ratio)",
+                        (unsigned long long)config->unpack_ratio);
+}
+
+/* Whether a request on a thread that serves others has worked long enough since `start`. Long work
+ * has threads of its own. */
+static bool must_yield(const struct nb_request *request, uint64_t start)
+{
+    return !request->route->is_long && nb_clock_monotonic() - start > TURN_NS;
+}
+
 static int take_lines(struct nb_request *request, struct nb_string *input, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
+    uint64_t start = nb_clock_monotonic();
     if (t->is_plain)
         return give_lines(request, input, error);
     for (;;) {
         int rc = give_lines(request, &t->decoded, error);
+        if (rc == 0 && must_yield(request, start))
+            return nb_request_yield(request, error);
         size_t produced = 0;
         if (rc == 0)
-            rc = nb_decoder_pull(t->decoder, input, t->chunk, CHUNK_BYTES, &produced, error);
+            rc = unpack(request, input, &produced, error);
         if (rc != 0 || produced == 0)
             return rc;
         t->decoded = (struct nb_string){t->chunk, produced};

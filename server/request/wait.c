@@ -29,6 +29,22 @@ void nb_request_resume(struct nb_request *request)
     atomic_fetch_sub(&server->suspended, 1);
 }
 
+static int carry_on(struct nb_request *request, struct nb_error *error)
+{
+    (void)request;
+    (void)error;
+    return 0;
+}
+
+int nb_request_yield(struct nb_request *request, struct nb_error *error)
+{
+    if (!nb_request_suspend(request))
+        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+    request->again = carry_on;
+    nb_request_resume(request); /* it goes on when this thread has come to it again */
+    return NB_WAIT;
+}
+
 static bool has_success(const struct nb_batch *batch)
 {
     for (size_t i = 0; i < nb_batch_size(batch); i++)

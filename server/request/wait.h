@@ -21,6 +21,10 @@ bool nb_request_suspend(struct nb_request *request);
 /* Puts it back; any thread. The request must not be touched afterwards. */
 void nb_request_resume(struct nb_request *request);
 
+/* Lets other requests have the thread before this one goes on: for a handler that has work for a
+ * long time, and is called again to do the rest. Returns NB_WAIT, or NB_STOPPING. */
+int nb_request_yield(struct nb_request *request, struct nb_error *error);
+
 /* Hands a batch of at least one change to the writer; the request goes on in `again` when all of
  * them are on disk or have failed. The batch stays the caller's, who must not touch it until then.
  * Returns NB_WAIT, or NB_STOPPING. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every option does what it says: for each a test that fails when the switch is dead."""
+import gzip
 import itertools
 import json
 import os
@@ -306,6 +307,15 @@ def server_line_bytes(api):
     lines = client.post(M + "/train", "".join(json.dumps(row) + "\n" for row in rows), NDJSON).ok().lines
     equal([line.get("status") for line in lines], ["learned", None, "unchanged"])
     problem(lines[1]["error"], 413, "1024")
+
+
+def server_unpack_ratio(api):
+    lines = gzip.compress(b'{"text": "x", "label": "a"}\n' + b"\n" * 100000)
+    client = with_options(api, "server", line_bytes="1K", unpack_ratio=2).client
+    refused(client.post(M + "/train", lines, NDJSON, Content_Encoding="gzip"), 413, "2 times")
+    client = with_options(api, "server", line_bytes="1K", unpack_ratio=10000).client
+    equal([line["status"] for line in client.post(M + "/train", lines, NDJSON, Content_Encoding="gzip").ok().lines],
+          ["learned"])
 
 
 def server_batch_documents(api):

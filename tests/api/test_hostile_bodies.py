@@ -3,7 +3,9 @@
 import base64
 import gzip
 import json
+import os
 import subprocess
+import threading
 
 from book import Model
 from harness import equal, holds, problem, refused, sanitized, slow
@@ -112,10 +114,50 @@ def test_zstd_window_bomb(api):
         unharmed(api, model)
 
 
+def test_ndjson_bomb_of_empty_lines(api):
+    """Nothing of it is a document, and no limit of a line or a reply stops it: a thread that serves would work on it
+    for seconds."""
+    with Model(api) as model:
+        model.filled()
+        for lines in (b"\n", b" \n"):
+            plain = lines * (100 * MIB // len(lines))
+            bombs = [("gzip", gzip.compress(plain, 9)),
+                     ("zstd", subprocess.run(["zstd", "-q", "-c", "-9"], input=plain, capture_output=True, check=True).stdout)]
+            for encoding, bomb in bombs:
+                for verb in ("classify", "train"):
+                    with Bounded(api, 128 * MIB):
+                        reply = model.post(verb, bomb, NDJSON, Content_Encoding=encoding)
+                    refused(reply, 413, "200 times its size (unpack_ratio)")
+        unharmed(api, model)
+
+
+def test_a_packed_stream_lets_others_have_the_thread(api):
+    """A hundred megabytes of blank lines in 100 KB, and one thread: others are answered in the middle of it, again and
+    again."""
+    daemon = api.another(config={"server": {"threads": 1, "unpack_ratio": 1000000}}).start()
+    train = "".join(json.dumps({"label": label, "text": label}) + "\n" for label in ("a", "b"))
+    path = "/v1/models/model/classify"
+    daemon.client.post("/v1/models/model/train", train, NDJSON).ok()
+    packed = gzip.compress(b" \n" * (50 * MIB) + b'{"text": "a"}\n', 9)
+    answered, over, found = [], threading.Event(), []
+
+    def send():
+        found.append(daemon.new_client().post(path, packed, NDJSON, Content_Encoding="gzip"))
+        over.set()
+    sender = threading.Thread(target=send)
+    sender.start()
+    while not over.is_set():
+        answered.append(daemon.client.post(path, "a", "text/plain").status)
+    sender.join()
+    equal([line["label"] for line in found[0].ok().lines], ["a"])
+    holds(len(answered) > 5 and set(answered) == {200}, answered)
+
+
 def test_ndjson_bomb_in_one_line(api):
     with Model(api) as model:
         model.filled()
-        bomb = gzip.compress(b'{"text": "' + b"a " * (100 * MIB) + b'"}\n{"text": "win"}\n', 9)
+        # Digits do not pack well: it is the line that is too long.
+        bomb = gzip.compress(b'{"text": "' + os.urandom(10 * MIB).hex().encode() + b'"}\n{"text": "win"}\n', 1)
         with Bounded(api, 128 * MIB):
             reply = model.post("classify", bomb, NDJSON, Content_Encoding="gzip")
         if reply.status == 200:

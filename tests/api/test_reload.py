@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGHUP: the configuration is read again. What is live holds at once, for the requests that come from then on;
 what needs a restart says so; a mistake changes nothing; a request sees one configuration from its begin to its end."""
+import gzip
 import os
 import re
 import signal
@@ -74,6 +75,11 @@ def train_bytes(size):
 def line_bytes(daemon):
     rows = b'{"label": "a", "text": "%s"}\n' % (b"x" * 1500)
     return "error" in daemon.client.post(M + "/train", rows, NDJSON).ok().lines[0]
+
+
+def unpacks(daemon):
+    lines = gzip.compress(b'{"label": "a", "text": "x"}\n' + b"\n" * (20 << 20))
+    return daemon.client.post(M + "/train", lines, NDJSON, Content_Encoding="gzip").status
 
 
 def batch(daemon):
@@ -232,6 +238,7 @@ LIVE = (
     ("server", "connections_per_address", 2, 0, per_address, 2, 4),
     ("server", "body_bytes", "2K", "4K", train_bytes(3000), 413, 200),
     ("server", "line_bytes", "1K", "4K", line_bytes, True, False),
+    ("server", "unpack_ratio", 2, 10000, unpacks, 413, 200),
     ("server", "batch_documents", 2, 3, batch, 413, 404),
     ("server", "listing_rows", 5, 6, rows, 400, 200),
     ("server", "listing_cells", 2, 1000, cells, 1, 4),
