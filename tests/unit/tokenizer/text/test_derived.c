@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/buffer.h"
+#include "tests/unit/tokenizer/cpu_time.h"
 #include "tokenizer/text/text.h"
 
 static struct nb_key key;
@@ -214,14 +214,6 @@ END_TEST
 static const char *const hostile[] = {
     "@",        "a@",  "a@b.", "://", "a://", "w",  "www.",  "www.a",      "http:/", ":",
     "http://@", "%41", "A",    "É ",  "A ",   "a.", "x@x.x", "www.www.a ", "://a@",  "é'"};
-
-/* Nanoseconds of this thread's own time: other programs do not count. */
-static uint64_t cpu_time(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
 
 static double seconds_for(const char *piece, size_t bytes)
 {

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <utf8proc.h>
 
 #include "core/base/buffer.h"
+#include "tests/unit/tokenizer/cpu_time.h"
 #include "tokenizer/document.h"
 #include "tokenizer/text/text.h"
 
@@ -411,14 +411,6 @@ static const char *const hostile[] = {"\u0301",
                                       "\u0345",
                                       "\U0002F800",
                                       "\U000E0001"};
-
-/* Nanoseconds of this thread's own time: other programs do not count. */
-static uint64_t cpu_time(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
 
 static double seconds_for(const char *piece, size_t bytes)
 {
