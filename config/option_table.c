@@ -227,9 +227,9 @@ static const struct nb_option options[] = {
     {"store", "backups", NB_OPTION_COUNT, AT(backups), 1, 64, NULL, "2",
      "Backups that may be sent at the same time; more are answered with 503.", NB_LIVE},
     {"store", "backup_seconds", NB_OPTION_COUNT, AT(backup_seconds), 1, 604800, NULL, "3600",
-     "Seconds that a backup may take. While it is sent the store keeps the data as they were when "
-     "it began, and grows by about what is written meanwhile. After this time the next change ends "
-     "the backup, before its end mark.",
+     "Seconds that a backup or an export may take. While it is sent the store keeps the data as "
+     "they were when it began, and grows by about what is written meanwhile. After this time the "
+     "next change ends it, before its end mark.",
      NB_LIVE},
 
     {"models", "auto_create", NB_OPTION_BOOL, AT(auto_create), 0, 1, NULL, "yes",

@@ -381,13 +381,28 @@ struct nb_dump_sink {
     int (*end)(void *user, const struct nb_dump_totals *totals);
     void *user;
 };
-/* Hands one consistent state of the model to `sink`. What was dumped is compared with the model's
- * totals; on a difference, or other damage, the model is marked, NB_DAMAGED is returned, and
- * sink->end is not called. When the store has to grow meanwhile, the walk begins again: the header
- * comes once more, and what was handed out before it is void. Other returns: 0, what the sink
- * returns, NB_NOT_FOUND, NB_NO_MEMORY, and NB_IO (the walk began again many times: ask again). */
-int nb_engine_export(struct nb_engine *engine, struct nb_string model,
-                     const struct nb_dump_sink *sink, struct nb_error *error);
+/* One consistent state of a model, handed out piece by piece. One thread at a time. */
+struct nb_export;
+
+/* Begins; the caller ends it. Nothing is handed out yet. While it lasts, the store keeps the data
+ * as they are now, for at most `seconds`. NB_NOT_FOUND, NB_UNUSABLE (name), NB_DAMAGED,
+ * NB_NO_MEMORY, NB_IO. *export is NULL after a failure. */
+int nb_export_begin(struct nb_engine *engine, struct nb_string model, uint64_t seconds,
+                    struct nb_export **export, struct nb_error *error);
+
+/* Hands the next records to `sink`, those of some milliseconds, at first none; *end is set after
+ * sink->end. What was dumped is compared with the model's totals; on a difference, or other damage,
+ * the model is marked, NB_DAMAGED is returned, and sink->end is not called. Other returns: 0, what
+ * the sink returns, NB_NO_MEMORY, and NB_IO. After a failure only nb_export_end is allowed. */
+int nb_export_next(struct nb_export *export, const struct nb_dump_sink *sink, bool *end,
+                   struct nb_error *error);
+
+/* Whether the failure was that the store had to take the data back, because it had to grow or the
+ * time was over: another export may work. */
+bool nb_export_is_lost(const struct nb_export *export);
+
+/* Frees it; NULL is allowed inside. */
+void nb_export_end(struct nb_export **export);
 
 /* An import under way. Nothing of it is visible until nb_import_commit; after a crash the next
  * start deletes what it has stored. One thread at a time; each call may wait for the disk. After an

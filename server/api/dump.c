@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "core/engine/engine.h"
 #include "server/api/models.h"
+#include "server/base/log.h"
 #include "server/json/dump_read.h"
 #include "server/json/dump_write.h"
 #include "server/request/ndjson.h"
@@ -17,59 +18,114 @@
 /* ---- export ------------------------------------------------------------------------------------
  */
 
-struct export
-{
-    struct nb_request *request;
-    struct nb_error *error; /* of the spool, which the engine does not know */
+/* What is small is sent as a whole, so that a failure has its status. What is larger is sent while
+ * it is made: a failure breaks the connection off before the dump's last line. */
+enum { PIECE_BYTES = 256 * 1024 };
+
+/* How often an export begins again because the store had to grow. Each time the map has doubled. */
+enum { TIMES_MOST = 8 };
+
+struct exporting {
+    struct nb_export *export;
+    struct nb_buffer *out;  /* the reply's body */
+    struct nb_error *error; /* of the sink, which the engine does not know */
+    bool is_end;
 };
 
-static int settle(struct export *e, int rc)
+static void free_exporting(void *user)
 {
+    struct exporting *e = user;
+    nb_export_end(&e->export);
+    free(e);
+}
+
+static int written(struct exporting *e, int rc)
+{
+    return rc == 0 ? 0 : nb_error_no_memory(e->error);
+}
+
+static int write_header(void *user, const struct nb_dump_header *header)
+{
+    struct exporting *e = user;
+    return written(e, nb_json_dump_header(e->out, header));
+}
+
+static int write_words(void *user, const struct nb_dump_words *words)
+{
+    struct exporting *e = user;
+    return written(e, nb_json_dump_words(e->out, words));
+}
+
+static int write_document(void *user, const struct nb_dump_document *document)
+{
+    struct exporting *e = user;
+    return written(e, nb_json_dump_document(e->out, document));
+}
+
+static int write_end(void *user, const struct nb_dump_totals *totals)
+{
+    struct exporting *e = user;
+    return written(e, nb_json_dump_end(e->out, totals));
+}
+
+/* Appends records until the reply's body has `most` bytes, or they are at their end. */
+static int add_records(struct nb_request *request, size_t most, struct nb_error *error)
+{
+    struct exporting *e = request->state;
+    struct nb_error engine_error = {0}, sink_error = {0};
+    const struct nb_dump_sink sink = {write_header, write_words, write_document, write_end, e};
+    int rc = 0;
+    e->error = &sink_error;
+    while (rc == 0 && !e->is_end && e->out->length < most) {
+        if (atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed))
+            return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+        rc = nb_export_next(e->export, &sink, &e->is_end, &engine_error);
+    }
     if (rc != 0)
-        return nb_error_no_memory(e->error);
-    if (atomic_load_explicit(&e->request->server->is_cutting, memory_order_relaxed))
-        return nb_error_set(e->error, NB_STOPPING, "the daemon is stopping");
-    return nb_spool_settle(&e->request->reply.spool, e->error);
+        *error = sink_error.code != 0 ? sink_error : engine_error;
+    return rc != 0 ? error->code : 0;
 }
 
-static int export_header(void *user, const struct nb_dump_header *header)
+static int begin_export(struct nb_request *request, struct nb_error *error)
 {
-    struct export *e = user;
-    /* It comes again when the export begins again. Nothing was sent yet. */
-    nb_spool_reset(&e->request->reply.spool);
-    return settle(e, nb_json_dump_header(&e->request->reply.spool.tail, header));
+    struct exporting *e = request->state;
+    nb_export_end(&e->export);
+    e->out->length = 0;
+    int rc = nb_export_begin(request->server->engine, request->model,
+                             request->config->backup_seconds, &e->export, error);
+    return rc != 0 ? rc : add_records(request, (size_t)request->config->spool_memory, error);
 }
 
-static int export_words(void *user, const struct nb_dump_words *words)
+/* The next piece of a reply that is being sent. */
+static int add_piece(struct nb_request *request, struct nb_error *error)
 {
-    struct export *e = user;
-    return settle(e, nb_json_dump_words(&e->request->reply.spool.tail, words));
-}
-
-static int export_document(void *user, const struct nb_dump_document *document)
-{
-    struct export *e = user;
-    return settle(e, nb_json_dump_document(&e->request->reply.spool.tail, document));
-}
-
-static int export_end(void *user, const struct nb_dump_totals *totals)
-{
-    struct export *e = user;
-    return settle(e, nb_json_dump_end(&e->request->reply.spool.tail, totals));
+    struct exporting *e = request->state;
+    int rc = add_records(request, PIECE_BYTES, error);
+    if (rc != 0)
+        nb_log(NB_LOG_WARNING, "export broken off model=%.*s: %s", (int)request->model.length,
+               request->model.bytes, error->text);
+    request->reply.is_last = e->is_end;
+    return rc;
 }
 
 int nb_route_export(struct nb_request *request, struct nb_error *error)
 {
-    struct nb_error spool_error = {0}, engine_error = {0};
-    struct export e = {.request = request, .error = &spool_error};
-    struct nb_dump_sink sink = {export_header, export_words, export_document, export_end, &e};
-    nb_reply_spool(request);
-    int rc = nb_engine_export(request->server->engine, request->model, &sink, &engine_error);
-    if (rc != 0) {
-        *error = spool_error.code != 0 ? spool_error : engine_error;
-        return error->code;
-    }
-    return nb_reply_spooled(request, 200, "application/x-ndjson", error);
+    struct exporting *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return nb_error_no_memory(error);
+    e->out = &request->reply.body;
+    request->state = e;
+    request->state_free = free_exporting;
+    int rc = begin_export(request, error);
+    for (int times = 1;
+         rc != 0 && times < TIMES_MOST && e->export != NULL && nb_export_is_lost(e->export);
+         times++)
+        rc = begin_export(request, error);
+    if (rc != 0)
+        return rc;
+    if (!e->is_end)
+        request->reply.next = add_piece;
+    return nb_reply_with(request, 200, "application/x-ndjson");
 }
 
 /* ---- import ------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replies that nobody reads: their memory and their files stay within budgets, everybody else is served, and all of
 it comes back when they have gone."""
+import http.client
 import json
 import os
 import subprocess
 
-from harness import equal, holds, refused, wait_for
+from harness import equal, holds, refused, sanitized, wait_for
 from prometheus import parse
 from test_configuration import temporary_files
 from wire import Wire, request
@@ -129,3 +130,52 @@ def test_a_folder_that_cannot_be(api):
     daemon = api.another(config={"server": {"spool_directory": "/nonexistent/spool"}}).spawn()
     holds(daemon.wait(20) > 0, "it has started")
     holds(any("spool_directory" in line for line in daemon.lines), daemon.lines)
+
+
+def large_model(api, **options):
+    """A model whose export has some ten megabytes."""
+    daemon = api.another(config={"server": {"spool_bytes": "1M", "spool_memory": "4K"}} | options).start()
+    for start in range(0, 1500, 500):
+        rows = [{"text": " ".join(f"w{i}x{k}" for k in range(400)), "label": "ab"[i % 2], "id": str(i)}
+                for i in range(start, start + 500)]
+        daemon.client.post(M + "/train", {"documents": rows}).ok()
+    return daemon
+
+
+def test_an_export_needs_no_space(api):
+    """It is sent while it is made: no file, little memory, however slow its reader is."""
+    daemon = large_model(api)
+    before = daemon.memory()[0]
+    with Wire(daemon, receive_buffer=65536, timeout=60) as wire:
+        wire.send(request("GET", M + "/export"))
+        reply = http.client.HTTPResponse(wire.socket)
+        reply.begin()
+        equal((reply.status, reply.getheader("Transfer-Encoding")), (200, "chunked"))
+        for i in range(20):  # changes do not wait for it, and are not in it
+            daemon.client.post(M + "/train", {"text": f"later {i}", "label": "a", "id": f"later-{i}"}).ok()
+        equal(temporary_files(daemon, daemon.data), [])
+        holds(daemon.memory()[0] - before < 8 * MIB * (5 if sanitized() else 1), "memory")
+        equal(gauge(daemon, "bayesd_spool_bytes"), 0)
+        dump = reply.read()
+    lines = dump.splitlines()
+    holds(len(dump) > 8 * MIB, len(dump))
+    equal(json.loads(lines[-1])["end"]["documents"], 1500)
+    daemon.client.put("/v1/models/copy/import", dump, NDJSON).ok(201)
+    equal(daemon.client.get("/v1/models/copy").ok().json["documents"], 1500)
+
+
+def test_an_export_that_takes_too_long(api):
+    """The data are not kept for ever: it ends before its last line, and the client sees that it is cut off."""
+    daemon = large_model(api, store={"backup_seconds": 1})
+    with Wire(daemon, receive_buffer=4096, timeout=60) as wire:
+        wire.send(request("GET", M + "/export"))
+        wire.until(b"\r\n\r\n")
+
+        def is_over():
+            daemon.client.post(M + "/train", {"text": "more", "label": "a"}).ok()
+            return any("export broken off" in line for line in daemon.lines) or not wire.more()
+        wait_for(is_over, "the export ends", 30)
+        while wire.more():
+            pass
+        holds(b'{"end":' not in wire.rest and not wire.rest.endswith(b"0\r\n\r\n"), "it looks whole")
+    unharmed(daemon)
