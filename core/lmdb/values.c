@@ -285,6 +285,8 @@ int nb_store_free_bytes(const struct nb_view *view, uint64_t *bytes, struct nb_e
     if (status != MDB_NOTFOUND)
         return nb_error_set(error, NB_IO, "reading the list of free pages: %s",
                             mdb_strerror(status));
-    *bytes = pages * view->store->page_size;
-    return 0;
+    MDB_stat statistics;
+    status = mdb_stat(view->transaction, FREE_PAGES, &statistics);
+    *bytes = pages * statistics.ms_psize;
+    return status == 0 ? 0 : nb_error_set(error, NB_IO, "%s", mdb_strerror(status));
 }
