@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """near_duplicates: of documents of a label that are nearly the same only so many are learned, exactly."""
+import os
 import random
 
 from harness import equal, holds, refused
+from test_client import Bayesc
 
 M = "/v1/models/m"
 
@@ -142,6 +144,16 @@ def test_window(api):
     equal(train(client, "x1 again", text(101))["status"], "learned")
     model(client)
     equal(train(client, "x1 once more", text(101))["status"], "learned")
+
+
+def test_bayesc_counts_them(api):
+    daemon = started(api)
+    model(daemon.client, near_duplicates=1)
+    client, folder = Bayesc(api, f"http://{daemon.host}:{daemon.port}"), api.new_folder()
+    for i in range(3):
+        with open(os.path.join(folder, str(i)), "w", encoding="ascii") as file:
+            file.write(text(1, i))
+    equal(client.json("train", "-m", "m", "--text", "--label", "spam", folder)["near_duplicate"], 2)
 
 
 def test_documents_without_words(api):

@@ -386,5 +386,13 @@ def test_bayesc(api):
     holds("webmail" in effect and "with" in effect, effect)
     holds("1 learned" in client.run("quarantine", "apply", "-m", "m", "--id", "w0").decode(), "apply")
     holds("2 changes dropped" in client.run("quarantine", "drop", "-m", "m", "--source", "webmail").decode(), "drop")
+    folder = api.new_folder()
+    with open(os.path.join(folder, "text"), "w", encoding="ascii") as file:
+        file.write("some words")
+    trained = ("train", "-m", "m", "--text", "--label", "ham", "--source", "webmail", folder)
+    holds("1 wait for an administrator" in client.run(*trained).decode(), "train")
+    equal(client.json(*trained)["quarantined"], 1)
+    untrained = client.run("untrain", "-m", "m", "--source", "webmail", "--id", "ham0").decode()
+    holds("0 forgotten" in untrained and "1 wait for an administrator" in untrained, untrained)
     for arguments in (["apply"], ["drop", "--all", "--id", "x"], ["list", "--all"], ["typo"]):
         client.run("quarantine", "-m", "m", *arguments, status=64)

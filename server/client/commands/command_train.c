@@ -35,8 +35,16 @@ static const struct nb_flag FLAGS[] = {
      "no progress bar and no summary"},
 };
 
-enum { STATUSES = 4 };
-static const char *const STATUS_NAMES[STATUSES] = {"learned", "unchanged", "relabelled", "updated"};
+/* Of a receipt, and for people. Those from RARE on are only told if there are any. */
+enum { STATUSES = 6, RARE = 4 };
+static const char *const STATUS_NAMES[STATUSES] = {"learned", "unchanged",      "relabelled",
+                                                   "updated", "near_duplicate", "quarantined"};
+static const char *const STATUS_WORDS[STATUSES] = {"learned",
+                                                   "unchanged",
+                                                   "relabelled",
+                                                   "updated",
+                                                   "near-duplicates not learned",
+                                                   "wait for an administrator"};
 
 struct tally {
     uint64_t counts[STATUSES];
@@ -58,8 +66,9 @@ static int print_json(const struct nb_run *run, const struct tally *tally, struc
     json_t *object = json_object();
     (void)json_object_set_new(object, "model", json_string(run->client->model));
     for (size_t i = 0; i < STATUSES; i++)
-        (void)json_object_set_new(object, STATUS_NAMES[i],
-                                  json_integer((json_int_t)tally->counts[i]));
+        if (i < RARE || tally->counts[i] > 0)
+            (void)json_object_set_new(object, STATUS_NAMES[i],
+                                      json_integer((json_int_t)tally->counts[i]));
     (void)json_object_set_new(object, "failed", json_integer((json_int_t)run->refused));
     (void)json_object_set_new(object, "unread", json_integer((json_int_t)run->unread));
     (void)json_object_set_new(object, "seconds", json_real(nb_progress_seconds(&run->progress)));
@@ -100,7 +109,7 @@ static void print_summary(const struct nb_run *run, const struct tally *tally)
     (void)printf("%s: %s documents", nb_shown(run->client->model).text,
                  nb_figure_of(run->documents).text);
     for (size_t i = 0; i < STATUSES; i++)
-        print_count(tally->counts[i], STATUS_NAMES[i], i < 2);
+        print_count(tally->counts[i], STATUS_WORDS[i], i < 2);
     print_count(run->refused, "refused", false);
     print_count(run->unread, "files not read", false);
     (void)printf("; %s, %.0f/s\n", nb_figure_of_seconds(seconds).text,

@@ -38,13 +38,23 @@ static const struct nb_flag FLAGS[] = {
 
 struct tally {
     uint64_t forgotten, unknown;
+    uint64_t waiting; /* for an administrator */
 };
+
+static void count_receipt(struct tally *tally, const json_t *receipt)
+{
+    const char *status = json_string_value(json_object_get(receipt, "status"));
+    bool waits = status != NULL && strcmp(status, "quarantined") == 0;
+    tally->waiting += waits;
+    tally->forgotten += !waits;
+}
 
 static int take_receipt(void *user, const struct nb_outcome *outcome, struct nb_error *error)
 {
     struct tally *tally = user;
     (void)error;
-    tally->forgotten += outcome->refusal == NULL;
+    if (outcome->refusal == NULL)
+        count_receipt(tally, outcome->result);
     tally->unknown += outcome->refusal != NULL;
     return 0;
 }
@@ -60,7 +70,8 @@ static int untrain_id(struct nb_call *call, const char *path, const char *id, st
     const struct nb_call_request request = {
         .method = "POST", .path = path, .type = "application/json", .body = {body, strlen(body)}};
     int rc = nb_call_json(call, &request, &reply, error);
-    tally->forgotten += rc == 0;
+    if (rc == 0)
+        count_receipt(tally, reply);
     if (rc == NB_NOT_FOUND) {
         nb_message("%s", error->text);
         tally->unknown++;
@@ -96,13 +107,20 @@ static int print_result(const struct nb_run *run, const struct tally *tally, boo
             json_pack("{s:s, s:I, s:I, s:I, s:I}", "model", run->client->model, "forgotten",
                       (json_int_t)tally->forgotten, "unknown", (json_int_t)tally->unknown, "failed",
                       (json_int_t)run->refused, "unread", (json_int_t)run->unread);
+        if (tally->waiting > 0)
+            (void)json_object_set_new(object, "quarantined",
+                                      json_integer((json_int_t)tally->waiting));
         int rc = nb_answer_print(object, error);
         json_decref(object);
         return rc;
     }
     if (!is_quiet)
-        (void)printf("%s: %s forgotten, %s not known\n", nb_shown(run->client->model).text,
+        (void)printf("%s: %s forgotten, %s not known", nb_shown(run->client->model).text,
                      nb_figure_of(tally->forgotten).text, nb_figure_of(tally->unknown).text);
+    if (!is_quiet && tally->waiting > 0)
+        (void)printf(", %s wait for an administrator", nb_figure_of(tally->waiting).text);
+    if (!is_quiet)
+        (void)putchar('\n');
     return 0;
 }
 
