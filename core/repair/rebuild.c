@@ -539,7 +539,6 @@ int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line 
     nb_engine_close(&r.from);
     struct nb_error ignored;
     (void)nb_folder_clear(folder, &ignored); /* the next rebuild tries again */
-    nb_survey_deinit(&r.survey);
     nb_entry_deinit(&r.entry);
     nb_buffer_deinit(&r.scratch);
     nb_buffer_deinit(&r.features);
@@ -552,5 +551,6 @@ int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line 
     for (size_t i = 0; r.models != NULL && i < r.survey.model_count; i++)
         free(r.models[i].known);
     free(r.models);
+    nb_survey_deinit(&r.survey); /* last: it has the number of models */
     return rc == 0 && d.count > 0 ? 1 : rc;
 }
