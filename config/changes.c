@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config/changes.h"
 
-#include <string.h>
-
 #include "config/value.h"
 
 /* Writes the value of `running` into `next` when the option needs a restart. */
@@ -22,8 +20,8 @@ static int compare(struct nb_config *next, const struct nb_config *running,
         rc = nb_value_print(running, option, &then);
     if (rc == 0)
         rc = nb_buffer_append(&then, "", 1);
-    bool is_same =
-        rc == 0 && now.length + 1 == then.length && memcmp(now.bytes, then.bytes, now.length) == 0;
+    bool is_same = rc == 0 && nb_string_same((struct nb_string){now.bytes, now.length},
+                                             (struct nb_string){then.bytes, then.length - 1});
     if (rc != 0)
         (void)nb_error_no_memory(error);
     else if (!is_same)
