@@ -138,12 +138,13 @@ static int fill_store(int file, const char *name, const char *folder, uint64_t m
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
-/* What may be in an empty data directory: what a restore that was cut off has left, and what file
- * systems put at their top. */
+/* What may be in an empty data directory: what a restore that was cut off has left, what file
+ * systems put at their top, and the access tokens, which are in no backup and have to be there
+ * before the daemon starts. */
 static bool is_nothing(const char *name)
 {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, FOLDER) == 0 ||
-           strcmp(name, "lost+found") == 0;
+           strcmp(name, "lost+found") == 0 || strcmp(name, "tokens") == 0;
 }
 
 static int check_empty(const char *directory, struct nb_error *error)

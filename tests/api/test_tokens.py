@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokens that bayesd --new-token makes: their file, their roles, the models that they are for."""
 import os
+import shutil
 import signal
 import stat
 import threading
@@ -179,6 +180,26 @@ def test_the_last_token_that_goes_opens_nothing(api):
     daemon.stop()
     daemon = api.another(data=folder).start()
     equal(daemon.client.get("/v1/models").status, 401)
+
+
+def test_a_restored_store_asks_for_the_tokens_that_are_put_beside_it(api):
+    """A backup has none: what was protected must not be open for want of the file."""
+    folder, other = api.new_folder(), api.new_folder()
+    token = new_token(api, folder, "a", "admin")
+    daemon = api.another(data=folder).start()
+    daemon.client.call("POST", "/v1/models/m/train?label=x", "a", "text/plain", **bearer(token)).ok()
+    backup = daemon.client.call("POST", "/v1/backup", **bearer(token)).ok().body
+    holds(token.encode() not in backup and b"sha256" not in backup, "a backup holds tokens")
+    daemon.stop()
+    path = os.path.join(api.new_folder(), "backup")
+    with open(path, "wb") as file:
+        file.write(backup)
+    shutil.copy(os.path.join(folder, "tokens"), other)
+    status, out, err = api.tool("--data", other, "--restore", path)
+    equal(status, 0, out + err)
+    daemon = api.another(data=other).start()
+    equal(daemon.client.get("/v1/models").status, 401)
+    equal(daemon.client.get("/v1/models/m", **bearer(token)).ok().json["documents"], 1)
 
 
 # ---- models -------------------------------------------------------------------------------------
