@@ -15,8 +15,9 @@
 #include "server/request/work.h"
 
 enum {
-    CHUNK_BYTES = 64 * 1024,   /* of decoded output at a time */
-    TURN_NS = 10 * 1000 * 1000 /* that a packed body works on a thread before others have it */
+    CHUNK_BYTES = 64 * 1024,  /* of decoded output at a time */
+    LINES_OF_LOOK = 8,        /* after so many the clock is looked at */
+    TURN_NS = 2 * 1000 * 1000 /* that a body of lines works on a thread before others have it */
 };
 
 struct nb_transfer {
@@ -65,16 +66,28 @@ static void release(struct nb_request *request)
     (void)nb_hold_set(&t->hold, 0, NULL); /* giving back never fails */
 }
 
-/* Gives lines to the route until `text` holds no more of them. */
-static int give_lines(struct nb_request *request, struct nb_string *text, struct nb_error *error)
+/* Whether a request on a thread that serves others has worked long enough since `start`. Long work
+ * has threads of its own. */
+static bool must_yield(const struct nb_request *request, uint64_t start)
+{
+    return !request->route->is_long && nb_clock_monotonic() - start > TURN_NS;
+}
+
+/* Gives lines to the route until `text` holds no more of them, or the turn that began at `start` is
+ * over: then it returns NB_WAIT. */
+static int give_lines(struct nb_request *request, struct nb_string *text, uint64_t start,
+                      struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
     struct nb_ndjson_line line;
+    size_t count = 0;
     int rc;
     while ((rc = nb_splitter_next(&t->splitter, text, &line)) == 1) {
         rc = request->route->line(request, &line, error);
         if (rc != 0)
             return rc;
+        if (++count % LINES_OF_LOOK == 0 && text->length > 0 && must_yield(request, start))
+            return nb_request_yield(request, error);
     }
     return rc == 0 ? count_memory(request, error) : nb_error_no_memory(error);
 }
@@ -100,21 +113,14 @@ static int unpack(struct nb_request *request, struct nb_string *input, size_t *p
                         (unsigned long long)config->unpack_ratio);
 }
 
-/* Whether a request on a thread that serves others has worked long enough since `start`. Long work
- * has threads of its own. */
-static bool must_yield(const struct nb_request *request, uint64_t start)
-{
-    return !request->route->is_long && nb_clock_monotonic() - start > TURN_NS;
-}
-
 static int take_lines(struct nb_request *request, struct nb_string *input, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
     uint64_t start = nb_clock_monotonic();
     if (t->is_plain)
-        return give_lines(request, input, error);
+        return give_lines(request, input, start, error);
     for (;;) {
-        int rc = give_lines(request, &t->decoded, error);
+        int rc = give_lines(request, &t->decoded, start, error);
         if (rc == 0 && must_yield(request, start))
             return nb_request_yield(request, error);
         size_t produced = 0;
@@ -160,7 +166,11 @@ int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct
     }
     int rc =
         nb_decoder_append(t->decoder, piece, (size_t)request->config->body_bytes, &t->whole, error);
-    return rc != 0 ? rc : count_memory(request, error);
+    if (rc == 0)
+        rc = count_memory(request, error);
+    if (rc != 0)
+        release(request); /* not kept until a slow client has read why */
+    return rc;
 }
 
 int nb_transfer_whole(struct nb_request *request, struct nb_string body, struct nb_error *error)
