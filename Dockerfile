@@ -12,7 +12,7 @@ FROM debian:bookworm-slim
 # The libraries of `readelf -d bayesd`; curl for the health check.
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-        curl libcurl4 libglib2.0-0 libgmime-3.0-0 libjansson4 liblmdb0 libmicrohttpd12 libmilter1.0.1 \
+        curl libcurl4 libglib2.0-0 libgmime-3.0-0 libgnutls30 libjansson4 liblmdb0 libmicrohttpd12 libmilter1.0.1 \
         libsodium23 libsystemd0 libutf8proc2 libxxhash0 libzstd1 zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 8763 --home-dir /var/lib/bayesd --shell /usr/sbin/nologin bayesd \

@@ -14,7 +14,7 @@ V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 MAKEFLAGS += --no-print-directory
 
-PACKAGES := libmicrohttpd libsystemd jansson libutf8proc lmdb libxxhash libsodium zlib libzstd gmime-3.0 \
+PACKAGES := libmicrohttpd gnutls libsystemd jansson libutf8proc lmdb libxxhash libsodium zlib libzstd gmime-3.0 \
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.

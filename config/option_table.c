@@ -34,6 +34,8 @@ static const char *const log_formats[] = {"text", "json", NULL};
 
 static const char *const socket_modes[] = {"owner", "group", "all", NULL};
 
+static const char *const client_roles[] = {"classify", "train", "admin", NULL};
+
 static const struct nb_option options[] = {
     {"server", "listen", NB_OPTION_ADDRESS, AT(listen), 1, 64, NULL, "127.0.0.1:8763",
      "Where to listen: ADDRESS:PORT or [IPv6]:PORT, the address in digits. Port 0 takes a free "
@@ -191,6 +193,30 @@ static const struct nb_option options[] = {
      "needs a token, also when the file has none. It is read at the start and with the "
      "configuration.",
      NB_LIVE},
+
+    {"tls", "listen", NB_OPTION_STRING, AT(tls_listen), 0, 64, NULL, "",
+     "Where HTTP over TLS is served: ADDRESS:PORT or [IPv6]:PORT. Only HTTP: clients of the "
+     "line protocols (spamc, RSPAMC) use the port of [server] or the Unix socket. "
+     "Empty: nowhere.",
+     NB_RESTART},
+    {"tls", "only", NB_OPTION_BOOL, AT(tls_only), 0, 1, NULL, "no",
+     "The port of [server] listen speaks TLS, and nothing is served without it but the Unix "
+     "socket.",
+     NB_RESTART},
+    {"tls", "certificate", NB_OPTION_STRING, AT(tls_certificate), 0, PATH_BYTES, NULL, "",
+     "File of the certificate, in PEM, followed by those that lead to its authority.", NB_LIVE},
+    {"tls", "key", NB_OPTION_STRING, AT(tls_key), 0, PATH_BYTES, NULL, "",
+     "File of its private key, in PEM, which the daemon's user must be able to read.", NB_LIVE},
+    {"tls", "priorities", NB_OPTION_STRING, AT(tls_priorities), 1, 1024, NULL,
+     "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2",
+     "Versions and algorithms, as a priority string of GnuTLS.", NB_LIVE},
+    {"tls", "client_ca", NB_OPTION_STRING, AT(tls_client_ca), 0, PATH_BYTES, NULL, "",
+     "File of authorities, in PEM. A client that shows a certificate of one of them has the role "
+     "client_role without a token; its common name is the source of its changes. No client has to "
+     "show one. Every other request needs a token then. Empty: none is asked for.",
+     NB_LIVE},
+    {"tls", "client_role", NB_OPTION_ENUM, AT(tls_client_role), 0, 2, client_roles, "classify",
+     "The role of such clients: classify, train or admin.", NB_LIVE},
 
     {"store", "data", NB_OPTION_STRING, AT(data), 1, PATH_BYTES, NULL, "/var/lib/bayesd",
      "Directory of the models; it is created if it is missing. Only one daemon at a time may use "

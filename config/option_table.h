@@ -52,6 +52,13 @@ struct nb_config {
     char *tokens_admin;
     char *tokens_trusted; /* addresses and networks */
     char *tokens_file;    /* of more tokens; empty: `tokens` in the data directory */
+    /* [tls] */
+    char *tls_listen; /* ADDRESS:PORT; empty: none */
+    bool tls_only;
+    char *tls_certificate, *tls_key; /* paths */
+    char *tls_priorities;
+    char *tls_client_ca; /* path; empty: none */
+    int tls_client_role; /* 0: classify, 1: train, 2: admin */
     /* [store] */
     char *data;        /* directory */
     uint64_t map_size; /* bytes; 0: as much as there may ever be use for */

@@ -33,18 +33,27 @@ int nb_configure_read(const struct nb_options *options, struct nb_config *config
 }
 
 /* Without tokens, whoever reaches the port may read and change every model. */
-static int check_access(const struct nb_configuration *made, struct nb_error *error)
+static int check_address(const struct nb_configuration *made, const char *address,
+                         struct nb_error *error)
 {
     const struct nb_config *config = &made->config;
     bool is_loopback = false;
-    int rc = nb_listen_is_loopback(config->listen, &is_loopback, error);
+    int rc = nb_listen_is_loopback(address, &is_loopback, error);
     if (rc != 0 || is_loopback || nb_access_asks(made->access) || config->insecure)
         return rc;
     return nb_error_set(error, NB_INVALID,
                         "%s can be reached from other machines, and there are no [tokens]: set "
                         "some, listen on 127.0.0.1 or [::1], or write 'insecure = yes' to [server] "
                         "when the network itself keeps strangers out",
-                        config->listen);
+                        address);
+}
+
+static int check_access(const struct nb_configuration *made, struct nb_error *error)
+{
+    int rc = check_address(made, made->config.listen, error);
+    if (rc == 0 && made->config.tls_listen[0] != '\0')
+        rc = check_address(made, made->config.tls_listen, error);
+    return rc;
 }
 
 int nb_configure_make(struct nb_config *config, const struct nb_configuration **made,

@@ -94,21 +94,50 @@ static void awaited_signals(sigset_t *set)
     sigaddset(set, SIGINT);
 }
 
+/* Where the daemon is reached. */
+struct addresses {
+    struct nb_listener port, tls;
+    bool has_port, has_tls;
+};
+
 /* Opens the listening sockets; none is left open on failure. */
-static int listen_on_all(const struct nb_config *config, struct nb_listener *listener,
+static int listen_on_all(const struct nb_config *config, struct addresses *addresses,
                          int sockets[NB_LISTEN_SOCKETS], struct nb_error *error)
 {
     static const mode_t modes[] = {0600, 0660, 0666}; /* as the option table names them */
-    int rc = nb_listen(config->listen, listener, error);
-    if (rc != 0)
-        return rc;
-    sockets[0] = listener->socket;
-    sockets[1] = -1;
-    if (config->socket[0] != '\0')
-        rc = nb_listen_unix(config->socket, modes[config->socket_mode], &sockets[1], error);
-    if (rc != 0)
-        (void)close(sockets[0]); /* it was never used */
+    const char *tls = config->tls_only ? config->listen : config->tls_listen;
+    int rc = 0;
+    *addresses = (struct addresses){.port.socket = -1,
+                                    .tls.socket = -1,
+                                    .has_port = !config->tls_only,
+                                    .has_tls = tls[0] != '\0'};
+    sockets[NB_LISTEN_FILE] = -1;
+    if (addresses->has_port)
+        rc = nb_listen(config->listen, &addresses->port, error);
+    if (rc == 0 && addresses->has_tls)
+        rc = nb_listen(tls, &addresses->tls, error);
+    if (rc == 0 && config->socket[0] != '\0')
+        rc = nb_listen_unix(config->socket, modes[config->socket_mode], &sockets[NB_LISTEN_FILE],
+                            error);
+    sockets[NB_LISTEN_PORT] = addresses->port.socket;
+    sockets[NB_LISTEN_TLS] = addresses->tls.socket;
+    for (int i = 0; rc != 0 && i < NB_LISTEN_SOCKETS; i++) {
+        if (sockets[i] >= 0)
+            (void)close(sockets[i]); /* it was never used */
+    }
     return rc;
+}
+
+/* Tests and scripts read the ports from these lines: they are there whatever the log's level. The
+ * last one says that the daemon is ready. */
+static void print_addresses(const struct addresses *addresses)
+{
+    if (addresses->has_tls && addresses->has_port)
+        (void)fprintf(stderr, "bayesd: with TLS on https://%s\n", addresses->tls.address);
+    if (addresses->has_port)
+        (void)fprintf(stderr, "bayesd: ready on http://%s\n", addresses->port.address);
+    else
+        (void)fprintf(stderr, "bayesd: ready on https://%s\n", addresses->tls.address);
 }
 
 static void reload(struct nb_server *server, const struct nb_options *options)
@@ -136,15 +165,14 @@ static int wait_for_stop(struct nb_server *server, const struct nb_options *opti
 static int serve(struct nb_server *server, const struct nb_options *options, struct nb_error *error)
 {
     int sockets[NB_LISTEN_SOCKETS];
-    struct nb_listener listener;
+    struct addresses addresses;
     struct nb_serving *serving = NULL;
-    int rc = listen_on_all(server->startup, &listener, sockets, error);
+    int rc = listen_on_all(server->startup, &addresses, sockets, error);
     if (rc == 0)
         rc = nb_serve_start(server, sockets, &serving, error);
     if (rc != 0)
         return rc;
-    /* Tests and scripts read the port from this line: it is there whatever the log's level. */
-    (void)fprintf(stderr, "bayesd: ready on http://%s\n", listener.address);
+    print_addresses(&addresses);
     nb_notify("READY=1");
     nb_log(NB_LOG_INFO, "stopping signal=%s", strsignal(wait_for_stop(server, options)));
     nb_notify("STOPPING=1");

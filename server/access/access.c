@@ -18,7 +18,11 @@ struct nb_access {
     struct nb_rate rate_classify, rate_train, rate_failures;
     bool has_file; /* of tokens */
     bool is_insecure;
+    enum nb_role certificate_role; /* NB_ROLE_NONE: certificates are not asked for */
 };
+
+/* As the option [tls] client_role names them. */
+static const enum nb_role ROLES[] = {NB_ROLE_CLASSIFY, NB_ROLE_TRAIN, NB_ROLE_ADMIN};
 
 static int read_file(struct nb_access *access, const struct nb_config *config,
                      struct nb_error *error)
@@ -42,6 +46,8 @@ int nb_access_new(const struct nb_config *config, struct nb_access **access, str
     if (made == NULL)
         return nb_error_no_memory(error);
     made->is_insecure = config->insecure;
+    if (config->tls_client_ca[0] != '\0')
+        made->certificate_role = ROLES[config->tls_client_role];
     int rc = nb_tokens_read(&made->tokens, config, error);
     if (rc == 0)
         rc = read_file(made, config, error);
@@ -80,7 +86,7 @@ void nb_access_free(struct nb_access **access)
 
 bool nb_access_asks(const struct nb_access *access)
 {
-    return access->tokens.count > 0 || access->has_file;
+    return access->tokens.count > 0 || access->has_file || access->certificate_role != NB_ROLE_NONE;
 }
 
 bool nb_access_has_file(const struct nb_access *access)
@@ -138,6 +144,11 @@ struct nb_grant nb_access_grant(const struct nb_access *access, const struct nb_
         grant.role = known->role;
         grant.name = known->name;
         grant.models = known->models;
+    }
+    if (peer->certificate != NULL && grant.role < access->certificate_role) {
+        grant.role = access->certificate_role;
+        grant.name = peer->certificate;
+        grant.models = "*";
     }
     if (grant.role < NB_ROLE_TRAIN && is_for_mail && is_trusted(access, peer)) {
         grant.role = NB_ROLE_TRAIN;

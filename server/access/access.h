@@ -21,13 +21,11 @@ struct nb_access;
 struct nb_config;
 struct nb_rate;
 struct nb_token;
-struct nb_rate;
-struct nb_token;
 
-/* Reads [tokens] with the file of tokens, and of [server] `proxies`, `socket_users`, `insecure` and
- * the rates.
- * Returns 0, NB_NO_MEMORY, NB_INVALID, which names the option or the line and what is wrong with
- * it, never a token, or NB_IO for a file of tokens that cannot be read. */
+/* Reads [tokens] with the file of tokens, client_ca of [tls], and of [server] `proxies`,
+ * `socket_users`, `insecure` and the rates. Returns 0, NB_NO_MEMORY, NB_INVALID, which names the
+ * option or the line and what is wrong with it, never a token, or NB_IO for a file of tokens that
+ * cannot be read. */
 int nb_access_new(const struct nb_config *config, struct nb_access **access,
                   struct nb_error *error);
 void nb_access_free(struct nb_access **access);

@@ -34,6 +34,8 @@ struct nb_peer {
     bool is_proven;            /* the address is the client's own: it may prove a role */
     bool has_user;             /* it came over a Unix socket, from a process of `user` */
     uid_t user;
+    const char *certificate; /* the common name in a certificate that was verified; or NULL. It
+                                lives as long as the request */
 };
 
 /* Adds the next field X-Forwarded-For; of too many, the first ones are forgotten. */

@@ -21,10 +21,11 @@ uint64_t nb_connection_since(uint64_t state)
     return state >> PHASE_BITS;
 }
 
-void nb_connection_init(struct nb_connection *held, int file,
+void nb_connection_init(struct nb_connection *held, int file, bool is_tls,
                         const union nb_connection_address *address, socklen_t length)
 {
-    *held = (struct nb_connection){.file = file, .address = *address, .address_length = length};
+    *held = (struct nb_connection){
+        .file = file, .is_tls = is_tls, .address = *address, .address_length = length};
     atomic_init(&held->state, state_of(NB_PHASE_FIRST));
 }
 

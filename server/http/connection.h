@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 struct nb_http;
+struct nb_configuration;
 struct nb_http_call;
 
 enum nb_phase {
@@ -35,12 +36,17 @@ union nb_connection_address {
 struct nb_connection {
     int file; /* the server's from nb_http_take until the owner hears that it is closed */
     union nb_connection_address address;
+    bool is_tls;
     socklen_t address_length;  /* at most the union's */
     _Atomic uint64_t state;    /* when the phase began, and which one it is */
     _Atomic uint64_t begun;    /* the request: nb_clock_monotonic */
     _Atomic uint64_t received; /* bytes of its body */
     atomic_uint given_up;      /* status that the client was given up with; 0: none */
     atomic_bool is_started;    /* one of the server's threads has it */
+    /* With TLS, for the server's thread alone: */
+    const struct nb_configuration *configuration; /* whose certificate it uses; held */
+    bool is_known;                                /* the client's certificate was looked at */
+    char *certificate; /* the name in it, owned; NULL: none was shown, or not verified */
     bool is_kept; /* for the server's thread alone: after its last reply it certainly goes on */
     struct nb_http *http;      /* who holds it */
     struct nb_http_call *call; /* for the server's thread alone; NULL: no request is known yet */
@@ -54,7 +60,7 @@ struct nb_connection_name {
 };
 
 /* Begins in the phase NB_PHASE_FIRST. */
-void nb_connection_init(struct nb_connection *held, int file,
+void nb_connection_init(struct nb_connection *held, int file, bool is_tls,
                         const union nb_connection_address *address, socklen_t length);
 
 /* Enters a phase. False: the connection was given up, and this is not the thread that did it. */

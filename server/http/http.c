@@ -82,8 +82,8 @@ static int socket_of(const struct nb_request *request)
     return nb_http_connection(request->connection)->file;
 }
 
-static const struct nb_carrier CARRIER = {suspend,   resume,     field_of_request,
-                                          forwarded, address_of, socket_of};
+static const struct nb_carrier CARRIER = {suspend,    resume,    field_of_request,   forwarded,
+                                          address_of, socket_of, nb_http_certificate};
 
 /* ---- 1: the header fields ----------------------------------------------------------------------
  */
@@ -329,7 +329,8 @@ static bool is_hung_up_on(const struct nb_http *http, const struct nb_connection
     uint64_t state = atomic_load(&held->state);
     enum nb_phase phase = nb_connection_phase(state);
     uint64_t idle = nb_clock_monotonic() - nb_connection_since(state);
-    return (phase == NB_PHASE_FIRST || (phase == NB_PHASE_IDLE && held->is_kept)) &&
+    return !held->is_tls &&
+           (phase == NB_PHASE_FIRST || (phase == NB_PHASE_IDLE && held->is_kept)) &&
            !atomic_load(&http->server->is_stopping) &&
            idle < http->server->startup->timeout * 1000000000u && poll(&polled, 1, 0) == 0;
 }
@@ -341,9 +342,12 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     struct nb_http *http = user;
     struct nb_connection *held = nb_http_connection(connection);
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        if (held->is_tls)
+            nb_http_tls_begin(held, connection);
         atomic_store(&held->is_started, true);
         return;
     }
+    nb_http_tls_end(held);
     if (is_hung_up_on(http, held))
         nb_library_refuse(connection, MHD_HTTP_BAD_REQUEST);
     http->owner.closed(http->owner.user, held);
@@ -352,7 +356,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 /* Above the option `connections`: what the acceptor lets in beyond it, with room to spare. */
 enum { MORE_CONNECTIONS = 64 };
 
-static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads)
+static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads, bool is_tls)
 {
     const struct nb_config *config = http->server->startup;
     /* The library divides its limit by the number of threads: any thread may have all. The acceptor
@@ -363,10 +367,20 @@ static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads)
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)connections, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)config->timeout, NULL},
-        {threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL},
+        {MHD_OPTION_END, 0, NULL}, /* their number; one is no pool */
+        {MHD_OPTION_END, 0, NULL}, /* TLS */
         {MHD_OPTION_END, 0, NULL}};
+    size_t next = 2;
+    if (threads > 1)
+        options[next++] =
+            (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL};
+    if (is_tls)
+        options[next] = nb_http_tls_option();
+    /* Turbo: a socket is not shut down before it is closed, so that the last word may be ours
+     * (is_hung_up_on); with TLS the library says it, as the protocol wants. */
+    unsigned kind = is_tls ? MHD_USE_TLS : MHD_USE_TURBO;
     return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
-                                MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_TURBO,
+                                MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | kind,
                             0, NULL, NULL, on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_message,
                             http, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, http,
                             MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
@@ -382,14 +396,15 @@ int nb_http_start(struct nb_server *server, unsigned threads, const struct nb_ht
         return nb_error_no_memory(error);
     *made = (struct nb_http){.server = server, .owner = *owner};
     int rc = nb_library_find(error);
-    if (rc == 0 && (made->daemon = start_daemon(made, threads)) == NULL)
+    if (rc == 0 && (made->daemon = start_daemon(made, threads, false)) == NULL)
         rc = nb_error_set(error, NB_IO, "the HTTP server does not start");
-    if (rc != 0) {
-        free(made);
-        return rc;
-    }
+    bool has_tls = server->startup->tls_listen[0] != '\0' || server->startup->tls_only;
+    if (rc == 0 && has_tls && (made->tls = start_daemon(made, threads, true)) == NULL)
+        rc = nb_error_set(error, NB_IO, "the HTTP server does not start with TLS");
+    if (rc != 0)
+        nb_http_stop(&made);
     *http = made;
-    return 0;
+    return rc;
 }
 
 void nb_http_take(struct nb_http *http, struct nb_connection *held)
@@ -397,7 +412,8 @@ void nb_http_take(struct nb_http *http, struct nb_connection *held)
     struct nb_connection_name name = {.address = held->address, .held = held};
     held->http = http;
     /* On failure the library has closed it. */
-    if (MHD_add_connection(http->daemon, held->file, &name.address.any, sizeof name) != MHD_YES)
+    struct MHD_Daemon *daemon = held->is_tls ? http->tls : http->daemon;
+    if (MHD_add_connection(daemon, held->file, &name.address.any, sizeof name) != MHD_YES)
         http->owner.closed(http->owner.user, held);
 }
 
@@ -405,7 +421,10 @@ void nb_http_stop(struct nb_http **http)
 {
     if (*http == NULL)
         return;
-    MHD_stop_daemon((*http)->daemon);
+    if ((*http)->tls != NULL)
+        MHD_stop_daemon((*http)->tls);
+    if ((*http)->daemon != NULL)
+        MHD_stop_daemon((*http)->daemon);
     free(*http);
     *http = NULL;
 }

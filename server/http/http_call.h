@@ -18,6 +18,7 @@ enum { NB_HTTP_DROP_BYTES = 1024 * 1024 };
 struct nb_http {
     struct nb_server *server;
     struct MHD_Daemon *daemon;
+    struct MHD_Daemon *tls; /* the one that speaks TLS, or NULL */
     struct nb_http_owner owner;
 };
 
@@ -53,8 +54,25 @@ void nb_http_check(struct nb_http_call *call, const char *url, const char *metho
 /* The client's address; NULL when it is not known. */
 const struct sockaddr *nb_http_address(struct MHD_Connection *connection);
 
+/* The connection's session with GnuTLS; NULL without TLS. */
+void *nb_http_session(struct MHD_Connection *connection);
+
 /* The connection as its owner knows it. */
 struct nb_connection *nb_http_connection(struct MHD_Connection *connection);
+
+/* ---- http_tls.c ---------------------------------------------------------------------------------
+ */
+
+/* What the library needs to start with TLS. */
+struct MHD_OptionItem nb_http_tls_option(void);
+
+/* The connection is the library's: makes its session ready for the handshake; and the session has
+ * ended. */
+void nb_http_tls_begin(struct nb_connection *held, struct MHD_Connection *connection);
+void nb_http_tls_end(struct nb_connection *held);
+
+/* The name in the client's certificate; NULL: none was shown, or it is nobody's. */
+const char *nb_http_certificate(const struct nb_request *request);
 
 /* ---- http_reply.c -------------------------------------------------------------------------------
  */

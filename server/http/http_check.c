@@ -33,6 +33,13 @@ struct nb_connection *nb_http_connection(struct MHD_Connection *connection)
     return name->held;
 }
 
+void *nb_http_session(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    return info != NULL ? info->tls_session : NULL;
+}
+
 static const char *field(const struct nb_http_call *call, const char *name)
 {
     return MHD_lookup_connection_value(call->request.connection, MHD_HEADER_KIND, name);

@@ -8,6 +8,7 @@
 #include "server/json/problem.h"
 #include "server/request/reply.h"
 #include "server/request/server.h"
+#include "server/tls/tls.h"
 
 static struct MHD_Response *make_response(struct nb_http_call *call)
 {
@@ -113,8 +114,11 @@ enum MHD_Result nb_http_answer_at_once(struct nb_http_call *call)
                           reply->body.length, reply->status == 503 ? "Retry-After: 1\r\n" : "");
     struct iovec parts[2] = {{head, (size_t)length}, {reply->body.bytes, reply->body.length}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    /* A client that does not take it has gone. */
-    (void)sendmsg(call->held->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    void *session = nb_http_session(call->request.connection);
+    for (int i = 0; session != NULL && i < 2; i++)
+        nb_tls_send(session, parts[i].iov_base, parts[i].iov_len);
+    if (session == NULL) /* a client that does not take it has gone */
+        (void)sendmsg(call->held->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     call->sent = reply->body.length;
     call->lingers = true;
     return MHD_NO;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "server/base/log.h"
@@ -13,6 +14,7 @@
 #include "server/http/http_call.h"
 #include "server/http/refusal.h"
 #include "server/request/server.h"
+#include "server/tls/tls.h"
 
 typedef enum MHD_Result queue_response(struct MHD_Connection *connection, unsigned status,
                                        struct MHD_Response *response);
@@ -69,13 +71,27 @@ static void account(struct nb_connection *held, unsigned status, size_t length)
     nb_metrics_request(held->http->server->metrics, SIZE_MAX, status, 0, 0, length);
 }
 
+static size_t send_refusal(struct MHD_Connection *connection, const struct nb_connection *held,
+                           unsigned status, const char *detail)
+{
+    char reply[NB_REFUSAL_BYTES];
+    if (!held->is_tls)
+        return nb_refusal_send(held->file, status, detail);
+    size_t length = nb_refusal_write(status, detail, reply);
+    void *session = nb_http_session(connection);
+    nb_tls_send(session, reply, length);
+    nb_tls_end(session);
+    (void)shutdown(held->file, SHUT_WR);
+    return length;
+}
+
 void nb_library_refuse(struct MHD_Connection *connection, unsigned status)
 {
     struct nb_connection *held = nb_http_connection(connection);
     if (!nb_connection_enter(held, NB_PHASE_OVER))
         return;
     const char *detail = detail_of(status, held->call != NULL);
-    account(held, status, nb_refusal_send(held->file, status, detail));
+    account(held, status, send_refusal(connection, held, status, detail));
     int file = dup(held->file);
     if (file >= 0)
         held->http->owner.linger(held->http->owner.user, file);

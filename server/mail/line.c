@@ -71,7 +71,14 @@ static int socket_of(const struct nb_request *request)
     return ((const struct nb_line_client *)request->connection)->file;
 }
 
-static const struct nb_carrier CARRIER = {suspend, resume, field, forwarded, address_of, socket_of};
+static const char *certificate_of(const struct nb_request *request)
+{
+    (void)request;
+    return NULL; /* the line protocols are not served over TLS */
+}
+
+static const struct nb_carrier CARRIER = {suspend,    resume,    field,         forwarded,
+                                          address_of, socket_of, certificate_of};
 
 /* ---- work, on a thread of the pool -------------------------------------------------------------
  */

@@ -41,7 +41,8 @@ struct client {
     struct link link; /* the first member */
     int file;
     bool is_watched; /* by the epoll */
-    bool is_probe;   /* there is a place only if it asks whether the daemon is well */
+    bool is_tls;
+    bool is_probe; /* there is a place only if it asks whether the daemon is well */
     uint64_t opened;
     uint64_t since;         /* its last progress */
     uint64_t looked, bytes; /* of a line protocol: when its speed was looked at, what had come */
@@ -131,7 +132,7 @@ static uint64_t patience(const struct nb_acceptor *a)
 static void give_to_http(struct nb_acceptor *a, struct client *c)
 {
     struct nb_connection *held =
-        nb_guard_add(a->settings.guard, c->file, &c->address, c->address_length);
+        nb_guard_add(a->settings.guard, c->file, c->is_tls, &c->address, c->address_length);
     if (held == NULL) {
         drop(a, c, false);
         return;
@@ -211,6 +212,10 @@ static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
         drop(a, c, false);
         return;
     }
+    if (c->is_tls) {
+        give_to_http(a, c);
+        return;
+    }
     if (c->is_probe) {
         sniff_probe(a, c, (struct nb_string){bytes, (size_t)n}, is_last);
         return;
@@ -283,9 +288,17 @@ static bool accept_one(struct nb_acceptor *a, int which)
     enum nb_place place = c != NULL
                               ? nb_connections_open(a->settings.connections, &client.address.any)
                               : NB_PLACE_MEMORY;
+    client.is_tls = which == NB_LISTEN_TLS;
+    if (client.is_tls && place == NB_PLACE_PROBE) { /* what it asks cannot be seen */
+        nb_connections_close(a->settings.connections, &client.address.any);
+        place = NB_PLACE_FULL;
+    }
     if (place != NB_PLACE && place != NB_PLACE_PROBE) {
         free(c);
-        nb_turn_away(a->settings.server, a->settings.linger, client.file, place);
+        if (client.is_tls) /* and it would not understand a word */
+            (void)close(client.file);
+        else
+            nb_turn_away(a->settings.server, a->settings.linger, client.file, place);
         return true;
     }
     *c = client;
@@ -418,7 +431,8 @@ int nb_acceptor_start(const struct nb_acceptor_settings *settings, struct nb_acc
     int rc = 0;
     memcpy(a->sockets, settings->sockets, sizeof a->sockets);
     if (a->epoll < 0 || a->wake < 0 || epoll_ctl(a->epoll, EPOLL_CTL_ADD, a->wake, &woken) != 0 ||
-        !listen_on(a, EPOLL_CTL_ADD, 0) || !listen_on(a, EPOLL_CTL_ADD, 1))
+        !listen_on(a, EPOLL_CTL_ADD, NB_LISTEN_PORT) ||
+        !listen_on(a, EPOLL_CTL_ADD, NB_LISTEN_FILE) || !listen_on(a, EPOLL_CTL_ADD, NB_LISTEN_TLS))
         rc = nb_error_errno(error, errno, "epoll");
     if (rc == 0)
         rc = nb_lines_start(settings->server, settings->threads, a->wake, &a->lines, error);

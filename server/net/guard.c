@@ -68,14 +68,14 @@ static void wake(struct nb_guard *g)
     (void)written; /* an eventfd that is full has woken it already */
 }
 
-struct nb_connection *nb_guard_add(struct nb_guard *guard, int file,
+struct nb_connection *nb_guard_add(struct nb_guard *guard, int file, bool is_tls,
                                    const union nb_connection_address *address, socklen_t length)
 {
     struct guarded *one = calloc(1, sizeof *one);
     if (one == NULL)
         return NULL;
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = one};
-    nb_connection_init(&one->held, file, address, length);
+    nb_connection_init(&one->held, file, is_tls, address, length);
     pthread_mutex_lock(&guard->lock);
     bool sleeps = guard->sleeps;
     guard->sleeps = false;
@@ -125,7 +125,8 @@ static void give_up(struct nb_guard *g, struct guarded *one, uint64_t state, con
         return; /* it was in time after all */
     if (phase != NB_PHASE_REPLY) {
         atomic_store(&one->held.given_up, 408);
-        (void)nb_refusal_send(one->held.file, 408, detail);
+        if (!one->held.is_tls) /* the session is another thread's */
+            (void)nb_refusal_send(one->held.file, 408, detail);
     }
     if (phase == NB_PHASE_FIRST || phase == NB_PHASE_IDLE) /* else it is the request's status */
         nb_metrics_request(g->server->metrics, SIZE_MAX, 408, 0, 0, 0);

@@ -26,7 +26,7 @@ int nb_guard_start(struct nb_server *server, struct nb_connections *connections,
 
 /* Watches over a connection that is counted in `connections` and about to be given to the HTTP
  * server. NULL: there is no memory, and nothing was changed. */
-struct nb_connection *nb_guard_add(struct nb_guard *guard, int file,
+struct nb_connection *nb_guard_add(struct nb_guard *guard, int file, bool is_tls,
                                    const union nb_connection_address *address, socklen_t length);
 
 /* The server closes the connection: counts it out and frees it. */

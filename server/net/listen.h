@@ -9,9 +9,14 @@
 
 #include "core/base/error.h"
 
+enum { NB_ADDRESS_BYTES = 80 };
+
+/* The sockets that the daemon may listen on. */
 enum {
-    NB_ADDRESS_BYTES = 80,
-    NB_LISTEN_SOCKETS = 2 /* of an address, and of a file */
+    NB_LISTEN_PORT, /* of the option [server] listen */
+    NB_LISTEN_FILE, /* of [server] socket */
+    NB_LISTEN_TLS,  /* of [tls] listen, or of [server] listen with [tls] only */
+    NB_LISTEN_SOCKETS
 };
 
 struct nb_listener {

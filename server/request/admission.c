@@ -20,6 +20,7 @@ static void find_peer(struct nb_request *request)
         forwarding.is_there = true;
     request->peer = nb_peer_of(carrier->socket(request), carrier->address(request), &forwarding,
                                nb_access_proxies(request->access));
+    request->peer.certificate = carrier->certificate(request);
 }
 
 static struct nb_string find_token(const struct nb_request *request)

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 
 #include "server/access/access.h"
+#include "server/tls/tls.h"
 
 static void free_one(struct nb_configuration *c)
 {
     nb_access_free(&c->access);
+    nb_tls_free(&c->tls);
     nb_config_deinit(&c->config);
     free(c);
 }
@@ -27,6 +29,8 @@ int nb_configuration_new(struct nb_config *config, const struct nb_configuration
     *config = (struct nb_config){0};
     atomic_init(&c->holders, 1);
     int rc = nb_access_new(&c->config, &c->access, error);
+    if (rc == 0)
+        rc = nb_tls_new(&c->config, &c->tls, error);
     if (rc != 0)
         free_one(c);
     else

@@ -16,10 +16,12 @@
 #include "core/base/error.h"
 
 struct nb_access;
+struct nb_tls;
 
 struct nb_configuration {
     struct nb_config config;  /* owned */
     struct nb_access *access; /* owned */
+    struct nb_tls *tls;       /* owned; NULL: there is no certificate */
     atomic_uint holders;      /* for configuration.c */
 };
 

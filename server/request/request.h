@@ -65,6 +65,8 @@ struct nb_carrier {
     const struct sockaddr *(*address)(const struct nb_request *request);
     /* The connection's socket, or -1. */
     int (*socket)(const struct nb_request *request);
+    /* The name in the client's certificate, which was verified; NULL: it has shown none. */
+    const char *(*certificate)(const struct nb_request *request);
 };
 
 struct nb_request {

@@ -13,6 +13,7 @@ import test_quarantine
 from harness import equal, holds, problem, refused, slow, wait_for
 from prometheus import parse
 from test_command_line import printed
+from test_tls import tls_certificate, tls_client_ca, tls_client_role, tls_key, tls_listen, tls_only, tls_priorities
 from wire import Wire, request
 
 M = "/v1/models/m"
@@ -175,18 +176,24 @@ def outer_address():
         return probe.getsockname()[0]
 
 
-def from_outside(api, count, **options):
+OUTSIDE = {"listen": "0.0.0.0:0", "insecure": "yes", "threads": 1}
+
+
+def statuses_outside(daemon, count):
     """How `count` connections from no loopback address are answered: statuses, in order."""
-    daemon = api.another(config={"server": {"listen": "0.0.0.0:0", "insecure": "yes", "threads": 1, **options}},
-                         listen=None).start()
-    daemon.host = outer_address()
+    local, daemon.host = daemon.host, outer_address()
     wires, statuses = [Wire(daemon) for _ in range(count)], []
+    daemon.host = local
     for wire in wires:
-        wire.try_send(request("GET", "/healthz", Host=daemon.host))
+        wire.try_send(request("GET", "/healthz"))
         statuses.append(wire.reply().status)
     for wire in wires:
         wire.close()
     return statuses
+
+
+def from_outside(api, count, **options):
+    return statuses_outside(api.another(config={"server": {**OUTSIDE, **options}}, listen=None).start(), count)
 
 
 def server_connections_per_address(api):
@@ -206,12 +213,12 @@ def server_connections_reserved(api):
     equal(from_outside(api, 8, connections=10, connections_reserved=0), [200] * 8)
 
 
-def trickled(daemon, beginning, piece, pause):
-    """Sends pieces until there is a reply: its status, or None."""
+def trickled(daemon, beginning, piece, pause, seconds=20):
+    """Sends pieces until there is a reply: its status, or None; "nothing" when there is none in time."""
     with Wire(daemon) as wire:
         wire.send(beginning)
         wire.socket.settimeout(pause)
-        deadline = time.monotonic() + 20 * slow()
+        deadline = time.monotonic() + seconds * slow()
         while time.monotonic() < deadline:
             wire.try_send(piece)
             try:
@@ -804,7 +811,7 @@ def log_level(api):
 
 
 EFFECTS = {tuple(name.split("_", 1)): function for name, function in list(globals().items())
-           if name.split("_", 1)[0] in ("server", "tokens", "store", "models", "tokenizer", "filter", "log") and callable(function)
+           if name.split("_", 1)[0] in ("server", "tls", "tokens", "store", "models", "tokenizer", "filter", "log") and callable(function)
            and name not in ("tokenizer_case", "filter_reports", "filter_actions", "filter_actions_of")}
 
 

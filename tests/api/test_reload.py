@@ -5,12 +5,15 @@ import gzip
 import os
 import re
 import signal
+import ssl
 import threading
 import time
 
 import test_backup
+import tls
 from harness import config_text, equal, holds, refused, slow, wait_for
-from test_configuration import accepted, long_reply, mails_unread, over_file, spooled_by
+from test_configuration import (OUTSIDE, long_body, long_reply, mails_unread, outer_address, over_file, spooled_by,
+                                statuses_outside, trickled)
 from wire import Wire, request
 
 M = "/v1/models/m"
@@ -168,12 +171,6 @@ def labels(daemon):
     return sorted(daemon.client.get("/v1/models/mail").ok().json["labels"])
 
 
-def per_address(daemon):
-    daemon.client.close()
-    wait_for(lambda: accepted(daemon, 4) in (2, 4), "a count that stands", 10)
-    return accepted(daemon, 4)
-
-
 def logs_requests(daemon):
     before = len(daemon.lines)
     daemon.client.get("/v1/models").ok()
@@ -234,8 +231,6 @@ LIVE = (
     ("server", "rate_classify", "0", "2/hour", busy(M + "/tokenize"), False, True),
     ("server", "rate_train", "2/hour", "0", busy(M + "/train?label=a"), True, False),
     ("server", "hosts", "", "bayes.example.org", hosts, 403, 200),
-    ("server", "connections_per_address", 0, 2, per_address, 4, 2),
-    ("server", "connections_per_address", 2, 0, per_address, 2, 4),
     ("server", "body_bytes", "2K", "4K", train_bytes(3000), 413, 200),
     ("server", "line_bytes", "1K", "4K", line_bytes, True, False),
     ("server", "unpack_ratio", 2, 10000, unpacks, 413, 200),
@@ -315,10 +310,64 @@ def table(api):
     return out
 
 
+def test_connections_per_address(api):
+    if outer_address() is None:  # tests/unit/server/net holds what it means
+        return
+    daemon = api.another(config={"server": {**OUTSIDE, "connections_per_address": 0}}, listen=None).start()
+    equal(statuses_outside(daemon, 4), [200] * 4)
+    reload(daemon, {"server": {**OUTSIDE, "connections_per_address": 2}})
+    wait_for(lambda: statuses_outside(daemon, 4) == [200] * 2 + [429] * 2, "two are allowed")
+    reload(daemon, {"server": {**OUTSIDE, "connections_per_address": 0}})
+    equal(statuses_outside(daemon, 4), [200] * 4)
+    daemon.stop()
+
+
+def test_deadlines(api):
+    patient = {"timeout": 1, "head_seconds": 600, "body_rate": 0, "request_seconds": 600}
+    head = b"GET /healthz HTTP/1.1\r\n", b"X: y\r\n", 0.1, 3
+    body = long_body(NDJSON), b"\n" * 100, 0.1, 3
+    daemon = started(api, server=patient)
+    for option, value, what in (("head_seconds", 1, head), ("body_rate", "1M", body), ("request_seconds", 1, body)):
+        equal(trickled(daemon, *what), "nothing", option)
+        reload(daemon, {"server": {**patient, option: value}})
+        equal(trickled(daemon, *what), 408, option)
+        reload(daemon, {"server": patient})
+    daemon.stop()
+
+
+def test_tls(api):
+    """What the next connections are offered and allowed; certificates themselves: test_tls."""
+    folder = api.new_folder()
+    authority = tls.Authority(folder)
+    files = dict(zip(("certificate", "key"), authority.sign("first")), listen="127.0.0.1:0")
+    mine = tls.context(authority, authority.sign("me", "clientAuth"))
+    old = tls.context(authority, version=ssl.TLSVersion.TLSv1_2)
+    daemon = started(api, tokens={"admin": T}, tls=files)
+
+    def status(path, method="GET"):
+        with tls.TlsWire(daemon, mine) as wire:
+            wire.send(request(method, path))
+            return wire.reply(method).status
+    equal((status("/v1/models"), tls.refuses(daemon, old)), (401, False))
+    for more, models, deleted, refuses in (
+            ({"client_ca": authority.certificate}, 200, 403, False),
+            ({"client_ca": authority.certificate, "client_role": "admin"}, 200, 404, False),
+            ({"priorities": "SECURE128:-VERS-ALL:+VERS-TLS1.3"}, 401, 401, True), ({}, 401, 401, False)):
+        write(daemon, {"log": {"level": "info"}, "tokens": {"admin": T}, "tls": files | more})
+        before = len(said(daemon, AGAIN, REFUSED))
+        daemon.signal(signal.SIGHUP)
+        wait_for(lambda n=before: len(said(daemon, AGAIN, REFUSED)) > n, "the configuration is read", 20)
+        equal((status("/v1/models"), status(M, "DELETE"), tls.refuses(daemon, old)), (models, deleted, refuses), more)
+    daemon.stop()
+
+
 def test_every_live_option_is_tested(api):
     tested = {row[:2] for row in LIVE + BACKUPS} | {("server", "insecure"), ("server", "stop_seconds"), ("server", "queue_changes"),
                                           ("tokens", "train"), ("tokens", "trusted"), ("filter", "subject"), ("server", "proxies"),
-                                          ("server", "socket_users"), ("server", "rate_failures"), ("tokens", "file")}
+                                          ("server", "socket_users"), ("server", "rate_failures"), ("tokens", "file"),
+                                          ("server", "connections_per_address"), ("server", "head_seconds"),
+                                          ("server", "body_rate"), ("server", "request_seconds"), ("tls", "certificate"),
+                                          ("tls", "key"), ("tls", "priorities"), ("tls", "client_ca"), ("tls", "client_role")}
     equal({option for option, change in table(api).items() if change == "reload"} - tested, set())
 
 

@@ -31,7 +31,8 @@ static struct nb_config config_of(char *a, char *b, char *c, char *d)
                               .socket_users = nothing,
                               .rate_classify = no_rate,
                               .rate_train = no_rate,
-                              .rate_failures = no_rate};
+                              .rate_failures = no_rate,
+                              .tls_client_ca = nothing};
 }
 
 static struct nb_access *access_for(const struct nb_config *config)

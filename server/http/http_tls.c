@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * TLS of a connection. The library makes the session; before its handshake it is given the
+ * certificate, the authorities and the priorities of the configuration in force, which the
+ * connection holds as long as it lives. So a reload concerns the connections that come after it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "server/http/http_call.h"
+#include "server/request/configuration.h"
+#include "server/request/server.h"
+#include "server/tls/tls.h"
+
+/* The library does not start without a certificate of its own, or a function that finds one. As
+ * each session is given another certificate, this function is never called; so its type does not
+ * matter. */
+static void find_certificate(void)
+{
+    abort();
+}
+
+struct MHD_OptionItem nb_http_tls_option(void)
+{
+    return (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK2, 0,
+                                   (void *)(intptr_t)find_certificate};
+}
+
+void nb_http_tls_begin(struct nb_connection *held, struct MHD_Connection *connection)
+{
+    held->configuration = nb_configurations_take(held->http->server->configurations);
+    const struct nb_tls *tls = held->configuration->tls;
+    if (tls != NULL && nb_tls_begin(tls, nb_http_session(connection)))
+        return;
+    (void)nb_connection_enter(held, NB_PHASE_OVER);
+    (void)shutdown(held->file, SHUT_RDWR); /* the library notices that */
+}
+
+void nb_http_tls_end(struct nb_connection *held)
+{
+    free(held->certificate);
+    held->certificate = NULL;
+    nb_configuration_release(&held->configuration);
+}
+
+const char *nb_http_certificate(const struct nb_request *request)
+{
+    struct nb_connection *held = nb_http_connection(request->connection);
+    char name[NB_TLS_NAME];
+    if (held->is_tls && !held->is_known) {
+        held->is_known = true;
+        void *session = nb_http_session(request->connection);
+        if (nb_tls_client(held->configuration->tls, session, name))
+            held->certificate = strdup(name); /* without memory: no role by it */
+    }
+    return held->certificate;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * TLS by GnuTLS, for the connections of the HTTP library: the certificate, the key and what else
+ * [tls] says, read from their files once and immutable then. A `session` is a gnutls_session_t,
+ * used by the connection's thread alone. What was made here is for any thread.
+ */
+#ifndef NB_SERVER_TLS_TLS_H
+#define NB_SERVER_TLS_TLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/error.h"
+
+struct nb_config;
+struct nb_tls;
+
+enum {
+    NB_TLS_NAME = 256
+}; /* a certificate's common name has at most 64 characters (RFC 5280, A.1) */
+
+/* Reads the files of [tls]; *tls is NULL when it names no certificate. Returns 0, NB_NO_MEMORY, or
+ * NB_INVALID, which names the option and what is wrong: files that cannot be read or do not belong
+ * together, priorities that GnuTLS does not know, options that need each other. */
+int nb_tls_new(const struct nb_config *config, struct nb_tls **tls, struct nb_error *error);
+
+/* After the last session that used it; NULL is allowed inside. */
+void nb_tls_free(struct nb_tls **tls);
+
+/* Gives a session its certificate before the handshake. `tls` is borrowed until the session ends.
+ * False: no memory. */
+bool nb_tls_begin(const struct nb_tls *tls, void *session);
+
+/* Whether the client has shown a certificate that client_ca vouches for; its common name, or the
+ * whole name when it has none. After the handshake. */
+bool nb_tls_client(const struct nb_tls *tls, void *session, char name[NB_TLS_NAME]);
+
+/* Sends what fits without waiting; then, that nothing follows. */
+void nb_tls_send(void *session, const void *bytes, size_t length);
+void nb_tls_end(void *session);
+
+#endif
