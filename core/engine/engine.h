@@ -404,6 +404,10 @@ bool nb_export_is_lost(const struct nb_export *export);
 /* Frees it; NULL is allowed inside. */
 void nb_export_end(struct nb_export **export);
 
+/* A whole export at once. Returns as nb_export_begin and nb_export_next do. */
+int nb_engine_export(struct nb_engine *engine, struct nb_string model,
+                     const struct nb_dump_sink *sink, struct nb_error *error);
+
 /* An import under way. Nothing of it is visible until nb_import_commit; after a crash the next
  * start deletes what it has stored. One thread at a time; each call may wait for the disk. After an
  * error the import can only be aborted. NB_INVALID: the record does not fit what came before; the

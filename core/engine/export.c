@@ -2,15 +2,21 @@
  *
  * Export: one consistent state of a model, record by record, from a snapshot of the store. Nothing
  * is read from memory, so that no model is loaded for it.
+ *
+ * It goes on step by step, and between two steps the writer may take the snapshot back (lease.h):
+ * a reader that is slow holds up nobody. The ledger is read twice, since the header tells whether
+ * all words have texts; the documents follow in the order in which they were first learned.
  */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "core/base/array.h"
+#include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/engine/engine.h"
 #include "core/live/registry.h"
+#include "core/lmdb/lease.h"
 #include "core/store/features.h"
 #include "core/store/ledger_features.h"
 #include "core/store/rows.h"
@@ -20,13 +26,27 @@ struct arrival {
     uint64_t first, number;
 };
 
-/* How often an export begins again because the store had to grow. Each time the map has doubled. */
-enum { TIMES_MOST = 8 };
+/* The writer may have to wait for a step, so it is short. */
+enum { STEP_NANOSECONDS = 2000000 };
 
-struct dumping {
+enum { PAUSE = 1 }; /* a walk ends because the step is over */
+
+enum phase { SURVEY, SORT, HEADER, WORDS, DOCUMENTS, END, DONE };
+
+struct nb_export {
+    struct nb_engine *engine;
+    struct nb_live *live; /* held */
+    struct nb_lease *lease;
+    bool is_lost; /* the snapshot was taken back */
+    enum phase phase;
+    uint64_t next;  /* the ledger's entry, or the row, that a walk goes on with */
+    size_t arrival; /* the document that comes next */
+    /* Of a step. */
     const struct nb_view *view;
-    const struct nb_live *live;
     const struct nb_dump_sink *sink;
+    uint64_t over;  /* nb_clock_monotonic, when it is over ... */
+    bool has_moved; /* ... if it has got on */
+    /* Of the whole export. */
     struct nb_state_record state;
     struct nb_features_coder *coder;
     struct arrival *arrivals; /* owned */
@@ -42,7 +62,6 @@ struct dumping {
     uint32_t *row_list, *count_list; /* of a document; owned */
     size_t row_room, count_room;
     struct nb_dump_totals totals;
-    bool has_to_end; /* the store wants to grow */
 };
 
 static int damaged(struct nb_error *error, const char *what)
@@ -50,34 +69,39 @@ static int damaged(struct nb_error *error, const char *what)
     return nb_error_set(error, NB_CORRUPT, "the store is damaged: %s", what);
 }
 
-/* An open snapshot keeps the store from growing. So an export ends when the store has to grow. */
-static int keep_going(struct dumping *d, struct nb_error *error)
+/* Asked before each entry. */
+static bool is_over(struct nb_export *e)
 {
-    d->has_to_end = nb_store_wanted(d->view);
-    if (!d->has_to_end)
-        return 0;
-    return nb_error_set(error, NB_IO,
-                        "the store had to grow while the model was exported: ask again");
+    bool is_over = e->has_moved && nb_clock_monotonic() > e->over;
+    e->has_moved = true;
+    return is_over;
+}
+
+/* Ends a walk before what the next step goes on with. */
+static int pause_before(struct nb_export *e, uint64_t next)
+{
+    e->next = next;
+    return PAUSE;
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
 static int survey(void *user, struct nb_entry *entry, struct nb_error *error)
 {
-    struct dumping *d = user;
+    struct nb_export *e = user;
     const struct nb_change *c = &entry->change;
     bool living;
+    if (is_over(e))
+        return pause_before(e, entry->number);
     if (c->new_count > 0 && !nb_features_have_texts(c->features))
-        d->has_texts = false;
-    int rc = keep_going(d, error);
-    if (rc == 0)
-        rc = nb_ledger_is_living(d->view, entry, &living, error);
+        e->has_texts = false;
+    int rc = nb_ledger_is_living(e->view, entry, &living, error);
     if (rc != 0 || !living)
         return rc;
-    if (nb_array_reserve(&d->arrivals, &d->arrival_room, d->arrival_count + 1,
-                         sizeof *d->arrivals) != 0)
+    if (nb_array_reserve(&e->arrivals, &e->arrival_room, e->arrival_count + 1,
+                         sizeof *e->arrivals) != 0)
         return nb_error_no_memory(error);
-    d->arrivals[d->arrival_count++] = (struct arrival){
+    e->arrivals[e->arrival_count++] = (struct arrival){
         .first = c->first != 0 ? c->first : entry->number, .number = entry->number};
     return 0;
 }
@@ -92,26 +116,26 @@ static int by_arrival(const void *a, const void *b)
 static int read_label(void *user, struct nb_string key, struct nb_string value,
                       struct nb_error *error)
 {
-    struct dumping *d = user;
+    struct nb_export *e = user;
     struct nb_label_record record;
     int rc = nb_label_read(&record, value, error);
     if (rc != 0)
         return rc;
-    if (nb_store_key_tail(key) != d->label_count)
+    if (nb_store_key_tail(key) != e->label_count)
         return damaged(error, "labels out of order");
-    if (nb_array_reserve(&d->labels, &d->label_room, d->label_count + 1, sizeof *d->labels) != 0)
+    if (nb_array_reserve(&e->labels, &e->label_room, e->label_count + 1, sizeof *e->labels) != 0)
         return nb_error_no_memory(error);
-    d->labels[d->label_count] = nb_string_copy(record.name);
-    return d->labels[d->label_count++] == NULL ? nb_error_no_memory(error) : 0;
+    e->labels[e->label_count] = nb_string_copy(record.name);
+    return e->labels[e->label_count++] == NULL ? nb_error_no_memory(error) : 0;
 }
 
-static int read_state(struct dumping *d, struct nb_error *error)
+static int read_state(struct nb_export *e, struct nb_error *error)
 {
-    struct nb_store_key key = nb_store_key_model(d->live->number);
+    struct nb_store_key key = nb_store_key_model(e->live->number);
     struct nb_string value;
-    int rc = nb_store_get(d->view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
+    int rc = nb_store_get(e->view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
     if (rc == 0)
-        rc = nb_state_read(&d->state, value, error);
+        rc = nb_state_read(&e->state, value, error);
     return rc == NB_NOT_FOUND ? damaged(error, "a model's state is missing") : rc;
 }
 
@@ -133,18 +157,18 @@ static int read_weights(void *user, struct nb_string key, struct nb_string value
 }
 
 /* What the stack has learned, as a dump has it; nothing where no weights are stored. */
-static int dump_weights(const struct dumping *d, const struct nb_settings *settings,
+static int dump_weights(const struct nb_export *e, const struct nb_settings *settings,
                         struct nb_buffer *out, struct nb_error *error)
 {
     struct nb_stack_settings stack;
-    struct nb_store_key key = nb_store_key_model(d->live->number);
+    struct nb_store_key key = nb_store_key_model(e->live->number);
     struct nb_packer p = {.out = out};
     nb_stack_settings_of(settings, &stack);
     struct nb_stack_weights *weights = nb_stack_weights_new(&stack);
     if (weights == NULL)
         return nb_error_no_memory(error);
     struct reading reading = {.weights = weights};
-    int rc = nb_store_scan(d->view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), key.length,
+    int rc = nb_store_scan(e->view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), key.length,
                            read_weights, &reading, error);
     if (rc == 0 && reading.found)
         nb_stack_weights_write(weights, &p);
@@ -154,26 +178,26 @@ static int dump_weights(const struct dumping *d, const struct nb_settings *setti
     return rc;
 }
 
-static int dump_header(struct dumping *d, struct nb_error *error)
+static int dump_header(struct nb_export *e, struct nb_error *error)
 {
     struct nb_string value;
     struct nb_model_record record;
-    struct nb_dump_header header = {.label_count = d->label_count,
-                                    .labels = (const char *const *)d->labels,
-                                    .has_texts = d->has_texts};
+    struct nb_dump_header header = {.label_count = e->label_count,
+                                    .labels = (const char *const *)e->labels,
+                                    .has_texts = e->has_texts};
     struct nb_buffer weights = {0};
-    memcpy(header.key, d->live->id_key->bytes, sizeof header.key);
-    int rc = nb_store_get(d->view, NB_TABLE_MODELS, nb_live_name(d->live), &value, error);
+    memcpy(header.key, e->live->id_key->bytes, sizeof header.key);
+    int rc = nb_store_get(e->view, NB_TABLE_MODELS, nb_live_name(e->live), &value, error);
     if (rc == 0)
         rc = nb_model_record_read(&record, value, error);
     if (rc == 0)
         rc = nb_settings_read(&header.settings, record.settings, error);
     if (rc != 0)
         return rc == NB_NOT_FOUND ? damaged(error, "a model's record is missing") : rc;
-    rc = dump_weights(d, &header.settings, &weights, error);
+    rc = dump_weights(e, &header.settings, &weights, error);
     header.stack = (struct nb_string){weights.bytes, weights.length};
     if (rc == 0)
-        rc = d->sink->header(d->sink->user, &header);
+        rc = e->sink->header(e->sink->user, &header);
     nb_settings_deinit(&header.settings);
     nb_buffer_deinit(&weights);
     return rc;
@@ -183,74 +207,74 @@ static int dump_header(struct dumping *d, struct nb_error *error)
 
 /* A dump has no dropped rows: they are numbered anew, in the same order, because sums over all
  * words go in the order of the rows. */
-static int number_rows(struct dumping *d, const struct nb_ledger_run *run, struct nb_error *error)
+static int number_rows(struct nb_export *e, const struct nb_ledger_run *run, struct nb_error *error)
 {
-    if ((uint64_t)run->first_row + run->count > d->state.rows)
+    if ((uint64_t)run->first_row + run->count > e->state.rows)
         return damaged(error, "a feature has an impossible row");
     for (size_t i = 0; i < run->count; i++) {
-        if (d->numbers[run->first_row + i] != NB_NO_ROW)
+        if (e->numbers[run->first_row + i] != NB_NO_ROW)
             return damaged(error, "a feature is in the ledger twice");
-        d->numbers[run->first_row + i] = (uint32_t)d->totals.features++;
+        e->numbers[run->first_row + i] = (uint32_t)e->totals.features++;
     }
     return 0;
 }
 
 static int dump_words(void *user, const struct nb_ledger_run *run, struct nb_error *error)
 {
-    struct dumping *d = user;
+    struct nb_export *e = user;
     const struct nb_change *c = &run->entry->change;
-    struct nb_dump_words words = {.first_row = (uint32_t)d->totals.features, .count = run->count};
-    int rc = keep_going(d, error);
-    if (rc == 0)
-        rc = number_rows(d, run, error);
-    if (rc == 0 && d->decoded != run->entry->number)
-        rc = nb_features_decode(d->coder, c->features, c->new_count, d->live->id_key, &d->ids,
-                                &d->texts, error);
+    struct nb_dump_words words = {.first_row = (uint32_t)e->totals.features, .count = run->count};
+    if (is_over(e))
+        return pause_before(e, run->first_row);
+    int rc = number_rows(e, run, error);
+    if (rc == 0 && e->decoded != run->entry->number)
+        rc = nb_features_decode(e->coder, c->features, c->new_count, e->live->id_key, &e->ids,
+                                &e->texts, error);
     if (rc != 0)
         return rc;
-    d->decoded = run->entry->number;
-    words.ids = d->ids + run->index;
-    words.texts = d->texts == NULL ? NULL : d->texts + run->index;
-    return d->sink->words(d->sink->user, &words);
+    e->decoded = run->entry->number;
+    words.ids = e->ids + run->index;
+    words.texts = e->texts == NULL ? NULL : e->texts + run->index;
+    return e->sink->words(e->sink->user, &words);
 }
 
-static int make_numbers(struct dumping *d, struct nb_error *error)
+static int make_numbers(struct nb_export *e, struct nb_error *error)
 {
-    d->numbers = malloc(((size_t)d->state.rows + 1) * sizeof *d->numbers);
-    if (d->numbers == NULL)
+    e->numbers = malloc(((size_t)e->state.rows + 1) * sizeof *e->numbers);
+    if (e->numbers == NULL)
         return nb_error_no_memory(error);
-    for (uint32_t i = 0; i < d->state.rows; i++)
-        d->numbers[i] = NB_NO_ROW;
+    for (uint32_t i = 0; i < e->state.rows; i++)
+        e->numbers[i] = NB_NO_ROW;
     return 0;
 }
 
-static int list_bag(struct dumping *d, const struct nb_change *c, struct nb_error *error)
+static int list_bag(struct nb_export *e, const struct nb_change *c, struct nb_error *error)
 {
-    int rc = nb_bag_decode(c->bag, d->state.rows, &d->bag, error);
+    int rc = nb_bag_decode(c->bag, e->state.rows, &e->bag, error);
     if (rc != 0)
         return rc;
-    if (nb_array_reserve(&d->row_list, &d->row_room, d->bag.size + 1, sizeof *d->row_list) != 0 ||
-        nb_array_reserve(&d->count_list, &d->count_room, d->bag.size + 1, sizeof *d->count_list) !=
+    if (nb_array_reserve(&e->row_list, &e->row_room, e->bag.size + 1, sizeof *e->row_list) != 0 ||
+        nb_array_reserve(&e->count_list, &e->count_room, e->bag.size + 1, sizeof *e->count_list) !=
             0)
         return nb_error_no_memory(error);
-    for (size_t i = 0; i < d->bag.size; i++) {
-        d->bag.counts[i].row = d->numbers[d->bag.counts[i].row];
-        if (d->bag.counts[i].row == NB_NO_ROW)
+    for (size_t i = 0; i < e->bag.size; i++) {
+        e->bag.counts[i].row = e->numbers[e->bag.counts[i].row];
+        if (e->bag.counts[i].row == NB_NO_ROW)
             return damaged(error, "features are missing in the ledger");
     }
-    nb_rows_sort(&d->bag);
-    for (size_t i = 0; i < d->bag.size; i++) {
-        d->row_list[i] = d->bag.counts[i].row;
-        d->count_list[i] = d->bag.counts[i].count;
-        d->totals.occurrences += d->bag.counts[i].count;
+    nb_rows_sort(&e->bag);
+    for (size_t i = 0; i < e->bag.size; i++) {
+        e->row_list[i] = e->bag.counts[i].row;
+        e->count_list[i] = e->bag.counts[i].count;
+        e->totals.occurrences += e->bag.counts[i].count;
     }
     return 0;
 }
 
-static int dump_document(struct dumping *d, const struct nb_entry *entry, struct nb_error *error)
+static int dump_document(struct nb_export *e, const struct nb_entry *entry, struct nb_error *error)
 {
     const struct nb_change *c = &entry->change;
-    int rc = list_bag(d, c, error);
+    int rc = list_bag(e, c, error);
     if (rc != 0)
         return rc;
     struct nb_dump_document document = {.id = c->id,
@@ -258,115 +282,180 @@ static int dump_document(struct dumping *d, const struct nb_entry *entry, struct
                                         .learned = c->time,
                                         .source = c->source,
                                         .tokens = c->tokens,
-                                        .rows = d->row_list,
-                                        .counts = d->count_list,
-                                        .size = d->bag.size,
+                                        .rows = e->row_list,
+                                        .counts = e->count_list,
+                                        .size = e->bag.size,
                                         .score = c->score};
     assert(c->kind == NB_CHANGE_TRAIN);
-    d->totals.documents++;
-    return d->sink->document(d->sink->user, &document);
+    e->totals.documents++;
+    return e->sink->document(e->sink->user, &document);
 }
 
-static int dump_documents(struct dumping *d, struct nb_error *error)
+static int dump_documents(struct nb_export *e, struct nb_error *error)
 {
     struct nb_entry entry = {0};
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < d->arrival_count; i++) {
-        rc = keep_going(d, error);
+    for (; rc == 0 && e->arrival < e->arrival_count; e->arrival += rc == 0) {
+        if (is_over(e)) {
+            rc = PAUSE;
+            break;
+        }
+        rc = nb_ledger_read(e->view, e->arrivals[e->arrival].number, &entry, error);
         if (rc == 0)
-            rc = nb_ledger_read(d->view, d->arrivals[i].number, &entry, error);
-        if (rc == 0)
-            rc = dump_document(d, &entry, error);
+            rc = dump_document(e, &entry, error);
     }
     nb_entry_deinit(&entry);
     return rc == NB_NOT_FOUND ? damaged(error, "a ledger entry is missing") : rc;
 }
 
 /* Nothing may be missing: a dump is what people restore from. */
-static int dump_end(struct dumping *d, struct nb_error *error)
+static int dump_end(struct nb_export *e, struct nb_error *error)
 {
-    if (d->totals.documents != d->state.totals.living)
+    if (e->totals.documents != e->state.totals.living)
         return nb_error_set(error, NB_CORRUPT,
                             "the store is damaged: %" PRIu64 " of %" PRIu64 " documents were found",
-                            d->totals.documents, d->state.totals.living);
-    return d->sink->end(d->sink->user, &d->totals);
+                            e->totals.documents, e->state.totals.living);
+    return e->sink->end(e->sink->user, &e->totals);
 }
 
-static int dump_all(struct dumping *d, struct nb_error *error)
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static int begin_survey(struct nb_export *e, struct nb_error *error)
 {
-    uint32_t model = d->live->number;
-    struct nb_store_key key = nb_store_key_model(model);
-    assert(model != 0 && d->coder != NULL);
-    int rc = read_state(d, error);
+    struct nb_store_key key = nb_store_key_model(e->live->number);
+    int rc = read_state(e, error);
     if (rc == 0)
-        rc = nb_store_scan(d->view, NB_TABLE_LABELS, nb_store_key_string(&key), key.length,
-                           read_label, d, error);
-    if (rc == 0)
-        rc = nb_ledger_walk(d->view, model, 0, survey, d, error);
-    if (d->arrival_count > 1)
-        qsort(d->arrivals, d->arrival_count, sizeof *d->arrivals, by_arrival);
-    if (rc == 0)
-        rc = make_numbers(d, error);
-    if (rc == 0)
-        rc = dump_header(d, error);
-    if (rc == 0)
-        rc = nb_ledger_walk_runs(d->view, model, dump_words, d, error);
-    if (rc == 0)
-        rc = dump_documents(d, error);
-    return rc != 0 ? rc : dump_end(d, error);
+        rc = make_numbers(e, error);
+    return rc != 0 ? rc
+                   : nb_store_scan(e->view, NB_TABLE_LABELS, nb_store_key_string(&key), key.length,
+                                   read_label, e, error);
 }
 
-static void dumping_deinit(struct dumping *d)
+static void sort(struct nb_export *e)
 {
-    for (size_t i = 0; i < d->label_count; i++)
-        free(d->labels[i]);
-    free(d->labels);
-    free(d->arrivals);
-    free(d->numbers);
-    free(d->row_list);
-    free(d->count_list);
-    nb_rows_deinit(&d->bag);
-    nb_features_coder_free(&d->coder);
+    if (e->arrival_count > 1)
+        qsort(e->arrivals, e->arrival_count, sizeof *e->arrivals, by_arrival);
 }
 
-/* Sets *again when the store had to grow meanwhile. */
-static int dump_once(struct nb_engine *engine, struct nb_live *live,
-                     const struct nb_dump_sink *sink, bool *again, struct nb_error *error)
+/* Goes on in the present phase. Returns 0 when it is over, PAUSE or a code. */
+static int go_on(struct nb_export *e, struct nb_error *error)
 {
-    struct nb_view view;
-    struct dumping d = {.view = &view,
-                        .live = live,
-                        .sink = sink,
-                        .has_texts = true,
-                        .coder = nb_features_coder_new()};
-    int rc = d.coder == NULL ? nb_error_no_memory(error)
-                             : nb_store_snapshot(engine->store, &view, error);
-    if (rc == 0) {
-        rc = dump_all(&d, error);
-        nb_store_snapshot_end(&view);
+    uint32_t model = e->live->number;
+    int rc = 0;
+    switch (e->phase) {
+    case SURVEY:
+        rc = e->next == 0 ? begin_survey(e, error) : 0;
+        return rc != 0 ? rc : nb_ledger_walk(e->view, model, e->next, survey, e, error);
+    case HEADER:
+        return dump_header(e, error);
+    case WORDS:
+        return nb_ledger_walk_runs(e->view, model, (uint32_t)e->next, dump_words, e, error);
+    case DOCUMENTS:
+        return dump_documents(e, error);
+    case END:
+        return dump_end(e, error);
+    case SORT:
+    case DONE:
+    default:
+        return 0;
     }
-    *again = rc != 0 && d.has_to_end;
-    dumping_deinit(&d);
+}
+
+static int step(struct nb_export *e, struct nb_error *error)
+{
+    int rc = nb_lease_enter(e->lease, &e->view, error);
+    e->is_lost = rc != 0;
+    if (rc != 0)
+        return rc;
+    e->over = nb_clock_monotonic() + STEP_NANOSECONDS;
+    e->has_moved = false;
+    e->decoded = 0; /* what the coder has may lie in an entry of the step before */
+    rc = go_on(e, error);
+    nb_lease_leave(e->lease);
     return rc;
+}
+
+int nb_export_next(struct nb_export *export, const struct nb_dump_sink *sink, bool *end,
+                   struct nb_error *error)
+{
+    struct nb_export *e = export;
+    struct nb_error why = {0};
+    assert(e->phase < DONE && e->live->number != 0);
+    e->sink = sink;
+    int rc = 0;
+    if (e->phase == SORT)
+        sort(e); /* takes long for millions of documents; the lease is not needed */
+    else
+        rc = step(e, &why);
+    if (rc == 0) {
+        e->phase++;
+        e->next = 0;
+    }
+    *end = e->phase == DONE;
+    if (rc >= 0)
+        return 0;
+    return e->is_lost ? nb_error_set(error, rc, "%s", why.text)
+                      : nb_live_note(e->live, rc, &why, error);
+}
+
+bool nb_export_is_lost(const struct nb_export *export)
+{
+    return export->is_lost;
+}
+
+int nb_export_begin(struct nb_engine *engine, struct nb_string model, uint64_t seconds,
+                    struct nb_export **export, struct nb_error *error)
+{
+    struct nb_error why = {0};
+    struct nb_export *e = calloc(1, sizeof *e);
+    *export = NULL;
+    if (e == NULL)
+        return nb_error_no_memory(error);
+    e->engine = engine;
+    e->has_texts = true;
+    e->coder = nb_features_coder_new();
+    int rc = e->coder != NULL ? nb_registry_find(engine, model, false, &e->live, error)
+                              : nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_live_note(e->live, nb_live_check(e->live, &why), &why, error);
+    if (rc == 0)
+        rc = nb_lease_take(engine->store, seconds, &e->lease, error);
+    if (rc != 0)
+        nb_export_end(&e);
+    *export = e;
+    return rc;
+}
+
+void nb_export_end(struct nb_export **export)
+{
+    struct nb_export *e = *export;
+    *export = NULL;
+    if (e == NULL)
+        return;
+    for (size_t i = 0; i < e->label_count; i++)
+        free(e->labels[i]);
+    free(e->labels);
+    free(e->arrivals);
+    free(e->numbers);
+    free(e->row_list);
+    free(e->count_list);
+    nb_rows_deinit(&e->bag);
+    nb_features_coder_free(&e->coder);
+    nb_lease_end(&e->lease);
+    if (e->live != NULL)
+        nb_registry_release(e->engine, &e->live);
+    free(e);
 }
 
 int nb_engine_export(struct nb_engine *engine, struct nb_string model,
                      const struct nb_dump_sink *sink, struct nb_error *error)
 {
-    struct nb_live *live;
-    struct nb_error why = {0};
-    bool again = true;
-    int rc = nb_registry_find(engine, model, false, &live, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_live_check(live, &why);
-    for (int times = 0; rc == 0 && again && times < TIMES_MOST; times++) {
-        why.code = 0;
-        rc = dump_once(engine, live, sink, &again, &why);
-        if (again && times + 1 < TIMES_MOST)
-            rc = 0;
-    }
-    rc = nb_live_note(live, rc, &why, error);
-    nb_registry_release(engine, &live);
+    enum { SECONDS_MOST = 3600 };
+    struct nb_export *export;
+    bool end = false;
+    int rc = nb_export_begin(engine, model, SECONDS_MOST, &export, error);
+    while (rc == 0 && !end)
+        rc = nb_export_next(export, sink, &end, error);
+    nb_export_end(&export);
     return rc;
 }

@@ -92,12 +92,12 @@ static int walk_run(void *user, struct nb_string key, struct nb_string value,
     return w->visit(w->user, &run, error);
 }
 
-int nb_ledger_walk_runs(const struct nb_view *view, uint32_t model, nb_ledger_visit_run *visit,
-                        void *user, struct nb_error *error)
+int nb_ledger_walk_runs(const struct nb_view *view, uint32_t model, uint32_t from,
+                        nb_ledger_visit_run *visit, void *user, struct nb_error *error)
 {
     struct run_walk w = {.view = view, .visit = visit, .user = user};
-    struct nb_store_key key = nb_store_key_model(model);
-    int rc = nb_store_scan(view, NB_TABLE_WORDS, nb_store_key_string(&key), key.length, walk_run,
+    struct nb_store_key key = nb_store_key_number(model, from);
+    int rc = nb_store_scan(view, NB_TABLE_WORDS, nb_store_key_string(&key), sizeof model, walk_run,
                            &w, error);
     nb_entry_deinit(&w.entry);
     nb_rows_deinit(&w.rows);

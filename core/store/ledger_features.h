@@ -21,12 +21,13 @@ struct nb_ledger_run {
     uint32_t first_row;
     size_t index, count;
 };
-/* Calls `visit` for the runs of a model in the order of their rows, until it returns non-zero, and
- * returns that; else 0 or a code. An entry with several runs comes several times. */
+/* Calls `visit` for the runs of a model from the row `from` on, in the order of their rows, until
+ * it returns non-zero, and returns that; else 0 or a code. An entry with several runs comes several
+ * times. */
 typedef int nb_ledger_visit_run(void *user, const struct nb_ledger_run *run,
                                 struct nb_error *error);
-int nb_ledger_walk_runs(const struct nb_view *view, uint32_t model, nb_ledger_visit_run *visit,
-                        void *user, struct nb_error *error);
+int nb_ledger_walk_runs(const struct nb_view *view, uint32_t model, uint32_t from,
+                        nb_ledger_visit_run *visit, void *user, struct nb_error *error);
 
 /* Takes the features of these rows (ascending), which no entry but the one that brought them needs,
  * out of the ledger: their entries, which are FEATURES, are written anew without them, or dropped

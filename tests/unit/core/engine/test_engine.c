@@ -617,25 +617,13 @@ static int copy_end(void *user, const struct nb_dump_totals *totals)
     return 0;
 }
 
-/* A whole export. */
-static int export_all(const char *model, const struct nb_dump_sink *sink, struct nb_error *error)
-{
-    struct nb_export *export;
-    bool end = false;
-    int rc = nb_export_begin(engine, str(model), 60, &export, error);
-    while (rc == 0 && !end)
-        rc = nb_export_next(export, sink, &end, error);
-    nb_export_end(&export);
-    return rc;
-}
-
 static int copy_model(const char *from, const char *to, int fail_at)
 {
     struct copy c = {.fail_at = fail_at};
     struct nb_dump_sink sink = {copy_header, copy_words, copy_document, copy_end, &c};
     bool created;
     ck_assert_int_eq(nb_import_begin(engine, str(to), str(""), &c.import, &c.error), 0);
-    int rc = export_all(from, &sink, &c.error);
+    int rc = nb_engine_export(engine, str(from), &sink, &c.error);
     if (rc == 0)
         rc = nb_import_commit(&c.import, &c.totals, &created, &c.error);
     else
@@ -761,7 +749,7 @@ START_TEST(an_export_does_not_hold_up_a_growing_store)
     nb_export_end(&export);
     ck_assert_ptr_null(export);
     g = (struct growing){.growths = 0};
-    ck_assert_msg(export_all("m", &sink, &error) == 0, "%s", error.text);
+    ck_assert_msg(nb_engine_export(engine, str("m"), &sink, &error) == 0, "%s", error.text);
     ck_assert_uint_eq(g.beginnings, 1);
     ck_assert_uint_eq(g.documents, 2);
     ck_assert_uint_eq(g.features, 4);
