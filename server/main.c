@@ -211,8 +211,8 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
         return rc;
     nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->startup->data,
            (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
-    if (nb_engine_mended(server->engine, &mended))
-        nb_log(NB_LOG_WARNING, "store mended: %s", mended.text);
+    if (nb_engine_met_damage(server->engine, &mended))
+        nb_log(NB_LOG_WARNING, "store damage: %s", mended.text);
     char *spools = NULL;
     rc = prepare_spools(server->startup, &spools, error);
     server->spool_directory = spools;

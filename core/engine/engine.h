@@ -430,9 +430,9 @@ int nb_import_commit(struct nb_import **import, const struct nb_dump_totals *tot
 /* Gives the import up, frees it and sets *import to NULL. */
 void nb_import_abort(struct nb_import **import);
 
-/* Whether damage of the store's pages was put right when it was opened; fills `what` with a
- * sentence that says where, and how much was lost. */
-bool nb_engine_mended(struct nb_engine *engine, struct nb_error *what);
+/* Whether damaged entries were found when the store was opened; fills `what` with a sentence that
+ * says where, how many were put right, and how many were not. */
+bool nb_engine_met_damage(struct nb_engine *engine, struct nb_error *what);
 
 /* ---- numbers for /metrics -------------------------------------------------------------------- */
 

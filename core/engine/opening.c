@@ -287,9 +287,9 @@ int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine *
     return rc;
 }
 
-bool nb_engine_mended(struct nb_engine *engine, struct nb_error *what)
+bool nb_engine_met_damage(struct nb_engine *engine, struct nb_error *what)
 {
-    return nb_store_mended(engine->store, what);
+    return nb_store_met_damage(engine->store, what);
 }
 
 /* The writer's thread is gone: this one may write now. What does not get written is replayed by the

@@ -30,24 +30,25 @@ int nb_store_settle(struct nb_store *store, struct nb_error *error)
 
 /* ---- looking at the file --------------------------------------------------------------------- */
 
-bool nb_store_mended(struct nb_store *store, struct nb_error *what)
+bool nb_store_met_damage(struct nb_store *store, struct nb_error *what)
 {
     pthread_mutex_lock(&store->failure_lock);
-    *what = store->mended;
+    *what = store->damage;
     pthread_mutex_unlock(&store->failure_lock);
     return what->code != 0;
 }
 
-static void note_mended(struct nb_store *store, const struct nb_pages_answer *answer)
+static void note_damage(struct nb_store *store, const struct nb_pages_answer *answer)
 {
-    if (answer->mended == 0)
+    if (answer->damaged_page == 0)
         return;
     pthread_mutex_lock(&store->failure_lock);
-    (void)nb_error_set(&store->mended, NB_CORRUPT,
+    (void)nb_error_set(&store->damage, NB_CORRUPT,
                        "%s was damaged, first in page %llu, table %s; entries put right by their "
                        "checksums: %u, lost: %u",
-                       store->file.data_path, (unsigned long long)answer->mended,
-                       nb_store_table_names[answer->mended_table], answer->corrected, answer->lost);
+                       store->file.data_path, (unsigned long long)answer->damaged_page,
+                       nb_store_table_names[answer->damaged_table], answer->corrected,
+                       answer->lost);
     pthread_mutex_unlock(&store->failure_lock);
 }
 
@@ -101,7 +102,7 @@ static int examine(struct nb_store *store, uint64_t *needed, struct nb_error *er
     }
     if (rc != 0)
         return rc;
-    note_mended(store, &answer);
+    note_damage(store, &answer);
     memcpy(store->unknown_table, answer.unknown, sizeof store->unknown_table);
     *needed += (question.meta.last_page + 1) * question.meta.free.pad;
     return 0;

@@ -110,9 +110,10 @@ bool nb_store_failed(struct nb_store *store, struct nb_error *error);
  * committed. */
 int nb_store_reopen(struct nb_store *store, struct nb_error *error);
 
-/* Whether damaged entries were put right, or their keys replaced, when the store was opened; fills
- * `what` with a sentence that says how many and where. Any thread. */
-bool nb_store_mended(struct nb_store *store, struct nb_error *what);
+/* Whether damaged entries were found when the store was opened; fills `what` with a sentence that
+ * says where the first was, how many were put right, and how many were not. Values in pages of
+ * their own were not looked at. Any thread. */
+bool nb_store_met_damage(struct nb_store *store, struct nb_error *what);
 
 /* Bytes of the data file in use, and of the map. Any thread, in any state. */
 void nb_store_sizes(struct nb_store *store, uint64_t *used, uint64_t *map);

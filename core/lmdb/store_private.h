@@ -44,7 +44,7 @@ struct nb_store {
 
     pthread_mutex_t failure_lock;
     struct nb_error failure; /* code 0: none; under `failure_lock` */
-    struct nb_error mended;  /* what was put right in the pages; code 0: nothing; likewise */
+    struct nb_error damage;  /* what was found damaged at the opening; code 0: nothing; likewise */
 
     atomic_uint_fast64_t used; /* bytes */
     atomic_uint_fast64_t map;

@@ -230,7 +230,7 @@ static void replace_all(struct nb_mending *mending, const struct leaf *leaf)
         if (!entry->sound && !(is_above(leaf, i - 1, &before) && below)) {
             replace(leaf, entry, before, next);
             mending->corrected += entry->sound;
-            mending->lost += !entry->sound;
+            mending->replaced += !entry->sound;
         }
         next = key_of(entry);
     }
@@ -265,6 +265,8 @@ int nb_mend_leaf(struct nb_mending *mending, unsigned table, unsigned char *page
     if (rc == 0) {
         correct_all(mending, &leaf);
         replace_all(mending, &leaf);
+        for (unsigned i = 0; i < leaf.count; i++)
+            mending->lost += !leaf.entries[i].sound;
     }
     for (unsigned i = 0; i < leaf.count; i++)
         free(leaf.entries[i].owned);

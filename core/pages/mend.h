@@ -49,7 +49,8 @@ struct nb_mending {
     unsigned count;
     unsigned failed;    /* damaged entries that were tried in vain, up to a bound */
     unsigned corrected; /* entries that are right again */
-    unsigned lost;      /* entries whose keys were replaced */
+    unsigned replaced;  /* keys that were replaced */
+    unsigned lost;      /* entries that stay damaged, those with replaced keys too */
 };
 void nb_mending_deinit(struct nb_mending *mending);
 

@@ -34,9 +34,9 @@ struct nb_pages_answer {
     uint32_t damaged; /* bit t: pages of table t are damaged */
     char unknown[NB_PAGES_NAME_MOST]; /* of a table that is none of the question's; "": none */
     unsigned corrected;               /* damaged entries that are right again */
-    unsigned lost;                    /* entries whose keys could only be replaced */
-    uint64_t mended;                  /* the first page of these; 0: nothing was mended */
-    unsigned mended_table;
+    unsigned lost;                    /* damaged entries that could not be put right */
+    uint64_t damaged_page;            /* the first page of these; 0: none was damaged */
+    unsigned damaged_table;
     uint64_t used; /* pages in trees, the two first included */
     uint64_t free; /* pages in the list of free pages */
 };

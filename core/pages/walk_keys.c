@@ -48,18 +48,16 @@ static int mend(struct nb_walk *w, const struct nb_tree *tree, uint64_t page, un
                 struct nb_bounds bounds)
 {
     struct nb_mending *m = &w->mending;
-    unsigned before = m->corrected + m->lost;
+    unsigned before = m->corrected + m->replaced;
     int rc = nb_mend_leaf(m, tree->table, bytes, bounds, w->error);
     if (rc == 0 && fault_of_keys(w, tree, bytes, bounds) != NULL)
         return NB_CORRUPT;
-    if (rc != 0 || m->corrected + m->lost == before)
-        return rc;
-    rc = nb_mending_keep(m, page, bytes, w->error);
-    if (rc == 0 && w->answer->mended == 0) {
-        w->answer->mended = page;
-        w->answer->mended_table = tree->table;
+    if (rc == 0 && w->answer->damaged_page == 0) {
+        w->answer->damaged_page = page;
+        w->answer->damaged_table = tree->table;
     }
-    return rc;
+    bool changed = m->corrected + m->replaced != before;
+    return rc == 0 && changed ? nb_mending_keep(m, page, bytes, w->error) : rc;
 }
 
 int nb_walk_check_keys(struct nb_walk *w, const struct nb_tree *tree, uint64_t page,

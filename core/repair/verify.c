@@ -420,7 +420,7 @@ int nb_compare(struct nb_engine *engine, struct nb_survey *survey, struct nb_dif
     struct nb_view view;
     struct comparing c = {.engine = engine, .view = &view, .survey = survey, .d = d};
     struct nb_error mended;
-    if (nb_store_mended(engine->store, &mended))
+    if (nb_store_met_damage(engine->store, &mended))
         nb_differ(d, "%s", mended.text);
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)

@@ -523,13 +523,14 @@ START_TEST(changed_bytes_are_found)
     ck_assert_int_eq(reopen(NULL), 0);
     ck_assert_int_eq(get("key", value, sizeof value), 0);
     ck_assert_str_eq(value, "a value to be damaged");
-    ck_assert(nb_store_mended(store, &what));
+    ck_assert(nb_store_met_damage(store, &what));
     ck_assert_ptr_nonnull(strstr(what.text, "put right by their checksums: 1"));
     nb_store_close(&store);
     ck_assert_int_gt(replace_bytes("to be da", "TO be da"), 0);
     ck_assert_int_eq(reopen(NULL), 0);
     ck_assert_int_eq(get("key", value, sizeof value), NB_CORRUPT);
-    ck_assert(!nb_store_mended(store, &what));
+    ck_assert(nb_store_met_damage(store, &what));
+    ck_assert_ptr_nonnull(strstr(what.text, "put right by their checksums: 0, lost: 1"));
 }
 END_TEST
 

@@ -635,7 +635,7 @@ static unsigned lost_entries(const struct entries *want, bool *mended)
     struct nb_error error = {0};
     unsigned lost = 0;
     ck_assert_msg(nb_store_open(directory, 0, &store, &error) == 0, "%s", error.text);
-    *mended = nb_store_mended(store, &error);
+    *mended = nb_store_met_damage(store, &error);
     read_entries(store, &got);
     ck_assert_uint_eq(got.count, want->count);
     for (size_t i = 0; i < got.count; i++) {
