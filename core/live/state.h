@@ -31,6 +31,7 @@ struct nb_unused_pass {
     uint64_t until;       /* the newest entry when it began */
     uint32_t next;        /* row that is looked at next */
     unsigned pin;         /* of the batches that began before it */
+    bool has_dropped;     /* some rows */
     bool is_ready;        /* what entries until then superseded is gone */
 };
 

@@ -72,6 +72,8 @@ void nb_unused_end(struct nb_engine *engine)
     struct nb_live *live = engine->unused.live;
     if (live == NULL)
         return;
+    if (engine->unused.has_dropped && live->counts != NULL)
+        nb_model_sort_dropped(live->counts);
     free(live->unused);
     live->unused = NULL;
     live->unused_tried = engine->numbers.entry;
@@ -119,9 +121,8 @@ static void take_back(struct slice *s)
     uint32_t row;
     while (s->dropped_count > 0) {
         size_t i = s->dropped[--s->dropped_count];
-        int rc = nb_model_add_row(s->live->counts, s->ids[i], &row);
-        assert(rc == 0 && row == s->rows[i]);
-        (void)rc;
+        nb_model_undrop_row(s->live->counts, s->ids[i], &row);
+        assert(row == s->rows[i]);
     }
     s->live->checkpoint.totals = s->totals;
 }
@@ -235,6 +236,7 @@ static bool drop_slice(struct nb_engine *engine, struct slice *s)
     if (rc != 0)
         return false;
     note_clean(s);
+    engine->unused.has_dropped = engine->unused.has_dropped || s->dropped_count > 0;
     atomic_fetch_add(&engine->counters.features_dropped, s->dropped_count);
     return true;
 }

@@ -80,7 +80,9 @@ uint64_t nb_model_row_id(const struct nb_model *model, uint32_t row);
  * NB_NO_MEMORY. Takes no lock but when something must grow: the new index is built beside the old
  * one and swapped in under the lock, so that readers never wait for it. */
 int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row);
-/* As nb_model_append, but takes a row that was dropped if there is one. */
+/* As nb_model_append, but takes a row that was dropped. It takes one of a long run of neighbours
+ * first, so that the rows that one document brings lie together; those of short runs wait for their
+ * neighbours until they are a third of all rows. */
 int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row);
 /* Drops a row without counts: its feature is found no more. Returns 0 or NB_NO_MEMORY. */
 int nb_model_drop_row(struct nb_model *model, uint32_t row);
@@ -88,6 +90,11 @@ static inline bool nb_model_is_dropped(uint64_t id)
 {
     return id == NB_DROPPED_ID;
 }
+/* Gives the row that was dropped last its id again, and sets *row. */
+void nb_model_undrop_row(struct nb_model *model, uint64_t id, uint32_t *row);
+/* Sorts the dropped rows by the runs that they make, after some were dropped. Not while rows may
+ * have to be returned. */
+void nb_model_sort_dropped(struct nb_model *model);
 /* How many rows are dropped and not taken again. */
 uint32_t nb_model_dropped_rows(const struct nb_model *model);
 /* Drops the rows again that nb_model_add_row took since there were `dropped` ones; they must be

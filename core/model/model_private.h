@@ -30,6 +30,7 @@ struct nb_model {
     struct nb_cell_pool pool;
     uint32_t *dropped; /* owned: a stack of rows; those that were taken stay above its top */
     uint32_t dropped_count;
+    uint32_t dropped_short; /* so many at the bottom are in short runs */
     size_t dropped_room;
     struct nb_label **labels; /* owned, by number */
     uint32_t *sorted;         /* owned; the numbers by name */

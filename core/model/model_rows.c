@@ -5,9 +5,15 @@
 #include "core/model/model.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/array.h"
 #include "core/model/model_private.h"
+
+/* Runs of dropped rows below SHORT_RUN are short. They are taken when there are no others and all
+ * that are dropped are 1 / SHORT_SHARE of the rows. */
+enum { SHORT_RUN = 4, SHORT_SHARE = 3 };
 
 uint32_t nb_model_rows(const struct nb_model *model)
 {
@@ -229,12 +235,22 @@ int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id)
     return 0;
 }
 
+void nb_model_undrop_row(struct nb_model *model, uint64_t id, uint32_t *row)
+{
+    assert(model->dropped_count > 0);
+    *row = model->dropped[--model->dropped_count];
+    (void)nb_model_name_row(model, *row, id); /* needs no memory */
+}
+
 int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row)
 {
-    if (model->dropped_count == 0)
-        return nb_model_append(model, id, row);
-    *row = model->dropped[--model->dropped_count];
-    return nb_model_name_row(model, *row, id);
+    bool is_short = model->dropped_count <= model->dropped_short;
+    bool waits = is_short && model->dropped_count < nb_model_rows(model) / SHORT_SHARE;
+    int rc = model->dropped_count == 0 || waits ? nb_model_append(model, id, row) : NB_TOO_LARGE;
+    if (rc != NB_TOO_LARGE || model->dropped_count == 0)
+        return rc;
+    nb_model_undrop_row(model, id, row);
+    return 0;
 }
 
 void nb_model_return_rows(struct nb_model *model, uint32_t dropped)
@@ -261,6 +277,44 @@ int nb_model_append_dropped(struct nb_model *model)
     return 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The end of the run that begins at index `i` of the sorted list. */
+static uint32_t run_end(const struct nb_model *model, uint32_t i)
+{
+    uint32_t end = i + 1;
+    while (end < model->dropped_count && model->dropped[end] == model->dropped[end - 1] + 1)
+        end++;
+    return end;
+}
+
+/* Short runs go to the bottom; long ones meanwhile behind the list. Without the memory for that,
+ * nothing is sorted, which only scatters rows. */
+void nb_model_sort_dropped(struct nb_model *model)
+{
+    uint32_t count = model->dropped_count;
+    uint32_t kept = 0;
+    uint32_t put_off = 0;
+    model->dropped_short = 0;
+    if (count < 2 || reserve_dropped(model, (size_t)count * 2) != 0)
+        return;
+    qsort(model->dropped, count, sizeof *model->dropped, by_number);
+    for (uint32_t i = 0, end; i < count; i = end) {
+        end = run_end(model, i);
+        bool is_short = end - i < SHORT_RUN;
+        uint32_t *to = model->dropped + (is_short ? kept : count + put_off);
+        memmove(to, model->dropped + i, (end - i) * sizeof *to);
+        *(is_short ? &kept : &put_off) += end - i;
+    }
+    memcpy(model->dropped + kept, model->dropped + count, put_off * sizeof *model->dropped);
+    model->dropped_short = kept;
+}
+
 int nb_model_collect_dropped(struct nb_model *model)
 {
     uint32_t count = nb_model_rows(model);
@@ -272,5 +326,6 @@ int nb_model_collect_dropped(struct nb_model *model)
             return NB_NO_MEMORY;
         model->dropped[model->dropped_count++] = row - 1;
     }
+    nb_model_sort_dropped(model);
     return 0;
 }

@@ -170,6 +170,39 @@ START_TEST(dropped_rows_are_taken_again)
 }
 END_TEST
 
+START_TEST(rows_of_long_runs_are_taken_first)
+{
+    static const uint32_t dropped[] = {5, 7, 20, 21, 22, 23, 24, 30, 31, 32};
+    struct nb_model *m = nb_model_new();
+    uint32_t row;
+    for (uint64_t i = 0; i < 60; i++)
+        append(m, word_id(0, i + 1));
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
+        ck_assert_int_eq(nb_model_drop_row(m, dropped[i]), 0);
+    nb_model_sort_dropped(m);
+    for (uint32_t i = 0; i < 5; i++) {
+        ck_assert_int_eq(nb_model_add_row(m, word_id(1, i + 1), &row), 0);
+        ck_assert_uint_eq(row, 24 - i);
+    }
+    /* Five of sixty rows in short runs wait. */
+    ck_assert_int_eq(nb_model_add_row(m, word_id(1, 6), &row), 0);
+    ck_assert_uint_eq(row, 60);
+    nb_model_return_rows(m, 10);
+    nb_model_truncate(m, 60);
+    ck_assert_uint_eq(nb_model_dropped_rows(m), 10);
+    /* With a third of all rows dropped, they are taken. */
+    for (uint32_t i = 34; i < 60; i += 2)
+        ck_assert_int_eq(nb_model_drop_row(m, i), 0);
+    for (uint32_t i = 10; i < 20; i += 2)
+        ck_assert_int_eq(nb_model_drop_row(m, i), 0);
+    nb_model_sort_dropped(m);
+    for (uint32_t i = 0; i < 6; i++)
+        ck_assert_int_eq(nb_model_add_row(m, word_id(1, i + 1), &row), 0);
+    ck_assert_uint_lt(row, 60);
+    nb_model_free(&m);
+}
+END_TEST
+
 START_TEST(a_reserved_index_does_not_grow)
 {
     struct nb_model *m = nb_model_new();
@@ -651,6 +684,7 @@ int main(void)
     tcase_add_test(rows, many_look_ups_equal_single_ones);
     tcase_add_test(rows, truncated_rows_are_gone_and_come_back);
     tcase_add_test(rows, dropped_rows_are_taken_again);
+    tcase_add_test(rows, rows_of_long_runs_are_taken_first);
     tcase_add_test(rows, a_reserved_index_does_not_grow);
     suite_add_tcase(suite, rows);
     TCase *labels = tcase_create("labels");
