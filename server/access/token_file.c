@@ -176,6 +176,11 @@ static int open_directory(struct update *update, struct nb_error *error)
     (void)snprintf(folder, sizeof folder, "%.*s", (int)length, update->path);
     const char *name = slash == NULL ? "." : length == 0 ? "/" : folder;
     update->directory = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (update->directory < 0 && errno == ENOENT)
+        return nb_error_set(error, NB_NOT_FOUND,
+                            "there is no directory %s: the daemon makes that of its data when it "
+                            "starts; [tokens] file names another place",
+                            name);
     if (update->directory < 0)
         return nb_error_errno(error, errno, name);
     if (flock(update->directory, LOCK_EX) == 0)

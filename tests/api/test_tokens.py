@@ -113,7 +113,7 @@ def test_bad_wishes(api):
         holds(got == status and word in err and not out, (arguments, got, err))
     equal(os.listdir(folder), [])
     status, _, err = api.tool("--data", folder + "/missing", "--new-token", "a", "--role", "train")
-    holds(status == 1 and "missing" in err, err)
+    holds(status == 1 and "missing" in err and "[tokens] file" in err, err)
 
 
 def test_tokens_that_are_made_at_once_are_all_kept(api):
