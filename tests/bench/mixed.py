@@ -93,10 +93,10 @@ def zlib_of(content):
 
 
 class Load:
-    """Eight workers while it is entered."""
+    """Eight workers while it is entered, on models that keep so many documents each; 0: all."""
 
-    def __init__(self, port, workers=8):
-        self.port, self.requests, self.refused, self.faults = port, 0, 0, []
+    def __init__(self, port, documents, workers=8):
+        self.port, self.documents, self.requests, self.refused, self.faults = port, documents, 0, 0, []
         self.lock, self.over = threading.Lock(), threading.Event()
         self.workers = [Worker(self, number) for number in range(workers)]
 
@@ -110,6 +110,9 @@ class Load:
                     self.faults.append(f"{path}: {status} {content[:200]!r}")
 
     def __enter__(self):
+        for model in MODELS:
+            self.workers[0].ask("PUT", f"/v1/models/{model}", json.dumps({"preset": "mail", "max_documents": self.documents}),
+                                "application/json")
         for worker in self.workers:
             worker.start()
         return self
