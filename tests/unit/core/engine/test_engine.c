@@ -767,7 +767,7 @@ START_TEST(an_export_is_one_state)
     train("m", "1", "a", "one two three");
     ck_assert_int_eq(nb_export_begin(engine, str("m"), 60, &export, &error), 0);
     for (int i = 0; !end; i++) {
-        char id[16];
+        char id[24];
         snprintf(id, sizeof id, "later-%d", i);
         train("m", id, "b", "new words come");
         ck_assert_msg(nb_export_next(export, &sink, &end, &error) == 0, "%s", error.text);
