@@ -54,7 +54,7 @@ struct nb_guard {
                              taken while it is held */
     bool is_ending;
     bool sleeps;     /* until it is woken */
-    unsigned vacant; /* looks since there was a connection */
+    unsigned vacant; /* looks since a connection came or was there */
     struct guarded *all;
 };
 
@@ -79,6 +79,7 @@ struct nb_connection *nb_guard_add(struct nb_guard *guard, int file, bool is_tls
     pthread_mutex_lock(&guard->lock);
     bool sleeps = guard->sleeps;
     guard->sleeps = false;
+    guard->vacant = 0;
     one->after = guard->all;
     if (guard->all != NULL)
         guard->all->before = one;
