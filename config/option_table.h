@@ -30,22 +30,22 @@ struct nb_config {
     char *rate_classify;              /* "10/second", "600/minute" or "0" */
     char *rate_train;
     char *rate_failures;
-    uint64_t timeout;                 /* seconds without progress, 30 */
-    uint64_t head_seconds;            /* for a head, 20 */
-    uint64_t body_rate;               /* bytes per second, 500 */
-    uint64_t request_seconds;         /* for a whole request, 3,600 */
-    uint64_t body_bytes;              /* 64 MiB after decompression */
-    uint64_t line_bytes;              /* NDJSON line, 16 MiB */
-    uint64_t unpack_ratio;            /* of compressed NDJSON, 200 */
-    uint64_t batch_documents;         /* 10,000 */
-    uint64_t listing_rows;            /* explain and vocabulary, 10,000 */
-    uint64_t listing_cells;           /* tokens times labels of a vocabulary, 1,000,000 */
-    uint64_t spool_memory;  /* bytes of a long reply kept in memory before a file, 1 MiB */
-    uint64_t reply_memory;  /* of all replies that wait for their clients, 256 MiB */
-    uint64_t spool_bytes;   /* of all temporary files together, 1 GiB */
-    char *spool_directory;  /* for unlinked temporary files; empty: tmp in the data directory */
-    uint64_t queue_changes; /* waiting changes above which train answers 503, 100,000 */
-    uint64_t stop_seconds;  /* how long a stop waits for running requests, 8 */
+    uint64_t timeout;         /* seconds without progress, 30 */
+    uint64_t head_seconds;    /* for a head, 20 */
+    uint64_t body_rate;       /* bytes per second, 500 */
+    uint64_t request_seconds; /* for a whole request, 3,600 */
+    uint64_t body_bytes;      /* 64 MiB after decompression */
+    uint64_t line_bytes;      /* NDJSON line, 16 MiB */
+    uint64_t unpack_ratio;    /* of compressed NDJSON, 200 */
+    uint64_t batch_documents; /* 10,000 */
+    uint64_t listing_rows;    /* explain and vocabulary, 10,000 */
+    uint64_t listing_cells;   /* tokens times labels of a vocabulary, 1,000,000 */
+    uint64_t spool_memory;    /* bytes of a long reply kept in memory before a file, 1 MiB */
+    uint64_t reply_memory;    /* of all replies that wait for their clients, 256 MiB */
+    uint64_t spool_bytes;     /* of all temporary files together, 1 GiB */
+    char *spool_directory;    /* for unlinked temporary files; empty: tmp in the data directory */
+    uint64_t queue_changes;   /* waiting changes above which train answers 503, 100,000 */
+    uint64_t stop_seconds;    /* how long a stop waits for running requests, 8 */
     /* [tokens], lists */
     char *tokens_classify;
     char *tokens_train;
