@@ -278,6 +278,7 @@ static int collect(struct undoing *u, struct nb_evaluation_change **changes, siz
             rc = nb_error_no_memory(error);
         for (size_t i = 0; rc == 0 && i < u->search.count; i++) {
             const struct nb_undo_found *f = &u->search.found[i];
+            assert(*changes != NULL && *count < room);
             (*changes)[(*count)++] =
                 (struct nb_evaluation_change){.first = f->first, .label = f->restored_label};
             rc = count_found(u, f, f->restored != 0, error);

@@ -122,7 +122,7 @@ int nb_json_undo_report(struct nb_buffer *out, struct nb_string model,
     emit_labels(&e, report);
     if (report->next != 0)
         nb_emit_member_u64(&e, "next", report->next);
-    if (now != NULL) {
+    if (now != NULL && without != NULL) {
         nb_emit_key(&e, "evaluation");
         nb_emit_open(&e, '{');
         nb_emit_figures(&e, "now", now);

@@ -87,13 +87,13 @@ static void add_part(json_t *sum, const json_t *part)
     const json_t *row;
     json_t *labels = json_object_get(sum, "labels");
     for (size_t i = 0; i < sizeof COUNTS / sizeof COUNTS[0]; i++)
-        (void)json_object_set_new(
-            sum, COUNTS[i],
-            json_integer((json_int_t)(number_of(sum, COUNTS[i]) + number_of(part, COUNTS[i]))));
+        (void)json_object_set_new(sum, COUNTS[i],
+                                  json_integer((json_int_t)number_of(sum, COUNTS[i]) +
+                                               (json_int_t)number_of(part, COUNTS[i])));
     json_object_foreach(json_object_get(part, "labels"), label, row)
     {
         uint64_t before = number_of(json_object_get(labels, label), "documents");
-        json_int_t all = (json_int_t)(before + number_of(row, "documents"));
+        json_int_t all = (json_int_t)before + (json_int_t)number_of(row, "documents");
         (void)json_object_set_new(labels, label, json_pack("{s:I}", "documents", all));
     }
 }

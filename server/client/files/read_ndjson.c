@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <jansson.h>
 #include <sodium.h>
 
@@ -19,6 +20,7 @@ static int decode_base64(struct nb_string text, struct nb_buffer *out)
     const char *end = NULL;
     if (nb_buffer_reserve(out, text.length + 1) != 0)
         return NB_NO_MEMORY;
+    assert(out->bytes != NULL);
     int rc = sodium_base642bin((unsigned char *)out->bytes, out->capacity, text.bytes, text.length,
                                " \t\r\n", &length, &end,
                                is_padded ? sodium_base64_VARIANT_ORIGINAL
