@@ -175,9 +175,12 @@ $(UNIT_TESTS): %: %.o $(UNIT_SHARED:%.c=$(BUILD)/%.o) $(LIBRARY)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter-out $(LIBRARY),$(filter %.a,$^)) $(LIBRARY) \
 	    $(TESTED) $$(pkg-config --libs check) -o $@
 
+# The ceiling is the HTTP library as it is: without the functions of it that the daemon defines
+# (server/http/library.h), so the library comes first.
+$(BUILD)/tests/bench/ceiling: FIRST_LIBS = -lmicrohttpd
 $(BENCHES) $(GOLDEN): %: %.o $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(FIRST_LIBS) $(LIBRARY) $(LIBS) -o $@
 
 # The archives in the order in which they need each other.
 $(BUILD)/tests/fuzz/fuzz_milter: $(MILTER)
