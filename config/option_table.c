@@ -145,7 +145,11 @@ static const struct nb_option options[] = {
     {"server", "spool_memory", NB_OPTION_BYTES, AT(spool_memory), 4 * KIB, GIB, NULL, "1M",
      "Bytes of a long reply that are kept in memory; the rest is kept in a temporary file.",
      NB_LIVE},
-    {"server", "reply_memory", NB_OPTION_BYTES, AT(reply_memory), MIB, TIB, NULL, "256M",
+    {"server", "body_memory", NB_OPTION_BYTES, AT(body_memory), MIB, TIB, NULL, "96M",
+     "Memory of all request bodies together that are being received or worked on. When it is used "
+     "up, further ones are answered with 503. A body of body_bytes that is alone always fits.",
+     NB_LIVE},
+    {"server", "reply_memory", NB_OPTION_BYTES, AT(reply_memory), MIB, TIB, NULL, "64M",
      "Memory of all replies together that clients have not read yet: mails that are returned "
      "(SPAMC PROCESS), listings, the beginnings of long replies. When it is used up, long replies "
      "go to temporary files at once, and others of more than 64 KiB are answered with 503.",

@@ -41,7 +41,8 @@ struct nb_config {
     uint64_t listing_rows;    /* explain and vocabulary, 10,000 */
     uint64_t listing_cells;   /* tokens times labels of a vocabulary, 1,000,000 */
     uint64_t spool_memory;    /* bytes of a long reply kept in memory before a file, 1 MiB */
-    uint64_t reply_memory;    /* of all replies that wait for their clients, 256 MiB */
+    uint64_t body_memory;     /* of all bodies on their way in, 96 MiB */
+    uint64_t reply_memory;    /* of all replies that wait for their clients, 64 MiB */
     uint64_t spool_bytes;     /* of all temporary files together, 1 GiB */
     char *spool_directory;    /* for unlinked temporary files; empty: tmp in the data directory */
     uint64_t queue_changes;   /* waiting changes above which train answers 503, 100,000 */

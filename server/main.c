@@ -3,6 +3,7 @@
  * bayesd: reads the command line and the configuration, opens the engine, serves until a signal
  * comes, and closes all in the opposite order.
  */
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -402,6 +403,14 @@ static int run(const struct nb_options *options)
     return rc == 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* Has large memory given back to the kernel when it is freed. By itself the GNU library raises its
+ * bound to 32 MiB with what is freed, and keeps such memory for each of many arenas. */
+static void give_memory_back(void)
+{
+    enum { BYTES_OF_OWN_PAGES = 1 << 20 };
+    (void)mallopt(M_MMAP_THRESHOLD, BYTES_OF_OWN_PAGES); /* fails for absurd values only */
+}
+
 int main(int argc, char **argv)
 {
     struct nb_options options;
@@ -418,5 +427,6 @@ int main(int argc, char **argv)
         (void)puts("bayesd " NB_PROGRAM_VERSION);
         return EXIT_SUCCESS;
     }
+    give_memory_back();
     return run(&options);
 }

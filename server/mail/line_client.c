@@ -155,7 +155,7 @@ static int read_piece(struct nb_line_client *client, struct nb_error *error)
         room = (size_t)(client->head.length - nb_line_client_body(client).length);
     if (nb_buffer_reserve(&client->input, room) != 0)
         return nb_error_no_memory(error);
-    int rc = nb_hold_set(&client->hold, client->input.capacity, error);
+    int rc = nb_hold_set(&client->hold, nb_held_by(&client->input) + room, error);
     if (rc != 0)
         return rc;
     ssize_t n = recv(client->file, client->input.bytes + client->input.length, room, MSG_DONTWAIT);

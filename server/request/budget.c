@@ -6,12 +6,23 @@
 
 #include "config/config.h"
 
-enum { BODIES_AT_ONCE = 8 }; /* bodies of the full size whose memory may be held at once */
+enum {
+    FRESH_BYTES = 1024 * 1024,  /* a larger buffer lies in pages of its own (see main.c) */
+    AROUND_BODY_BYTES = 1 << 20 /* what a body of the full size takes beside itself: its head, a
+                                   piece that is read ahead, what its decoder needs */
+};
+
+/* A body of the full size that is alone always fits. */
+static uint64_t most_of_bodies(const struct nb_config *config)
+{
+    uint64_t one = config->body_bytes + AROUND_BODY_BYTES;
+    return config->body_memory > one ? config->body_memory : one;
+}
 
 void nb_budgets_limit(struct nb_budget *budgets, const struct nb_config *config)
 {
     const uint64_t most[NB_BUDGETS] = {
-        [NB_BUDGET_BODIES] = config->body_bytes * BODIES_AT_ONCE,
+        [NB_BUDGET_BODIES] = most_of_bodies(config),
         [NB_BUDGET_REPLIES] = config->reply_memory,
         [NB_BUDGET_SPOOLS] = config->spool_bytes,
     };
@@ -40,7 +51,7 @@ static int refuse(const struct nb_budget *budget, struct nb_error *error)
     default:
         return nb_error_set(error, NB_NO_MEMORY,
                             "the bodies being received fill the %llu bytes of memory set aside "
-                            "for them (8 times body_bytes); try again later",
+                            "for them (body_memory); try again later",
                             most);
     }
 }
@@ -68,4 +79,9 @@ int nb_hold_set(struct nb_hold *hold, uint64_t size, struct nb_error *error)
     }
     hold->size = size;
     return 0;
+}
+
+uint64_t nb_held_by(const struct nb_buffer *buffer)
+{
+    return buffer->capacity < FRESH_BYTES ? buffer->capacity : buffer->length;
 }

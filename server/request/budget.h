@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/buffer.h"
 #include "core/base/error.h"
 
 struct nb_config;
@@ -36,5 +37,9 @@ void nb_budgets_limit(struct nb_budget *budgets, const struct nb_config *config)
  * fails (`error` may be NULL then). To take more fails when all together would be above the limit:
  * NB_NO_MEMORY, or NB_DISK_FULL for files; then the hold is as before. */
 int nb_hold_set(struct nb_hold *hold, uint64_t size, struct nb_error *error);
+
+/* Bytes of memory that a growing buffer takes: of a large one only those that were written to,
+ * because the kernel gives the others no page. */
+uint64_t nb_held_by(const struct nb_buffer *buffer);
 
 #endif

@@ -56,7 +56,7 @@ int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct 
 static int count_memory(struct nb_request *request, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
-    return nb_hold_set(&t->hold, t->whole.capacity + t->splitter.rest.capacity, error);
+    return nb_hold_set(&t->hold, nb_held_by(&t->whole) + nb_held_by(&t->splitter.rest), error);
 }
 
 static void release(struct nb_request *request)

@@ -393,6 +393,22 @@ def mails_unread(daemon, count):
     return [wire.first.split()[1] == b"0" for wire in wires]
 
 
+def second_body(daemon, held_bytes):
+    """The status of a body of 5 MB while another client has sent so much of a mail and says no more."""
+    with Wire(daemon) as held, Wire(daemon) as wire:
+        held.send(b"CHECK SPAMC/1.5\r\nContent-length: %d\r\n\r\n" % (held_bytes + 1) + b"words..\n" * (held_bytes // 8))
+        wait_for(lambda: parse(daemon.client.get("/metrics").ok().body.decode()).value("bayesd_body_memory_bytes")
+                 >= held_bytes, "the mail is there", 20)
+        wire.send(request("POST", M + "/train?label=a", b"x" * (5 << 20), "text/plain"))
+        return int(wire.until(b"\r\n").split()[1])
+
+
+def server_body_memory(api):
+    equal([second_body(with_options(api, "server", body_bytes="8M", body_memory=memory), 6 << 20)
+           for memory in ("9M", "16M")], [503, 200])
+    equal(second_body(with_options(api, "server", body_bytes="16M", body_memory="1M"), 6 << 20), 200, "two small ones")
+
+
 def server_reply_memory(api):
     for memory, third in (("16M", False), ("32M", True)):
         equal(mails_unread(with_options(api, "server", reply_memory=memory), 3), [True, True, third])

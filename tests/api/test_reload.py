@@ -12,8 +12,8 @@ import time
 import test_backup
 import tls
 from harness import config_text, equal, holds, refused, slow, wait_for
-from test_configuration import (OUTSIDE, long_body, long_reply, mails_unread, outer_address, over_file, spooled_by,
-                                statuses_outside, trickled)
+from test_configuration import (OUTSIDE, long_body, long_reply, mails_unread, outer_address, over_file, second_body,
+                                spooled_by, statuses_outside, trickled)
 from wire import Wire, request
 
 M = "/v1/models/m"
@@ -238,6 +238,7 @@ LIVE = (
     ("server", "listing_rows", 5, 6, rows, 400, 200),
     ("server", "listing_cells", 2, 1000, cells, 1, 4),
     ("server", "spool_memory", "4K", "512M", spools, 1, 0),
+    ("server", "body_memory", "65M", "80M", lambda d: second_body(d, 62 << 20), 503, 200),
     ("server", "reply_memory", "16M", "32M", unread, False, True),
     ("server", "spool_bytes", "2M", "64M", lambda d: long_reply(d).status, 507, 200),
     ("tokens", "classify", f"{U}, {T}", U, may(T), [404, 403], [401, 401]),

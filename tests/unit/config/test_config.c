@@ -84,7 +84,8 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert_uint_eq(c.batch_documents, 10000);
     ck_assert_uint_eq(c.listing_rows, 10000);
     ck_assert_uint_eq(c.spool_memory, 1u << 20);
-    ck_assert_uint_eq(c.reply_memory, 256u << 20);
+    ck_assert_uint_eq(c.body_memory, 96u << 20);
+    ck_assert_uint_eq(c.reply_memory, 64u << 20);
     ck_assert_uint_eq(c.spool_bytes, 1u << 30);
     ck_assert_str_eq(c.spool_directory, "");
     ck_assert_uint_eq(c.queue_changes, 100000);

@@ -12,7 +12,7 @@ static struct nb_budget budgets[NB_BUDGETS];
 static void limit(uint64_t body, uint64_t reply, uint64_t spool)
 {
     const struct nb_config config = {
-        .body_bytes = body, .reply_memory = reply, .spool_bytes = spool};
+        .body_memory = body, .reply_memory = reply, .spool_bytes = spool};
     nb_budgets_limit(budgets, &config);
 }
 
@@ -46,10 +46,10 @@ START_TEST(each_kind_has_its_limit_and_its_message)
         uint64_t most;
         int code;
         const char *part;
-    } rows[] = {{NB_BUDGET_BODIES, 80, NB_NO_MEMORY, "body_bytes"},
+    } rows[] = {{NB_BUDGET_BODIES, 2 << 20, NB_NO_MEMORY, "body_memory"},
                 {NB_BUDGET_REPLIES, 20, NB_NO_MEMORY, "reply_memory"},
                 {NB_BUDGET_SPOOLS, 30, NB_DISK_FULL, "no space left"}};
-    limit(10, 20, 30);
+    limit(2 << 20, 20, 30);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct nb_error error = {0};
         struct nb_hold hold = {&budgets[rows[i].kind], 0};
@@ -59,6 +59,26 @@ START_TEST(each_kind_has_its_limit_and_its_message)
         ck_assert_int_eq(nb_hold_set(&hold, UINT64_MAX, &error), rows[i].code);
         ck_assert_int_eq(nb_hold_set(&hold, 0, NULL), 0);
     }
+}
+END_TEST
+
+START_TEST(one_body_of_the_full_size_always_fits)
+{
+    const struct nb_config config = {.body_bytes = 64 << 20, .body_memory = 1 << 20};
+    struct nb_hold hold = {&budgets[NB_BUDGET_BODIES], 0}, other = hold;
+    struct nb_error error = {0};
+    nb_budgets_limit(budgets, &config);
+    ck_assert_int_eq(nb_hold_set(&hold, (64 << 20) + (64 << 10), &error), 0);
+    ck_assert_int_eq(nb_hold_set(&other, 2 << 20, &error), NB_NO_MEMORY);
+    ck_assert_int_eq(nb_hold_set(&hold, 0, NULL), 0);
+}
+END_TEST
+
+START_TEST(of_a_large_buffer_what_was_written_counts)
+{
+    ck_assert_uint_eq(nb_held_by(&(struct nb_buffer){.length = 10, .capacity = 4096}), 4096);
+    ck_assert_uint_eq(nb_held_by(&(struct nb_buffer){.length = 9 << 20, .capacity = 16 << 20}),
+                      9 << 20);
 }
 END_TEST
 
@@ -119,6 +139,8 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, all_holders_share_a_budget);
     tcase_add_test(tcase, each_kind_has_its_limit_and_its_message);
+    tcase_add_test(tcase, one_body_of_the_full_size_always_fits);
+    tcase_add_test(tcase, of_a_large_buffer_what_was_written_counts);
     tcase_add_test(tcase, a_lower_limit_takes_nothing_away);
     tcase_add_test(tcase, a_hold_without_a_budget_takes_what_it_wants);
     tcase_add_test(tcase, threads_never_exceed_it_together);
