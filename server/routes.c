@@ -46,11 +46,13 @@ static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NU
         .query = SOURCE_QUERY, .handler = nb_route_quarantine_settle,                              \
         .protocol = &nb_protocol_api, .is_long = true, .verb = NB_QUARANTINE_##what                \
     }
+/* Lines that change nothing never wait for the writer. */
 #define DOCUMENTS(path, needed, parameters, what)                                                  \
     {                                                                                              \
         .method = "POST", .pattern = (path), .role = NB_ROLE_##needed, .body = NB_BODY_DOCUMENTS,  \
         .query = (parameters), .handler = nb_route_documents, .line = nb_route_documents_line,     \
-        .prepare = nb_documents_prepare, .protocol = &nb_protocol_api, .verb = NB_VERB_##what      \
+        .prepare = nb_documents_prepare, .protocol = &nb_protocol_api, .verb = NB_VERB_##what,     \
+        .is_stream = NB_ROLE_##needed == NB_ROLE_CLASSIFY                                          \
     }
 #define RSPAMD_ROW(method_, path, needed, takes, parameters, before, function, what)               \
     {                                                                                              \

@@ -29,7 +29,7 @@ struct nb_serving {
     struct nb_guard *guard;
     struct nb_http *http;
     struct nb_acceptor *acceptor;
-    struct nb_pool *work, *loads;
+    struct nb_pool *work, *loads, *streams;
 };
 
 static unsigned thread_count(const struct nb_config *config)
@@ -70,6 +70,7 @@ static void dismantle(struct nb_serving **serving)
     nb_guard_stop(&s->guard);
     nb_pool_stop(&s->work);
     nb_pool_stop(&s->loads);
+    nb_pool_stop(&s->streams);
     nb_linger_stop(&s->linger);
     nb_connections_free(&s->connections);
     close_all(s->sockets); /* the acceptor has ended */
@@ -83,6 +84,9 @@ static int start_pools(struct nb_serving *s, struct nb_error *error)
     int rc = nb_pool_start(threads, "long work", &s->work, error);
     if (rc == 0)
         rc = nb_pool_start(threads, "the loading of models", &s->loads, error);
+    if (rc == 0)
+        rc = nb_pool_start(thread_count(s->server->startup), "streams", &s->streams, error);
+    s->server->streams = s->streams;
     s->server->work = s->work;
     s->server->loads = s->loads;
     return rc;

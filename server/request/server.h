@@ -36,6 +36,7 @@ struct nb_server {
     struct nb_scratch_pool *scratch;
     struct nb_pool *work;  /* long work, and ... */
     struct nb_pool *loads; /* ... models that have to be loaded, which do not wait for long work */
+    struct nb_pool *streams;     /* lines that are classified, beside whole documents */
     const char *spool_directory; /* where long replies wait (spool.h) */
     uint64_t started;            /* nb_clock_monotonic */
 

@@ -30,7 +30,8 @@ struct nb_transfer {
     uint64_t packed, unpacked; /* bytes that the decoder of lines took and gave */
     struct nb_hold hold;       /* of the memory of bodies */
     bool is_last_given;        /* the line after the last line feed */
-    struct nb_buffer piece;    /* of the lines of long work: what came last */
+    struct nb_buffer piece;    /* of lines that a pool works on: what came last, ... */
+    struct nb_string left;     /* ... and what is left of it */
 };
 
 int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct nb_error *error)
@@ -66,11 +67,23 @@ static void release(struct nb_request *request)
     (void)nb_hold_set(&t->hold, 0, NULL); /* giving back never fails */
 }
 
+/* Whether lines are worked on by a pool. */
+static bool is_pooled(const struct nb_request *request)
+{
+    return request->route->is_long || request->route->is_stream;
+}
+
 /* Whether a request on a thread that serves others has worked long enough since `start`. Long work
  * has threads of its own. */
 static bool must_yield(const struct nb_request *request, uint64_t start)
 {
     return !request->route->is_long && nb_clock_monotonic() - start > TURN_NS;
+}
+
+/* Lets others have the thread. What a pool works on waits already. */
+static int yield(struct nb_request *request, struct nb_error *error)
+{
+    return request->work != NULL ? NB_WAIT : nb_request_yield(request, error);
 }
 
 /* Gives lines to the route until `text` holds no more of them, or the turn that began at `start` is
@@ -87,7 +100,7 @@ static int give_lines(struct nb_request *request, struct nb_string *text, uint64
         if (rc != 0)
             return rc;
         if (++count % LINES_OF_LOOK == 0 && text->length > 0 && must_yield(request, start))
-            return nb_request_yield(request, error);
+            return yield(request, error);
     }
     return rc == 0 ? count_memory(request, error) : nb_error_no_memory(error);
 }
@@ -122,7 +135,7 @@ static int take_lines(struct nb_request *request, struct nb_string *input, struc
     for (;;) {
         int rc = give_lines(request, &t->decoded, start, error);
         if (rc == 0 && must_yield(request, start))
-            return nb_request_yield(request, error);
+            return yield(request, error);
         size_t produced = 0;
         if (rc == 0)
             rc = unpack(request, input, &produced, error);
@@ -141,13 +154,13 @@ int nb_transfer_prepare(struct nb_request *request, struct nb_error *error)
     return request->route->prepare(request, error);
 }
 
-/* On the work pool. */
+/* On a pool. NB_WAIT: the turn is over. */
 static int take_piece(struct nb_request *request, struct nb_error *error)
 {
-    struct nb_buffer *piece = &request->transfer->piece;
-    struct nb_string input = {piece->bytes, piece->length};
-    int rc = take_lines(request, &input, error);
-    piece->length = 0;
+    struct nb_transfer *t = request->transfer;
+    int rc = take_lines(request, &t->left, error);
+    if (rc != NB_WAIT)
+        t->piece.length = 0;
     return rc;
 }
 
@@ -155,14 +168,17 @@ int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct
 {
     struct nb_transfer *t = request->transfer;
     assert(t != NULL && request->work == NULL);
-    if (request->is_lines && !request->route->is_long)
+    if (request->is_lines && !is_pooled(request))
         return take_lines(request, input, error);
     struct nb_string piece = *input;
     *input = (struct nb_string){input->bytes + input->length, 0};
     if (request->is_lines) {
         if (nb_buffer_append(&t->piece, piece.bytes, piece.length) != 0)
             return nb_error_no_memory(error);
-        return nb_work_run(request, request->server->work, take_piece, error);
+        t->left = (struct nb_string){t->piece.bytes, t->piece.length};
+        struct nb_server *server = request->server;
+        return nb_work_run(request, request->route->is_long ? server->work : server->streams,
+                           take_piece, error);
     }
     int rc =
         nb_decoder_append(t->decoder, piece, (size_t)request->config->body_bytes, &t->whole, error);

@@ -12,6 +12,7 @@
 struct nb_work {
     struct nb_job job; /* the first member */
     struct nb_request *request;
+    struct nb_pool *pool;
     nb_handler *work;
     int rc; /* what it has returned */
     struct nb_error error;
@@ -26,7 +27,11 @@ static void run(struct nb_job *job)
         w->rc = nb_error_set(&w->error, NB_STOPPING, "the daemon is stopping");
     else
         w->rc = w->work(request, &w->error);
-    assert(w->rc <= 0); /* a request that waits twice would be resumed twice */
+    if (w->rc == NB_WAIT) { /* others first */
+        nb_pool_add(w->pool, &w->job);
+        return;
+    }
+    assert(w->rc <= 0);
     nb_request_resume(request);
 }
 
@@ -55,6 +60,7 @@ int nb_work_run(struct nb_request *request, struct nb_pool *pool, nb_handler *wo
     }
     w->job.run = run;
     w->request = request;
+    w->pool = pool;
     w->work = work;
     request->work = w;
     request->again = after_work;
