@@ -58,7 +58,7 @@ static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NU
     {                                                                                              \
         .method = (method_), .pattern = (path), .role = NB_ROLE_##needed, .body = NB_BODY_##takes, \
         .query = (parameters), .handler = (function), .protocol = &nb_protocol_rspamd,             \
-        .verb = (what), .prepare = (before)                                                        \
+        .verb = (what), .prepare = (before), .is_stream = NB_ROLE_##needed == NB_ROLE_CLASSIFY     \
     }
 /* rspamd does not look at the method; its proxy sends GET with a body. */
 #define RSPAMD(path, needed, function, what)                                                       \

@@ -98,14 +98,6 @@ static void finish(struct nb_line_client *client)
     (void)written; /* an eventfd that is full has woken the reader already */
 }
 
-static int inflate_body(struct nb_request *request, struct nb_string body, struct nb_error *error)
-{
-    int rc = nb_transfer_begin(request, NB_CODING_ZLIB, error);
-    if (rc == 0)
-        rc = nb_transfer_take(request, &body, error);
-    return rc != 0 ? rc : nb_transfer_finish(request, error);
-}
-
 static int call_handler(struct nb_line_client *client, struct nb_error *error)
 {
     struct nb_request *request = &client->request;
@@ -117,7 +109,7 @@ static int call_handler(struct nb_line_client *client, struct nb_error *error)
     if (rc != 0 || nb_reply_is_there(request))
         return rc;
     if (client->head.is_zlib)
-        return inflate_body(request, nb_line_client_body(client), error);
+        return nb_transfer_packed(request, NB_CODING_ZLIB, nb_line_client_body(client), error);
     return nb_transfer_whole(request, nb_line_client_body(client), error);
 }
 

@@ -173,32 +173,45 @@ int nb_body_too_large(size_t most, struct nb_error *error)
                         "the body is larger than the limit of %zu bytes (body_bytes)", most);
 }
 
-static int append_plain(struct nb_string input, size_t most, struct nb_buffer *out,
+static int append_plain(struct nb_string *input, size_t most, struct nb_buffer *out,
                         struct nb_error *error)
 {
-    if (input.length > most - out->length)
+    if (input->length > most - out->length)
         return nb_body_too_large(most, error);
-    return nb_buffer_append(out, input.bytes, input.length) == 0 ? 0 : nb_error_no_memory(error);
+    if (nb_buffer_append(out, input->bytes, input->length) != 0)
+        return nb_error_no_memory(error);
+    *input = (struct nb_string){input->bytes + input->length, 0};
+    return 0;
+}
+
+int nb_decoder_append_some(struct nb_decoder *decoder, struct nb_string *input, size_t most,
+                           struct nb_buffer *out, bool *is_all, struct nb_error *error)
+{
+    size_t produced;
+    *is_all = true;
+    if (out->length > most)
+        return nb_body_too_large(most, error);
+    if (decoder->coding == NB_CODING_IDENTITY)
+        return append_plain(input, most, out, error);
+    if (nb_buffer_reserve(out, PULL_BYTES) != 0)
+        return nb_error_no_memory(error);
+    int rc =
+        nb_decoder_pull(decoder, input, out->bytes + out->length, PULL_BYTES, &produced, error);
+    if (rc != 0)
+        return rc;
+    if (produced > most - out->length)
+        return nb_body_too_large(most, error);
+    out->length += produced;
+    *is_all = produced == 0;
+    return 0;
 }
 
 int nb_decoder_append(struct nb_decoder *decoder, struct nb_string input, size_t most,
                       struct nb_buffer *out, struct nb_error *error)
 {
-    if (out->length > most)
-        return nb_body_too_large(most, error);
-    if (decoder->coding == NB_CODING_IDENTITY)
-        return append_plain(input, most, out, error);
-    size_t produced;
-    do {
-        if (nb_buffer_reserve(out, PULL_BYTES) != 0)
-            return nb_error_no_memory(error);
-        int rc = nb_decoder_pull(decoder, &input, out->bytes + out->length, PULL_BYTES, &produced,
-                                 error);
-        if (rc != 0)
-            return rc;
-        if (produced > most - out->length)
-            return nb_body_too_large(most, error);
-        out->length += produced;
-    } while (produced > 0);
-    return 0;
+    bool is_all = false;
+    int rc = 0;
+    while (rc == 0 && !is_all)
+        rc = nb_decoder_append_some(decoder, &input, most, out, &is_all, error);
+    return rc;
 }

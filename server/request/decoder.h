@@ -9,6 +9,7 @@
 #ifndef NB_SERVER_REQUEST_DECODER_H
 #define NB_SERVER_REQUEST_DECODER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/buffer.h"
@@ -35,6 +36,11 @@ int nb_decoder_finish(const struct nb_decoder *decoder, struct nb_error *error);
  * (NB_TOO_LARGE, as soon as it would). */
 int nb_decoder_append(struct nb_decoder *decoder, struct nb_string input, size_t most,
                       struct nb_buffer *out, struct nb_error *error);
+
+/* Pulls a part of `input`, which is moved on by what was taken, and appends it to `out`. Sets
+ * *is_all when all of it was taken and nothing waits inside. Returns as nb_decoder_append. */
+int nb_decoder_append_some(struct nb_decoder *decoder, struct nb_string *input, size_t most,
+                           struct nb_buffer *out, bool *is_all, struct nb_error *error);
 
 /* The error for a body over its limit. Returns NB_TOO_LARGE. */
 int nb_body_too_large(size_t most, struct nb_error *error);

@@ -61,8 +61,8 @@ struct nb_route {
      * to be prepared. */
     nb_handler *prepare;
     bool is_of_all; /* it tells of all models: not for a token that is for some of them */
-    /* Lines run on the pool of streams, so that threads that serve a hundred bodies of lines have
-     * time for others; they never return NB_WAIT. */
+    /* Lines, and the handler of a large body, run on the pool of streams, so that threads that
+     * serve a hundred such bodies have time for others; they never return NB_WAIT. */
     bool is_stream;
     bool is_long; /* handler and lines run on the work pool; they never return NB_WAIT */
     const struct nb_protocol *protocol;

@@ -15,9 +15,10 @@
 #include "server/request/work.h"
 
 enum {
-    CHUNK_BYTES = 64 * 1024,  /* of decoded output at a time */
-    LINES_OF_LOOK = 8,        /* after so many the clock is looked at */
-    TURN_NS = 2 * 1000 * 1000 /* that a body of lines works on a thread before others have it */
+    CHUNK_BYTES = 64 * 1024,   /* of decoded output at a time */
+    LARGE_BYTES = 64 * 1024,   /* of a body for which others would wait for milliseconds */
+    LINES_OF_LOOK = 8,         /* after so many the clock is looked at */
+    TURN_NS = 2 * 1000 * 1000, /* that a body works on a thread before others have it */
 };
 
 struct nb_transfer {
@@ -154,6 +155,27 @@ int nb_transfer_prepare(struct nb_request *request, struct nb_error *error)
     return request->route->prepare(request, error);
 }
 
+/* Unpacks `input` to `whole`, in turns: some kilobytes may unpack to megabytes, for which others
+ * would wait. NB_WAIT: the turn is over; `input` is the rest. */
+static int take_whole(struct nb_request *request, struct nb_string *input, struct nb_error *error)
+{
+    struct nb_transfer *t = request->transfer;
+    uint64_t start = nb_clock_monotonic();
+    bool is_all = false;
+    int rc = 0;
+    while (rc == 0 && !is_all) {
+        if (t->whole.length > 0 && must_yield(request, start))
+            return yield(request, error);
+        rc = nb_decoder_append_some(t->decoder, input, (size_t)request->config->body_bytes,
+                                    &t->whole, &is_all, error);
+        if (rc == 0)
+            rc = count_memory(request, error);
+    }
+    if (rc != 0)
+        release(request); /* not kept until a slow client has read why */
+    return rc;
+}
+
 /* On a pool. NB_WAIT: the turn is over. */
 static int take_piece(struct nb_request *request, struct nb_error *error)
 {
@@ -180,13 +202,8 @@ int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct
         return nb_work_run(request, request->route->is_long ? server->work : server->streams,
                            take_piece, error);
     }
-    int rc =
-        nb_decoder_append(t->decoder, piece, (size_t)request->config->body_bytes, &t->whole, error);
-    if (rc == 0)
-        rc = count_memory(request, error);
-    if (rc != 0)
-        release(request); /* not kept until a slow client has read why */
-    return rc;
+    *input = piece;
+    return take_whole(request, input, error);
 }
 
 int nb_transfer_whole(struct nb_request *request, struct nb_string body, struct nb_error *error)
@@ -196,6 +213,36 @@ int nb_transfer_whole(struct nb_request *request, struct nb_string body, struct 
     int rc = request->route->handler(request, error);
     if (rc != NB_WAIT)
         request->body = (struct nb_string){NULL, 0};
+    return rc;
+}
+
+/* Gives what was unpacked to the route. */
+static int hand_over(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_transfer *t = request->transfer;
+    int rc = nb_decoder_finish(t->decoder, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_transfer_whole(request, (struct nb_string){t->whole.bytes, t->whole.length}, error);
+    release(request);
+    return rc;
+}
+
+int nb_transfer_packed(struct nb_request *request, enum nb_coding coding, struct nb_string body,
+                       struct nb_error *error)
+{
+    size_t most = (size_t)request->config->body_bytes;
+    assert(!request->is_lines);
+    int rc = nb_transfer_begin(request, coding, error);
+    if (rc == 0)
+        rc = nb_decoder_append(request->transfer->decoder, body, most, &request->transfer->whole,
+                               error);
+    if (rc == 0)
+        rc = count_memory(request, error);
+    if (rc == 0)
+        return hand_over(request, error);
+    if (request->transfer != NULL)
+        release(request);
     return rc;
 }
 
@@ -225,12 +272,9 @@ static int finish(struct nb_request *request, struct nb_error *error)
         int rc = finish_lines(request, error);
         return rc != 0 ? rc : request->route->handler(request, error);
     }
-    int rc = nb_decoder_finish(t->decoder, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_transfer_whole(request, (struct nb_string){t->whole.bytes, t->whole.length}, error);
-    release(request);
-    return rc;
+    struct nb_string nothing = {"", 0};
+    int rc = take_whole(request, &nothing, error); /* what waits inside the decoder */
+    return rc != 0 ? rc : hand_over(request, error);
 }
 
 int nb_transfer_finish(struct nb_request *request, struct nb_error *error)
@@ -238,8 +282,12 @@ int nb_transfer_finish(struct nb_request *request, struct nb_error *error)
     int rc = nb_transfer_prepare(request, error);
     if (rc != 0)
         return rc;
+    const struct nb_transfer *t = request->transfer;
     if (request->route->is_long)
         return nb_work_run(request, request->server->work, finish, error);
+    if (request->route->is_stream && t != NULL && !request->is_lines &&
+        t->whole.length >= LARGE_BYTES)
+        return nb_work_run(request, request->server->streams, finish, error);
     return finish(request, error);
 }
 

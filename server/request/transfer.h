@@ -32,6 +32,12 @@ int nb_transfer_finish(struct nb_request *request, struct nb_error *error);
  * of routes without long work. */
 int nb_transfer_whole(struct nb_request *request, struct nb_string body, struct nb_error *error);
 
+/* The body is `body`, all of it, borrowed, in a coding: unpacks it at once and calls the handler.
+ * For requests on a thread of a pool, which lets nobody else wait. Returns what the handler does,
+ * or an error code. */
+int nb_transfer_packed(struct nb_request *request, enum nb_coding coding, struct nb_string body,
+                       struct nb_error *error);
+
 /* Frees what was received; NULL is allowed inside. */
 void nb_transfer_end(struct nb_request *request);
 
