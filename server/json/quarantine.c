@@ -79,13 +79,6 @@ int nb_json_quarantine_begin(struct nb_buffer *out)
     return nb_emit_end(&e);
 }
 
-static void emit_time(struct nb_emitter *e, const char *name, int64_t milliseconds)
-{
-    char text[NB_JSON_TIME_BYTES];
-    nb_json_format_time(milliseconds, text);
-    nb_emit_member_text(e, name, text);
-}
-
 int nb_json_quarantine_row(struct nb_buffer *out, size_t count, const struct nb_quarantine_row *row)
 {
     struct nb_emitter e = nb_emit_begin(out);
@@ -94,7 +87,7 @@ int nb_json_quarantine_row(struct nb_buffer *out, size_t count, const struct nb_
     nb_emit_raw(&e, "{");
     nb_emit_member_string(&e, "id", row->id);
     nb_emit_member_string(&e, "source", row->source);
-    emit_time(&e, "time", row->time);
+    nb_emit_member_time(&e, "time", row->time);
     nb_emit_flag(&e, "untrain", row->untrain);
     if (!row->untrain) {
         nb_emit_member_string(&e, "label", row->label);
@@ -112,7 +105,7 @@ int nb_json_quarantine_end(struct nb_buffer *out, int64_t now, struct nb_string 
 {
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_raw(&e, "]");
-    emit_time(&e, "time", now);
+    nb_emit_member_time(&e, "time", now);
     if (next.length > 0)
         nb_emit_member_string(&e, "next", next);
     nb_emit_close(&e, '}');

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "core/base/ascii.h"
+#include "server/json/emit.h"
 
 void nb_json_format_time(int64_t milliseconds, char text[NB_JSON_TIME_BYTES])
 {
@@ -130,4 +131,11 @@ int nb_json_read_time(struct nb_string text, const char *member, int64_t *millis
                             member);
     *milliseconds = seconds * 1000 + rest;
     return 0;
+}
+
+void nb_emit_member_time(struct nb_emitter *e, const char *key, int64_t milliseconds)
+{
+    char text[NB_JSON_TIME_BYTES];
+    nb_json_format_time(milliseconds, text);
+    nb_emit_member_text(e, key, text);
 }

@@ -16,6 +16,10 @@ enum { NB_JSON_TIME_BYTES = 96 }; /* seven ints at their longest */
 /* In UTC, with milliseconds. A moment whose year does not fit an int is the empty text. */
 void nb_json_format_time(int64_t milliseconds, char text[NB_JSON_TIME_BYTES]);
 
+struct nb_emitter;
+/* Writes the moment as a member of an object (emit.h). */
+void nb_emit_member_time(struct nb_emitter *e, const char *key, int64_t milliseconds);
+
 /* Reads a moment ("2026-05-01T12:00:00Z", with a fraction and an offset if it has them), or a day
  * ("2026-05-01": its beginning in UTC), from 1970 on. `member` is named in the error. Returns 0 or
  * NB_INVALID. */

@@ -144,28 +144,21 @@ int nb_json_undone_begin(struct nb_buffer *out)
     return nb_emit_end(&e);
 }
 
-static void emit_time(struct nb_emitter *e, const char *name, int64_t milliseconds)
-{
-    char text[NB_JSON_TIME_BYTES];
-    nb_json_format_time(milliseconds, text);
-    nb_emit_member_text(e, name, text);
-}
-
 int nb_json_undone_note(struct nb_buffer *out, size_t count, const struct nb_undo_note *note)
 {
     struct nb_emitter e = nb_emit_begin(out);
     if (count > 0)
         nb_emit_raw(&e, ",");
     nb_emit_raw(&e, "{");
-    emit_time(&e, "time", note->time);
+    nb_emit_member_time(&e, "time", note->time);
     nb_emit_member_string(&e, "by", note->by);
     nb_emit_member_u64(&e, "documents", note->documents);
     if (note->wish.has_source)
         nb_emit_member_string(&e, "source", note->wish.source);
     if (note->wish.from > 0)
-        emit_time(&e, "from", note->wish.from);
+        nb_emit_member_time(&e, "from", note->wish.from);
     if (note->wish.to != INT64_MAX)
-        emit_time(&e, "to", note->wish.to);
+        nb_emit_member_time(&e, "to", note->wish.to);
     if (note->ids > 0)
         nb_emit_member_u64(&e, "ids", note->ids);
     nb_emit_close(&e, '}');
