@@ -155,7 +155,7 @@ static const struct nb_option options[] = {
      "go to temporary files at once, and others of more than 64 KiB are answered with 503.",
      NB_LIVE},
     {"server", "spool_bytes", NB_OPTION_BYTES, AT(spool_bytes), MIB, 16 * TIB, NULL, "1G",
-     "Bytes of all these temporary files together. A reply that needs more is answered with 507.",
+     "Bytes of all these temporary files together. A reply that needs more is answered with 503.",
      NB_LIVE},
     {"server", "spool_directory", NB_OPTION_STRING, AT(spool_directory), 0, PATH_BYTES, NULL, "",
      "Directory of the temporary files, which have no name and are removed with their connection; "

@@ -60,7 +60,7 @@ int nb_call_open(const struct nb_call_target *target, struct nb_call **call,
 void nb_call_close(struct nb_call **call);
 
 /* Makes the request and puts the body of the reply into `reply`, which is emptied first; the body
- * of an error reply is there too. While the daemon answers 429, 503 or 507 the request is made
+ * of an error reply is there too. While the daemon answers 429 or 503 the request is made
  * again for as long as the target's patience lasts. Returns 0 for a status of 2xx, otherwise the
  * code that fits the failure, with the daemon's own words in `error`. */
 int nb_call_make(struct nb_call *call, const struct nb_call_request *request,

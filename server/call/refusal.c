@@ -25,7 +25,6 @@ static int code_of(long status)
         return NB_UNUSABLE;
     case 429:
     case 503:
-    case 507: /* a disk may have space again */
         return NB_CALL_BUSY;
     default:
         return status >= 400 && status < 500 ? NB_INVALID : NB_CALL_PROTOCOL;

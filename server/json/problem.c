@@ -8,9 +8,9 @@ int nb_json_status(int code)
     } table[] = {
         {NB_OK, 200},        {NB_INVALID, 400},  {NB_UNUSABLE, 422},  {NB_TOO_LARGE, 413},
         {NB_NOT_FOUND, 404}, {NB_CONFLICT, 409}, {NB_EXISTS, 409},    {NB_UNSUPPORTED, 415},
-        {NB_NO_MEMORY, 503}, {NB_IO, 503},       {NB_DISK_FULL, 507}, {NB_CORRUPT, 503},
+        {NB_NO_MEMORY, 503}, {NB_IO, 503},       {NB_DISK_FULL, 503}, {NB_CORRUPT, 503},
         {NB_DAMAGED, 503},   {NB_VERSION, 503},  {NB_LOCKED, 503},    {NB_STOPPING, 503},
-        {NB_BUSY, 429},      {NB_UNKNOWN, 401},  {NB_FORBIDDEN, 403}, {NB_DAMAGED, 503},
+        {NB_BUSY, 429},      {NB_UNKNOWN, 401},  {NB_FORBIDDEN, 403},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].code == code)
@@ -49,7 +49,6 @@ const char *nb_json_title(int status)
         {501, "Not Implemented"},
         {503, "Service Unavailable"},
         {505, "HTTP Version Not Supported"},
-        {507, "Insufficient Storage"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].status == status)

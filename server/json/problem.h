@@ -13,8 +13,8 @@
 
 /* The HTTP status of an engine's or codec's code (enum nb_code), the one place that says so:
  * 400 INVALID; 422 UNUSABLE; 413 TOO_LARGE; 404 NOT_FOUND; 409 CONFLICT and EXISTS;
- * 415 UNSUPPORTED; 401 UNKNOWN; 403 FORBIDDEN; 429 BUSY; 507 DISK_FULL; 503 for IO, CORRUPT,
- * VERSION, LOCKED, STOPPING, NO_MEMORY, DAMAGED. 0 gives 200; a code that is none of them 500. */
+ * 415 UNSUPPORTED; 401 UNKNOWN; 403 FORBIDDEN; 429 BUSY; 503 for IO, DISK_FULL,
+ * CORRUPT, VERSION, LOCKED, STOPPING, NO_MEMORY, DAMAGED. 0 gives 200; a code that is none of them 500. */
 int nb_json_status(int code);
 
 /* The reason phrase of a status (RFC 9110), the `title` of its problem: "Not Found". */

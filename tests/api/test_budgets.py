@@ -69,7 +69,7 @@ def test_a_few_bytes_cannot_fill_the_disk(api):
     holds(len(body) < 4096, len(body))
     for _ in range(2):
         reply = daemon.client.post(M + "/classify?explain=9", body, NDJSON, Content_Encoding="zstd")
-        refused(reply, 507, "no space left", "spool_bytes", str(8 * MIB))
+        refused(reply, 503, "no space left", "spool_bytes", str(8 * MIB))
         equal(gauge(daemon, "bayesd_spool_bytes"), 0)
         unharmed(daemon)
 
@@ -83,7 +83,7 @@ def slow_reader(daemon, count):
 def test_replies_share_the_space(api):
     daemon = learned(api, spool_bytes="16M")
     (one, first), (two, second) = slow_reader(daemon, 25000), slow_reader(daemon, 25000)
-    equal((first.split()[1], second.split()[1]), (b"200", b"507"))
+    equal((first.split()[1], second.split()[1]), (b"200", b"503"))
     holds(9 * MIB < gauge(daemon, "bayesd_spool_bytes") <= 16 * MIB, gauge(daemon, "bayesd_spool_bytes"))
     unharmed(daemon)
     one.close()

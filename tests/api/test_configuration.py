@@ -421,7 +421,7 @@ def long_reply(daemon):
 
 
 def server_spool_bytes(api):
-    refused(long_reply(with_options(api, "server", spool_bytes="2M")), 507, "spool_bytes", "2097152")
+    refused(long_reply(with_options(api, "server", spool_bytes="2M")), 503, "no space left", "spool_bytes", "2097152")
     long_reply(with_options(api, "server", spool_bytes="64M")).ok()
 
 

@@ -240,7 +240,7 @@ LIVE = (
     ("server", "spool_memory", "4K", "512M", spools, 1, 0),
     ("server", "body_memory", "65M", "80M", lambda d: second_body(d, 62 << 20), 503, 200),
     ("server", "reply_memory", "16M", "32M", unread, False, True),
-    ("server", "spool_bytes", "2M", "64M", lambda d: long_reply(d).status, 507, 200),
+    ("server", "spool_bytes", "2M", "64M", lambda d: long_reply(d).status, 503, 200),
     ("tokens", "classify", f"{U}, {T}", U, may(T), [404, 403], [401, 401]),
     ("tokens", "admin", U, f"{U}, {T}", may(T), [401, 401], [404, 201]),
     ("models", "quarantine", "", "rspamd, http", lambda d: waits(d), 200, 202),

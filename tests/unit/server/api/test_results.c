@@ -83,7 +83,7 @@ START_TEST(a_batch_adds_up)
     ck_assert_int_eq(nb_results_error(&results, &bad, &error), 0);
     json_t *value = end();
     ck_assert_uint_eq(json_array_size(json_object_get(value, "results")), 13);
-    ck_assert_int_eq(status_of(value, 5), 507);
+    ck_assert_int_eq(status_of(value, 5), 503);
     ck_assert_int_eq(status_of(value, 12), 400);
     ck_assert_int_eq(status_of(value, 4), 0);
     ck_assert_int_eq(count_of(value, "learned"), 3);

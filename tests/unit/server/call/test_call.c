@@ -155,7 +155,7 @@ static const struct {
     {422, "{\"detail\": \"empty label\"}", NB_UNUSABLE, "empty label"},
     {418, "{\"detail\": \"other\"}", NB_INVALID, "other"},
     {429, "", NB_CALL_BUSY, "answers 429"},
-    {507, "{\"detail\": \"No space left on device\"}", NB_CALL_BUSY, "No space"},
+    {503, "{\"detail\": \"No space left on device\"}", NB_CALL_BUSY, "No space"},
     {503, "{\"title\": \"busy\", \"detail\": \"later\"}", NB_CALL_BUSY, "later"},
     {503, "{\"detail\": \"the model 'm' is damaged (rows): delete it\"}", NB_DAMAGED, "delete it"},
     {503, "{\"detail\": \"the model 'm' is loading\"}", NB_CALL_BUSY, "loading"},

@@ -227,7 +227,7 @@ START_TEST(every_code_has_a_status_and_every_status_a_title)
         {NB_CONFLICT, 409, "Conflict"},
         {NB_UNSUPPORTED, 415, "Unsupported Media Type"},
         {NB_IO, 503, "Service Unavailable"},
-        {NB_DISK_FULL, 507, "Insufficient Storage"},
+        {NB_DISK_FULL, 503, "Service Unavailable"},
         {NB_CORRUPT, 503, "Service Unavailable"},
         {NB_VERSION, 503, "Service Unavailable"},
         {NB_LOCKED, 503, "Service Unavailable"},
