@@ -102,6 +102,9 @@ enum nb_status {
     NB_STATUSES
 };
 
+/* "learned" ... as replies and reports name it. */
+const char *nb_status_name(enum nb_status status);
+
 struct nb_label_documents {
     const char *label; /* NUL-terminated, stable while the batch lives */
     uint64_t documents;

@@ -2,11 +2,16 @@
 #include "server/api/results.h"
 
 #include <assert.h>
+#include <string.h>
 
+#include "server/json/document.h"
+#include "server/json/emit.h"
 #include "server/json/problem.h"
-#include "server/json/receipt.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
+
+/* ---- the forms ----------------------------------------------------------------------------------
+ */
 
 int nb_results_begin(struct nb_results *results, struct nb_request *request,
                      enum nb_results_form form, struct nb_error *error)
@@ -21,43 +26,199 @@ int nb_results_begin(struct nb_results *results, struct nb_request *request,
     return 0;
 }
 
-/* Where the next result goes; NULL when there is no memory. */
-static struct nb_buffer *begin_result(struct nb_results *r)
+/* The next result is written to it. */
+static struct nb_emitter begin_result(struct nb_results *r)
 {
     struct nb_reply *reply = &r->request->reply;
-    if (r->form == NB_RESULTS_ONE)
-        return &reply->body;
-    if (r->form == NB_RESULTS_BATCH && r->size > 0 &&
-        nb_buffer_append(&reply->spool.tail, ",", 1) != 0)
-        return NULL;
-    return &reply->spool.tail;
+    struct nb_buffer *out = r->form == NB_RESULTS_ONE ? &reply->body : &reply->spool.tail;
+    bool has_comma = r->form == NB_RESULTS_BATCH && r->size > 0;
+    int rc = has_comma ? nb_buffer_append(out, ",", 1) : 0;
+    struct nb_emitter e = nb_emit_begin(out);
+    e.code = rc;
+    return e;
 }
 
-/* After a result was written with code `rc`, whose only failure is memory. */
-static int end_result(struct nb_results *r, int rc, struct nb_error *error)
+static int end_result(struct nb_results *r, struct nb_emitter *e, struct nb_error *error)
 {
-    struct nb_spool *spool = &r->request->reply.spool;
-    if (rc == 0 && r->form == NB_RESULTS_LINES)
-        rc = nb_buffer_append(&spool->tail, "\n", 1);
-    if (rc != 0)
+    if (r->form == NB_RESULTS_LINES)
+        nb_emit_raw(e, "\n");
+    if (nb_emit_end(e) != 0)
         return nb_error_no_memory(error);
     r->size++;
-    return r->form == NB_RESULTS_ONE ? 0 : nb_spool_settle(spool, error);
+    return r->form == NB_RESULTS_ONE ? 0 : nb_spool_settle(&r->request->reply.spool, error);
+}
+
+bool nb_results_has_lines(const struct nb_results *results)
+{
+    return results->form == NB_RESULTS_LINES && results->size > 0;
+}
+
+/* ---- verdicts -----------------------------------------------------------------------------------
+ */
+
+static void emit_label(struct nb_emitter *e, const char *label, double value)
+{
+    nb_emit_name(e, nb_string_of(label));
+    nb_emit_double(e, value);
+}
+
+static void emit_log_scores(struct nb_emitter *e, const struct nb_verdict *verdict)
+{
+    nb_emit_key(e, "log_scores");
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < verdict->size; i++)
+        emit_label(e, verdict->labels[i], verdict->log_scores[i]);
+    nb_emit_close(e, '}');
+}
+
+/* By name, with the label that has no document yet where it belongs. */
+static void emit_probabilities(struct nb_emitter *e, const struct nb_verdict *verdict)
+{
+    const char *unseen = verdict->unseen_label;
+    nb_emit_key(e, "probabilities");
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < verdict->size; i++) {
+        if (unseen != NULL && strcmp(unseen, verdict->labels[i]) < 0) {
+            emit_label(e, unseen, verdict->unseen_probability);
+            unseen = NULL;
+        }
+        emit_label(e, verdict->labels[i], verdict->probabilities[i]);
+    }
+    if (unseen != NULL)
+        emit_label(e, unseen, verdict->unseen_probability);
+    nb_emit_close(e, '}');
+}
+
+/* The prior's row has no token: null, and no count. */
+static void emit_explained(struct nb_emitter *e, const struct nb_explained *row)
+{
+    nb_emit_open(e, '{');
+    nb_emit_key(e, "token");
+    if (row->token.bytes == NULL) {
+        nb_emit_raw(e, "null");
+    } else {
+        nb_emit_string(e, row->token);
+        nb_emit_member_u64(e, "count", row->count);
+    }
+    nb_emit_key(e, "evidence");
+    nb_emit_double(e, row->evidence);
+    nb_emit_close(e, '}');
+}
+
+static void emit_explanation(struct nb_emitter *e, const struct nb_verdict *verdict)
+{
+    nb_emit_key(e, "explanation");
+    nb_emit_open(e, '[');
+    for (size_t i = 0; i < verdict->explanation_count; i++)
+        emit_explained(e, &verdict->explanation[i]);
+    nb_emit_close(e, ']');
+}
+
+static void emit_verdict(struct nb_emitter *e, struct nb_string model,
+                         const struct nb_verdict *verdict, const struct nb_json_decision *decision)
+{
+    nb_emit_open(e, '{');
+    nb_emit_member_string(e, "model", model);
+    nb_emit_member_text(e, "label", verdict->labels[verdict->best]);
+    nb_emit_key(e, "probability");
+    nb_emit_double(e, verdict->probabilities[verdict->best]);
+    emit_probabilities(e, verdict);
+    nb_emit_flag(e, "calibrated", verdict->calibrated);
+    emit_log_scores(e, verdict);
+    nb_emit_key(e, "tokens");
+    nb_emit_open(e, '{');
+    nb_emit_member_u64(e, "total", verdict->total);
+    nb_emit_member_u64(e, "known", verdict->known);
+    nb_emit_member_u64(e, "unknown", verdict->total - verdict->known);
+    nb_emit_close(e, '}');
+    nb_emit_flag(e, "truncated", verdict->truncated);
+    nb_emit_key(e, "ready");
+    nb_emit_bool(e, verdict->ready);
+    if (!verdict->ready)
+        nb_emit_member_text(e, "missing", verdict->missing);
+    if (decision != NULL) {
+        nb_emit_member_text(e, "decision", decision->label);
+        nb_emit_member_text(e, "decision_reason", decision->reason);
+    }
+    if (verdict->explanation_count > 0)
+        emit_explanation(e, verdict);
+    nb_emit_close(e, '}');
 }
 
 int nb_results_verdict(struct nb_results *results, const struct nb_verdict *verdict,
                        const struct nb_json_decision *decision, struct nb_error *error)
 {
-    struct nb_buffer *out = begin_result(results);
-    int rc = out == NULL ? NB_NO_MEMORY
-                         : nb_json_verdict(out, results->request->model, verdict, decision);
-    return end_result(results, rc, error);
+    struct nb_emitter e = begin_result(results);
+    emit_verdict(&e, results->request->model, verdict, decision);
+    return end_result(results, &e, error);
+}
+
+/* ---- tokens -------------------------------------------------------------------------------------
+ */
+
+static void emit_tokens(struct nb_emitter *e, const struct nb_bag *bag)
+{
+    nb_emit_open(e, '{');
+    nb_emit_key(e, "tokens");
+    nb_emit_open(e, '[');
+    for (size_t i = 0; i < bag->size; i++) {
+        if (!nb_field_is_token(nb_feature_field(bag->features[i].id)))
+            continue;
+        nb_emit_open(e, '{');
+        nb_emit_member_string(e, "token", bag->texts[i]);
+        nb_emit_member_u64(e, "count", bag->features[i].count);
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, ']');
+    nb_emit_flag(e, "truncated", bag->truncated);
+    nb_emit_close(e, '}');
 }
 
 int nb_results_tokens(struct nb_results *results, const struct nb_bag *bag, struct nb_error *error)
 {
-    struct nb_buffer *out = begin_result(results);
-    return end_result(results, out == NULL ? NB_NO_MEMORY : nb_json_tokens(out, bag), error);
+    struct nb_emitter e = begin_result(results);
+    emit_tokens(&e, bag);
+    return end_result(results, &e, error);
+}
+
+/* ---- receipts and errors ------------------------------------------------------------------------
+ */
+
+static void emit_receipt_labels(struct nb_emitter *e, const struct nb_receipt *receipt)
+{
+    nb_emit_key(e, "labels");
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < receipt->label_count; i++) {
+        nb_emit_name(e, nb_string_of(receipt->labels[i].label));
+        nb_emit_open(e, '{');
+        nb_emit_member_u64(e, "documents", receipt->labels[i].documents);
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, '}');
+}
+
+static void emit_receipt(struct nb_emitter *e, struct nb_string model,
+                         const struct nb_receipt *receipt)
+{
+    nb_emit_open(e, '{');
+    nb_emit_member_string(e, "model", model);
+    nb_emit_member_string(e, "id", receipt->id);
+    if (receipt->label.length > 0) /* one that waits to be forgotten has none */
+        nb_emit_member_string(e, "label", receipt->label);
+    nb_emit_member_text(e, "status", nb_status_name(receipt->status));
+    if (receipt->status == NB_RELABELLED)
+        nb_emit_member_string(e, "previous_label", receipt->previous_label);
+    if (receipt->status == NB_NEAR_DUPLICATE) {
+        if (receipt->twin.length > 0)
+            nb_emit_member_string(e, "near_duplicate_of", receipt->twin);
+        nb_emit_member_short_double(e, "similarity", receipt->similarity);
+    }
+    nb_emit_member_u64(e, "tokens", receipt->tokens);
+    if (receipt->status != NB_FORGOTTEN && receipt->status != NB_QUARANTINED)
+        nb_emit_member_u64(e, "new_tokens", receipt->new_tokens);
+    nb_emit_flag(e, "truncated", receipt->truncated);
+    emit_receipt_labels(e, receipt);
+    nb_emit_close(e, '}');
 }
 
 int nb_results_receipt(struct nb_results *results, const struct nb_receipt *receipt,
@@ -65,11 +226,11 @@ int nb_results_receipt(struct nb_results *results, const struct nb_receipt *rece
 {
     if (receipt->code != 0)
         return nb_results_error(results, &receipt->error, error);
-    struct nb_buffer *out = begin_result(results);
-    int rc = out == NULL ? NB_NO_MEMORY : nb_json_receipt(out, results->request->model, receipt);
+    struct nb_emitter e = begin_result(results);
+    emit_receipt(&e, results->request->model, receipt);
     assert(receipt->status < NB_STATUSES);
     results->totals[receipt->status]++;
-    return end_result(results, rc, error);
+    return end_result(results, &e, error);
 }
 
 int nb_results_error(struct nb_results *results, const struct nb_error *why, struct nb_error *error)
@@ -78,25 +239,49 @@ int nb_results_error(struct nb_results *results, const struct nb_error *why, str
         *error = *why;
         return why->code;
     }
-    struct nb_buffer *out = begin_result(results);
+    struct nb_emitter e = begin_result(results);
+    nb_emit_error(&e, why);
     results->failed++;
-    return end_result(results, out == NULL ? NB_NO_MEMORY : nb_json_error(out, why), error);
+    return end_result(results, &e, error);
 }
 
-bool nb_results_has_lines(const struct nb_results *results)
+/* ---- the end ------------------------------------------------------------------------------------
+ */
+
+/* A status that is rare stands among the totals only if a receipt had it. */
+static void emit_totals(struct nb_emitter *e, const struct nb_results *r, enum nb_verb verb)
 {
-    return results->form == NB_RESULTS_LINES && results->size > 0;
+    static const enum nb_status rare[] = {NB_NEAR_DUPLICATE, NB_QUARANTINED};
+    enum nb_status first = verb == NB_VERB_UNTRAIN ? NB_FORGOTTEN : NB_LEARNED;
+    enum nb_status last = verb == NB_VERB_UNTRAIN ? NB_FORGOTTEN : NB_UPDATED;
+    bool is_change = verb == NB_VERB_TRAIN || verb == NB_VERB_UNTRAIN;
+    for (enum nb_status s = first; is_change && s <= last; s++)
+        nb_emit_member_u64(e, nb_status_name(s), r->totals[s]);
+    for (size_t i = 0; i < sizeof rare / sizeof *rare; i++) {
+        if (r->totals[rare[i]] > 0)
+            nb_emit_member_u64(e, nb_status_name(rare[i]), r->totals[rare[i]]);
+    }
+    nb_emit_member_u64(e, "failed", r->failed);
+}
+
+static int end_batch(struct nb_results *r, struct nb_error *error)
+{
+    struct nb_request *request = r->request;
+    struct nb_emitter e = nb_emit_begin(&request->reply.spool.tail);
+    nb_emit_raw(&e, "]");
+    emit_totals(&e, r, (enum nb_verb)request->route->verb);
+    nb_emit_close(&e, '}');
+    if (nb_emit_end(&e) != 0)
+        return nb_error_no_memory(error);
+    return nb_reply_spooled(request, 200, "application/json", error);
 }
 
 int nb_results_end(struct nb_results *results, struct nb_error *error)
 {
     struct nb_request *request = results->request;
-    if (results->form == NB_RESULTS_ONE)
-        return nb_reply_json(request, results->totals[NB_QUARANTINED] > 0 ? 202 : 200);
+    if (results->form == NB_RESULTS_BATCH)
+        return end_batch(results, error);
     if (results->form == NB_RESULTS_LINES)
         return nb_reply_spooled(request, 200, "application/x-ndjson", error);
-    if (nb_json_results_end(&request->reply.spool.tail, (enum nb_verb)request->route->verb,
-                            results->totals, results->failed) != 0)
-        return nb_error_no_memory(error);
-    return nb_reply_spooled(request, 200, "application/json", error);
+    return nb_reply_json(request, results->totals[NB_QUARANTINED] > 0 ? 202 : 200);
 }

@@ -11,9 +11,14 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
-#include "server/json/verdict.h"
 
 struct nb_request;
+
+/* What is to be done about a document, and why. */
+struct nb_json_decision {
+    const char *label; /* or "unsure" */
+    const char *reason;
+};
 
 enum nb_results_form {
     NB_RESULTS_ONE,   /* the result itself; a failure fails the request */

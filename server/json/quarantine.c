@@ -6,7 +6,6 @@
 #include "server/json/emit.h"
 #include "server/json/evaluation.h"
 #include "server/json/load.h"
-#include "server/json/receipt.h"
 #include "server/json/time.h"
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
@@ -159,7 +158,7 @@ int nb_json_quarantine_report(struct nb_buffer *out, struct nb_string model, boo
         nb_emit_key(&e, "applied");
         nb_emit_open(&e, '{');
         for (int s = 0; s < NB_QUARANTINED; s++)
-            nb_emit_member_u64(&e, nb_json_status_name((enum nb_status)s), report->statuses[s]);
+            nb_emit_member_u64(&e, nb_status_name((enum nb_status)s), report->statuses[s]);
         nb_emit_close(&e, '}');
         nb_emit_member_u64(&e, "refused", report->refused);
         if (report->refused > 0)

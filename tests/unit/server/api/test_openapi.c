@@ -18,9 +18,7 @@
 #include "server/json/evaluation.h"
 #include "server/json/model.h"
 #include "server/json/problem.h"
-#include "server/json/receipt.h"
 #include "server/json/settings.h"
-#include "server/json/verdict.h"
 #include "server/mail/filter.h"
 #include "server/mail/rspamd_json.h"
 #include "server/request/request.h"
@@ -401,8 +399,10 @@ static void answers(struct nb_buffer *out, const char *schema)
 
 static const struct nb_string model = {"mail", 4};
 
-static void batch_answers(enum nb_verb verb, const char *schema, const struct nb_receipt *receipt,
-                          const struct nb_verdict *verdict)
+/* Compares the reply to a request: the results that are given, and to a batch an error as well. */
+static void replies(enum nb_verb verb, enum nb_results_form form, const char *schema,
+                    const struct nb_receipt *receipt, const struct nb_verdict *verdict,
+                    const struct nb_bag *bag)
 {
     static struct nb_config config = {.spool_memory = 1 << 20, .reply_memory = 1 << 30};
     static struct nb_server server;
@@ -414,20 +414,22 @@ static void batch_answers(enum nb_verb verb, const char *schema, const struct nb
     struct nb_error error, bad;
     struct nb_json_decision decision = {"unsure", "why"};
     nb_error_set(&bad, NB_INVALID, "bad");
-    nb_results_begin(&results, &request, NB_RESULTS_BATCH, &error);
+    nb_results_begin(&results, &request, form, &error);
     if (receipt != NULL)
         nb_results_receipt(&results, receipt, &error);
     if (verdict != NULL)
         nb_results_verdict(&results, verdict, &decision, &error);
-    nb_results_error(&results, &bad, &error);
+    if (bag != NULL)
+        nb_results_tokens(&results, bag, &error);
+    if (form == NB_RESULTS_BATCH)
+        nb_results_error(&results, &bad, &error);
     nb_results_end(&results, &error);
-    answers(&request.reply.spool.tail, schema);
+    answers(form == NB_RESULTS_BATCH ? &request.reply.spool.tail : &request.reply.body, schema);
 }
 
 START_TEST(receipts_are_as_described)
 {
     struct nb_label_documents labels[] = {{"ham", 1}};
-    struct nb_buffer out = {0};
     for (enum nb_status status = NB_LEARNED; status <= NB_FORGOTTEN; status++) {
         struct nb_receipt receipt = {.status = status,
                                      .id = {"1", 1},
@@ -436,10 +438,9 @@ START_TEST(receipts_are_as_described)
                                      .truncated = true,
                                      .labels = labels,
                                      .label_count = 1};
-        nb_json_receipt(&out, model, &receipt);
-        answers(&out, "Receipt");
-        batch_answers(status == NB_FORGOTTEN ? NB_VERB_UNTRAIN : NB_VERB_TRAIN,
-                      status == NB_FORGOTTEN ? "UntrainResults" : "TrainResults", &receipt, NULL);
+        replies(NB_VERB_TRAIN, NB_RESULTS_ONE, "Receipt", &receipt, NULL, NULL);
+        replies(status == NB_FORGOTTEN ? NB_VERB_UNTRAIN : NB_VERB_TRAIN, NB_RESULTS_BATCH,
+                status == NB_FORGOTTEN ? "UntrainResults" : "TrainResults", &receipt, NULL, NULL);
     }
 }
 END_TEST
@@ -462,13 +463,10 @@ START_TEST(readings_are_as_described)
     struct nb_string texts[] = {{"free", 4}};
     struct nb_bag bag = {.features = features, .texts = texts, .size = 1, .truncated = true};
     struct nb_buffer out = {0};
-    struct nb_json_decision decision = {"unsure", "why"};
-    nb_json_verdict(&out, model, &verdict, &decision);
-    answers(&out, "Verdict");
-    batch_answers(NB_VERB_CLASSIFY, "ClassifyResults", NULL, &verdict);
-    nb_json_tokens(&out, &bag);
-    answers(&out, "Tokens");
-    batch_answers(NB_VERB_TOKENIZE, "TokenizeResults", NULL, NULL);
+    replies(NB_VERB_CLASSIFY, NB_RESULTS_ONE, "Verdict", NULL, &verdict, NULL);
+    replies(NB_VERB_CLASSIFY, NB_RESULTS_BATCH, "ClassifyResults", NULL, &verdict, NULL);
+    replies(NB_VERB_TOKENIZE, NB_RESULTS_ONE, "Tokens", NULL, NULL, &bag);
+    replies(NB_VERB_TOKENIZE, NB_RESULTS_BATCH, "TokenizeResults", NULL, NULL, &bag);
     nb_json_problem(&out, 404, "no such path");
     answers(&out, "Problem");
 }

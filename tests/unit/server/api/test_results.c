@@ -52,8 +52,9 @@ static json_t *end(void)
     ck_assert_int_eq(nb_results_end(&results, &error), 0);
     ck_assert_uint_eq(request.reply.status, 200);
     char *text = reply_bytes(&length);
-    json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+    json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
     ck_assert_msg(value != NULL, "%s", text);
+    ck_assert_ptr_null(memchr(text, '\n', length));
     free(text);
     nb_reply_deinit(&request.reply);
     return value;
@@ -162,6 +163,161 @@ START_TEST(the_failure_of_one_is_the_requests)
 }
 END_TEST
 
+/* ---- one result -------------------------------------------------------------------------------
+ */
+
+#define BYTES(text) text, sizeof(text) - 1
+
+static const json_t *at(const json_t *value, const char *name)
+{
+    const json_t *member = json_object_get(value, name);
+    ck_assert_msg(member != NULL, "no member %s", name);
+    return member;
+}
+
+static void is_text(const json_t *value, const char *name, const char *want)
+{
+    ck_assert_str_eq(json_string_value(at(value, name)), want);
+}
+
+static void is_count(const json_t *value, const char *name, json_int_t want)
+{
+    ck_assert_int_eq(json_integer_value(at(value, name)), want);
+}
+
+static void is_bits(const json_t *value, double want)
+{
+    double got = json_number_value(value);
+    ck_assert_msg(memcmp(&got, &want, sizeof got) == 0, "%.17g is not %.17g", got, want);
+}
+
+START_TEST(receipts)
+{
+    static const char *const names[] = {"learned", "unchanged", "relabelled", "updated",
+                                        "forgotten"};
+    struct nb_label_documents labels[] = {{"ham", 41}, {"sp\"am", UINT32_MAX}};
+    for (enum nb_status status = NB_LEARNED; status <= NB_FORGOTTEN; status++) {
+        struct nb_receipt receipt = {.status = status,
+                                     .id = {BYTES("i\0d\n")},
+                                     .label = {BYTES("sp\"am")},
+                                     .previous_label = {BYTES("ham")},
+                                     .tokens = 213,
+                                     .new_tokens = 17,
+                                     .truncated = status == NB_UPDATED,
+                                     .labels = labels,
+                                     .label_count = 2};
+        begin(NB_VERB_TRAIN, NB_RESULTS_ONE, 1 << 20);
+        ck_assert_int_eq(nb_results_receipt(&results, &receipt, &error), 0);
+        json_t *value = end();
+        is_text(value, "model", "mail");
+        ck_assert_uint_eq(json_string_length(at(value, "id")), 4);
+        ck_assert_mem_eq(json_string_value(at(value, "id")), "i\0d\n", 4);
+        is_text(value, "label", "sp\"am");
+        is_text(value, "status", names[status]);
+        is_count(value, "tokens", 213);
+        ck_assert_int_eq(json_object_get(value, "previous_label") != NULL, status == NB_RELABELLED);
+        ck_assert_int_eq(json_object_get(value, "new_tokens") != NULL, status != NB_FORGOTTEN);
+        ck_assert_int_eq(json_object_get(value, "truncated") != NULL, status == NB_UPDATED);
+        ck_assert_uint_eq(json_object_size(at(value, "labels")), 2);
+        is_count(at(at(value, "labels"), "ham"), "documents", 41);
+        is_count(at(at(value, "labels"), "sp\"am"), "documents", UINT32_MAX);
+        json_decref(value);
+    }
+}
+END_TEST
+
+/* Two labels, everything that a verdict can say. */
+static const char *verdict_labels[] = {"ham", "spam \xC3\xA9"};
+static double verdict_scores[] = {-1041.2260000000001, -1034.9610000000002};
+static double verdict_probabilities[] = {0.0018999999999999998, 0.99809999999999999};
+static struct nb_explained verdict_rows[] = {
+    {.token = {BYTES("unsub\xFFscribe")}, .count = 2, .evidence = 4.7100000000000009},
+    {.evidence = -0.1}};
+static const struct nb_verdict verdict = {.size = 2,
+                                          .labels = verdict_labels,
+                                          .log_scores = verdict_scores,
+                                          .probabilities = verdict_probabilities,
+                                          .best = 1,
+                                          .total = 213,
+                                          .known = 201};
+
+START_TEST(verdicts)
+{
+    for (int full = 0; full < 2; full++) {
+        struct nb_verdict v = verdict;
+        v.calibrated = v.truncated = v.ready = full != 0;
+        snprintf(v.missing, sizeof v.missing, "more documents");
+        v.explanation = full ? verdict_rows : NULL;
+        v.explanation_count = full ? 2 : 0;
+        begin(NB_VERB_CLASSIFY, NB_RESULTS_ONE, 1 << 20);
+        ck_assert_int_eq(nb_results_verdict(&results, &v, NULL, &error), 0);
+        json_t *value = end();
+        is_text(value, "model", "mail");
+        is_text(value, "label", verdict_labels[1]);
+        is_bits(at(value, "probability"), verdict_probabilities[1]);
+        for (size_t i = 0; i < 2; i++) {
+            is_bits(at(at(value, "probabilities"), verdict_labels[i]), verdict_probabilities[i]);
+            is_bits(at(at(value, "log_scores"), verdict_labels[i]), verdict_scores[i]);
+        }
+        is_count(at(value, "tokens"), "total", 213);
+        is_count(at(value, "tokens"), "known", 201);
+        is_count(at(value, "tokens"), "unknown", 12);
+        ck_assert_uint_eq(json_object_size(value), full ? 10 : 8);
+        ck_assert_int_eq(json_is_true(at(value, "ready")), full);
+        if (!full)
+            is_text(value, "missing", "more documents");
+        if (full) {
+            ck_assert(json_is_true(at(value, "calibrated")) &&
+                      json_is_true(at(value, "truncated")));
+            const json_t *rows = at(value, "explanation");
+            ck_assert_uint_eq(json_array_size(rows), 2);
+            is_text(json_array_get(rows, 0), "token", "unsub\xEF\xBF\xBDscribe");
+            is_count(json_array_get(rows, 0), "count", 2);
+            is_bits(at(json_array_get(rows, 0), "evidence"), verdict_rows[0].evidence);
+            ck_assert(json_is_null(at(json_array_get(rows, 1), "token")));
+            is_bits(at(json_array_get(rows, 1), "evidence"), verdict_rows[1].evidence);
+        }
+        json_decref(value);
+    }
+}
+END_TEST
+
+static struct nb_feature bag_features[3];
+static struct nb_string bag_texts[] = {{BYTES("free")}, {BYTES("FREE")}, {BYTES("subject:a\x80")}};
+
+static struct nb_bag some_bag(void)
+{
+    bag_features[0] = (struct nb_feature){nb_feature_id(NB_FIELD_BODY, 1), 2};
+    bag_features[1] = (struct nb_feature){nb_feature_id(NB_FIELD_CASE, 2), 1};
+    bag_features[2] = (struct nb_feature){nb_feature_id(NB_FIELD_SUBJECT, 3), UINT32_MAX};
+    return (struct nb_bag){.features = bag_features, .texts = bag_texts, .size = 3};
+}
+
+START_TEST(only_tokens_are_listed)
+{
+    struct nb_bag bag = some_bag();
+    begin(NB_VERB_TOKENIZE, NB_RESULTS_ONE, 1 << 20);
+    ck_assert_int_eq(nb_results_tokens(&results, &bag, &error), 0);
+    json_t *value = end();
+    const json_t *tokens = at(value, "tokens");
+    ck_assert_uint_eq(json_array_size(tokens), 2);
+    is_text(json_array_get(tokens, 0), "token", "free");
+    is_count(json_array_get(tokens, 0), "count", 2);
+    is_text(json_array_get(tokens, 1), "token", "subject:a\xEF\xBF\xBD");
+    is_count(json_array_get(tokens, 1), "count", UINT32_MAX);
+    ck_assert_ptr_null(json_object_get(value, "truncated"));
+    json_decref(value);
+    bag.truncated = true;
+    bag.size = 0;
+    begin(NB_VERB_TOKENIZE, NB_RESULTS_ONE, 1 << 20);
+    ck_assert_int_eq(nb_results_tokens(&results, &bag, &error), 0);
+    value = end();
+    ck_assert_uint_eq(json_array_size(at(value, "tokens")), 0);
+    ck_assert(json_is_true(at(value, "truncated")));
+    json_decref(value);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("results");
@@ -171,6 +327,9 @@ int main(void)
     tcase_add_test(tcase, a_long_batch_is_one_json_text);
     tcase_add_test(tcase, lines_are_json_texts);
     tcase_add_test(tcase, the_failure_of_one_is_the_requests);
+    tcase_add_test(tcase, receipts);
+    tcase_add_test(tcase, verdicts);
+    tcase_add_test(tcase, only_tokens_are_listed);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
