@@ -2,17 +2,24 @@
 #include "server/api/documents.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "config/config.h"
+#include "core/base/clock.h"
 #include "core/engine/engine.h"
-#include "server/api/classify.h"
+#include "server/api/decision.h"
 #include "server/api/document_source.h"
 #include "server/api/results.h"
 #include "server/api/train.h"
 #include "server/request/admission.h"
+#include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/verdict.h"
 #include "server/request/work.h"
+#include "tokenizer/mail/mime.h"
 
 /* The state of one request. */
 struct handling {
@@ -20,8 +27,9 @@ struct handling {
     enum nb_verb verb;
     bool has_first; /* document; its place was taken with the request */
     struct nb_results results;
-    struct nb_classify wanted;   /* of NB_VERB_CLASSIFY */
-    struct nb_training training; /* of NB_VERB_TRAIN and NB_VERB_UNTRAIN */
+    size_t explain;               /* of NB_VERB_CLASSIFY: tokens, and ... */
+    struct nb_decision_rule rule; /* ... how its verdicts become decisions */
+    struct nb_training training;  /* of NB_VERB_TRAIN and NB_VERB_UNTRAIN */
 };
 
 static bool is_change(const struct handling *h)
@@ -37,26 +45,41 @@ static void handling_free(void *user)
     free(h);
 }
 
+/* What a request wants of its verdicts, from its query. */
+static int read_wishes(struct handling *h, struct nb_error *error)
+{
+    const struct nb_request *request = h->request;
+    uint64_t explain = 0;
+    if (h->verb != NB_VERB_CLASSIFY || request->query_count == 0)
+        return 0;
+    int rc = nb_request_query_count(request, "explain", 0, request->config->listing_rows, &explain,
+                                    error);
+    h->explain = (size_t)explain;
+    return rc != 0 ? rc : nb_decision_read(request, &h->rule, error);
+}
+
 /* On a pool: the part of the preparation that takes long. */
 static int prepare_slowly(struct nb_request *request, struct nb_error *error)
 {
-    struct handling *h = request->state;
     /* A failure to load comes again where the model is used. A model that is made by its first
      * document has nothing to load. */
     (void)nb_engine_load(request->server->engine, request->model, error);
-    return h->verb == NB_VERB_CLASSIFY ? nb_classify_read(request, &h->wanted, error) : 0;
+    return read_wishes(request->state, error);
 }
 
-static int read_wishes(struct handling *h, struct nb_error *error)
+/* Loads the model if it is not in memory, and reads the query. A threshold for a rate of false
+ * positives needs an evaluation of the model, which takes long. */
+static int prepare(struct handling *h, struct nb_error *error)
 {
     struct nb_request *request = h->request;
     struct nb_server *server = request->server;
-    bool is_classify = h->verb == NB_VERB_CLASSIFY;
-    if (is_classify && nb_classify_is_long(request))
+    bool is_long = h->verb == NB_VERB_CLASSIFY && request->query_count > 0 &&
+                   nb_request_query(request, "target_fpr").bytes != NULL;
+    if (is_long)
         return nb_work_run(request, server->work, prepare_slowly, error);
     if (!nb_engine_is_loaded(server->engine, request->model))
         return nb_work_run(request, server->loads, prepare_slowly, error);
-    return is_classify ? nb_classify_read(request, &h->wanted, error) : 0;
+    return read_wishes(h, error);
 }
 
 int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
@@ -71,7 +94,112 @@ int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
     int rc = is_change(h) ? nb_training_init(&h->training, &h->results, request, error) : 0;
     if (rc == 0 && request->is_lines)
         rc = nb_results_begin(&h->results, request, NB_RESULTS_LINES, error);
-    return rc != 0 ? rc : read_wishes(h, error);
+    return rc != 0 ? rc : prepare(h, error);
+}
+
+/* ---- classify and tokenize ----------------------------------------------------------------------
+ */
+
+static bool has_label(const struct nb_verdict *verdict, const char *label)
+{
+    for (size_t i = 0; i < verdict->size; i++) {
+        if (strcmp(verdict->labels[i], label) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A model of the mail filter is ready when the filter would use it. */
+static void need_labels(const struct nb_config *config, struct nb_verdict *verdict)
+{
+    const char *const labels[] = {config->filter_spam_label, config->filter_ham_label};
+    if (verdict->size > 2 && has_label(verdict, labels[0]) && has_label(verdict, labels[1]))
+        nb_verdict_need(verdict, labels, 2);
+}
+
+static int write_verdict(struct handling *h, const struct nb_verdict *verdict,
+                         struct nb_error *error)
+{
+    struct nb_decision_made made;
+    if (!h->rule.is_asked)
+        return nb_results_verdict(&h->results, verdict, NULL, error);
+    int rc = nb_decision_make(&h->rule, verdict, &made, error);
+    if (rc != 0)
+        return rc;
+    struct nb_json_decision decision = {made.label, made.reason};
+    return nb_results_verdict(&h->results, verdict, &decision, error);
+}
+
+/* A certain verdict has no finite odds: as far as a double goes. */
+static double log_odds(double probability)
+{
+    enum { MOST = 36 };
+    return fmax(-MOST, fmin(MOST, log(probability) - log1p(-probability)));
+}
+
+static void log_verdict(const struct nb_request *request, const struct nb_verdict *verdict,
+                        const struct nb_json_document *document, uint64_t nanoseconds)
+{
+    struct nb_string mail = {document->document.bytes, document->document.length};
+    bool is_mail = document->document.kind == NB_DOCUMENT_MAIL;
+    double p = verdict->probabilities[verdict->best];
+    if (!nb_verdict_log_wants(request))
+        return;
+    nb_verdict_log(
+        request,
+        &(struct nb_verdict_note){
+            .id = document->id,
+            .message_id = is_mail ? nb_mime_find_field(mail, (size_t)request->config->header_bytes,
+                                                       "Message-ID")
+                                  : (struct nb_string){"", 0},
+            .model = request->model,
+            .verdict = nb_string_of(verdict->labels[verdict->best]),
+            .probability = p,
+            .score = log_odds(p),
+            .nanoseconds = nanoseconds,
+        });
+}
+
+/* Writes the verdict about a document, and logs it where that is wanted. */
+static int classify(struct handling *h, struct nb_scratch *scratch,
+                    const struct nb_json_document *document, struct nb_error *error)
+{
+    const struct nb_request *request = h->request;
+    struct nb_verdict *verdict = &scratch->verdict;
+    uint64_t start = nb_clock_monotonic();
+    int rc = nb_engine_classify(request->server->engine, request->model, &document->document,
+                                h->explain, verdict, error);
+    if (rc != 0)
+        return rc;
+    need_labels(request->config, verdict);
+    rc = write_verdict(h, verdict, error);
+    if (rc == 0)
+        log_verdict(request, verdict, document, nb_clock_monotonic() - start);
+    return rc;
+}
+
+/* Writes what the model sees in a document. */
+static int tokenize(struct handling *h, struct nb_scratch *scratch,
+                    const struct nb_json_document *document, struct nb_error *error)
+{
+    const struct nb_request *request = h->request;
+    int rc = nb_engine_tokenize(request->server->engine, request->model, &document->document,
+                                &scratch->bag, error);
+    return rc != 0 ? rc : nb_results_tokens(&h->results, &scratch->bag, error);
+}
+
+/* Asks the engine about a document. Its failures are of the model or the daemon, never of the
+ * document. */
+static int ask(struct handling *h, const struct nb_json_document *document, struct nb_error *error)
+{
+    struct nb_scratch_pool *pool = h->request->server->scratch;
+    struct nb_scratch *scratch = nb_scratch_take(pool);
+    if (scratch == NULL)
+        return nb_error_no_memory(error);
+    int rc = h->verb == NB_VERB_CLASSIFY ? classify(h, scratch, document, error)
+                                         : tokenize(h, scratch, document, error);
+    nb_scratch_give(pool, scratch);
+    return rc;
 }
 
 /* ---- documents ---------------------------------------------------------------------------------
@@ -79,13 +207,9 @@ int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
 
 static int take(struct handling *h, const struct nb_json_document *document, struct nb_error *error)
 {
-    int rc;
     if (is_change(h))
         return nb_training_add(&h->training, document, error);
-    if (h->verb == NB_VERB_CLASSIFY)
-        rc = nb_classify_document(&h->wanted, document, &h->results, error);
-    else
-        rc = nb_tokenize_document(&document->document, &h->results, error);
+    int rc = ask(h, document, error);
     /* When the model is deleted in the middle of a stream, each further line is answered with
      * the error. */
     bool is_model_gone = rc == NB_NOT_FOUND || rc == NB_CONFLICT;

@@ -10,8 +10,8 @@
 #include "core/base/lines.h"
 #include "server/access/models.h"
 #include "server/base/metrics.h"
-#include "server/request/scratch.h"
 #include "server/request/server.h"
+#include "server/request/verdict.h"
 #include "tokenizer/mail/mime.h"
 
 /* Beyond it a probability is as good as certain; and what no probability reaches. */

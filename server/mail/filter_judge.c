@@ -5,7 +5,7 @@
 #include "server/mail/filter.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
-#include "server/request/verdict_log.h"
+#include "server/request/verdict.h"
 
 int nb_filter_judge(struct nb_request *request, double required, double threshold,
                     struct nb_filter_report *report, struct nb_error *error)

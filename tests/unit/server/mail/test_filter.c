@@ -14,8 +14,8 @@
 #include "config/config.h"
 #include "server/base/metrics.h"
 #include "server/mail/filter.h"
-#include "server/request/scratch.h"
 #include "server/request/server.h"
+#include "server/request/verdict.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 #define GTUBE "JS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X"
