@@ -13,7 +13,7 @@
 #include "server/json/document.h"
 #include "server/mail/filter_load.h"
 #include "server/mail/rspamd.h"
-#include "server/request/reply.h"
+#include "server/request/answer.h"
 
 static const char *const NO_QUERY[] = {NULL};
 static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};

@@ -7,7 +7,7 @@
 #include "core/backup/backup.h"
 #include "core/base/clock.h"
 #include "server/base/log.h"
-#include "server/request/reply.h"
+#include "server/request/answer.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 

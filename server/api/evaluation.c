@@ -3,8 +3,8 @@
 
 #include "core/engine/engine.h"
 #include "server/json/evaluation.h"
+#include "server/request/answer.h"
 #include "server/request/query.h"
-#include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 

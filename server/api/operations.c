@@ -9,7 +9,7 @@
 #include "server/base/metrics.h"
 #include "server/json/model.h"
 #include "server/request/admission.h"
-#include "server/request/reply.h"
+#include "server/request/answer.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 

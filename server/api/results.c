@@ -7,7 +7,7 @@
 #include "server/json/document.h"
 #include "server/json/emit.h"
 #include "server/json/problem.h"
-#include "server/request/reply.h"
+#include "server/request/answer.h"
 #include "server/request/request.h"
 
 /* ---- the forms ----------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 
 #include "config/config.h"
 #include "server/json/undo.h"
+#include "server/request/answer.h"
 #include "server/request/query.h"
-#include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "server/request/source.h"

@@ -2,7 +2,7 @@
 #include "server/console/page.h"
 
 #include "server/base/version.h"
-#include "server/request/reply.h"
+#include "server/request/answer.h"
 #include "server/request/request.h"
 
 static const char PAGE[] =

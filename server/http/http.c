@@ -33,8 +33,7 @@
 #include "server/http/http_call.h"
 #include "server/http/library.h"
 #include "server/http/refusal.h"
-#include "server/request/lifecycle.h"
-#include "server/request/reply.h"
+#include "server/request/answer.h"
 #include "server/request/server.h"
 #include "server/request/transfer.h"
 
@@ -208,11 +207,11 @@ static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_
     if (request->transfer == NULL && !call->is_direct)
         return ignore_body(call, size);
     struct nb_string input = {data, *size};
-    int rc = nb_transfer_prepare(request, &error);
+    int rc = nb_request_prepare(request, &error);
     if (rc == NB_WAIT)
         return MHD_YES;
     if (rc == 0 && call->is_direct && *size == call->length) {
-        rc = nb_transfer_whole(request, input, &error);
+        rc = nb_request_handle(request, input, &error);
         input.length = 0;
     } else if (rc == 0) {
         if (request->transfer == NULL)
@@ -283,6 +282,8 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     int file = call->lingers ? dup(call->held->file) : -1;
     if (file >= 0)
         http->owner.linger(http->owner.user, file);
+    if (call->request.transfer != NULL)
+        nb_transfer_end(&call->request);
     nb_request_end(&call->request, &(struct nb_request_figures){
                                        .method = call->method,
                                        .status = status,

@@ -13,9 +13,9 @@
 #include "server/http/origin.h"
 #include "server/http/router.h"
 #include "server/request/admission.h"
+#include "server/request/answer.h"
 #include "server/request/decoder.h"
 #include "server/request/query.h"
-#include "server/request/reply.h"
 #include "server/request/server.h"
 #include "server/request/transfer.h"
 

@@ -6,7 +6,7 @@
 #include "server/http/http_call.h"
 #include "server/http/library.h"
 #include "server/json/problem.h"
-#include "server/request/reply.h"
+#include "server/request/answer.h"
 #include "server/request/server.h"
 #include "server/tls/tls.h"
 

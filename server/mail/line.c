@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "server/mail/line_client.h"
-#include "server/request/reply.h"
+#include "server/request/answer.h"
 #include "server/request/server.h"
 #include "server/request/transfer.h"
 
@@ -105,12 +105,12 @@ static int call_handler(struct nb_line_client *client, struct nb_error *error)
     request->again = NULL;
     int rc = again != NULL ? again(request, error) : 0;
     if (rc == 0 && !nb_reply_is_there(request))
-        rc = nb_transfer_prepare(request, error);
+        rc = nb_request_prepare(request, error);
     if (rc != 0 || nb_reply_is_there(request))
         return rc;
     if (client->head.is_zlib)
         return nb_transfer_packed(request, NB_CODING_ZLIB, nb_line_client_body(client), error);
-    return nb_transfer_whole(request, nb_line_client_body(client), error);
+    return nb_request_handle(request, nb_line_client_body(client), error);
 }
 
 static void work(struct nb_job *job)

@@ -8,11 +8,11 @@
 #include "config/config.h"
 #include "server/mail/line_route.h"
 #include "server/request/admission.h"
+#include "server/request/answer.h"
 #include "server/request/budget.h"
 #include "server/request/decoder.h"
-#include "server/request/lifecycle.h"
-#include "server/request/reply.h"
 #include "server/request/server.h"
+#include "server/request/transfer.h"
 
 /* How much is read at once, of the head and of the body, and how often in a row before other
  * connections are served. */
@@ -40,6 +40,7 @@ void nb_line_client_release(struct nb_line_client *client)
 static void end(struct nb_line_client *client, unsigned status)
 {
     nb_line_client_release(client);
+    nb_transfer_end(&client->request);
     nb_request_end(&client->request, &(struct nb_request_figures){
                                          .method = client->head.route->route.method,
                                          .status = status,

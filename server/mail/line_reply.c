@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "server/mail/filter.h"
-#include "server/request/reply.h"
+#include "server/request/answer.h"
 
 double nb_line_score(double log_odds, double required, double threshold, bool is_over,
                      unsigned digits)

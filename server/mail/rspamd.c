@@ -15,8 +15,8 @@
 #include "server/mail/filter_learn.h"
 #include "server/mail/rspamd_json.h"
 #include "server/request/admission.h"
+#include "server/request/answer.h"
 #include "server/request/query.h"
-#include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 

@@ -71,7 +71,7 @@ struct nb_carrier {
 
 struct nb_request {
     struct nb_server *server;
-    const struct nb_configuration *configuration; /* held from begin to end (lifecycle.h) ... */
+    const struct nb_configuration *configuration; /* held from begin to end (answer.h) ... */
     const struct nb_config *config;               /* ... and its parts */
     const struct nb_access *access;
     const struct nb_carrier *carrier;
@@ -99,7 +99,7 @@ struct nb_request {
     void (*state_free)(void *); /* ... and what frees it when the request ends */
 
     bool is_prepared;             /* route->prepare was called */
-    bool has_changed;             /* a change that it asked for is in force (reply.h) */
+    bool has_changed;             /* a change that it asked for is in force (answer.h) */
     struct nb_work *work;         /* on a pool, or NULL; for work.c */
     struct nb_transfer *transfer; /* how far the body has come; for the carrier and transfer.c */
     uint64_t started;             /* nb_clock_monotonic */

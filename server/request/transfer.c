@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
+#include "server/request/answer.h"
 #include "server/request/budget.h"
 #include "server/request/decoder.h"
 #include "server/request/ndjson.h"
@@ -146,15 +147,6 @@ static int take_lines(struct nb_request *request, struct nb_string *input, struc
     }
 }
 
-int nb_transfer_prepare(struct nb_request *request, struct nb_error *error)
-{
-    assert(request->route != NULL);
-    if (request->is_prepared || request->route->prepare == NULL)
-        return 0;
-    request->is_prepared = true;
-    return request->route->prepare(request, error);
-}
-
 /* Unpacks `input` to `whole`, in turns: some kilobytes may unpack to megabytes, for which others
  * would wait. NB_WAIT: the turn is over; `input` is the rest. */
 static int take_whole(struct nb_request *request, struct nb_string *input, struct nb_error *error)
@@ -206,16 +198,6 @@ int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct
     return take_whole(request, input, error);
 }
 
-int nb_transfer_whole(struct nb_request *request, struct nb_string body, struct nb_error *error)
-{
-    assert(!request->is_lines);
-    request->body = body;
-    int rc = request->route->handler(request, error);
-    if (rc != NB_WAIT)
-        request->body = (struct nb_string){NULL, 0};
-    return rc;
-}
-
 /* Gives what was unpacked to the route. */
 static int hand_over(struct nb_request *request, struct nb_error *error)
 {
@@ -223,7 +205,7 @@ static int hand_over(struct nb_request *request, struct nb_error *error)
     int rc = nb_decoder_finish(t->decoder, error);
     if (rc != 0)
         return rc;
-    rc = nb_transfer_whole(request, (struct nb_string){t->whole.bytes, t->whole.length}, error);
+    rc = nb_request_handle(request, (struct nb_string){t->whole.bytes, t->whole.length}, error);
     release(request);
     return rc;
 }
@@ -279,7 +261,7 @@ static int finish(struct nb_request *request, struct nb_error *error)
 
 int nb_transfer_finish(struct nb_request *request, struct nb_error *error)
 {
-    int rc = nb_transfer_prepare(request, error);
+    int rc = nb_request_prepare(request, error);
     if (rc != 0)
         return rc;
     const struct nb_transfer *t = request->transfer;

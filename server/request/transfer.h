@@ -16,10 +16,6 @@ struct nb_request;
  * NB_NO_MEMORY. */
 int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct nb_error *error);
 
-/* To be called before the body is used, until it returns 0: NB_WAIT (come again with the same
- * bytes), or an error code, which fails the request. */
-int nb_transfer_prepare(struct nb_request *request, struct nb_error *error);
-
 /* Takes bytes as they arrive; `input` is moved on by what was taken. Returns 0, NB_WAIT (a line's
  * handler waits; come again with the rest) or an error code, which fails the request. */
 int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct nb_error *error);
@@ -28,17 +24,14 @@ int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct
  * the handler does, or NB_WAIT earlier: come again then. */
 int nb_transfer_finish(struct nb_request *request, struct nb_error *error);
 
-/* The body is `body`, all of it, borrowed: calls the handler. For bodies that came in one piece,
- * of routes without long work. */
-int nb_transfer_whole(struct nb_request *request, struct nb_string body, struct nb_error *error);
-
 /* The body is `body`, all of it, borrowed, in a coding: unpacks it at once and calls the handler.
  * For requests on a thread of a pool, which lets nobody else wait. Returns what the handler does,
  * or an error code. */
 int nb_transfer_packed(struct nb_request *request, enum nb_coding coding, struct nb_string body,
                        struct nb_error *error);
 
-/* Frees what was received; NULL is allowed inside. */
+/* Frees what was received; allowed if nothing was. To be called by the carrier when the request
+ * ends. */
 void nb_transfer_end(struct nb_request *request);
 
 #endif

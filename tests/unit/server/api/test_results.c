@@ -8,7 +8,7 @@
 #include "config/config.h"
 #include "server/api/results.h"
 #include "server/json/document.h"
-#include "server/request/reply.h"
+#include "server/request/answer.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 

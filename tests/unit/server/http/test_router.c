@@ -9,8 +9,8 @@
 #include "server/http/content_type.h"
 #include "server/http/router.h"
 #include "server/mail/rspamd.h"
+#include "server/request/answer.h"
 #include "server/request/query.h"
-#include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/routes.h"
 

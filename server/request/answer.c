@@ -1,12 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/request/reply.h"
+#include "server/request/answer.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "config/config.h"
+#include "core/base/clock.h"
+#include "server/base/log.h"
+#include "server/base/metrics.h"
 #include "server/json/problem.h"
+#include "server/request/configuration.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/work.h"
+
+void nb_request_begin(struct nb_request *request)
+{
+    request->started = nb_clock_monotonic();
+    request->configuration = nb_configurations_take(request->server->configurations);
+    request->config = &request->configuration->config;
+    request->access = request->configuration->access;
+    atomic_fetch_add(&request->server->running, 1);
+}
+
+int nb_request_prepare(struct nb_request *request, struct nb_error *error)
+{
+    assert(request->route != NULL);
+    if (request->is_prepared || request->route->prepare == NULL)
+        return 0;
+    request->is_prepared = true;
+    return request->route->prepare(request, error);
+}
+
+int nb_request_handle(struct nb_request *request, struct nb_string body, struct nb_error *error)
+{
+    assert(!request->is_lines);
+    request->body = body;
+    int rc = request->route->handler(request, error);
+    if (rc != NB_WAIT)
+        request->body = (struct nb_string){NULL, 0};
+    return rc;
+}
+
+/* ---- the reply ----------------------------------------------------------------------------------
+ */
 
 bool nb_reply_is_there(const struct nb_request *request)
 {
@@ -61,7 +98,8 @@ void nb_reply_hold(struct nb_request *request)
 void nb_reply_deinit(struct nb_reply *reply)
 {
     nb_buffer_deinit(&reply->body);
-    (void)nb_hold_set(&reply->hold, 0, NULL); /* giving back never fails */
+    if (reply->hold.size > 0)
+        (void)nb_hold_set(&reply->hold, 0, NULL); /* giving back never fails */
     if (reply->has_spool)
         nb_spool_deinit(&reply->spool);
     reply->has_spool = false;
@@ -101,4 +139,37 @@ void nb_reply_error(struct nb_request *request, const struct nb_error *error)
                           ? route->protocol->status_of(route, error->code)
                           : (unsigned)nb_json_status(error->code);
     nb_reply_problem(request, status, error->text);
+}
+
+/* ---- the end ------------------------------------------------------------------------------------
+ */
+
+static void write_log(const struct nb_request *request, const struct nb_request_figures *figures,
+                      uint64_t nanoseconds)
+{
+    enum nb_log_level level = figures->status >= 500 ? NB_LOG_WARNING : NB_LOG_DEBUG;
+    if (!nb_log_wants(level))
+        return;
+    nb_log(level, "request method=%s route=%s model=%.*s status=%u us=%llu", figures->method,
+           request->route != NULL ? request->route->pattern : "-", (int)request->model.length,
+           request->model.length > 0 ? request->model.bytes : "", figures->status,
+           (unsigned long long)(nanoseconds / 1000));
+}
+
+void nb_request_end(struct nb_request *request, const struct nb_request_figures *figures)
+{
+    struct nb_server *server = request->server;
+    uint64_t nanoseconds = nb_clock_monotonic() - request->started;
+    write_log(request, figures, nanoseconds);
+    nb_metrics_request(server->metrics, request->route != NULL ? request->route_index : SIZE_MAX,
+                       figures->status, nanoseconds, figures->received, figures->sent);
+    if (request->state_free != NULL)
+        request->state_free(request->state);
+    if (request->work != NULL)
+        nb_work_end(request);
+    nb_reply_deinit(&request->reply);
+    free(request->query_text);
+    free(request->path);
+    nb_configuration_release(&request->configuration);
+    atomic_fetch_sub(&server->running, 1);
 }

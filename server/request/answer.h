@@ -1,17 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making a request's reply. For the thread that works on the request.
+ * Answering a request: its beginning, the functions of its route, its reply and its end. For the
+ * thread that works on the request.
  */
-#ifndef NB_SERVER_REQUEST_REPLY_H
-#define NB_SERVER_REQUEST_REPLY_H
+#ifndef NB_SERVER_REQUEST_ANSWER_H
+#define NB_SERVER_REQUEST_ANSWER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/error.h"
+#include "core/base/string.h"
 
 struct nb_protocol;
 struct nb_reply;
 struct nb_request;
+
+/* To be called by the carrier when the header fields are there. A stop waits for the request from
+ * now on, and the configuration in force is the request's to its end. */
+void nb_request_begin(struct nb_request *request);
+
+/* Calls the route's `prepare`. To be called before the body is used, until it returns 0: NB_WAIT
+ * (come again with the same bytes), or an error code, which fails the request. */
+int nb_request_prepare(struct nb_request *request, struct nb_error *error);
+
+/* Calls the route's handler with all of the body, which is borrowed. Returns what it returns. */
+int nb_request_handle(struct nb_request *request, struct nb_string body, struct nb_error *error);
+
+/* ---- the reply ----------------------------------------------------------------------------------
+ */
 
 /* The HTTP API's own: problems as application/problem+json (RFC 9457). */
 extern const struct nb_protocol nb_protocol_api;
@@ -51,5 +68,19 @@ void nb_reply_error(struct nb_request *request, const struct nb_error *error);
 
 /* Frees what the reply holds. */
 void nb_reply_deinit(struct nb_reply *reply);
+
+/* ---- the end ------------------------------------------------------------------------------------
+ */
+
+struct nb_request_figures {
+    const char *method;      /* for the log */
+    unsigned status;         /* 0: the client was gone before it had the reply */
+    uint64_t received, sent; /* bytes of the bodies */
+};
+
+/* To be called by the carrier when the reply is out, or the client gone: writes the log, counts,
+ * and frees what the request owns, but `request` itself and what has come of its body
+ * (nb_transfer_end). */
+void nb_request_end(struct nb_request *request, const struct nb_request_figures *figures);
 
 #endif
