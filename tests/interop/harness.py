@@ -203,20 +203,22 @@ class Host:
         self.folder = tempfile.mkdtemp(prefix=f"interop-{name}-")
         os.chmod(self.folder, 0o755)
         self.port = free_port()
-        self.daemon = None
+        self.daemon, self.sections = None, {}  # more sections of bayesd.conf
         self._settings, self._programs, self._serial = None, [], 0
-        self._is_prepared, self._wrong = False, None
+        self._is_prepared, self._is_trained, self._wrong = False, False, None
 
     # -- bayesd
     def start_bayesd(self, **settings):
-        """Starts it on the host's port with FILTER and `settings` in [filter]; restarts if needed."""
+        """Starts it on the host's port with FILTER and `settings` in [filter], and with `sections`; restarts if
+        needed."""
         if self.daemon is not None and self.daemon.running() and self._settings == settings:
             return
         self.stop_bayesd()
         self.daemon = api.Daemon(self.bayesd, self.path("bayesd"), listen=f"127.0.0.1:{self.port}",
-                                 config={"filter": {**FILTER, **settings}}).start()
+                                 config={"filter": {**FILTER, **settings}, **self.sections}).start()
         self._settings = settings
-        if self.http.get("/v1/models/mail").status != 200:
+        if not self._is_trained:
+            self._is_trained = True
             for kind in ("spam", "ham"):
                 self.http.post(f"/v1/models/mail/train?label={kind}",
                                mails.mbox(mails.mails(kind, TRAINING, "training")),

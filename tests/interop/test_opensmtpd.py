@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 
+import authority
 import maildir
 import mails
 from harness import TAG_ONLY, UNPACKED, equal, free_port, holds
@@ -23,12 +24,32 @@ GROUPS = "root:x:0:\nopensmtpd:x:101:\nopensmtpq:x:102:\nuser:x:1000:\n"
 
 
 def prepare(host):
-    host.smtp, host.root = free_port(), host.path("root")
+    """Two listeners of one smtpd: the second one's filter asks bayesd over TLS."""
+    host.smtp, host.smtp_tls, host.root = free_port(), free_port(), host.path("root")
     install(host)
-    host.write("root/etc/smtpd.conf", host.integration("opensmtpd/smtpd.conf", {
+    host.authority, host.stranger = (authority.Authority(host.path("certificates"), name)
+                                     for name in ("authority", "stranger"))
+    # What Go's library takes for the authorities of this machine.
+    with open(host.authority.certificate, encoding="ascii") as file:
+        host.write("root/etc/ssl/certs/ca-certificates.crt", file.read())
+    host.tls = free_port()
+    present(host, host.authority)
+    text = host.integration("opensmtpd/smtpd.conf", {
         "http://127.0.0.1:8763": host.url,
-        "listen on 0.0.0.0 port 25": f"listen on 127.0.0.1 port {host.smtp} hostname mx.example.net"}))
+        "listen on 0.0.0.0 port 25": f"listen on 127.0.0.1 port {host.smtp} hostname mx.example.net"})
+    over_tls = [line.replace('"bayesd"', '"over-tls"').replace(str(host.smtp), str(host.smtp_tls))
+                .replace(host.url, f"https://localhost:{host.tls}")
+                for line in text.splitlines() if '"bayesd"' in line and not line.startswith("#")]
+    host.write("root/etc/smtpd.conf", "\n".join([*over_tls, text]))
     host.start("smtpd", ["chroot", host.root, "/usr/sbin/smtpd", "-d"], host.smtp)
+
+
+def present(host, signer):
+    """bayesd speaks TLS, too, with a certificate of this authority."""
+    certificate, key = signer.sign("bayesd")
+    host.stop_bayesd()
+    host.sections = {"tls": {"listen": f"127.0.0.1:{host.tls}", "certificate": certificate, "key": key}}
+    host.start_bayesd()
 
 
 def install(host):
@@ -68,9 +89,9 @@ def home(host):
     return host.root + "/home/user/Maildir"
 
 
-def received(host, mail, folder):
+def received(host, mail, folder, port=None):
     """Sends a mail that passes and returns its header, as it is stored in the folder."""
-    equal(host.send(host.smtp, mail)[0], 250, "reply to the mail")
+    equal(host.send(port or host.smtp, mail)[0], 250, "reply to the mail")
     found, content = maildir.the_one(home(host), mail)
     equal(found, folder, "folder")
     header, text = content.split(b"\n\n", 1)
@@ -137,3 +158,17 @@ def test_without_bayesd_the_sender_tries_again(host):
         equal(maildir.stored(home(host), mail), [], kind)
     host.start_bayesd()
     equal(status(received(host, mail, "")), "ham", "the same mail, sent again")
+
+
+def test_over_tls(host):
+    equal(host.send(host.smtp_tls, host.mail("spam")), (550, "Spam message rejected"))
+    equal(status(received(host, host.mail("ham"), "", host.smtp_tls)), "ham")
+
+
+def test_over_tls_with_another_certificate_the_sender_tries_again(host):
+    present(host, host.stranger)
+    mail = host.mail("ham")
+    equal(host.send(host.smtp_tls, mail)[0], 421)
+    equal(maildir.stored(home(host), mail), [])
+    present(host, host.authority)
+    equal(status(received(host, mail, "", host.smtp_tls)), "ham", "the same mail, sent again")
