@@ -144,12 +144,12 @@ static int go_over(struct nb_server *server, struct nb_config *next, struct chan
 {
     const struct nb_configuration *running = nb_configurations_take(server->configurations);
     const struct nb_configuration *made = NULL;
-    bool had_file = nb_access_has_file(running->access);
+    bool had_file = running->access->has_file;
     int rc = nb_config_carry_over(next, &running->config, note, changes, error);
     nb_configuration_release(&running);
     if (rc == 0)
         rc = nb_configure_make(next, &made, error);
-    if (rc == 0 && had_file && !nb_access_has_file(made->access))
+    if (rc == 0 && had_file && !made->access->has_file)
         rc =
             nb_error_set(error, NB_INVALID,
                          "the file of tokens is gone: without it nobody might be asked for a token "

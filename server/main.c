@@ -271,7 +271,7 @@ static void warn(const struct nb_options *options, const struct nb_configuration
         nb_log(NB_LOG_WARNING, "running as root: a fault in reading mail would have all rights of "
                                "this machine; use a user of its own, as bayesd.service does");
     if (options->config != NULL && stat(options->config, &status) == 0 &&
-        (status.st_mode & S_IROTH) != 0 && nb_access_has_plain(first->access))
+        (status.st_mode & S_IROTH) != 0 && first->access->tokens.has_plain)
         nb_log(NB_LOG_WARNING,
                "everybody on this machine can read the tokens in %s: make it mode 0640, or write "
                "their hashes (bayesd --print-config shows them)",

@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/access/access.h"
 
+#include <sodium.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "config/config.h"
-#include "server/access/networks.h"
-#include "server/access/rate.h"
 #include "server/access/token_file.h"
-#include "server/access/tokens.h"
-#include "server/access/users.h"
-
-struct nb_access {
-    struct nb_tokens tokens;
-    struct nb_networks trusted;
-    struct nb_networks proxies;
-    struct nb_users socket_users;
-    struct nb_rate rate_classify, rate_train, rate_failures;
-    bool has_file; /* of tokens */
-    bool is_insecure;
-    enum nb_role certificate_role; /* NB_ROLE_NONE: certificates are not asked for */
-};
 
 /* As the option [tls] client_role names them. */
 static const enum nb_role ROLES[] = {NB_ROLE_CLASSIFY, NB_ROLE_TRAIN, NB_ROLE_ADMIN};
@@ -89,34 +76,109 @@ bool nb_access_asks(const struct nb_access *access)
     return access->tokens.count > 0 || access->has_file || access->certificate_role != NB_ROLE_NONE;
 }
 
-bool nb_access_has_file(const struct nb_access *access)
+/* ---- whom a request comes from ------------------------------------------------------------------
+ */
+
+void nb_forwarding_add(struct nb_forwarding *forwarding, struct nb_string field)
 {
-    return access->has_file;
+    struct nb_string *chain = forwarding->chain;
+    forwarding->is_there = true;
+    if (forwarding->count == NB_FORWARDED_MOST) {
+        memmove(chain, chain + 1, (NB_FORWARDED_MOST - 1) * sizeof *chain);
+        forwarding->count--;
+    }
+    chain[forwarding->count++] = field;
 }
 
-bool nb_access_has_plain(const struct nb_access *access)
+/* Takes the rightmost entry off a list "a, b, c". */
+static struct nb_string take_last(struct nb_string *list)
 {
-    return access->tokens.has_plain;
+    const char *comma = memrchr(list->bytes, ',', list->length);
+    size_t before = comma != NULL ? (size_t)(comma - list->bytes) : 0;
+    struct nb_string entry = nb_string_from(*list, comma != NULL ? before + 1 : 0);
+    list->length = before;
+    return nb_string_trim(entry);
 }
 
-const struct nb_networks *nb_access_proxies(const struct nb_access *access)
+/* Reads "192.0.2.1", "2001:db8::1", and what some proxies write: "192.0.2.1:1234" and
+ * "[2001:db8::1]:1234". */
+static bool read_entry(struct nb_string entry, struct nb_address *address)
 {
-    return &access->proxies;
+    if (nb_address_read(entry, address) != 0)
+        return true;
+    bool is_literal = entry.length > 0 && entry.bytes[0] == '[';
+    struct nb_string text = nb_string_from(entry, is_literal);
+    const char *end =
+        text.length > 0 ? memchr(text.bytes, is_literal ? ']' : ':', text.length) : NULL;
+    if (end == NULL)
+        return false;
+    struct nb_address found;
+    text.length = (size_t)(end - text.bytes);
+    if (nb_address_read(text, &found) != (is_literal ? 128 : 32))
+        return false;
+    *address = found;
+    return true;
 }
 
-const struct nb_rate *nb_access_rate_classify(const struct nb_access *access)
+/* Follows the chain from the right, from proxy to proxy, up to the client. */
+static void follow(struct nb_peer *peer, const struct nb_forwarding *forwarding,
+                   const struct nb_networks *proxies)
 {
-    return &access->rate_classify;
+    for (size_t i = forwarding->count; i-- > 0;) {
+        struct nb_string list = forwarding->chain[i];
+        do {
+            if (!read_entry(take_last(&list), &peer->address))
+                return; /* "unknown" and the like: nobody knows who it was */
+            peer->is_proven = !nb_networks_have(proxies, &peer->address);
+            if (peer->is_proven)
+                return;
+        } while (list.length > 0);
+    }
+    /* Only proxies: the first of them asks for itself, if all was seen. */
+    peer->is_proven = forwarding->count < NB_FORWARDED_MOST;
 }
 
-const struct nb_rate *nb_access_rate_train(const struct nb_access *access)
+static void find_user(struct nb_peer *peer, int socket)
 {
-    return &access->rate_train;
+    struct ucred process;
+    socklen_t size = sizeof process;
+    peer->has_user = peer->address.kind == NB_ADDRESS_FILE &&
+                     getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &process, &size) == 0;
+    if (peer->has_user)
+        peer->user = process.uid;
 }
 
-const struct nb_rate *nb_access_rate_failures(const struct nb_access *access)
+struct nb_peer nb_peer_of(const struct nb_sender *sender, const struct nb_networks *proxies)
 {
-    return &access->rate_failures;
+    const struct nb_forwarding *forwarding = &sender->forwarding;
+    struct nb_peer peer = {.address = sender->address,
+                           .is_forwarded = forwarding->is_there,
+                           .is_proven = !forwarding->is_there,
+                           .certificate = sender->certificate};
+    find_user(&peer, sender->socket);
+    if (forwarding->count > 0 && nb_networks_have(proxies, &peer.address))
+        follow(&peer, forwarding, proxies);
+    return peer;
+}
+
+/* ---- what it may do -----------------------------------------------------------------------------
+ */
+
+/* The token that was shown, with the greatest role when it is there more than once; NULL when it is
+ * not known. Takes the same time for every token. */
+static const struct nb_token *find_token(const struct nb_tokens *tokens, struct nb_string shown)
+{
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    const struct nb_token *found = NULL;
+    (void)crypto_hash_sha256(hash, (const unsigned char *)shown.bytes, shown.length);
+    /* All tokens are compared, each in constant time: the duration tells nothing. */
+    for (size_t i = 0; i < tokens->count; i++) {
+        const struct nb_token *one = &tokens->all[i];
+        bool is_same = sodium_memcmp(one->hash, hash, sizeof hash) == 0;
+        if (is_same && (found == NULL || one->role > found->role))
+            found = one;
+    }
+    return shown.length > 0 ? found : NULL;
 }
 
 /* Whether whom the request comes from may check and learn mail. */
@@ -138,7 +200,7 @@ struct nb_grant nb_access_grant(const struct nb_access *access, const struct nb_
         grant.role = access->is_insecure || !peer->is_forwarded ? NB_ROLE_ADMIN : NB_ROLE_NONE;
         return grant;
     }
-    const struct nb_token *known = nb_tokens_find(&access->tokens, token);
+    const struct nb_token *known = find_token(&access->tokens, token);
     if (known != NULL) {
         grant.token = known;
         grant.role = known->role;

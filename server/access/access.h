@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who may do what: the one place that decides the role of a request, from the token it shows and
- * from whom it comes (peer.h). Made from the configuration by the main thread; any thread may ask.
+ * Whom a request comes from and what it may do: the one place that decides its role, from the token
+ * it shows and from its sender. Made from the configuration by the main thread; any thread may ask.
  *
  * Without any tokens nobody is asked for one: who reaches the daemon may do everything. Unless the
  * option `insecure` says that the network keeps strangers out, the daemon then listens on loopback,
@@ -11,16 +11,30 @@
 #define NB_SERVER_ACCESS_ACCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
 
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "server/access/peer.h"
+#include "server/access/address.h"
+#include "server/access/rate.h"
 #include "server/access/role.h"
+#include "server/access/tokens.h"
+#include "server/access/users.h"
 
-struct nb_access;
 struct nb_config;
-struct nb_rate;
-struct nb_token;
+
+/* What the options say; read-only. */
+struct nb_access {
+    struct nb_tokens tokens;
+    struct nb_networks trusted;
+    struct nb_networks proxies; /* whose X-Forwarded-For is believed */
+    struct nb_users socket_users;
+    struct nb_rate rate_classify, rate_train, rate_failures; /* limits.h */
+    bool has_file;                                           /* of tokens; it may be empty */
+    bool is_insecure;
+    enum nb_role certificate_role; /* NB_ROLE_NONE: certificates are not asked for */
+};
 
 /* Reads [tokens] with the file of tokens, client_ca of [tls], and of [server] `proxies`,
  * `socket_users`, `insecure` and the rates. Returns 0, NB_NO_MEMORY, NB_INVALID, which names the
@@ -33,18 +47,51 @@ void nb_access_free(struct nb_access **access);
 /* Whether clients are asked for tokens: there are some, or there is a file of tokens, which may be
  * empty. */
 bool nb_access_asks(const struct nb_access *access);
-bool nb_access_has_file(const struct nb_access *access);
 
-/* Whether the configuration has tokens themselves and not only their hashes. */
-bool nb_access_has_plain(const struct nb_access *access);
+/* ---- whom a request comes from ------------------------------------------------------------------
+ */
 
-/* The proxies whose X-Forwarded-For is believed. */
-const struct nb_networks *nb_access_proxies(const struct nb_access *access);
+/* The address of a connection is that of the last machine on the way. When that is a proxy, it says
+ * nothing about the client; the proxy may name the client in X-Forwarded-For, where each proxy
+ * appends the address that it was asked from. What stands left of an entry was sent by that
+ * address, and is only worth something when that is itself a proxy that can be believed: so the
+ * entries are read from the right. */
 
-/* How much a client may ask for (limits.h). */
-const struct nb_rate *nb_access_rate_classify(const struct nb_access *access);
-const struct nb_rate *nb_access_rate_train(const struct nb_access *access);
-const struct nb_rate *nb_access_rate_failures(const struct nb_access *access);
+/* What the header fields tell of proxies. */
+enum { NB_FORWARDED_MOST = 8 }; /* header fields; proxies that add a new one are few */
+struct nb_forwarding {
+    bool is_there; /* Forwarded, X-Forwarded-For or Via (RFC 7239; RFC 9110, 7.6.3) */
+    struct nb_string chain[NB_FORWARDED_MOST]; /* of the last X-Forwarded-For, in their order */
+    size_t count;
+};
+
+/* What a carrier knows of the sender of a request. */
+struct nb_sender {
+    struct nb_address address; /* the connection's other end */
+    int socket;                /* the connection's; -1: it is not known */
+    const char *certificate;   /* the common name in a certificate that was verified; or NULL */
+    struct nb_forwarding forwarding;
+    struct nb_string authorization; /* the header field; bytes == NULL: there is none */
+    const char *origin, *host;      /* header fields of a browser's requests; NULL: none */
+};
+
+struct nb_peer {
+    struct nb_address address; /* of the client, as far as it is known: for logs and limits */
+    bool is_forwarded;         /* a proxy is on the way */
+    bool is_proven;            /* the address is the client's own: it may prove a role */
+    bool has_user;             /* it came over a Unix socket, from a process of `user` */
+    uid_t user;
+    const char *certificate; /* the sender's; it lives as long as the request */
+};
+
+/* Adds the next field X-Forwarded-For; of too many, the first ones are forgotten. */
+void nb_forwarding_add(struct nb_forwarding *forwarding, struct nb_string field);
+
+/* Finds out about the sender. */
+struct nb_peer nb_peer_of(const struct nb_sender *sender, const struct nb_networks *proxies);
+
+/* ---- what it may do -----------------------------------------------------------------------------
+ */
 
 /* What a request may do, and why. */
 struct nb_grant {

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Addresses of clients, IPv4 and IPv6 in one form. Pure functions; any thread.
+ * Addresses of clients, IPv4 and IPv6 in one form, and lists of networks, as options name them.
+ * Pure functions; a list is read once and read-only afterwards. Any thread.
  */
 #ifndef NB_SERVER_ACCESS_ADDRESS_H
 #define NB_SERVER_ACCESS_ADDRESS_H
 
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
+#include "core/base/error.h"
 #include "core/base/string.h"
 
 enum nb_address_kind {
@@ -39,5 +42,24 @@ bool nb_address_is_v4(const struct nb_address *address);
 
 /* Whether it is this machine's alone: 127.0.0.0/8 (RFC 1122, 3.2.1.3), ::1 or a Unix socket. */
 bool nb_address_is_local(const struct nb_address *address);
+
+/* ---- networks -----------------------------------------------------------------------------------
+ */
+
+struct nb_network;
+
+struct nb_networks {
+    struct nb_network *all; /* owned */
+    size_t count;
+};
+
+/* Reads "127.0.0.1, 192.0.2.0/24, 2001:db8::/32". `option` names the list in messages: "[tokens]
+ * trusted". Returns 0, NB_NO_MEMORY or NB_INVALID; on failure nothing is owned. */
+int nb_networks_read(struct nb_networks *networks, const char *list, const char *option,
+                     struct nb_error *error);
+void nb_networks_deinit(struct nb_networks *networks);
+
+/* Whether the address lies in one of the networks; those that are no IP address lie in none. */
+bool nb_networks_have(const struct nb_networks *networks, const struct nb_address *address);
 
 #endif

@@ -85,21 +85,6 @@ int nb_tokens_list(const struct nb_tokens *tokens, enum nb_role role, struct nb_
     return rc;
 }
 
-const struct nb_token *nb_tokens_find(const struct nb_tokens *tokens, struct nb_string shown)
-{
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    const struct nb_token *found = NULL;
-    (void)crypto_hash_sha256(hash, (const unsigned char *)shown.bytes, shown.length);
-    /* All tokens are compared, each in constant time: the duration tells nothing. */
-    for (size_t i = 0; i < tokens->count; i++) {
-        const struct nb_token *one = &tokens->all[i];
-        bool is_same = sodium_memcmp(one->hash, hash, sizeof hash) == 0;
-        if (is_same && (found == NULL || one->role > found->role))
-            found = one;
-    }
-    return shown.length > 0 ? found : NULL;
-}
-
 const struct nb_token *nb_tokens_named(const struct nb_tokens *tokens, struct nb_string name)
 {
     for (size_t i = 0; i < tokens->count; i++) {

@@ -34,10 +34,6 @@ int nb_tokens_add(struct nb_tokens *tokens, const struct nb_token *token, struct
  * "NAME=sha256:HEX, sha256:HEX". Returns 0 or NB_NO_MEMORY. */
 int nb_tokens_list(const struct nb_tokens *tokens, enum nb_role role, struct nb_buffer *out);
 
-/* The one that was shown, with the greatest role when it is there more than once; NULL when it is
- * not known. Takes the same time for every token. */
-const struct nb_token *nb_tokens_find(const struct nb_tokens *tokens, struct nb_string shown);
-
 /* The one of this name; NULL when there is none. */
 const struct nb_token *nb_tokens_named(const struct nb_tokens *tokens, struct nb_string name);
 

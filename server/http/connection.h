@@ -14,6 +14,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "core/base/clock.h"
+#include "server/access/address.h"
+
 struct nb_http;
 struct nb_configuration;
 struct nb_http_call;
@@ -27,6 +30,9 @@ enum nb_phase {
     NB_PHASE_OVER   /* refused, given up or broken off */
 };
 
+/* 61 bits of nanoseconds are 73 years. */
+enum { NB_PHASE_BITS = 3, NB_PHASE_MASK = 7 };
+
 union nb_connection_address {
     struct sockaddr any;
     struct sockaddr_in v4;
@@ -36,6 +42,7 @@ union nb_connection_address {
 struct nb_connection {
     int file; /* the server's from nb_http_take until the owner hears that it is closed */
     union nb_connection_address address;
+    struct nb_address from; /* the same: of the client, or of the last machine on the way */
     bool is_tls;
     socklen_t address_length;  /* at most the union's */
     _Atomic uint64_t state;    /* when the phase began, and which one it is */
@@ -63,15 +70,37 @@ struct nb_connection_name {
 void nb_connection_init(struct nb_connection *held, int file, bool is_tls,
                         const union nb_connection_address *address, socklen_t length);
 
-/* Enters a phase. False: the connection was given up, and this is not the thread that did it. */
-bool nb_connection_enter(struct nb_connection *held, enum nb_phase phase);
-
-/* The same if the state is still `state`, as read from held->state. */
-bool nb_connection_enter_from(struct nb_connection *held, uint64_t state, enum nb_phase phase);
-
 /* What a state says. */
-enum nb_phase nb_connection_phase(uint64_t state);
-uint64_t nb_connection_since(uint64_t state); /* nb_clock_monotonic */
+static inline enum nb_phase nb_connection_phase(uint64_t state)
+{
+    return (enum nb_phase)(state & NB_PHASE_MASK);
+}
+
+static inline uint64_t nb_connection_since(uint64_t state) /* nb_clock_monotonic */
+{
+    return state >> NB_PHASE_BITS;
+}
+
+/* The state of a phase that begins now. */
+static inline uint64_t nb_connection_state(enum nb_phase phase)
+{
+    return nb_clock_monotonic() << NB_PHASE_BITS | (uint64_t)phase;
+}
+
+/* Enters a phase if the state is still `state`, as read from held->state. False: the connection
+ * was given up, and this is not the thread that did it. */
+static inline bool nb_connection_enter_from(struct nb_connection *held, uint64_t state,
+                                            enum nb_phase phase)
+{
+    return nb_connection_phase(state) != NB_PHASE_OVER &&
+           atomic_compare_exchange_strong(&held->state, &state, nb_connection_state(phase));
+}
+
+/* The same from whatever phase it is in. */
+static inline bool nb_connection_enter(struct nb_connection *held, enum nb_phase phase)
+{
+    return nb_connection_enter_from(held, atomic_load(&held->state), phase);
+}
 
 /* Whose the connections are; called on any of the server's threads. */
 struct nb_http_owner {

@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -56,33 +55,7 @@ static struct nb_string field_of_request(const struct nb_request *request, const
     return (struct nb_string){value, value != NULL ? strlen(value) : 0};
 }
 
-static enum MHD_Result take_forwarded(void *user, enum MHD_ValueKind kind, const char *key,
-                                      const char *value)
-{
-    (void)kind;
-    if (strcasecmp(key, "X-Forwarded-For") == 0)
-        nb_forwarding_add(user, nb_string_of(value));
-    return MHD_YES;
-}
-
-static void forwarded(const struct nb_request *request, struct nb_forwarding *forwarding)
-{
-    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, take_forwarded,
-                                    forwarding); /* returns how many fields there are */
-}
-
-static const struct sockaddr *address_of(const struct nb_request *request)
-{
-    return nb_http_address(request->connection);
-}
-
-static int socket_of(const struct nb_request *request)
-{
-    return nb_http_connection(request->connection)->file;
-}
-
-static const struct nb_carrier CARRIER = {suspend,    resume,    field_of_request,   forwarded,
-                                          address_of, socket_of, nb_http_certificate};
+static const struct nb_carrier CARRIER = {suspend, resume, field_of_request};
 
 /* ---- 1: the header fields ----------------------------------------------------------------------
  */
@@ -107,9 +80,7 @@ static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *c
     nb_request_begin(&call->request);
     atomic_store(&held->received, 0);
     atomic_store(&held->begun, call->request.started);
-    nb_http_check(call, url, method);
-    call->is_kept = strcmp(version, MHD_HTTP_VERSION_1_1) == 0 &&
-                    field_of_request(&call->request, MHD_HTTP_HEADER_CONNECTION).bytes == NULL;
+    nb_http_check(call, url, method, version);
     return call;
 }
 

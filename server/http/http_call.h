@@ -49,13 +49,8 @@ struct nb_http_call {
 
 /* Reads what the header fields and the request line tell: the route, the query, the body to come.
  * What can be refused without the body is refused: then there is a reply. */
-void nb_http_check(struct nb_http_call *call, const char *url, const char *method);
-
-/* The client's address; NULL when it is not known. */
-const struct sockaddr *nb_http_address(struct MHD_Connection *connection);
-
-/* The connection's session with GnuTLS; NULL without TLS. */
-void *nb_http_session(struct MHD_Connection *connection);
+void nb_http_check(struct nb_http_call *call, const char *url, const char *method,
+                   const char *version);
 
 /* The connection as its owner knows it. */
 struct nb_connection *nb_http_connection(struct MHD_Connection *connection);
@@ -71,8 +66,11 @@ struct MHD_OptionItem nb_http_tls_option(void);
 void nb_http_tls_begin(struct nb_connection *held, struct MHD_Connection *connection);
 void nb_http_tls_end(struct nb_connection *held);
 
-/* The name in the client's certificate; NULL: none was shown, or it is nobody's. */
-const char *nb_http_certificate(const struct nb_request *request);
+/* The connection's session with GnuTLS; NULL without TLS. */
+void *nb_http_session(struct MHD_Connection *connection);
+
+/* The name in the client's certificate, with TLS; NULL: none was shown, or it is nobody's. */
+const char *nb_http_certificate(struct nb_connection *held, struct MHD_Connection *connection);
 
 /* ---- http_reply.c -------------------------------------------------------------------------------
  */

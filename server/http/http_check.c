@@ -4,13 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 #include "config/config.h"
 #include "server/http/connection.h"
 #include "server/http/content_type.h"
 #include "server/http/http_call.h"
-#include "server/http/origin.h"
 #include "server/http/router.h"
 #include "server/request/admission.h"
 #include "server/request/answer.h"
@@ -19,37 +17,86 @@
 #include "server/request/server.h"
 #include "server/request/transfer.h"
 
-const struct sockaddr *nb_http_address(struct MHD_Connection *connection)
+struct nb_connection *nb_http_connection(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    return info != NULL ? info->client_addr : NULL;
-}
-
-struct nb_connection *nb_http_connection(struct MHD_Connection *connection)
-{
-    const struct nb_connection_name *name = (const void *)nb_http_address(connection);
-    assert(name != NULL);
+    assert(info != NULL && info->client_addr != NULL);
+    const struct nb_connection_name *name = (const void *)info->client_addr;
     return name->held;
 }
 
-void *nb_http_session(struct MHD_Connection *connection)
+/* ---- the header fields -------------------------------------------------------------------------
+ */
+
+/* Those that are read of every request, in one pass. */
+enum field {
+    AUTHORIZATION,
+    CONNECTION,
+    CONTENT_ENCODING,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    EXPECT,
+    FORWARDED,
+    FORWARDED_FOR,
+    HOST,
+    IF_NONE_MATCH,
+    ORIGIN,
+    TRANSFER_ENCODING,
+    VIA,
+    FIELDS
+};
+
+static const struct nb_string NAMES[FIELDS] = {
+#define NAME(text)                                                                                 \
+    {                                                                                              \
+        text, sizeof(text) - 1                                                                     \
+    }
+    [AUTHORIZATION] = NAME("Authorization"),
+    [CONNECTION] = NAME("Connection"),
+    [CONTENT_ENCODING] = NAME("Content-Encoding"),
+    [CONTENT_LENGTH] = NAME("Content-Length"),
+    [CONTENT_TYPE] = NAME("Content-Type"),
+    [EXPECT] = NAME("Expect"),
+    [FORWARDED] = NAME("Forwarded"),
+    [FORWARDED_FOR] = NAME("X-Forwarded-For"),
+    [HOST] = NAME("Host"),
+    [IF_NONE_MATCH] = NAME("If-None-Match"),
+    [ORIGIN] = NAME("Origin"),
+    [TRANSFER_ENCODING] = NAME("Transfer-Encoding"),
+    [VIA] = NAME("Via"),
+#undef NAME
+};
+
+struct head {
+    const char *value[FIELDS];       /* of the first field of the name; NULL: there is none */
+    unsigned lengths;                /* fields that tell where the body ends */
+    struct nb_forwarding forwarding; /* of all fields X-Forwarded-For */
+};
+
+static enum MHD_Result take_field(void *user, enum MHD_ValueKind kind, const char *name,
+                                  size_t length, const char *value, size_t value_length)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    return info != NULL ? info->tls_session : NULL;
+    (void)kind;
+    struct head *head = user;
+    size_t i = 0;
+    while (i < FIELDS &&
+           (NAMES[i].length != length || strncasecmp(NAMES[i].bytes, name, length) != 0))
+        i++;
+    if (i == FIELDS)
+        return MHD_YES;
+    if (head->value[i] == NULL)
+        head->value[i] = value;
+    head->lengths += i == CONTENT_LENGTH || i == TRANSFER_ENCODING;
+    if (i == FORWARDED_FOR)
+        nb_forwarding_add(&head->forwarding, (struct nb_string){value, value_length});
+    return MHD_YES;
 }
 
-static const char *field(const struct nb_http_call *call, const char *name)
+static void measure_body(struct nb_http_call *call, const struct head *head)
 {
-    return MHD_lookup_connection_value(call->request.connection, MHD_HEADER_KIND, name);
-}
-
-static void measure_body(struct nb_http_call *call)
-{
-    const char *length = field(call, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    const char *expect = field(call, MHD_HTTP_HEADER_EXPECT);
-    if (field(call, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL)
+    const char *length = head->value[CONTENT_LENGTH], *expect = head->value[EXPECT];
+    if (head->value[TRANSFER_ENCODING] != NULL)
         call->length = UINT64_MAX;
     else if (length != NULL)
         call->length = strtoull(length, NULL, 10); /* the library has refused anything else */
@@ -57,24 +104,15 @@ static void measure_body(struct nb_http_call *call)
     call->expects_continue = expect != NULL && strcasecmp(expect, "100-continue") == 0;
 }
 
-static enum MHD_Result count_length(void *user, enum MHD_ValueKind kind, const char *key,
-                                    const char *value)
-{
-    (void)kind, (void)value;
-    *(unsigned *)user += strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 ||
-                         strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
-    return MHD_YES;
-}
-
 /* Two statements about where the body ends: a proxy in front may have used the other one, and
  * what it forwards as one request would be two here (RFC 9112, section 6.3). */
-static bool is_ambiguous(const struct nb_http_call *call)
+static bool is_ambiguous(const struct head *head)
 {
-    unsigned count = 0;
-    (void)MHD_get_connection_values(call->request.connection, MHD_HEADER_KIND, count_length,
-                                    &count); /* returns how many fields there are */
-    return count > 1;
+    return head->lengths > 1;
 }
+
+/* ---- the query ---------------------------------------------------------------------------------
+ */
 
 struct query_reading {
     struct nb_http_call *call;
@@ -125,6 +163,9 @@ static int read_query(struct nb_http_call *call, struct nb_error *error)
     return reading.rc;
 }
 
+/* ---- the route ---------------------------------------------------------------------------------
+ */
+
 /* The method and the path. Returns whether there is a route; otherwise the reply is made. */
 static bool find_route(struct nb_http_call *call, const char *url, const char *method)
 {
@@ -164,11 +205,12 @@ static bool find_route(struct nb_http_call *call, const char *url, const char *m
     return false;
 }
 
-static int check_media(struct nb_http_call *call, struct nb_error *error)
+/* ---- the body ----------------------------------------------------------------------------------
+ */
+
+static int check_media(struct nb_request *request, const struct head *head, struct nb_error *error)
 {
-    struct nb_request *request = &call->request;
-    const char *type = field(call, MHD_HTTP_HEADER_CONTENT_TYPE);
-    int rc = nb_media_read(type, &request->type, error);
+    int rc = nb_media_read(head->value[CONTENT_TYPE], &request->type, error);
     if (rc != 0)
         return rc;
     enum nb_media media = request->type.media;
@@ -181,17 +223,19 @@ static int check_media(struct nb_http_call *call, struct nb_error *error)
 }
 
 /* Everything about the body that can be known before it comes. */
-static int prepare_body(struct nb_http_call *call, struct nb_error *error)
+static int prepare_body(struct nb_http_call *call, const struct head *head, struct nb_error *error)
 {
     struct nb_request *request = &call->request;
     uint64_t most = request->config->body_bytes;
     enum nb_coding coding = NB_CODING_IDENTITY;
     bool is_for_mail = request->route->protocol->is_for_mail;
-    int rc = is_for_mail ? 0 : check_media(call, error);
+    int rc = is_for_mail ? 0 : check_media(request, head, error);
     if (rc == 0)
-        rc = nb_coding_read(field(call, MHD_HTTP_HEADER_CONTENT_ENCODING), &coding, error);
+        rc = nb_coding_read(head->value[CONTENT_ENCODING], &coding, error);
     if (rc == 0 && is_for_mail && coding == NB_CODING_IDENTITY) /* newer clients send both */
-        rc = nb_coding_read(field(call, "Compression"), &coding, error);
+        rc = nb_coding_read(
+            MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Compression"),
+            &coding, error);
     if (rc != 0)
         return rc;
     if (!request->is_lines && call->length != UINT64_MAX && call->length > most)
@@ -201,38 +245,35 @@ static int prepare_body(struct nb_http_call *call, struct nb_error *error)
     return call->is_direct ? 0 : nb_transfer_begin(request, coding, error);
 }
 
-/* Whether the request lives off its address, as a page in a browser there could do: it needs a
- * role and has it without a token. No browser uses a Unix socket. */
-static bool is_like_a_page(const struct nb_request *request)
+/* ---- all of it ---------------------------------------------------------------------------------
+ */
+
+/* Whether the client may do what it asks for. */
+static int check_client(struct nb_http_call *call, struct head *head, struct nb_error *error)
 {
-    return request->route->role != NB_ROLE_NONE && request->grant.is_by_address &&
-           request->peer.address.kind != NB_ADDRESS_FILE;
+    const struct nb_connection *held = call->held;
+    const char *token = head->value[AUTHORIZATION];
+    struct nb_sender sender = {
+        .address = held->from,
+        .socket = held->file,
+        .certificate =
+            held->is_tls ? nb_http_certificate(call->held, call->request.connection) : NULL,
+        .forwarding = head->forwarding,
+        .authorization = {token, token != NULL ? strlen(token) : 0},
+        .origin = head->value[ORIGIN],
+        .host = head->value[HOST],
+    };
+    if (head->value[FORWARDED] != NULL || head->value[VIA] != NULL)
+        sender.forwarding.is_there = true;
+    return nb_request_check_access(&call->request, &sender, error);
 }
 
-/* Whether the client may do what it asks for. A page of another site may not, which makes requests
- * through a browser. */
-static int check_client(struct nb_http_call *call, struct nb_error *error)
-{
-    struct nb_request *request = &call->request;
-    const char *host = field(call, MHD_HTTP_HEADER_HOST);
-    if (nb_origin_is_foreign(field(call, MHD_HTTP_HEADER_ORIGIN), host))
-        return nb_error_set(
-            error, NB_FORBIDDEN,
-            "the request comes from a page of another site: its Origin is not the Host");
-    int rc = nb_request_check_access(request, error);
-    if (rc != 0 || !is_like_a_page(request) || nb_origin_is_named(host, request->config->hosts))
-        return rc;
-    return nb_error_set(error, NB_FORBIDDEN,
-                        "the Host is no address, not localhost, and no name that the option "
-                        "[server] hosts allows; a request with a token may have any");
-}
-
-static void check_request(struct nb_http_call *call, const char *url, const char *method)
+static void check_request(struct nb_http_call *call, struct head *head, const char *url,
+                          const char *method)
 {
     struct nb_request *request = &call->request;
     struct nb_error error = {0};
-    const char *expect = field(call, MHD_HTTP_HEADER_EXPECT);
-    if (is_ambiguous(call)) {
+    if (is_ambiguous(head)) {
         call->closes = true;
         nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
                          "one Content-Length or Transfer-Encoding is allowed, there are several");
@@ -240,7 +281,7 @@ static void check_request(struct nb_http_call *call, const char *url, const char
     }
     if (!find_route(call, url, method))
         return;
-    if (check_client(call, &error) != 0) {
+    if (check_client(call, head, &error) != 0) {
         nb_reply_error(request, &error);
         return;
     }
@@ -248,7 +289,7 @@ static void check_request(struct nb_http_call *call, const char *url, const char
         nb_reply_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, "the daemon is stopping");
         return;
     }
-    if (expect != NULL && !call->expects_continue) {
+    if (head->value[EXPECT] != NULL && !call->expects_continue) {
         nb_reply_problem(request, MHD_HTTP_EXPECTATION_FAILED,
                          "the only expectation that is met is 100-continue");
         return;
@@ -257,25 +298,30 @@ static void check_request(struct nb_http_call *call, const char *url, const char
         nb_reply_error(request, &error);
         return;
     }
-    const char *if_none_match = field(call, MHD_HTTP_HEADER_IF_NONE_MATCH);
+    const char *if_none_match = head->value[IF_NONE_MATCH];
     request->only_new = if_none_match != NULL && strcmp(if_none_match, "*") == 0;
     if (request->route->body == NB_BODY_NONE) {
         if (call->has_body && call->length > NB_HTTP_DROP_BYTES && call->length != UINT64_MAX)
             nb_reply_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, "this path takes no body");
         return;
     }
-    if (field(call, MHD_HTTP_HEADER_CONTENT_LENGTH) == NULL && !call->has_body &&
+    if (head->value[CONTENT_LENGTH] == NULL && !call->has_body &&
         !request->route->protocol->is_for_mail) {
         nb_reply_problem(request, MHD_HTTP_LENGTH_REQUIRED,
                          "a body is needed, with Content-Length or chunked");
         return;
     }
-    if (prepare_body(call, &error) != 0)
+    if (prepare_body(call, head, &error) != 0)
         nb_reply_error(request, &error);
 }
 
-void nb_http_check(struct nb_http_call *call, const char *url, const char *method)
+void nb_http_check(struct nb_http_call *call, const char *url, const char *method,
+                   const char *version)
 {
-    measure_body(call);
-    check_request(call, url, method);
+    struct head head = {.lengths = 0};
+    (void)MHD_get_connection_values_n(call->request.connection, MHD_HEADER_KIND, take_field,
+                                      &head); /* returns how many fields there are */
+    call->is_kept = strcmp(version, MHD_HTTP_VERSION_1_1) == 0 && head.value[CONNECTION] == NULL;
+    measure_body(call, &head);
+    check_request(call, &head, url, method);
 }

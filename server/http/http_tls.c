@@ -27,6 +27,13 @@ struct MHD_OptionItem nb_http_tls_option(void)
                                    (void *)(intptr_t)find_certificate};
 }
 
+void *nb_http_session(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    return info != NULL ? info->tls_session : NULL;
+}
+
 void nb_http_tls_begin(struct nb_connection *held, struct MHD_Connection *connection)
 {
     held->configuration = nb_configurations_take(held->http->server->configurations);
@@ -44,14 +51,12 @@ void nb_http_tls_end(struct nb_connection *held)
     nb_configuration_release(&held->configuration);
 }
 
-const char *nb_http_certificate(const struct nb_request *request)
+const char *nb_http_certificate(struct nb_connection *held, struct MHD_Connection *connection)
 {
-    struct nb_connection *held = nb_http_connection(request->connection);
     char name[NB_TLS_NAME];
-    if (held->is_tls && !held->is_known) {
+    if (!held->is_known) {
         held->is_known = true;
-        void *session = nb_http_session(request->connection);
-        if (nb_tls_client(held->configuration->tls, session, name))
+        if (nb_tls_client(held->configuration->tls, nb_http_session(connection), name))
             held->certificate = strdup(name); /* without memory: no role by it */
     }
     return held->certificate;

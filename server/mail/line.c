@@ -52,33 +52,7 @@ static struct nb_string field(const struct nb_request *request, const char *name
                               (struct nb_string){client->input.bytes, client->input.length}, name);
 }
 
-static void forwarded(const struct nb_request *request, struct nb_forwarding *forwarding)
-{
-    const struct nb_line_client *client = request->connection;
-    struct nb_string bytes = {client->input.bytes, client->input.length}, value;
-    size_t at = 0;
-    while ((value = nb_line_head_next(&client->head, bytes, "X-Forwarded-For", &at)).bytes != NULL)
-        nb_forwarding_add(forwarding, value);
-}
-
-static const struct sockaddr *address_of(const struct nb_request *request)
-{
-    return ((const struct nb_line_client *)request->connection)->address;
-}
-
-static int socket_of(const struct nb_request *request)
-{
-    return ((const struct nb_line_client *)request->connection)->file;
-}
-
-static const char *certificate_of(const struct nb_request *request)
-{
-    (void)request;
-    return NULL; /* the line protocols are not served over TLS */
-}
-
-static const struct nb_carrier CARRIER = {suspend,    resume,    field,         forwarded,
-                                          address_of, socket_of, certificate_of};
+static const struct nb_carrier CARRIER = {suspend, resume, field};
 
 /* ---- work, on a thread of the pool -------------------------------------------------------------
  */

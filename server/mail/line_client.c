@@ -96,15 +96,32 @@ void nb_line_client_refuse(struct nb_line_client *client, const struct nb_error 
 /* ---- the request -------------------------------------------------------------------------------
  */
 
+/* Who has sent the request. The strings lie in the input. */
+static void find_sender(const struct nb_line_client *client, struct nb_sender *sender)
+{
+    struct nb_string bytes = {client->input.bytes, client->input.length}, value;
+    struct nb_forwarding *forwarding = &sender->forwarding;
+    size_t at = 0;
+    /* No certificate: the line protocols are not served over TLS. */
+    *sender = (struct nb_sender){.address = nb_address_of(client->address), .socket = client->file};
+    sender->authorization = nb_line_head_field(&client->head, bytes, "Authorization");
+    while ((value = nb_line_head_next(&client->head, bytes, "X-Forwarded-For", &at)).bytes != NULL)
+        nb_forwarding_add(forwarding, value);
+    forwarding->is_there |= nb_line_head_field(&client->head, bytes, "Forwarded").bytes != NULL ||
+                            nb_line_head_field(&client->head, bytes, "Via").bytes != NULL;
+}
+
 /* What can be told from the head alone. */
 static int check_head(struct nb_line_client *client, struct nb_error *error)
 {
     size_t most = (size_t)client->request.config->body_bytes;
+    struct nb_sender sender;
     if (atomic_load(&client->request.server->is_stopping))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     if (client->head.has_length && client->head.length > most)
         return nb_body_too_large(most, error);
-    return nb_request_check_access(&client->request, error);
+    find_sender(client, &sender);
+    return nb_request_check_access(&client->request, &sender, error);
 }
 
 /* What came of the body. Returns 0 when it is complete. */

@@ -9,7 +9,6 @@
 
 #include "config/config.h"
 #include "server/access/access.h"
-#include "server/access/networks.h"
 #include "server/base/metrics.h"
 #include "server/request/configuration.h"
 #include "server/request/server.h"
@@ -116,7 +115,7 @@ static uint64_t limit_of(const struct nb_configuration *now, const struct nb_add
 {
     uint64_t most = now->config.connections_per_address;
     bool is_free = most == 0 || nb_address_is_local(address) ||
-                   nb_networks_have(nb_access_proxies(now->access), address);
+                   nb_networks_have(&now->access->proxies, address);
     return is_free ? UINT64_MAX : most;
 }
 

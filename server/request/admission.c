@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request/admission.h"
 
+#include <arpa/inet.h>
 #include <limits.h>
+#include <string.h>
+#include <strings.h>
 
+#include "config/config.h"
 #include "server/access/limits.h"
 #include "server/access/models.h"
 #include "server/base/metrics.h"
@@ -10,26 +14,92 @@
 #include "server/request/request.h"
 #include "server/request/server.h"
 
-static void find_peer(struct nb_request *request)
+/* ---- pages in a browser -------------------------------------------------------------------------
+ */
+
+bool nb_origin_is_foreign(const char *origin, const char *host)
 {
-    const struct nb_carrier *carrier = request->carrier;
-    struct nb_forwarding forwarding = {.is_there = false};
-    carrier->forwarded(request, &forwarding);
-    if (carrier->field(request, "Forwarded").bytes != NULL ||
-        carrier->field(request, "Via").bytes != NULL)
-        forwarding.is_there = true;
-    request->peer = nb_peer_of(carrier->socket(request), carrier->address(request), &forwarding,
-                               nb_access_proxies(request->access));
-    request->peer.certificate = carrier->certificate(request);
+    if (origin == NULL)
+        return false;
+    const char *authority = strstr(origin, "://");
+    return authority == NULL || host == NULL || strcasecmp(authority + 3, host) != 0;
 }
 
-static struct nb_string find_token(const struct nb_request *request)
+static bool is_localhost(const char *name)
 {
-    struct nb_string token = nb_access_bearer(nb_request_field(request, "Authorization"));
-    if (token.length == 0 && request->route->protocol->is_for_mail)
-        token = nb_request_field(request, "Password");
-    return token;
+    static const char LOCAL[] = ".localhost"; /* RFC 6761, 6.3 */
+    size_t length = strlen(name), most = sizeof LOCAL - 1;
+    return strcasecmp(name, LOCAL + 1) == 0 ||
+           (length > most && strcasecmp(name + length - most, LOCAL) == 0);
 }
+
+/* Whether one of `names` is *, or the same name. */
+static bool is_listed(const char *name, const char *names)
+{
+    size_t length = strlen(name);
+    while (*names != '\0') {
+        names += strspn(names, ", ");
+        size_t one = strcspn(names, ", ");
+        if ((one == 1 && *names == '*') ||
+            (one == length && length > 0 && strncasecmp(names, name, length) == 0))
+            return true;
+        names += one;
+    }
+    return false;
+}
+
+/* Whether this is what may follow a host: nothing, or ":" and the digits of a port, of which there
+ * may be none (RFC 3986, 3.2.3). */
+static bool is_port(const char *rest)
+{
+    return *rest == '\0' || (*rest == ':' && rest[1 + strspn(rest + 1, "0123456789")] == '\0');
+}
+
+/* Whether a host without its port is an address in digits. */
+static bool is_address(const char *name, bool is_literal)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+    return inet_pton(is_literal ? AF_INET6 : AF_INET, name, address) == 1;
+}
+
+bool nb_origin_is_named(const char *host, const char *names)
+{
+    enum { NAME_BYTES = 256 }; /* RFC 1035, 2.3.4: a name has at most 255 bytes */
+    char name[NAME_BYTES];
+    if (host == NULL || is_listed("", names)) /* no name: only * lists it */
+        return true;
+    /* RFC 3986, 3.2.2: IP-literal = "[" address "]", else IPv4address or reg-name. */
+    bool is_literal = host[0] == '[';
+    const char *from = is_literal ? host + 1 : host;
+    size_t length = strcspn(from, is_literal ? "]" : ":");
+    const char *rest = from + length;
+    if (length >= sizeof name || (is_literal && *rest++ != ']') || !is_port(rest))
+        return false;
+    memcpy(name, from, length);
+    name[length] = '\0';
+    return is_address(name, is_literal) ||
+           (!is_literal && (is_localhost(name) || is_listed(name, names)));
+}
+
+/* Whether the request lives off its address, as a page in a browser there could do: it needs a
+ * role and has it without a token. No browser uses a Unix socket. */
+static bool is_like_a_page(const struct nb_request *request)
+{
+    return request->route->role != NB_ROLE_NONE && request->grant.is_by_address &&
+           request->peer.address.kind != NB_ADDRESS_FILE;
+}
+
+static int check_host(const struct nb_request *request, const char *host, struct nb_error *error)
+{
+    if (!is_like_a_page(request) || nb_origin_is_named(host, request->config->hosts))
+        return 0;
+    return nb_error_set(error, NB_FORBIDDEN,
+                        "the Host is no address, not localhost, and no name that the option "
+                        "[server] hosts allows; a request with a token may have any");
+}
+
+/* ---- rates --------------------------------------------------------------------------------------
+ */
 
 /* The client may come again after that time. */
 static int refuse_for_now(struct nb_request *request, uint64_t nanoseconds, enum nb_refused reason,
@@ -44,9 +114,8 @@ static int refuse_for_now(struct nb_request *request, uint64_t nanoseconds, enum
 
 static int check_failures(struct nb_request *request, struct nb_error *error)
 {
-    uint64_t wait =
-        nb_limits_judge(request->server->limits, nb_access_rate_failures(request->access),
-                        &request->peer, &request->grant);
+    uint64_t wait = nb_limits_judge(request->server->limits, &request->access->rate_failures,
+                                    &request->peer, &request->grant);
     if (wait == 0)
         return 0;
     return refuse_for_now(request, wait, NB_REFUSED_FAILURES,
@@ -57,7 +126,9 @@ static int take_place(struct nb_request *request, bool is_first, struct nb_error
 {
     bool is_train = request->route->role == NB_ROLE_TRAIN;
     const struct nb_rate *rate =
-        is_train ? nb_access_rate_train(request->access) : nb_access_rate_classify(request->access);
+        is_train ? &request->access->rate_train : &request->access->rate_classify;
+    if (rate->per_second <= 0)
+        return 0;
     uint64_t wait =
         nb_limits_take(request->server->limits, is_train ? NB_LIMIT_TRAIN : NB_LIMIT_CLASSIFY, rate,
                        &request->peer, &request->grant, is_first);
@@ -74,6 +145,9 @@ int nb_request_count_document(struct nb_request *request, struct nb_error *error
 {
     return take_place(request, false, error);
 }
+
+/* ---- role and models ----------------------------------------------------------------------------
+ */
 
 /* The request needs a token, or a better one. */
 static int refuse_unknown(const struct nb_request *request, struct nb_error *error)
@@ -108,6 +182,8 @@ int nb_request_check_model(const struct nb_request *request, struct nb_string mo
 static int check_models(const struct nb_request *request, struct nb_error *error)
 {
     const struct nb_route *route = request->route;
+    if (strcmp(request->grant.models, "*") == 0) /* as of most tokens, and without one */
+        return 0;
     if (request->model.length > 0)
         return nb_request_check_model(request, request->model, error);
     bool is_of_all = route->is_of_all || route->role == NB_ROLE_ADMIN;
@@ -135,15 +211,19 @@ static int check_grant(const struct nb_request *request, struct nb_error *error)
                         "write 'insecure = yes' to [server] when the proxy keeps strangers out");
 }
 
-int nb_request_check_access(struct nb_request *request, struct nb_error *error)
+static struct nb_string find_token(const struct nb_request *request, const struct nb_sender *sender)
 {
-    find_peer(request);
-    struct nb_string token = find_token(request);
-    request->grant = nb_access_grant(request->access, &request->peer, token,
-                                     request->route->protocol->is_for_mail);
+    struct nb_string token = nb_access_bearer(sender->authorization);
+    if (token.length == 0 && request->route->protocol->is_for_mail)
+        token = nb_request_field(request, "Password");
+    return token;
+}
+
+static int check_role(struct nb_request *request, struct nb_string token, struct nb_error *error)
+{
+    int rc = 0;
     if (request->route->role == NB_ROLE_NONE)
         return 0;
-    int rc = 0;
     if (token.length > 0 && !request->grant.is_by_address)
         rc = check_failures(request, error);
     if (rc == 0)
@@ -153,4 +233,20 @@ int nb_request_check_access(struct nb_request *request, struct nb_error *error)
     if (rc == 0 && request->route->body == NB_BODY_DOCUMENTS)
         rc = take_place(request, true, error);
     return rc;
+}
+
+int nb_request_check_access(struct nb_request *request, const struct nb_sender *sender,
+                            struct nb_error *error)
+{
+    const struct nb_access *access = request->access;
+    if (nb_origin_is_foreign(sender->origin, sender->host))
+        return nb_error_set(
+            error, NB_FORBIDDEN,
+            "the request comes from a page of another site: its Origin is not the Host");
+    struct nb_string token = find_token(request, sender);
+    request->peer = nb_peer_of(sender, &access->proxies);
+    request->grant =
+        nb_access_grant(access, &request->peer, token, request->route->protocol->is_for_mail);
+    int rc = check_role(request, token, error);
+    return rc != 0 ? rc : check_host(request, sender->host, error);
 }

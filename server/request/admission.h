@@ -11,12 +11,14 @@
 #include "core/base/string.h"
 
 struct nb_request;
+struct nb_sender;
 
 /* Whether the client may use the request's route, which is there: by its token (Authorization; for
- * mail software Password too), or by where it comes from. Sets request->peer and request->grant.
- * Returns 0, NB_UNKNOWN, NB_FORBIDDEN, or NB_BUSY: the client has guessed too often, or sends more
- * than its rate. */
-int nb_request_check_access(struct nb_request *request, struct nb_error *error);
+ * mail software Password too), or by where it comes from; a page of another site may not. Sets
+ * request->peer and request->grant. Returns 0, NB_UNKNOWN, NB_FORBIDDEN, or NB_BUSY: the client has
+ * guessed too often, or sends more than its rate. */
+int nb_request_check_access(struct nb_request *request, const struct nb_sender *sender,
+                            struct nb_error *error);
 
 /* Whether the request's token is for a model; without a token it is for all. */
 bool nb_request_is_for(const struct nb_request *request, struct nb_string model);
@@ -28,5 +30,21 @@ int nb_request_check_model(const struct nb_request *request, struct nb_string mo
 
 /* Counts one more document of a request, behind the first one; NB_BUSY: it is too many. */
 int nb_request_count_document(struct nb_request *request, struct nb_error *error);
+
+/* ---- pages in a browser -------------------------------------------------------------------------
+ */
+
+/* A browser on this machine may make requests for a page of another site. A daemon without tokens
+ * would accept them, so that any page could train its models. Pure functions. */
+
+/* Whether the request comes from a page of another site: its Origin (Fetch standard, section
+ * 3.1; NULL: none was sent) is not the Host. */
+bool nb_origin_is_foreign(const char *origin, const char *host);
+
+/* Whether a Host (RFC 9110, 7.2; NULL: none was sent) names this machine: an address in digits,
+ * localhost or a name below it, or one of `names` (separated by commas; "*": any). A page whose
+ * name was made to point here after it was loaded (DNS rebinding) has the daemon for its own site;
+ * but its Host is still the page's name. */
+bool nb_origin_is_named(const char *host, const char *names);
 
 #endif

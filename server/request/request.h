@@ -17,11 +17,9 @@
 #include "server/request/route.h"
 #include "server/request/spool.h"
 
-struct nb_access;
 struct nb_config;
 struct nb_configuration;
 struct nb_server;
-struct sockaddr;
 
 /* A handler returns it after nb_request_suspend: the reply is not there yet; `again` is called when
  * the request goes on. */
@@ -59,14 +57,6 @@ struct nb_carrier {
     /* The value of a header field, the first one of that name; bytes == NULL when there is none.
      * It lives as long as the request. */
     struct nb_string (*field)(const struct nb_request *request, const char *name);
-    /* Adds all values of X-Forwarded-For, in their order. */
-    void (*forwarded)(const struct nb_request *request, struct nb_forwarding *forwarding);
-    /* The connection's other end; NULL when it is not known. */
-    const struct sockaddr *(*address)(const struct nb_request *request);
-    /* The connection's socket, or -1. */
-    int (*socket)(const struct nb_request *request);
-    /* The name in the client's certificate, which was verified; NULL: it has shown none. */
-    const char *(*certificate)(const struct nb_request *request);
 };
 
 struct nb_request {

@@ -6,8 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server/access/networks.h"
-#include "server/access/peer.h"
+#include "server/access/access.h"
 
 static struct nb_networks networks_of(const char *list)
 {
@@ -176,7 +175,9 @@ static struct nb_peer peer_from(const char *peer, const struct nb_forwarding *fo
 {
     struct nb_networks proxies = networks_of("127.0.0.1, 192.0.2.0/24");
     union peer_address address = socket_address(peer);
-    struct nb_peer found = nb_peer_of(-1, &address.any, forwarding, &proxies);
+    struct nb_sender sender = {
+        .address = nb_address_of(&address.any), .socket = -1, .forwarding = *forwarding};
+    struct nb_peer found = nb_peer_of(&sender, &proxies);
     nb_networks_deinit(&proxies);
     return found;
 }
@@ -234,15 +235,18 @@ START_TEST(the_user_behind_a_unix_socket)
     int pair[2];
     union peer_address file = {.file = {.sun_family = AF_UNIX}};
     struct nb_networks none = {NULL, 0};
-    struct nb_forwarding direct = {.is_there = false}, forwarded = {.is_there = true};
+    struct nb_sender sender = {.address = nb_address_of(&file.any)};
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    struct nb_peer peer = nb_peer_of(pair[0], &file.any, &direct, &none);
+    sender.socket = pair[0];
+    struct nb_peer peer = nb_peer_of(&sender, &none);
     ck_assert(peer.has_user && peer.is_proven && peer.user == geteuid());
-    peer = nb_peer_of(pair[0], &file.any, &forwarded, &none);
+    sender.forwarding.is_there = true;
+    peer = nb_peer_of(&sender, &none);
     ck_assert(peer.is_forwarded && !peer.is_proven);
     close(pair[0]);
     close(pair[1]);
-    peer = nb_peer_of(-1, &file.any, &direct, &none);
+    sender = (struct nb_sender){.address = nb_address_of(&file.any), .socket = -1};
+    peer = nb_peer_of(&sender, &none);
     ck_assert(!peer.has_user);
 }
 END_TEST

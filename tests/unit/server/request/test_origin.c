@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "server/http/origin.h"
+#include "server/request/admission.h"
 
 START_TEST(a_page_of_another_site_is_foreign)
 {
