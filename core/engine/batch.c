@@ -11,6 +11,7 @@
 #include "core/base/array.h"
 #include "core/live/names.h"
 #include "core/live/registry.h"
+#include "core/store/quarantine.h"
 
 /* ---- batches --------------------------------------------------------------------------------- */
 

@@ -29,7 +29,6 @@ static void undo_model(const struct nb_group_model *model)
     nb_model_truncate(live->counts, model->rows_before);
     nb_model_truncate_labels(live->counts, model->labels_before);
     nb_checkpoint_restore(live, &model->saved);
-    live->quarantine.known = false;
     nb_twins_free(&live->twins);
     nb_stack_weights_rollback(live->published->weights, model->weights);
     if (!model->was_numbered)

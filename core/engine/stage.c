@@ -9,6 +9,7 @@
 #include "core/base/pack.h"
 #include "core/live/learner.h"
 #include "core/live/stored_score.h"
+#include "core/store/quarantine.h"
 #include "core/store/twins.h"
 
 /* One change on its way. */
@@ -628,7 +629,7 @@ static int refuse_full(struct stage *s)
 static int stage_quarantined(struct stage *s, struct nb_error *error)
 {
     const struct nb_engine_settings *settings = &s->group->engine->settings;
-    struct nb_quarantine_sums *sums = &s->live->quarantine;
+    struct nb_quarantine_sums sums;
     struct nb_string id = string_of(&s->change->id);
     if (s->live->number == 0)
         return refuse(s, NB_NOT_FOUND, "there is no such model yet");
@@ -636,17 +637,17 @@ static int stage_quarantined(struct stage *s, struct nb_error *error)
         return nb_error_no_memory(error);
     struct nb_string stored = string_of(&s->memory->entry);
     struct nb_error why;
-    int rc = nb_quarantine_count(s->view, s->live->number, sums, &why);
+    int rc = nb_quarantine_sums(s->view, s->live->number, &sums, &why);
     if (rc == NB_CORRUPT)
         return refuse(s, NB_DAMAGED, "the quarantine of the model is damaged: drop all of it");
     if (rc != 0)
         return nb_error_set(error, rc, "%s", why.text);
-    if (sums->documents >= settings->quarantine_documents ||
-        sums->bytes + stored.length > settings->quarantine_bytes)
+    if (sums.documents >= settings->quarantine_documents ||
+        sums.bytes + stored.length > settings->quarantine_bytes)
         return refuse_full(s);
     s->change->receipt.status = NB_QUARANTINED;
     s->change->receipt.tokens = s->change->positions;
-    return nb_quarantine_put(s->view, s->live->number, id, stored, sums, error);
+    return nb_quarantine_put(s->view, s->live->number, id, stored, error);
 }
 
 /* What was changed meanwhile, or applied or dropped by somebody else, is not made. */
@@ -665,10 +666,9 @@ static int check_released(struct stage *s, struct nb_error *error)
 /* Whatever waited for the document is settled by the change that was made. */
 static int leave_quarantine(struct stage *s, struct nb_error *error)
 {
-    struct nb_quarantine_sums *sums = &s->live->quarantine;
-    if (s->live->number == 0 || (sums->known && sums->documents == 0))
+    if (s->live->number == 0)
         return 0;
-    return nb_quarantine_remove(s->view, s->live->number, string_of(&s->change->id), sums, error);
+    return nb_quarantine_remove(s->view, s->live->number, string_of(&s->change->id), error);
 }
 
 /* ---- receipts -------------------------------------------------------------------------------- */

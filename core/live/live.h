@@ -18,7 +18,6 @@
 #include "core/model/settings.h"
 #include "core/score/score.h"
 #include "core/score/stack.h"
-#include "core/store/quarantine.h"
 #include "core/store/record.h"
 
 struct nb_twins;
@@ -96,7 +95,6 @@ struct nb_live {
     /* Batches that may hold numbers of rows, by the epoch in which they began to look rows up. */
     atomic_uint epoch, pins[2];
     uint32_t labels_stored;               /* the writer's: labels with a record in the store */
-    struct nb_quarantine_sums quarantine; /* the writer's */
     struct nb_twins *twins; /* owned; the writer's; NULL: not made yet (core/store/twins.h) */
     /* The writer's: the list of models that a start would replay, oldest first. */
     struct nb_live *unsaved_before, *unsaved_after;

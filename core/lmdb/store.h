@@ -38,26 +38,25 @@
 #include "core/base/error.h"
 
 /* Raised whenever stored bytes change their meaning. */
-enum { NB_STORE_FORMAT = 3 };
+enum { NB_STORE_FORMAT = 4 };
 
 /* Keys begin with the model's number (4 bytes, big-endian), except in META, MODELS and LEDGER. */
 enum nb_table {
-    NB_TABLE_META,      /* "format", "key", "fields", "greatest_model" */
-    NB_TABLE_MODELS,    /* name -> number, settings, own key (core/store/record.h) */
-    NB_TABLE_STATE,     /* model -> what the last commit left (core/store/record.h) */
-    NB_TABLE_LABELS,    /* model, label number -> name, documents, tokens */
-    NB_TABLE_LEDGER,    /* entry number, piece -> a piece of the entry (core/store/ledger.h) */
-    NB_TABLE_ENTRIES,   /* model, entry number -> whether its document is living */
-    NB_TABLE_DOCUMENTS, /* model, document id -> number of its living entry */
-    NB_TABLE_ROWS,      /* model, range -> rows (core/store/range.h) */
-    NB_TABLE_WORDS,     /* model, first row of a run -> number of the entry that has the texts */
-    NB_TABLE_WEIGHTS,   /* model, range -> weights of the stack */
-    NB_TABLE_SCORES,    /* model, number of the first learning -> score before learning */
-    NB_TABLE_GARBAGE,   /* model, number of the replacing entry -> the replaced entry */
-    NB_TABLE_ORPHANS,   /* model -> (nothing): data of deleted models and unfinished imports */
-    /* model, document id -> a change that is not applied yet (core/store/quarantine.h). Stores that
-     * were made before there was this table get it when they are opened. */
-    NB_TABLE_QUARANTINE,
+    NB_TABLE_META,       /* "format", "key", "fields", "greatest_model" */
+    NB_TABLE_MODELS,     /* name -> number, settings, own key (core/store/record.h) */
+    NB_TABLE_STATE,      /* model -> what the last commit left (core/store/record.h) */
+    NB_TABLE_LABELS,     /* model, label number -> name, documents, tokens */
+    NB_TABLE_LEDGER,     /* entry number, piece -> a piece of the entry (core/store/ledger.h) */
+    NB_TABLE_ENTRIES,    /* model, entry number -> whether its document is living */
+    NB_TABLE_DOCUMENTS,  /* model, document id -> number of its living entry */
+    NB_TABLE_ROWS,       /* model, range -> rows (core/store/range.h) */
+    NB_TABLE_WORDS,      /* model, first row of a run -> number of the entry that has the texts */
+    NB_TABLE_WEIGHTS,    /* model, range -> weights of the stack */
+    NB_TABLE_SCORES,     /* model, number of the first learning -> score before learning */
+    NB_TABLE_GARBAGE,    /* model, number of the replacing entry -> the replaced entry */
+    NB_TABLE_ORPHANS,    /* model -> (nothing): data of deleted models and unfinished imports */
+    NB_TABLE_QUARANTINE, /* model, document id -> a change that waits (core/store/quarantine.h) */
+    NB_TABLE_WAITING,    /* model -> how many changes wait, and how many bytes they take */
     NB_TABLES
 };
 

@@ -83,20 +83,10 @@ static int open_table(const struct nb_view *view, enum nb_table table, bool crea
     struct nb_store *store = view->store;
     int rc = mdb_dbi_open(view->transaction, nb_store_table_names[table], create ? MDB_CREATE : 0,
                           &store->tables[table]);
-    if (rc == MDB_NOTFOUND && table == NB_TABLE_QUARANTINE) {
-        store->damaged |= 1u << table;
-        return 0;
-    }
     if (rc == MDB_NOTFOUND)
         return nb_error_set(error, NB_CORRUPT, "%s is damaged: it has no table %s",
                             store->file.path, nb_store_table_names[table]);
     return nb_environment_error(error, rc, store->file.path);
-}
-
-/* A table that older stores do not have. Where nothing may be written, it is as if damaged. */
-static bool is_made_later(const struct nb_view *view, int table)
-{
-    return table == NB_TABLE_QUARANTINE && !view->store->reading;
 }
 
 int nb_store_open_tables(const struct nb_view *view, bool create, struct nb_error *error)
@@ -111,6 +101,6 @@ int nb_store_open_tables(const struct nb_view *view, bool create, struct nb_erro
                          view->store->file.data_path, view->store->unknown_table);
     for (int i = 0; rc == 0 && i < NB_TABLES; i++)
         if (i != NB_TABLE_META && (view->store->damaged >> i & 1u) == 0)
-            rc = open_table(view, (enum nb_table)i, create || is_made_later(view, i), error);
+            rc = open_table(view, (enum nb_table)i, create, error);
     return rc;
 }

@@ -83,18 +83,15 @@ static int write_drop(struct nb_engine *engine, struct nb_view *view, void *argu
         rc = nb_quarantine_has(view, s->live->number, id,
                                (struct nb_string){f->stored.bytes, f->stored.length}, &has, error);
         if (rc == 0 && has)
-            rc = nb_quarantine_remove(view, s->live->number, id, &s->live->quarantine, error);
+            rc = nb_quarantine_remove(view, s->live->number, id, error);
         s->removed += rc == 0 && has;
     }
     return rc;
 }
 
-/* What it held is not known until it is counted again: that is right whatever becomes of the
- * transaction. */
 static int drop_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct settling *s = argument;
-    s->live->quarantine.known = false;
     return nb_transaction(engine, 0, write_drop, s, error);
 }
 
@@ -117,16 +114,13 @@ static int write_clear(struct nb_engine *engine, struct nb_view *view, void *arg
                        struct nb_error *error)
 {
     struct clearing *c = argument;
-    struct nb_store_key key = nb_store_key_model(c->live->number);
     (void)engine;
-    return nb_store_clear(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), STEP_CHANGES,
-                          &c->deleted, error);
+    return nb_quarantine_clear(view, c->live->number, STEP_CHANGES, &c->deleted, error);
 }
 
 static int clear_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct clearing *c = argument;
-    c->live->quarantine.known = false;
     return nb_transaction(engine, 0, write_clear, c, error);
 }
 

@@ -16,6 +16,8 @@ struct copying {
 static int put(struct copying *c, struct nb_string key, struct nb_string value,
                struct nb_error *error)
 {
+    uint32_t model = nb_store_key_head(key);
+    struct nb_string id = nb_string_from(key, sizeof model);
     int rc = 0;
     if (c->view.transaction != NULL && c->bytes + value.length > TRANSACTION_BYTES)
         rc = nb_store_commit(&c->view, error);
@@ -24,7 +26,7 @@ static int put(struct copying *c, struct nb_string key, struct nb_string value,
         c->bytes = 0;
     }
     c->bytes += value.length;
-    return rc != 0 ? rc : nb_store_put(&c->view, NB_TABLE_QUARANTINE, key, value, error);
+    return rc != 0 ? rc : nb_quarantine_put(&c->view, model, id, value, error);
 }
 
 static int copy(void *user, enum nb_table table, struct nb_string key, struct nb_string value,
@@ -47,7 +49,7 @@ int nb_waiting_copy(const struct nb_view *from, struct nb_store *to, const struc
     struct copying c = {.to = to, .survey = survey, .d = d};
     struct nb_error why;
     int rc = nb_store_inspect(from, NB_TABLE_QUARANTINE, copy, &c, &why);
-    if (rc == NB_CORRUPT) { /* its pages are damaged, or an old store has no such table */
+    if (rc == NB_CORRUPT) { /* its pages are damaged */
         nb_differ(d, "what waited in the quarantine cannot be read");
         rc = 0;
     }

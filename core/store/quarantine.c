@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/store/quarantine.h"
 
-#include <assert.h>
-
 enum { UNTRAIN = 1, TRUNCATED = 2, FLAGS = 3 };
 
 int nb_quarantined_add(struct nb_buffer *features, const struct nb_quarantined_feature *feature)
@@ -57,59 +55,95 @@ int nb_quarantined_read(struct nb_quarantined *q, struct nb_string stored, struc
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static int add_value(void *user, struct nb_string key, struct nb_string value,
-                     struct nb_error *error)
-{
-    struct nb_quarantine_sums *sums = user;
-    (void)key;
-    (void)error;
-    sums->documents++;
-    sums->bytes += value.length;
-    return 0;
-}
-
-int nb_quarantine_count(const struct nb_view *view, uint32_t model, struct nb_quarantine_sums *sums,
-                        struct nb_error *error)
+int nb_quarantine_sums(const struct nb_view *view, uint32_t model, struct nb_quarantine_sums *sums,
+                       struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(model);
-    if (sums->known)
+    struct nb_string value;
+    *sums = (struct nb_quarantine_sums){.documents = 0};
+    int rc = nb_store_get(view, NB_TABLE_WAITING, nb_store_key_string(&key), &value, error);
+    if (rc != 0)
+        return rc == NB_NOT_FOUND ? 0 : rc;
+    struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
+    sums->documents = nb_unpack_varint(&u);
+    sums->bytes = nb_unpack_varint(&u);
+    if (nb_unpacker_done(&u) && sums->documents > 0)
         return 0;
-    *sums = (struct nb_quarantine_sums){.known = false};
-    int rc = nb_store_scan(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), key.length,
-                           add_value, sums, error);
-    sums->known = rc == 0;
+    return nb_error_set(error, NB_CORRUPT, "the sums of a quarantine do not read back");
+}
+
+static int put_sums(const struct nb_view *view, uint32_t model,
+                    const struct nb_quarantine_sums *sums, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    struct nb_buffer stored = {0};
+    struct nb_packer p = {.out = &stored};
+    if (sums->documents == 0)
+        return nb_store_delete(view, NB_TABLE_WAITING, nb_store_key_string(&key), error);
+    nb_pack_varint(&p, sums->documents);
+    nb_pack_varint(&p, sums->bytes);
+    int rc = p.code != 0 ? nb_error_no_memory(error)
+                         : nb_store_put(view, NB_TABLE_WAITING, nb_store_key_string(&key),
+                                        (struct nb_string){stored.bytes, stored.length}, error);
+    nb_buffer_deinit(&stored);
     return rc;
 }
 
+/* Counts changes that are gone. Where some were lost, the sums may be less than what is there. */
+static int count_removed(const struct nb_view *view, uint32_t model, uint64_t documents,
+                         uint64_t bytes, struct nb_error *error)
+{
+    struct nb_quarantine_sums sums;
+    int rc = nb_quarantine_sums(view, model, &sums, error);
+    if (rc == NB_CORRUPT || (rc == 0 && sums.documents == 0))
+        return 0;
+    if (rc != 0)
+        return rc;
+    sums.documents -= documents < sums.documents ? documents : sums.documents;
+    sums.bytes -= bytes < sums.bytes ? bytes : sums.bytes;
+    return put_sums(view, model, &sums, error);
+}
+
 int nb_quarantine_remove(const struct nb_view *view, uint32_t model, struct nb_string id,
-                         struct nb_quarantine_sums *sums, struct nb_error *error)
+                         struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_id(model, id);
     struct nb_string value;
     int rc = nb_store_get(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), &value, error);
     if (rc != 0 && rc != NB_CORRUPT)
         return rc == NB_NOT_FOUND ? 0 : rc;
-    sums->known = sums->known && rc == 0; /* how long damaged bytes were is not known */
-    if (sums->known) {
-        assert(sums->documents > 0 && sums->bytes >= value.length);
-        sums->documents--;
-        sums->bytes -= value.length;
-    }
-    return nb_store_delete(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), error);
+    uint64_t bytes = rc == 0 ? value.length : 0;
+    rc = nb_store_delete(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), error);
+    return rc != 0 ? rc : count_removed(view, model, 1, bytes, error);
 }
 
 int nb_quarantine_put(const struct nb_view *view, uint32_t model, struct nb_string id,
-                      struct nb_string stored, struct nb_quarantine_sums *sums,
-                      struct nb_error *error)
+                      struct nb_string stored, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_id(model, id);
-    int rc = nb_quarantine_remove(view, model, id, sums, error);
+    struct nb_quarantine_sums sums;
+    int rc = nb_quarantine_remove(view, model, id, error);
+    if (rc == 0)
+        rc = nb_quarantine_sums(view, model, &sums, error);
     if (rc != 0)
         return rc;
-    assert(sums->known);
-    sums->documents++;
-    sums->bytes += stored.length;
-    return nb_store_put(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), stored, error);
+    sums.documents++;
+    sums.bytes += stored.length;
+    rc = put_sums(view, model, &sums, error);
+    return rc != 0
+               ? rc
+               : nb_store_put(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), stored, error);
+}
+
+int nb_quarantine_clear(const struct nb_view *view, uint32_t model, size_t most, size_t *deleted,
+                        struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    int rc =
+        nb_store_clear(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), most, deleted, error);
+    if (rc == 0 && *deleted == most)
+        return count_removed(view, model, *deleted, 0, error);
+    return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_WAITING, nb_store_key_string(&key), error);
 }
 
 int nb_quarantine_has(const struct nb_view *view, uint32_t model, struct nb_string id,

@@ -44,22 +44,27 @@ int nb_quarantined_read(struct nb_quarantined *quarantined, struct nb_string sto
 /* The next feature of `features` that was read: `u` begins as an unpacker of them. */
 struct nb_quarantined_feature nb_quarantined_next(struct nb_unpacker *u);
 
-/* What the quarantine of a model holds. `{0}`: it is not known. */
+/* What the quarantine of a model holds. It stands in WAITING, two varints, so that it is
+ * noticed when a change is lost. */
 struct nb_quarantine_sums {
-    bool known;
-    uint64_t documents, bytes;
+    uint64_t documents;
+    uint64_t bytes; /* at least what they take: those of a damaged change stay until all are gone */
 };
-/* Makes them known. Returns 0 or a code; NB_CORRUPT: a change is damaged. */
-int nb_quarantine_count(const struct nb_view *view, uint32_t model, struct nb_quarantine_sums *sums,
-                        struct nb_error *error);
-/* Puts a change, in the place of an earlier one for the same id. `sums` are known. */
+/* Reads them. Returns 0 or a code; NB_CORRUPT: they are damaged. */
+int nb_quarantine_sums(const struct nb_view *view, uint32_t model, struct nb_quarantine_sums *sums,
+                       struct nb_error *error);
+/* Puts a change, in the place of an earlier one for the same id, and counts it. Returns 0 or a
+ * code; NB_CORRUPT: the sums are damaged. */
 int nb_quarantine_put(const struct nb_view *view, uint32_t model, struct nb_string id,
-                      struct nb_string stored, struct nb_quarantine_sums *sums,
-                      struct nb_error *error);
-/* Removes what waits for the id, if anything does, also if it is damaged. `sums` stay known if they
- * were. */
+                      struct nb_string stored, struct nb_error *error);
+/* Removes what waits for the id, if anything does, also if it is damaged. Damaged sums are left as
+ * they are. Returns 0 or a code. */
 int nb_quarantine_remove(const struct nb_view *view, uint32_t model, struct nb_string id,
-                         struct nb_quarantine_sums *sums, struct nb_error *error);
+                         struct nb_error *error);
+/* Removes up to `most` changes without reading them; the last ones take the sums along. Sets
+ * *deleted to how many. Returns 0 or a code. */
+int nb_quarantine_clear(const struct nb_view *view, uint32_t model, size_t most, size_t *deleted,
+                        struct nb_error *error);
 /* Whether exactly these bytes wait for the id. Returns 0 or a code. */
 int nb_quarantine_has(const struct nb_view *view, uint32_t model, struct nb_string id,
                       struct nb_string stored, bool *has, struct nb_error *error);
