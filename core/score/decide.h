@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decisions by cost: what to do about a document, from the probability of one label (the positive
- * one: spam) and a threshold that says how much one kind of mistake is dreaded more than the other.
- * Pure functions; any thread.
+ * Decisions: what to do about a document, from the probability of one label and a threshold. The
+ * label is either the one that wins, which then has to be likely enough (Chow 1970, On Optimum
+ * Recognition Error and Reject Tradeoff: what is less likely than the threshold is rejected), or
+ * one that is chosen beforehand (the positive one: spam), and then the threshold says how much one
+ * kind of mistake is dreaded more than the other. Pure functions; any thread.
  */
 #ifndef NB_CORE_SCORE_DECIDE_H
 #define NB_CORE_SCORE_DECIDE_H
@@ -11,7 +13,8 @@
 
 enum nb_decided { NB_DECIDED_OTHER, NB_DECIDED_POSITIVE, NB_DECIDED_UNSURE };
 
-/* Positive at a probability at or above the threshold; unsure nearer to it than `band`. */
+/* Positive at a probability at or above the threshold; unsure nearer to it than `band`; else other.
+ * Of the label that wins, other means that it is not likely enough. */
 enum nb_decided nb_decide(double probability, double threshold, double band);
 
 /* The threshold that costs least when deciding positive wrongly costs `false_positive` and deciding

@@ -70,6 +70,7 @@ static int read_positive(const struct nb_request *request, struct nb_decision_ru
                             "query parameter 'positive' needs 'threshold', 'target_fpr', or "
                             "'cost_fp' and 'cost_fn' beside it");
     memcpy(rule->positive, positive.bytes, positive.length); /* at most 64 bytes, as checked */
+    rule->is_named = true;
     return 0;
 }
 
@@ -109,6 +110,7 @@ int nb_decision_read(const struct nb_request *request, struct nb_decision_rule *
         return take_from_evaluation(request, n.target, rule, error);
     if (n.has_threshold) {
         rule->threshold = n.threshold;
+        rule->is_of_winner = !rule->is_named;
         snprintf(rule->source, sizeof rule->source, "given by the request");
     } else if (n.has_cost_fp) {
         rule->threshold = nb_decide_threshold(n.cost_fp, n.cost_fn);
@@ -129,16 +131,22 @@ static size_t find_label(const struct nb_verdict *verdict, const char *label)
     return i;
 }
 
-/* The label "spam" if the model has it, else the last label by name, as in evaluations. */
+/* The label "spam" if the model has it, else the last label by name, as in evaluations. Of more
+ * than two labels that last one would be any: a rate or costs of it mean nothing. */
 static int find_positive(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
                          size_t *positive, struct nb_error *error)
 {
-    bool is_given = rule->positive[0] != '\0';
-    *positive = find_label(verdict, is_given ? rule->positive : "spam");
+    size_t spam = find_label(verdict, "spam");
+    *positive = rule->is_named ? find_label(verdict, rule->positive) : spam;
     if (*positive < verdict->size)
         return 0;
-    if (is_given)
+    if (rule->is_named)
         return nb_error_set(error, NB_NOT_FOUND, "no document has the label '%s'", rule->positive);
+    if (verdict->size > 2)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the model has %zu labels and none is 'spam': query parameter "
+                            "'positive' must say which one a false-positive rate or costs are of",
+                            verdict->size);
     *positive = verdict->size - 1;
     return 0;
 }
@@ -158,37 +166,63 @@ static const char *print_number(char text[NUMBER_BYTES], double number)
     return text;
 }
 
-int nb_decision_make(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
-                     struct nb_decision_made *made, struct nb_error *error)
+/* What a threshold is held against, and what follows on either side of it. */
+struct candidate {
+    const char *label, *is_winner; /* as part of the sentence; empty: it need not win */
+    const char *otherwise;
+    double probability;
+};
+
+static void decide(const struct nb_decision_rule *rule, const struct candidate *c, double band,
+                   struct nb_decision_made *made)
 {
-    size_t positive;
-    int rc = find_positive(rule, verdict, &positive, error);
-    if (rc != 0)
-        return rc;
-    size_t other = nb_decide_other(verdict->probabilities, verdict->size, positive);
-    if (other == verdict->size) {
-        made->label = "unsure";
-        snprintf(made->reason, sizeof made->reason, "only the label '%s' has documents",
-                 verdict->labels[positive]);
-        return 0;
-    }
-    double p = verdict->probabilities[positive];
     char how[64] = "at or above", shown[NUMBER_BYTES], threshold[NUMBER_BYTES];
-    switch (nb_decide(p, rule->threshold, verdict->unsure_band)) {
+    switch (nb_decide(c->probability, rule->threshold, band)) {
     case NB_DECIDED_POSITIVE:
-        made->label = verdict->labels[positive];
+        made->label = c->label;
         break;
     case NB_DECIDED_OTHER:
-        made->label = verdict->labels[other];
+        made->label = c->otherwise;
         snprintf(how, sizeof how, "below");
         break;
     case NB_DECIDED_UNSURE:
         made->label = "unsure";
-        snprintf(how, sizeof how, "nearer than %.6g to", verdict->unsure_band);
+        snprintf(how, sizeof how, "nearer than %.6g to", band);
         break;
     }
     snprintf(made->reason, sizeof made->reason,
-             "the probability of '%s', %s, is %s the threshold %s, %s", verdict->labels[positive],
-             print_number(shown, p), how, print_number(threshold, rule->threshold), rule->source);
+             "the probability of '%s'%s, %s, is %s the threshold %s, %s", c->label, c->is_winner,
+             print_number(shown, c->probability), how, print_number(threshold, rule->threshold),
+             rule->source);
+}
+
+/* Whether nothing speaks for one label or another, whatever the threshold. */
+static bool is_silent(const struct nb_verdict *verdict, struct nb_decision_made *made)
+{
+    made->label = "unsure";
+    if (verdict->size == 1)
+        snprintf(made->reason, sizeof made->reason, "only the label '%s' has documents",
+                 verdict->labels[0]);
+    else if (verdict->known == 0)
+        snprintf(made->reason, sizeof made->reason,
+                 "no token of the document is known to the model");
+    return verdict->size == 1 || verdict->known == 0;
+}
+
+int nb_decision_make(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
+                     struct nb_decision_made *made, struct nb_error *error)
+{
+    size_t chosen = verdict->best;
+    int rc = rule->is_of_winner ? 0 : find_positive(rule, verdict, &chosen, error);
+    if (rc != 0 || is_silent(verdict, made))
+        return rc;
+    struct candidate candidate = {verdict->labels[chosen], "", "unsure",
+                                  verdict->probabilities[chosen]};
+    if (rule->is_of_winner)
+        candidate.is_winner = ", the most probable label";
+    else
+        candidate.otherwise =
+            verdict->labels[nb_decide_other(verdict->probabilities, verdict->size, chosen)];
+    decide(rule, &candidate, verdict->unsure_band, made);
     return 0;
 }

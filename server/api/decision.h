@@ -3,6 +3,11 @@
  * ?threshold, ?target_fpr, ?cost_fp&cost_fn and ?positive of a classification: how the request
  * wants verdicts turned into decisions. A decision is read once for a request, by the thread that
  * works on it, and then applied to each of its verdicts.
+ *
+ * A threshold alone holds for the label that wins: the decision is that label, or "unsure". Beside
+ * `positive`, and of a false-positive rate or costs, which are of one label by their meaning, it
+ * holds for that label: the decision is that label, the best of the others, or "unsure". When no
+ * token is known, only the prior has spoken: "unsure".
  */
 #ifndef NB_SERVER_API_DECISION_H
 #define NB_SERVER_API_DECISION_H
@@ -17,7 +22,9 @@ struct nb_verdict;
 enum { NB_DECISION_LABEL = 65, NB_DECISION_TEXT = 512 };
 
 struct nb_decision_rule {
-    bool is_asked; /* false: the request wants no decision */
+    bool is_asked;     /* false: the request wants no decision */
+    bool is_of_winner; /* the threshold holds for whichever label wins, not for a positive one */
+    bool is_named;     /* the request names the positive label */
     double threshold;
     char positive[NB_DECISION_LABEL]; /* the label, NUL-terminated; empty: the default */
     char source[160];                 /* where the threshold comes from, as part of a sentence */
@@ -34,7 +41,9 @@ struct nb_decision_made {
     char reason[NB_DECISION_TEXT];
 };
 
-/* Applies the rule to a verdict. NB_NOT_FOUND: no document has the positive label. */
+/* Applies the rule to a verdict. NB_NOT_FOUND: no document has the positive label. NB_CONFLICT: the
+ * model has more than two labels, none of them "spam", and the request did not say which one its
+ * rate or costs are of. */
 int nb_decision_make(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
                      struct nb_decision_made *made, struct nb_error *error);
 

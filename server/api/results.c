@@ -131,6 +131,8 @@ static void emit_verdict(struct nb_emitter *e, struct nb_string model,
     nb_emit_member_u64(e, "known", verdict->known);
     nb_emit_member_u64(e, "unknown", verdict->total - verdict->known);
     nb_emit_close(e, '}');
+    if (verdict->known == 0)
+        nb_emit_member_text(e, "evidence", "none");
     nb_emit_flag(e, "truncated", verdict->truncated);
     nb_emit_key(e, "ready");
     nb_emit_bool(e, verdict->ready);

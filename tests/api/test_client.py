@@ -354,6 +354,17 @@ def test_filter_exit_statuses(api):
     holds(b"unsure" in client.run("filter", "-m", few, stdin=spam).split(b"\n")[0], "too little learned")
 
 
+def test_documents_without_a_known_token(api):
+    client, model, _ = trained(api)
+    path = write(api.new_folder(), "odd.txt", content=b"zyxwv utsrq")
+    client.run("classify", "-m", model, path)
+    holds("no token of 1 of these documents" in client.said, client.said)
+    holds(b"no token of the document is known" in client.run("explain", "-m", model, path), "explain says it")
+    equal(client.json("classify", "-m", model, path)["evidence"], "none")
+    client.run("classify", "-m", model, stdin=SPAM % (70, 70))
+    holds("no token" not in client.said, client.said)
+
+
 def closed_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))

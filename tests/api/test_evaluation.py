@@ -212,7 +212,7 @@ def test_the_last_label_is_positive_without_spam(api):
         got = seen.evaluation()
         equal(got["positive"], "news")
         assert_figures(seen, seen.rows, got["windows"][2], "news")
-        verdict = model.classify("election", "?threshold=0.5")
+        verdict = model.classify("election", "?cost_fp=1&cost_fn=1")
         equal(verdict["decision"], "news" if verdict["probabilities"]["news"] >= 0.5 else "ham")
         holds("'news'" in verdict["decision_reason"], verdict["decision_reason"])
 
@@ -299,15 +299,36 @@ def test_decisions_at_the_threshold(api):
             p = plain["probabilities"]["spam"]
             holds(0 < p < 1, f"a probability of {p} tests nothing")
             above, q = math.nextafter(p, 1), plain["probabilities"]["ham"]
-            equal(decided(model, f"?threshold={p!r}", text)[0], "spam", "at its probability")
-            label, why = decided(model, f"?threshold={above!r}", text)
+            equal(decided(model, f"?threshold={p!r}&positive=spam", text)[0], "spam", "at its probability")
+            label, why = decided(model, f"?threshold={above!r}&positive=spam", text)
             equal(label, "ham", "just above it")
             holds(repr(above) in why and "'spam'" in why, why)
             equal(decided(model, f"?threshold={q!r}&positive=ham", text)[0], "ham")
             equal(decided(model, f"?threshold={math.nextafter(q, 1)!r}&positive=ham", text)[0],
                   "spam", "the best of the others")
-            equal(decided(model, "?threshold=0", text)[0], "spam")
-            equal(decided(model, "?threshold=1", text)[0], "ham")
+            equal(decided(model, "?threshold=0&positive=spam", text)[0], "spam")
+            equal(decided(model, "?threshold=1&positive=spam", text)[0], "ham")
+
+
+def test_the_winner_at_the_threshold(api):
+    """Whichever label wins, and however many there are: nothing less likely is ever decided."""
+    text = "win the garden prize"
+    for labels in (("ham", "spam"), ("ham", "news", "spam"), ("ham", "news")):
+        for settings in ({"decision": "bayes", "smoothing": 20}, {"decision": "stacked"}):
+            with Model(api) as model:
+                model.put(**settings)
+                for i in range(8):
+                    for label in labels:
+                        model.train(" ".join(WORDS[label][i:i + 2] + COMMON[:2]), label)
+                said = model.classify(text)
+                label, p = said["label"], said["probability"]
+                holds(1 / len(labels) < p < 1, f"a probability of {p} tests nothing")
+                for threshold, want in ((0, label), (p / 2, label), (p, label), (math.nextafter(p, 1), "unsure"),
+                                        ((1 + p) / 2, "unsure"), (1, "unsure")):
+                    got, why = decided(model, f"?threshold={threshold!r}", text)
+                    equal(got, want, why)
+                    holds(f"'{label}'" in why and "most probable" in why, why)
+                    equal("below" in why, want == "unsure", why)
 
 
 def test_decisions_by_cost(api):
@@ -350,9 +371,14 @@ def test_unsure_near_the_threshold(api):
             if not 0 <= threshold <= 1:
                 continue
             model.put(unsure_band=band)
-            label, why = decided(model, f"?threshold={threshold!r}", text)
+            label, why = decided(model, f"?threshold={threshold!r}&positive=spam", text)
             equal(label, want, why)
             equal("nearer" in why, want == "unsure", why)
+            said = model.classify(text, f"?threshold={threshold!r}")
+            winner, q = said["label"], said["probability"]
+            near = abs(q - threshold) < band
+            equal(said["decision"], winner if not near and q >= threshold else "unsure", said)
+            equal("nearer" in said["decision_reason"], near, said)
         holds("decision" not in model.classify(text), "a decision that nobody asked for")
 
 
@@ -369,6 +395,37 @@ def test_decisions_of_many_labels(api):
             equal(decided(model, f"?threshold={p!r}&positive={positive}", text)[0], positive)
             equal(decided(model, f"?threshold={math.nextafter(p, 1)!r}&positive={positive}", text)[0],
                   best)
+
+
+def test_costs_of_many_labels_are_of_a_label_that_is_named(api):
+    with Model(api) as model:
+        for label in ("ham", "news", "sports"):
+            model.train(" ".join(WORDS.get(label, ["goal", "match", "the"])), label)
+        for query in ("cost_fp=1&cost_fn=1", "target_fpr=0.5"):
+            refused(model.post(f"classify?{query}", {"text": "goal"}), 409, "positive", "3 labels")
+            holds(model.classify("goal", f"?{query}&positive=news")["decision"] in ("ham", "news", "sports"), query)
+        model.train("win the prize", "spam")
+        holds("'spam'" in decided(model, "?cost_fp=1&cost_fn=1", "goal")[1], "spam is what costs are of")
+
+
+def test_no_token_is_known(api):
+    """What wins then is the prior; no threshold makes a decision of it."""
+    for settings in ({"decision": "bayes"}, {"decision": "stacked"}, {"event_model": "binary"}):
+        with Model(api) as model:
+            model.put(**settings)
+            Seen(model).fill(api.random, 30)
+            for text in ("zyxwv utsrq", ""):
+                said = model.classify(text)
+                equal((said["evidence"], said["tokens"]["known"]), ("none", 0), text)
+                holds("decision" not in said, said)
+                for query in ("threshold=0", "threshold=0&positive=spam", "threshold=1&positive=ham",
+                              "cost_fp=1&cost_fn=1", "target_fpr=1"):
+                    label, why = decided(model, f"?{query}", text)
+                    equal(label, "unsure", f"{query}: {why}")
+                    holds("known" in why, why)
+            for text in ("win", "zyxwv prize"):
+                said = model.classify(text, "?threshold=0")
+                holds("evidence" not in said and said["decision"] == said["label"], said)
 
 
 def test_decisions_in_batches_and_lines(api):

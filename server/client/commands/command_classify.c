@@ -25,7 +25,8 @@ static const struct nb_flag FLAGS[] = {
 
 struct output {
     bool is_json;
-    bool is_told; /* that the model has learned too little */
+    bool is_told;    /* that the model has learned too little */
+    uint64_t silent; /* documents of which no token is known */
     struct nb_buffer name;
 };
 
@@ -37,6 +38,7 @@ static int print_verdict(struct output *output, const struct nb_outcome *outcome
     if (missing != NULL && !output->is_told)
         nb_message("the model has learned too little yet: %s", missing);
     output->is_told = output->is_told || missing != NULL;
+    output->silent += json_object_get(outcome->result, "evidence") != NULL;
     nb_terminal_safe(label != NULL ? label : "?", 64, &output->name);
     int printed = printf("%-8s %.6f  ", output->name.bytes, probability);
     nb_terminal_safe(outcome->name, SIZE_MAX, &output->name);
@@ -75,6 +77,10 @@ static int run_classify(struct nb_client *client, const void *user, char **argum
     };
     int rc = nb_run_documents(&run, arguments, count, error);
     nb_buffer_deinit(&output.name);
+    if (output.silent > 0)
+        nb_message("the model knows no token of %llu of these documents: their labels are those "
+                   "likely of any document",
+                   (unsigned long long)output.silent);
     return rc != 0 ? rc : nb_run_status(&run);
 }
 

@@ -97,6 +97,9 @@ static void print_explanation(const struct nb_outcome *outcome)
     missing = json_string_value(json_object_get(verdict, "missing"));
     if (missing != NULL)
         (void)printf("the model has learned too little yet: %s\n", nb_shown(missing).text);
+    if (json_object_get(verdict, "evidence") != NULL)
+        (void)puts(
+            "no token of the document is known to the model: this is likely of any document");
     (void)putchar('\n');
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
     json_array_foreach(rows, i, row)

@@ -51,6 +51,12 @@ int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t 
         status->is_unsure = true;
         status->note = ", too little learned";
     }
+    const char *evidence = json_string_value(json_object_get(verdict, "evidence"));
+    if (evidence != NULL && strcmp(evidence, "none") == 0 && !status->is_unsure) {
+        status->is_spam = false;
+        status->is_unsure = true;
+        status->note = ", no known token";
+    }
     bool is_other = !status->is_spam && !status->is_unsure;
     (void)snprintf(status->name, sizeof status->name, "%s",
                    status->is_unsure ? "unsure"

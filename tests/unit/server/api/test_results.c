@@ -264,6 +264,7 @@ START_TEST(verdicts)
         is_count(at(value, "tokens"), "unknown", 12);
         ck_assert_uint_eq(json_object_size(value), full ? 10 : 8);
         ck_assert_int_eq(json_is_true(at(value, "ready")), full);
+        ck_assert_ptr_null(json_object_get(value, "evidence"));
         if (!full)
             is_text(value, "missing", "more documents");
         if (full) {
@@ -279,6 +280,20 @@ START_TEST(verdicts)
         }
         json_decref(value);
     }
+}
+END_TEST
+
+START_TEST(verdicts_without_evidence)
+{
+    struct nb_verdict v = verdict;
+    v.known = 0;
+    v.ready = true;
+    begin(NB_VERB_CLASSIFY, NB_RESULTS_ONE, 1 << 20);
+    ck_assert_int_eq(nb_results_verdict(&results, &v, NULL, &error), 0);
+    json_t *value = end();
+    is_text(value, "evidence", "none");
+    is_count(at(value, "tokens"), "unknown", 213);
+    json_decref(value);
 }
 END_TEST
 
@@ -329,6 +344,7 @@ int main(void)
     tcase_add_test(tcase, the_failure_of_one_is_the_requests);
     tcase_add_test(tcase, receipts);
     tcase_add_test(tcase, verdicts);
+    tcase_add_test(tcase, verdicts_without_evidence);
     tcase_add_test(tcase, only_tokens_are_listed);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -34,6 +34,14 @@ static const struct {
      "ham", 0.5, 0.5, false, false},
     {-1, -1, "{'label': 'spam', 'ready': false, 'probabilities': {'spam': 0.9, 'ham': 0.1}}",
      "unsure", 0.9, 0.9, false, true},
+    {-1, -1,
+     "{'label': 'spam', 'ready': true, 'evidence': 'none', 'probabilities': {'spam': 0.9, 'ham': "
+     "0.1}}",
+     "unsure", 0.9, 0.9, false, true},
+    {0.95, -1,
+     "{'label': 'spam', 'ready': true, 'evidence': 'none', 'probabilities': {'spam': 0.9, 'ham': "
+     "0.1}}",
+     "unsure", 0.9, 0.9, false, true},
     {-1, -1, "{'label': 'spam', 'probabilities': {'spam': 0.9, 'ham': 0.1}}", "unsure", 0.9, 0.9,
      false, true},
     {-1, -1,
