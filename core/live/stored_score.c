@@ -6,8 +6,20 @@
 #include "core/base/array.h"
 #include "core/base/pack.h"
 
-/* With many labels only the likeliest are kept; the others count as 0. */
+/* With many labels only the likeliest and the true one are kept; the others count as 0. The true
+ * one is what the log-loss is made of: it must not look impossible only because others are
+ * likelier.
+ */
 enum { LABELS_KEPT = 16 };
+
+static size_t find_least(const struct nb_scores *scores, const size_t chosen[], size_t count)
+{
+    size_t least = 0;
+    for (size_t k = 1; k < count; k++)
+        if (scores->probabilities[chosen[k]] < scores->probabilities[chosen[least]])
+            least = k;
+    return least;
+}
 
 /* The indices of the LABELS_KEPT most probable labels, in order of index. */
 static size_t choose(const struct nb_scores *scores, size_t chosen[LABELS_KEPT])
@@ -18,10 +30,7 @@ static size_t choose(const struct nb_scores *scores, size_t chosen[LABELS_KEPT])
             chosen[count++] = i;
             continue;
         }
-        size_t least = 0;
-        for (size_t k = 1; k < count; k++)
-            if (scores->probabilities[chosen[k]] < scores->probabilities[chosen[least]])
-                least = k;
+        size_t least = find_least(scores, chosen, count);
         if (scores->probabilities[i] <= scores->probabilities[chosen[least]])
             continue;
         for (size_t k = least; k + 1 < count; k++)
@@ -31,12 +40,34 @@ static size_t choose(const struct nb_scores *scores, size_t chosen[LABELS_KEPT])
     return count;
 }
 
+/* Puts the true label among the chosen ones, in the place of the least probable if it is not; the
+ * order stays. */
+static void choose_truth(const struct nb_scores *scores, uint32_t label, size_t chosen[],
+                         size_t count)
+{
+    size_t truth = 0;
+    while (truth < scores->size && scores->labels[truth] != label)
+        truth++;
+    if (truth == scores->size) /* the label's first document */
+        return;
+    for (size_t k = 0; k < count; k++)
+        if (chosen[k] == truth)
+            return;
+    size_t at = find_least(scores, chosen, count);
+    for (; at + 1 < count && chosen[at + 1] < truth; at++)
+        chosen[at] = chosen[at + 1];
+    for (; at > 0 && chosen[at - 1] > truth; at--)
+        chosen[at] = chosen[at - 1];
+    chosen[at] = truth;
+}
+
 int nb_stored_score_keep(const struct nb_scores *scores, uint32_t label, struct nb_buffer *record)
 {
     size_t chosen[LABELS_KEPT];
     uint32_t labels[LABELS_KEPT];
     double probabilities[LABELS_KEPT];
     size_t count = choose(scores, chosen);
+    choose_truth(scores, label, chosen, count);
     for (size_t i = 0; i < count; i++) {
         labels[i] = scores->labels[chosen[i]];
         probabilities[i] = scores->probabilities[chosen[i]];

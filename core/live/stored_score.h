@@ -14,8 +14,8 @@
 #include "core/evaluate/evaluate.h"
 #include "core/score/score.h"
 
-/* Appends the score of a document of this label: of many labels the most probable only. Returns 0
- * or NB_NO_MEMORY. */
+/* Appends the score of a document of this label: of many labels the 16 most probable, the last of
+ * which gives its place to the true one if that is not among them. Returns 0 or NB_NO_MEMORY. */
 int nb_stored_score_keep(const struct nb_scores *scores, uint32_t label, struct nb_buffer *record);
 /* Appends the stored form. Returns 0 or NB_NO_MEMORY. */
 int nb_stored_score_write(const struct nb_stored_score *scored, struct nb_buffer *out);

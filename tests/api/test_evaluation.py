@@ -206,6 +206,24 @@ def test_more_than_two_labels(api):
                 assert_figures(seen, seen.rows[-window["window"]:], window, positive)
 
 
+def test_the_true_label_counts_however_unlikely(api):
+    """Of many labels the likeliest are stored: a true one that is not among them keeps its probability."""
+    labels = [f"l{i:02}" for i in range(24)]
+    with Model(api) as model:
+        model.put(decision="bayes", smoothing=2)
+        seen = Seen(model, labels)
+        for i in range(96):
+            label = labels[i % 24]
+            words = [f"w{labels.index(label)}"] * 2 if i < 72 else [f"w{(i + 5) % 24}"]
+            seen.learn(label, " ".join(words + api.random.choices(COMMON, k=3)))
+        window = seen.evaluation()["windows"][2]
+        behind = [r for r in seen.rows[72:] if seen.p(r, r["label"]) > 0.001
+                  and sum(p > seen.p(r, r["label"]) for p in r["p"].values()) >= 16]
+        holds(len(behind) > 3, "hardly a true label is behind sixteen others")
+        same(window["log_loss"], mean(-math.log(min(max(seen.p(r, r["label"]), 1e-6), 1 - 1e-6))
+                                      for r in seen.rows), "log-loss")
+
+
 def test_the_last_label_is_positive_without_spam(api):
     with Model(api) as model:
         seen = Seen(model, ("ham", "news")).fill(api.random, 20)
