@@ -12,7 +12,8 @@ static double ratio(double part, double whole)
     return whole > 0 ? part / whole : (double)NAN;
 }
 
-/* ---- verdicts: confusion, precision, recall, accuracy ---------------------------------------- */
+/* ---- verdicts: confusion, precision, recall, F1, accuracy
+ * ---------------------------------------- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -62,8 +63,42 @@ static int fill_confusion(const struct nb_evaluator_window *w, struct nb_evaluat
     return evaluation->confusion != NULL ? 0 : NB_NO_MEMORY;
 }
 
-/* Precision: of those given the label, the share that have it. Recall: of those that have it, the
- * share that were given it. */
+static bool is_worse(const struct nb_evaluation_cell *a, const struct nb_evaluation_cell *b)
+{
+    return a->documents > b->documents;
+}
+
+/* Inserts each wrong cell where it belongs: the list is short, and most cells are not worse than
+ * its last one. The cells come by truth, then predicted, and of equal ones the first stays in
+ * front. */
+static void fill_pairs(struct nb_evaluation *evaluation)
+{
+    struct nb_evaluation_cell *pairs = evaluation->pairs;
+    for (size_t i = 0; i < evaluation->confusion_count; i++) {
+        const struct nb_evaluation_cell *cell = &evaluation->confusion[i];
+        bool is_full = evaluation->pair_count == NB_EVALUATION_PAIRS;
+        if (cell->truth == cell->predicted ||
+            (is_full && !is_worse(cell, &pairs[NB_EVALUATION_PAIRS - 1])))
+            continue;
+        size_t at = is_full ? NB_EVALUATION_PAIRS - 1 : evaluation->pair_count++;
+        for (; at > 0 && is_worse(cell, &pairs[at - 1]); at--)
+            pairs[at] = pairs[at - 1];
+        pairs[at] = *cell;
+    }
+}
+
+static void fill_macro(struct nb_evaluation *evaluation)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < evaluation->label_count; i++) {
+        if (isnan(evaluation->labels[i].f1))
+            continue;
+        sum += evaluation->labels[i].f1;
+        count++;
+    }
+    evaluation->macro_f1 = ratio(sum, count);
+}
+
 static int fill_labels(const struct nb_evaluator *e, struct nb_evaluation *evaluation)
 {
     uint64_t right = 0;
@@ -73,7 +108,7 @@ static int fill_labels(const struct nb_evaluator *e, struct nb_evaluation *evalu
     struct nb_evaluation_label *labels = evaluation->labels;
     evaluation->label_count = e->label_count;
     for (size_t i = 0; i < e->label_count; i++)
-        labels[i] = (struct nb_evaluation_label){e->labels[i], 0, 0, (double)NAN, (double)NAN};
+        labels[i].label = e->labels[i];
     for (size_t i = 0; i < evaluation->confusion_count; i++) {
         const struct nb_evaluation_cell *cell = &evaluation->confusion[i];
         assert(cell->truth < e->label_count && cell->predicted < e->label_count);
@@ -85,6 +120,7 @@ static int fill_labels(const struct nb_evaluator *e, struct nb_evaluation *evalu
     for (size_t i = 0; i < e->label_count; i++) {
         labels[i].precision = ratio(0, (double)labels[i].predicted);
         labels[i].recall = ratio(0, (double)labels[i].documents);
+        labels[i].f1 = ratio(0, (double)labels[i].predicted + (double)labels[i].documents);
     }
     for (size_t i = 0; i < evaluation->confusion_count; i++) {
         const struct nb_evaluation_cell *cell = &evaluation->confusion[i];
@@ -93,9 +129,12 @@ static int fill_labels(const struct nb_evaluator *e, struct nb_evaluation *evalu
         struct nb_evaluation_label *label = &labels[cell->truth];
         label->precision = (double)cell->documents / (double)label->predicted;
         label->recall = (double)cell->documents / (double)label->documents;
+        label->f1 = 2 * (double)cell->documents / (double)(label->documents + label->predicted);
         right += cell->documents;
     }
     evaluation->accuracy = ratio((double)right, (double)evaluation->documents);
+    fill_macro(evaluation);
+    fill_pairs(evaluation);
     return 0;
 }
 

@@ -11,8 +11,9 @@
 #include <stdint.h>
 
 enum {
-    NB_EVALUATION_BINS = 15,   /* of the reliability table */
-    NB_EVALUATION_POINTS = 101 /* of the ROC curve, at most */
+    NB_EVALUATION_BINS = 15,    /* of the reliability table */
+    NB_EVALUATION_POINTS = 101, /* of the ROC curve, at most */
+    NB_EVALUATION_PAIRS = 20    /* of labels that are taken for each other, at most */
 };
 
 struct nb_evaluation_bin {
@@ -30,7 +31,13 @@ struct nb_evaluation_label {
     uint32_t label;
     uint64_t documents; /* whose true label this is */
     uint64_t predicted; /* that were given it */
+    /* Of those given the label, the share that have it; of those that have it, the share that were
+     * given it (Kent et al. 1955). */
     double precision, recall;
+    /* 2 / (1 / precision + 1 / recall), their harmonic mean (van Rijsbergen 1979, E at alpha 1/2),
+     * computed as 2 right / (documents + predicted): 0 when no verdict is right, NAN when the label
+     * neither has documents nor is given. */
+    double f1;
 };
 
 /* So many documents of label `truth` were given label `predicted`. */
@@ -45,7 +52,13 @@ struct nb_evaluation {
     struct nb_evaluation_label *labels;   /* owned; in the order given to nb_evaluator_new */
     struct nb_evaluation_cell *confusion; /* owned; what is not zero, by truth, then predicted */
     size_t confusion_count;
-    double accuracy;
+    /* The wrong cells with the most documents, most first; ties by truth, then predicted. */
+    struct nb_evaluation_cell pairs[NB_EVALUATION_PAIRS];
+    size_t pair_count;
+    double accuracy; /* share of documents that were given their label */
+    /* Mean of the labels' f1, each label with the same weight however few its documents (Yang and
+     * Liu 1999; Sebastiani 2002); labels whose f1 is NAN are left out. */
+    double macro_f1;
     bool binary; /* there are two labels */
 
     /* The positive label against all others together. */
@@ -61,14 +74,15 @@ struct nb_evaluation {
     struct nb_evaluation_point points[NB_EVALUATION_POINTS]; /* from (0, 0) to (1, 1) */
     size_t point_count;                                      /* 0 when a rate is undefined */
 
-    /* Mean of -ln P(true label), probabilities clipped to 1e-6 .. 1 - 1e-6. */
+    /* Mean of -ln P(true label), probabilities clipped to 1e-6 .. 1 - 1e-6 so that no
+     * document makes it infinite (Good 1952, Rational Decisions). */
     double log_loss;
     /* Mean of (P(positive) - [it is positive])^2 with two labels; with more, Brier's sum of such
-     * squares over all labels (which with two would be twice as much). */
+     * squares over all labels that a score lists (which with two would be twice as much). */
     double brier;
     /* Mean over the documents of |confidence - accuracy| of their bin: of P(positive) against the
      * share of positive ones with two labels, else of the winner's P against the share of right
-     * verdicts. */
+     * verdicts (Guo et al. 2017, equation 3). */
     double ece;
     struct nb_evaluation_bin
         bins[NB_EVALUATION_BINS]; /* bin i: [i/15, (i+1)/15), the last with 1 */

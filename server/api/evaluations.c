@@ -21,12 +21,14 @@ struct threshold_entry {
     uint64_t until, used; /* monotonic nanoseconds; 0: empty */
 };
 
+enum { FIGURE_COUNT = 7 };
+
 struct model_entry {
     char name[NAME_BYTES];
     bool has_figures;
     uint64_t documents;
-    double figures[5]; /* in the order of FIGURES */
-    uint64_t made;     /* monotonic nanoseconds; 0: never */
+    double figures[FIGURE_COUNT]; /* in the order of FIGURES */
+    uint64_t made;                /* monotonic nanoseconds; 0: never */
 };
 
 struct nb_evaluations {
@@ -146,6 +148,8 @@ static const struct {
     size_t offset;
 } FIGURES[] = {
 #define FIELD(name) offsetof(struct nb_evaluation, name)
+    {"accuracy", "Share of documents that were given their label.", FIELD(accuracy)},
+    {"macro_f1", "Mean of the labels' F1, each with the same weight.", FIELD(macro_f1)},
     {"one_minus_roca_percent", "100 (1 - area under the ROC curve).", FIELD(one_minus_roca)},
     {"lam_percent", "Logistic average of the misclassification percentages.", FIELD(lam)},
     {"log_loss", "Mean of -ln of the true label's probability.", FIELD(log_loss)},
@@ -153,7 +157,7 @@ static const struct {
     {"ece", "Expected calibration error, 15 bins.", FIELD(ece)},
 #undef FIELD
 };
-enum { FIGURE_COUNT = sizeof FIGURES / sizeof FIGURES[0] };
+_Static_assert(sizeof FIGURES / sizeof FIGURES[0] == FIGURE_COUNT, "room for each");
 
 static void refresh(struct nb_evaluations *e, struct model_entry *entry)
 {

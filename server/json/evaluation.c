@@ -22,6 +22,7 @@ static void emit_labels(struct nb_emitter *e, const struct nb_evaluation *evalua
         nb_emit_member_u64(e, "predicted", label->predicted);
         nb_emit_member_short_double(e, "precision", label->precision);
         nb_emit_member_short_double(e, "recall", label->recall);
+        nb_emit_member_short_double(e, "f1", label->f1);
         nb_emit_close(e, '}');
     }
     nb_emit_close(e, '}');
@@ -63,6 +64,21 @@ static void emit_confusion(struct nb_emitter *e, const struct nb_evaluation *eva
         nb_emit_close(e, '}');
     }
     nb_emit_close(e, '}');
+}
+
+static void emit_pairs(struct nb_emitter *e, const struct nb_evaluation *evaluation, char **names)
+{
+    nb_emit_key(e, "worst_pairs");
+    nb_emit_open(e, '[');
+    for (size_t i = 0; i < evaluation->pair_count; i++) {
+        const struct nb_evaluation_cell *pair = &evaluation->pairs[i];
+        nb_emit_open(e, '{');
+        nb_emit_member_text(e, "label", names[pair->truth]);
+        nb_emit_member_text(e, "given", names[pair->predicted]);
+        nb_emit_member_u64(e, "documents", pair->documents);
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, ']');
 }
 
 static void emit_reliability(struct nb_emitter *e, const struct nb_evaluation *evaluation)
@@ -109,8 +125,10 @@ static void emit_window(struct nb_emitter *e, const struct nb_evaluation_report 
     }
     nb_emit_member_u64(e, "documents", evaluation->documents);
     nb_emit_member_short_double(e, "accuracy", evaluation->accuracy);
+    nb_emit_member_short_double(e, "macro_f1", evaluation->macro_f1);
     emit_labels(e, evaluation, report->labels);
     emit_confusion(e, evaluation, report->labels);
+    emit_pairs(e, evaluation, report->labels);
     nb_emit_member_short_double(e, "one_minus_roca_percent", evaluation->one_minus_roca);
     nb_emit_member_short_double(e, "lam_percent", evaluation->lam);
     nb_emit_member_short_double(e, "false_positive_rate", evaluation->false_positive_rate);
@@ -166,6 +184,7 @@ void nb_emit_figures(struct nb_emitter *e, const char *name,
     nb_emit_member_text(e, "positive", report->labels[report->positive]);
     nb_emit_member_u64(e, "documents", all->documents);
     nb_emit_member_short_double(e, "accuracy", all->accuracy);
+    nb_emit_member_short_double(e, "macro_f1", all->macro_f1);
     nb_emit_member_short_double(e, "one_minus_roca_percent", all->one_minus_roca);
     nb_emit_member_short_double(e, "lam_percent", all->lam);
     nb_emit_member_short_double(e, "false_positive_rate", all->false_positive_rate);

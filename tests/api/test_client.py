@@ -578,7 +578,8 @@ def test_evaluate_online_is_what_the_daemon_finds(api):
         if decision == "bayes":
             for member in ("accuracy", "one_minus_roca_percent", "lam_percent", "log_loss", "brier", "ece"):
                 near(got[member], want[member], member, 1e-6)
-            equal((got["confusion"], got["labels"]), (want["confusion"], want["labels"]))
+            for member in ("confusion", "labels", "macro_f1", "worst_pairs"):
+                equal(got[member], want[member], member)
     equal([row["name"] for row in client.json("models")["models"]],
           sorted([row["name"] for row in before["models"]] + [model]), "models left behind")
 
@@ -605,6 +606,20 @@ def test_evaluate_splits(api):
     right = sum(api.post(f"/v1/models/{model}/classify", {"text": text}).ok().json["label"] == label
                 for label, text in rows[60:])
     near(got["accuracy"], right / 40)
+
+
+def test_evaluate_of_many_labels_leads_with_accuracy_and_macro_f1(api):
+    client, folder = Bayesc(api), api.new_folder()
+    rows = [(f"l{i % 12:02}", f"w{i % 12 if i % 3 else (i // 3) % 12} the {i % 5}") for i in range(96)]
+    path = write(folder, "rows.tsv", content="".join(f"{a}\t{b}\n" for a, b in rows).encode())
+    text, window = client.run("evaluate", "--in-order", path).decode(), client.json("evaluate", "--in-order", path)
+    window = window["windows"][0]
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    equal([line[0] for line in lines[1:3]], ["accuracy", "macro-F1"], text)
+    equal(lines[2][1], f"{100 * window['macro_f1']:.2f}", text)
+    holds("positive label" not in text and "most often taken for another" in text, text)
+    holds("positive label: l03" in client.run("evaluate", "--in-order", "--positive", "l03", path).decode(), "named")
+    holds(0 < len(window["worst_pairs"]) <= 20, window["worst_pairs"])
 
 
 def test_evaluate_variants_and_plots(api):

@@ -8,6 +8,7 @@ may differ: what is that near counts as equal here.
 """
 import json
 import math
+from collections import Counter
 
 from book import HAM, SPAM, Model
 from harness import equal, holds, near, refused
@@ -126,6 +127,7 @@ def assert_figures(seen, rows, window, positive):
 
 def assert_verdicts(rows, window, labels, winner):
     equal(sorted(window["labels"]), labels)
+    scores, wrong = [], Counter((r["label"], winner[r["id"]]) for r in rows if winner[r["id"]] != r["label"])
     for v in labels:
         mine = [r for r in rows if r["label"] == v]
         given = [r for r in rows if winner[r["id"]] == v]
@@ -133,9 +135,15 @@ def assert_verdicts(rows, window, labels, winner):
         equal((row["documents"], row["predicted"]), (len(mine), len(given)), v)
         same(row["recall"], rate(mine, lambda r, v=v: winner[r["id"]] == v), f"recall of {v}")
         same(row["precision"], rate(given, lambda r, v=v: r["label"] == v), f"precision of {v}")
+        right = sum(winner[r["id"]] == v for r in mine)
+        scores += [2 * right / (len(mine) + len(given))] if mine or given else []
+        same(row["f1"], scores[-1] if mine or given else None, f"F1 of {v}")
         for u in labels:
             count = sum(winner[r["id"]] == u for r in mine)
-            equal(window["confusion"][v][u], count, f"{v} given {u}")
+            equal(window["confusion"][v].get(u, 0 if len(labels) > 32 else None), count, f"{v} given {u}")
+    same(window["macro_f1"], mean(scores), "macro-F1")
+    worst = sorted(wrong.items(), key=lambda item: (-item[1], item[0]))[:20]
+    equal([((p["label"], p["given"]), p["documents"]) for p in window["worst_pairs"]], worst)
 
 
 def assert_calibration(points, window):
@@ -204,6 +212,22 @@ def test_more_than_two_labels(api):
             windows = seen.evaluation(f"?positive={positive}")["windows"]
             for window in windows[:2]:
                 assert_figures(seen, seen.rows[-window["window"]:], window, positive)
+
+
+def test_many_labels(api):
+    """More labels than the table of confusions lists in full, and more wrong pairs than are told."""
+    labels = [f"l{i:02}" for i in range(40)]
+    with Model(api) as model:
+        model.put(decision="bayes", smoothing=0.1)
+        seen = Seen(model, labels)
+        for i in range(200):
+            own = i % 40 if api.random.random() < 0.7 else api.random.randrange(40)
+            seen.learn(labels[i % 40], " ".join([f"w{own}"] * 2 + api.random.choices(COMMON, k=2)))
+        window = seen.evaluation()["windows"][2]
+        winner = {r["id"]: max(labels, key=lambda v, r=r: seen.p(r, v)) for r in seen.rows}
+        assert_verdicts(seen.rows, window, labels, winner)
+        equal(len(window["worst_pairs"]), 20)
+        same(window["accuracy"], rate(seen.rows, lambda r: winner[r["id"]] == r["label"]), "accuracy")
 
 
 def test_the_true_label_counts_however_unlikely(api):
@@ -488,7 +512,7 @@ def test_decisions_refused(api):
 # ---- metrics ------------------------------------------------------------------------------------
 def test_figures_in_the_metrics(api):
     daemon = api.another().start()
-    names = {"documents": "documents", "log_loss": "log_loss", "brier": "brier", "ece": "ece",
+    names = {"documents": "documents", "accuracy": "accuracy", "macro_f1": "macro_f1", "log_loss": "log_loss", "brier": "brier", "ece": "ece",
              "one_minus_roca_percent": "one_minus_roca_percent", "lam_percent": "lam_percent"}
     for i, text in enumerate(HAM + SPAM):
         document = {"text": text, "label": "ham" if text in HAM else "spam", "id": str(i)}

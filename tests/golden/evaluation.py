@@ -10,6 +10,7 @@ import math
 import random
 import subprocess
 import sys
+from collections import Counter
 
 
 def mean(values):
@@ -41,17 +42,41 @@ class Slow:
     def winner(self, document):
         return max(self.labels, key=lambda v: self.p(document, v))
 
-    def ece(self, documents):
+    def calibration(self, documents):
+        """The expected calibration error, and of each bin its documents, confidence and accuracy."""
         if len(self.labels) == 2:
             rows = [(self.p(d, self.positive), d[0] == self.positive) for d in documents]
         else:
             rows = [(self.p(d, self.winner(d)), d[0] == self.winner(d)) for d in documents]
-        error = 0.0 if rows else math.nan
+        error, bins = 0.0 if rows else math.nan, []
         for k in range(15):
             held = [r for r in rows if k / 15 <= r[0] < (k + 1) / 15 or k == 14 and r[0] == 1]
+            bins += [len(held), mean(p for p, _ in held), mean(t for _, t in held)]
             if held:
-                error += len(held) / len(rows) * abs(mean(p for p, _ in held) - mean(t for _, t in held))
-        return error
+                error += len(held) / len(rows) * abs(bins[-2] - bins[-1])
+        return [error, *bins]
+
+    def of_labels(self, documents):
+        """The macro-F1; and of each label its documents, precision, recall and F1."""
+        rows, scores = [], []
+        for v in self.labels:
+            precision = mean(d[0] == v for d in documents if self.winner(d) == v)
+            recall = mean(self.winner(d) == v for d in documents if d[0] == v)
+            if math.isnan(precision) and math.isnan(recall):
+                f1 = math.nan
+            elif math.isnan(precision) or math.isnan(recall) or precision + recall == 0:
+                f1 = 0.0
+            else:
+                f1 = 2 * precision * recall / (precision + recall)
+            rows += [sum(d[0] == v for d in documents), precision, recall, f1]
+            scores += [] if math.isnan(f1) else [f1]
+        return mean(scores), rows
+
+    def worst_pairs(self, documents):
+        wrong = Counter((self.labels.index(d[0]), self.labels.index(self.winner(d))) for d in documents
+                        if self.winner(d) != d[0])
+        worst = sorted(wrong.items(), key=lambda item: (-item[1], item[0]))[:20]
+        return [number for (truth, given), count in worst for number in (truth, given, count)]
 
     def figures(self, window):
         documents = self.documents[-window:] if window else self.documents
@@ -66,13 +91,11 @@ class Slow:
             lam = 100 / (1 + math.exp(-(logit(fp, len(bad)) + logit(fn, len(good))) / 2))
         clip = lambda p: min(max(p, 1e-6), 1 - 1e-6)
         brier = mean(math.fsum((self.p(d, v) - (v == d[0])) ** 2 for v in self.labels) for d in documents)
-        out = [mean(self.winner(d) == d[0] for d in documents), area, lam, fp, fn,
-               mean(-math.log(clip(self.p(d, d[0]))) for d in documents),
-               brier / 2 if len(self.labels) == 2 else brier, self.ece(documents)]
-        for v in self.labels:
-            out.append(mean(d[0] == v for d in documents if self.winner(d) == v))
-            out.append(mean(self.winner(d) == v for d in documents if d[0] == v))
-        return out
+        macro, rows = self.of_labels(documents)
+        return [mean(self.winner(d) == d[0] for d in documents), macro, area, lam, fp, fn,
+                mean(-math.log(clip(self.p(d, d[0]))) for d in documents),
+                brier / 2 if len(self.labels) == 2 else brier, *self.calibration(documents), *rows,
+                *self.worst_pairs(documents)]
 
     def threshold(self, window, rate):
         """Of 0 and the numbers next to each probability, the lowest that holds the rate."""
@@ -113,11 +136,11 @@ def run(driver, seed):
         process.stdin.flush()
         return process.stdout.readline().split()
 
-    for round_number in range(24):
-        labels = rnd.sample(range(50), 1 + round_number % 4)
+    for round_number in range(30):
+        labels = rnd.sample(range(50), 1 + round_number % 4 if round_number < 24 else rnd.randint(5, 30))
         slow = Slow(labels, rnd.randrange(len(labels)))
         process.stdin.write(f"new {labels.index(slow.positive)} {' '.join(map(str, labels))}\n")
-        for _ in range(rnd.randint(0, 200)):
+        for _ in range(rnd.randint(0, 200) if round_number < 24 else 300):
             truth, log_odds, p = document = random_document(rnd, labels, round_number % 3 == 0)
             slow.documents.append(document)
             listed = [f"{v}:{x!r}" for v, x in (p or {}).items()]

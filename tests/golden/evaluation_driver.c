@@ -55,10 +55,18 @@ static void figures(char *rest)
 {
     struct nb_evaluation e;
     require(nb_evaluator_finish(evaluator, strtoull(rest, NULL, 10), &e) == 0, "finish");
-    printf("%.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g", e.accuracy, e.one_minus_roca, e.lam,
-           e.false_positive_rate, e.false_negative_rate, e.log_loss, e.brier, e.ece);
+    printf("%.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g", e.accuracy, e.macro_f1,
+           e.one_minus_roca, e.lam, e.false_positive_rate, e.false_negative_rate, e.log_loss,
+           e.brier, e.ece);
+    for (size_t i = 0; i < NB_EVALUATION_BINS; i++)
+        printf(" %llu %.17g %.17g", (unsigned long long)e.bins[i].documents, e.bins[i].confidence,
+               e.bins[i].accuracy);
     for (size_t i = 0; i < e.label_count; i++)
-        printf(" %.17g %.17g", e.labels[i].precision, e.labels[i].recall);
+        printf(" %llu %.17g %.17g %.17g", (unsigned long long)e.labels[i].documents,
+               e.labels[i].precision, e.labels[i].recall, e.labels[i].f1);
+    for (size_t i = 0; i < e.pair_count; i++)
+        printf(" %u %u %llu", e.pairs[i].truth, e.pairs[i].predicted,
+               (unsigned long long)e.pairs[i].documents);
     putchar('\n');
     nb_evaluation_deinit(&e);
 }

@@ -95,7 +95,7 @@ static int show_own(const struct nb_client *client, const struct evaluate_option
                     struct nb_error *error)
 {
     struct nb_buffer rest = {0};
-    struct nb_report report = {.count = 0};
+    struct nb_report report = {.is_named = options->positive != NULL};
     char names[NB_REPORT_MOST][48];
     json_t *reply = NULL;
     int rc = nb_buffer_append(&rest, "/evaluation", sizeof "/evaluation");
@@ -219,7 +219,8 @@ static int run_variants(struct nb_trial *trial, const struct evaluate_options *o
     const char *way = options->folds > 0                          ? "cross-validation"
                       : options->split > 0 || options->is_by_part ? "train and test"
                                                                   : "online";
-    struct nb_report report = {.positive = trial->corpus->labels[trial->positive]};
+    struct nb_report report = {.positive = trial->corpus->labels[trial->positive],
+                               .is_named = options->positive != NULL};
     size_t count = options->variants.count > 0 ? options->variants.count : 1;
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
@@ -289,6 +290,10 @@ const struct nb_command NB_COMMAND_EVALUATE = {
         "Without a PATH: the verdicts that the model gave on documents before it learned them.\n"
         "With labelled documents: the verdicts of a new model, which is deleted afterwards; no\n"
         "other model is changed.\n"
+        "\n"
+        "With more than two labels, accuracy and macro-F1 come first; figures of one label "
+        "against\n"
+        "all others are shown with --positive.\n"
         "\n"
         "  bayesc evaluate --model mail --roc roc.svg\n"
         "  bayesc evaluate spam=spam ham=ham --variant decision=stacked --variant decision=bayes\n"

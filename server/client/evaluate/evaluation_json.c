@@ -13,11 +13,12 @@ static json_t *labels_of(const struct nb_evaluation *e, char *const *names)
     json_t *labels = json_object();
     for (size_t i = 0; i < e->label_count; i++) {
         const struct nb_evaluation_label *label = &e->labels[i];
-        (void)json_object_set_new(
-            labels, names[label->label],
-            json_pack("{s:I, s:I, s:o, s:o}", "documents", (json_int_t)label->documents,
-                      "predicted", (json_int_t)label->predicted, "precision",
-                      number(label->precision), "recall", number(label->recall)));
+        (void)json_object_set_new(labels, names[label->label],
+                                  json_pack("{s:I, s:I, s:o, s:o, s:o}", "documents",
+                                            (json_int_t)label->documents, "predicted",
+                                            (json_int_t)label->predicted, "precision",
+                                            number(label->precision), "recall",
+                                            number(label->recall), "f1", number(label->f1)));
     }
     return labels;
 }
@@ -35,6 +36,17 @@ static json_t *confusion_of(const struct nb_evaluation *e, char *const *names)
                                   json_integer((json_int_t)cell->documents));
     }
     return confusion;
+}
+
+static json_t *pairs_of(const struct nb_evaluation *e, char *const *names)
+{
+    json_t *pairs = json_array();
+    for (size_t i = 0; i < e->pair_count; i++)
+        (void)json_array_append_new(
+            pairs, json_pack("{s:s, s:s, s:I}", "label", names[e->labels[e->pairs[i].truth].label],
+                             "given", names[e->labels[e->pairs[i].predicted].label], "documents",
+                             (json_int_t)e->pairs[i].documents));
+    return pairs;
 }
 
 static json_t *reliability_of(const struct nb_evaluation *e)
@@ -68,6 +80,7 @@ json_t *nb_evaluation_json(const struct nb_evaluation *e, char *const *labels)
         double value;
     } rates[] = {
         {"accuracy", e->accuracy},
+        {"macro_f1", e->macro_f1},
         {"one_minus_roca_percent", e->one_minus_roca},
         {"lam_percent", e->lam},
         {"false_positive_rate", e->false_positive_rate},
@@ -83,6 +96,7 @@ json_t *nb_evaluation_json(const struct nb_evaluation *e, char *const *labels)
         (void)json_object_set_new(figures, rates[i].name, number(rates[i].value));
     (void)json_object_set_new(figures, "labels", labels_of(e, labels));
     (void)json_object_set_new(figures, "confusion", confusion_of(e, labels));
+    (void)json_object_set_new(figures, "worst_pairs", pairs_of(e, labels));
     (void)json_object_set_new(figures, "reliability", reliability_of(e));
     (void)json_object_set_new(figures, "roc", roc_of(e));
     return figures;

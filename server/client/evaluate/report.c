@@ -19,23 +19,35 @@ static void add_figure(struct nb_table *table, const json_t *value, double facto
         nb_table_cell(table, "-");
 }
 
-static void print_figures(const struct nb_report *report, FILE *out)
+struct figure_row {
+    const char *member, *title, *unit;
+    double factor;
+    int digits;
+};
+
+/* Of a label against all others. */
+static const struct figure_row OF_POSITIVE[] = {
+    {"documents", "documents", "", 1, 0},
+    {"accuracy", "accuracy", " %", 100, 2},
+    {"one_minus_roca_percent", "1 - area under ROC", " %", 1, 4},
+    {"lam_percent", "LAM", " %", 1, 3},
+    {"false_positive_rate", "false positives", " %", 100, 3},
+    {"false_negative_rate", "false negatives", " %", 100, 3},
+    {"log_loss", "log-loss", "", 1, 4},
+    {"brier", "Brier score", "", 1, 4},
+    {"ece", "calibration error", "", 1, 4},
+};
+
+/* Of many labels, of which no one is positive by nature. */
+static const struct figure_row OF_ALL[] = {
+    {"accuracy", "accuracy", " %", 100, 2}, {"macro_f1", "macro-F1", " %", 100, 2},
+    {"documents", "documents", "", 1, 0},   {"log_loss", "log-loss", "", 1, 4},
+    {"brier", "Brier score", "", 1, 4},     {"ece", "calibration error", "", 1, 4},
+};
+
+static void print_figures(const struct nb_report *report, const struct figure_row *rows,
+                          size_t count, FILE *out)
 {
-    static const struct {
-        const char *member, *title, *unit;
-        double factor;
-        int digits;
-    } ROWS[] = {
-        {"documents", "documents", "", 1, 0},
-        {"accuracy", "accuracy", " %", 100, 2},
-        {"one_minus_roca_percent", "1 - area under ROC", " %", 1, 4},
-        {"lam_percent", "LAM", " %", 1, 3},
-        {"false_positive_rate", "false positives", " %", 100, 3},
-        {"false_negative_rate", "false negatives", " %", 100, 3},
-        {"log_loss", "log-loss", "", 1, 4},
-        {"brier", "Brier score", "", 1, 4},
-        {"ece", "calibration error", "", 1, 4},
-    };
     const char *head[NB_REPORT_MOST + 1] = {""};
     char names[NB_REPORT_MOST][80];
     struct nb_table table;
@@ -44,11 +56,11 @@ static void print_figures(const struct nb_report *report, FILE *out)
         head[i + 1] = names[i];
     }
     nb_table_head(&table, head, report->count + 1);
-    for (size_t row = 0; row < sizeof ROWS / sizeof ROWS[0]; row++) {
-        nb_table_cell(&table, "%s", ROWS[row].title);
+    for (size_t row = 0; row < count; row++) {
+        nb_table_cell(&table, "%s", rows[row].title);
         for (size_t i = 0; i < report->count; i++)
-            add_figure(&table, json_object_get(report->figures[i], ROWS[row].member),
-                       ROWS[row].factor, ROWS[row].digits, ROWS[row].unit);
+            add_figure(&table, json_object_get(report->figures[i], rows[row].member),
+                       rows[row].factor, rows[row].digits, rows[row].unit);
     }
     nb_table_print(&table, out);
     nb_table_deinit(&table);
@@ -56,7 +68,8 @@ static void print_figures(const struct nb_report *report, FILE *out)
 
 static void print_labels(const json_t *figures, FILE *out)
 {
-    static const char *const HEAD[] = {"label", ">documents", ">given", ">precision", ">recall"};
+    static const char *const HEAD[] = {"label",      ">documents", ">given",
+                                       ">precision", ">recall",    ">F1"};
     struct nb_table table;
     const char *name;
     const json_t *label;
@@ -68,6 +81,7 @@ static void print_labels(const json_t *figures, FILE *out)
         add_figure(&table, json_object_get(label, "predicted"), 1, 0, "");
         add_figure(&table, json_object_get(label, "precision"), 100, 2, " %");
         add_figure(&table, json_object_get(label, "recall"), 100, 2, " %");
+        add_figure(&table, json_object_get(label, "f1"), 100, 2, " %");
     }
     nb_table_print(&table, out);
     nb_table_deinit(&table);
@@ -107,13 +121,50 @@ static void print_confusion(const json_t *figures, FILE *out)
     nb_table_deinit(&table);
 }
 
+/* Stands for a table that would be too wide. */
+static void print_pairs(const json_t *figures, FILE *out)
+{
+    static const char *const HEAD[] = {"is", "given", ">documents"};
+    const json_t *pairs = json_object_get(figures, "worst_pairs"), *pair;
+    struct nb_table table;
+    size_t i;
+    if (json_array_size(pairs) == 0 ||
+        json_object_size(json_object_get(figures, "labels")) <= CONFUSION_LABELS)
+        return;
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    json_array_foreach(pairs, i, pair)
+    {
+        const char *label = json_string_value(json_object_get(pair, "label"));
+        const char *given = json_string_value(json_object_get(pair, "given"));
+        nb_table_cell(&table, "%s", label != NULL ? label : "?");
+        nb_table_cell(&table, "%s", given != NULL ? given : "?");
+        add_figure(&table, json_object_get(pair, "documents"), 1, 0, "");
+    }
+    (void)fputs("\nmost often taken for another\n", out);
+    nb_table_print(&table, out);
+    nb_table_deinit(&table);
+}
+
+static bool has_many_labels(const struct nb_report *report)
+{
+    return report->count > 0 && json_object_size(json_object_get(report->figures[0], "labels")) > 2;
+}
+
 void nb_report_print(const struct nb_report *report, FILE *out)
 {
-    (void)fprintf(out, "positive label: %s\n\n", nb_shown(report->positive).text);
-    print_figures(report, out);
+    bool has_many = has_many_labels(report);
+    if (has_many)
+        print_figures(report, OF_ALL, sizeof OF_ALL / sizeof OF_ALL[0], out);
+    if (has_many && report->is_named)
+        (void)fputc('\n', out);
+    if (!has_many || report->is_named) {
+        (void)fprintf(out, "positive label: %s\n\n", nb_shown(report->positive).text);
+        print_figures(report, OF_POSITIVE, sizeof OF_POSITIVE / sizeof OF_POSITIVE[0], out);
+    }
     for (size_t i = 0; i < report->count; i++) {
         (void)fprintf(out, "\n%s\n", nb_shown(report->names[i]).text);
         print_labels(report->figures[i], out);
         print_confusion(report->figures[i], out);
+        print_pairs(report->figures[i], out);
     }
 }

@@ -6,6 +6,7 @@
 #define NB_CLIENT_REPORT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 enum { NB_REPORT_MOST = 16 /* evaluations side by side */ };
@@ -15,6 +16,7 @@ struct nb_report {
     json_t *figures[NB_REPORT_MOST];   /* as in the daemon's `windows`; borrowed */
     size_t count;
     const char *positive; /* the label that is judged against all others; borrowed */
+    bool is_named;        /* somebody wants to know of this label: of many it is told only then */
 };
 
 void nb_report_print(const struct nb_report *report, FILE *out);

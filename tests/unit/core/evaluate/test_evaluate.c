@@ -261,9 +261,27 @@ static uint64_t cell_of(const struct nb_evaluation *e, size_t truth, size_t pred
     return 0;
 }
 
+/* All wrong cells, the largest first: with so few labels there is room for them all. */
+static void check_pairs(const struct nb_evaluation *e)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < e->confusion_count; i++)
+        wrong += e->confusion[i].truth != e->confusion[i].predicted;
+    ck_assert_uint_eq(e->pair_count, wrong);
+    for (size_t i = 0; i < e->pair_count; i++) {
+        const struct nb_evaluation_cell *pair = &e->pairs[i];
+        ck_assert_uint_ne(pair->truth, pair->predicted);
+        ck_assert_uint_eq(pair->documents, cell_of(e, pair->truth, pair->predicted));
+        ck_assert(i == 0 || pair[-1].documents > pair->documents ||
+                  (pair[-1].documents == pair->documents &&
+                   (pair[-1].truth < pair->truth ||
+                    (pair[-1].truth == pair->truth && pair[-1].predicted < pair->predicted))));
+    }
+}
+
 static void check_verdicts(const struct table *t, const struct nb_evaluation *e)
 {
-    double right = 0;
+    double right = 0, scores = 0, sum = 0;
     for (size_t v = 0; v < t->labels; v++) {
         double with = 0, given = 0, both = 0;
         for (size_t u = 0; u < t->labels; u++) {
@@ -283,8 +301,14 @@ static void check_verdicts(const struct table *t, const struct nb_evaluation *e)
         ck_assert_close(e->labels[v].precision, given > 0 ? both / given : (double)NAN);
         ck_assert_close(e->labels[v].recall, with > 0 ? both / with : (double)NAN);
         right += both;
+        ck_assert_close(e->labels[v].f1,
+                        with + given > 0 ? 2 * both / (with + given) : (double)NAN);
+        scores += with + given > 0;
+        sum += with + given > 0 ? e->labels[v].f1 : 0;
     }
     ck_assert_close(e->accuracy, right / (double)t->size);
+    ck_assert_close(e->macro_f1, sum / scores);
+    check_pairs(e);
 }
 
 static void check_curve(const struct table *t, const struct nb_evaluation *e)

@@ -106,7 +106,7 @@ static char *print(const struct nb_report *report)
 START_TEST(a_report_shows_figures)
 {
     json_t *figures = figures_of_eight();
-    const struct nb_report report = {{"online"}, {figures}, 1, "spam"};
+    const struct nb_report report = {{"online"}, {figures}, 1, "spam", false};
     char *text = print(&report);
     ck_assert_ptr_nonnull(strstr(text, "positive label: spam\n"));
     ck_assert_ptr_nonnull(strstr(text, "accuracy              62.50 %\n"));
@@ -139,6 +139,57 @@ START_TEST(a_report_has_room_for_all_evaluations)
 }
 END_TEST
 
+/* Nine labels in a circle, each taken for the next one once, the first one twice. */
+static json_t *figures_of_many(void)
+{
+    static char name[9][2];
+    static char *names[9];
+    static uint32_t numbers[9];
+    struct nb_evaluator *evaluator;
+    struct nb_evaluation evaluation = {0};
+    for (uint32_t i = 0; i < 9; i++) {
+        name[i][0] = (char)('a' + i);
+        names[i] = name[i];
+        numbers[i] = i;
+    }
+    ck_assert_int_eq(nb_evaluator_new(numbers, 9, 0, &evaluator), 0);
+    for (uint32_t i = 0; i < 28; i++) {
+        uint32_t truth = i < 27 ? i % 9 : 0, given = i < 18 ? truth : (truth + 1) % 9;
+        double p[9] = {0};
+        p[given] = 1;
+        const struct nb_stored_score scored = {truth, 9, numbers, p, 0};
+        ck_assert_int_eq(nb_evaluator_add(evaluator, &scored), 0);
+    }
+    ck_assert_int_eq(nb_evaluator_finish(evaluator, 0, &evaluation), 0);
+    json_t *figures = nb_evaluation_json(&evaluation, names);
+    nb_evaluation_deinit(&evaluation);
+    nb_evaluator_free(&evaluator);
+    return figures;
+}
+
+START_TEST(a_report_of_many_labels)
+{
+    json_t *figures = figures_of_many();
+    struct nb_report report = {{"online"}, {figures}, 1, "a", false};
+    char *text = print(&report);
+    /* Of 28 verdicts 18 are right. Two labels, a and b, have 2 right of 7 documents and verdicts,
+     * the other seven 2 of 6: macro-F1 is (2 * 4 / 7 + 7 * 4 / 6) / 9. */
+    ck_assert_ptr_nonnull(
+        strstr(text, "\naccuracy           64.29 %\nmacro-F1           64.55 %\n"));
+    ck_assert_ptr_null(strstr(text, "positive label"));
+    ck_assert_ptr_null(strstr(text, "is \\ given"));
+    ck_assert_ptr_nonnull(strstr(text, "most often taken for another\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\na   b              2\n"));
+    free(text);
+    report.is_named = true;
+    text = print(&report);
+    ck_assert_ptr_nonnull(strstr(text, "positive label: a\n"));
+    ck_assert_ptr_nonnull(strstr(text, "macro-F1"));
+    free(text);
+    json_decref(figures);
+}
+END_TEST
+
 /* Another server may answer with any JSON. */
 START_TEST(a_report_survives_any_json)
 {
@@ -149,11 +200,12 @@ START_TEST(a_report_survives_any_json)
         "{\"labels\": {\"a\": 1, \"b\": null}, \"confusion\": {\"a\": 5}}",
         "{\"accuracy\": \"much\", \"documents\": null, \"roc\": [1, {\"threshold\": {}}]}",
         ("{\"labels\": "
-         "{\"1\":{},\"2\":{},\"3\":{},\"4\":{},\"5\":{},\"6\":{},\"7\":{},\"8\":{},\"9\":{}}}")};
+         "{\"1\":{},\"2\":{},\"3\":{},\"4\":{},\"5\":{},\"6\":{},\"7\":{},\"8\":{},\"9\":{}},"
+         "\"worst_pairs\": [1, {}, {\"label\": [], \"given\": 7, \"documents\": \"many\"}]}")};
     for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
         json_t *figures = json_loads(any[i], 0, NULL);
         ck_assert_ptr_nonnull(figures);
-        const struct nb_report report = {{"x"}, {figures}, 1, "spam"};
+        const struct nb_report report = {{"x"}, {figures}, 1, "spam", (i & 1) != 0};
         free(print(&report));
         json_decref(figures);
     }
@@ -183,7 +235,7 @@ static char *plot(int (*draw)(const struct nb_report *, const char *, struct nb_
 START_TEST(plots_escape_names)
 {
     json_t *figures = figures_of_eight();
-    const struct nb_report report = {{"a<b&c\x1B\n"}, {figures}, 1, "x<y"};
+    const struct nb_report report = {{"a<b&c\x1B\n"}, {figures}, 1, "x<y", false};
     char *text = plot(nb_plot_roc, &report);
     ck_assert_int_eq(strncmp(text, "<svg ", 5), 0);
     ck_assert_str_eq(text + strlen(text) - 7, "</svg>\n");
@@ -311,6 +363,7 @@ int main(void)
     tcase_add_test(all, figures_are_those_of_the_evaluation);
     tcase_add_test(all, figures_of_nothing_are_null);
     tcase_add_test(all, a_report_shows_figures);
+    tcase_add_test(all, a_report_of_many_labels);
     tcase_add_test(all, a_report_has_room_for_all_evaluations);
     tcase_add_test(all, a_report_survives_any_json);
     tcase_add_test(all, plots_escape_names);
