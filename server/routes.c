@@ -21,8 +21,9 @@ static const char *const CHANGE_QUERY[] = {"label", "id", "source", NULL};
 static const char *const SOURCE_QUERY[] = {"source", NULL};
 static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
 static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
-static const char *const CLASSIFY_QUERY[] = {
-    "explain", "label", "id", "threshold", "target_fpr", "cost_fp", "cost_fn", "positive", NULL};
+static const char *const CLASSIFY_QUERY[] = {"explain",   "level",      "label",   "id",
+                                             "threshold", "target_fpr", "cost_fp", "cost_fn",
+                                             "positive",  NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", NULL};
 static const char *const VOCABULARY_QUERY[] = {"label", "limit", NULL};
 static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NULL};

@@ -13,6 +13,7 @@
 #include "core/engine/engine.h"
 #include "core/live/learner.h"
 #include "core/live/registry.h"
+#include "core/score/levels.h"
 
 struct nb_verdict_private {
     struct nb_engine *engine;
@@ -22,6 +23,7 @@ struct nb_verdict_private {
     struct nb_stack_inputs inputs;
     struct nb_scores stacked;
     struct nb_evidence *evidence;
+    struct nb_levels levels;
     size_t label_room, document_room, evidence_room, explanation_room;
 };
 
@@ -41,6 +43,7 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
         nb_stack_inputs_deinit(&p->inputs);
         nb_scores_deinit(&p->stacked);
         free(p->evidence);
+        nb_levels_deinit(&p->levels);
     }
     free(p);
     free(verdict->labels);
@@ -246,6 +249,25 @@ int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2], 
     if (rc == 0)
         *probability = 1 / (1 + exp(-log_odds));
     return rc;
+}
+
+int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level)
+{
+    struct nb_levels *levels = &verdict->private_->levels;
+    assert(verdict->size > 0 && verdict->explanation_count == 0);
+    const struct nb_level_scores below = {verdict->labels, verdict->documents, verdict->log_scores,
+                                          verdict->probabilities, verdict->size};
+    if (nb_levels_sum(levels, &below, level) != 0)
+        return NB_NO_MEMORY;
+    assert(levels->size <= verdict->size);
+    memcpy(verdict->labels, levels->labels, levels->size * sizeof *verdict->labels);
+    memcpy(verdict->documents, levels->documents, levels->size * sizeof *verdict->documents);
+    verdict->log_scores = levels->log_scores;
+    verdict->probabilities = levels->probabilities;
+    verdict->size = levels->size;
+    verdict->best = levels->best;
+    fill_ready(verdict);
+    return 0;
 }
 
 static int score_stacked(struct nb_verdict_private *p, const struct nb_published *published)

@@ -193,6 +193,12 @@ int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
  * missing. */
 void nb_verdict_need(struct nb_verdict *verdict, const char *const labels[], size_t count);
 
+/* Makes a verdict, which has no explanation, one on the labels of a level (1 to NB_LEVEL_MOST,
+ * core/score/levels.h): their probabilities are the sums of those below them, their log scores ln
+ * of the sums of what those below are logarithms of, and `ready` and `missing` are of their
+ * documents. Once for a classification. Returns 0 or NB_NO_MEMORY. */
+int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level);
+
 /* Judges labels[0] against all others together, in a stacked model that has labels[0] and labels[1]
  * and, beside these, only labels with too few documents to be ready: as if those two were the only
  * ones, with the weights that were learned when they were. Sets *probability, and returns 0;

@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
+#include "core/score/levels.h"
 #include "server/api/decision.h"
 #include "server/api/document_source.h"
 #include "server/api/results.h"
@@ -27,7 +28,8 @@ struct handling {
     enum nb_verb verb;
     bool has_first; /* document; its place was taken with the request */
     struct nb_results results;
-    size_t explain;               /* of NB_VERB_CLASSIFY: tokens, and ... */
+    size_t explain;               /* of NB_VERB_CLASSIFY: tokens; ... */
+    unsigned level;               /* ... that of the labels, 0: as they are; ... */
     struct nb_decision_rule rule; /* ... how its verdicts become decisions */
     struct nb_training training;  /* of NB_VERB_TRAIN and NB_VERB_UNTRAIN */
 };
@@ -45,6 +47,26 @@ static void handling_free(void *user)
     free(h);
 }
 
+/* Evidence is of one label against another, and rates are known of labels as they are: neither can
+ * be summed. */
+static int read_level(struct handling *h, struct nb_error *error)
+{
+    uint64_t level = 0;
+    int rc = nb_request_query_count(h->request, "level", 0, NB_LEVEL_MOST, &level, error);
+    h->level = (unsigned)level;
+    if (rc != 0 || level == 0)
+        return rc;
+    if (h->explain > 0)
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter 'explain' does not go with 'level': evidence is of a "
+                            "label itself, ask for it without a level");
+    if (nb_request_query(h->request, "target_fpr").bytes != NULL)
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter 'target_fpr' does not go with 'level': the evaluation "
+                            "is of the labels themselves");
+    return 0;
+}
+
 /* What a request wants of its verdicts, from its query. */
 static int read_wishes(struct handling *h, struct nb_error *error)
 {
@@ -55,6 +77,8 @@ static int read_wishes(struct handling *h, struct nb_error *error)
     int rc = nb_request_query_count(request, "explain", 0, request->config->listing_rows, &explain,
                                     error);
     h->explain = (size_t)explain;
+    if (rc == 0)
+        rc = read_level(h, error);
     return rc != 0 ? rc : nb_decision_read(request, &h->rule, error);
 }
 
@@ -169,6 +193,8 @@ static int classify(struct handling *h, struct nb_scratch *scratch,
     uint64_t start = nb_clock_monotonic();
     int rc = nb_engine_classify(request->server->engine, request->model, &document->document,
                                 h->explain, verdict, error);
+    if (rc == 0 && h->level > 0 && nb_verdict_at_level(verdict, h->level) != 0)
+        rc = nb_error_no_memory(error);
     if (rc != 0)
         return rc;
     need_labels(request->config, verdict);
