@@ -243,6 +243,8 @@ int nb_backup_read(struct nb_backup_reader *reader, const char *bytes, size_t le
 {
     struct nb_buffer *pending = &reader->pending;
     size_t done = 0, used;
+    if (length == 0)
+        return 0; /* `pending` may have no memory yet */
     if (nb_buffer_append(pending, bytes, length) != 0)
         return nb_error_no_memory(error);
     int rc;
