@@ -7,8 +7,6 @@
 
 #include "core/base/error.h"
 
-enum { VARINT_MOST = 10 };
-
 void nb_pack_bytes(struct nb_packer *w, const void *bytes, size_t length)
 {
     if (w->code == 0)
@@ -29,14 +27,11 @@ void nb_pack_u64(struct nb_packer *w, uint64_t value)
 void nb_pack_varint(struct nb_packer *w, uint64_t value)
 {
     if (w->code == 0)
-        w->code = nb_buffer_reserve(w->out, VARINT_MOST);
+        w->code = nb_buffer_reserve(w->out, NB_VARINT_MOST);
     if (w->code != 0)
         return;
-    unsigned char *at = (unsigned char *)w->out->bytes + w->out->length;
-    for (; value >= 0x80; value >>= 7)
-        *at++ = (unsigned char)(value | 0x80);
-    *at++ = (unsigned char)value;
-    w->out->length = (size_t)((char *)at - w->out->bytes);
+    char *end = nb_put_varint(w->out->bytes + w->out->length, value);
+    w->out->length = (size_t)(end - w->out->bytes);
 }
 
 void nb_pack_double(struct nb_packer *w, double value)

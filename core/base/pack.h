@@ -32,6 +32,17 @@ void nb_pack_bytes(struct nb_packer *w, const void *bytes, size_t length);
 /* Appends the length as a varint, then the bytes. */
 void nb_pack_string(struct nb_packer *w, struct nb_string s);
 
+/* Writes a varint of at most NB_VARINT_MOST bytes at `at`, where there is room for it, and returns
+ * its end. For long runs of them, whose room is reserved once. */
+enum { NB_VARINT_MOST = 10, NB_VARINT_32_MOST = 5 /* of numbers below 2^35 */ };
+static inline char *nb_put_varint(char *at, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (char)(value | 0x80);
+    *at++ = (char)value;
+    return at;
+}
+
 struct nb_unpacker {
     const unsigned char *at; /* borrowed: the rest to be read */
     const unsigned char *end;

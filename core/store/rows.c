@@ -29,36 +29,46 @@ static int by_row(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void nb_rows_sort(struct nb_rows *rows)
+enum { DIGITS = 4, DIGIT_BITS = 8, VALUES = 1 << DIGIT_BITS };
+
+static unsigned digit_of(uint32_t row, unsigned digit)
 {
-    if (rows->size > 1)
-        qsort(rows->counts, rows->size, sizeof *rows->counts, by_row);
+    return row >> (digit * DIGIT_BITS) & (VALUES - 1);
 }
 
-/* Scatters by one digit of the row, lowest first; each pass keeps the order of the passes before it
- * (Knuth, The Art of Computer Programming 3, 5.2.5). A digit that all rows share is skipped: with a
- * million rows, one of the four. */
+/* Scatters by one digit, of which starts[value] rows have the value; keeps the order of the passes
+ * before. */
+static void scatter(const struct nb_row_count *from, size_t size, unsigned digit, uint32_t *starts,
+                    struct nb_row_count *to)
+{
+    uint32_t sum = 0;
+    for (size_t v = 0; v < VALUES; v++) {
+        uint32_t before = sum;
+        sum += starts[v];
+        starts[v] = before;
+    }
+    for (size_t i = 0; i < size; i++)
+        to[starts[digit_of(from[i].row, digit)]++] = from[i];
+}
+
+/* From the lowest digit to the highest one that is needed (Knuth, The Art of Computer Programming
+ * 3, 5.2.5): with less than 16 million rows, three. A digit that all rows share is skipped. */
 void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_count *scratch)
 {
-    enum { DIGITS = 4, DIGIT_BITS = 8, VALUES = 1 << DIGIT_BITS };
-    size_t starts[DIGITS][VALUES] = {{0}};
+    uint32_t starts[VALUES];
     struct nb_row_count *from = counts;
     struct nb_row_count *to = scratch;
+    uint32_t all = 0;
+    assert(size <= UINT32_MAX);
     for (size_t i = 0; i < size; i++)
-        for (unsigned d = 0; d < DIGITS; d++)
-            starts[d][counts[i].row >> (d * DIGIT_BITS) & (VALUES - 1)]++;
-    for (unsigned d = 0; d < DIGITS && size > 1; d++) {
-        size_t *start = starts[d];
-        unsigned shift = d * DIGIT_BITS;
-        if (start[from[0].row >> shift & (VALUES - 1)] == size)
-            continue;
-        for (size_t v = 0, sum = 0; v < VALUES; v++) {
-            size_t before = sum;
-            sum += start[v];
-            start[v] = before;
-        }
+        all |= counts[i].row;
+    for (unsigned d = 0; d < DIGITS && all >> (d * DIGIT_BITS) != 0; d++) {
+        memset(starts, 0, sizeof starts);
         for (size_t i = 0; i < size; i++)
-            to[start[from[i].row >> shift & (VALUES - 1)]++] = from[i];
+            starts[digit_of(from[i].row, d)]++;
+        if (starts[digit_of(from[0].row, d)] == size)
+            continue;
+        scatter(from, size, d, starts, to);
         struct nb_row_count *swap = from;
         from = to;
         to = swap;
@@ -67,21 +77,58 @@ void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_
         memcpy(counts, from, size * sizeof *counts);
 }
 
+/* How many rows at the beginning are in order, and below all others. Most of a document's rows are:
+ * those that were known before come first. */
+static size_t count_sorted(const struct nb_rows *rows)
+{
+    const struct nb_row_count *c = rows->counts;
+    size_t sorted = rows->size > 0;
+    while (sorted < rows->size && c[sorted - 1].row < c[sorted].row)
+        sorted++;
+    if (sorted == rows->size)
+        return sorted;
+    uint32_t least = c[sorted].row;
+    for (size_t i = sorted + 1; i < rows->size; i++)
+        least = c[i].row < least ? c[i].row : least;
+    while (sorted > 0 && c[sorted - 1].row > least)
+        sorted--;
+    return sorted;
+}
+
+void nb_rows_sort(struct nb_rows *rows)
+{
+    enum { FEW = 64 }; /* comparing so few costs less than counting their digits */
+    size_t sorted = count_sorted(rows);
+    size_t size = rows->size - sorted;
+    bool has_scratch =
+        size >= FEW &&
+        nb_array_reserve(&rows->counts, &rows->room, rows->size + size, sizeof *rows->counts) == 0;
+    if (has_scratch)
+        nb_row_counts_sort(rows->counts + sorted, size, rows->counts + rows->size);
+    else if (size > 1)
+        qsort(rows->counts + sorted, size, sizeof *rows->counts, by_row);
+}
+
 /* A feature is its row's distance to the previous row, shifted by one bit that says whether a count
  * above one follows. */
 int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out)
 {
-    struct nb_packer w = {.out = out};
     uint32_t next = 0;
+    if (rows->size == 0)
+        return 0;
+    if (nb_buffer_reserve(out, rows->size * 2 * NB_VARINT_32_MOST) != 0)
+        return NB_NO_MEMORY;
+    char *at = out->bytes + out->length;
     for (size_t i = 0; i < rows->size; i++) {
         const struct nb_row_count *c = &rows->counts[i];
         assert(c->count > 0 && (i == 0 || c->row >= next));
-        nb_pack_varint(&w, (uint64_t)(c->row - next) << 1 | (c->count > 1));
+        at = nb_put_varint(at, (uint64_t)(c->row - next) << 1 | (c->count > 1));
         if (c->count > 1)
-            nb_pack_varint(&w, c->count);
+            at = nb_put_varint(at, c->count);
         next = c->row + 1;
     }
-    return w.code;
+    out->length = (size_t)(at - out->bytes);
+    return 0;
 }
 
 int nb_bag_decode(struct nb_string bag, uint32_t limit, struct nb_rows *rows,

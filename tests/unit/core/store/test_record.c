@@ -172,6 +172,68 @@ START_TEST(bags)
 }
 END_TEST
 
+/* A permutation of the rows `from`, `from` + step, ...: a multiplier that has no divisor with
+ * `size` in common visits each once. */
+static void add_scattered(struct nb_rows *rows, uint32_t from, uint32_t step, uint32_t size)
+{
+    const uint32_t multiplier = 7919; /* a prime above all sizes */
+    for (uint32_t i = 0; i < size; i++)
+        ck_assert_int_eq(nb_rows_add(rows, from + i * multiplier % size * step, i + 1), 0);
+}
+
+/* Known rows in order, then others in any order, which lie above or between them. */
+START_TEST(bags_are_sorted)
+{
+    static const struct {
+        uint32_t known, others, from, step;
+    } cases[] = {
+        {0, 0, 0, 1},       {1, 0, 0, 1},         {9, 0, 0, 1},          {9, 40, 1000, 3},
+        {9, 40, 1, 7},      {500, 70, 1, 7},      {500, 300, 100000, 1}, {0, 1000, 0, 1},
+        {0, 900, 5, 65536}, {3, 200, 1, 4194304}, {0, 64, 256, 256},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct nb_rows rows = {0};
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i < cases[c].known; i++)
+            ck_assert_int_eq(nb_rows_add(&rows, i * cases[c].step * 2, 1), 0);
+        add_scattered(&rows, cases[c].from, cases[c].step * 2 + 2, cases[c].others);
+        size_t size = rows.size;
+        for (size_t i = 0; i < size; i++)
+            sum += (uint64_t)rows.counts[i].row * rows.counts[i].count;
+        nb_rows_sort(&rows);
+        ck_assert_uint_eq(rows.size, size);
+        for (size_t i = 0; i < size; i++)
+            sum -= (uint64_t)rows.counts[i].row * rows.counts[i].count;
+        ck_assert_msg(sum == 0, "case %zu lost rows", c);
+        for (size_t i = 1; i < size; i++)
+            ck_assert_msg(rows.counts[i - 1].row <= rows.counts[i].row, "case %zu, %zu", c, i);
+        nb_rows_deinit(&rows);
+    }
+}
+END_TEST
+
+START_TEST(long_bags)
+{
+    struct nb_rows rows = {0};
+    struct nb_rows back = {0};
+    struct nb_buffer out = {0};
+    ck_assert_int_eq(nb_bag_encode(&rows, &out), 0); /* of no feature: nothing */
+    ck_assert_uint_eq(out.length, 0);
+    for (uint32_t i = 0; i < 3000; i++)
+        ck_assert_int_eq(nb_rows_add(&rows, i * i * 400 + i, i % 3 == 0 ? UINT32_MAX - i : i % 3),
+                         0);
+    ck_assert_int_eq(nb_bag_encode(&rows, &out), 0);
+    ck_assert_int_eq(nb_bag_decode(string_of(&out), UINT32_MAX, &back, NULL), 0);
+    ck_assert_uint_eq(back.size, rows.size);
+    for (size_t i = 0; i < rows.size; i++)
+        ck_assert(back.counts[i].row == rows.counts[i].row &&
+                  back.counts[i].count == rows.counts[i].count);
+    nb_rows_deinit(&rows);
+    nb_rows_deinit(&back);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
 static struct nb_model *model_of_rows(uint32_t rows)
 {
     struct nb_model *model = nb_model_new();
@@ -274,6 +336,8 @@ int main(void)
     tcase_add_test(t, keys);
     tcase_add_test(t, models);
     tcase_add_test(t, bags);
+    tcase_add_test(t, bags_are_sorted);
+    tcase_add_test(t, long_bags);
     tcase_add_test(t, ranges);
     tcase_add_test(t, features_with_and_without_texts);
     SRunner *runner = srunner_create(s);
