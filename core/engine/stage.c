@@ -35,6 +35,8 @@ void nb_staging_deinit(struct nb_staging *s)
     nb_entry_deinit(&s->old);
     nb_entry_deinit(&s->restored);
     nb_buffer_deinit(&s->new_rows);
+    free(s->known);
+    free(s->rows);
     free(s->fresh);
     free(s->ids);
     free(s->texts);
@@ -67,13 +69,23 @@ static int refuse_damaged(struct stage *s, const struct nb_error *why)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The row of a feature: the hint if it is still right, else looked up. A hint is wrong after a
- * commit failed and its rows were taken back. */
-static uint32_t row_of(const struct nb_model *counts, const struct nb_pending *p)
+/* The rows of all features, in memory->rows, NB_NO_ROW for those that have none: the hint if it is
+ * still right, else looked up. A hint is wrong after a commit failed and its rows were taken back.
+ */
+static int look_up(struct stage *s)
 {
-    if (p->row < nb_model_rows(counts) && nb_model_row_id(counts, p->row) == p->id)
-        return p->row;
-    return nb_model_find(counts, p->id);
+    struct nb_staging *m = s->memory;
+    size_t size = s->change->feature_count;
+    if (nb_array_reserve(&m->known, &m->known_room, size, sizeof *m->known) != 0 ||
+        nb_array_reserve(&m->rows, &m->rows_room, size, sizeof *m->rows) != 0)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < size; i++) {
+        const struct nb_pending *p = &s->change->features[i];
+        m->known[i] = (struct nb_feature){.id = p->id, .count = p->count};
+        m->rows[i] = p->row;
+    }
+    nb_model_find_again(s->live->counts, m->known, size, m->rows);
+    return 0;
 }
 
 static int new_row(struct stage *s, const struct nb_pending *p, uint32_t *row)
@@ -91,32 +103,41 @@ static int new_row(struct stage *s, const struct nb_pending *p, uint32_t *row)
     return 0;
 }
 
+/* The row of the feature with the index `i`, made if it has none. */
+static int row_of(struct stage *s, size_t i, uint32_t *row)
+{
+    const struct nb_pending *p = &s->change->features[i];
+    *row = s->memory->rows[i];
+    if (*row != NB_NO_ROW)
+        return 0;
+    if (p->row != NB_NO_ROW && p->text_length == 0)
+        return refuse(s, NB_IO, "a commit failed meanwhile: send the document again");
+    int rc = new_row(s, p, row);
+    return rc == NB_TOO_LARGE
+               ? refuse(s, rc, "the model has 4 billion features and takes no new ones")
+               : rc;
+}
+
 /* Fills delta.add and encodes it. */
 static int find_rows(struct stage *s)
 {
     struct nb_submitted *change = s->change;
     struct nb_rows *rows = &change->delta.add;
-    uint32_t previous = 0;
-    bool sorted = true;
-    for (size_t i = 0; i < change->feature_count; i++) {
-        const struct nb_pending *p = &change->features[i];
-        uint32_t row = row_of(s->live->counts, p);
-        int rc = 0;
-        if (row == NB_NO_ROW && p->row != NB_NO_ROW && p->text_length == 0)
-            return refuse(s, NB_IO, "a commit failed meanwhile: send the document again");
-        if (row == NB_NO_ROW)
-            rc = new_row(s, p, &row);
-        if (rc == NB_TOO_LARGE)
-            return refuse(s, rc, "the model has 4 billion features and takes no new ones");
-        if (rc == 0)
-            rc = nb_rows_add(rows, row, p->count);
-        if (rc != 0)
+    uint32_t row;
+    int rc = look_up(s);
+    if (rc == 0)
+        rc = nb_array_reserve(&rows->counts, &rows->room, change->feature_count,
+                              sizeof *rows->counts);
+    for (size_t i = 0; rc == 0 && i < change->feature_count; i++) {
+        rc = row_of(s, i, &row);
+        if (rc != 0 || s->refused)
             return rc;
-        sorted = sorted && (i == 0 || row > previous);
-        previous = row;
+        rows->counts[rows->size++] =
+            (struct nb_row_count){.row = row, .count = change->features[i].count};
     }
-    if (!sorted)
-        nb_rows_sort(rows);
+    if (rc != 0)
+        return rc;
+    nb_rows_sort(rows);
     return nb_bag_encode(rows, &s->memory->bag);
 }
 

@@ -18,6 +18,9 @@ struct nb_fresh {
 /* Memory that is used from change to change; `{0}` is empty. */
 struct nb_staging {
     struct nb_buffer features, bag, score, entry;
+    struct nb_feature *known; /* the document's, and ... */
+    uint32_t *rows;           /* ... their rows; owned */
+    size_t known_room, rows_room;
     struct nb_fresh *fresh;  /* new features, by row; owned */
     uint64_t *ids;           /* their ids; owned */
     struct nb_string *texts; /* their texts; owned */

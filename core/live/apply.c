@@ -170,10 +170,7 @@ static int replay_counts(struct nb_live *live, const struct nb_delta *delta)
 
 static bool have_features(const struct nb_live *live, const struct nb_rows *rows)
 {
-    for (size_t i = 0; i < rows->size; i++)
-        if (nb_model_is_dropped(nb_model_row_id(live->counts, rows->counts[i].row)))
-            return false;
-    return true;
+    return nb_model_have_features(live->counts, rows->counts, rows->size);
 }
 
 static int apply_document(struct nb_live *live, const struct nb_change *change,

@@ -106,6 +106,9 @@ void nb_model_return_rows(struct nb_model *model, uint32_t dropped);
 int nb_model_append_dropped(struct nb_model *model);
 int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id);
 int nb_model_collect_dropped(struct nb_model *model);
+/* Whether all of the rows have features: none is dropped. */
+bool nb_model_have_features(const struct nb_model *model, const struct nb_row_count *counts,
+                            size_t size);
 /* Whether no document has the feature of the row. */
 bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row);
 
@@ -117,6 +120,10 @@ int nb_model_reserve(struct nb_model *model, uint32_t rows);
  * large model. `rows` has room for `size`. */
 void nb_model_find_all(const struct nb_model *model, const struct nb_feature *features, size_t size,
                        uint32_t *rows);
+/* As nb_model_find_all, where rows[i] is the row that the feature had before, or NB_NO_ROW: it is
+ * looked up only if it has another one now, or had none. */
+void nb_model_find_again(const struct nb_model *model, const struct nb_feature *features,
+                         size_t size, uint32_t *rows);
 /* Asks for the memory that nb_model_append of this id will touch, some appends ahead. */
 void nb_model_prefetch(const struct nb_model *model, uint64_t id);
 /* Takes back the rows from `rows` on, newest first; they must have no counts. */

@@ -114,6 +114,31 @@ void nb_model_find_all(const struct nb_model *model, const struct nb_feature *fe
     }
 }
 
+/* Looks up, in one call, the feature at `start` and those after it that had no row. Returns the
+ * index of the next. */
+static size_t find_run(const struct nb_model *model, const struct nb_feature *features, size_t size,
+                       size_t start, uint32_t *rows)
+{
+    size_t end = start + 1;
+    while (end < size && rows[end] == NB_NO_ROW)
+        end++;
+    nb_model_find_all(model, features + start, end - start, rows + start);
+    return end;
+}
+
+void nb_model_find_again(const struct nb_model *model, const struct nb_feature *features,
+                         size_t size, uint32_t *rows)
+{
+    uint32_t count = nb_model_rows(model);
+    unsigned char *const *table = model->rows.table;
+    for (size_t i = 0; i < size;) {
+        if (rows[i] < count && nb_row_at(table, rows[i])->id == features[i].id)
+            i++;
+        else
+            i = find_run(model, features, size, i, rows);
+    }
+}
+
 /* A larger index beside the one in use, which readers go on using until the swap. */
 static int index_grow(struct nb_model *model, uint64_t rows)
 {
@@ -186,6 +211,19 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows)
 bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row)
 {
     return nb_model_row(model, row)->n[0] == 0;
+}
+
+bool nb_model_have_features(const struct nb_model *model, const struct nb_row_count *counts,
+                            size_t size)
+{
+    uint32_t rows = nb_model_rows(model);
+    unsigned char *const *table = model->rows.table;
+    for (size_t i = 0; i < size; i++) {
+        assert(counts[i].row < rows);
+        if (nb_model_is_dropped(nb_row_at(table, counts[i].row)->id))
+            return false;
+    }
+    return true;
 }
 
 uint32_t nb_model_dropped_rows(const struct nb_model *model)
