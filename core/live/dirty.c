@@ -27,9 +27,9 @@ int nb_dirty_mark(struct nb_checkpoint *checkpoint, const struct nb_rows *rows, 
 {
     if (nb_dirty_reserve(checkpoint, nb_ranges_of(model_rows)) != 0)
         return NB_NO_MEMORY;
-    for (size_t i = 0; i < rows->size; i++) {
-        assert(rows->counts[i].row < model_rows);
-        checkpoint->dirty[rows->counts[i].row / NB_RANGE_ROWS] = 1;
-    }
+    assert(rows->size == 0 || rows->counts[rows->size - 1].row < model_rows);
+    unsigned char *dirty = checkpoint->dirty;
+    for (size_t i = 0; i < rows->size; i++)
+        dirty[rows->counts[i].row / NB_RANGE_ROWS] = 1;
     return 0;
 }

@@ -11,7 +11,8 @@
 
 /* Makes room for the marks of `ranges` ranges. Returns 0 or NB_NO_MEMORY. */
 int nb_dirty_reserve(struct nb_checkpoint *checkpoint, size_t ranges);
-/* Marks the ranges of these rows, which are below `model_rows`. Returns 0 or NB_NO_MEMORY. */
+/* Marks the ranges of these rows, which ascend and are below `model_rows`. Returns 0 or
+ * NB_NO_MEMORY. */
 int nb_dirty_mark(struct nb_checkpoint *checkpoint, const struct nb_rows *rows,
                   uint32_t model_rows);
 

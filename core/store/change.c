@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/base/array.h"
 #include "core/base/pack.h"
 
 enum {
@@ -207,9 +208,13 @@ int nb_change_new_rows(const struct nb_change *change, uint64_t limit, struct nb
     if ((uint64_t)change->first_row + change->new_count > most)
         return nb_error_set(error, NB_CORRUPT,
                             "the store is damaged: a new feature has an impossible row");
-    for (uint32_t i = 0; rc == 0 && i < change->new_count; i++)
-        rc = nb_rows_add(rows, change->first_row + i, 1);
-    return rc == 0 ? 0 : nb_error_no_memory(error);
+    rc = nb_array_reserve(&rows->counts, &rows->room, change->new_count, sizeof *rows->counts);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    for (uint32_t i = 0; i < change->new_count; i++)
+        rows->counts[rows->size++] =
+            (struct nb_row_count){.row = change->first_row + i, .count = 1};
+    return 0;
 }
 
 bool nb_change_remnant(const struct nb_change *change, struct nb_change *remnant)

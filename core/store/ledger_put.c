@@ -63,9 +63,10 @@ int nb_ledger_put_words(const struct nb_view *view, uint64_t number, const struc
     struct nb_rows rows = {0};
     int rc = c->new_count == 0 ? 0 : nb_change_new_rows(c, UINT32_MAX, &rows, error);
     for (size_t i = 0; rc == 0 && i < rows.size; i++) {
+        if (!nb_ledger_begins_run(&rows, i))
+            continue;
         struct nb_store_key key = nb_store_key_number(c->model, rows.counts[i].row);
-        if (nb_ledger_begins_run(&rows, i))
-            rc = nb_ledger_put_number(view, NB_TABLE_WORDS, &key, number, error);
+        rc = nb_ledger_put_number(view, NB_TABLE_WORDS, &key, number, error);
     }
     nb_rows_deinit(&rows);
     return rc;
@@ -87,9 +88,10 @@ int nb_ledger_delete_words(const struct nb_view *view, uint32_t model, const str
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < rows->size; i++) {
+        if (!nb_ledger_begins_run(rows, i))
+            continue;
         struct nb_store_key key = nb_store_key_number(model, rows->counts[i].row);
-        if (nb_ledger_begins_run(rows, i))
-            rc = nb_store_delete(view, NB_TABLE_WORDS, nb_store_key_string(&key), error);
+        rc = nb_store_delete(view, NB_TABLE_WORDS, nb_store_key_string(&key), error);
     }
     return rc;
 }
