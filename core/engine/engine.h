@@ -234,6 +234,7 @@ struct nb_model_info {
     struct nb_label_info *labels; /* sorted by name; those without documents included */
     size_t label_count;
     struct nb_settings settings;
+    uint64_t quarantine_dropped; /* by an import that has replaced it; else 0 */
 };
 void nb_model_info_deinit(struct nb_model_info *info);
 /* Fills `info`, which the caller deinits, with what the last commit left; loads nothing. A damaged
@@ -433,9 +434,11 @@ int nb_import_document(struct nb_import *import, const struct nb_dump_document *
                        struct nb_error *error);
 /* Puts the imported model in the place of `model`, which is made or replaced, also if it is
  * damaged. `totals` are those that the end of the dump has (NULL: it has none); NB_INVALID if
- * something else came. Sets *created. Frees the import in any case and sets *import to NULL. */
+ * something else came. Frees the import in any case and sets *import to NULL. On success sets
+ * *created, and *dropped to how many changes that waited in the quarantine could not be kept: all
+ * of them, where one is damaged, or the features of the two models are hashed under other keys. */
 int nb_import_commit(struct nb_import **import, const struct nb_dump_totals *totals, bool *created,
-                     struct nb_error *error);
+                     uint64_t *dropped, struct nb_error *error);
 /* Gives the import up, frees it and sets *import to NULL. */
 void nb_import_abort(struct nb_import **import);
 

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
@@ -22,6 +23,7 @@
 #include "core/live/stored_score.h"
 #include "core/live/transaction.h"
 #include "core/store/ledger.h"
+#include "core/store/quarantine.h"
 
 enum { FLUSH_BYTES = 4 << 20 }; /* collected before the writer is asked to store them */
 
@@ -42,6 +44,7 @@ struct nb_import {
     struct nb_dump_totals totals;
     struct nb_ledger_totals begun; /* with the entry that began it */
     bool created;
+    uint64_t dropped; /* changes in the quarantine that could not be kept */
 };
 
 static struct nb_string string_of(const struct nb_buffer *buffer)
@@ -520,6 +523,23 @@ static int write_records(struct nb_engine *engine, struct nb_view *view, struct 
     return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_ORPHANS, nb_store_key_string(&key), error);
 }
 
+/* What waits is judged by the new model then. Its features are found by their ids. */
+static int keep_waiting(const struct nb_view *view, struct naming *naming, struct nb_error *error)
+{
+    const struct nb_live *old = naming->old;
+    const struct nb_live *live = naming->import->live;
+    struct nb_quarantine_sums sums = {.documents = 0};
+    uint64_t *dropped = &naming->import->dropped;
+    *dropped = 0;
+    if (old == NULL || old->number == 0)
+        return 0;
+    if (memcmp(old->key->bytes, live->key->bytes, NB_KEY_BYTES) == 0)
+        return nb_quarantine_move(view, old->number, live->number, dropped, error);
+    int rc = nb_quarantine_sums(view, old->number, &sums, error);
+    *dropped = sums.documents;
+    return rc == NB_CORRUPT ? 0 : rc;
+}
+
 static int write_name(struct nb_engine *engine, struct nb_view *view, void *argument,
                       struct nb_error *error)
 {
@@ -547,6 +567,8 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
     struct nb_state_record state = nb_checkpoint_state(live, naming->number);
     if (rc == 0)
         rc = nb_put_state(engine, view, live, &state, error);
+    if (rc == 0)
+        rc = keep_waiting(view, naming, error);
     return rc == 0 && old != 0 ? nb_put_orphan(view, old, error) : rc;
 }
 
@@ -649,7 +671,7 @@ static int check_totals(const struct nb_import *import, const struct nb_dump_tot
 }
 
 int nb_import_commit(struct nb_import **out, const struct nb_dump_totals *totals, bool *created,
-                     struct nb_error *error)
+                     uint64_t *dropped, struct nb_error *error)
 {
     struct nb_import *import = *out;
     int rc = needs_header(import, error);
@@ -663,8 +685,10 @@ int nb_import_commit(struct nb_import **out, const struct nb_dump_totals *totals
     }
     assert(import->entries.length == 0);
     rc = nb_writer_run(import->engine, commit_task, import, error);
-    if (rc == 0)
+    if (rc == 0) {
         *created = import->created;
+        *dropped = import->dropped;
+    }
     import_free(import);
     *out = NULL;
     return rc;

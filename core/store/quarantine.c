@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/store/quarantine.h"
 
+enum { MOVED_MOST = 128 << 20 }; /* bytes that one transaction moves */
 enum { UNTRAIN = 1, TRUNCATED = 2, FLAGS = 3 };
 
 int nb_quarantined_add(struct nb_buffer *features, const struct nb_quarantined_feature *feature)
@@ -144,6 +145,78 @@ int nb_quarantine_clear(const struct nb_view *view, uint32_t model, size_t most,
     if (rc == 0 && *deleted == most)
         return count_removed(view, model, *deleted, 0, error);
     return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_WAITING, nb_store_key_string(&key), error);
+}
+
+/* What is there, whatever the sums say. */
+static int look(void *user, struct nb_string key, struct nb_string value, struct nb_error *error)
+{
+    struct nb_quarantine_sums *found = user;
+    struct nb_quarantined quarantined;
+    (void)key;
+    found->documents++;
+    found->bytes += value.length;
+    return nb_quarantined_read(&quarantined, value, error);
+}
+
+struct first {
+    struct nb_buffer id, stored;
+};
+
+static int take_first(void *user, struct nb_string key, struct nb_string value,
+                      struct nb_error *error)
+{
+    struct first *first = user;
+    struct nb_string id = nb_string_from(key, sizeof(uint32_t));
+    first->id.length = first->stored.length = 0;
+    if (nb_buffer_append(&first->id, id.bytes, id.length) != 0 ||
+        nb_buffer_append(&first->stored, value.bytes, value.length) != 0)
+        return nb_error_no_memory(error);
+    return 1;
+}
+
+static int move_all(const struct nb_view *view, uint32_t from, uint32_t to, struct nb_error *error)
+{
+    struct nb_store_key all = nb_store_key_model(from);
+    struct nb_string prefix = nb_store_key_string(&all);
+    struct first f = {.id = {NULL, 0, 0}};
+    int rc;
+    do {
+        rc = nb_store_scan(view, NB_TABLE_QUARANTINE, prefix, prefix.length, take_first, &f, error);
+        if (rc <= 0)
+            break;
+        struct nb_store_key old =
+            nb_store_key_id(from, (struct nb_string){f.id.bytes, f.id.length});
+        struct nb_store_key new = nb_store_key_id(to, (struct nb_string){f.id.bytes, f.id.length});
+        rc = nb_store_put(view, NB_TABLE_QUARANTINE, nb_store_key_string(&new),
+                          (struct nb_string){f.stored.bytes, f.stored.length}, error);
+        if (rc == 0)
+            rc = nb_store_delete(view, NB_TABLE_QUARANTINE, nb_store_key_string(&old), error);
+    } while (rc == 0);
+    nb_buffer_deinit(&f.id);
+    nb_buffer_deinit(&f.stored);
+    return rc;
+}
+
+int nb_quarantine_move(const struct nb_view *view, uint32_t from, uint32_t to, uint64_t *left,
+                       struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(from);
+    struct nb_string prefix = nb_store_key_string(&key);
+    struct nb_quarantine_sums found = {.documents = 0};
+    struct nb_quarantine_sums sums;
+    *left = 0;
+    struct nb_error why;
+    int rc = nb_store_scan(view, NB_TABLE_QUARANTINE, prefix, prefix.length, look, &found, &why);
+    if (rc == NB_CORRUPT || found.bytes > MOVED_MOST) {
+        *left = nb_quarantine_sums(view, from, &sums, NULL) == 0 ? sums.documents : found.documents;
+        return 0;
+    }
+    if (rc != 0)
+        return nb_error_set(error, rc, "%s", why.text);
+    rc = put_sums(view, to, &found, error);
+    if (rc == 0)
+        rc = nb_store_delete(view, NB_TABLE_WAITING, prefix, error);
+    return rc != 0 ? rc : move_all(view, from, to, error);
 }
 
 int nb_quarantine_has(const struct nb_view *view, uint32_t model, struct nb_string id,

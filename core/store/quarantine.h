@@ -65,6 +65,11 @@ int nb_quarantine_remove(const struct nb_view *view, uint32_t model, struct nb_s
  * *deleted to how many. Returns 0 or a code. */
 int nb_quarantine_clear(const struct nb_view *view, uint32_t model, size_t most, size_t *deleted,
                         struct nb_error *error);
+/* Moves all that waits for the model `from` to the model `to`, for which nothing waits. Sets *left
+ * to how many stay where they are: all of them if one is damaged, or if they take more than 128
+ * MiB, which one transaction should not move; else none. Returns 0 or a code. */
+int nb_quarantine_move(const struct nb_view *view, uint32_t from, uint32_t to, uint64_t *left,
+                       struct nb_error *error);
 /* Whether exactly these bytes wait for the id. Returns 0 or a code. */
 int nb_quarantine_has(const struct nb_view *view, uint32_t model, struct nb_string id,
                       struct nb_string stored, bool *has, struct nb_error *error);

@@ -209,15 +209,16 @@ int nb_route_import_line(struct nb_request *request, const struct nb_ndjson_line
 int nb_route_import(struct nb_request *request, struct nb_error *error)
 {
     bool created = false;
+    uint64_t dropped = 0;
     int rc = begin_import(request, error);
     struct import *i = request->state;
     if (rc == 0)
         rc = nb_json_dump_finish(i->reader, error);
     if (rc == 0)
-        rc = nb_import_commit(&i->import, &i->totals, &created, error);
+        rc = nb_import_commit(&i->import, &i->totals, &created, &dropped, error);
     request->has_changed = rc == 0;
     if (rc == 0)
-        rc = nb_route_model(request, error);
+        rc = nb_reply_model(request, dropped, error);
     if (rc == 0)
         request->reply.status = created ? 201 : 200;
     return rc;

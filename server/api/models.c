@@ -104,15 +104,21 @@ int nb_route_models(struct nb_request *request, struct nb_error *error)
     return rc;
 }
 
-int nb_route_model(struct nb_request *request, struct nb_error *error)
+int nb_reply_model(struct nb_request *request, uint64_t dropped, struct nb_error *error)
 {
     struct nb_model_info info;
     int rc = nb_engine_model(request->server->engine, request->model, &info, error);
     if (rc != 0)
         return rc;
+    info.quarantine_dropped = dropped;
     rc = nb_json_model(&request->reply.body, &info, true);
     nb_model_info_deinit(&info);
     return nb_reply_written(request, rc, error);
+}
+
+int nb_route_model(struct nb_request *request, struct nb_error *error)
+{
+    return nb_reply_model(request, 0, error);
 }
 
 int nb_route_put_model(struct nb_request *request, struct nb_error *error)

@@ -6,6 +6,8 @@
 #ifndef NB_SERVER_API_MODELS_H
 #define NB_SERVER_API_MODELS_H
 
+#include <stdint.h>
+
 #include "server/request/route.h"
 
 nb_handler nb_route_models;
@@ -15,5 +17,9 @@ nb_handler nb_route_delete_model;
 nb_handler nb_route_rename_label;
 nb_handler nb_route_vocabulary;
 nb_handler nb_route_document;
+
+/* Replies with the model of the request, which was made or changed. `dropped`: changes in its
+ * quarantine that were not kept. Returns 0 or a code, as a handler does. */
+int nb_reply_model(struct nb_request *request, uint64_t dropped, struct nb_error *error);
 
 #endif

@@ -36,6 +36,8 @@ static void emit_model(struct nb_emitter *e, const struct nb_model_info *info, b
         nb_emit_key(e, "settings");
         nb_emit_settings(e, &info->settings);
     }
+    if (info->quarantine_dropped > 0)
+        nb_emit_member_u64(e, "quarantine_dropped", info->quarantine_dropped);
     nb_emit_close(e, '}');
 }
 

@@ -13,6 +13,7 @@ from acknowledged import Acknowledged, NDJSON, exported, has_rebuild, models_of,
 from harness import equal, holds, near, quoted
 
 LABELS = ("ham", "spam", "other", "fourth")
+WAITS = "somebody"  # a source without trust
 PROBES = ("w1 w2 w3", "w3 w3 w40 never", "")
 SETTINGS = ({"decision": "bayes"}, {"decision": "stacked"}, {"decision": "bayes", "smoothing": 0.5},
             {"decision": "stacked", "ready_documents": 2}, {"decision": "bayes", "event_model": "bernoulli"})
@@ -25,7 +26,8 @@ def histories_wanted(api):
 def config_of(rng):
     """What decides when rows are written and entries are dropped."""
     return {"store": {"replay_features": rng.choice((1000, 5000, 10**6)), "group_documents": rng.choice((1, 7, 1024)),
-                      "memory": rng.choice(("0", "64K")), "keep_words": rng.choice(("yes", "yes", "no"))}}
+                      "memory": rng.choice(("0", "64K")), "keep_words": rng.choice(("yes", "yes", "no"))},
+            "models": {"quarantine": WAITS}}
 
 
 # ---- histories ----------------------------------------------------------------------------------
@@ -35,6 +37,7 @@ class History:
     def __init__(self, daemon, rng, can_rename):
         self.daemon, self.rng, self.can_rename = daemon, rng, can_rename
         self.known, self.steps = Acknowledged(), []
+        self.waiting = {}  # {model: {id: (label, text), or None if it is to be forgotten}}
 
     def name(self):
         return f"m{self.rng.randrange(3)}"
@@ -45,7 +48,9 @@ class History:
     def train(self, client):
         count = self.rng.choice((1, 1, 3, 12))
         ids = self.rng.sample(range(30), count)
-        self.known.train(client, self.name(), [(f"d{i}", self.rng.choice(LABELS), self.text()) for i in ids])
+        name = self.name()
+        self.known.train(client, name, [(f"d{i}", self.rng.choice(LABELS), self.text()) for i in ids])
+        self.settle(name, [f"d{i}" for i in ids])
 
     def relabel(self, client):
         name = self.name()
@@ -53,11 +58,15 @@ class History:
         if state:
             id = self.rng.choice(sorted(state))
             self.known.train(client, name, [(id, self.rng.choice(LABELS), state[id][1])])
+            self.settle(name, [id])
 
     def untrain(self, client):
         name = self.name()
         if name in self.known.models:
-            self.known.untrain(client, name, f"d{self.rng.randrange(30)}")
+            id = f"d{self.rng.randrange(30)}"
+            if id in self.known.models[name]:
+                self.settle(name, [id])
+            self.known.untrain(client, name, id)
 
     def settings(self, client):
         name = self.name()
@@ -66,7 +75,9 @@ class History:
         self.known.models.setdefault(name, {})
 
     def delete(self, client):
-        self.known.delete(client, self.name())
+        name = self.name()
+        self.known.delete(client, name)
+        self.waiting.pop(name, None)
 
     def copy(self, client):
         """An import of another model's export, or of its own."""
@@ -84,10 +95,44 @@ class History:
         if reply.status == 200:
             self.known.models[name] = {id: (new if label == old else label, text) for id, (label, text) in state.items()}
 
+    # -- the quarantine
+    def wait(self, client):
+        name, id = self.name(), f"d{self.rng.randrange(30)}"
+        change = self.rng.choice((None, (self.rng.choice(LABELS), self.text())))
+        document = {"id": id, "source": WAITS}
+        if change:
+            document.update(label=change[0], text=change[1])
+        reply = client.post(f"{path_of(name)}/{'train' if change else 'untrain'}", document)
+        equal(reply.status, 202 if name in self.known.models else 404, reply.body)
+        if reply.status == 202:
+            self.waiting.setdefault(name, {})[id] = change
+
+    def apply(self, client):
+        name = self.name()
+        if name in self.known.models:
+            client.post(path_of(name) + "/quarantine/apply", {"all": True}).ok()
+            for id, change in self.waiting.pop(name, {}).items():
+                if change:
+                    self.known.models[name][id] = change
+                else:
+                    self.known.models[name].pop(id, None)
+
+    def drop(self, client):
+        name = self.name()
+        if name in self.known.models:
+            gone = client.post(path_of(name) + "/quarantine/drop", {"all": True}).ok().json["dropped"]
+            equal(gone, len(self.waiting.pop(name, {})), "changes that were dropped")
+
+    def settle(self, name, ids):
+        """What others change does not wait any more."""
+        for id in ids:
+            self.waiting.get(name, {}).pop(id, None)
+
     def go(self, steps):
-        changes = (self.train, self.relabel, self.untrain, self.settings, self.delete, self.copy, self.rename)
+        changes = (self.train, self.relabel, self.untrain, self.settings, self.delete, self.copy, self.rename,
+                   self.wait, self.apply, self.drop)
         for _ in range(steps):
-            change = self.rng.choices(changes, (50, 20, 20, 4, 3, 3, 4))[0]
+            change = self.rng.choices(changes, (50, 20, 20, 4, 3, 3, 4, 20, 2, 2))[0]
             self.steps.append(change.__name__)
             change(self.daemon.client)
 
@@ -109,8 +154,14 @@ def one(client, name, listed):
     return {"row": {k: v for k, v in row.items() if k != "name"}, "dump": lines,
             "vocabulary": [client.get(f"{path}/vocabulary?label={quoted(v)}&limit=1000").json for v in sorted(row["labels"])],
             "documents": [client.get(f"{path}/documents/{quoted(id)}").ok().json for id in ids],
+            "waiting": waiting_of(client, name),
             "evaluation": client.get(path + "/evaluation").json,
             "verdicts": [without_name(client.post(path + "/classify", {"text": text})) for text in PROBES]}
+
+
+def waiting_of(client, name):
+    """The ids of the changes in the quarantine."""
+    return [row["id"] for row in client.get(path_of(name) + "/quarantine?limit=1000").ok().json["quarantine"]]
 
 
 def without_name(reply):
@@ -163,6 +214,8 @@ def one_history(api, rng, rebuild, can_rename):
         what = f"{part}, {config}, last {history.steps[-12:]}"
         try:
             history.known.check(daemon.client)
+            equal({name: waiting_of(daemon.client, name) for name in history.known.models},
+                  {name: sorted(history.waiting.get(name, ())) for name in history.known.models}, "what waits")
         except AssertionError as error:
             if config["store"]["keep_words"] == "yes" or "counts of" not in str(error):
                 raise AssertionError(f"{what}: {error}") from error

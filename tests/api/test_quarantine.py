@@ -330,6 +330,48 @@ def test_it_survives(api):
         equal(api.tool("--verify", "--data", folder)[0], 0)
 
 
+def imported(daemon, dump):
+    return daemon.client.put(M + "/import", dump, "application/x-ndjson", Authorization=ROOT).ok().json
+
+
+def test_an_import_keeps_it(api):
+    """What waits is judged by the new model and applied to it; a change of the other key cannot be."""
+    daemon = started(api)
+    basis(daemon)
+    for i in range(150):
+        train(daemon, USER, f"text {i} pills", "ham", f"u{i:03}").ok(202)
+    daemon.client.post(M + "/untrain", {"id": "s1"}, Authorization=USER).ok(202)
+    dump = daemon.client.get(M + "/export", Authorization=ROOT).ok().body
+    before, found = row(daemon), waiting(daemon, limit=1000)
+    holds("quarantine_dropped" not in imported(daemon, dump), "dropped")
+    same = [{**change, "verdict": 0, "probability": 0} for change in found["quarantine"]]
+    equal([{**change, "verdict": 0, "probability": 0} for change in waiting(daemon, limit=1000)["quarantine"]], same)
+    daemon.kill()
+    equal(api.tool("--verify", "--data", daemon.data)[0], 0)
+    daemon.start()
+    equal(row(daemon)["labels"], before["labels"])
+    applied = settle(daemon, "apply", all=True)["applied"]
+    equal((applied["learned"], applied["forgotten"]), (150, 1))
+    equal(row(daemon)["labels"]["ham"]["documents"], before["labels"]["ham"]["documents"] + 150)
+    equal(ids(daemon), [])
+
+
+def test_an_import_says_what_it_could_not_keep(api):
+    """A dump without words comes with the key of its store: what waits has ids under another one."""
+    daemon = started(api)
+    basis(daemon, 2)
+    other = api.another(config={"store": {"keep_words": "no"}}).start()
+    other.client.post(M + "/train", {"text": "a b c", "label": "ham", "id": "1"}).ok()
+    dump = other.client.get(M + "/export").ok().body
+    for i in range(3):
+        train(daemon, USER, f"text {i}", "ham", f"u{i}").ok(202)
+    equal(imported(daemon, dump)["quarantine_dropped"], 3)
+    equal(ids(daemon), [])
+    holds("quarantine_dropped" not in imported(daemon, dump), "nothing waits any more")
+    daemon.stop()
+    equal(api.tool("--verify", "--data", daemon.data)[0], 0)
+
+
 def backup_of_admin(api, daemon):
     path = os.path.join(api.new_folder(), "store.backup")
     token = os.path.join(api.new_folder(), "token")

@@ -299,13 +299,14 @@ static struct nb_import *copy_model(struct nb_engine *from, const char *model, s
     struct copying c = {.records_left = records};
     const struct nb_dump_sink sink = {copy_header, copy_words, copy_document, copy_end, &c};
     bool created;
+    uint64_t dropped;
     ck_assert_int_eq(nb_import_begin(to, string_at(name), string_at(""), &c.import, &c.error), 0);
     int rc = nb_engine_export(from, string_at(model), &sink, &c.error);
     if (rc != 0) {
         ck_assert_msg(rc == NB_INVALID && records >= 0, "%s: %s", model, c.error.text);
         return c.import;
     }
-    rc = nb_import_commit(&c.import, &c.totals, &created, &c.error);
+    rc = nb_import_commit(&c.import, &c.totals, &created, &dropped, &c.error);
     ck_assert_msg(rc == 0, "%s: %s", model, c.error.text);
     return NULL;
 }

@@ -622,10 +622,11 @@ static int copy_model(const char *from, const char *to, int fail_at)
     struct copy c = {.fail_at = fail_at};
     struct nb_dump_sink sink = {copy_header, copy_words, copy_document, copy_end, &c};
     bool created;
+    uint64_t dropped;
     ck_assert_int_eq(nb_import_begin(engine, str(to), str(""), &c.import, &c.error), 0);
     int rc = nb_engine_export(engine, str(from), &sink, &c.error);
     if (rc == 0)
-        rc = nb_import_commit(&c.import, &c.totals, &created, &c.error);
+        rc = nb_import_commit(&c.import, &c.totals, &created, &dropped, &c.error);
     else
         nb_import_abort(&c.import);
     ck_assert_ptr_null(c.import);
@@ -961,10 +962,11 @@ static void import_empty(const char *name)
     struct nb_dump_header header = {.label_count = 0};
     struct nb_import *import;
     bool created;
+    uint64_t dropped;
     nb_settings_init(&header.settings, NB_PRESET_TEXT);
     ck_assert_int_eq(nb_import_begin(engine, str(name), str(""), &import, NULL), 0);
     ck_assert_int_eq(nb_import_header(import, &header, NULL), 0);
-    ck_assert_int_eq(nb_import_commit(&import, NULL, &created, NULL), 0);
+    ck_assert_int_eq(nb_import_commit(&import, NULL, &created, &dropped, NULL), 0);
     nb_settings_deinit(&header.settings);
 }
 
