@@ -66,10 +66,6 @@ struct nb_connection_name {
     struct nb_connection *held;
 };
 
-/* Begins in the phase NB_PHASE_FIRST. */
-void nb_connection_init(struct nb_connection *held, int file, bool is_tls,
-                        const union nb_connection_address *address, socklen_t length);
-
 /* What a state says. */
 static inline enum nb_phase nb_connection_phase(uint64_t state)
 {
@@ -85,6 +81,18 @@ static inline uint64_t nb_connection_since(uint64_t state) /* nb_clock_monotonic
 static inline uint64_t nb_connection_state(enum nb_phase phase)
 {
     return nb_clock_monotonic() << NB_PHASE_BITS | (uint64_t)phase;
+}
+
+/* Begins in the phase NB_PHASE_FIRST. */
+static inline void nb_connection_init(struct nb_connection *held, int file, bool is_tls,
+                                      const union nb_connection_address *address, socklen_t length)
+{
+    *held = (struct nb_connection){.file = file,
+                                   .is_tls = is_tls,
+                                   .address = *address,
+                                   .address_length = length,
+                                   .from = nb_address_of(&address->any)};
+    atomic_init(&held->state, nb_connection_state(NB_PHASE_FIRST));
 }
 
 /* Enters a phase if the state is still `state`, as read from held->state. False: the connection

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A request that came over HTTP, as http.c (its way), http_check.c (what its header fields tell)
- * and http_reply.c share it. They are the only ones that include libmicrohttpd's header. For the
- * thread that works on the request.
+ * A request that came over HTTP, as the files of this folder share it: http_request.c (its way),
+ * http_head.c (what its header fields tell) and those beside them. For the thread that works on the
+ * request.
  */
 #ifndef NB_SERVER_HTTP_HTTP_CALL_H
 #define NB_SERVER_HTTP_HTTP_CALL_H
@@ -44,13 +44,37 @@ struct nb_http_call {
     char method[8];        /* for the log */
 };
 
-/* ---- http_check.c -------------------------------------------------------------------------------
+/* ---- http_request.c -----------------------------------------------------------------------------
  */
 
-/* Reads what the header fields and the request line tell: the route, the query, the body to come.
+/* The access handler of the library, and its callback when a request is over. `user` is the
+ * struct nb_http. */
+enum MHD_Result nb_http_on_call(void *user, struct MHD_Connection *connection, const char *url,
+                                const char *method, const char *version, const char *data,
+                                size_t *size, void **state);
+void nb_http_on_completed(void *user, struct MHD_Connection *connection, void **state,
+                          enum MHD_RequestTerminationCode how);
+
+/* ---- http_head.c --------------------------------------------------------------------------------
+ */
+
+/* The library's callback that decodes paths and queries. They stay as they came: they are split
+ * first and decoded then (router.c, query.c). Returns the length of `text`. */
+size_t nb_http_leave_escaped(void *user, struct MHD_Connection *connection, char *text);
+
+/* Reads what the request line and the header fields tell: the route, the query, the body to come.
  * What can be refused without the body is refused: then there is a reply. */
-void nb_http_check(struct nb_http_call *call, const char *url, const char *method,
-                   const char *version);
+void nb_http_read_head(struct nb_http_call *call, const char *url, const char *method,
+                       const char *version);
+
+/* Reads a Content-Type (NULL: there is none). Parameters other than charset are ignored.
+ * Returns 0, or NB_UNSUPPORTED naming the types that are known, also for a charset on JSON other
+ * than UTF-8 (RFC 8259, 8.1). */
+int nb_media_read(const char *content_type, struct nb_media_type *type, struct nb_error *error);
+
+/* Reads a Content-Encoding (NULL: there is none): one of gzip, x-gzip, zstd, identity. Returns 0 or
+ * NB_UNSUPPORTED, also for two codings one over the other. */
+int nb_coding_read(const char *content_encoding, enum nb_coding *coding, struct nb_error *error);
 
 /* The connection as its owner knows it. */
 struct nb_connection *nb_http_connection(struct MHD_Connection *connection);
@@ -72,18 +96,10 @@ void *nb_http_session(struct MHD_Connection *connection);
 /* The name in the client's certificate, with TLS; NULL: none was shown, or it is nobody's. */
 const char *nb_http_certificate(struct nb_connection *held, struct MHD_Connection *connection);
 
-/* ---- http_reply.c -------------------------------------------------------------------------------
+/* ---- http_stream.c ------------------------------------------------------------------------------
  */
-
-/* Hands the reply to the library. MHD_NO: the connection ends, because there is no memory or the
- * reply is withheld. */
-enum MHD_Result nb_http_queue_reply(struct nb_http_call *call);
 
 /* A response that is made while it is sent (reply.next); NULL without memory. */
 struct MHD_Response *nb_http_stream(struct nb_http_call *call);
-
-/* In the middle of a body: the library takes no reply here, so the (short) problem is written to
- * the socket, whose send buffer is empty; then the connection is given up. Returns MHD_NO. */
-enum MHD_Result nb_http_answer_at_once(struct nb_http_call *call);
 
 #endif

@@ -16,11 +16,7 @@
 #include "server/request/server.h"
 #include "server/tls/tls.h"
 
-typedef enum MHD_Result queue_response(struct MHD_Connection *connection, unsigned status,
-                                       struct MHD_Response *response);
-
-/* Set once, before the threads start. */
-static queue_response *library_queue_response;
+nb_library_queue_response *nb_library_queue;
 
 int nb_library_find(struct nb_error *error)
 {
@@ -28,14 +24,8 @@ int nb_library_find(struct nb_error *error)
     if (found == NULL)
         return nb_error_set(error, NB_IO, "the HTTP library lacks MHD_queue_response");
     /* ISO C has no conversion of the one pointer to the other (dlsym(3)). */
-    memcpy(&library_queue_response, &found, sizeof found);
+    memcpy(&nb_library_queue, &found, sizeof found);
     return 0;
-}
-
-enum MHD_Result nb_library_queue(struct MHD_Connection *connection, unsigned status,
-                                 struct MHD_Response *response)
-{
-    return library_queue_response(connection, status, response);
 }
 
 static const char *detail_of(unsigned status, bool is_body)

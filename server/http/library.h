@@ -23,8 +23,9 @@ int nb_library_find(struct nb_error *error);
  * and it closes the connection. `status` is the one that it chose. On the connection's thread. */
 void nb_library_refuse(struct MHD_Connection *connection, unsigned status);
 
-/* The library's MHD_queue_response, for replies of ours. */
-enum MHD_Result nb_library_queue(struct MHD_Connection *connection, unsigned status,
-                                 struct MHD_Response *response);
+/* The library's MHD_queue_response, for replies of ours; found by nb_library_find. */
+typedef enum MHD_Result nb_library_queue_response(struct MHD_Connection *connection,
+                                                  unsigned status, struct MHD_Response *response);
+extern nb_library_queue_response *nb_library_queue;
 
 #endif

@@ -49,7 +49,8 @@ struct nb_reply {
     bool is_withheld;           /* the carrier ends the connection instead of sending it */
 };
 
-/* What brought a request and takes its reply back: server/http/http.c or server/mail/line.c. */
+/* What brought a request and takes its reply back: server/http/http_request.c or
+ * server/mail/line.c. */
 struct nb_carrier {
     /* Takes the request off its thread, and puts it back (any thread). */
     void (*suspend)(struct nb_request *request);

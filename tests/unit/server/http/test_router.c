@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/http/content_type.h"
+#include "server/http/http_call.h"
 #include "server/http/router.h"
 #include "server/mail/rspamd.h"
 #include "server/request/answer.h"

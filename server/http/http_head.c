@@ -6,8 +6,8 @@
 #include <strings.h>
 
 #include "config/config.h"
+#include "core/base/string.h"
 #include "server/http/connection.h"
-#include "server/http/content_type.h"
 #include "server/http/http_call.h"
 #include "server/http/router.h"
 #include "server/request/admission.h"
@@ -24,6 +24,12 @@ struct nb_connection *nb_http_connection(struct MHD_Connection *connection)
     assert(info != NULL && info->client_addr != NULL);
     const struct nb_connection_name *name = (const void *)info->client_addr;
     return name->held;
+}
+
+size_t nb_http_leave_escaped(void *user, struct MHD_Connection *connection, char *text)
+{
+    (void)user, (void)connection;
+    return strlen(text);
 }
 
 /* ---- the header fields -------------------------------------------------------------------------
@@ -208,6 +214,97 @@ static bool find_route(struct nb_http_call *call, const char *url, const char *m
 /* ---- the body ----------------------------------------------------------------------------------
  */
 
+static const struct {
+    const char *name;
+    enum nb_media media;
+} MEDIA[] = {
+    {"application/json", NB_MEDIA_JSON}, {"application/x-ndjson", NB_MEDIA_NDJSON},
+    {"text/plain", NB_MEDIA_TEXT},       {"message/rfc822", NB_MEDIA_MAIL},
+    {"application/mbox", NB_MEDIA_MBOX},
+};
+
+static const char MEDIA_NAMES[] = "application/json, application/x-ndjson, text/plain, "
+                                  "message/rfc822 or application/mbox";
+
+/* Copies a parameter's value, in quotes or not; a value that does not fit is not the name of a
+ * known charset. */
+static bool copy_value(const char *value, char *to, size_t room)
+{
+    bool is_quoted = *value == '"';
+    if (is_quoted)
+        value++;
+    size_t length = strcspn(value, is_quoted ? "\"" : "; \t");
+    if (length == 0 || length >= room)
+        return false;
+    memcpy(to, value, length);
+    to[length] = '\0';
+    return true;
+}
+
+/* The value of the parameter `charset` (RFC 9110, 8.3.2), if there is one. */
+static bool read_charset(const char *parameters, char charset[NB_CHARSET_BYTES])
+{
+    charset[0] = '\0';
+    while ((parameters = strchr(parameters, ';')) != NULL) {
+        parameters += 1 + strspn(parameters + 1, " \t");
+        if (strncasecmp(parameters, "charset=", 8) == 0)
+            return copy_value(parameters + 8, charset, NB_CHARSET_BYTES);
+    }
+    return true;
+}
+
+static bool is_utf8(const char *charset)
+{
+    return strcasecmp(charset, "utf-8") == 0 || strcasecmp(charset, "utf8") == 0 ||
+           strcasecmp(charset, "us-ascii") == 0;
+}
+
+int nb_media_read(const char *content_type, struct nb_media_type *type, struct nb_error *error)
+{
+    if (content_type == NULL)
+        return nb_error_set(error, NB_UNSUPPORTED, "the body has no Content-Type; it must be %s",
+                            MEDIA_NAMES);
+    content_type += strspn(content_type, " \t");
+    struct nb_string name = {content_type, strcspn(content_type, ";")};
+    name = nb_string_trim_end(name, " \t");
+    size_t i = 0;
+    size_t count = sizeof MEDIA / sizeof MEDIA[0];
+    while (i < count && !nb_string_equals_nocase(name, MEDIA[i].name))
+        i++;
+    if (i == count)
+        return nb_error_set(error, NB_UNSUPPORTED,
+                            "Content-Type '%.*s' is not known; it must be %s",
+                            name.length < 80 ? (int)name.length : 80, content_type, MEDIA_NAMES);
+    struct nb_media_type read = {.media = MEDIA[i].media};
+    if (!read_charset(content_type + name.length, read.charset))
+        return nb_error_set(error, NB_UNSUPPORTED, "the charset in Content-Type cannot be read");
+    if (is_utf8(read.charset))
+        read.charset[0] = '\0';
+    bool is_json = read.media == NB_MEDIA_JSON || read.media == NB_MEDIA_NDJSON;
+    if (is_json && read.charset[0] != '\0')
+        return nb_error_set(error, NB_UNSUPPORTED, "JSON must be UTF-8, not charset '%s'",
+                            read.charset);
+    *type = read;
+    return 0;
+}
+
+int nb_coding_read(const char *content_encoding, enum nb_coding *coding, struct nb_error *error)
+{
+    *coding = NB_CODING_IDENTITY;
+    if (content_encoding == NULL)
+        return 0;
+    struct nb_string name = nb_string_trim(nb_string_of(content_encoding));
+    if (nb_string_equals_nocase(name, "gzip") || nb_string_equals_nocase(name, "x-gzip"))
+        *coding = NB_CODING_GZIP;
+    else if (nb_string_equals_nocase(name, "zstd"))
+        *coding = NB_CODING_ZSTD;
+    else if (name.length > 0 && !nb_string_equals_nocase(name, "identity"))
+        return nb_error_set(error, NB_UNSUPPORTED,
+                            "Content-Encoding '%.*s' is not known; it must be gzip or zstd",
+                            name.length < 80 ? (int)name.length : 80, name.bytes);
+    return 0;
+}
+
 static int check_media(struct nb_request *request, const struct head *head, struct nb_error *error)
 {
     int rc = nb_media_read(head->value[CONTENT_TYPE], &request->type, error);
@@ -315,8 +412,8 @@ static void check_request(struct nb_http_call *call, struct head *head, const ch
         nb_reply_error(request, &error);
 }
 
-void nb_http_check(struct nb_http_call *call, const char *url, const char *method,
-                   const char *version)
+void nb_http_read_head(struct nb_http_call *call, const char *url, const char *method,
+                       const char *version)
 {
     struct head head = {.lengths = 0};
     (void)MHD_get_connection_values_n(call->request.connection, MHD_HEADER_KIND, take_field,

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A request's way through libmicrohttpd, which calls nb_http_on_call several times:
+ *   1. with the header fields alone: the request is made and routed (begin); what can be refused
+ *      without its body is refused here;
+ *   2. with pieces of the body (upload): they are decoded, kept or given on line by line;
+ *   3. without data, when the body is complete (finish): the route answers, the reply is queued.
+ * A request that waits for the engine's writer is suspended between two such calls. It is freed in
+ * the completed-callback, the only one that is sure to come.
+ *
+ * libmicrohttpd 0.9.75 takes a reply in phases 1 and 3 only, and closes a connection after a reply
+ * in phase 1. So a refusal waits for the end of a short body, and the connection goes on; a long
+ * body is answered at once, in phase 2 by writing to the socket ourselves, and then lingers.
+ *
+ * What the library refuses by itself is told in library.c.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/http/connection.h"
+#include "server/http/http_call.h"
+#include "server/http/library.h"
+#include "server/json/problem.h"
+#include "server/request/answer.h"
+#include "server/request/server.h"
+#include "server/request/transfer.h"
+#include "server/tls/tls.h"
+
+/* ---- carrier -----------------------------------------------------------------------------------
+ */
+
+static void suspend(struct nb_request *request)
+{
+    MHD_suspend_connection(request->connection);
+}
+
+static void resume(struct nb_request *request)
+{
+    MHD_resume_connection(request->connection);
+}
+
+static struct nb_string field_of_request(const struct nb_request *request, const char *name)
+{
+    const char *value = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+    return (struct nb_string){value, value != NULL ? strlen(value) : 0};
+}
+
+static const struct nb_carrier CARRIER = {suspend, resume, field_of_request};
+
+/* ---- the reply ----------------------------------------------------------------------------------
+ */
+
+static struct MHD_Response *make_response(struct nb_http_call *call)
+{
+    struct nb_reply *reply = &call->request.reply;
+    struct nb_buffer *bytes = reply->has_spool ? &reply->spool.tail : &reply->body;
+    struct MHD_Response *response;
+    if (reply->next != NULL)
+        return nb_http_stream(call);
+    if (reply->has_spool && reply->spool.file >= 0) {
+        response = MHD_create_response_from_fd64(reply->spool.written, reply->spool.file);
+        if (response != NULL)
+            reply->spool.file = -1; /* the library closes it */
+        return response;
+    }
+    if (bytes->length == 0)
+        return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    response = MHD_create_response_from_buffer(bytes->length, bytes->bytes, MHD_RESPMEM_MUST_FREE);
+    if (response != NULL)
+        *bytes = (struct nb_buffer){NULL, 0, 0}; /* the library frees it */
+    return response;
+}
+
+/* Where header fields go. Each fails only for lack of memory. */
+struct fields {
+    struct MHD_Response *response;
+    bool is_complete;
+};
+
+static void add_field(struct fields *fields, const char *name, const char *value)
+{
+    if (MHD_add_response_header(fields->response, name, value) != MHD_YES)
+        fields->is_complete = false;
+}
+
+static void add_fields_of_page(struct fields *to)
+{
+    add_field(to, "X-Content-Type-Options", "nosniff");
+    add_field(to, "X-Frame-Options", "DENY");
+    add_field(to, "Referrer-Policy", "no-referrer");
+    add_field(to, "Content-Security-Policy",
+              "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+}
+
+static unsigned retry_after(const struct nb_reply *reply)
+{
+    return reply->retry_after > 0 ? reply->retry_after : 1;
+}
+
+/* Returns whether all fields are there. A reply without some of them says something else: JSON that
+ * is not called so, a page that others may frame. */
+static bool add_fields(struct MHD_Response *response, const struct nb_http_call *call)
+{
+    const struct nb_reply *reply = &call->request.reply;
+    struct fields to = {.response = response, .is_complete = true};
+    char seconds[16];
+    (void)snprintf(seconds, sizeof seconds, "%u", retry_after(reply)); /* it fits */
+    if (reply->content_type != NULL && reply->status != MHD_HTTP_NO_CONTENT)
+        add_field(&to, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
+    if (reply->allow[0] != '\0')
+        add_field(&to, MHD_HTTP_HEADER_ALLOW, reply->allow);
+    if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE ||
+        reply->status == MHD_HTTP_INSUFFICIENT_STORAGE ||
+        reply->status == MHD_HTTP_TOO_MANY_REQUESTS)
+        add_field(&to, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+    if (reply->status == MHD_HTTP_UNAUTHORIZED)
+        add_field(&to, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"bayesd\"");
+    if (call->closes || atomic_load(&call->request.server->is_stopping))
+        add_field(&to, MHD_HTTP_HEADER_CONNECTION, "close");
+    if (reply->is_page)
+        add_fields_of_page(&to);
+    return to.is_complete;
+}
+
+/* Hands the reply to the library. MHD_NO: the connection ends, because there is no memory or the
+ * reply is withheld. */
+static enum MHD_Result queue_reply(struct nb_http_call *call)
+{
+    struct nb_reply *reply = &call->request.reply;
+    nb_reply_hold(&call->request);
+    if (reply->is_withheld || !nb_connection_enter(call->held, NB_PHASE_REPLY))
+        return MHD_NO;
+    if (reply->next == NULL) /* else what is taken counts */
+        call->sent = reply->has_spool ? nb_spool_length(&reply->spool) : reply->body.length;
+    struct MHD_Response *response = make_response(call);
+    if (response == NULL)
+        return MHD_NO;
+    enum MHD_Result queued = MHD_NO;
+    if (add_fields(response, call))
+        queued = nb_library_queue(call->request.connection, reply->status, response);
+    MHD_destroy_response(response);
+    call->is_queued = queued == MHD_YES;
+    return queued;
+}
+
+/* In the middle of a body: the library takes no reply here, so the (short) problem is written to
+ * the socket, whose send buffer is empty; then the connection is given up. Returns MHD_NO. */
+static enum MHD_Result answer_at_once(struct nb_http_call *call)
+{
+    const struct nb_reply *reply = &call->request.reply;
+    char head[256];
+    if (reply->is_withheld || !nb_connection_enter(call->held, NB_PHASE_OVER))
+        return MHD_NO;
+    int length = snprintf(head, sizeof head,
+                          "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
+                          "Connection: close\r\n\r\n",
+                          reply->status, nb_json_title((int)reply->status), reply->content_type,
+                          reply->body.length, reply->status == 503 ? "Retry-After: 1\r\n" : "");
+    struct iovec parts[2] = {{head, (size_t)length}, {reply->body.bytes, reply->body.length}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    void *session = nb_http_session(call->request.connection);
+    for (int i = 0; session != NULL && i < 2; i++)
+        nb_tls_send(session, parts[i].iov_base, parts[i].iov_len);
+    if (session == NULL) /* a client that does not take it has gone */
+        (void)sendmsg(call->held->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    call->sent = reply->body.length;
+    call->lingers = true;
+    return MHD_NO;
+}
+
+/* ---- 1: the header fields ----------------------------------------------------------------------
+ */
+
+/* NULL: there is no memory, or the connection was given up. */
+static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *connection,
+                                  const char *url, const char *method, const char *version)
+{
+    struct nb_connection *held = nb_http_connection(connection);
+    if (!nb_connection_enter(held, NB_PHASE_WORK))
+        return NULL;
+    struct nb_http_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return NULL;
+    held->call = call;
+    call->held = held;
+    call->http = http;
+    call->request.server = http->server;
+    call->request.carrier = &CARRIER;
+    call->request.connection = connection;
+    (void)snprintf(call->method, sizeof call->method, "%s", method); /* cut for the log */
+    nb_request_begin(&call->request);
+    atomic_store(&held->received, 0);
+    atomic_store(&held->begun, call->request.started);
+    nb_http_read_head(call, url, method, version);
+    return call;
+}
+
+/* Sends a refusal now when the body is long or the client waits for leave to send it; otherwise
+ * after the body. */
+static enum MHD_Result answer_early(struct nb_http_call *call)
+{
+    bool is_short = call->length <= NB_HTTP_DROP_BYTES && !call->expects_continue;
+    if (!nb_reply_is_there(&call->request) || !call->has_body || is_short)
+        return MHD_YES;
+    call->closes = true;
+    call->lingers = !call->expects_continue;
+    return queue_reply(call);
+}
+
+/* ---- 2: the body -------------------------------------------------------------------------------
+ */
+
+/* Turns what a handler returned into a reply. Returns whether the request waits. */
+static bool settle(struct nb_http_call *call, int rc, const struct nb_error *error)
+{
+    if (rc < 0)
+        nb_reply_error(&call->request, error);
+    return rc == NB_WAIT;
+}
+
+static enum nb_phase phase_of(const struct nb_http_call *call)
+{
+    return nb_connection_phase(atomic_load(&call->held->state));
+}
+
+/* Counts what was taken of the body. */
+static void count(struct nb_http_call *call, size_t bytes)
+{
+    call->received += bytes;
+    atomic_store_explicit(&call->held->received, call->received, memory_order_relaxed);
+}
+
+/* With a chunked body, libmicrohttpd 0.9.75 offers the next chunk that it has already read even to
+ * a connection that was suspended while it took the one before. Nothing may be touched then. */
+static bool is_suspended(const struct nb_http_call *call)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(call->request.connection, MHD_CONNECTION_INFO_CONNECTION_SUSPENDED);
+    return info != NULL && info->suspended == MHD_YES;
+}
+
+/* Goes on after a wait. Returns whether it still waits or waits again. */
+static bool go_on(struct nb_http_call *call)
+{
+    struct nb_error error = {0};
+    nb_handler *again = call->request.again;
+    if (again == NULL)
+        return false;
+    if (is_suspended(call))
+        return true;
+    call->request.again = NULL;
+    return settle(call, again(&call->request, &error), &error);
+}
+
+/* The body is not needed any more. A short rest is read, so that the connection can be used
+ * again; the daemon does not wait for a rest that is long or of unknown length. */
+static enum MHD_Result drop_body(struct nb_http_call *call, size_t *size)
+{
+    count(call, *size);
+    *size = 0;
+    if (call->length == UINT64_MAX || call->length - call->received > NB_HTTP_DROP_BYTES)
+        return answer_at_once(call);
+    return MHD_YES;
+}
+
+/* Skips a body that the route does not take, up to a bound. */
+static enum MHD_Result ignore_body(struct nb_http_call *call, size_t *size)
+{
+    if (call->received + *size > NB_HTTP_DROP_BYTES)
+        nb_reply_problem(&call->request, MHD_HTTP_CONTENT_TOO_LARGE, "this path takes no body");
+    else
+        count(call, *size);
+    if (nb_reply_is_there(&call->request))
+        return drop_body(call, size);
+    *size = 0;
+    return MHD_YES;
+}
+
+static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_t *size)
+{
+    struct nb_request *request = &call->request;
+    struct nb_error error = {0};
+    if (go_on(call))
+        return MHD_YES;
+    if (phase_of(call) != NB_PHASE_BODY && !nb_connection_enter(call->held, NB_PHASE_BODY))
+        return MHD_NO;
+    if (nb_reply_is_there(request))
+        return drop_body(call, size);
+    if (request->transfer == NULL && !call->is_direct)
+        return ignore_body(call, size);
+    struct nb_string input = {data, *size};
+    int rc = nb_request_prepare(request, &error);
+    if (rc == NB_WAIT)
+        return MHD_YES;
+    if (rc == 0 && call->is_direct && *size == call->length) {
+        rc = nb_request_handle(request, input, &error);
+        input.length = 0;
+    } else if (rc == 0) {
+        if (request->transfer == NULL)
+            rc = nb_transfer_begin(request, NB_CODING_IDENTITY, &error);
+        if (rc == 0)
+            rc = nb_transfer_take(request, &input, &error);
+    }
+    count(call, *size - input.length);
+    *size = input.length;
+    /* A wait is taken up by the next call; that it was given up is noticed there, too. */
+    if (settle(call, rc, &error))
+        (void)nb_connection_enter(call->held, NB_PHASE_WORK);
+    return rc < 0 ? drop_body(call, size) : MHD_YES;
+}
+
+/* ---- 3: the end --------------------------------------------------------------------------------
+ */
+
+static enum MHD_Result finish(struct nb_http_call *call)
+{
+    struct nb_request *request = &call->request;
+    struct nb_error error = {0};
+    if (phase_of(call) != NB_PHASE_WORK && !nb_connection_enter(call->held, NB_PHASE_WORK))
+        return MHD_NO;
+    if (go_on(call))
+        return MHD_YES;
+    if (!nb_reply_is_there(request) && settle(call, nb_transfer_finish(request, &error), &error))
+        return MHD_YES;
+    if (!nb_reply_is_there(request))
+        nb_reply_problem(request, MHD_HTTP_INTERNAL_SERVER_ERROR, "no reply was made");
+    return queue_reply(call);
+}
+
+enum MHD_Result nb_http_on_call(void *user, struct MHD_Connection *connection, const char *url,
+                                const char *method, const char *version, const char *data,
+                                size_t *size, void **state)
+{
+    struct nb_http *http = user;
+    struct nb_http_call *call = *state;
+    if (call == NULL) {
+        *state = call = begin(http, connection, url, method, version);
+        if (call == NULL)
+            return MHD_NO;
+        if (call->has_body && !nb_connection_enter(call->held, NB_PHASE_BODY))
+            return MHD_NO;
+        return answer_early(call);
+    }
+    if (atomic_load(&http->server->is_cutting) && !nb_reply_is_there(&call->request))
+        return MHD_NO;
+    if (call->is_queued)
+        return MHD_YES;
+    return *size > 0 ? upload(call, data, size) : finish(call);
+}
+
+void nb_http_on_completed(void *user, struct MHD_Connection *connection, void **state,
+                          enum MHD_RequestTerminationCode how)
+{
+    (void)connection;
+    struct nb_http *http = user;
+    struct nb_http_call *call = *state;
+    if (call == NULL)
+        return;
+    bool is_complete = how == MHD_REQUEST_TERMINATED_COMPLETED_OK;
+    bool is_answered = is_complete || call->lingers;
+    unsigned status = call->refused != 0 ? call->refused
+                      : is_answered      ? call->request.reply.status
+                                         : atomic_load(&call->held->given_up);
+    int file = call->lingers ? dup(call->held->file) : -1;
+    if (file >= 0)
+        http->owner.linger(http->owner.user, file);
+    if (call->request.transfer != NULL)
+        nb_transfer_end(&call->request);
+    nb_request_end(&call->request, &(struct nb_request_figures){
+                                       .method = call->method,
+                                       .status = status,
+                                       .received = call->received,
+                                       .sent = call->sent,
+                                   });
+    call->held->call = NULL;
+    call->held->is_kept =
+        is_complete && call->is_kept && !call->closes && !atomic_load(&http->server->is_stopping);
+    /* Fails if the connection was given up already. */
+    (void)nb_connection_enter(call->held, is_complete ? NB_PHASE_IDLE : NB_PHASE_OVER);
+    free(call);
+    *state = NULL;
+}
