@@ -23,6 +23,15 @@
 #include "core/pages/page.h"
 #include "core/pages/pages.h"
 
+/* Of the trials of a kind one in so many is made. The thread sanitizer looks at each byte that is
+ * hashed, which makes a trial a hundred times slower, and finds nothing here: there is one thread.
+ */
+#ifdef __SANITIZE_THREAD__
+enum { SHARE = 50 };
+#else
+enum { SHARE = 1 };
+#endif
+
 static char directory[64];
 static char path[80];
 static const char *names[NB_TABLES];
@@ -276,7 +285,7 @@ static void flip_and_use(const struct entries *want, uint64_t most, volatile uin
 static uint64_t stride(void)
 {
     const char *flips = getenv("STORE_FLIPS");
-    return flips != NULL && atoi(flips) > 0 ? 2 * (uint64_t)atoi(flips) - 1 : 4000;
+    return flips != NULL && atoi(flips) > 0 ? 2 * (uint64_t)atoi(flips) - 1 : 4000 * SHARE;
 }
 
 START_TEST(no_changed_bit_crashes_or_differs)
@@ -324,7 +333,7 @@ START_TEST(no_changed_bit_of_the_heads_takes_anything_back)
         unsigned char heads[2][160];
         for (int head = 0; head < 2; head++)
             ck_assert_int_eq(pread(file, heads[head], 160, head * 4096), 160);
-        for (int bit = 0; bit < 2 * 160 * 8; bit++) {
+        for (int bit = commits % SHARE; bit < 2 * 160 * 8; bit += SHARE) {
             unsigned char *head = heads[bit / (160 * 8)];
             off_t place = bit / (160 * 8) * 4096;
             head[bit / 8 % 160] ^= (unsigned char)(1 << bit % 8);
@@ -658,6 +667,7 @@ static void damage_keys(void (*damage)(unsigned char *page), unsigned lost, unsi
     struct nb_meta metas[2];
     struct stat status;
     int newest;
+    int trial = 0;
     make_small();
     ck_assert_int_eq(nb_store_open(directory, 0, &store, NULL), 0);
     read_entries(store, &want);
@@ -673,6 +683,8 @@ static void damage_keys(void (*damage)(unsigned char *page), unsigned lost, unsi
         for (int round = 0; round < 20; round++) {
             unsigned char page[4096];
             bool was_mended;
+            if (trial++ % SHARE != 0)
+                continue;
             memcpy(page, whole, sizeof page);
             damage(page);
             ck_assert_int_eq(pwrite(file, page, sizeof page, at), sizeof page);
@@ -716,7 +728,7 @@ START_TEST(a_wrong_byte_of_a_key_is_put_right)
 {
     unsigned mended = 0;
     damage_keys(change_byte, 0, &mended);
-    ck_assert_uint_gt(mended, 50);
+    ck_assert_uint_gt(mended, 50 / SHARE);
 }
 END_TEST
 
@@ -724,7 +736,7 @@ START_TEST(a_lost_key_takes_only_its_entry)
 {
     unsigned mended = 0;
     damage_keys(garble_key, 1, &mended);
-    ck_assert_uint_gt(mended, 50);
+    ck_assert_uint_gt(mended, 50 / SHARE);
 }
 END_TEST
 
@@ -732,7 +744,7 @@ START_TEST(lost_keys_take_only_their_entries)
 {
     unsigned mended = 0;
     damage_keys(garble_two, 2, &mended);
-    ck_assert_uint_gt(mended, 50);
+    ck_assert_uint_gt(mended, 50 / SHARE);
 }
 END_TEST
 
