@@ -3,6 +3,7 @@
 
 A test is a function test_*(api) that raises when something does not hold; `api` is a Session.
 """
+import contextlib
 import ctypes
 import http.client
 import json
@@ -347,15 +348,22 @@ class Daemon:
                 raise AssertionError("the daemon reported a fault:\n" + "\n".join(self.lines[-200:]))
 
     def kill(self):
-        """kill -9."""
+        """kill -9. What a sanitizer has reported until then is a failure."""
         if self.process is not None and self in _living:
             self.process.kill()
             self.wait()
+            self.check_output()
+
+
+def kill_all(daemons):
+    """Kills every one, also when a sanitizer has reported something in one before."""
+    with contextlib.ExitStack() as stack:
+        for daemon in daemons:
+            stack.callback(daemon.kill)
 
 
 def reap_all():
-    for daemon in list(_living):
-        daemon.kill()
+    kill_all(list(_living))
 
 
 class Running:
@@ -442,9 +450,8 @@ class Session:
                 holds(self._daemon.running(), f"the daemon is gone:\n" + "\n".join(self._daemon.lines[-60:]))
                 self._daemon.client.get("/healthz").ok()
         finally:
-            for daemon in self._own:
-                daemon.kill()
-            self._own = []
+            own, self._own = self._own, []
+            kill_all(own)
 
     def close(self):
         try:
