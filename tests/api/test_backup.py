@@ -235,7 +235,7 @@ def big(api, documents=600, **how):
 
 
 def filled_to_be_big(api, daemon, documents=600):
-    for i in range(0, documents, 10):
+    for i in range(0, max(100, int(documents / min(slow(), 3))), 10):
         daemon.client.post(PATH + "/train", {"documents": [
             {"text": words(api.random, 4000), "label": "ab"[k % 2], "id": f"first-{i + k}"} for k in range(10)]}).ok()
     return daemon
@@ -295,7 +295,8 @@ def used_again(api, daemon):
 
 def test_a_slow_reader_stops_no_growth(api):
     """The map of the store can grow while a backup waits for its reader: the backup is given up."""
-    daemon = big(api, 100, config={"store": {"map_size": "1M"}})
+    config = {"store": {"map_size": "1M"}, "server": {"timeout": 3600}}  # only growth may end it
+    daemon = big(api, 100, config=config)
     with slow_backup(daemon) as sock:
         begun = time.monotonic()
         for i in range(200):
