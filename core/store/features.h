@@ -10,8 +10,16 @@
  *     2   a varint, the length of what form 1 would have after its first byte; then these bytes,
  *         compressed by zstd
  *
- * Texts repeat each other (a pair of words holds both, neighbouring pairs share one), so they are
- * compressed: measured on SpamAssassin's corpus, 3,420 bytes a mail become 1,340.
+ * Texts repeat each other, so of a text only this is stored:
+ *
+ * - If the byte of the field has 32 added: what follows the name of the field and a colon ("pair:",
+ *   "url:", "subject:"), which the text begins with.
+ * - If it has 64 added: what follows the tail of the text before it, which is of the same field.
+ *   The tail of a pair is its second word, that of an n-gram all but its first character: the next
+ *   pair, or n-gram, of the same words begins with it.
+ *
+ * Measured on SpamAssassin's corpus: the texts of a mail, 3,700 bytes, become 2,150 in this way,
+ * and 1,130 when these are compressed; without it compressing gives 1,410, and takes 4 us more.
  */
 #ifndef NB_CORE_STORE_FEATURES_H
 #define NB_CORE_STORE_FEATURES_H

@@ -326,6 +326,159 @@ START_TEST(features_with_and_without_texts)
 }
 END_TEST
 
+static struct nb_key *new_key(void)
+{
+    static const unsigned char bytes[NB_KEY_BYTES] = {1};
+    struct nb_key *key = malloc(sizeof *key);
+    ck_assert_ptr_nonnull(key);
+    nb_key_restore(key, bytes);
+    return key;
+}
+
+/* Encodes `count` texts of the fields, and expects them back. */
+static void expect_back(const unsigned *fields, const struct nb_string *texts, size_t count,
+                        struct nb_buffer *out)
+{
+    struct nb_features_coder *coder = nb_features_coder_new();
+    struct nb_key *key = new_key();
+    uint64_t *want = calloc(count, sizeof *want);
+    const uint64_t *ids;
+    const struct nb_string *back;
+    ck_assert(coder != NULL && want != NULL);
+    for (size_t i = 0; i < count; i++)
+        want[i] = nb_feature_id((enum nb_field)fields[i],
+                                nb_key_hash(key, texts[i].bytes, texts[i].length));
+    out->length = 0;
+    ck_assert_int_eq(nb_features_encode(coder, want, texts, count, out), 0);
+    ck_assert_int_eq(nb_features_decode(coder, string_of(out), count, key, &ids, &back, NULL), 0);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_msg(ids[i] == want[i], "feature %zu of %zu", i, count);
+        ck_assert(nb_string_same(back[i], texts[i]));
+    }
+    nb_features_coder_free(&coder);
+    free(want);
+    free(key);
+}
+
+START_TEST(texts_are_stored_without_what_they_share)
+{
+    static const struct {
+        unsigned fields[4];
+        const char *texts[4];
+        const char *hex;
+    } cases[] = {
+        {{NB_FIELD_PAIR, NB_FIELD_PAIR, NB_FIELD_PAIR, NB_FIELD_PAIR},
+         {"pair:a bc", "pair:bc d", "pair:x d", "pair:d"},
+         "01"
+         "2904"
+         "61206263" /* a bc */
+         "6902"
+         "2064" /* after bc: a blank and d */
+         "2903"
+         "782064"
+         "6900"},
+        {{NB_FIELD_NGRAM, NB_FIELD_NGRAM, NB_FIELD_NGRAM, NB_FIELD_NGRAM},
+         {"ngram:\xC3\xA4"
+          "bc",
+          "ngram:bcd", "bcd", "ngram:dx"},
+         "01"
+         "2a04"
+         "c3a46263"
+         "6a01"
+         "64" /* after bc */
+         "0a03"
+         "626364" /* without a name, after cd */
+         "2a02"
+         "6478"},
+        {{NB_FIELD_URL, NB_FIELD_BODY, NB_FIELD_CASE, NB_FIELD_PAIR},
+         {"url:a", "body:", "case", "pair:case b"},
+         "01"
+         "2601"
+         "61"
+         "2000"
+         "0804"
+         "63617365"
+         "2906"
+         "636173652062"},
+    };
+    struct nb_buffer out = {0};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct nb_string texts[4];
+        for (size_t i = 0; i < 4; i++)
+            texts[i] = nb_string_of(cases[c].texts[i]);
+        expect_back(cases[c].fields, texts, 4, &out);
+        expect_hex(&out, cases[c].hex);
+    }
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+/* Words of few letters share much. Every so often a text is long: its tail is not left out. */
+START_TEST(texts_of_any_kind_come_back)
+{
+    enum { COUNT = 400, MOST = 700 };
+    static const unsigned any[] = {NB_FIELD_PAIR, NB_FIELD_NGRAM, NB_FIELD_NGRAM, NB_FIELD_URL};
+    static const char *const letters[] = {"a", "b", " ", "\xC3\xA4", "\xE2\x82\xAC"};
+    char *memory = malloc((size_t)COUNT * MOST);
+    unsigned fields[COUNT];
+    struct nb_string texts[COUNT];
+    struct nb_buffer out = {0};
+    uint32_t random = 1;
+    ck_assert_ptr_nonnull(memory);
+    for (size_t i = 0; i < COUNT; i++) {
+        char *text = memory + i * MOST;
+        random = random * 1664525 + 1013904223;
+        fields[i] = any[random >> 30];
+        size_t length = 0;
+        if ((random >> 20 & 3) != 0)
+            length = (size_t)snprintf(text, MOST, "%s:", nb_field_name((enum nb_field)fields[i]));
+        size_t parts = (random >> 10 & 63) == 0 ? 200 : random >> 8 & 7;
+        for (size_t k = 0; k < parts; k++) {
+            random = random * 1664525 + 1013904223;
+            const char *letter = letters[(random >> 16) % 5];
+            memcpy(text + length, letter, strlen(letter));
+            length += strlen(letter);
+        }
+        texts[i] = (struct nb_string){text, length};
+    }
+    for (size_t count = 1; count <= COUNT; count += count < 10 ? 1 : 39)
+        expect_back(fields, texts, count, &out);
+    free(memory);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+START_TEST(impossible_texts_are_found)
+{
+    static const struct {
+        const char *bytes;
+        size_t length;
+    } cases[] = {
+        {"\x01\x69\x01x", 4},                                 /* goes on after no text */
+        {"\x01\x0A\x02xy\x69\x01x", 8},                       /* after one of another field */
+        {"\x01\x0A\x01x\x6A\x01x", 7},                        /* after one without a tail */
+        {"\x01\x00\x02xy\x40\x01x", 8},                       /* the field's texts have no tails */
+        {"\x01\x8A\x01x", 4},                                 /* a bit without a meaning */
+        {"\x01\x0B\x01x", 4},                                 /* no field */
+        {"\x01\x2B\x01x", 4},           {"\x03\x00\x01x", 4}, /* no form */
+    };
+    struct nb_features_coder *coder = nb_features_coder_new();
+    struct nb_key *key = new_key();
+    ck_assert_ptr_nonnull(coder);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const uint64_t *ids;
+        const struct nb_string *texts;
+        struct nb_string stored = {cases[c].bytes, cases[c].length};
+        for (size_t count = 1; count <= 2; count++)
+            ck_assert_msg(nb_features_decode(coder, stored, count, key, &ids, &texts, NULL) ==
+                              NB_CORRUPT,
+                          "case %zu", c);
+    }
+    nb_features_coder_free(&coder);
+    free(key);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("record");
@@ -340,6 +493,9 @@ int main(void)
     tcase_add_test(t, long_bags);
     tcase_add_test(t, ranges);
     tcase_add_test(t, features_with_and_without_texts);
+    tcase_add_test(t, texts_are_stored_without_what_they_share);
+    tcase_add_test(t, texts_of_any_kind_come_back);
+    tcase_add_test(t, impossible_texts_are_found);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
