@@ -248,7 +248,7 @@ check-valgrind:
 	+$(Q)$(call flavour,debug) check-valgrind-here
 .PHONY: check-valgrind-here
 check-valgrind-here: $(PROGRAMS:%=$(BUILD)/%) $(WANTED_TESTS)
-	$(Q)VALGRIND=1 FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) unit $(if $(T),,api)
+	$(Q)VALGRIND=1 FLAVOUR=$(FLAVOUR) T='$(T)' scripts/check $(BUILD) unit $(if $(T),,way api)
 
 # Real mail software (tests/interop/README.md). As root.
 .PHONY: check-interop check-interop-here

@@ -134,7 +134,8 @@ static int check_store(const struct nb_training *t, struct nb_error *error)
     if (size == 0)
         return 0;
     for (size_t i = 0; i < size; i++) {
-        if (nb_json_status(nb_batch_receipt(t->batch, i)->code) < 500)
+        int code = nb_batch_receipt(t->batch, i)->code;
+        if (code == 0 || nb_json_status(code) < 500)
             return 0;
     }
     *error = nb_batch_receipt(t->batch, 0)->error;

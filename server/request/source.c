@@ -19,7 +19,7 @@ int nb_request_source(const struct nb_request *request, struct nb_string *source
                       struct nb_error *error)
 {
     struct nb_string given = {NULL, 0};
-    if (!request->route->protocol->is_for_mail)
+    if (request->query_count > 0 && !request->route->protocol->is_for_mail)
         given = nb_request_query(request, "source");
     if (given.length > 0) {
         *source = given;
