@@ -136,6 +136,8 @@ static const struct nb_option options[] = {
      NB_LIVE},
     {"server", "batch_documents", NB_OPTION_COUNT, AT(batch_documents), 1, 10000000, NULL, "10000",
      "Documents of one {\"documents\": [...]} or one mbox; more are answered with 413.", NB_LIVE},
+    {"server", "classify_models", NB_OPTION_COUNT, AT(classify_models), 1, 1000, NULL, "100",
+     "Models that one call of /v1/classify may name; more are answered with 413.", NB_LIVE},
     {"server", "listing_rows", NB_OPTION_COUNT, AT(listing_rows), 1, 10000000, NULL, "10000",
      "Rows that ?explain= and ?limit= may request: tokens, or models of one page.", NB_LIVE},
     {"server", "listing_cells", NB_OPTION_COUNT, AT(listing_cells), 1, 1000000000, NULL, "1000000",

@@ -38,6 +38,7 @@ struct nb_config {
     uint64_t line_bytes;      /* NDJSON line, 16 MiB */
     uint64_t unpack_ratio;    /* of compressed NDJSON, 200 */
     uint64_t batch_documents; /* 10,000 */
+    uint64_t classify_models; /* of one call, 100 */
     uint64_t listing_rows;    /* explain and vocabulary, 10,000 */
     uint64_t listing_cells;   /* tokens times labels of a vocabulary, 1,000,000 */
     uint64_t spool_memory;    /* bytes of a long reply kept in memory before a file, 1 MiB */

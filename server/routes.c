@@ -5,6 +5,7 @@
 #include "server/api/documents.h"
 #include "server/api/dump.h"
 #include "server/api/evaluation.h"
+#include "server/api/many.h"
 #include "server/api/models.h"
 #include "server/api/operations.h"
 #include "server/api/quarantine.h"
@@ -24,6 +25,9 @@ static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
 static const char *const CLASSIFY_QUERY[] = {"explain",   "level",      "label",   "id",
                                              "threshold", "target_fpr", "cost_fp", "cost_fn",
                                              "positive",  NULL};
+/* What would have held a rate of false positives is another threshold for each model. */
+static const char *const MANY_QUERY[] = {"explain", "level",    "threshold", "cost_fp",
+                                         "cost_fn", "positive", NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", NULL};
 static const char *const VOCABULARY_QUERY[] = {"label", "limit", NULL};
 static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NULL};
@@ -68,6 +72,15 @@ static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NU
 
 static const struct nb_route ROUTES[] = {
     DOCUMENTS("/v1/models/{model}/classify", CLASSIFY, CLASSIFY_QUERY, CLASSIFY),
+    {.method = "POST",
+     .pattern = "/v1/classify",
+     .role = NB_ROLE_CLASSIFY,
+     .body = NB_BODY_DOCUMENT,
+     .query = MANY_QUERY,
+     .handler = nb_route_classify_many,
+     .protocol = &nb_protocol_api,
+     .verb = NB_VERB_CLASSIFY,
+     .is_stream = true},
     DOCUMENTS("/v1/models/{model}/train", TRAIN, CHANGE_QUERY, TRAIN),
     DOCUMENTS("/v1/models/{model}/untrain", TRAIN, CHANGE_QUERY, UNTRAIN),
     DOCUMENTS("/v1/models/{model}/tokenize", CLASSIFY, DOCUMENT_QUERY, TOKENIZE),

@@ -19,6 +19,10 @@ struct nb_verdict_private {
     struct nb_engine *engine;
     struct nb_live *live; /* holds the labels' names */
     struct nb_bag bag;
+    /* How the bag was made. */
+    bool has_bag;
+    struct nb_tokenizer_settings seen_by;
+    unsigned char key[NB_KEY_BYTES];
     struct nb_scores scores; /* by the book */
     struct nb_stack_inputs inputs;
     struct nb_scores stacked;
@@ -230,7 +234,8 @@ static bool has_two(const struct nb_verdict *verdict, const char *const labels[2
 int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2], double *probability)
 {
     const struct nb_verdict_private *p = verdict->private_;
-    if (!verdict->calibrated || verdict->size < 3 || !has_two(verdict, labels))
+    bool is_of_level = verdict->probabilities == p->levels.probabilities;
+    if (!verdict->calibrated || is_of_level || verdict->size < 3 || !has_two(verdict, labels))
         return NB_CONFLICT;
     struct nb_published *published = nb_live_settings(p->live);
     const struct nb_model *counts = p->live->counts;
@@ -304,32 +309,76 @@ static int score(struct nb_verdict *verdict, const struct nb_published *publishe
     return rc;
 }
 
+static struct nb_tokenizer_settings settings_of(const struct nb_published *published)
+{
+    return (struct nb_tokenizer_settings){.fields = published->settings.tokenizer_fields,
+                                          .max_count =
+                                              (uint32_t)published->settings.max_term_count};
+}
+
 static int tokenize(struct nb_engine *engine, const struct nb_live *live,
                     const struct nb_published *published, const struct nb_document *document,
                     struct nb_bag *bag)
 {
-    struct nb_tokenizer_settings settings = {.fields = published->settings.tokenizer_fields,
-                                             .max_count =
-                                                 (uint32_t)published->settings.max_term_count};
+    struct nb_tokenizer_settings settings = settings_of(published);
     return nb_document_tokenize(document, live->key, &settings, &engine->settings.tokenizer, bag);
+}
+
+/* Whether the model sees what is in the bag already. Models share the key of the store, except
+ * those that were imported from another one. */
+static bool sees_the_same(const struct nb_verdict_private *p, const struct nb_published *published)
+{
+    struct nb_tokenizer_settings settings = settings_of(published);
+    return p->has_bag && p->seen_by.fields == settings.fields &&
+           p->seen_by.max_count == settings.max_count &&
+           memcmp(p->key, p->live->key->bytes, sizeof p->key) == 0;
+}
+
+static int fill_bag(struct nb_verdict_private *p, const struct nb_published *published,
+                    const struct nb_document *document)
+{
+    p->has_bag = false;
+    int rc = tokenize(p->engine, p->live, published, document, &p->bag);
+    if (rc != 0)
+        return rc;
+    p->has_bag = true;
+    p->seen_by = settings_of(published);
+    memcpy(p->key, p->live->key->bytes, sizeof p->key);
+    return 0;
+}
+
+static int classify(struct nb_engine *engine, struct nb_string model,
+                    const struct nb_document *document, size_t most, bool is_again,
+                    struct nb_verdict *verdict, struct nb_error *error)
+{
+    if (prepare(verdict, engine) != 0)
+        return nb_error_no_memory(error);
+    struct nb_verdict_private *p = verdict->private_;
+    p->has_bag = p->has_bag && is_again;
+    int rc = nb_registry_acquire(engine, model, false, &p->live, error);
+    if (rc != 0)
+        return rc;
+    struct nb_published *published = nb_live_settings(p->live);
+    if (!sees_the_same(p, published))
+        rc = fill_bag(p, published, document);
+    if (rc == 0)
+        rc = score(verdict, published, most, error);
+    nb_published_release(&published);
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
 }
 
 int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
                        const struct nb_document *document, size_t most, struct nb_verdict *verdict,
                        struct nb_error *error)
 {
-    if (prepare(verdict, engine) != 0)
-        return nb_error_no_memory(error);
-    struct nb_verdict_private *p = verdict->private_;
-    int rc = nb_registry_acquire(engine, model, false, &p->live, error);
-    if (rc != 0)
-        return rc;
-    struct nb_published *published = nb_live_settings(p->live);
-    rc = tokenize(engine, p->live, published, document, &p->bag);
-    if (rc == 0)
-        rc = score(verdict, published, most, error);
-    nb_published_release(&published);
-    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+    return classify(engine, model, document, most, false, verdict, error);
+}
+
+int nb_engine_classify_again(struct nb_engine *engine, struct nb_string model,
+                             const struct nb_document *document, size_t most,
+                             struct nb_verdict *verdict, struct nb_error *error)
+{
+    return classify(engine, model, document, most, true, verdict, error);
 }
 
 int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,

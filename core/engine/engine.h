@@ -188,6 +188,13 @@ int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
                        const struct nb_document *document, size_t explain,
                        struct nb_verdict *verdict, struct nb_error *error);
 
+/* The same about the document that `verdict` was asked about last, by another model: it is
+ * tokenized again only if this model sees documents otherwise, by its settings or by a key of its
+ * own. */
+int nb_engine_classify_again(struct nb_engine *engine, struct nb_string model,
+                             const struct nb_document *document, size_t explain,
+                             struct nb_verdict *verdict, struct nb_error *error);
+
 /* Decides `ready` and `missing` of a verdict anew, by these labels only: the model may have others,
  * be it by a mistyped name, with few documents. A label that no document has is one that is
  * missing. */

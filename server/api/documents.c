@@ -28,10 +28,8 @@ struct handling {
     enum nb_verb verb;
     bool has_first; /* document; its place was taken with the request */
     struct nb_results results;
-    size_t explain;               /* of NB_VERB_CLASSIFY: tokens; ... */
-    unsigned level;               /* ... that of the labels, 0: as they are; ... */
-    struct nb_decision_rule rule; /* ... how its verdicts become decisions */
-    struct nb_training training;  /* of NB_VERB_TRAIN and NB_VERB_UNTRAIN */
+    struct nb_wishes wishes;     /* of NB_VERB_CLASSIFY */
+    struct nb_training training; /* of NB_VERB_TRAIN and NB_VERB_UNTRAIN */
 };
 
 static bool is_change(const struct handling *h)
@@ -49,37 +47,43 @@ static void handling_free(void *user)
 
 /* Evidence is of one label against another, and rates are known of labels as they are: neither can
  * be summed. */
-static int read_level(struct handling *h, struct nb_error *error)
+static int read_level(const struct nb_request *request, struct nb_wishes *wishes,
+                      struct nb_error *error)
 {
     uint64_t level = 0;
-    int rc = nb_request_query_count(h->request, "level", 0, NB_LEVEL_MOST, &level, error);
-    h->level = (unsigned)level;
+    int rc = nb_request_query_count(request, "level", 0, NB_LEVEL_MOST, &level, error);
+    wishes->level = (unsigned)level;
     if (rc != 0 || level == 0)
         return rc;
-    if (h->explain > 0)
+    if (wishes->explain > 0)
         return nb_error_set(error, NB_INVALID,
                             "query parameter 'explain' does not go with 'level': evidence is of a "
                             "label itself, ask for it without a level");
-    if (nb_request_query(h->request, "target_fpr").bytes != NULL)
+    if (nb_request_query(request, "target_fpr").bytes != NULL)
         return nb_error_set(error, NB_INVALID,
                             "query parameter 'target_fpr' does not go with 'level': the evaluation "
                             "is of the labels themselves");
     return 0;
 }
 
-/* What a request wants of its verdicts, from its query. */
-static int read_wishes(struct handling *h, struct nb_error *error)
+int nb_wishes_read(const struct nb_request *request, struct nb_wishes *wishes,
+                   struct nb_error *error)
 {
-    const struct nb_request *request = h->request;
     uint64_t explain = 0;
-    if (h->verb != NB_VERB_CLASSIFY || request->query_count == 0)
+    *wishes = (struct nb_wishes){.explain = 0};
+    if (request->query_count == 0)
         return 0;
     int rc = nb_request_query_count(request, "explain", 0, request->config->listing_rows, &explain,
                                     error);
-    h->explain = (size_t)explain;
+    wishes->explain = (size_t)explain;
     if (rc == 0)
-        rc = read_level(h, error);
-    return rc != 0 ? rc : nb_decision_read(request, &h->rule, error);
+        rc = read_level(request, wishes, error);
+    return rc != 0 ? rc : nb_decision_read(request, &wishes->rule, error);
+}
+
+static int read_wishes(struct handling *h, struct nb_error *error)
+{
+    return h->verb == NB_VERB_CLASSIFY ? nb_wishes_read(h->request, &h->wishes, error) : 0;
 }
 
 /* On a pool: the part of the preparation that takes long. */
@@ -141,17 +145,17 @@ static void need_labels(const struct nb_config *config, struct nb_verdict *verdi
         nb_verdict_need(verdict, labels, 2);
 }
 
-static int write_verdict(struct handling *h, const struct nb_verdict *verdict,
+static int write_verdict(const struct nb_wishes *wishes, struct nb_results *results,
+                         const struct nb_verdict *verdict, struct nb_decision_made *made,
                          struct nb_error *error)
 {
-    struct nb_decision_made made;
-    if (!h->rule.is_asked)
-        return nb_results_verdict(&h->results, verdict, NULL, error);
-    int rc = nb_decision_make(&h->rule, verdict, &made, error);
+    if (!wishes->rule.is_asked)
+        return nb_results_verdict(results, verdict, NULL, error);
+    int rc = nb_decision_make(&wishes->rule, verdict, made, error);
     if (rc != 0)
         return rc;
-    struct nb_json_decision decision = {made.label, made.reason};
-    return nb_results_verdict(&h->results, verdict, &decision, error);
+    struct nb_json_decision decision = {made->label, made->reason};
+    return nb_results_verdict(results, verdict, &decision, error);
 }
 
 /* A certain verdict has no finite odds: as far as a double goes. */
@@ -161,9 +165,10 @@ static double log_odds(double probability)
     return fmax(-MOST, fmin(MOST, log(probability) - log1p(-probability)));
 }
 
-static void log_verdict(const struct nb_request *request, const struct nb_verdict *verdict,
+static void log_verdict(const struct nb_results *results, const struct nb_verdict *verdict,
                         const struct nb_json_document *document, uint64_t nanoseconds)
 {
+    const struct nb_request *request = results->request;
     struct nb_string mail = {document->document.bytes, document->document.length};
     bool is_mail = document->document.kind == NB_DOCUMENT_MAIL;
     double p = verdict->probabilities[verdict->best];
@@ -176,7 +181,7 @@ static void log_verdict(const struct nb_request *request, const struct nb_verdic
             .message_id = is_mail ? nb_mime_find_field(mail, (size_t)request->config->header_bytes,
                                                        "Message-ID")
                                   : (struct nb_string){"", 0},
-            .model = request->model,
+            .model = results->model,
             .verdict = nb_string_of(verdict->labels[verdict->best]),
             .probability = p,
             .score = log_odds(p),
@@ -184,24 +189,42 @@ static void log_verdict(const struct nb_request *request, const struct nb_verdic
         });
 }
 
-/* Writes the verdict about a document, and logs it where that is wanted. */
+static int ask_engine(const struct nb_wishes *wishes, const struct nb_results *results,
+                      const struct nb_document *document, bool is_again, struct nb_verdict *verdict,
+                      struct nb_error *error)
+{
+    struct nb_engine *engine = results->request->server->engine;
+    int rc = is_again ? nb_engine_classify_again(engine, results->model, document, wishes->explain,
+                                                 verdict, error)
+                      : nb_engine_classify(engine, results->model, document, wishes->explain,
+                                           verdict, error);
+    if (rc == 0 && wishes->level > 0 && nb_verdict_at_level(verdict, wishes->level) != 0)
+        rc = nb_error_no_memory(error);
+    return rc;
+}
+
+int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *results,
+                       const struct nb_json_document *document, bool is_again,
+                       struct nb_verdict *verdict, struct nb_decision_made *made,
+                       struct nb_error *error)
+{
+    uint64_t start = nb_clock_monotonic();
+    int rc = ask_engine(wishes, results, &document->document, is_again, verdict, error);
+    if (rc != 0)
+        return rc;
+    need_labels(results->request->config, verdict);
+    rc = write_verdict(wishes, results, verdict, made, error);
+    if (rc == 0)
+        log_verdict(results, verdict, document, nb_clock_monotonic() - start);
+    return rc;
+}
+
 static int classify(struct handling *h, struct nb_scratch *scratch,
                     const struct nb_json_document *document, struct nb_error *error)
 {
-    const struct nb_request *request = h->request;
-    struct nb_verdict *verdict = &scratch->verdict;
-    uint64_t start = nb_clock_monotonic();
-    int rc = nb_engine_classify(request->server->engine, request->model, &document->document,
-                                h->explain, verdict, error);
-    if (rc == 0 && h->level > 0 && nb_verdict_at_level(verdict, h->level) != 0)
-        rc = nb_error_no_memory(error);
-    if (rc != 0)
-        return rc;
-    need_labels(request->config, verdict);
-    rc = write_verdict(h, verdict, error);
-    if (rc == 0)
-        log_verdict(request, verdict, document, nb_clock_monotonic() - start);
-    return rc;
+    struct nb_decision_made made;
+    return nb_documents_judge(&h->wishes, &h->results, document, false, &scratch->verdict, &made,
+                              error);
 }
 
 /* Writes what the model sees in a document. */

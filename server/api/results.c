@@ -16,7 +16,7 @@
 int nb_results_begin(struct nb_results *results, struct nb_request *request,
                      enum nb_results_form form, struct nb_error *error)
 {
-    *results = (struct nb_results){.request = request, .form = form};
+    *results = (struct nb_results){.request = request, .form = form, .model = request->model};
     if (form == NB_RESULTS_ONE)
         return 0;
     nb_reply_spool(request);
@@ -114,6 +114,14 @@ static void emit_explanation(struct nb_emitter *e, const struct nb_verdict *verd
     nb_emit_close(e, ']');
 }
 
+static void emit_decision(struct nb_emitter *e, const struct nb_json_decision *decision)
+{
+    if (decision == NULL)
+        return;
+    nb_emit_member_text(e, "decision", decision->label);
+    nb_emit_member_text(e, "decision_reason", decision->reason);
+}
+
 static void emit_verdict(struct nb_emitter *e, struct nb_string model,
                          const struct nb_verdict *verdict, const struct nb_json_decision *decision)
 {
@@ -138,10 +146,7 @@ static void emit_verdict(struct nb_emitter *e, struct nb_string model,
     nb_emit_bool(e, verdict->ready);
     if (!verdict->ready)
         nb_emit_member_text(e, "missing", verdict->missing);
-    if (decision != NULL) {
-        nb_emit_member_text(e, "decision", decision->label);
-        nb_emit_member_text(e, "decision_reason", decision->reason);
-    }
+    emit_decision(e, decision);
     if (verdict->explanation_count > 0)
         emit_explanation(e, verdict);
     nb_emit_close(e, '}');
@@ -151,7 +156,7 @@ int nb_results_verdict(struct nb_results *results, const struct nb_verdict *verd
                        const struct nb_json_decision *decision, struct nb_error *error)
 {
     struct nb_emitter e = begin_result(results);
-    emit_verdict(&e, results->request->model, verdict, decision);
+    emit_verdict(&e, results->model, verdict, decision);
     return end_result(results, &e, error);
 }
 
@@ -229,7 +234,7 @@ int nb_results_receipt(struct nb_results *results, const struct nb_receipt *rece
     if (receipt->code != 0)
         return nb_results_error(results, &receipt->error, error);
     struct nb_emitter e = begin_result(results);
-    emit_receipt(&e, results->request->model, receipt);
+    emit_receipt(&e, results->model, receipt);
     assert(receipt->status < NB_STATUSES);
     results->totals[receipt->status]++;
     return end_result(results, &e, error);
@@ -243,6 +248,20 @@ int nb_results_error(struct nb_results *results, const struct nb_error *why, str
     }
     struct nb_emitter e = begin_result(results);
     nb_emit_error(&e, why);
+    results->failed++;
+    return end_result(results, &e, error);
+}
+
+int nb_results_model_error(struct nb_results *results, const struct nb_error *why,
+                           struct nb_error *error)
+{
+    assert(results->form == NB_RESULTS_BATCH);
+    struct nb_emitter e = begin_result(results);
+    nb_emit_open(&e, '{');
+    nb_emit_member_string(&e, "model", results->model);
+    nb_emit_key(&e, "error");
+    nb_emit_problem(&e, why);
+    nb_emit_close(&e, '}');
     results->failed++;
     return end_result(results, &e, error);
 }
@@ -276,6 +295,43 @@ static int end_batch(struct nb_results *r, struct nb_error *error)
     if (nb_emit_end(&e) != 0)
         return nb_error_no_memory(error);
     return nb_reply_spooled(request, 200, "application/json", error);
+}
+
+static void emit_common(struct nb_emitter *e, const struct nb_results_common *common)
+{
+    nb_emit_open(e, '{');
+    nb_emit_member_text(e, "rule", common->rule);
+    if (common->label != NULL) {
+        nb_emit_member_string(e, "model", common->model);
+        nb_emit_member_text(e, "label", common->label);
+        nb_emit_key(e, "probability");
+        nb_emit_double(e, common->probability);
+    } else {
+        nb_emit_key(e, "label");
+        nb_emit_raw(e, "null");
+    }
+    if (common->action != NULL)
+        nb_emit_member_text(e, "action", common->action);
+    emit_decision(e, common->decision);
+    nb_emit_close(e, '}');
+}
+
+int nb_results_end_common(struct nb_results *results, const struct nb_results_common *common,
+                          struct nb_error *error)
+{
+    assert(results->form == NB_RESULTS_BATCH);
+    struct nb_emitter e = nb_emit_begin(&results->request->reply.spool.tail);
+    nb_emit_raw(&e, "]");
+    nb_emit_member_u64(&e, "failed", results->failed);
+    nb_emit_key(&e, "common");
+    if (common != NULL)
+        emit_common(&e, common);
+    else
+        nb_emit_raw(&e, "null");
+    nb_emit_close(&e, '}');
+    if (nb_emit_end(&e) != 0)
+        return nb_error_no_memory(error);
+    return nb_reply_spooled(results->request, 200, "application/json", error);
 }
 
 int nb_results_end(struct nb_results *results, struct nb_error *error)

@@ -29,6 +29,7 @@ enum nb_results_form {
 struct nb_results {
     struct nb_request *request;
     enum nb_results_form form;
+    struct nb_string model;       /* that the next result is of; at first the request's */
     uint64_t size;                /* results so far */
     uint64_t totals[NB_STATUSES]; /* receipts, by enum nb_status */
     uint64_t failed;
@@ -49,8 +50,25 @@ int nb_results_receipt(struct nb_results *results, const struct nb_receipt *rece
 int nb_results_error(struct nb_results *results, const struct nb_error *why,
                      struct nb_error *error);
 
+/* A batch with a result of each of several models: the failure of one names it. */
+int nb_results_model_error(struct nb_results *results, const struct nb_error *why,
+                           struct nb_error *error);
+
 /* Whether a line of the reply has been written: from then on failures are told line by line. */
 bool nb_results_has_lines(const struct nb_results *results);
+
+/* What several models say together. */
+struct nb_results_common {
+    const char *rule;       /* by which it follows from what each of them says */
+    struct nb_string model; /* whose verdict it is */
+    const char *label;      /* NULL: they do not agree, and probability and model are not told */
+    double probability;
+    const char *action;                      /* of the mail filter; NULL: it is no mail filter's */
+    const struct nb_json_decision *decision; /* NULL: none was asked for */
+};
+/* Ends a batch of results of several models. `common` NULL: none gave a verdict. */
+int nb_results_end_common(struct nb_results *results, const struct nb_results_common *common,
+                          struct nb_error *error);
 
 /* Ends the reply. A batch's totals are learned, unchanged, relabelled and updated for a train,
  * forgotten for an untrain, none for other verbs. */

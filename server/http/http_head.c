@@ -313,6 +313,8 @@ static int check_media(struct nb_request *request, const struct head *head, stru
     enum nb_media media = request->type.media;
     if (request->route->body == NB_BODY_SETTINGS && media != NB_MEDIA_JSON)
         return nb_error_set(error, NB_UNSUPPORTED, "settings must come as application/json");
+    if (request->route->body == NB_BODY_DOCUMENT && media != NB_MEDIA_JSON)
+        return nb_error_set(error, NB_UNSUPPORTED, "the document must come as application/json");
     if (request->route->body == NB_BODY_DUMP && media != NB_MEDIA_NDJSON)
         return nb_error_set(error, NB_UNSUPPORTED, "an import must come as application/x-ndjson");
     request->is_lines = media == NB_MEDIA_NDJSON;

@@ -154,16 +154,21 @@ static int from_flat(const struct nb_flat_document *flat, enum nb_verb verb,
     return deliver(fill(&m, verb, &made, error), &made, document);
 }
 
-static int from_json(json_t *object, enum nb_verb verb, struct nb_json_document *document,
-                     struct nb_error *error)
+/* `models` is NULL, or receives the member of that name, which the object then must have. */
+static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
+                     struct nb_json_document *document, struct nb_error *error)
 {
-    const json_t *values[NB_MEMBERS];
-    struct nb_member members[NB_MEMBERS];
+    const json_t *values[NB_MEMBERS + 1];
+    struct nb_member members[NB_MEMBERS + 1];
     for (unsigned i = 0; i < NB_MEMBERS; i++)
         members[i] = (struct nb_member){nb_scan_members[i], NB_TYPE_STRING, false};
-    int rc = nb_json_take(object, "a document", members, NB_MEMBERS, values, error);
+    members[NB_MEMBERS] = (struct nb_member){"models", NB_TYPE_ARRAY, true};
+    int rc =
+        nb_json_take(object, "a document", members, NB_MEMBERS + (models != NULL), values, error);
     if (rc != 0)
         return rc;
+    if (models != NULL)
+        *models = values[NB_MEMBERS];
     struct members m = {0};
     struct nb_json_document made = {0};
     for (unsigned i = 0; i < NB_MEMBERS; i++) {
@@ -190,8 +195,65 @@ int nb_json_document_read(struct nb_string line, enum nb_verb verb,
     int rc = nb_json_load(line, VALUES_BESIDE, &value, error);
     if (rc != 0)
         return rc;
-    rc = from_json(value, verb, document, error);
+    rc = from_json(value, verb, NULL, document, error);
     json_decref(value);
+    return rc;
+}
+
+static bool is_there(const struct nb_string *names, size_t count, struct nb_string name)
+{
+    size_t i = 0;
+    while (i < count && !nb_string_same(names[i], name))
+        i++;
+    return i < count;
+}
+
+static int read_names(const json_t *list, size_t most, struct nb_string *names,
+                      struct nb_error *error)
+{
+    size_t size = json_array_size(list);
+    if (size == 0)
+        return nb_error_set(error, NB_INVALID, "\"models\" must have at least one name");
+    if (size > most)
+        return nb_error_set(error, NB_TOO_LARGE,
+                            "\"models\" has %zu names, the limit is %zu (classify_models)", size,
+                            most);
+    for (size_t i = 0; i < size; i++) {
+        const json_t *name = json_array_get(list, i);
+        if (!json_is_string(name))
+            return nb_error_set(error, NB_INVALID, "\"models\" holds strings, not %s",
+                                nb_json_type_name(name));
+        names[i] = nb_json_text(name);
+        int rc = nb_check_model_name(names[i], error);
+        if (rc != 0)
+            return rc;
+        if (is_there(names, i, names[i]))
+            return nb_error_set(error, NB_INVALID, "\"models\" has the name '%.*s' twice",
+                                (int)names[i].length, names[i].bytes);
+    }
+    return 0;
+}
+
+int nb_json_document_read_models(struct nb_string text, size_t most,
+                                 struct nb_json_document *document, struct nb_string **models,
+                                 size_t *count, struct nb_error *error)
+{
+    json_t *value;
+    const json_t *list;
+    int rc = nb_json_load(text, most + VALUES_BESIDE, &value, error);
+    if (rc != 0)
+        return rc;
+    rc = from_json(value, NB_VERB_CLASSIFY, &list, document, error);
+    json_decref(value);
+    if (rc != 0)
+        return rc;
+    *count = json_array_size(list);
+    *models = calloc(*count + 1, sizeof **models);
+    rc = *models != NULL ? read_names(list, most, *models, error) : nb_error_no_memory(error);
+    if (rc != 0) {
+        free(*models);
+        nb_json_document_deinit(document);
+    }
     return rc;
 }
 
@@ -318,5 +380,5 @@ int nb_json_body_document(const struct nb_json_body *body, size_t index, enum nb
     if (body->root == NULL)
         return from_flat(&body->flat[index], verb, document, error);
     json_t *object = body->documents == NULL ? body->root : json_array_get(body->documents, index);
-    return from_json(object, verb, document, error);
+    return from_json(object, verb, NULL, document, error);
 }

@@ -47,6 +47,13 @@ int nb_json_document_read(struct nb_string line, enum nb_verb verb,
                           struct nb_json_document *document, struct nb_error *error);
 void nb_json_document_deinit(struct nb_json_document *document);
 
+/* Reads one document object to be classified that has a member beside: "models", the names of 1 to
+ * `most` models, each once. They borrow from the document; *models is the caller's to free. `text`
+ * must outlive the document. More models are NB_TOO_LARGE. On failure nothing needs freeing. */
+int nb_json_document_read_models(struct nb_string text, size_t most,
+                                 struct nb_json_document *document, struct nb_string **models,
+                                 size_t *count, struct nb_error *error);
+
 /* A JSON body: one document object, or {"documents": [...]}. */
 struct nb_json_body;
 

@@ -83,11 +83,16 @@ int nb_json_problem_of(struct nb_buffer *out, const struct nb_error *error)
     return nb_json_problem(out, nb_json_status(error->code), error->text);
 }
 
+void nb_emit_problem(struct nb_emitter *e, const struct nb_error *error)
+{
+    emit_problem(e, nb_json_status(error->code), error->text);
+}
+
 void nb_emit_error(struct nb_emitter *e, const struct nb_error *error)
 {
     nb_emit_open(e, '{');
     nb_emit_key(e, "error");
-    emit_problem(e, nb_json_status(error->code), error->text);
+    nb_emit_problem(e, error);
     nb_emit_close(e, '}');
 }
 

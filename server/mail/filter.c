@@ -153,7 +153,7 @@ static bool reaches(double probability, double threshold)
     return threshold < 1 && probability >= threshold;
 }
 
-static enum nb_filter_action action_at(const struct nb_config *config, double probability)
+enum nb_filter_action nb_filter_action_at(const struct nb_config *config, double probability)
 {
     if (reaches(probability, config->filter_reject))
         return NB_FILTER_REJECT;
@@ -259,7 +259,7 @@ static double add_evidence(const struct nb_verdict *verdict, double sign, uint64
 /* ---- verdicts ----------------------------------------------------------------------------------
  */
 
-/* The probability of a label against all others. Returns whether the model knows the label. */
+/* Returns whether the model knows the label. */
 static bool find_probability(const struct nb_verdict *verdict, const char *label, double *p)
 {
     for (size_t i = 0; i < verdict->size; i++) {
@@ -271,6 +271,16 @@ static bool find_probability(const struct nb_verdict *verdict, const char *label
     return false;
 }
 
+int nb_filter_probability(const struct nb_config *config, struct nb_verdict *verdict,
+                          double *probability, bool *is_known)
+{
+    const char *const labels[] = {config->filter_spam_label, config->filter_ham_label};
+    *is_known = find_probability(verdict, labels[0], probability);
+    return *is_known && nb_verdict_against(verdict, labels, probability) == NB_NO_MEMORY
+               ? NB_NO_MEMORY
+               : 0;
+}
+
 /* The verdict of a model that knows enough; `p` is the probability of spam. */
 static void judge(const struct nb_config *config, const struct nb_verdict *verdict, double p,
                   struct nb_filter_report *report)
@@ -279,7 +289,7 @@ static void judge(const struct nb_config *config, const struct nb_verdict *verdi
     report->is_ready = true;
     report->probability = p;
     report->log_odds = log_odds_of(p);
-    report->action = action_at(config, p);
+    report->action = nb_filter_action_at(config, p);
     bool is_spam = report->action != NB_FILTER_NO_ACTION;
     report->status = is_spam ? "spam" : p >= config->filter_unsure ? "unsure" : "ham";
     struct nb_filter_symbol *symbol = add_symbol(report,
@@ -324,13 +334,12 @@ static int ask(struct nb_server *server, const struct nb_config *config, struct 
     bool is_unknown = rc == NB_NOT_FOUND || rc == NB_CONFLICT; /* nothing was learned yet */
     if (rc != 0 && !is_unknown)
         return nb_error_set(error, rc, "%s", why.text);
-    const char *label = config->filter_spam_label;
-    const char *const needed[] = {label, config->filter_ham_label};
+    const char *const needed[] = {config->filter_spam_label, config->filter_ham_label};
+    bool has_label = false;
     double p = 0;
     if (rc == 0)
         nb_verdict_need(verdict, needed, 2);
-    bool has_label = rc == 0 && find_probability(verdict, label, &p);
-    if (has_label && nb_verdict_against(verdict, needed, &p) == NB_NO_MEMORY)
+    if (rc == 0 && nb_filter_probability(config, verdict, &p, &has_label) != 0)
         return nb_error_no_memory(error);
     bool knows = has_label && verdict->ready;
     if (knows)

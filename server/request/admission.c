@@ -230,7 +230,8 @@ static int check_role(struct nb_request *request, struct nb_string token, struct
         rc = check_grant(request, error);
     if (rc == NB_UNKNOWN)
         nb_metrics_refused(request->server->metrics, NB_REFUSED_TOKEN);
-    if (rc == 0 && request->route->body == NB_BODY_DOCUMENTS)
+    enum nb_body_kind body = request->route->body;
+    if (rc == 0 && (body == NB_BODY_DOCUMENTS || body == NB_BODY_DOCUMENT))
         rc = take_place(request, true, error);
     return rc;
 }

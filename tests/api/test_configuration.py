@@ -341,6 +341,13 @@ def server_listing_cells(api):
         holds(cells == 1000 or len(got["tokens"]) <= max(1, cells // 2), got)
 
 
+def server_classify_models(api):
+    client = with_options(api, "server", classify_models=2).client
+    client.post(M + "/train", {"text": "a b c", "label": "a"}).ok()
+    client.post("/v1/classify", {"text": "a", "models": ["m", "n"]}).ok()
+    refused(client.post("/v1/classify", {"text": "a", "models": ["m", "n", "o"]}), 413, "3", "2", "classify_models")
+
+
 def server_listing_rows(api):
     client = with_options(api, "server", listing_rows=5).client
     client.post(M + "/train", {"text": "a b c", "label": "a"}).ok()

@@ -119,6 +119,8 @@ def bodies(template, method, item, dump):
         return [({}, "application/json"), ({"smoothing": 2.0}, "application/json")]
     if template == "/v1/backup":
         return [(None, None)]
+    if template == "/v1/classify":
+        return [({"models": ["nobody-made-it"], "text": "win the prize"}, "application/json")]
     if "/quarantine/" in template:
         return [({"source": "nobody"}, "application/json"), ({"all": True}, "application/json")]
     if template.endswith("/undo"):

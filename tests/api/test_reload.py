@@ -89,6 +89,10 @@ def batch(daemon):
     return daemon.client.post(M + "/classify", {"documents": [{"text": "x"}] * 3}).status
 
 
+def models_of_one_call(daemon):
+    return daemon.client.post("/v1/classify", {"text": "x", "models": ["a", "b", "c"]}).status
+
+
 def learned(daemon):
     daemon.client.post(M + "/train", {"documents": [{"text": "one two", "label": "a"}, {"text": "six ten", "label": "b"}]})
 
@@ -235,6 +239,7 @@ LIVE = (
     ("server", "line_bytes", "1K", "4K", line_bytes, True, False),
     ("server", "unpack_ratio", 2, 10000, unpacks, 413, 200),
     ("server", "batch_documents", 2, 3, batch, 413, 404),
+    ("server", "classify_models", 2, 3, models_of_one_call, 413, 200),
     ("server", "listing_rows", 5, 6, rows, 400, 200),
     ("server", "listing_cells", 2, 1000, cells, 1, 4),
     ("server", "spool_memory", "4K", "512M", spools, 1, 0),

@@ -8,7 +8,7 @@ from harness import equal, holds, near, quoted, refused
 VALGRIND = True
 ROUTES = [
     ("/healthz", {"GET"}), ("/readyz", {"GET"}), ("/metrics", {"GET"}), ("/openapi.json", {"GET"}), ("/", {"GET"}),
-    ("/v1/models", {"GET"}), ("{m}", {"GET", "PUT", "DELETE"}), ("{m}/train", {"POST"}), ("{m}/untrain", {"POST"}),
+    ("/v1/classify", {"POST"}), ("/v1/models", {"GET"}), ("{m}", {"GET", "PUT", "DELETE"}), ("{m}/train", {"POST"}), ("{m}/untrain", {"POST"}),
     ("{m}/classify", {"POST"}), ("{m}/tokenize", {"POST"}), ("{m}/vocabulary", {"GET"}), ("{m}/documents/x", {"GET"}),
     ("{m}/export", {"GET"}), ("{m}/import", {"PUT"}), ("{m}/labels/x", {"PATCH"}), ("{m}/undo", {"GET", "POST"}),
     ("/v1/backup", {"POST"}), ("{m}/quarantine", {"GET"}), ("{m}/quarantine/effect", {"GET"}),

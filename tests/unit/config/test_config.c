@@ -82,6 +82,7 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert_uint_eq(c.line_bytes, 16u << 20);
     ck_assert_uint_eq(c.unpack_ratio, 200);
     ck_assert_uint_eq(c.batch_documents, 10000);
+    ck_assert_uint_eq(c.classify_models, 100);
     ck_assert_uint_eq(c.listing_rows, 10000);
     ck_assert_uint_eq(c.spool_memory, 1u << 20);
     ck_assert_uint_eq(c.body_memory, 96u << 20);

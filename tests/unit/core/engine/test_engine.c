@@ -927,6 +927,50 @@ START_TEST(too_little_training_is_said)
 }
 END_TEST
 
+/* That it is not tokenized again shows when another text is given for the same document. */
+START_TEST(a_document_is_tokenized_once_for_several_models)
+{
+    struct nb_settings other;
+    struct nb_verdict verdict;
+    struct nb_error error = {0};
+    struct nb_document first = text("w1 w1 w1"), second = text("w2");
+    bool created;
+    nb_verdict_init(&verdict);
+    for (int m = 0; m < 3; m++) {
+        const char *model = m == 0 ? "m" : m == 1 ? "n" : "once";
+        train(model, "1", "a", "w1 w3");
+        train(model, "2", "b", "w2 w3");
+        if (m == 2) {
+            nb_settings_init(&other, NB_PRESET_TEXT);
+            other.max_term_count = 1;
+            ck_assert_int_eq(
+                nb_engine_put_model(engine, str(model), &other, false, str(""), &created, &error),
+                0);
+        }
+    }
+    ck_assert_int_eq(nb_engine_classify_again(engine, str("m"), &first, 0, &verdict, &error), 0);
+    ck_assert_uint_eq(verdict.total, 3);
+    ck_assert_int_eq(nb_engine_classify_again(engine, str("n"), &second, 5, &verdict, &error), 0);
+    ck_assert_uint_eq(verdict.total, 3);
+    ck_assert_uint_eq(verdict.explanation[0].count, 3);
+    /* This one sees documents otherwise, and so does the one after it. */
+    ck_assert_int_eq(nb_engine_classify_again(engine, str("once"), &second, 0, &verdict, &error),
+                     0);
+    ck_assert_uint_eq(verdict.total, 1);
+    ck_assert_str_eq(verdict.labels[verdict.best], "b");
+    ck_assert_int_eq(nb_engine_classify_again(engine, str("m"), &first, 0, &verdict, &error), 0);
+    ck_assert_uint_eq(verdict.total, 3);
+    /* A failure in between changes nothing; another document begins anew. */
+    ck_assert_int_eq(nb_engine_classify_again(engine, str("none"), &second, 0, &verdict, &error),
+                     NB_NOT_FOUND);
+    ck_assert_int_eq(nb_engine_classify_again(engine, str("n"), &second, 0, &verdict, &error), 0);
+    ck_assert_uint_eq(verdict.total, 3);
+    ck_assert_int_eq(nb_engine_classify(engine, str("n"), &second, 0, &verdict, &error), 0);
+    ck_assert_uint_eq(verdict.total, 1);
+    nb_verdict_deinit(&verdict);
+}
+END_TEST
+
 START_TEST(a_broken_import_changes_nothing)
 {
     train("m", "1", "a", "one two");
@@ -1178,6 +1222,7 @@ static Suite *suite(void)
     tcase_add_test(t, models_load_while_their_settings_change);
     tcase_add_test(t, models_are_made_under_observation);
     tcase_add_test(t, explanations_sum_to_the_difference);
+    tcase_add_test(t, a_document_is_tokenized_once_for_several_models);
     tcase_add_test(t, weights_stay_when_their_documents_are_dropped);
     tcase_add_loop_test(t, a_missing_record_of_weights_is_damage, 0, 2);
     suite_add_tcase(s, t);

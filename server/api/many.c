@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/many.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "core/engine/engine.h"
+#include "server/api/documents.h"
+#include "server/api/results.h"
+#include "server/json/document.h"
+#include "server/mail/filter.h"
+#include "server/request/admission.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+#include "server/request/verdict.h"
+#include "server/request/work.h"
+
+/* ---- what the models say together ---------------------------------------------------------------
+ */
+
+/* What one model says; of the mildest, or of the least sure one. */
+struct said {
+    struct nb_string model;
+    char label[NB_DECISION_LABEL];
+    double probability; /* of its label */
+    double spam;        /* of spam; of the mildest */
+    char decision[NB_DECISION_LABEL], reason[NB_DECISION_TEXT];
+};
+
+struct common {
+    size_t verdicts;
+    bool knows_spam; /* every model that gave a verdict has the label of [filter] spam_label */
+    bool may_act;    /* every model gave a verdict, and is ready */
+    bool agrees;     /* on the label, and ... */
+    bool decides;    /* ... on the decision */
+    struct said mildest, least_sure;
+};
+
+static struct said say(struct nb_string model, const struct nb_verdict *verdict,
+                       const struct nb_decision_made *made, double spam)
+{
+    struct said said = {
+        .model = model, .probability = verdict->probabilities[verdict->best], .spam = spam};
+    (void)snprintf(said.label, sizeof said.label, "%s", verdict->labels[verdict->best]);
+    (void)snprintf(said.decision, sizeof said.decision, "%s", made->label);
+    (void)snprintf(said.reason, sizeof said.reason, "%s", made->reason);
+    return said;
+}
+
+static int add(struct common *c, const struct nb_config *config, struct nb_string model,
+               struct nb_verdict *verdict, const struct nb_decision_made *made)
+{
+    double spam = 0;
+    bool knows_spam;
+    if (nb_filter_probability(config, verdict, &spam, &knows_spam) != 0)
+        return NB_NO_MEMORY;
+    struct said said = say(model, verdict, made, spam);
+    bool is_first = c->verdicts++ == 0;
+    c->knows_spam = c->knows_spam && knows_spam;
+    c->may_act = c->may_act && verdict->ready;
+    c->agrees = c->agrees && (is_first || strcmp(said.label, c->least_sure.label) == 0);
+    c->decides = c->decides && (is_first || strcmp(said.decision, c->least_sure.decision) == 0);
+    if (is_first || spam < c->mildest.spam)
+        c->mildest = said;
+    if (is_first || said.probability < c->least_sure.probability)
+        c->least_sure = said;
+    return 0;
+}
+
+/* Where all have the label of spam, the mildest speaks for all: no mail is rejected for one who
+ * would not reject it. Other labels have no order from mild to severe: there all must agree. */
+static int end(const struct common *c, const struct nb_wishes *wishes, struct nb_results *results,
+               struct nb_error *error)
+{
+    const struct said *said = c->knows_spam ? &c->mildest : &c->least_sure;
+    bool is_settled = c->knows_spam || c->agrees, is_decided = c->knows_spam || c->decides;
+    const struct nb_json_decision decision = {is_decided ? said->decision : "unsure",
+                                              is_decided ? said->reason
+                                                         : "the models do not decide the same"};
+    struct nb_results_common common = {
+        .rule = c->knows_spam ? "mildest" : "unanimous",
+        .model = said->model,
+        .label = is_settled ? said->label : NULL,
+        .probability = said->probability,
+        .decision = wishes->rule.is_asked ? &decision : NULL,
+    };
+    if (c->knows_spam)
+        common.action = nb_filter_action_name(
+            c->may_act ? nb_filter_action_at(results->request->config, said->spam)
+                       : NB_FILTER_NO_ACTION);
+    return nb_results_end_common(results, c->verdicts > 0 ? &common : NULL, error);
+}
+
+/* ---- the request --------------------------------------------------------------------------------
+ */
+
+struct question {
+    struct nb_json_document document;
+    struct nb_string *models; /* owned; they borrow from the document */
+    size_t count;
+    struct nb_wishes wishes;
+};
+
+static void forget(struct question *q)
+{
+    free(q->models);
+    nb_json_document_deinit(&q->document);
+}
+
+/* Each model needs a token that is for it, whether there is such a model or not. */
+static int check_models(const struct nb_request *request, const struct question *q,
+                        struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; i < q->count && rc == 0; i++)
+        rc = nb_request_check_model(request, q->models[i], error);
+    return rc;
+}
+
+static int read_question(struct nb_request *request, struct nb_string body, struct question *q,
+                         struct nb_error *error)
+{
+    int rc = nb_json_document_read_models(body, (size_t)request->config->classify_models,
+                                          &q->document, &q->models, &q->count, error);
+    if (rc != 0)
+        return rc;
+    rc = check_models(request, q, error);
+    if (rc == 0)
+        rc = nb_wishes_read(request, &q->wishes, error);
+    if (rc != 0)
+        forget(q);
+    return rc;
+}
+
+/* Asks one model. The failure of a model takes its place among the results. */
+static int ask(const struct question *q, size_t i, struct nb_results *results,
+               struct nb_verdict *verdict, struct common *common, struct nb_error *error)
+{
+    struct nb_decision_made made = {.label = ""};
+    struct nb_error why = {0};
+    results->model = q->models[i];
+    int rc = i > 0 ? nb_request_count_document(results->request, &why) : 0;
+    if (rc == 0)
+        rc = nb_documents_judge(&q->wishes, results, &q->document, i > 0, verdict, &made, &why);
+    if (rc == 0 &&
+        add(common, results->request->config, results->model, verdict, &made) == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    if (rc == 0)
+        return 0;
+    bool is_of_model = rc == NB_NOT_FOUND || rc == NB_CONFLICT || rc == NB_DAMAGED || rc == NB_BUSY;
+    common->may_act = false;
+    if (is_of_model)
+        return nb_results_model_error(results, &why, error);
+    *error = why;
+    return rc;
+}
+
+static int ask_all(struct nb_request *request, const struct question *q, struct nb_error *error)
+{
+    struct nb_scratch *scratch = nb_scratch_take(request->server->scratch);
+    struct nb_results results;
+    struct common common = {.knows_spam = true, .may_act = true, .agrees = true, .decides = true};
+    if (scratch == NULL)
+        return nb_error_no_memory(error);
+    int rc = nb_results_begin(&results, request, NB_RESULTS_BATCH, error);
+    for (size_t i = 0; i < q->count && rc == 0; i++)
+        rc = ask(q, i, &results, &scratch->verdict, &common, error);
+    if (rc == 0)
+        rc = end(&common, &q->wishes, &results, error);
+    nb_verdict_reset(&scratch->verdict);
+    nb_scratch_give(request->server->scratch, scratch);
+    return rc;
+}
+
+static bool are_loaded(const struct nb_request *request, const struct question *q)
+{
+    size_t i = 0;
+    while (i < q->count && nb_engine_is_loaded(request->server->engine, q->models[i]))
+        i++;
+    return i == q->count;
+}
+
+static int answer(struct nb_request *request, struct nb_string body, struct nb_error *error)
+{
+    struct question q = {.count = 0};
+    int rc = read_question(request, body, &q, error);
+    if (rc != 0)
+        return rc;
+    rc = ask_all(request, &q, error);
+    forget(&q);
+    return rc;
+}
+
+static void free_body(void *user)
+{
+    nb_buffer_deinit(user);
+    free(user);
+}
+
+/* On the pool that loads models. */
+static int answer_slowly(struct nb_request *request, struct nb_error *error)
+{
+    const struct nb_buffer *body = request->state;
+    return answer(request, (struct nb_string){body->bytes, body->length}, error);
+}
+
+/* Models that are on the disk only are loaded on a pool: threads that serve connections have others
+ * to serve. The request's own body does not last so long. */
+static int wait_for_models(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_buffer *body = calloc(1, sizeof *body);
+    if (body == NULL)
+        return nb_error_no_memory(error);
+    request->state = body;
+    request->state_free = free_body;
+    if (nb_buffer_append(body, request->body.bytes, request->body.length) != 0)
+        return nb_error_no_memory(error);
+    return nb_work_run(request, request->server->loads, answer_slowly, error);
+}
+
+int nb_route_classify_many(struct nb_request *request, struct nb_error *error)
+{
+    struct question q = {.count = 0};
+    int rc = read_question(request, request->body, &q, error);
+    if (rc != 0)
+        return rc;
+    /* A large body is on a pool already, where it may wait. */
+    bool may_wait = request->work != NULL || are_loaded(request, &q);
+    if (may_wait)
+        rc = ask_all(request, &q, error);
+    forget(&q);
+    return may_wait ? rc : wait_for_models(request, error);
+}

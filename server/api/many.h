@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One document, judged by several models: a mail to several users, each with a model of his own.
+ * For the thread that works on the request.
+ */
+#ifndef NB_SERVER_API_MANY_H
+#define NB_SERVER_API_MANY_H
+
+#include "server/request/route.h"
+
+nb_handler nb_route_classify_many;
+
+#endif
