@@ -263,6 +263,13 @@ static const struct nb_option options[] = {
      "they were when it began, and grows by about what is written meanwhile. After this time the "
      "next change ends it, before its end mark.",
      NB_LIVE},
+    {"store", "superseded_seconds", NB_OPTION_COUNT, AT(superseded_seconds), 0, 315360000, NULL,
+     "604800",
+     "Seconds that the store keeps the label, source and time that a document had before its label "
+     "was changed, so that an undo can bring them back. At most eight such states of a document "
+     "are kept; they go when it is untrained or gets other content. 0: they go after some seconds "
+     "without work.",
+     NB_LIVE},
 
     {"models", "auto_create", NB_OPTION_BOOL, AT(auto_create), 0, 1, NULL, "yes",
      "Create a model with the default settings when the first document is trained into it. With "

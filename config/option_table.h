@@ -67,10 +67,11 @@ struct nb_config {
     uint64_t memory;   /* bytes of loaded models, 0: no limit */
     uint64_t disk;     /* 0 */
     bool keep_words;
-    uint64_t replay_features; /* 20,000,000 */
-    uint64_t group_documents; /* 1,024 */
-    uint64_t backups;         /* 2; at the same time */
-    uint64_t backup_seconds;  /* 3,600 */
+    uint64_t replay_features;    /* 20,000,000 */
+    uint64_t group_documents;    /* 1,024 */
+    uint64_t backups;            /* 2; at the same time */
+    uint64_t backup_seconds;     /* 3,600 */
+    uint64_t superseded_seconds; /* 604,800 */
     /* [models] */
     bool auto_create;
     uint64_t labels;               /* per model, 10,000 */

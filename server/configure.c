@@ -159,6 +159,7 @@ static int go_over(struct nb_server *server, struct nb_config *next, struct chan
         return rc;
     }
     nb_configure_apply(server, &made->config);
+    nb_engine_keep_superseded(server->engine, made->config.superseded_seconds);
     nb_configurations_put(server->configurations, made);
     return 0;
 }

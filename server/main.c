@@ -57,6 +57,7 @@ static void settings_of(const struct nb_config *config, struct nb_engine_setting
     settings->disk = config->disk;
     settings->replay_features = config->replay_features;
     settings->group_documents = config->group_documents;
+    settings->superseded_seconds = config->superseded_seconds;
     settings->labels = (uint32_t)config->labels;
     settings->quarantine_documents = config->quarantine_documents;
     settings->quarantine_bytes = config->quarantine_bytes;

@@ -56,14 +56,15 @@ static void undo(struct nb_group *group)
 
 /* ---- in the transaction ---------------------------------------------------------------------- */
 
-static int drop_garbage(struct nb_view *view, struct nb_live *live, size_t most,
-                        struct nb_error *error)
+static int drop_garbage(const struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
+                        size_t most, struct nb_error *error)
 {
     struct nb_checkpoint *c = &live->checkpoint;
     struct nb_error why;
     if (!c->garbage || live->number == 0)
         return 0;
-    int rc = nb_ledger_drop(view, live->number, c->replay, most, &c->totals, &c->garbage, &why);
+    int rc = nb_ledger_drop(view, live->number, c->replay, nb_checkpoint_keep_from(engine), most,
+                            &c->totals, &c->garbage, &why);
     if (rc == NB_CORRUPT) {
         nb_live_set_damaged(live, &why);
         c->garbage = false;
@@ -109,7 +110,7 @@ static int put_checkpoints(struct nb_group *group, struct nb_view *view, struct 
             continue;
         if (nb_group_model(group, live) == NULL)
             return nb_error_no_memory(error);
-        rc = drop_garbage(view, live, group->size * DROPPED_PER_CHANGE, error);
+        rc = drop_garbage(group->engine, view, live, group->size * DROPPED_PER_CHANGE, error);
     }
     return rc;
 }

@@ -32,6 +32,9 @@ int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine *
  * *engine to NULL. The next start replays what was not saved. No other thread uses the engine any
  * more. */
 void nb_engine_close(struct nb_engine **engine);
+/* Changes how many seconds an undo finds the labels that documents had before (0: some seconds at
+ * most). What is kept already follows with the next changes of its model. */
+void nb_engine_keep_superseded(struct nb_engine *engine, uint64_t seconds);
 
 /* Whether the store takes changes: 0, or the reason why the last commit failed (NB_DISK_FULL ...);
  * a commit that succeeds later clears it. */

@@ -40,12 +40,18 @@ void nb_engine_settings_init(struct nb_engine_settings *settings)
         .memory = 0,
         .replay_features = 20000000,
         .group_documents = 1024,
+        .superseded_seconds = (uint64_t)7 * 24 * 3600,
         .unused_rows = 256,
         .labels = 10000,
         .quarantine_documents = 10000,
         .quarantine_bytes = (uint64_t)64 << 20,
         .models = 100000,
     };
+}
+
+void nb_engine_keep_superseded(struct nb_engine *engine, uint64_t seconds)
+{
+    atomic_store(&engine->superseded_seconds, seconds);
 }
 
 static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
@@ -59,6 +65,7 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
     engine->coder = nb_features_coder_new();
     engine->learner = nb_learner_new();
     engine->purge = true;
+    nb_engine_keep_superseded(engine, settings->superseded_seconds);
     pthread_rwlock_init(&engine->registry, NULL);
     pthread_mutex_init(&engine->queue_lock, NULL);
     pthread_mutex_init(&engine->health_lock, NULL);

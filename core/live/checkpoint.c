@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/base/clock.h"
 #include "core/live/dirty.h"
 #include "core/live/transaction.h"
 #include "core/store/ledger.h"
@@ -174,6 +175,12 @@ uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features)
     return due < SLICE_RANGES ? (uint32_t)due : SLICE_RANGES;
 }
 
+int64_t nb_checkpoint_keep_from(const struct nb_engine *engine)
+{
+    uint64_t seconds = atomic_load(&engine->superseded_seconds);
+    return seconds == 0 ? INT64_MAX : nb_clock_now() - (int64_t)seconds * 1000;
+}
+
 struct slice {
     struct nb_live *live;
     struct nb_checkpoint saved;
@@ -189,8 +196,8 @@ static int write_slice(struct nb_engine *engine, struct nb_view *view, void *arg
     nb_checkpoint_restore(live, &slice->saved); /* this may be a second try */
     int rc = nb_checkpoint_slice(engine, view, live, SLICE_RANGES, &written, error);
     if (rc == 0 && c->garbage)
-        rc = nb_ledger_drop(view, live->number, c->replay, DROPPED_ENTRIES, &c->totals, &c->garbage,
-                            error);
+        rc = nb_ledger_drop(view, live->number, c->replay, nb_checkpoint_keep_from(engine),
+                            DROPPED_ENTRIES, &c->totals, &c->garbage, error);
     struct nb_state_record state = nb_checkpoint_state(live, c->last);
     return rc != 0 ? rc : nb_put_state(engine, view, live, &state, error);
 }

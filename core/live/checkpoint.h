@@ -37,6 +37,9 @@ void nb_checkpoint_enlist(struct nb_engine *engine, struct nb_live *live);
 /* Takes the model out of the list: it is dropped from memory or deleted. */
 void nb_checkpoint_forget(struct nb_engine *engine, struct nb_live *live);
 
+/* States of documents that were superseded before this time are dropped: nb_ledger_drop. */
+int64_t nb_checkpoint_keep_from(const struct nb_engine *engine);
+
 /* How many ranges a commit of `features` feature changes should write, so that the tails of all
  * models together stay within `replay_features`. */
 uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features);

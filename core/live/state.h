@@ -77,6 +77,7 @@ struct nb_engine {
      * and about how many bytes the last refused transaction would have written. */
     uint64_t not_before, pause, refused_bytes;
     struct nb_counters counters;
+    atomic_uint_fast64_t superseded_seconds; /* of the settings, or as it was changed since */
 };
 
 #endif

@@ -54,6 +54,7 @@ enum nb_table {
     NB_TABLE_WEIGHTS,    /* model, range -> weights of the stack */
     NB_TABLE_SCORES,     /* model, number of the first learning -> score before learning */
     NB_TABLE_GARBAGE,    /* model, number of the replacing entry -> the replaced entry */
+    NB_TABLE_KEPT,       /* the same, of what stays for an undo; and when it was replaced */
     NB_TABLE_ORPHANS,    /* model -> (nothing): data of deleted models and unfinished imports */
     NB_TABLE_QUARANTINE, /* model, document id -> a change that waits (core/store/quarantine.h) */
     NB_TABLE_WAITING,    /* model -> how many changes wait, and how many bytes they take */

@@ -3,12 +3,9 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "core/base/pack.h"
 #include "core/store/ledger_put.h"
-
-enum { GARBAGE_BATCH = 10000 };
 
 void nb_entry_deinit(struct nb_entry *entry)
 {
@@ -248,81 +245,6 @@ int nb_ledger_walk_only(const struct nb_view *view, uint32_t model, uint64_t fro
     return rc;
 }
 
-/* ---- dropping -------------------------------------------------------------------------------- */
-
-struct numbers {
-    uint64_t *numbers;
-    size_t count, most;
-    uint64_t before;
-};
-
-static int collect(void *user, struct nb_string key, struct nb_string value, struct nb_error *error)
-{
-    struct numbers *n = user;
-    uint64_t number = nb_store_key_tail(key);
-    (void)value;
-    (void)error;
-    if (number >= n->before || n->count == n->most)
-        return 1;
-    n->numbers[n->count++] = number;
-    return 0;
-}
-
-/* Collects the numbers in the keys of a table's rows of a model. The caller frees the list. */
-static int list(const struct nb_view *view, enum nb_table table, uint32_t model, struct numbers *n,
-                struct nb_error *error)
-{
-    struct nb_store_key key = nb_store_key_model(model);
-    n->numbers = malloc((n->most + 1) * sizeof *n->numbers);
-    if (n->numbers == NULL)
-        return nb_error_no_memory(error);
-    int rc = nb_store_scan(view, table, nb_store_key_string(&key), key.length, collect, n, error);
-    return rc > 0 ? 0 : rc;
-}
-
-/* Replaces an entry by what must stay of it, or deletes it whole. */
-static int shrink(const struct nb_view *view, struct nb_entry *entry,
-                  struct nb_ledger_totals *totals, struct nb_error *error)
-{
-    struct nb_change remnant;
-    struct nb_buffer bytes = {0};
-    bool stays = nb_change_remnant(&entry->change, &remnant);
-    totals->dropped += entry->change.kind == NB_CHANGE_TRAIN;
-    struct nb_store_key key = nb_store_key_sequence(entry->change.model, entry->number);
-    int rc = stays && nb_change_write(&remnant, &bytes) != 0 ? nb_error_no_memory(error) : 0;
-    if (rc == 0)
-        rc = nb_ledger_delete_pieces(view, entry->number, error);
-    if (rc == 0 && stays) {
-        rc = nb_ledger_put_pieces(view, entry->number, &bytes, false, error);
-    } else if (rc == 0) {
-        totals->entries--;
-        rc = nb_store_delete(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), error);
-    }
-    nb_buffer_deinit(&bytes);
-    return rc;
-}
-
-/* Drops what a row of GARBAGE names: the replaced entry, and the replacing one if it only forgot
- * the document. */
-static int drop_one(const struct nb_view *view, uint32_t model, uint64_t number,
-                    struct nb_entry *entry, struct nb_ledger_totals *totals, struct nb_error *error)
-{
-    struct nb_store_key key = nb_store_key_sequence(model, number);
-    int rc = nb_ledger_read(view, number, entry, error);
-    if (rc != 0)
-        return rc == NB_NOT_FOUND ? damaged(error, number, "is missing") : rc;
-    uint64_t replaced = entry->change.replaced;
-    if (entry->change.kind == NB_CHANGE_UNTRAIN)
-        rc = shrink(view, entry, totals, error);
-    if (rc == 0)
-        rc = nb_ledger_read(view, replaced, entry, error);
-    if (rc == 0 && entry->change.kind == NB_CHANGE_TRAIN)
-        rc = shrink(view, entry, totals, error);
-    if (rc == NB_NOT_FOUND)
-        return damaged(error, replaced, "is missing");
-    return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_GARBAGE, nb_store_key_string(&key), error);
-}
-
 int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_error *error)
 {
     struct nb_store_key most = nb_store_key_entry(UINT64_MAX, UINT16_MAX);
@@ -334,59 +256,4 @@ int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_err
     if (rc == 0)
         *number = nb_store_key_entry_number(key);
     return rc == NB_NOT_FOUND ? 0 : rc;
-}
-
-int nb_ledger_drop(const struct nb_view *view, uint32_t model, uint64_t before, size_t most,
-                   struct nb_ledger_totals *totals, bool *more, struct nb_error *error)
-{
-    uint64_t last;
-    struct nb_entry entry = {0};
-    struct numbers n = {.most = most < GARBAGE_BATCH ? most : GARBAGE_BATCH};
-    assert(model != 0);
-    int rc = nb_ledger_newest(view, &last, error);
-    n.before = before < last ? before : last;
-    if (rc == 0)
-        rc = list(view, NB_TABLE_GARBAGE, model, &n, error);
-    for (size_t i = 0; rc == 0 && i < n.count; i++)
-        rc = drop_one(view, model, n.numbers[i], &entry, totals, error);
-    *more = n.count == n.most;
-    free(n.numbers);
-    nb_entry_deinit(&entry);
-    return rc;
-}
-
-int nb_ledger_has_garbage(const struct nb_view *view, uint32_t model, uint64_t until, bool *has,
-                          struct nb_error *error)
-{
-    struct numbers n = {.most = 1, .before = until == UINT64_MAX ? until : until + 1};
-    int rc = list(view, NB_TABLE_GARBAGE, model, &n, error);
-    *has = n.count > 0;
-    free(n.numbers);
-    return rc;
-}
-
-int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, size_t *deleted,
-                    struct nb_error *error)
-{
-    static const enum nb_table tables[] = {NB_TABLE_DOCUMENTS, NB_TABLE_SCORES, NB_TABLE_WORDS,
-                                           NB_TABLE_GARBAGE};
-    struct nb_store_key prefix = nb_store_key_model(model);
-    struct numbers n = {.most = most, .before = UINT64_MAX};
-    assert(model != 0);
-    int rc = list(view, NB_TABLE_ENTRIES, model, &n, error);
-    for (size_t i = 0; rc == 0 && i < n.count; i++) {
-        struct nb_store_key key = nb_store_key_sequence(model, n.numbers[i]);
-        rc = nb_ledger_delete_pieces(view, n.numbers[i], error);
-        if (rc == 0)
-            rc = nb_store_delete(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), error);
-    }
-    *deleted = n.count;
-    free(n.numbers);
-    for (size_t i = 0; rc == 0 && i < sizeof tables / sizeof *tables && *deleted < most; i++) {
-        size_t some;
-        rc = nb_store_clear(view, tables[i], nb_store_key_string(&prefix), most - *deleted, &some,
-                            error);
-        *deleted += some;
-    }
-    return rc;
 }

@@ -12,7 +12,7 @@
  * model's entries, each with a byte: 1 living, 2 a note of undoing, 0 any other), DOCUMENTS (the
  * living entry of an id), SCORES (by the number that learned the document first: the order of
  * arrival), WORDS (which entry brought a row's feature: by the first row of each run of
- * neighbours), and GARBAGE (what an entry made superfluous).
+ * neighbours), GARBAGE (what an entry made superfluous), and KEPT (what of that stays for an undo).
  */
 #ifndef NB_CORE_STORE_LEDGER_H
 #define NB_CORE_STORE_LEDGER_H
@@ -79,10 +79,14 @@ int nb_ledger_has_garbage(const struct nb_view *view, uint32_t model, uint64_t u
                           struct nb_error *error);
 /* Drops what entries below `before` made superfluous, up to `most` of them. An entry that brought
  * new features or a new label is replaced by what must stay of it, under the same number. The
- * newest entry of the ledger stays, because the next number follows from it. Updates `totals`; sets
- * *more if there may be more to drop. Returns 0 or a code. */
-int nb_ledger_drop(const struct nb_view *view, uint32_t model, uint64_t before, size_t most,
-                   struct nb_ledger_totals *totals, bool *more, struct nb_error *error);
+ * newest entry of the ledger stays, because the next number follows from it. What a document was
+ * before changes of its label from `keep_from` on (milliseconds since 1970; INT64_MAX: none) stays,
+ * too, for an undo: up to eight states of a document, as long as it is learned with the same
+ * content. What was kept and is older goes. Updates `totals`; sets *more if there may be more to
+ * drop. Returns 0 or a code. */
+int nb_ledger_drop(const struct nb_view *view, uint32_t model, uint64_t before, int64_t keep_from,
+                   size_t most, struct nb_ledger_totals *totals, bool *more,
+                   struct nb_error *error);
 
 /* The number of the newest entry of all; 0: there is none. */
 int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_error *error);

@@ -10,6 +10,7 @@ import time
 import rspamd
 import test_backup
 import test_quarantine
+import test_undo
 from harness import equal, holds, problem, refused, slow, wait_for
 from prometheus import parse
 from test_command_line import printed
@@ -593,6 +594,11 @@ def store_group_documents(api):
         daemon.client.post(M + "/train", {"documents": [{"text": f"w{i}", "label": "a"} for i in range(20)]}).ok()
         commits.append(metric(daemon, "bayesd_commits_total") - before)
     holds(commits[0] >= 20 and commits[1] <= 3, commits)
+
+
+def store_superseded_seconds(api):
+    test_undo.a_label_is_kept(api, 600)
+    test_undo.a_label_is_kept(api, 0)
 
 
 def store_backups(api):

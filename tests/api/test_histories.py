@@ -114,8 +114,8 @@ class History:
             for id, change in self.waiting.pop(name, {}).items():
                 if change:
                     self.known.models[name][id] = change
-                else:
-                    self.known.models[name].pop(id, None)
+                elif self.known.models[name].pop(id, None) is None:  # refused: it goes on waiting
+                    self.waiting.setdefault(name, {})[id] = None
 
     def drop(self, client):
         name = self.name()

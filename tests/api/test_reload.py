@@ -10,6 +10,7 @@ import threading
 import time
 
 import test_backup
+import test_undo
 import tls
 from harness import config_text, equal, holds, refused, slow, wait_for
 from test_configuration import (OUTSIDE, long_body, long_reply, mails_unread, outer_address, over_file, second_body,
@@ -290,6 +291,23 @@ BACKUPS = (
 )
 
 
+def restored(daemon):
+    """Whether an undo finds the label that a document had, after all that is superfluous is dropped."""
+    test_undo.relabelled(daemon)
+    return test_undo.is_kept(daemon)
+
+
+STATES = (
+    ("store", "superseded_seconds", 0, 600, restored, False, True),
+    ("store", "superseded_seconds", 600, 0, restored, True, False),
+)
+
+
+def test_live_options_of_undo(api):
+    for row in STATES:
+        one_option(api, row)
+
+
 def test_live_options(api):
     for row in LIVE:
         one_option(api, row)
@@ -368,7 +386,7 @@ def test_tls(api):
 
 
 def test_every_live_option_is_tested(api):
-    tested = {row[:2] for row in LIVE + BACKUPS} | {("server", "insecure"), ("server", "stop_seconds"), ("server", "queue_changes"),
+    tested = {row[:2] for row in LIVE + BACKUPS + STATES} | {("server", "insecure"), ("server", "stop_seconds"), ("server", "queue_changes"),
                                           ("tokens", "train"), ("tokens", "trusted"), ("filter", "subject"), ("server", "proxies"),
                                           ("server", "socket_users"), ("server", "rate_failures"), ("tokens", "file"),
                                           ("server", "connections_per_address"), ("server", "head_seconds"),

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Undo: what a source has taught is taken back exactly, in steps that a kill does not hurt."""
 import json
+import os
 import random
+import shutil
+import subprocess
 import threading
 
 from acknowledged import verified
@@ -107,8 +110,89 @@ def test_the_state_before_is_restored(api):
     verified(api, daemon.data)
 
 
-def test_what_is_not_kept_is_forgotten(api):
+def kept(daemon):
+    """How many superseded states the store of a stopped daemon keeps."""
+    out = subprocess.run(["mdb_dump", "-s", "kept", daemon.data], capture_output=True, check=True).stdout
+    return out.count(b"\n ") // 2
+
+
+def tidied(daemon, id):
+    """Adds a document, since the newest entry always stays, and stops and starts the daemon: what is superfluous goes."""
+    daemon.client.post("/v1/models/m/train", {"text": "other words", "label": "ham", "id": id}).ok()
+    daemon.stop()
+    daemon.start()
+
+
+def test_labels_are_restored_long_after(api):
+    """The ledger keeps them for a time, over stops, a rebuild and a backup."""
     daemon = api.another().start()
+    path, client = "/v1/models/m", daemon.client
+    client.put(path, {"preset": "book"}).ok(201)
+    train(client, path, [{"text": f"tea with milk {i}", "label": "ham", "id": f"a{i}", "source": "good"} for i in range(20)])
+    infos = [client.get(f"{path}/documents/a{i}").ok().json for i in range(20)]
+    train(client, path, [{"text": f"tea with milk {i}", "label": "spam", "id": f"a{i}", "source": "bad"} for i in range(20)])
+    train(client, path, [{"text": f"tea with milk {i}", "label": "other", "id": f"a{i}", "source": "bad"} for i in range(5)])
+    tidied(daemon, "last")
+    daemon.stop()
+    equal(kept(daemon), 25)
+    verified(api, daemon.data)
+    copy = shutil.copytree(daemon.data, os.path.join(api.new_folder(), "data"))
+    equal(api.tool("--rebuild", "--data", copy)[0], 0)
+    for again in (daemon, api.another(data=copy)):
+        again.start()
+        done = undo(again.client, path, source="bad")
+        equal((done["documents"], done["restored"], done["unknown_before"]), (20, 20, 0))
+        equal([again.client.get(f"{path}/documents/a{i}").ok().json for i in range(20)], infos)
+        again.stop()
+        verified(api, again.data)
+
+
+def relabelled(daemon):
+    """Documents with other labels, of which nothing is needed for a start any more when this returns."""
+    path, client = "/v1/models/m", daemon.client
+    client.delete(path)
+    for label in ("ham", "spam"):
+        train(client, path, [{"text": "tea with milk", "label": label, "id": "a", "source": label}])
+    for text in ("more milk", "more tea"):
+        train(client, path, [{"text": text, "label": "ham", "id": "b", "source": text}])
+    train(client, path, [{"text": "last", "label": "ham", "id": "c", "source": "last"}])
+    # Content that was replaced is dropped in any case, after the label of the document before it.
+    wait_for(lambda: undo(client, path, source="more tea", dry_run=True)["unknown_before"] == 1,
+             "what is superfluous is dropped", 20)
+
+
+def is_kept(daemon):
+    return undo(daemon.client, "/v1/models/m", source="spam", dry_run=True)["restored"] == 1
+
+
+def a_label_is_kept(api, seconds):
+    daemon = api.another(config={"store": {"superseded_seconds": seconds}}).start()
+    relabelled(daemon)
+    equal(is_kept(daemon), seconds > 0, f"superseded_seconds {seconds}")
+    daemon.stop()
+
+
+def test_nothing_is_kept_of_what_is_forgotten(api):
+    """Neither of a document that is untrained, nor of content that it has no more."""
+    daemon = api.another().start()
+    path, client = "/v1/models/m", daemon.client
+    for i, label in enumerate(("ham", "spam", "ham")):
+        train(client, path, [{"text": "confidential tea", "label": label, "id": "a", "source": f"s{i}"},
+                             {"text": "restricted milk", "label": label, "id": "b", "source": f"s{i}"}])
+    tidied(daemon, "first")
+    client = daemon.client
+    client.post(path + "/untrain", {"id": "a"}).ok()
+    train(client, path, [{"text": "public words", "label": "ham", "id": "b"}])
+    tidied(daemon, "last")
+    wait_for(lambda: not any(word in daemon.client.get(path + "/export").ok().body for word in (b"confidential", b"milk")),
+             "the words are gone", 20)
+    daemon.stop()
+    equal(kept(daemon), 0)
+    verified(api, daemon.data)
+
+
+def test_what_is_not_kept_is_forgotten(api):
+    daemon = api.another(config={"store": {"superseded_seconds": 0}}).start()
     path, client = "/v1/models/m", daemon.client
     train(client, path, [{"text": "tea with milk", "label": "ham", "id": "a", "source": "good"}])
     train(client, path, [{"text": "tea with milk", "label": "spam", "id": "a", "source": "bad"}])

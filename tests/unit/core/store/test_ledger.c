@@ -134,7 +134,8 @@ static size_t rows_of(enum nb_table table)
 static bool drop(uint64_t before, size_t most)
 {
     bool more;
-    ck_assert_int_eq(nb_ledger_drop(&view, MODEL, before, most, &totals, &more, NULL), 0);
+    ck_assert_int_eq(nb_ledger_drop(&view, MODEL, before, INT64_MAX, most, &totals, &more, NULL),
+                     0);
     return more;
 }
 
@@ -266,6 +267,82 @@ START_TEST(the_newest_entry_stays)
 }
 END_TEST
 
+/* Drops what is superfluous but for what was superseded at `keep_from` or later. */
+static void tidy(int64_t keep_from)
+{
+    bool more = true;
+    while (more)
+        ck_assert_int_eq(
+            nb_ledger_drop(&view, MODEL, UINT64_MAX, keep_from, 100, &totals, &more, NULL), 0);
+}
+
+static struct nb_change relabel(const char *id, uint64_t replaced, int64_t time)
+{
+    struct nb_change change = train(id, replaced, replaced);
+    change.time = time;
+    change.label = (uint32_t)replaced & 1;
+    return change;
+}
+
+/* From when it was superseded on, until it is too old; `last` is there because the newest entry is
+ * never looked at. */
+START_TEST(what_had_another_label_is_kept_for_a_time)
+{
+    append(1, train("a", 0, 0));
+    append(2, relabel("a", 1, 1000));
+    append(3, relabel("a", 2, 2000));
+    append(4, train("last", 0, 0));
+    tidy(1000);
+    expect_walk(MODEL, 0, "1 2 3+ 4+ ");
+    ck_assert_uint_eq(rows_of(NB_TABLE_GARBAGE), 0);
+    ck_assert_uint_eq(rows_of(NB_TABLE_KEPT), 2);
+    expect_totals(4, 2, 0);
+    tidy(1001);
+    expect_walk(MODEL, 0, "2 3+ 4+ ");
+    tidy(2001);
+    expect_walk(MODEL, 0, "3+ 4+ ");
+    expect_totals(2, 2, 0);
+    ck_assert_uint_eq(rows_of(NB_TABLE_KEPT), 0);
+}
+END_TEST
+
+/* Nothing stays of a document that is forgotten, or of content that it has no more. */
+START_TEST(what_is_forgotten_goes_with_all_that_was_kept)
+{
+    for (int other = 0; other < 2; other++) {
+        uint64_t n = 10 * (uint64_t)other;
+        struct nb_change gone = other ? relabel("a", n + 3, 3000) : untrain("a", n + 3);
+        gone.bag = other ? (struct nb_string){"\x04", 1} : gone.bag;
+        append(n + 1, train("a", 0, 0));
+        append(n + 2, relabel("a", n + 1, 1000));
+        append(n + 3, relabel("a", n + 2, 2000));
+        append(n + 4, train("b", other ? 4 : 0, other ? 4 : 0));
+        tidy(1);
+        append(n + 5, gone);
+        append(n + 6, train("c", other ? 6 : 0, other ? 6 : 0));
+        tidy(1);
+        for (uint64_t i = n + 1; i <= n + 3; i++)
+            ck_assert_int_eq(kind_of(i), 0);
+        ck_assert_int_eq(kind_of(n + 5), other ? NB_CHANGE_TRAIN : 0);
+    }
+}
+END_TEST
+
+START_TEST(a_bounded_number_of_states_is_kept)
+{
+    append(1, train("a", 0, 0));
+    for (uint64_t i = 2; i <= 100; i++) {
+        append(i, relabel("a", i - 1, (int64_t)i));
+        if (i % 7 == 0)
+            tidy(1);
+    }
+    append(101, train("last", 0, 0));
+    tidy(1);
+    ck_assert_uint_eq(rows_of(NB_TABLE_KEPT), 8);
+    expect_walk(MODEL, 0, "92 93 94 95 96 97 98 99 100+ 101+ ");
+}
+END_TEST
+
 START_TEST(scores_stay_at_the_first_learning)
 {
     struct nb_change a = train("a", 0, 0);
@@ -374,7 +451,8 @@ START_TEST(numbers_are_above_everything)
     static const enum nb_table tables[] = {
         NB_TABLE_STATE,   NB_TABLE_LABELS,  NB_TABLE_ENTRIES,    NB_TABLE_DOCUMENTS,
         NB_TABLE_ROWS,    NB_TABLE_WORDS,   NB_TABLE_WEIGHTS,    NB_TABLE_SCORES,
-        NB_TABLE_GARBAGE, NB_TABLE_ORPHANS, NB_TABLE_QUARANTINE, NB_TABLE_WAITING};
+        NB_TABLE_GARBAGE, NB_TABLE_ORPHANS, NB_TABLE_QUARANTINE, NB_TABLE_WAITING,
+        NB_TABLE_KEPT};
     struct nb_numbers numbers;
     uint32_t given;
     ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
@@ -388,9 +466,9 @@ START_TEST(numbers_are_above_everything)
         ck_assert_uint_eq(numbers.model, 10 + i);
     }
     ck_assert_int_eq(nb_numbers_model(&numbers, &view, &given, NULL), 0);
-    ck_assert_uint_eq(given, 22);
+    ck_assert_uint_eq(given, 23);
     ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
-    ck_assert_uint_eq(numbers.model, 22); /* it has no row yet */
+    ck_assert_uint_eq(numbers.model, 23); /* it has no row yet */
     append(1000, (struct nb_change){.kind = NB_CHANGE_DELETE, .model = 3});
     ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
     ck_assert_uint_eq(nb_numbers_entry(&numbers), 1001);
@@ -410,6 +488,9 @@ int main(void)
     tcase_add_test(t, superseded_documents_are_dropped);
     tcase_add_test(t, what_was_new_stays_under_its_number);
     tcase_add_test(t, the_newest_entry_stays);
+    tcase_add_test(t, what_had_another_label_is_kept_for_a_time);
+    tcase_add_test(t, what_is_forgotten_goes_with_all_that_was_kept);
+    tcase_add_test(t, a_bounded_number_of_states_is_kept);
     tcase_add_test(t, scores_stay_at_the_first_learning);
     tcase_add_test(t, a_model_that_is_gone_leaves_nothing);
     tcase_add_test(t, indexes_are_made_again);
