@@ -111,7 +111,7 @@ int nb_environment_open(const struct nb_store_file *file, uint64_t map_size, uin
     rc = map_size == 0 ? open_any_size(file, needed, flags, environment)
                        : try_size(file, map_size < needed ? needed : map_size, flags, environment);
     if (rc != 0)
-        return nb_environment_error(error, rc, file->path);
+        return nb_environment_error(error, nb_store_file_reason(file, rc), file->path);
     /* LMDB opens by name: that must be the file that is locked and was looked through. */
     mdb_env_get_fd(*environment, &data);
     rc = nb_store_file_same(file, data, error);

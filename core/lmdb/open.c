@@ -146,7 +146,7 @@ static int open_tables(struct nb_store *store, struct nb_error *error)
     rc = mdb_txn_commit(transaction);
     if (rc == 0)
         nb_store_note_state(store);
-    return nb_environment_error(error, rc, store->file.path);
+    return nb_environment_error(error, nb_store_file_reason(&store->file, rc), store->file.path);
 }
 
 /* Opens LMDB: at the start, and again after a failure. On failure the environment is closed. */

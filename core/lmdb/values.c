@@ -98,6 +98,14 @@ int nb_store_get(const struct nb_view *view, enum nb_table table, struct nb_stri
     return unseal(view, table, &k, &v, value) ? 0 : damaged(view, table, error);
 }
 
+/* What a write of LMDB came to. */
+static int written(const struct nb_view *view, int rc, const char *what, struct nb_error *error)
+{
+    if (rc == MDB_MAP_FULL)
+        view->store->grow = true;
+    return nb_environment_error(error, nb_store_file_reason(&view->store->file, rc), what);
+}
+
 static int put(const struct nb_view *view, enum nb_table table, struct nb_string key,
                struct nb_string value, unsigned flags, struct nb_error *error)
 {
@@ -112,13 +120,10 @@ static int put(const struct nb_view *view, enum nb_table table, struct nb_string
     MDB_val k = value_of(key);
     MDB_val v = {.mv_size = sealed->length, .mv_data = sealed->bytes};
     int rc = mdb_put(view->transaction, view->store->tables[table], &k, &v, flags);
-    if (rc == MDB_MAP_FULL)
-        view->store->grow = true;
     if (rc == MDB_KEYEXIST)
         return nb_error_set(error, NB_EXISTS, "table %s has a key that is not below the new one",
                             nb_store_table_name(table));
-    return nb_environment_error(error, nb_store_file_reason(&view->store->file, rc),
-                                "writing to the store");
+    return written(view, rc, "writing to the store", error);
 }
 
 int nb_store_put(const struct nb_view *view, enum nb_table table, struct nb_string key,
@@ -139,9 +144,7 @@ int nb_store_delete(const struct nb_view *view, enum nb_table table, struct nb_s
     MDB_val k = value_of(key);
     assert(view->transaction != NULL && view->store->writing);
     int rc = mdb_del(view->transaction, view->store->tables[table], &k, NULL);
-    if (rc == MDB_MAP_FULL)
-        view->store->grow = true;
-    return rc == MDB_NOTFOUND ? 0 : nb_environment_error(error, rc, "deleting from the store");
+    return rc == MDB_NOTFOUND ? 0 : written(view, rc, "deleting from the store", error);
 }
 
 /* ---- many ------------------------------------------------------------------------------------ */
@@ -256,9 +259,7 @@ int nb_store_clear(const struct nb_view *view, enum nb_table table, struct nb_st
         ++*deleted;
     }
     mdb_cursor_close(cursor);
-    if (rc == MDB_MAP_FULL)
-        view->store->grow = true;
-    return rc == MDB_NOTFOUND ? 0 : nb_environment_error(error, rc, "deleting from the store");
+    return rc == MDB_NOTFOUND ? 0 : written(view, rc, "deleting from the store", error);
 }
 
 /* ---- free pages ------------------------------------------------------------------------------ */

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 
+import test_backup
 from faults import Faults
 from harness import equal, holds, refused, slow, wait_for
 from load import Load
@@ -17,10 +18,10 @@ NOBODY = 65534
 
 
 # ---- a full disk --------------------------------------------------------------------------------
-def small_mount(folder):
-    """The command before a daemon that gives it 16 MiB of tmpfs there, in a mount namespace of its own; None where
+def small_mount(folder, size="16m"):
+    """The command before a daemon that gives it so much of a tmpfs there, in a mount namespace of its own; None where
     nothing can be mounted."""
-    script = f'mount -t tmpfs -o size=16m bayesd-test "{folder}" && exec "$@"'
+    script = f'mount -t tmpfs -o size={size} bayesd-test "{folder}" && exec "$@"'
     who = ["-m"] if os.geteuid() == 0 else ["-rm"]
     wrapper = ["unshare", *who, "sh", "-c", script, "sh"]
     probe = subprocess.run([*wrapper, "true"], capture_output=True, check=False)
@@ -182,6 +183,27 @@ def test_starting_on_a_full_disk(api):
     status = daemon.wait(20)
     holds(status > 0, f"exit status {status}: {daemon.output()}")
     holds("space" in daemon.output().lower() or "large" in daemon.output().lower(), daemon.output())
+
+
+def test_a_restore_that_fills_the_disk(api):
+    """Whatever it is that does not fit any more, the first pages of all included, that is said."""
+    daemon = api.another().start()
+    for i in range(20):
+        daemon.client.post(PATH + "/train", {"text": new_words(api.random, 400), "label": "a", "id": str(i)}).ok()
+    path = test_backup.backup_of(api, daemon)
+    daemon.stop()
+    for kilobytes in (*range(4, 128, 4), 16 * 1024):
+        folder = api.new_folder()
+        wrapper = small_mount(folder, f"{kilobytes}k")
+        words = "no space"
+        if wrapper is None:  # the files may not grow any further
+            kilobytes, words = max(kilobytes, 16), "too large"
+            wrapper = ["prlimit", f"--fsize={kilobytes * 1024}", "env", "--ignore-signal=XFSZ"]
+        done = subprocess.run([*wrapper, api.binary, "--restore", path, "--data", os.path.join(folder, "data")],
+                              capture_output=True, text=True, check=False)
+        fits = kilobytes == 16 * 1024
+        equal(done.returncode, 0 if fits else 1, f"{kilobytes} KB: {done.stderr}")
+        holds(fits or words in done.stderr.lower() or "no space" in done.stderr.lower(), f"{kilobytes} KB: {done.stderr}")
 
 
 # ---- a dying disk -------------------------------------------------------------------------------
