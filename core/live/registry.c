@@ -346,8 +346,10 @@ static bool unload(struct nb_engine *engine, struct nb_live *live)
     pthread_rwlock_unlock(&engine->registry);
     if (idle)
         atomic_fetch_sub(&engine->memory, atomic_exchange(&live->bytes, 0));
-    if (idle)
+    if (idle) {
         nb_twins_free(&live->twins);
+        nb_live_note_twins(live);
+    }
     nb_model_free(&counts);
     nb_published_release(&published);
     return idle;

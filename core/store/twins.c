@@ -114,6 +114,11 @@ uint64_t nb_twins_window(const struct nb_twins *twins)
     return twins->window;
 }
 
+size_t nb_twins_memory(const struct nb_twins *twins)
+{
+    return twins == NULL ? 0 : sizeof *twins + twins->room * sizeof *twins->list;
+}
+
 /* Lets go of the oldest when there are too many. */
 static void shorten(struct nb_twins *twins)
 {

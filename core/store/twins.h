@@ -48,6 +48,8 @@ int nb_twins_load(const struct nb_view *view, uint32_t model, const struct nb_mo
                   uint64_t window, struct nb_twins **twins, struct nb_error *error);
 void nb_twins_free(struct nb_twins **twins);
 uint64_t nb_twins_window(const struct nb_twins *twins);
+/* Bytes that a list takes, 88 for each document; 0 for NULL. */
+size_t nb_twins_memory(const struct nb_twins *twins);
 
 /* Adds a document, whose entry is above all others. Returns 0 or NB_NO_MEMORY. */
 int nb_twins_add(struct nb_twins *twins, uint64_t number, uint32_t label,

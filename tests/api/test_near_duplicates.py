@@ -4,6 +4,7 @@ import os
 import random
 
 from harness import equal, holds, refused
+from prometheus import parse
 from test_client import Bayesc
 
 M = "/v1/models/m"
@@ -160,3 +161,18 @@ def test_documents_without_words(api):
     client = started(api).client
     model(client, near_duplicates=1)
     equal(statuses(client, ("1", ""), ("2", ""), ("3", "word"), ("4", "word")), ["learned", "near_duplicate", "learned", "near_duplicate"])
+
+
+def memory_of(api, **settings):
+    """What a model of 3,000 documents takes."""
+    client = started(api).client
+    model(client, **settings)
+    for at in range(0, 3000, 1000):
+        documents = [{"text": text(i, size=20), "label": "spam", "id": str(i)} for i in range(at, at + 1000)]
+        equal(client.post(M + "/train", {"documents": documents}).ok().json["learned"], 1000)
+    return parse(client.get("/metrics").ok().body.decode()).value("bayesd_model_memory_bytes")
+
+
+def test_the_list_counts_as_memory(api):
+    without, with_list = memory_of(api), memory_of(api, near_duplicates=1)
+    holds(with_list >= without + 3000 * 80, f"{without} bytes without the list, {with_list} with it")
