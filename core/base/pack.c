@@ -66,16 +66,6 @@ uint8_t nb_unpack_u8(struct nb_unpacker *r)
     return has(r, 1) ? *r->at++ : 0;
 }
 
-uint64_t nb_unpack_u64(struct nb_unpacker *r)
-{
-    if (!has(r, 8))
-        return 0;
-    uint64_t little;
-    memcpy(&little, r->at, sizeof little);
-    r->at += sizeof little;
-    return le64toh(little);
-}
-
 uint64_t nb_unpack_long_varint(struct nb_unpacker *r)
 {
     uint64_t value = 0;

@@ -11,9 +11,11 @@
 #ifndef NB_CORE_BASE_PACK_H
 #define NB_CORE_BASE_PACK_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/base/buffer.h"
 
@@ -54,11 +56,22 @@ struct nb_unpacker nb_unpacker_of(const void *bytes, size_t length);
 
 /* Each reads one value; 0 after an error. */
 uint8_t nb_unpack_u8(struct nb_unpacker *r);
-uint64_t nb_unpack_u64(struct nb_unpacker *r);
 uint64_t nb_unpack_long_varint(struct nb_unpacker *r);
 
-/* Most varints of a bag of words have one byte or two, and a start reads tens of millions: inline.
- */
+/* Ids of rows, and varints, of which most in a bag of words have one byte or two: a start reads
+ * millions of them. So they are inline. */
+static inline uint64_t nb_unpack_u64(struct nb_unpacker *r)
+{
+    uint64_t little;
+    if (r->failed || (size_t)(r->end - r->at) < sizeof little) {
+        r->failed = true;
+        return 0;
+    }
+    memcpy(&little, r->at, sizeof little);
+    r->at += sizeof little;
+    return le64toh(little);
+}
+
 static inline uint64_t nb_unpack_varint(struct nb_unpacker *r)
 {
     if (r->failed || r->end - r->at < 2)

@@ -20,7 +20,9 @@ int nb_index_init(struct nb_index *index, uint64_t rows)
     if (buckets == NULL)
         return NB_NO_MEMORY;
     memset(buckets, 0, count * sizeof *buckets);
-    *index = (struct nb_index){.buckets = buckets, .bucket_count = count};
+    *index = (struct nb_index){.buckets = buckets,
+                               .bucket_count = count,
+                               .room = count * NB_BUCKET_ROWS * LOAD_PERCENT / 100};
     return 0;
 }
 
@@ -28,11 +30,6 @@ void nb_index_deinit(struct nb_index *index)
 {
     free(index->buckets);
     *index = (struct nb_index){0};
-}
-
-uint64_t nb_index_room(const struct nb_index *index)
-{
-    return index->bucket_count * NB_BUCKET_ROWS * LOAD_PERCENT / 100;
 }
 
 size_t nb_index_memory(const struct nb_index *index)

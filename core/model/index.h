@@ -32,14 +32,13 @@ _Static_assert(sizeof(struct nb_bucket) == 64, "a bucket is a cache line");
 struct nb_index {
     struct nb_bucket *buckets; /* owned; aligned to a cache line */
     uint64_t bucket_count;
+    uint64_t room; /* rows that it may hold before it must grow */
 };
 
 /* An index of at least `rows` rows at the load that it may have. Returns 0 or NB_NO_MEMORY. */
 int nb_index_init(struct nb_index *index, uint64_t rows);
 void nb_index_deinit(struct nb_index *index);
 
-/* How many rows it may hold before it must grow. */
-uint64_t nb_index_room(const struct nb_index *index);
 size_t nb_index_memory(const struct nb_index *index);
 
 /* Adds a row whose id is not in the index; there must be room. */

@@ -172,6 +172,26 @@ static bool cells_are_possible(const struct nb_model *model, const struct nb_cel
     return true;
 }
 
+/* The first two lie in the row. */
+static int put_cells(struct nb_cell_pool *pool, struct nb_row *row, const struct nb_cell *cells,
+                     size_t size)
+{
+    int rc = 0;
+    for (size_t i = 0; i < size && i < 2; i++) {
+        row->label[i] = (uint16_t)cells[i].label;
+        row->n[i] = cells[i].occurrences;
+        row->d[i] = cells[i].documents;
+    }
+    uint32_t done = size < 2 ? (uint32_t)size : 2;
+    while (rc == 0 && done < size) {
+        rc = nb_row_insert(pool, row, done, cells[done]);
+        done += rc == 0;
+    }
+    while (rc != 0 && done > 0)
+        nb_row_remove(pool, row, --done);
+    return rc;
+}
+
 int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cell *cells,
                        size_t size)
 {
@@ -181,19 +201,10 @@ int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cel
     if (!cells_are_possible(model, cells, size))
         return NB_CORRUPT;
     assert(r->n[0] == 0);
-    int rc = 0;
-    uint32_t done = 0;
-    nb_model_write_lock(model);
-    while (rc == 0 && done < size) {
-        rc = nb_row_insert(&model->pool, r, done, cells[done]);
-        done += rc == 0;
-    }
-    for (uint32_t i = 0; rc == 0 && i < size; i++)
+    int rc = put_cells(&model->pool, r, cells, size);
+    for (size_t i = 0; rc == 0 && i < size; i++)
         add_sums(model, field, cells[i].label, cells[i].occurrences, cells[i].documents, 1);
-    while (rc != 0 && done > 0)
-        nb_row_remove(&model->pool, r, --done);
     model->vocabulary[field] += rc == 0 && size != 0;
     nb_model_next_generation(model);
-    nb_model_unlock(model);
     return rc;
 }

@@ -167,12 +167,23 @@ static int index_grow(struct nb_model *model, uint64_t rows)
 
 int nb_model_reserve(struct nb_model *model, uint32_t rows)
 {
-    return rows <= nb_index_room(&model->index) ? 0 : index_grow(model, rows);
+    return rows <= model->index.room ? 0 : index_grow(model, rows);
 }
 
 void nb_model_prefetch(const struct nb_model *model, uint64_t id)
 {
     __builtin_prefetch(&model->index.buckets[nb_index_home(&model->index, id)], 1);
+}
+
+/* Room for one row more than `count`. */
+static int reserve_row(struct nb_model *model, uint32_t count)
+{
+    int rc = 0;
+    if (nb_segments_room(&model->rows) <= count)
+        rc = nb_segments_reserve(&model->rows, (uint64_t)count + 1, model->lock);
+    if (rc == 0 && count >= model->index.room)
+        rc = index_grow(model, (uint64_t)count + count / 5 + 1);
+    return rc;
 }
 
 int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
@@ -181,12 +192,10 @@ int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
     assert(id >> NB_FIELD_SHIFT < NB_FIELDS);
     if (count >= NB_NO_ROW - 1)
         return NB_TOO_LARGE;
-    int rc = nb_segments_reserve(&model->rows, (uint64_t)count + 1, model->lock);
-    if (rc == 0 && count >= nb_index_room(&model->index))
-        rc = index_grow(model, (uint64_t)count + count / 5 + 1);
+    int rc = reserve_row(model, count);
     if (rc != 0)
         return rc;
-    assert(nb_segments_room(&model->rows) > count && nb_index_room(&model->index) > count);
+    assert(nb_segments_room(&model->rows) > count && model->index.room > count);
     *nb_model_row(model, count) = (struct nb_row){.id = id, .more = NB_NO_ROW};
     atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
     nb_index_insert(&model->index, id, count);
@@ -305,9 +314,7 @@ int nb_model_append_dropped(struct nb_model *model)
     uint32_t count = nb_model_rows(model);
     if (count >= NB_NO_ROW - 1)
         return NB_TOO_LARGE;
-    int rc = nb_segments_reserve(&model->rows, (uint64_t)count + 1, model->lock);
-    if (rc == 0 && count >= nb_index_room(&model->index))
-        rc = index_grow(model, (uint64_t)count + count / 5 + 1); /* there is a place for each row */
+    int rc = reserve_row(model, count); /* the index has a place for each row */
     if (rc != 0)
         return rc;
     *nb_model_row(model, count) = (struct nb_row){.id = NB_DROPPED_ID, .more = NB_NO_ROW};

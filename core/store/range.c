@@ -78,26 +78,26 @@ int nb_range_write(const struct nb_model *model, uint32_t first, uint32_t count,
 /* A stored row in two steps, so that the memory that its id leads to is on its way meanwhile. */
 struct stored_row {
     uint64_t id;
-    struct nb_unpacker cells; /* stands behind the id */
+    uint64_t head;
+    struct nb_unpacker cells; /* stands behind the head */
 };
 
-static void skip_cells(struct nb_unpacker *r)
+static void skip_cells(struct nb_unpacker *r, uint64_t count)
 {
-    uint64_t head = nb_unpack_varint(r);
-    if (head & SEEN_ONCE)
-        return;
-    for (uint64_t left = head >> 1; left > 0 && !r->failed; left--) {
+    for (uint64_t left = count; left > 0 && !r->failed; left--) {
         (void)nb_unpack_varint(r);           /* read_cell reads it */
         if (nb_unpack_varint(r) & SEEN_ONCE) /* the occurrences differ */
             (void)nb_unpack_varint(r);
     }
 }
 
-static void read_id(struct nb_unpacker *r, struct stored_row *row)
+static void read_head(struct nb_unpacker *r, struct stored_row *row)
 {
     row->id = nb_unpack_u64(r);
+    row->head = nb_unpack_bounded(r, (uint64_t)NB_LABELS_MOST << 1 | 1);
     row->cells = *r;
-    skip_cells(r);
+    if (!(row->head & SEEN_ONCE))
+        skip_cells(r, row->head >> 1);
 }
 
 static void read_cell(struct nb_unpacker *r, struct nb_cell *cell)
@@ -111,27 +111,36 @@ static void read_cell(struct nb_unpacker *r, struct nb_cell *cell)
     cell->occurrences = (uint32_t)(cell->documents + more);
 }
 
+/* Reads the cells of a row. Returns NB_CORRUPT or NB_NO_MEMORY, or 0 with *size set. */
+static int read_stored_cells(struct stored_row *stored, struct cells *c, size_t *size)
+{
+    struct nb_unpacker *r = &stored->cells;
+    bool once = (stored->head & SEEN_ONCE) != 0;
+    uint64_t half = stored->head >> 1;
+    *size = once ? 1 : (size_t)half;
+    if (make_room(c, *size + 1) != 0)
+        return NB_NO_MEMORY;
+    if (once)
+        c->cells[0] = (struct nb_cell){.label = (uint32_t)half, .occurrences = 1, .documents = 1};
+    for (size_t i = 0; i < *size && !once; i++)
+        read_cell(r, &c->cells[i]);
+    return r->failed ? NB_CORRUPT : 0;
+}
+
 static int read_row(struct nb_model *model, uint32_t row, struct stored_row *stored,
                     struct cells *c)
 {
-    struct nb_unpacker *r = &stored->cells;
-    uint64_t head = nb_unpack_bounded(r, (uint64_t)NB_LABELS_MOST << 1 | 1);
-    size_t size = head & SEEN_ONCE ? 1 : (size_t)(head >> 1);
-    if (make_room(c, size + 1) != 0)
-        return NB_NO_MEMORY;
-    if (head & SEEN_ONCE)
-        c->cells[0] =
-            (struct nb_cell){.label = (uint32_t)(head >> 1), .occurrences = 1, .documents = 1};
-    for (size_t i = 0; i < size && !(head & SEEN_ONCE); i++)
-        read_cell(r, &c->cells[i]);
+    size_t size;
     uint32_t made;
-    if (!r->failed && nb_model_is_dropped(stored->id))
+    int rc = read_stored_cells(stored, c, &size);
+    if (rc != 0)
+        return rc;
+    if (nb_model_is_dropped(stored->id))
         return size == 0 && nb_model_rows(model) == row ? nb_model_append_dropped(model)
                                                         : NB_CORRUPT;
-    if (r->failed || nb_feature_field(stored->id) >= NB_FIELDS ||
-        nb_model_find(model, stored->id) != NB_NO_ROW)
+    if (nb_feature_field(stored->id) >= NB_FIELDS || nb_model_find(model, stored->id) != NB_NO_ROW)
         return NB_CORRUPT;
-    int rc = nb_model_append(model, stored->id, &made);
+    rc = nb_model_append(model, stored->id, &made);
     if (rc == 0 && made != row)
         rc = NB_CORRUPT;
     return rc != 0 ? rc : nb_model_set_cells(model, row, c->cells, size);
@@ -153,7 +162,7 @@ int nb_range_read(struct nb_model *model, uint32_t first, struct nb_string store
             rc = read_row(model, first + i - AHEAD, row, &c);
         if (i >= count)
             continue;
-        read_id(&r, row);
+        read_head(&r, row);
         nb_model_prefetch(model, row->id);
     }
     free(c.cells);
