@@ -319,8 +319,11 @@ static const struct nb_option options[] = {
      "of that user, and classified by it as soon as it is ready; until then by the common model. "
      "Empty: there are no models of users.",
      NB_LIVE},
-    {"filter", "spam_label", NB_OPTION_STRING, AT(filter_spam_label), 1, LABEL_BYTES, NULL, "spam",
-     "The label of spam in these models.", NB_LIVE},
+    {"filter", "spam_label", NB_OPTION_STRING, AT(filter_spam_label), 1, 1200, NULL, "spam",
+     "The label of spam in these models, or several, separated by commas, as in \"spam, "
+     "phishing\": spam is what has any of them, against all other labels. Spam is learned under "
+     "the first.",
+     NB_LIVE},
     {"filter", "ham_label", NB_OPTION_STRING, AT(filter_ham_label), 1, LABEL_BYTES, NULL, "ham",
      "The label of ham in these models.", NB_LIVE},
     {"filter", "unsure", NB_OPTION_NUMBER, AT(filter_unsure), 0, 1, NULL, "0.3",
@@ -335,6 +338,11 @@ static const struct nb_option options[] = {
      NB_LIVE},
     {"filter", "reject", NB_OPTION_NUMBER, AT(filter_reject), 0, 1, NULL, "0.9999",
      "Probability of spam, above 0.5, from which the action is \"reject\".", NB_LIVE},
+    {"filter", "label_actions", NB_OPTION_STRING, AT(filter_label_actions), 0, 1600, NULL, "",
+     "Actions of single labels of spam, separated by commas, as in \"phishing=reject\": a mail "
+     "that is spam has the action of its likeliest label, if that is named here, instead of the "
+     "one by the probability.",
+     NB_LIVE},
     {"filter", "required_score", NB_OPTION_NUMBER, AT(filter_required_score), 1, 1000, NULL, "15",
      "The score that a mail has at the probability reject, for clients of the rspamd protocol. The "
      "scale is linear in the log-odds, with 0 at even odds.",

@@ -89,12 +89,13 @@ struct nb_config {
     /* [filter] */
     char *filter_model;
     char *filter_user_model; /* "%u" is the user's address; empty: no models of users */
-    char *filter_spam_label;
+    char *filter_spam_label; /* one, or several separated by commas */
     char *filter_ham_label;
     double filter_unsure; /* probabilities of spam */
     double filter_add_header;
     double filter_rewrite_subject;
     double filter_reject;
+    char *filter_label_actions;         /* "phishing=reject, ..." */
     double filter_required_score;       /* at filter_reject */
     double filter_spamd_required_score; /* at filter_add_header */
     char *filter_subject;               /* "%s" is the mail's own */

@@ -14,6 +14,7 @@
 #include "server/api/document_source.h"
 #include "server/api/results.h"
 #include "server/api/train.h"
+#include "server/mail/filter_labels.h"
 #include "server/request/admission.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
@@ -128,21 +129,16 @@ int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
 /* ---- classify and tokenize ----------------------------------------------------------------------
  */
 
-static bool has_label(const struct nb_verdict *verdict, const char *label)
-{
-    for (size_t i = 0; i < verdict->size; i++) {
-        if (strcmp(verdict->labels[i], label) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* A model of the mail filter is ready when the filter would use it. */
 static void need_labels(const struct nb_config *config, struct nb_verdict *verdict)
 {
-    const char *const labels[] = {config->filter_spam_label, config->filter_ham_label};
-    if (verdict->size > 2 && has_label(verdict, labels[0]) && has_label(verdict, labels[1]))
-        nb_verdict_need(verdict, labels, 2);
+    bool has_spam = false, has_ham = false;
+    for (size_t i = 0; verdict->size > 2 && i < verdict->size; i++) {
+        has_spam = has_spam || nb_filter_is_spam(config, verdict->labels[i]);
+        has_ham = has_ham || strcmp(verdict->labels[i], config->filter_ham_label) == 0;
+    }
+    if (has_spam && has_ham)
+        nb_filter_need(config, verdict);
 }
 
 static int write_verdict(const struct nb_wishes *wishes, struct nb_results *results,

@@ -11,6 +11,7 @@
 #include "server/api/results.h"
 #include "server/json/document.h"
 #include "server/mail/filter.h"
+#include "server/mail/filter_labels.h"
 #include "server/request/admission.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
@@ -35,6 +36,7 @@ struct common {
     bool may_act;    /* every model gave a verdict, and is ready */
     bool agrees;     /* on the label, and ... */
     bool decides;    /* ... on the decision */
+    enum nb_filter_action action; /* the mildest of all */
     struct said mildest, least_sure;
 };
 
@@ -52,17 +54,20 @@ static struct said say(struct nb_string model, const struct nb_verdict *verdict,
 static int add(struct common *c, const struct nb_config *config, struct nb_string model,
                struct nb_verdict *verdict, const struct nb_decision_made *made)
 {
-    double spam = 0;
-    bool knows_spam;
-    if (nb_filter_probability(config, verdict, &spam, &knows_spam) != 0)
+    struct nb_filter_spam spam;
+    if (nb_filter_find_spam(config, verdict, &spam) != 0)
         return NB_NO_MEMORY;
-    struct said said = say(model, verdict, made, spam);
+    struct said said = say(model, verdict, made, spam.probability);
     bool is_first = c->verdicts++ == 0;
-    c->knows_spam = c->knows_spam && knows_spam;
+    c->knows_spam = c->knows_spam && spam.is_known;
+    if (c->knows_spam) {
+        enum nb_filter_action action = nb_filter_action_of(config, &spam);
+        c->action = is_first || action < c->action ? action : c->action;
+    }
     c->may_act = c->may_act && verdict->ready;
     c->agrees = c->agrees && (is_first || strcmp(said.label, c->least_sure.label) == 0);
     c->decides = c->decides && (is_first || strcmp(said.decision, c->least_sure.decision) == 0);
-    if (is_first || spam < c->mildest.spam)
+    if (is_first || said.spam < c->mildest.spam)
         c->mildest = said;
     if (is_first || said.probability < c->least_sure.probability)
         c->least_sure = said;
@@ -87,9 +92,7 @@ static int end(const struct common *c, const struct nb_wishes *wishes, struct nb
         .decision = wishes->rule.is_asked ? &decision : NULL,
     };
     if (c->knows_spam)
-        common.action = nb_filter_action_name(
-            c->may_act ? nb_filter_action_at(results->request->config, said->spam)
-                       : NB_FILTER_NO_ACTION);
+        common.action = nb_filter_action_name(c->may_act ? c->action : NB_FILTER_NO_ACTION);
     return nb_results_end_common(results, c->verdicts > 0 ? &common : NULL, error);
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/lines.h"
 #include "server/access/models.h"
 #include "server/base/metrics.h"
+#include "server/mail/filter_labels.h"
 #include "server/request/server.h"
 #include "server/request/verdict.h"
 #include "tokenizer/mail/mime.h"
@@ -153,7 +154,7 @@ static bool reaches(double probability, double threshold)
     return threshold < 1 && probability >= threshold;
 }
 
-enum nb_filter_action nb_filter_action_at(const struct nb_config *config, double probability)
+static enum nb_filter_action action_at(const struct nb_config *config, double probability)
 {
     if (reaches(probability, config->filter_reject))
         return NB_FILTER_REJECT;
@@ -173,6 +174,27 @@ const char *const nb_filter_action_names[NB_FILTER_ACTIONS] = {
 const char *nb_filter_action_name(enum nb_filter_action action)
 {
     return nb_filter_action_names[action];
+}
+
+struct nb_label_action {
+    struct nb_string label;
+    enum nb_filter_action action;
+};
+
+/* Reads "LABEL=ACTION", an item of [filter] label_actions. A label may have an equals sign. */
+static bool read_label_action(struct nb_string item, struct nb_label_action *row)
+{
+    const char *equals = memrchr(item.bytes, '=', item.length);
+    if (equals == NULL)
+        return false;
+    size_t length = (size_t)(equals - item.bytes);
+    struct nb_string name = nb_string_trim(nb_string_from(item, length + 1));
+    row->label = nb_string_trim((struct nb_string){item.bytes, length});
+    row->action = NB_FILTER_NO_ACTION;
+    while (row->action < NB_FILTER_ACTIONS &&
+           !nb_string_equals(name, nb_filter_action_names[row->action]))
+        row->action++;
+    return row->action < NB_FILTER_ACTIONS;
 }
 
 int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *out)
@@ -259,38 +281,54 @@ static double add_evidence(const struct nb_verdict *verdict, double sign, uint64
 /* ---- verdicts ----------------------------------------------------------------------------------
  */
 
-/* Returns whether the model knows the label. */
-static bool find_probability(const struct nb_verdict *verdict, const char *label, double *p)
+/* The action that [filter] label_actions gives to this label of spam, else `otherwise`. */
+static enum nb_filter_action action_of_label(const struct nb_config *config, const char *label,
+                                             enum nb_filter_action otherwise)
 {
-    for (size_t i = 0; i < verdict->size; i++) {
-        if (strcmp(verdict->labels[i], label) == 0) {
-            *p = verdict->probabilities[i];
-            return true;
-        }
+    const char *list = config->filter_label_actions;
+    struct nb_string item;
+    while (nb_filter_list_next(&list, &item)) {
+        struct nb_label_action row;
+        if (read_label_action(item, &row) && nb_string_equals(row.label, label))
+            return row.action;
     }
-    return false;
+    return otherwise;
 }
 
-int nb_filter_probability(const struct nb_config *config, struct nb_verdict *verdict,
-                          double *probability, bool *is_known)
+enum nb_filter_action nb_filter_action_of(const struct nb_config *config,
+                                          const struct nb_filter_spam *spam)
 {
-    const char *const labels[] = {config->filter_spam_label, config->filter_ham_label};
-    *is_known = find_probability(verdict, labels[0], probability);
-    return *is_known && nb_verdict_against(verdict, labels, probability) == NB_NO_MEMORY
-               ? NB_NO_MEMORY
-               : 0;
+    enum nb_filter_action action = action_at(config, spam->probability);
+    return action == NB_FILTER_NO_ACTION ? action : action_of_label(config, spam->label, action);
 }
 
-/* The verdict of a model that knows enough; `p` is the probability of spam. */
-static void judge(const struct nb_config *config, const struct nb_verdict *verdict, double p,
-                  struct nb_filter_report *report)
+/* Evidence speaks for the winner against the runner-up: 1 when it speaks for spam, -1 when against
+ * it, 0 when both are spam, or neither: then it does not speak of spam. */
+static int sign_of_evidence(const struct nb_config *config, const struct nb_verdict *verdict)
 {
-    const char *label = config->filter_spam_label;
+    size_t best = verdict->best, second = verdict->size;
+    for (size_t i = 0; i < verdict->size; i++) {
+        bool is_more =
+            second == verdict->size || verdict->probabilities[i] > verdict->probabilities[second];
+        if (i != best && is_more)
+            second = i;
+    }
+    bool is_spam = nb_filter_is_spam(config, verdict->labels[best]);
+    if (second < verdict->size && is_spam == nb_filter_is_spam(config, verdict->labels[second]))
+        return 0;
+    return is_spam ? 1 : -1;
+}
+
+/* The verdict of a model that knows enough. */
+static void judge(const struct nb_config *config, const struct nb_verdict *verdict,
+                  const struct nb_filter_spam *spam, struct nb_filter_report *report)
+{
+    double p = spam->probability;
     report->is_ready = true;
     report->probability = p;
     report->log_odds = log_odds_of(p);
-    report->action = nb_filter_action_at(config, p);
-    bool is_spam = report->action != NB_FILTER_NO_ACTION;
+    report->action = nb_filter_action_of(config, spam);
+    bool is_spam = action_at(config, p) != NB_FILTER_NO_ACTION;
     report->status = is_spam ? "spam" : p >= config->filter_unsure ? "unsure" : "ham";
     struct nb_filter_symbol *symbol = add_symbol(report,
                                                  is_spam                      ? "BAYES_SPAM"
@@ -299,10 +337,12 @@ static void judge(const struct nb_config *config, const struct nb_verdict *verdi
                                                  0);
     (void)snprintf(symbol->description, sizeof symbol->description,
                    "Probability of spam %.4f; the evidence that no other symbol has", p); /* fits */
-    /* Evidence speaks for the winner against the runner-up. */
-    bool is_best = strcmp(verdict->labels[verdict->best], label) == 0;
-    symbol->log_odds =
-        report->log_odds - add_evidence(verdict, is_best ? 1 : -1, config->filter_evidence, report);
+    if (is_spam && spam->count > 1)
+        copy_clean(nb_string_of(spam->label), symbol->option, sizeof symbol->option);
+    int sign = sign_of_evidence(config, verdict);
+    symbol->log_odds = report->log_odds;
+    if (sign != 0)
+        symbol->log_odds -= add_evidence(verdict, sign, config->filter_evidence, report);
 }
 
 static void say_not_ready(const char *missing, const char *note, struct nb_filter_report *report)
@@ -334,21 +374,18 @@ static int ask(struct nb_server *server, const struct nb_config *config, struct 
     bool is_unknown = rc == NB_NOT_FOUND || rc == NB_CONFLICT; /* nothing was learned yet */
     if (rc != 0 && !is_unknown)
         return nb_error_set(error, rc, "%s", why.text);
-    const char *const needed[] = {config->filter_spam_label, config->filter_ham_label};
-    bool has_label = false;
-    double p = 0;
+    struct nb_filter_spam spam = {.is_known = false};
     if (rc == 0)
-        nb_verdict_need(verdict, needed, 2);
-    if (rc == 0 && nb_filter_probability(config, verdict, &p, &has_label) != 0)
+        nb_filter_need(config, verdict);
+    if (rc == 0 && nb_filter_find_spam(config, verdict, &spam) != 0)
         return nb_error_no_memory(error);
-    bool knows = has_label && verdict->ready;
+    bool knows = spam.is_known && verdict->ready;
     if (knows)
-        judge(config, verdict, p, report);
+        judge(config, verdict, &spam, report);
     else if (is_last && is_unknown)
         say_not_ready("nothing was learned yet", ", nothing learned", report);
-    else if (is_last && !has_label)
-        say_not_ready("no mail has the label of [filter] spam_label", ", too little learned",
-                      report);
+    else if (is_last && !spam.is_known)
+        say_not_ready("no mail has a label of [filter] spam_label", ", too little learned", report);
     else if (is_last)
         say_not_ready(verdict->missing, ", too little learned", report);
     *is_done = is_last || knows;
@@ -476,24 +513,38 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
 /* ---- the options -------------------------------------------------------------------------------
  */
 
+static int check_label_actions(const struct nb_config *config, struct nb_error *error)
+{
+    const char *list = config->filter_label_actions;
+    struct nb_string item;
+    while (nb_filter_list_next(&list, &item)) {
+        struct nb_label_action row;
+        char label[NB_FILTER_LABEL];
+        if (!read_label_action(item, &row))
+            return nb_error_set(error, NB_INVALID,
+                                "[filter] label_actions: '%.*s' is not LABEL=ACTION; the actions "
+                                "are no action, add header, rewrite subject and reject",
+                                (int)(item.length < 100 ? item.length : 100), item.bytes);
+        (void)snprintf(label, sizeof label, "%.*s", (int)row.label.length, row.label.bytes);
+        if (row.label.length >= sizeof label || !nb_filter_is_spam(config, label))
+            return nb_error_set(
+                error, NB_INVALID, "[filter] label_actions: '%.*s' is none of spam_label",
+                (int)(row.label.length < 100 ? row.label.length : 100), row.label.bytes);
+    }
+    return 0;
+}
+
 int nb_filter_check_config(const struct nb_config *config, struct nb_error *error)
 {
     char model[NB_FILTER_MODEL];
-    const struct {
-        const char *key, *value;
-        int (*check)(struct nb_string, struct nb_error *);
-    } names[] = {{"model", config->filter_model, nb_check_model_name},
-                 {"spam_label", config->filter_spam_label, nb_check_label},
-                 {"ham_label", config->filter_ham_label, nb_check_label}};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct nb_string value = {names[i].value, strlen(names[i].value)};
-        struct nb_error why = {0};
-        if (names[i].check(value, &why) != 0)
-            return nb_error_set(error, NB_INVALID, "[filter] %s: %s", names[i].key, why.text);
-    }
-    if (strcmp(config->filter_spam_label, config->filter_ham_label) == 0)
-        return nb_error_set(error, NB_INVALID,
-                            "[filter] spam_label and ham_label must be two labels");
+    struct nb_error why = {0};
+    if (nb_check_model_name(nb_string_of(config->filter_model), &why) != 0)
+        return nb_error_set(error, NB_INVALID, "[filter] model: %s", why.text);
+    int rc = nb_filter_check_labels(config, error);
+    if (rc == 0)
+        rc = check_label_actions(config, error);
+    if (rc != 0)
+        return rc;
     if (config->filter_add_header <= 0.5 || config->filter_reject <= 0.5)
         return nb_error_set(error, NB_INVALID,
                             "[filter] add_header and reject must be above 0.5, where scores are 0");

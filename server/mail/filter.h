@@ -17,6 +17,7 @@
 #include "core/engine/engine.h"
 
 struct nb_config;
+struct nb_filter_spam;
 struct nb_server;
 
 enum {
@@ -81,15 +82,10 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
                     struct nb_string mail, struct nb_string user, struct nb_filter_report *report,
                     struct nb_error *error);
 
-/* The probability of spam against all other labels together, in a verdict that was not reset. Where
- * these have few documents, perhaps by a mistyped name, it is judged as if spam and ham were alone
- * (nb_verdict_against). `is_known`: whether the model has the label at all. Returns 0 or
- * NB_NO_MEMORY. */
-int nb_filter_probability(const struct nb_config *config, struct nb_verdict *verdict,
-                          double *probability, bool *is_known);
-
-/* What is to be done with a mail of this probability of spam. */
-enum nb_filter_action nb_filter_action_at(const struct nb_config *config, double probability);
+/* What is to be done with a mail: by the thresholds of [filter], and of spam by its likeliest label
+ * where label_actions names that. `spam` is of a model that knows a label of spam. */
+enum nb_filter_action nb_filter_action_of(const struct nb_config *config,
+                                          const struct nb_filter_spam *spam);
 
 /* The mail's Message-ID without angle brackets, on one line; "" when it has none. */
 void nb_filter_message_id(const struct nb_config *config, struct nb_string mail,

@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "server/mail/filter.h"
 #include "server/mail/filter_judge.h"
+#include "server/mail/filter_labels.h"
 #include "server/mail/filter_learn.h"
 #include "server/mail/line_reply.h"
 #include "server/mail/line_rewrite.h"
@@ -205,7 +206,9 @@ int nb_spamc_tell(struct nb_request *request, struct nb_error *error)
         return nb_error_set(error, NB_INVALID, "(Message-class header contains invalid class)");
     if (!is_set && !is_removed)
         return answer_tell(request, "", error);
-    const char *label = is_spam ? config->filter_spam_label : config->filter_ham_label;
+    char spam[NB_FILTER_LABEL];
+    nb_filter_learned_label(config, spam);
+    const char *label = is_spam ? spam : config->filter_ham_label;
     int rc = nb_filter_learn(request, nb_filter_mail(request->body),
                              nb_request_field(request, nb_spamc.protocol.user_field),
                              is_set ? label : NULL, after_learning, error);

@@ -12,6 +12,7 @@
 #include "server/json/problem.h"
 #include "server/mail/filter.h"
 #include "server/mail/filter_judge.h"
+#include "server/mail/filter_labels.h"
 #include "server/mail/filter_learn.h"
 #include "server/mail/rspamd_json.h"
 #include "server/request/admission.h"
@@ -123,10 +124,11 @@ int nb_route_rspamd_learn(struct nb_request *request, struct nb_error *error)
         nb_reply_problem(request, 400, "Empty body is not permitted");
         return 0;
     }
-    return nb_filter_learn(request, mail,
-                           nb_request_field(request, request->route->protocol->user_field),
-                           is_spam(request) ? config->filter_spam_label : config->filter_ham_label,
-                           after_commit, error);
+    char label[NB_FILTER_LABEL];
+    nb_filter_learned_label(config, label);
+    return nb_filter_learn(
+        request, mail, nb_request_field(request, request->route->protocol->user_field),
+        is_spam(request) ? label : config->filter_ham_label, after_commit, error);
 }
 
 /* ---- the controller ----------------------------------------------------------------------------
@@ -149,9 +151,9 @@ static void count_model(const struct nb_model_info *info, const struct nb_config
 {
     for (size_t i = 0; i < info->label_count; i++) {
         const struct nb_label_info *label = &info->labels[i];
-        if (strcmp(label->label, config->filter_spam_label) == 0) {
-            stat->spam = label->documents;
-            stat->spam_tokens = label->tokens;
+        if (nb_filter_is_spam(config, label->label)) {
+            stat->spam += label->documents;
+            stat->spam_tokens += label->tokens;
         } else if (strcmp(label->label, config->filter_ham_label) == 0) {
             stat->ham = label->documents;
             stat->ham_tokens = label->tokens;

@@ -727,6 +727,11 @@ def filter_spam_label(api):
     equal(rspamd.check(daemon, rspamd.spam())["action"], "add header")
 
 
+def filter_label_actions(api):
+    reports = filter_reports(api, rspamd.spam(), ({}, {"label_actions": "spam = reject"}, {"label_actions": "spam=no action"}))
+    equal([report["action"] for report in reports], ["add header", "reject", "no action"])
+
+
 def filter_ham_label(api):
     daemon = with_options(api, "filter", ham_label="good")
     rspamd.learn(daemon, "ham", rspamd.ham()).ok()

@@ -253,6 +253,7 @@ LIVE = (
     ("filter", "model", "mail", "post", models, ["mail"], ["mail", "post"]),
     ("filter", "user_model", "", "mail-%u", of_users, False, True),
     ("filter", "spam_label", "spam", "junk", labels, ["ham", "spam"], ["ham", "junk", "spam"]),
+    ("filter", "label_actions", "", "spam=reject", action, "add header", "reject"),
     ("filter", "ham_label", "ham", "good", labels, ["ham", "spam"], ["good", "ham", "spam"]),
     ("filter", "add_header", 1, 0.51, action, "no action", "add header"),
     ("filter", "rewrite_subject", 1, 0.5, action, "add header", "rewrite subject"),

@@ -144,6 +144,89 @@ def test_a_label_of_others_does_not_turn_the_filter_off(api):
     daemon.stop()
 
 
+# ---- several labels of spam ---------------------------------------------------------------------
+def phishing(number=0):
+    return (f"From: Bank <alert{number}@bank.example>\nTo: bob@example.net\nSubject: your account is locked\n"
+            f"Message-ID: <p{number}@bank.example>\n\n"
+            f"Sign in and confirm your password within a day, case {number}:\nhttp://bank.example/login\n").encode()
+
+
+def newsletter(number=0):
+    return (f"From: Shop <news{number}@shop.example>\nTo: bob@example.net\nSubject: our spring collection\n"
+            f"Message-ID: <n{number}@shop.example>\n\n"
+            f"New shoes and coats have arrived, issue {number}; unsubscribe below.\nhttp://shop.example/spring\n").encode()
+
+
+def of_four(api, number=12):
+    """A store whose model has spam, ham, phishing and newsletter."""
+    daemon = api.another().start()
+    rspamd.teach(daemon)
+    for make in (phishing, newsletter):
+        for i in range(1, number + 1):
+            daemon.client.post(f"{rspamd.MAIL}/train?label={make.__name__}", make(i), "message/rfc822").ok()
+    daemon.stop()
+    return daemon.data
+
+
+def told(daemon, mail):
+    """(status, probability of spam) in the header field that the mail gets."""
+    text = check(daemon, mail)["milter"]["add_headers"]["X-Bayes-Status"]
+    status, p = re.match(r"(\w+), probability=([\d.]+)", text).groups()
+    return status, 1 - float(p) if status == "ham" else float(p)
+
+
+def test_the_labels_of_spam_are_summed(api):
+    folder = of_four(api)
+    for labels in ("spam", "spam, phishing", "phishing,spam", "newsletter , spam,phishing", "phishing"):
+        daemon = api.another(data=folder, config={"filter": {"spam_label": labels}}).start()
+        bad = [label.strip() for label in labels.split(",")]
+        for mail in (spam(), ham(), phishing(), newsletter(), spam() + phishing(), ham() + newsletter()):
+            verdict = daemon.client.post(f"{rspamd.MAIL}/classify", mail, "message/rfc822").ok().json
+            p = sum(verdict["probabilities"][label] for label in bad)
+            got = told(daemon, mail)
+            holds(abs(got[1] - p) < 1e-4, f"{labels}: {got} for {verdict['probabilities']}")
+            report = check(daemon, mail)
+            equal(report["action"] == "no action", p < 0.9, (labels, verdict["probabilities"]))
+            holds(abs(sum(s["score"] for s in report["symbols"].values()) - report["score"]) < 0.02, report)
+            if p >= 0.9 and len(bad) > 1:
+                best = max(bad, key=lambda label, v=verdict: v["probabilities"][label])
+                equal(report["symbols"]["BAYES_SPAM"].get("options"), [best])
+        learn(daemon, "spam", spam(99)).ok()
+        first = daemon.client.get(rspamd.MAIL).ok().json["labels"][bad[0]]["documents"]
+        equal(first, 13, "spam is learned under the first label")
+        stat = daemon.client.get("/stat").ok().json
+        spam_row = next(row for row in stat["statfiles"] if "SPAM" in row["symbol"])
+        equal(spam_row["revision"], 12 * len(bad) + 1, "documents of all labels of spam")
+        daemon.client.post(f"{rspamd.MAIL}/untrain", spam(99), "message/rfc822").ok()
+        daemon.stop()
+
+
+def test_actions_of_single_labels(api):
+    folder = of_four(api)
+    options = {"spam_label": "spam, phishing, newsletter", "reject": 1,
+               "label_actions": "phishing=reject, newsletter=no action"}
+    daemon = api.another(data=folder, config={"filter": options}).start()
+    equal([check(daemon, mail)["action"] for mail in (spam(), phishing(), newsletter(), ham())],
+          ["add header", "reject", "no action", "no action"])
+    equal([told(daemon, mail)[0] for mail in (spam(), phishing(), newsletter(), ham())], ["spam"] * 3 + ["ham"])
+    got = daemon.client.post("/v1/classify", {"models": ["mail"], "mail": phishing().decode()}).ok().json
+    equal(got["common"]["action"], "reject")
+    daemon.stop()
+
+
+def test_a_young_label_of_spam_does_not_take_over(api):
+    """As long as it has few documents, spam and ham are judged as if they were alone; then it counts."""
+    made = taught(api)
+    for i in range(5):
+        made.client.post(f"{rspamd.MAIL}/train?label=phishing", spam(200 + i), "message/rfc822").ok()
+    alone, folder = told(made, spam()), made.data
+    made.stop()
+    daemon = api.another(data=folder, config={"filter": {"spam_label": "phishing, spam"}}).start()
+    equal(told(daemon, spam()), alone)
+    holds("BAYES_NOT_READY" not in check(daemon, ham())["symbols"], "the label that is taught makes it ready")
+    daemon.stop()
+
+
 # ---- thresholds ---------------------------------------------------------------------------------
 def with_thresholds(api, folder, **options):
     """A daemon on what another one has learned."""
