@@ -159,7 +159,8 @@ size_t nb_model_cells(const struct nb_model *model, uint32_t row, struct nb_cell
 /* n_wv alone: occurrences of the feature in `label`. */
 uint32_t nb_model_count(const struct nb_model *model, uint32_t row, uint32_t label);
 /* Sets a row's cells, ordered by label number, while a store is loaded: the row must be without
- * counts, and no other thread may see the model, of which no lock is taken. Returns 0, NB_CORRUPT (cells that no training gives) or NB_NO_MEMORY. */
+ * counts, and no other thread may see the model, of which no lock is taken. Returns 0, NB_CORRUPT
+ * (cells that no training gives) or NB_NO_MEMORY. */
 int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cell *cells,
                        size_t size);
 
