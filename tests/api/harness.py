@@ -48,7 +48,11 @@ def check_binary(path):
 
 
 def sanitized():
-    return b"__asan_init" in _binary_bytes or b"__tsan_init" in _binary_bytes
+    return b"__asan_init" in _binary_bytes or thread_sanitized()
+
+
+def thread_sanitized():
+    return b"__tsan_init" in _binary_bytes
 
 
 def slow():

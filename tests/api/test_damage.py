@@ -15,7 +15,7 @@ import subprocess
 from collections import Counter
 
 from acknowledged import models_of
-from harness import READY, equal, holds, quoted, refused, shown, slow
+from harness import READY, equal, holds, quoted, refused, shown, slow, thread_sanitized
 from lmdb_pages import places_of
 from test_crash import begin_import, dump_of
 
@@ -30,7 +30,9 @@ STORE_WIDE = ("meta",)
 
 
 def trials_wanted(api):
-    return int(os.environ.get("DAMAGED_STORES", 500 if api.long else 40))
+    """Few under the thread sanitizer: a trial takes seconds there, and has nothing to do with threads."""
+    usual = 500 if api.long else 10 if thread_sanitized() else 40
+    return int(os.environ.get("DAMAGED_STORES", usual))
 
 
 # ---- the store ----------------------------------------------------------------------------------
