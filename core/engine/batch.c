@@ -191,8 +191,7 @@ static void find_rows(const struct nb_model *model, const struct nb_bag *bag, bo
     }
     nb_model_read_lock(model);
     nb_model_find_all(model, bag->features, bag->size, rows);
-    for (size_t i = 0; i < bag->size; i++)
-        unused[i] = rows[i] == NB_NO_ROW || nb_model_row_is_unused(model, rows[i]);
+    nb_model_look_unused(model, rows, bag->size, unused);
     nb_model_unlock(model);
 }
 

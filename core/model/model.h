@@ -109,6 +109,9 @@ int nb_model_collect_dropped(struct nb_model *model);
 /* Whether all of the rows have features: none is dropped. */
 bool nb_model_have_features(const struct nb_model *model, const struct nb_row_count *counts,
                             size_t size);
+/* Says of each of these rows, among them NB_NO_ROW, whether no document has its feature. */
+void nb_model_look_unused(const struct nb_model *model, const uint32_t *rows, size_t size,
+                          bool *unused);
 /* Whether no document has the feature of the row. */
 bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row);
 

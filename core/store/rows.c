@@ -29,46 +29,46 @@ static int by_row(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-enum { DIGITS = 4, DIGIT_BITS = 8, VALUES = 1 << DIGIT_BITS };
+/* Two long digits are enough for 4 million rows; their counts take longer than those of short ones,
+ * so they are for MANY rows. */
+enum { SHORT_DIGIT = 8, LONG_DIGIT = 11, MANY = 512 };
 
-static unsigned digit_of(uint32_t row, unsigned digit)
-{
-    return row >> (digit * DIGIT_BITS) & (VALUES - 1);
-}
-
-/* Scatters by one digit, of which starts[value] rows have the value; keeps the order of the passes
- * before. */
-static void scatter(const struct nb_row_count *from, size_t size, unsigned digit, uint32_t *starts,
+/* Scatters by the digit of `bits` bits from bit `shift` on; keeps the order of the passes before.
+ * False if all rows have the same digit: then nothing is done. */
+static bool scatter(const struct nb_row_count *from, size_t size, unsigned shift, unsigned bits,
                     struct nb_row_count *to)
 {
-    uint32_t sum = 0;
-    for (size_t v = 0; v < VALUES; v++) {
-        uint32_t before = sum;
-        sum += starts[v];
-        starts[v] = before;
+    uint32_t starts[1 << LONG_DIGIT];
+    const uint32_t values = 1u << bits;
+    memset(starts, 0, values * sizeof *starts);
+    for (size_t i = 0; i < size; i++)
+        starts[from[i].row >> shift & (values - 1)]++;
+    if (starts[from[0].row >> shift & (values - 1)] == size)
+        return false;
+    for (uint32_t v = 0, sum = 0; v < values; v++) {
+        uint32_t count = starts[v];
+        starts[v] = sum;
+        sum += count;
     }
     for (size_t i = 0; i < size; i++)
-        to[starts[digit_of(from[i].row, digit)]++] = from[i];
+        to[starts[from[i].row >> shift & (values - 1)]++] = from[i];
+    return true;
 }
 
 /* From the lowest digit to the highest one that is needed (Knuth, The Art of Computer Programming
- * 3, 5.2.5): with less than 16 million rows, three. A digit that all rows share is skipped. */
+ * 3, 5.2.5). */
 void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_count *scratch)
 {
-    uint32_t starts[VALUES];
+    const unsigned bits = size < MANY ? SHORT_DIGIT : LONG_DIGIT;
     struct nb_row_count *from = counts;
     struct nb_row_count *to = scratch;
-    uint32_t all = 0;
+    uint64_t all = 0;
     assert(size <= UINT32_MAX);
     for (size_t i = 0; i < size; i++)
         all |= counts[i].row;
-    for (unsigned d = 0; d < DIGITS && all >> (d * DIGIT_BITS) != 0; d++) {
-        memset(starts, 0, sizeof starts);
-        for (size_t i = 0; i < size; i++)
-            starts[digit_of(from[i].row, d)]++;
-        if (starts[digit_of(from[0].row, d)] == size)
+    for (unsigned shift = 0; all >> shift != 0; shift += bits) {
+        if (!scatter(from, size, shift, bits, to))
             continue;
-        scatter(from, size, d, starts, to);
         struct nb_row_count *swap = from;
         from = to;
         to = swap;

@@ -640,6 +640,24 @@ START_TEST(large_sums_of_documents_are_exact)
 }
 END_TEST
 
+START_TEST(unused_rows_are_told)
+{
+    static const uint32_t rows[] = {2, NB_NO_ROW, 0, 1};
+    static const bool want[] = {true, true, true, false};
+    struct nb_row_count counts = {1, 3};
+    struct nb_model *m = model_of(1);
+    bool unused[4];
+    nb_model_add_documents(m, 0, 1);
+    ck_assert_int_eq(nb_model_add(m, 0, &counts, 1, 1, NULL), 0);
+    nb_model_look_unused(m, rows, 4, unused);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(unused[i], want[i]);
+        ck_assert(rows[i] == NB_NO_ROW || nb_model_row_is_unused(m, rows[i]) == want[i]);
+    }
+    nb_model_free(&m);
+}
+END_TEST
+
 START_TEST(loaded_cells_are_counted_and_checked)
 {
     static const struct {
@@ -746,6 +764,7 @@ int main(void)
     tcase_add_test(counts, free_cells_are_used_again);
     tcase_add_test(counts, a_count_that_would_wrap_is_refused_whole);
     tcase_add_test(counts, large_sums_of_documents_are_exact);
+    tcase_add_test(counts, unused_rows_are_told);
     tcase_add_test(counts, loaded_cells_are_counted_and_checked);
     tcase_add_test(counts, changes_change_the_generation);
     tcase_add_test(counts, generations_of_two_models_never_meet);
