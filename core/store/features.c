@@ -28,8 +28,9 @@ enum { TAIL_MOST = 255 };
 struct nb_features_coder {
     ZSTD_CCtx *compressor;
     ZSTD_DCtx *decompressor;
-    struct nb_buffer raw;   /* as stored, not compressed */
-    struct nb_buffer whole; /* texts that were read, one after the other */
+    struct nb_string names[NB_FIELDS]; /* of the fields; the same for all coders */
+    struct nb_buffer raw;              /* as stored, not compressed */
+    struct nb_buffer whole;            /* texts that were read, one after the other */
     uint64_t *ids;
     struct nb_string *texts;
     size_t room; /* of `ids` and `texts` */
@@ -37,7 +38,10 @@ struct nb_features_coder {
 
 struct nb_features_coder *nb_features_coder_new(void)
 {
-    return calloc(1, sizeof(struct nb_features_coder));
+    struct nb_features_coder *c = calloc(1, sizeof *c);
+    for (unsigned field = 0; c != NULL && field < NB_FIELDS; field++)
+        c->names[field] = nb_string_of(nb_field_name((enum nb_field)field));
+    return c;
 }
 
 void nb_features_coder_free(struct nb_features_coder **coder)
@@ -59,9 +63,8 @@ void nb_features_coder_free(struct nb_features_coder **coder)
 
 /* The bytes of the field's name and a colon at the beginning of its text; 0 if it begins otherwise.
  */
-static size_t name_length(unsigned field, struct nb_string text)
+static size_t name_length(struct nb_string name, struct nb_string text)
 {
-    struct nb_string name = nb_string_of(nb_field_name((enum nb_field)field));
     bool begins = text.length > name.length && text.bytes[name.length] == ':' &&
                   memcmp(text.bytes, name.bytes, name.length) == 0;
     return begins ? name.length + 1 : 0;
@@ -122,7 +125,7 @@ static int collect_texts(struct nb_features_coder *c, const uint64_t *ids,
     c->raw.length = 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         unsigned field = nb_feature_field(ids[i]);
-        size_t name = name_length(field, texts[i]);
+        size_t name = name_length(c->names[field], texts[i]);
         unsigned head = field + (name > 0 ? WITHOUT_NAME : 0);
         struct nb_string text = nb_string_from(texts[i], name);
         bool shares = field == before && goes_on(text, tail);
@@ -231,16 +234,19 @@ struct part {
 };
 
 /* `before`: the field of the text before, and the length of its tail. */
-static bool unpack_part(struct nb_unpacker *r, const struct part *before, struct part *part)
+static bool unpack_part(const struct nb_features_coder *c, struct nb_unpacker *r,
+                        const struct part *before, struct part *part)
 {
     unsigned head = nb_unpack_u8(r);
     bool shares = (head & WITHOUT_TAIL) != 0;
     *part = (struct part){.field = head & FIELD, .name = {"", 0}, .rest = nb_unpack_string(r)};
+    if (part->field >= NB_FIELDS)
+        return false;
     if ((head & WITHOUT_NAME) != 0)
-        part->name = nb_string_of(nb_field_name((enum nb_field)part->field));
+        part->name = c->names[part->field];
     if (shares)
         part->tail_length = before->tail_length;
-    return !r->failed && part->field < NB_FIELDS && head <= (FIELD | WITHOUT_NAME | WITHOUT_TAIL) &&
+    return !r->failed && head <= (FIELD | WITHOUT_NAME | WITHOUT_TAIL) &&
            (!shares || (part->field == before->field && before->tail_length > 0));
 }
 
@@ -289,7 +295,7 @@ static int read_texts(struct nb_features_coder *c, struct nb_unpacker *r, size_t
     for (size_t i = 0; i < count; i++) {
         struct part part;
         size_t length;
-        if (!unpack_part(r, &before, &part))
+        if (!unpack_part(c, r, &before, &part))
             return NB_CORRUPT;
         if (put_whole(c, &part, &length) != 0)
             return NB_NO_MEMORY;
