@@ -405,11 +405,15 @@ static int run(const struct nb_options *options)
 }
 
 /* Has large memory given back to the kernel when it is freed. By itself the GNU library raises its
- * bound to 32 MiB with what is freed, and keeps such memory for each of many arenas. */
+ * bound to 32 MiB with what is freed, and keeps such memory for each of many arenas. Smaller memory
+ * at the end of an arena is kept up to the same bound: otherwise 128 KiB of it are, and each mail
+ * has pages taken and given back. */
 static void give_memory_back(void)
 {
     enum { BYTES_OF_OWN_PAGES = 1 << 20 };
-    (void)mallopt(M_MMAP_THRESHOLD, BYTES_OF_OWN_PAGES); /* fails for absurd values only */
+    /* These fail for absurd values only. */
+    (void)mallopt(M_MMAP_THRESHOLD, BYTES_OF_OWN_PAGES);
+    (void)mallopt(M_TRIM_THRESHOLD, BYTES_OF_OWN_PAGES);
 }
 
 int main(int argc, char **argv)
