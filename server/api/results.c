@@ -195,12 +195,8 @@ static void emit_receipt_labels(struct nb_emitter *e, const struct nb_receipt *r
 {
     nb_emit_key(e, "labels");
     nb_emit_open(e, '{');
-    for (size_t i = 0; i < receipt->label_count; i++) {
-        nb_emit_name(e, nb_string_of(receipt->labels[i].label));
-        nb_emit_open(e, '{');
-        nb_emit_member_u64(e, "documents", receipt->labels[i].documents);
-        nb_emit_close(e, '}');
-    }
+    for (size_t i = 0; i < receipt->label_count; i++)
+        nb_emit_label_documents(e, receipt->labels[i].label, receipt->labels[i].documents);
     nb_emit_close(e, '}');
 }
 

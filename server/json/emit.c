@@ -413,6 +413,14 @@ void nb_emit_member_short_double(struct nb_emitter *e, const char *key, double v
     nb_emit_short_double(e, value);
 }
 
+void nb_emit_label_documents(struct nb_emitter *e, const char *name, uint64_t documents)
+{
+    nb_emit_name(e, nb_string_of(name));
+    nb_emit_open(e, '{');
+    nb_emit_member_u64(e, "documents", documents);
+    nb_emit_close(e, '}');
+}
+
 void nb_emit_flag(struct nb_emitter *e, const char *key, bool value)
 {
     if (!value)

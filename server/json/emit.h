@@ -49,6 +49,8 @@ void nb_emit_member_string(struct nb_emitter *e, const char *key, struct nb_stri
 void nb_emit_member_text(struct nb_emitter *e, const char *key, const char *value);
 void nb_emit_member_u64(struct nb_emitter *e, const char *key, uint64_t value);
 void nb_emit_member_short_double(struct nb_emitter *e, const char *key, double value);
+/* The member `name`, an object that says how many documents a label has. */
+void nb_emit_label_documents(struct nb_emitter *e, const char *name, uint64_t documents);
 /* Written only if true. */
 void nb_emit_flag(struct nb_emitter *e, const char *key, bool value);
 

@@ -96,12 +96,8 @@ static void emit_labels(struct nb_emitter *e, const struct nb_undo_report *repor
 {
     nb_emit_key(e, "labels");
     nb_emit_open(e, '{');
-    for (size_t i = 0; i < report->label_count; i++) {
-        nb_emit_name(e, nb_string_of(report->labels[i].label));
-        nb_emit_open(e, '{');
-        nb_emit_member_u64(e, "documents", report->labels[i].documents);
-        nb_emit_close(e, '}');
-    }
+    for (size_t i = 0; i < report->label_count; i++)
+        nb_emit_label_documents(e, report->labels[i].label, report->labels[i].documents);
     nb_emit_close(e, '}');
 }
 

@@ -358,6 +358,7 @@ def test_the_client(api):
     equal({note["by"] for note in api.get(path + "/undo").ok().json["undone"]}, {"me"})
     said = client.run("undo", "--model", model, "--id", "good-1", "--id", "good-2").decode()
     holds("2 documents taken back" in said, said)
+    client.run("undo", "--model", model, "--id", "good-3", "--id", "\udcff", status=64)
     client.run("undo", "--model", model, status=65)
     client.run("undo", "--model", model, "--from", "soon", status=65)
     equal(api.get(path).ok().json["documents"], 48)

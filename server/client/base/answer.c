@@ -25,3 +25,14 @@ int nb_answer_print(const json_t *value, struct nb_error *error)
         return nb_error_set(error, NB_IO, "standard output cannot be written");
     return 0;
 }
+
+uint64_t nb_answer_number(const json_t *object, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
+const char *nb_answer_text(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
+}

@@ -3,12 +3,12 @@
  * bayesc quarantine: lists the changes of sources without trust, shows how they agree with the
  * model, applies or drops them.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
 #include "server/client/base/source_flag.h"
+#include "server/client/base/wish.h"
 #include "server/client/commands/commands.h"
 #include "server/client/evaluate/compare.h"
 #include "server/client/terminal/figure.h"
@@ -33,17 +33,6 @@ static const struct nb_flag FLAGS[] = {
      "apply, drop: everything"},
 };
 
-static uint64_t number_of(const json_t *object, const char *name)
-{
-    return (uint64_t)json_integer_value(json_object_get(object, name));
-}
-
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text != NULL ? text : "";
-}
-
 /* ---- list ------------------------------------------------------------------------------------ */
 
 static void print_rows(const json_t *page)
@@ -57,11 +46,11 @@ static void print_rows(const json_t *page)
     {
         bool untrain = json_is_true(json_object_get(row, "untrain"));
         const json_t *probability = json_object_get(row, "probability");
-        nb_table_cell(&table, "%s", text_of(row, "id"));
-        nb_table_cell(&table, "%s", text_of(row, "time"));
-        nb_table_cell(&table, "%s", text_of(row, "source"));
-        nb_table_cell(&table, "%s", untrain ? "(untrain)" : text_of(row, "label"));
-        nb_table_cell(&table, "%s", text_of(row, "verdict"));
+        nb_table_cell(&table, "%s", nb_answer_text(row, "id"));
+        nb_table_cell(&table, "%s", nb_answer_text(row, "time"));
+        nb_table_cell(&table, "%s", nb_answer_text(row, "source"));
+        nb_table_cell(&table, "%s", untrain ? "(untrain)" : nb_answer_text(row, "label"));
+        nb_table_cell(&table, "%s", nb_answer_text(row, "verdict"));
         if (probability != NULL)
             nb_table_cell(&table, "%.4f", json_number_value(probability));
         else
@@ -92,11 +81,11 @@ static int list(struct nb_client *client, struct nb_error *error)
         next.length = 0;
         has_more = json_object_get(page, "next") != NULL;
         if (rc == 0 && has_more &&
-            (nb_buffer_puts(&next, text_of(page, "next")) != 0 ||
+            (nb_buffer_puts(&next, nb_answer_text(page, "next")) != 0 ||
              nb_buffer_append(&next, "", 1) != 0))
             rc = nb_error_no_memory(error);
         if (rc == 0 && !has_more && !client->json)
-            (void)printf("as of %s\n", text_of(page, "time"));
+            (void)printf("as of %s\n", nb_answer_text(page, "time"));
         json_decref(page);
     }
     nb_buffer_deinit(&next);
@@ -116,9 +105,9 @@ static void print_sources(json_t *sources)
     json_object_foreach(sources, name, row)
     {
         nb_table_cell(&table, "%s", name);
-        nb_table_cell(&table, "%s", nb_figure_of(number_of(row, "documents")).text);
-        nb_table_cell(&table, "%s", nb_figure_of(number_of(row, "judged")).text);
-        nb_table_cell(&table, "%s", nb_figure_of(number_of(row, "agreeing")).text);
+        nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(row, "documents")).text);
+        nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(row, "judged")).text);
+        nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(row, "agreeing")).text);
         nb_table_cell(&table, "%.4g", json_number_value(json_object_get(row, "log_loss")));
     }
 
@@ -134,7 +123,7 @@ static int effect(struct nb_client *client, struct nb_error *error)
         rc = nb_answer_print(reply, error);
     else if (rc == 0) {
         (void)printf("%s: %s changes wait\n\n", client->model,
-                     nb_figure_of(number_of(reply, "documents")).text);
+                     nb_figure_of(nb_answer_number(reply, "documents")).text);
         print_sources(json_object_get(reply, "sources"));
         nb_compare_print(json_object_get(reply, "evaluation"), "with");
     }
@@ -147,13 +136,9 @@ static int effect(struct nb_client *client, struct nb_error *error)
 static json_t *wish_of(const struct quarantine_options *options)
 {
     json_t *wish = json_pack("{s:s*, s:s*}", "source", options->source, "until", options->until);
-    if (wish == NULL)
+    if (wish == NULL || !nb_wish_ids(wish, &options->ids)) {
+        json_decref(wish);
         return NULL;
-    if (options->ids.count > 0) {
-        json_t *ids = json_array();
-        for (size_t i = 0; i < options->ids.count; i++)
-            (void)json_array_append_new(ids, json_string(options->ids.items[i]));
-        (void)json_object_set_new(wish, "ids", ids);
     }
     if (options->all)
         (void)json_object_set_new(wish, "all", json_true());
@@ -166,7 +151,7 @@ static void print_settled(const struct nb_client *client, const json_t *reply, b
     const json_t *count;
     if (is_drop)
         (void)printf("%s: %s changes dropped\n", client->model,
-                     nb_figure_of(number_of(reply, "dropped")).text);
+                     nb_figure_of(nb_answer_number(reply, "dropped")).text);
     else
         (void)printf("%s: applied\n", client->model);
     json_object_foreach((json_t *)(uintptr_t)json_object_get(reply, "applied"), name, count)
@@ -175,37 +160,33 @@ static void print_settled(const struct nb_client *client, const json_t *reply, b
             (void)printf("  %s %s\n", nb_figure_of((uint64_t)json_integer_value(count)).text, name);
     }
 
-    if (number_of(reply, "refused") > 0)
+    if (nb_answer_number(reply, "refused") > 0)
         (void)printf("  %s could not be made and still wait: %s\n",
-                     nb_figure_of(number_of(reply, "refused")).text, text_of(reply, "why"));
-    if (number_of(reply, "changed_since") > 0)
+                     nb_figure_of(nb_answer_number(reply, "refused")).text,
+                     nb_answer_text(reply, "why"));
+    if (nb_answer_number(reply, "changed_since") > 0)
         (void)printf("  %s were changed meanwhile\n",
-                     nb_figure_of(number_of(reply, "changed_since")).text);
+                     nb_figure_of(nb_answer_number(reply, "changed_since")).text);
 }
 
 static int settle(struct nb_client *client, const struct quarantine_options *options, bool is_drop,
                   struct nb_error *error)
 {
     struct nb_buffer path = {0};
+    struct nb_call *call = NULL;
     json_t *wish = wish_of(options), *reply = NULL;
-    char *body = wish != NULL ? json_dumps(wish, JSON_COMPACT) : NULL;
-    int rc = body != NULL ? 0 : nb_error_set(error, NB_CLIENT_USAGE, "names and ids are UTF-8");
-    if (rc == 0 && nb_path_model(&path, client->model,
-                                 is_drop ? "/quarantine/drop" : "/quarantine/apply") != 0)
-        rc = nb_error_no_memory(error);
-    if (rc == 0) {
-        const struct nb_call_request request = {.method = "POST",
-                                                .path = path.bytes,
-                                                .type = "application/json",
-                                                .body = {body, strlen(body)}};
-        rc = nb_call_once(&client->daemon, &request, &reply, error);
-    }
+    int rc =
+        nb_path_model(&path, client->model, is_drop ? "/quarantine/drop" : "/quarantine/apply") != 0
+            ? nb_error_no_memory(error)
+            : nb_call_open(&client->daemon, &call, error);
+    if (rc == 0)
+        rc = nb_wish_post(call, path.bytes, wish, &reply, error);
     if (rc == 0 && client->json)
         rc = nb_answer_print(reply, error);
     else if (rc == 0)
         print_settled(client, reply, is_drop);
+    nb_call_close(&call);
     json_decref(reply);
-    free(body);
     json_decref(wish);
     nb_buffer_deinit(&path);
     return rc;

@@ -23,11 +23,6 @@ static const struct nb_flag FLAGS[] = {
      "number of the most telling tokens of each label (default: 10)"},
 };
 
-static uint64_t number_of(const json_t *object, const char *name)
-{
-    return (uint64_t)json_integer_value(json_object_get(object, name));
-}
-
 static void print_labels(json_t *labels)
 {
     static const char *const HEAD[] = {"label", ">documents", ">tokens"};
@@ -38,8 +33,8 @@ static void print_labels(json_t *labels)
     json_object_foreach(labels, name, counts)
     {
         nb_table_cell(&table, "%s", name);
-        nb_table_cell(&table, "%s", nb_figure_of(number_of(counts, "documents")).text);
-        nb_table_cell(&table, "%s", nb_figure_of(number_of(counts, "tokens")).text);
+        nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(counts, "documents")).text);
+        nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(counts, "tokens")).text);
     }
     nb_table_print(&table, stdout);
     nb_table_deinit(&table);
@@ -75,7 +70,7 @@ static int get_vocabularies(const struct nb_client *client, json_t *labels, uint
     {
         json_t *listing = NULL;
         rest.length = 0;
-        if (number_of(counts, "documents") == 0 || rc != 0)
+        if (nb_answer_number(counts, "documents") == 0 || rc != 0)
             continue;
         rc = nb_buffer_printf(&rest, "/vocabulary?limit=%ju", (uintmax_t)tokens);
         if (rc == 0)
@@ -121,8 +116,8 @@ static void print_stats(const char *model, const json_t *row, json_t *vocabulari
     const char *label;
     const json_t *listing;
     (void)printf("%s: %s documents, %s words\n\n", nb_shown(model).text,
-                 nb_figure_of(number_of(row, "documents")).text,
-                 nb_figure_of(number_of(row, "vocabulary")).text);
+                 nb_figure_of(nb_answer_number(row, "documents")).text,
+                 nb_figure_of(nb_answer_number(row, "vocabulary")).text);
     print_labels(json_object_get(row, "labels"));
     json_object_foreach(vocabularies, label, listing)
     {

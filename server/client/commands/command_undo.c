@@ -3,11 +3,11 @@
  * bayesc undo: takes back what was learned from a source, in a span of time, or of some ids. Asks
  * in parts, each of which the daemon does whole, so that it can show how far it is.
  */
-#include <string.h>
 
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
 #include "server/client/base/source_flag.h"
+#include "server/client/base/wish.h"
 #include "server/client/commands/commands.h"
 #include "server/client/evaluate/compare.h"
 #include "server/client/terminal/figure.h"
@@ -43,41 +43,19 @@ static const struct nb_flag FLAGS[] = {
 static const char *const COUNTS[] = {"documents", "forgotten", "restored", "unknown_before",
                                      "changed_since"};
 
-static uint64_t number_of(const json_t *object, const char *name)
-{
-    return (uint64_t)json_integer_value(json_object_get(object, name));
-}
-
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 static json_t *wish_of(const struct undo_options *options)
 {
     json_t *wish = json_pack("{s:s*, s:s*, s:s*}", "source", options->source, "from", options->from,
                              "to", options->to);
-    if (wish == NULL)
+    if (wish == NULL || !nb_wish_ids(wish, &options->ids)) {
+        json_decref(wish);
         return NULL;
-    if (options->ids.count > 0) {
-        json_t *ids = json_array();
-        for (size_t i = 0; i < options->ids.count; i++)
-            (void)json_array_append_new(ids, json_string(options->ids.items[i]));
-        (void)json_object_set_new(wish, "ids", ids);
     }
     (void)json_object_set_new(wish, options->dry_run ? "dry_run" : "limit",
                               options->dry_run ? json_true() : json_integer(PART));
     return wish;
-}
-
-static int ask(struct nb_call *call, const char *path, const json_t *wish, json_t **reply,
-               struct nb_error *error)
-{
-    char *body = json_dumps(wish, JSON_COMPACT);
-    if (body == NULL)
-        return nb_error_set(error, NB_CLIENT_USAGE, "names, times and ids are UTF-8");
-    const struct nb_call_request request = {
-        .method = "POST", .path = path, .type = "application/json", .body = {body, strlen(body)}};
-    int rc = nb_call_json(call, &request, reply, error);
-    free(body);
-    return rc;
 }
 
 /* Adds the counts of a part to those of all parts. */
@@ -88,12 +66,12 @@ static void add_part(json_t *sum, const json_t *part)
     json_t *labels = json_object_get(sum, "labels");
     for (size_t i = 0; i < sizeof COUNTS / sizeof COUNTS[0]; i++)
         (void)json_object_set_new(sum, COUNTS[i],
-                                  json_integer((json_int_t)number_of(sum, COUNTS[i]) +
-                                               (json_int_t)number_of(part, COUNTS[i])));
+                                  json_integer((json_int_t)nb_answer_number(sum, COUNTS[i]) +
+                                               (json_int_t)nb_answer_number(part, COUNTS[i])));
     json_object_foreach(json_object_get(part, "labels"), label, row)
     {
-        uint64_t before = number_of(json_object_get(labels, label), "documents");
-        json_int_t all = (json_int_t)before + (json_int_t)number_of(row, "documents");
+        uint64_t before = nb_answer_number(json_object_get(labels, label), "documents");
+        json_int_t all = (json_int_t)before + (json_int_t)nb_answer_number(row, "documents");
         (void)json_object_set_new(labels, label, json_pack("{s:I}", "documents", all));
     }
 }
@@ -109,13 +87,13 @@ static int ask_in_parts(struct nb_call *call, const char *path, json_t *wish, bo
     progress.is_shown = progress.is_shown && !is_quiet;
     while (rc == 0 && has_more) {
         json_t *part = NULL;
-        rc = ask(call, path, wish, &part, error);
+        rc = nb_wish_post(call, path, wish, &part, error);
         has_more = json_object_get(part, "next") != NULL;
         if (rc == 0)
             add_part(sum, part);
         if (has_more)
             (void)json_object_set(wish, "next", json_object_get(part, "next"));
-        for (uint64_t i = number_of(part, "documents"); rc == 0 && i > 0; i--)
+        for (uint64_t i = nb_answer_number(part, "documents"); rc == 0 && i > 0; i--)
             nb_progress_add(&progress, 0);
         json_decref(part);
     }
@@ -130,21 +108,21 @@ static void print_result(const struct nb_client *client, const json_t *result, b
     const char *label;
     const json_t *row;
     (void)printf("%s: %s documents %s (%s forgotten, %s as they were before)\n", client->model,
-                 nb_figure_of(number_of(result, "documents")).text,
+                 nb_figure_of(nb_answer_number(result, "documents")).text,
                  dry_run ? "would be taken back" : "taken back",
-                 nb_figure_of(number_of(result, "forgotten")).text,
-                 nb_figure_of(number_of(result, "restored")).text);
+                 nb_figure_of(nb_answer_number(result, "forgotten")).text,
+                 nb_figure_of(nb_answer_number(result, "restored")).text);
     json_object_foreach(json_object_get(result, "labels"), label, row)
     {
-        (void)printf("  %s of %s\n", nb_figure_of(number_of(row, "documents")).text, label);
+        (void)printf("  %s of %s\n", nb_figure_of(nb_answer_number(row, "documents")).text, label);
     }
 
-    if (number_of(result, "unknown_before") > 0)
+    if (nb_answer_number(result, "unknown_before") > 0)
         (void)printf("  %s of the forgotten ones had an earlier state that is not kept any more\n",
-                     nb_figure_of(number_of(result, "unknown_before")).text);
-    if (number_of(result, "changed_since") > 0)
+                     nb_figure_of(nb_answer_number(result, "unknown_before")).text);
+    if (nb_answer_number(result, "changed_since") > 0)
         (void)printf("  %s were changed meanwhile and stay\n",
-                     nb_figure_of(number_of(result, "changed_since")).text);
+                     nb_figure_of(nb_answer_number(result, "changed_since")).text);
     if (dry_run)
         nb_compare_print(json_object_get(result, "evaluation"), "without");
 }
@@ -159,15 +137,13 @@ static int run_undo(struct nb_client *client, const void *user, char **arguments
     (void)arguments;
     (void)count;
     int rc = nb_source_check(options->by, error);
-    if (rc == 0 && wish == NULL)
-        rc = nb_error_set(error, NB_CLIENT_USAGE, "names and times are UTF-8");
     if (rc == 0 && (nb_path_model(&path, client->model, "/undo") != 0 ||
                     nb_path_query(&path, "source", options->by) != 0))
         rc = nb_error_no_memory(error);
     if (rc == 0)
         rc = nb_call_open(&client->daemon, &call, error);
     if (rc == 0 && options->dry_run) {
-        rc = ask(call, path.bytes, wish, &result, error);
+        rc = nb_wish_post(call, path.bytes, wish, &result, error);
     } else if (rc == 0) {
         result = json_pack("{s:s, s:{}}", "model", client->model, "labels");
         rc = ask_in_parts(call, path.bytes, wish, options->is_quiet, result, error);
