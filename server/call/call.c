@@ -108,6 +108,18 @@ static const char *base_url(const struct nb_call_target *target)
     return is_unix ? "http://localhost" : target->url;
 }
 
+/* libcurl checks the daemon's certificate and its name in any case. */
+static void set_up_tls(struct nb_call *call)
+{
+    const struct nb_call_target *target = call->target;
+    if (target->ca_file != NULL)
+        (void)curl_easy_setopt(call->curl, CURLOPT_CAINFO, target->ca_file);
+    if (target->certificate != NULL)
+        (void)curl_easy_setopt(call->curl, CURLOPT_SSLCERT, target->certificate);
+    if (target->key != NULL)
+        (void)curl_easy_setopt(call->curl, CURLOPT_SSLKEY, target->key);
+}
+
 static void set_up(struct nb_call *call)
 {
     CURL *curl = call->curl;
@@ -131,6 +143,7 @@ static void set_up(struct nb_call *call)
     if (base_url(call->target) != call->target->url)
         (void)curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH,
                                call->target->url + sizeof UNIX_SCHEME - 1);
+    set_up_tls(call);
 }
 
 int nb_call_open(const struct nb_call_target *target, struct nb_call **call, struct nb_error *error)

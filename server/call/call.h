@@ -22,9 +22,13 @@ struct nb_call_target {
     const char *url; /* borrowed: http://, https:// or unix:/PATH; a slash at its end is ignored */
     const char *token_file; /* borrowed, or NULL */
     struct nb_buffer token; /* owned; empty without a token file: nb_access_token_read fills it */
-    uint64_t timeout;       /* seconds without progress after which a request fails */
-    bool has_deadline;      /* the whole request must be done within `timeout` */
-    uint64_t patience;      /* seconds for which a busy daemon is asked again; 0: asked once */
+    /* Of https://, each borrowed, or NULL: the authorities that may have signed the daemon's
+     * certificate, in place of those of the machine; the certificate that the daemon is shown, and
+     * its key. */
+    const char *ca_file, *certificate, *key;
+    uint64_t timeout;  /* seconds without progress after which a request fails */
+    bool has_deadline; /* the whole request must be done within `timeout` */
+    uint64_t patience; /* seconds for which a busy daemon is asked again; 0: asked once */
 };
 
 struct nb_call_request {

@@ -79,6 +79,9 @@ static struct nb_client client_of(const struct nb_command *command)
     return (struct nb_client){
         .daemon = {.url = variable("BAYESC_URL", "http://127.0.0.1:8763"),
                    .token_file = variable("BAYESC_TOKEN_FILE", NULL),
+                   .ca_file = variable("BAYESC_CA_FILE", NULL),
+                   .certificate = variable("BAYESC_CERT", NULL),
+                   .key = variable("BAYESC_KEY", NULL),
                    .timeout = command->deadline > 0 ? command->deadline : TIMEOUT_SECONDS,
                    .has_deadline = command->deadline > 0,
                    .patience = command->patience},

@@ -26,6 +26,9 @@ static const struct option LONG[] = {
     {"socket-mode", required_argument, NULL, 'm'},
     {"url", required_argument, NULL, 'u'},
     {"token-file", required_argument, NULL, 't'},
+    {"ca-file", required_argument, NULL, 'A'},
+    {"cert", required_argument, NULL, 'E'},
+    {"key", required_argument, NULL, 'K'},
     {"timeout", required_argument, NULL, 'T'},
     {"pause", required_argument, NULL, 'P'},
     {"max-bytes", required_argument, NULL, 'b'},
@@ -65,6 +68,10 @@ void nb_milter_options_help(FILE *out)
         "  --socket-mode MODE     permissions of a unix socket, octal (0660)\n"
         "  --url URL              address of bayesd, or unix:/PATH (http://127.0.0.1:8763)\n"
         "  --token-file FILE      file whose first line is the access token\n"
+        "  --ca-file FILE         https: authorities of the daemon's certificate (those of this\n"
+        "                         machine)\n"
+        "  --cert FILE            https: a certificate to show the daemon\n"
+        "  --key FILE             https: its private key\n"
         "  --timeout SECONDS      wait at most so long for bayesd, for each mail (10)\n"
         "  --pause SECONDS        when bayesd did not answer in time, do for so long with mails\n"
         "                         what --on-failure says, at once; 0: never (5)\n"
@@ -239,6 +246,15 @@ static int take(struct nb_milter_options *options, int option, struct nb_error *
         return set_url(options, error);
     case 't':
         options->target.token_file = optarg;
+        return 0;
+    case 'A':
+        options->target.ca_file = optarg;
+        return 0;
+    case 'E':
+        options->target.certificate = optarg;
+        return 0;
+    case 'K':
+        options->target.key = optarg;
         return 0;
     case 'T':
         return set_timeout(options, error);

@@ -98,6 +98,9 @@ static void name_live(const struct nb_milter_options *old, const struct nb_milte
 {
     name_if(!same_text(old->target.url, new->target.url), "url", list);
     name_if(!same_token(&old->target.token, &new->target.token), "token", list);
+    name_if(!same_text(old->target.ca_file, new->target.ca_file), "ca-file", list);
+    name_if(!same_text(old->target.certificate, new->target.certificate), "cert", list);
+    name_if(!same_text(old->target.key, new->target.key), "key", list);
     name_if(old->target.timeout != new->target.timeout, "timeout", list);
     name_if(old->pause != new->pause, "pause", list);
     name_if(old->max_bytes != new->max_bytes, "max-bytes", list);

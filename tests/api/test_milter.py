@@ -866,7 +866,7 @@ def test_command_line(api):
     equal((status, err), (0, ""))
     with open(os.path.join(HERE, "..", "..", "server", "milter", "bayesd-milter.8"), encoding="utf-8") as file:
         manual = file.read().replace("\\-", "-")
-    for option in ("config", "socket", "socket-mode", "url", "token-file", "timeout", "pause", "max-bytes",
+    for option in ("config", "socket", "socket-mode", "url", "token-file", "ca-file", "cert", "key", "timeout", "pause", "max-bytes",
                    "max-connections", "on-reject", "on-failure", "skip-authenticated", "pid-file", "quiet", "version", "help"):
         holds(f"  --{option}" in out and f"--{option}" in manual, f"--{option} is not told of")
     holds(run("--version")[1].startswith("bayesd-milter "), "version")

@@ -10,6 +10,8 @@ import subprocess
 import time
 
 from harness import equal, holds, refused, slow, wait_for
+from test_client import Bayesc
+from test_milter import Milter
 from test_refusals import BAD_HEADS
 from tls import Authority, TlsWire, begin, context, port_of, refuses
 from wire import request
@@ -149,6 +151,51 @@ def test_certificates_of_clients(api):
             refused(ask(daemon, other, "GET", "/v1/models"), 401)
         refused(daemon.new_client().get("/v1/models"), 401)
         daemon.stop()
+
+
+def own_programs(api):
+    """A daemon that asks for a certificate of a client; (its URL, what a client that has all needs, a stranger)."""
+    folder = api.new_folder()
+    authority, clients, stranger = (Authority(folder, name) for name in ("authority", "clients", "stranger"))
+    daemon, _ = begin(api, folder, authority, {"client_ca": clients.certificate, "client_role": "train"},
+                      tokens={"admin": TOKEN}, filter={"model": "m"})
+    certificate, key = clients.sign("mx1.example", "clientAuth")
+    return daemon, f"https://localhost:{port_of(daemon)}", {
+        "--ca-file": authority.certificate, "--cert": certificate, "--key": key}, stranger.certificate
+
+
+def flags(options, **others):
+    """As a list of arguments; `others` take the places of some (None: it is left out)."""
+    chosen = {**options, **{"--" + name.replace("_", "-"): value for name, value in others.items()}}
+    return [word for name, value in chosen.items() if value for word in (name, value)]
+
+
+def test_bayesc(api):
+    """The daemon's certificate is checked, and its own is a role."""
+    daemon, url, options, stranger = own_programs(api)
+    client = Bayesc(api, url)
+    client.run("train", "-m", "m", "--text", "--label", "a", *flags(options), stdin=b"some words")
+    equal([row["name"] for row in client.json("models", *flags(options))["models"]], ["m"])
+    client.run("models", *flags(options, cert=None, key=None), status=77)  # no role
+    for wrong in ({"ca_file": None}, {"ca_file": stranger}, {"ca_file": "/none"}):
+        client.run("models", *flags(options, **wrong), status=69)
+    client.run("models", "--url", url.replace("localhost", "127.0.0.2"), *flags(options), status=69)  # of another name
+    client.run("models", environment={"BAYESC_CA_FILE": options["--ca-file"], "BAYESC_CERT": options["--cert"],
+                                      "BAYESC_KEY": options["--key"]})
+    daemon.stop()
+
+
+def test_the_milter(api):
+    """A daemon with another certificate is asked for no verdict: mail passes, marked unchecked."""
+    daemon, url, options, stranger = own_programs(api)
+    with Milter(api, url, *flags(options)) as milter:
+        for label in ("spam", "ham"):
+            Bayesc(api, url).run("train", "-m", "m", "--label", label, *flags(options), stdin=b"Subject: %s\n\n" % label.encode())
+        changes = str(milter.mail().changes)
+        holds("too little learned" in changes or "unsure" in changes, changes)
+    with Milter(api, url, *flags(options, ca_file=stranger)) as milter:
+        holds("none, bayesd is away" in str(milter.mail().changes), milter.said())
+    daemon.stop()
 
 
 def test_reload(api):

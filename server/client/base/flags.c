@@ -19,6 +19,13 @@ static const struct nb_flag COMMON[] = {
      "http://127.0.0.1:8763)"},
     {"token-file", 0, NB_FLAG_TEXT, "FILE", AT(daemon.token_file), 0, 0,
      "file whose first line is the access token\n(default: $BAYESC_TOKEN_FILE)"},
+    {"ca-file", 0, NB_FLAG_TEXT, "FILE", AT(daemon.ca_file), 0, 0,
+     "https: authorities of the daemon's certificate\n(default: $BAYESC_CA_FILE, or those of this "
+     "machine)"},
+    {"cert", 0, NB_FLAG_TEXT, "FILE", AT(daemon.certificate), 0, 0,
+     "https: a certificate to show the daemon\n(default: $BAYESC_CERT)"},
+    {"key", 0, NB_FLAG_TEXT, "FILE", AT(daemon.key), 0, 0,
+     "https: its private key (default: $BAYESC_KEY)"},
     {"timeout", 0, NB_FLAG_COUNT, "SECONDS", AT(daemon.timeout), 1, 86400,
      "give up after so long without progress"},
     {"json", 0, NB_FLAG_SWITCH, NULL, AT(json), 0, 0, "print JSON"},

@@ -66,15 +66,18 @@ START_TEST(options_are_read)
     struct nb_milter_options options;
     struct nb_error error;
     ck_assert_msg(READ(&options, &error, "--socket", "unix:/run/x", "--socket-mode=600", "--url",
-                       "unix:/run/bayesd", "--token-file", "/t", "--timeout", "240", "--pause", "0",
-                       "--max-bytes", "2m", "--max-connections", "7", "--on-reject", "quarantine",
-                       "--on-failure", "tempfail", "--skip-authenticated", "--pid-file", "/p",
-                       "--quiet") == 0,
+                       "unix:/run/bayesd", "--token-file", "/t", "--ca-file", "/a", "--cert", "/c",
+                       "--key", "/k", "--timeout", "240", "--pause", "0", "--max-bytes", "2m",
+                       "--max-connections", "7", "--on-reject", "quarantine", "--on-failure",
+                       "tempfail", "--skip-authenticated", "--pid-file", "/p", "--quiet") == 0,
                   "%s", error.text);
     ck_assert_str_eq(options.socket, "unix:/run/x");
     ck_assert_uint_eq(options.socket_mode, 0600);
     ck_assert_str_eq(options.target.url, "unix:/run/bayesd");
     ck_assert_str_eq(options.target.token_file, "/t");
+    ck_assert_str_eq(options.target.ca_file, "/a");
+    ck_assert_str_eq(options.target.certificate, "/c");
+    ck_assert_str_eq(options.target.key, "/k");
     ck_assert_uint_eq(options.target.timeout, 240);
     ck_assert_uint_eq(options.pause, 0);
     ck_assert_uint_eq(options.max_bytes, 2 << 20);
