@@ -317,6 +317,7 @@ static const struct nb_option options[] = {
      "Models of users: a name in which %u stands for the address that the client gives "
      "(Deliver-To, User), in lower case, as in \"mail-%u\". Mail of a user is learned by the model "
      "of that user, and classified by it as soon as it is ready; until then by the common model. "
+     "Mail to several users has the mildest verdict of their models. "
      "Empty: there are no models of users.",
      NB_LIVE},
     {"filter", "spam_label", NB_OPTION_STRING, AT(filter_spam_label), 1, 1200, NULL, "spam",

@@ -49,7 +49,36 @@ static struct nb_string field_of_request(const struct nb_request *request, const
     return (struct nb_string){value, value != NULL ? strlen(value) : 0};
 }
 
-static const struct nb_carrier CARRIER = {suspend, resume, field_of_request};
+/* Looks for the field of this name that comes behind `skip` others. */
+struct search {
+    const char *name;
+    size_t skip;
+    struct nb_string found;
+};
+
+static enum MHD_Result look_at_field(void *user, enum MHD_ValueKind kind, const char *key,
+                                     size_t key_size, const char *value, size_t value_size)
+{
+    struct search *search = user;
+    (void)kind;
+    if (!nb_string_equals_nocase((struct nb_string){key, key_size}, search->name))
+        return MHD_YES;
+    if (search->skip-- > 0)
+        return MHD_YES;
+    search->found = (struct nb_string){value == NULL ? "" : value, value_size};
+    return MHD_NO;
+}
+
+static struct nb_string next_field_of_request(const struct nb_request *request, const char *name,
+                                              size_t *at)
+{
+    struct search search = {.name = name, .skip = (*at)++};
+    (void)MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, look_at_field,
+                                      &search); /* returns how many fields it has looked at */
+    return search.found;
+}
+
+static const struct nb_carrier CARRIER = {suspend, resume, field_of_request, next_field_of_request};
 
 /* ---- the reply ----------------------------------------------------------------------------------
  */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
@@ -355,33 +356,48 @@ static void say_not_ready(const char *missing, const char *note, struct nb_filte
                    missing);
 }
 
+/* One mail, and what is asked about it. */
+struct asking {
+    struct nb_server *server;
+    const struct nb_config *config;
+    const char *models;
+    struct nb_document document;
+    struct nb_verdict *verdict;
+    bool is_again; /* a model was asked about it already: it is not tokenized again */
+};
+
+static int classify(struct asking *a, const char *model, struct nb_error *error)
+{
+    size_t explain = a->config->filter_evidence > 0 ? EXPLAIN : 0;
+    bool is_again = a->is_again;
+    a->is_again = true;
+    return is_again ? nb_engine_classify_again(a->server->engine, nb_string_of(model), &a->document,
+                                               explain, a->verdict, error)
+                    : nb_engine_classify(a->server->engine, nb_string_of(model), &a->document,
+                                         explain, a->verdict, error);
+}
+
 /* Asks one model. `is_last`: there is no other one to ask. Sets *is_done when the report is made. A
  * label that the model does not know says nothing about ham: the configuration names another. Only
- * the two labels of [filter] must be ready: spam is judged against all others together, whatever
- * else somebody has trained. As long as those have few documents, perhaps by a mistyped name, it is
- * judged as if the two were alone: a label that had nine spam in a row would take all spam. */
-static int ask(struct nb_server *server, const struct nb_config *config, struct nb_scratch *scratch,
-               struct nb_string mail, bool is_last, struct nb_filter_report *report, bool *is_done,
+ * the labels of [filter] must be ready: spam is judged against all others together, whatever else
+ * somebody has trained. */
+static int ask(struct asking *a, bool is_last, struct nb_filter_report *report, bool *is_done,
                struct nb_error *error)
 {
-    struct nb_document document = {
-        .kind = NB_DOCUMENT_MAIL, .bytes = mail.bytes, .length = mail.length};
-    struct nb_string model = {report->model, strlen(report->model)};
-    struct nb_verdict *verdict = &scratch->verdict;
+    struct nb_verdict *verdict = a->verdict;
     struct nb_error why = {0};
-    int rc = nb_engine_classify(server->engine, model, &document,
-                                config->filter_evidence > 0 ? EXPLAIN : 0, verdict, &why);
+    int rc = classify(a, report->model, &why);
     bool is_unknown = rc == NB_NOT_FOUND || rc == NB_CONFLICT; /* nothing was learned yet */
     if (rc != 0 && !is_unknown)
         return nb_error_set(error, rc, "%s", why.text);
     struct nb_filter_spam spam = {.is_known = false};
     if (rc == 0)
-        nb_filter_need(config, verdict);
-    if (rc == 0 && nb_filter_find_spam(config, verdict, &spam) != 0)
+        nb_filter_need(a->config, verdict);
+    if (rc == 0 && nb_filter_find_spam(a->config, verdict, &spam) != 0)
         return nb_error_no_memory(error);
     bool knows = spam.is_known && verdict->ready;
     if (knows)
-        judge(config, verdict, &spam, report);
+        judge(a->config, verdict, &spam, report);
     else if (is_last && is_unknown)
         say_not_ready("nothing was learned yet", ", nothing learned", report);
     else if (is_last && !spam.is_known)
@@ -393,27 +409,60 @@ static int ask(struct nb_server *server, const struct nb_config *config, struct 
     return 0;
 }
 
-static int ask_models(struct nb_server *server, const struct nb_config *config, const char *models,
-                      struct nb_string mail, struct nb_string user, struct nb_filter_report *report,
-                      struct nb_error *error)
+/* The model of one user, or the one of all. */
+static int ask_for(struct asking *a, struct nb_string user, struct nb_filter_report *report,
+                   struct nb_error *error)
 {
-    struct nb_scratch *scratch = nb_scratch_take(server->scratch);
+    const char *common = a->config->filter_model;
     bool is_done = false;
-    int rc = 0;
+    report->symbol_count = 0;
+    bool has_own = nb_filter_model(a->config, user, report->model, NULL) == 0 &&
+                   strcmp(report->model, common) != 0;
+    bool has_common = nb_models_match(a->models, nb_string_of(common));
+    int rc = nb_models_check(a->models, nb_string_of(has_own ? report->model : common), error);
+    if (rc == 0 && has_own)
+        rc = ask(a, !has_common, report, &is_done, error);
+    if (rc != 0 || is_done)
+        return rc;
+    (void)snprintf(report->model, sizeof report->model, "%s", common);
+    return ask(a, true, report, &is_done, error);
+}
+
+static bool is_milder(const struct nb_filter_report *a, const struct nb_filter_report *b)
+{
+    return a->action < b->action || (a->action == b->action && a->probability < b->probability);
+}
+
+/* The mildest verdict of several users' models: nothing is done to a mail that one of its users
+ * would not have done to it. It does not tell whose it is: the mail may go to users who must not
+ * know of each other. */
+static int ask_for_all(struct asking *a, const struct nb_string *users, size_t count,
+                       struct nb_filter_report *report, struct nb_error *error)
+{
+    struct nb_filter_report *one = malloc(sizeof *one);
+    int rc = one != NULL ? ask_for(a, users[0], report, error) : nb_error_no_memory(error);
+    for (size_t i = 1; i < count && rc == 0; i++) {
+        *one = *report;
+        rc = ask_for(a, users[i], one, error);
+        if (rc == 0 && is_milder(one, report))
+            *report = *one;
+    }
+    (void)snprintf(report->model, sizeof report->model, "%s", a->config->filter_user_model);
+    free(one);
+    return rc;
+}
+
+static int ask_models(struct asking *a, const struct nb_string *users, size_t count,
+                      struct nb_filter_report *report, struct nb_error *error)
+{
+    const struct nb_string nobody = {"", 0};
+    struct nb_scratch *scratch = nb_scratch_take(a->server->scratch);
     if (scratch == NULL)
         return nb_error_no_memory(error);
-    bool has_own = nb_filter_model(config, user, report->model, NULL) == 0 &&
-                   strcmp(report->model, config->filter_model) != 0;
-    bool has_common = nb_models_match(models, nb_string_of(config->filter_model));
-    rc = nb_models_check(models, nb_string_of(has_own ? report->model : config->filter_model),
-                         error);
-    if (rc == 0 && has_own)
-        rc = ask(server, config, scratch, mail, !has_common, report, &is_done, error);
-    if (rc == 0 && !is_done) {
-        (void)snprintf(report->model, sizeof report->model, "%s", config->filter_model);
-        rc = ask(server, config, scratch, mail, true, report, &is_done, error);
-    }
-    nb_scratch_give(server->scratch, scratch);
+    a->verdict = &scratch->verdict;
+    int rc = count > 1 ? ask_for_all(a, users, count, report, error)
+                       : ask_for(a, count > 0 ? users[0] : nobody, report, error);
+    nb_scratch_give(a->server->scratch, scratch);
     return rc;
 }
 
@@ -481,10 +530,14 @@ static void pass_test(const struct nb_config *config, enum nb_filter_action acti
 }
 
 int nb_filter_check(struct nb_server *server, const struct nb_config *config, const char *models,
-                    struct nb_string mail, struct nb_string user, struct nb_filter_report *report,
-                    struct nb_error *error)
+                    struct nb_string mail, const struct nb_string *users, size_t count,
+                    struct nb_filter_report *report, struct nb_error *error)
 {
     enum nb_filter_action action;
+    struct asking asking = {.server = server,
+                            .config = config,
+                            .models = models,
+                            .document = {NB_DOCUMENT_MAIL, mail.bytes, mail.length}};
     report->action = NB_FILTER_NO_ACTION;
     report->status = "unsure";
     report->note = "";
@@ -501,7 +554,7 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
     if (find_test(config, mail, &action))
         pass_test(config, action, report);
     else
-        rc = ask_models(server, config, models, mail, user, report, error);
+        rc = ask_models(&asking, users, count, report, error);
     if (report->action == NB_FILTER_REWRITE_SUBJECT)
         rewrite_subject(config->filter_subject, find_field(config, mail, "Subject"),
                         report->subject);

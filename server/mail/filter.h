@@ -73,14 +73,15 @@ struct nb_string nb_filter_mail(struct nb_string body);
 int nb_filter_model(const struct nb_config *config, struct nb_string user,
                     char model[NB_FILTER_MODEL], struct nb_error *error);
 
-/* Scores a mail with the user's own model, or with the one of all when that is not ready or `user`
- * cannot name one. Too little training, or an empty mail, gives a report that says so and is not
- * an error. `models` are patterns (models.h) of those that the client may use: NB_FORBIDDEN when
- * the user's model is none of them, and the one of all is not asked when that is none. Returns 0,
- * or what nb_engine_classify does (NB_IO, NB_NO_MEMORY ...). */
+/* Scores a mail with the user's own model, or with the one of all when that is not ready or the
+ * user cannot name one. Of several users the mildest verdict counts, and the report names no model
+ * but the pattern of [filter] user_model. Too little training, or an empty mail, gives a report
+ * that says so and is not an error. `models` are patterns (models.h) of those that the client may
+ * use: NB_FORBIDDEN when a user's model is none of them, and the one of all is not asked when that
+ * is none. Returns 0, or what nb_engine_classify does (NB_IO, NB_NO_MEMORY ...). */
 int nb_filter_check(struct nb_server *server, const struct nb_config *config, const char *models,
-                    struct nb_string mail, struct nb_string user, struct nb_filter_report *report,
-                    struct nb_error *error);
+                    struct nb_string mail, const struct nb_string *users, size_t count,
+                    struct nb_filter_report *report, struct nb_error *error);
 
 /* What is to be done with a mail: by the thresholds of [filter], and of spam by its likeliest label
  * where label_actions names that. `spam` is of a model that knows a label of spam. */

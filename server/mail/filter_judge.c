@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/mail/filter_judge.h"
 
+#include <stdlib.h>
+
 #include "core/base/clock.h"
 #include "server/mail/filter.h"
-#include "server/request/query.h"
+#include "server/mail/filter_load.h"
 #include "server/request/request.h"
 #include "server/request/verdict.h"
 
@@ -11,9 +13,13 @@ int nb_filter_judge(struct nb_request *request, double required, double threshol
                     struct nb_filter_report *report, struct nb_error *error)
 {
     uint64_t start = nb_clock_monotonic();
-    struct nb_string user = nb_request_field(request, request->route->protocol->user_field);
-    int rc = nb_filter_check(request->server, request->config, request->grant.models,
-                             nb_filter_mail(request->body), user, report, error);
+    struct nb_string *users;
+    size_t count;
+    int rc = nb_filter_users(request, &users, &count, error);
+    if (rc == 0)
+        rc = nb_filter_check(request->server, request->config, request->grant.models,
+                             nb_filter_mail(request->body), users, count, report, error);
+    free(users);
     if (rc != 0 || !nb_verdict_log_wants(request))
         return rc;
     nb_verdict_log(request, &(struct nb_verdict_note){

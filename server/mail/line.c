@@ -52,7 +52,14 @@ static struct nb_string field(const struct nb_request *request, const char *name
                               (struct nb_string){client->input.bytes, client->input.length}, name);
 }
 
-static const struct nb_carrier CARRIER = {suspend, resume, field};
+static struct nb_string next_field(const struct nb_request *request, const char *name, size_t *at)
+{
+    const struct nb_line_client *client = request->connection;
+    return nb_line_head_next(
+        &client->head, (struct nb_string){client->input.bytes, client->input.length}, name, at);
+}
+
+static const struct nb_carrier CARRIER = {suspend, resume, field, next_field};
 
 /* ---- work, on a thread of the pool -------------------------------------------------------------
  */

@@ -28,6 +28,7 @@ static const char *write_problem(struct nb_request *request, unsigned status, co
 const struct nb_line_protocol nb_rspamc = {.protocol = {.door = "rspamd",
                                                         .is_for_mail = true,
                                                         .user_field = "Deliver-To",
+                                                        .recipient_field = "Rcpt",
                                                         .problem = write_problem},
                                            .greeting = " RSPAMC/",
                                            .first_with_fields = 0};

@@ -45,6 +45,7 @@ static unsigned status_of(const struct nb_route *route, int code)
 const struct nb_protocol nb_protocol_rspamd = {.door = "rspamd",
                                                .is_for_mail = true,
                                                .user_field = "Deliver-To",
+                                               .recipient_field = "Rcpt",
                                                .problem = write_problem,
                                                .status_of = status_of};
 

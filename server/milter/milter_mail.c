@@ -11,7 +11,7 @@ void nb_milter_mail_reset(struct nb_milter_mail *mail)
     nb_buffer_deinit(&mail->message); /* freed: most connections bring one mail only */
     nb_buffer_deinit(&mail->hidden);
     mail->header_size = mail->forged = mail->hidden_count = 0;
-    mail->is_cut = mail->is_broken = mail->is_foul = false;
+    mail->is_cut = mail->is_broken = mail->is_foul = mail->has_more = false;
 }
 
 /* ---- the envelope ---------------------------------------------------------------------------- */
@@ -42,9 +42,12 @@ void nb_milter_mail_recipient(struct nb_milter_mail *mail, const char *recipient
     nb_milter_mail_set(text, recipient);
     if (mail->recipient_count++ == 0)
         memcpy(mail->recipient, text, sizeof text);
-    if (mail->recipients.length + strlen(text) < NB_MILTER_RECIPIENTS &&
-        add_line(&mail->recipients, "Rcpt", text) != 0)
-        mail->is_broken = true;
+    if (mail->recipients.length + strlen(text) < NB_MILTER_RECIPIENTS) {
+        if (add_line(&mail->recipients, "Rcpt", text) != 0)
+            mail->is_broken = true;
+    } else {
+        mail->has_more = true;
+    }
 }
 
 int nb_milter_mail_lines(const struct nb_milter_mail *mail, struct nb_buffer *out)
@@ -59,10 +62,12 @@ int nb_milter_mail_lines(const struct nb_milter_mail *mail, struct nb_buffer *ou
         {"User", mail->user},
         {"Queue-Id", mail->queue_id},
         {"MTA-Name", mail->server},
-        /* The model of one user must not decide for several. */
+        /* The model of one user must not decide for several: bayesd takes the mildest of all. */
         {"Deliver-To", mail->recipient_count == 1 ? mail->recipient : ""},
     };
-    int rc = nb_buffer_append(out, mail->recipients.bytes, mail->recipients.length);
+    /* Some would decide for the others, too. */
+    size_t length = mail->has_more ? 0 : mail->recipients.length;
+    int rc = nb_buffer_append(out, mail->recipients.bytes, length);
     for (size_t i = 0; i < sizeof LINES / sizeof LINES[0] && rc == 0; i++)
         rc = add_line(out, LINES[i].name, LINES[i].value);
     return rc;

@@ -18,8 +18,8 @@
 enum {
     /* An SMTP command line has 512 bytes (RFC 5321, 4.5.3.1.4), extensions add to it. */
     NB_MILTER_FIELD = 1024,
-    /* Bytes of recipients that are sent. A mail may have thousands, and servers limit the header of
-     * a request. */
+    /* Bytes of recipients that are sent; of a mail that has more of them none is. A mail may have
+     * thousands, and servers limit the header of a request. */
     NB_MILTER_RECIPIENTS = 8192,
     NB_MILTER_HIDDEN = 16 /* fields that hide others; a mail with more is foul */
 };
@@ -36,7 +36,8 @@ struct nb_milter_mail {
     char queue_id[NB_MILTER_FIELD];
     char recipient[NB_MILTER_FIELD]; /* the first */
     size_t recipient_count;
-    struct nb_buffer recipients; /* header lines "Rcpt: ...", in the form of nb_call_request */
+    struct nb_buffer recipients; /* header lines "Rcpt: ...", in the form of nb_call_request ... */
+    bool has_more;               /* ... without those that there was no room for */
     struct nb_buffer message;
     size_t most;        /* bytes that `message` may have */
     size_t header_size; /* bytes of it that are the header; 0 until the header is complete */

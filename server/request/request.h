@@ -58,6 +58,9 @@ struct nb_carrier {
     /* The value of a header field, the first one of that name; bytes == NULL when there is none.
      * It lives as long as the request. */
     struct nb_string (*field)(const struct nb_request *request, const char *name);
+    /* The next value of a header field that may come several times; bytes == NULL when there is no
+     * other. *at is 0 for the first one, and moved on. */
+    struct nb_string (*next_field)(const struct nb_request *request, const char *name, size_t *at);
 };
 
 struct nb_request {

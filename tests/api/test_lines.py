@@ -74,6 +74,26 @@ def counts(daemon):
 
 
 # ---- RSPAMC -------------------------------------------------------------------------------------
+def test_rspamc_of_several_users(api):
+    """Every Deliver-To counts, and where there is none every Rcpt: the mildest of their models decides."""
+    daemon = trained(api, filter={"user_model": "of-%u"})
+    for i in range(12):  # Carol likes pills
+        for label, words in (("ham", f"cheap pills buy now offer{i}"), ("spam", f"meeting agenda monday notes{i}")):
+            daemon.client.post(f"/v1/models/of-carol/train?label={label}", mail(words, number=i), "message/rfc822").ok()
+    body = mail("cheap pills buy now")
+
+    def action(*fields):
+        lines = b"".join(line + b"\r\n" for line in fields)
+        reply = ask(daemon, b"CHECK RSPAMC/1.3\r\nContent-length: %d\r\n%s\r\n%s" % (len(body), lines, body))
+        return re.search(rb"Action: (.*)\r\n", reply)[1]
+    equal([action(), action(b"Deliver-To: bob"), action(b"Deliver-To: carol")], [b"add header"] * 2 + [b"no action"])
+    for name in (b"Deliver-To", b"Rcpt"):
+        equal(action(name + b": bob", name + b": <Carol>"), b"no action", name)
+        equal(action(name + b": bob", name + b": dan"), b"add header", name)
+    equal(action(b"Deliver-To: bob", b"Rcpt: carol"), b"add header")
+    daemon.stop()
+
+
 def test_rspamc_to_the_byte(api):
     want = ("RSPAMD/1.3 0 EX_OK\r\nMetric: default; True; 15.00 / 15.00 / 0.0\r\nAction: reject\r\n"
             "Symbol: GTUBE(15.00)\r\nMessage-ID: 1@example.org\r\n").encode()

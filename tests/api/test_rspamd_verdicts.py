@@ -419,6 +419,63 @@ def test_users_who_name_no_model(api):
     daemon.stop()
 
 
+def several(api, **config):
+    """A daemon with models of users: what is spam for Bob and Dan is ham for Carol, and the other way round."""
+    daemon = api.another(config={"filter": {"user_model": "mail-%u"}, **config}).start()
+    for model, labels in (("mail", ("spam", "ham")), ("mail-bob", ("spam", "ham")), ("mail-dan", ("spam", "ham")),
+                          ("mail-carol", ("ham", "spam"))):
+        rspamd.teach(daemon, model=model, labels=labels, count=11 + len(model) % 4)
+    return daemon
+
+
+def to(*users, field="Deliver-To"):
+    return [(field, user) for user in users]
+
+
+def test_a_mail_to_several_users(api):
+    """The mildest of their models decides; the mail is not told whose that is."""
+    daemon = several(api)
+
+    def verdict(headers, mail=spam()):
+        report = check(daemon, mail, headers)
+        return report["action"], report["milter"]["add_headers"]["X-Bayes-Status"]
+    alone = {user: verdict(to(user)) for user in ("bob", "dan", "carol", "")}
+    equal([alone[user][0] for user in ("bob", "dan", "carol", "")], ["add header"] * 2 + ["no action", "add header"])
+    for field in ("Deliver-To", "Rcpt", "deliver-to"):
+        for users in (("bob", "carol"), ("carol", "bob"), ("bob", "dan", "<Carol>"), ("eve", "carol", "bob")):
+            action, status = verdict(to(*users, field=field))
+            equal((action, status), ("no action", alone["carol"][1].replace("mail-carol", "mail-%u")), (field, users))
+        for users in (("bob",), ("bob", "BOB"), ("<bob>", "bob", "bob")):
+            if field != "Rcpt" or len(set(users)) == 1:
+                holds(verdict(to(*users[:1], field=field)) == alone["bob"], (field, users))
+        action, status = verdict(to("bob", "dan", field=field))
+        mildest = min(alone["bob"], alone["dan"], key=lambda v: float(re.search(r"probability=([\d.]+)", v[1])[1]))
+        equal((action, status), ("add header", re.sub("mail-(bob|dan)", "mail-%u", mildest[1])), field)
+    # Who has no model, or names none, is judged by the model of all.
+    equal(verdict(to("eve", "../..")), ("add header", alone[""][1].replace("model=mail", "model=mail-%u")))
+    # The user that the server delivers to comes before the recipients of the envelope.
+    equal(verdict(to("bob") + to("bob", "carol", field="Rcpt")), alone["bob"])
+    # The one of all judges a mail with more recipients than a call may name.
+    equal(verdict(to(*(f"u{i}" for i in range(100)), "carol", field="Rcpt")), alone[""])
+    equal(verdict(to(*(f"u{i}" for i in range(99)), "carol", field="Rcpt"))[0], "no action")
+    equal(check(daemon, b"Subject: x\n\n" + rspamd.GTUBE.replace(b"JS*", b"XJS*", 1), to("bob", "carol"))["action"], "reject")
+    daemon.stop()
+    daemon.start()  # models that are on the disk only
+    equal(verdict(to("bob", "carol")), ("no action", alone["carol"][1].replace("mail-carol", "mail-%u")))
+    daemon.stop()
+
+
+def test_learning_is_for_the_user_who_clicks(api):
+    daemon = several(api)
+    before = {model: documents(daemon, model) for model in ("mail", "mail-bob", "mail-carol")}
+    learn(daemon, "spam", spam(500), to("bob") + to("bob", "carol", field="Rcpt")).ok()
+    equal(documents(daemon, "mail-bob")["spam"], before["mail-bob"]["spam"] + 1)
+    learn(daemon, "spam", spam(501), to("bob", "carol", field="Rcpt")).ok()  # nobody clicked: all of them
+    equal(documents(daemon, "mail")["spam"], before["mail"]["spam"] + 1)
+    equal(documents(daemon, "mail-carol"), before["mail-carol"])
+    daemon.stop()
+
+
 def test_without_models_of_users(api):
     daemon = taught(api)
     learn(daemon, "spam", spam("of Bob"), [("Deliver-To", "bob@example.net")]).ok()

@@ -6,6 +6,7 @@ import signal
 import stat
 import threading
 
+import rspamd
 from harness import equal, holds, refused, wait_for
 from wire import Wire
 
@@ -212,6 +213,22 @@ def for_users(api, **config):
     for model in ("mail", "user-ann", "user-bob", "zoo"):
         daemon.client.call("POST", f"/v1/models/{model}/train?label=spam&id=i", "cheap pills", "text/plain", **bearer(everything)).ok()
     return daemon, tokens, everything
+
+
+def test_a_mail_to_several_users_needs_a_token_for_all_of_them(api):
+    daemon, tokens, everything = for_users(api)
+    for names, status in ((["ann", "bob"], 200), (["ann"], 200)):
+        fields = [("Deliver-To", name) for name in names]
+        token = ("Password", tokens["classify"])
+        reply = rspamd.ask(daemon, "/checkv2", b"Subject: a\n\nb\n", [*fields, token])
+        equal(reply.status, status, names)
+    daemon.stop()
+    daemon, tokens, everything = for_users(api, filter={"user_model": "%u"})
+    for names, status in ((["user-ann", "user-bob"], 200), (["user-ann", "zoo"], 403)):
+        fields = [("Deliver-To", name) for name in names]
+        reply = rspamd.ask(daemon, "/checkv2", b"Subject: a\n\nb\n", [*fields, ("Password", tokens["classify"])])
+        equal(reply.status, status, names)
+    daemon.stop()
 
 
 def test_every_route_that_names_a_model_asks_for_it(api):

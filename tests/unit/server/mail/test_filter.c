@@ -362,7 +362,8 @@ static void check_for(const char *mail, const char *user)
 {
     struct nb_error error = {0};
     memset(&report, 0xa5, sizeof report); /* nothing may be left as it was */
-    int rc = nb_filter_check(&server, &config, models, str(mail), str(user), &report, &error);
+    const struct nb_string users[] = {str(user)};
+    int rc = nb_filter_check(&server, &config, models, str(mail), users, 1, &report, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
 }
 
@@ -449,8 +450,9 @@ START_TEST(models_that_a_client_may_not_use_are_not_asked)
     set("user_model", "mail-%u");
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct nb_error error = {0};
-        int rc = nb_filter_check(&server, &config, table[i].models, str(SPAM), str(table[i].user),
-                                 &report, &error);
+        const struct nb_string users[] = {str(table[i].user)};
+        int rc = nb_filter_check(&server, &config, table[i].models, str(SPAM), users, 1, &report,
+                                 &error);
         ck_assert_msg(rc == table[i].rc, "case %zu: %d", i, rc);
         if (rc == 0)
             ck_assert_msg(report.is_ready == (table[i].model != NULL), "case %zu", i);
