@@ -363,11 +363,21 @@ def test_an_import_says_what_it_could_not_keep(api):
     other = api.another(config={"store": {"keep_words": "no"}}).start()
     other.client.post(M + "/train", {"text": "a b c", "label": "ham", "id": "1"}).ok()
     dump = other.client.get(M + "/export").ok().body
+    store_dump = daemon.client.get(M + "/export", Authorization=ROOT).ok().body
     for i in range(3):
         train(daemon, USER, f"text {i}", "ham", f"u{i}").ok(202)
     equal(imported(daemon, dump)["quarantine_dropped"], 3)
     equal(ids(daemon), [])
     holds("quarantine_dropped" not in imported(daemon, dump), "nothing waits any more")
+    imported(daemon, store_dump)
+    train(daemon, USER, "text", "ham", "u").ok(202)
+    path, token = os.path.join(api.new_folder(), "dump"), os.path.join(api.new_folder(), "token")
+    for name, content in ((path, dump), (token, ROOT.split()[1].encode())):
+        with open(name, "wb") as file:
+            file.write(content)
+    client = Bayesc(api, f"http://{daemon.host}:{daemon.port}")
+    said = client.run("import", "-m", "m", "--replace", "--token-file", token, path).decode()
+    holds("1 changes that waited in the quarantine could not be kept" in said, said)
     daemon.stop()
     equal(api.tool("--verify", "--data", daemon.data)[0], 0)
 

@@ -156,9 +156,12 @@ static int print_result(const struct nb_client *client, const struct nb_bogofilt
         int rc = list != NULL ? add_list(list, row, error) : 0;
         return rc != 0 ? rc : nb_answer_print(row, error);
     }
-    (void)printf(
-        "%s: %s documents\n", nb_shown(client->model).text,
-        nb_figure_of((uint64_t)json_integer_value(json_object_get(row, "documents"))).text);
+    uint64_t dropped = nb_answer_number(row, "quarantine_dropped");
+    (void)printf("%s: %s documents\n", nb_shown(client->model).text,
+                 nb_figure_of(nb_answer_number(row, "documents")).text);
+    if (dropped > 0)
+        (void)printf("%s changes that waited in the quarantine could not be kept\n",
+                     nb_figure_of(dropped).text);
     if (list != NULL)
         print_list(list);
     return 0;
