@@ -30,6 +30,7 @@
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 
+static const char *const several_users[] = {"mildest", "each", NULL};
 static const char *const log_formats[] = {"text", "json", NULL};
 
 static const char *const socket_modes[] = {"owner", "group", "all", NULL};
@@ -319,6 +320,13 @@ static const struct nb_option options[] = {
      "of that user, and classified by it as soon as it is ready; until then by the common model. "
      "Mail to several users has the mildest verdict of their models. "
      "Empty: there are no models of users.",
+     NB_LIVE},
+    {"filter", "several_users", NB_OPTION_ENUM, AT(filter_several_users), 0, 1, several_users,
+     "mildest",
+     "What mail to users with models of their own is told: mildest, one header field with the "
+     "mildest verdict of all; or each, beside it a field for each user, X-Bayes-Status- and the "
+     "name of the model of that user. The recipients of a mail then read of each other, also of "
+     "blind copies.",
      NB_LIVE},
     {"filter", "spam_label", NB_OPTION_STRING, AT(filter_spam_label), 1, 1200, NULL, "spam",
      "The label of spam in these models, or several, separated by commas, as in \"spam, "

@@ -88,8 +88,9 @@ struct nb_config {
     uint64_t work; /* units for each byte */
     /* [filter] */
     char *filter_model;
-    char *filter_user_model; /* "%u" is the user's address; empty: no models of users */
-    char *filter_spam_label; /* one, or several separated by commas */
+    char *filter_user_model;  /* "%u" is the user's address; empty: no models of users */
+    int filter_several_users; /* 0: mildest, 1: each */
+    char *filter_spam_label;  /* one, or several separated by commas */
     char *filter_ham_label;
     double filter_unsure; /* probabilities of spam */
     double filter_add_header;

@@ -362,6 +362,7 @@ struct asking {
     const struct nb_config *config;
     const char *models;
     struct nb_document document;
+    struct nb_buffer *each; /* NULL: no verdicts of single users are wanted */
     struct nb_verdict *verdict;
     bool is_again; /* a model was asked about it already: it is not tokenized again */
 };
@@ -428,6 +429,30 @@ static int ask_for(struct asking *a, struct nb_string user, struct nb_filter_rep
     return ask(a, true, report, &is_done, error);
 }
 
+/* Notes the verdict of a user, under the name of the user's own model: a user whose model is not
+ * ready yet finds the verdict in the same place. */
+static int note_each(const struct asking *a, struct nb_string user,
+                     const struct nb_filter_report *report, struct nb_error *error)
+{
+    char model[NB_FILTER_MODEL];
+    if (a->each == NULL || nb_filter_model(a->config, user, model, NULL) != 0 ||
+        strcmp(model, a->config->filter_model) == 0)
+        return 0;
+    int rc = nb_buffer_append(a->each, model, strlen(model) + 1);
+    if (rc == 0)
+        rc = nb_filter_status(report, a->each);
+    if (rc == 0)
+        rc = nb_buffer_append(a->each, "", 1);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+static int ask_and_note(struct asking *a, struct nb_string user, struct nb_filter_report *report,
+                        struct nb_error *error)
+{
+    int rc = ask_for(a, user, report, error);
+    return rc == 0 ? note_each(a, user, report, error) : rc;
+}
+
 static bool is_milder(const struct nb_filter_report *a, const struct nb_filter_report *b)
 {
     return a->action < b->action || (a->action == b->action && a->probability < b->probability);
@@ -440,10 +465,10 @@ static int ask_for_all(struct asking *a, const struct nb_string *users, size_t c
                        struct nb_filter_report *report, struct nb_error *error)
 {
     struct nb_filter_report *one = malloc(sizeof *one);
-    int rc = one != NULL ? ask_for(a, users[0], report, error) : nb_error_no_memory(error);
+    int rc = one != NULL ? ask_and_note(a, users[0], report, error) : nb_error_no_memory(error);
     for (size_t i = 1; i < count && rc == 0; i++) {
         *one = *report;
-        rc = ask_for(a, users[i], one, error);
+        rc = ask_and_note(a, users[i], one, error);
         if (rc == 0 && is_milder(one, report))
             *report = *one;
     }
@@ -461,7 +486,7 @@ static int ask_models(struct asking *a, const struct nb_string *users, size_t co
         return nb_error_no_memory(error);
     a->verdict = &scratch->verdict;
     int rc = count > 1 ? ask_for_all(a, users, count, report, error)
-                       : ask_for(a, count > 0 ? users[0] : nobody, report, error);
+                       : ask_and_note(a, count > 0 ? users[0] : nobody, report, error);
     nb_scratch_give(a->server->scratch, scratch);
     return rc;
 }
@@ -531,12 +556,14 @@ static void pass_test(const struct nb_config *config, enum nb_filter_action acti
 
 int nb_filter_check(struct nb_server *server, const struct nb_config *config, const char *models,
                     struct nb_string mail, const struct nb_string *users, size_t count,
-                    struct nb_filter_report *report, struct nb_error *error)
+                    struct nb_filter_report *report, struct nb_buffer *each, struct nb_error *error)
 {
+    enum { EACH = 1 };
     enum nb_filter_action action;
     struct asking asking = {.server = server,
                             .config = config,
                             .models = models,
+                            .each = config->filter_several_users == EACH ? each : NULL,
                             .document = {NB_DOCUMENT_MAIL, mail.bytes, mail.length}};
     report->action = NB_FILTER_NO_ACTION;
     report->status = "unsure";

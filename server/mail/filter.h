@@ -78,10 +78,13 @@ int nb_filter_model(const struct nb_config *config, struct nb_string user,
  * but the pattern of [filter] user_model. Too little training, or an empty mail, gives a report
  * that says so and is not an error. `models` are patterns (models.h) of those that the client may
  * use: NB_FORBIDDEN when a user's model is none of them, and the one of all is not asked when that
- * is none. Returns 0, or what nb_engine_classify does (NB_IO, NB_NO_MEMORY ...). */
+ * is none. With several_users = each, `each` (the caller's; NULL: not wanted) receives two texts
+ * for each user who has a model, both NUL-terminated: its name, and the verdict as nb_filter_status
+ * has it. Returns 0, or what nb_engine_classify does (NB_IO, NB_NO_MEMORY ...). */
 int nb_filter_check(struct nb_server *server, const struct nb_config *config, const char *models,
                     struct nb_string mail, const struct nb_string *users, size_t count,
-                    struct nb_filter_report *report, struct nb_error *error);
+                    struct nb_filter_report *report, struct nb_buffer *each,
+                    struct nb_error *error);
 
 /* What is to be done with a mail: by the thresholds of [filter], and of spam by its likeliest label
  * where label_actions names that. `spam` is of a model that knows a label of spam. */

@@ -10,7 +10,7 @@
 #include "server/request/verdict.h"
 
 int nb_filter_judge(struct nb_request *request, double required, double threshold,
-                    struct nb_filter_report *report, struct nb_error *error)
+                    struct nb_filter_report *report, struct nb_buffer *each, struct nb_error *error)
 {
     uint64_t start = nb_clock_monotonic();
     struct nb_string *users;
@@ -18,7 +18,7 @@ int nb_filter_judge(struct nb_request *request, double required, double threshol
     int rc = nb_filter_users(request, &users, &count, error);
     if (rc == 0)
         rc = nb_filter_check(request->server, request->config, request->grant.models,
-                             nb_filter_mail(request->body), users, count, report, error);
+                             nb_filter_mail(request->body), users, count, report, each, error);
     free(users);
     if (rc != 0 || !nb_verdict_log_wants(request))
         return rc;

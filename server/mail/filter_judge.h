@@ -8,13 +8,15 @@
 
 #include "core/base/error.h"
 
+struct nb_buffer;
 struct nb_filter_report;
 struct nb_request;
 
-/* nb_filter_check for the body of the request and the user that it names; the verdict is logged
+/* nb_filter_check for the body of the request and the users that it names; the verdict is logged
  * where that is wanted. `required` and `threshold`: the score that a mail has at that probability,
  * for the log. Returns what nb_filter_check does. */
 int nb_filter_judge(struct nb_request *request, double required, double threshold,
-                    struct nb_filter_report *report, struct nb_error *error);
+                    struct nb_filter_report *report, struct nb_buffer *each,
+                    struct nb_error *error);
 
 #endif

@@ -58,7 +58,7 @@ int nb_rspamc_check(struct nb_request *request, struct nb_error *error)
     struct nb_filter_report report;
     const struct nb_config *config = request->config;
     int rc = nb_filter_judge(request, config->filter_required_score, config->filter_reject, &report,
-                             error);
+                             NULL, error);
     if (rc != 0)
         return rc;
     if (write_report(config, &report, &request->reply.body) != 0)

@@ -48,7 +48,7 @@ static int scan_mail(struct nb_request *request, struct nb_line_scan *scan, stru
 {
     const struct nb_config *config = request->config;
     int rc = nb_filter_judge(request, config->filter_spamd_required_score,
-                             config->filter_add_header, &scan->report, error);
+                             config->filter_add_header, &scan->report, NULL, error);
     if (rc != 0)
         return rc;
     scan->config = config;

@@ -76,15 +76,17 @@ int nb_route_rspamd_check(struct nb_request *request, struct nb_error *error)
     if (report == NULL)
         return nb_error_no_memory(error);
     const struct nb_config *config = request->config;
+    struct nb_buffer each = {0};
     int rc = nb_filter_judge(request, config->filter_required_score, config->filter_reject, report,
-                             error);
+                             &each, error);
     double seconds = (double)(nb_clock_monotonic() - start) / 1e9;
     if (rc == 0 &&
-        nb_json_rspamd_report(&request->reply.body, config, report,
+        nb_json_rspamd_report(&request->reply.body, config, report, &each,
                               request->route->verb == NB_RSPAMD_CHECK ? NB_JSON_RSPAMD_V2
                                                                       : NB_JSON_RSPAMD_OLD,
                               seconds) != 0)
         rc = nb_error_no_memory(error);
+    nb_buffer_deinit(&each);
     free(report);
     return rc != 0 ? rc : nb_reply_json(request, 200);
 }

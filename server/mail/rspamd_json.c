@@ -7,6 +7,7 @@
 #include "server/mail/rspamd_json.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "config/config.h"
 #include "server/json/emit.h"
@@ -63,9 +64,32 @@ static void emit_messages(struct nb_emitter *e, const char *message)
     nb_emit_close(e, '}');
 }
 
-/* The header field of the verdict in the place of all that the mail brings of this name. */
+/* The name of the field for a user's model: names of models are names of header fields, too. */
+static void emit_field_of(struct nb_emitter *e, const char *model)
+{
+    char name[sizeof NB_FILTER_HEADER + NB_FILTER_MODEL];
+    (void)snprintf(name, sizeof name, "%s-%s", NB_FILTER_HEADER, model);
+    nb_emit_name(e, nb_string_of(name));
+}
+
+static void emit_each(struct nb_emitter *e, const struct nb_buffer *each, bool is_removal)
+{
+    const char *text;
+    for (size_t at = 0; at < each->length; at = (size_t)(text - each->bytes) + strlen(text) + 1) {
+        const char *model = each->bytes + at;
+        text = model + strlen(model) + 1;
+        emit_field_of(e, model);
+        if (is_removal)
+            nb_emit_u64(e, 0);
+        else
+            nb_emit_text(e, text);
+    }
+}
+
+/* The header field of the verdict, and those of single users, in the place of all that the mail
+ * brings of these names. */
 static void emit_milter(struct nb_emitter *e, const char *key,
-                        const struct nb_filter_report *report)
+                        const struct nb_filter_report *report, const struct nb_buffer *each)
 {
     struct nb_buffer status = {0};
     if (nb_filter_status(report, &status) != 0) {
@@ -77,19 +101,21 @@ static void emit_milter(struct nb_emitter *e, const char *key,
     nb_emit_key(e, "remove_headers");
     nb_emit_open(e, '{');
     nb_emit_member_u64(e, NB_FILTER_HEADER, 0);
+    emit_each(e, each, true);
     nb_emit_close(e, '}');
     nb_emit_key(e, "add_headers");
     nb_emit_open(e, '{');
     nb_emit_key(e, NB_FILTER_HEADER);
     nb_emit_string(e, (struct nb_string){status.bytes, status.length});
+    emit_each(e, each, false);
     nb_emit_close(e, '}');
     nb_emit_close(e, '}');
     nb_buffer_deinit(&status);
 }
 
 int nb_json_rspamd_report(struct nb_buffer *out, const struct nb_config *config,
-                          const struct nb_filter_report *report, enum nb_json_rspamd_shape shape,
-                          double seconds)
+                          const struct nb_filter_report *report, const struct nb_buffer *each,
+                          enum nb_json_rspamd_shape shape, double seconds)
 {
     struct nb_emitter e = nb_emit_begin(out);
     bool is_old = shape == NB_JSON_RSPAMD_OLD;
@@ -112,7 +138,7 @@ int nb_json_rspamd_report(struct nb_buffer *out, const struct nb_config *config,
         nb_emit_member_text(&e, "message-id", report->message_id);
     nb_emit_member_short_double(&e, "time_real", seconds);
     if (report->symbol_count > 0)
-        emit_milter(&e, is_old ? "rmilter" : "milter", report);
+        emit_milter(&e, is_old ? "rmilter" : "milter", report, each);
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);
 }

@@ -18,10 +18,11 @@ struct nb_filter_report;
  * beside the score. */
 enum nb_json_rspamd_shape { NB_JSON_RSPAMD_V2, NB_JSON_RSPAMD_OLD };
 
-/* A report; `seconds` is the time that it took. */
+/* A report; `each` has the verdicts of single users, as nb_filter_check gives them; `seconds` is
+ * the time that it took. */
 int nb_json_rspamd_report(struct nb_buffer *out, const struct nb_config *config,
-                          const struct nb_filter_report *report, enum nb_json_rspamd_shape shape,
-                          double seconds);
+                          const struct nb_filter_report *report, const struct nb_buffer *each,
+                          enum nb_json_rspamd_shape shape, double seconds);
 
 /* {"error": detail}; for 401, 403 and from status 500 on with the action "soft reject", which makes
  * every client try again later, whatever it thinks of the status. */

@@ -11,8 +11,8 @@
 #include "core/base/error.h"
 
 enum {
-    NB_MILTER_REPLY_HEADERS = 32,      /* header fields that a reply may add, and remove */
-    NB_MILTER_REPLY_NAME_BYTES = 64,   /* of the name of a header field */
+    NB_MILTER_REPLY_HEADERS = 1024,    /* header fields that a reply may add, and remove */
+    NB_MILTER_REPLY_NAME_BYTES = 160,  /* of the name of a header field */
     NB_MILTER_REPLY_VALUE_BYTES = 8192 /* of a header field, folded, or of an SMTP reply */
 };
 

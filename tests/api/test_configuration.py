@@ -715,6 +715,13 @@ def filter_user_model(api):
     equal([row["name"] for row in daemon.client.get("/v1/models").json["models"]], ["of-bob"])
 
 
+def filter_several_users(api):
+    for value, count in (("mildest", 1), ("each", 2)):
+        daemon = with_options(api, "filter", user_model="of-%u", several_users=value)
+        report = rspamd.check(daemon, rspamd.spam(), [("Deliver-To", "Bob")])
+        equal(len(report["milter"]["add_headers"]), count)
+
+
 def filter_spam_label(api):
     daemon = with_options(api, "filter", spam_label="junk")
     rspamd.learn(daemon, "spam", rspamd.spam()).ok()

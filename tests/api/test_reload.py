@@ -170,6 +170,11 @@ def of_users(daemon):
     return "mail-ann@example.org" in models(daemon)
 
 
+def fields_of_users(daemon):
+    reply = daemon.client.post("/checkv2", MAIL, **{"Deliver-To": "ann@example.org"}).ok().json
+    return len(reply["milter"]["add_headers"])
+
+
 def labels(daemon):
     daemon.client.post("/learnspam", MAIL)
     daemon.client.post("/learnham", "Subject: c\n\nd")
@@ -252,6 +257,7 @@ LIVE = (
     ("models", "quarantine", "", "rspamd, http", lambda d: waits(d), 200, 202),
     ("filter", "model", "mail", "post", models, ["mail"], ["mail", "post"]),
     ("filter", "user_model", "", "mail-%u", of_users, False, True),
+    ("filter", "several_users", "mildest", "each", fields_of_users, 1, 2, {"user_model": "mail-%u"}),
     ("filter", "spam_label", "spam", "junk", labels, ["ham", "spam"], ["ham", "junk", "spam"]),
     ("filter", "label_actions", "", "spam=reject", action, "add header", "reject"),
     ("filter", "ham_label", "ham", "good", labels, ["ham", "spam"], ["good", "ham", "spam"]),
@@ -271,10 +277,11 @@ LIVE = (
 
 
 def one_option(api, row):
-    group, key, old, new, shows, before, after = row
-    daemon = started(api, **{group: {key: old}})
+    group, key, old, new, shows, before, after, *beside = row  # what else the group has, if anything
+    beside = beside[0] if beside else {}
+    daemon = started(api, **{group: {key: old, **beside}})
     equal(shows(daemon), before, f"[{group}] {key} = {old}")
-    lines = reload(daemon, {"log": {"level": "info"}} | {group: {key: new}})
+    lines = reload(daemon, {"log": {"level": "info"}} | {group: {key: new, **beside}})
     if (group, key, new) == ("log", "level", "debug"):
         holds(any('changed="[log] level"' in line for line in lines), lines)
     equal(shows(daemon), after, f"[{group}] {key} = {new}")

@@ -465,6 +465,29 @@ def test_a_mail_to_several_users(api):
     daemon.stop()
 
 
+def test_a_header_field_for_each_user(api):
+    daemon = several(api)
+    name = "X-Bayes-Status"
+    alone = {user: check(daemon, spam(), to(user))["milter"]["add_headers"][name] for user in ("bob", "carol", "eve")}
+    daemon.stop()
+    daemon = api.another(data=daemon.data, config={"filter": {"user_model": "mail-%u", "several_users": "each"}}).start()
+    for users in (("bob", "<Carol>"), ("bob", "eve", "carol", "../.."), ("bob",), ("eve",), ("",), ("../..",)):
+        report = check(daemon, spam(), to(*users))
+        names = [user.strip("<>").lower() for user in users if user.strip("./")]
+        want = {f"{name}-mail-{user}": alone[user] for user in names}
+        fields = report["milter"]["add_headers"]
+        equal({key: value for key, value in fields.items() if key != name}, want, users)
+        equal(list(fields)[0], name)
+        equal(report["milter"]["remove_headers"], dict.fromkeys(fields, 0), "what the mail brings of these names")
+        if len(names) > 1:
+            equal(fields[name], alone["carol"].replace("mail-carol", "mail-%u"), "the mildest")
+    old = ask(daemon, "/check", spam(), to("bob", "carol")).ok().json["rmilter"]["add_headers"]
+    equal(set(old), {name, f"{name}-mail-bob", f"{name}-mail-carol"})
+    gtube = b"Subject: x\n\n" + rspamd.GTUBE.replace(b"JS*", b"XJS*", 1)
+    equal(list(check(daemon, gtube, to("bob", "carol"))["milter"]["add_headers"]), [name])
+    daemon.stop()
+
+
 def test_learning_is_for_the_user_who_clicks(api):
     daemon = several(api)
     before = {model: documents(daemon, model) for model in ("mail", "mail-bob", "mail-carol")}

@@ -486,12 +486,14 @@ START_TEST(mail_filters_are_as_described)
                                       .symbol_count = 1};
     const uint64_t actions[NB_FILTER_ACTIONS] = {1, 2, 3, 4};
     const struct nb_json_rspamd_stat stat = {.actions = actions, .version = "1"};
+    char of_bob[] = "mail-bob\0ham, probability=0.9000, model=mail-bob";
+    const struct nb_buffer each = {of_bob, sizeof of_bob, sizeof of_bob};
     struct nb_buffer out = {0};
     ck_assert_int_eq(nb_config_init(&config, NULL), 0);
     for (; report.action < NB_FILTER_ACTIONS; report.action++) {
-        nb_json_rspamd_report(&out, &config, &report, NB_JSON_RSPAMD_V2, 0.5);
+        nb_json_rspamd_report(&out, &config, &report, &each, NB_JSON_RSPAMD_V2, 0.5);
         answers(&out, "RspamdReport");
-        nb_json_rspamd_report(&out, &config, &report, NB_JSON_RSPAMD_OLD, 0.5);
+        nb_json_rspamd_report(&out, &config, &report, &each, NB_JSON_RSPAMD_OLD, 0.5);
         answers(&out, "RspamdOldReport");
     }
     nb_config_deinit(&config);

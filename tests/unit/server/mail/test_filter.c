@@ -363,7 +363,7 @@ static void check_for(const char *mail, const char *user)
     struct nb_error error = {0};
     memset(&report, 0xa5, sizeof report); /* nothing may be left as it was */
     const struct nb_string users[] = {str(user)};
-    int rc = nb_filter_check(&server, &config, models, str(mail), users, 1, &report, &error);
+    int rc = nb_filter_check(&server, &config, models, str(mail), users, 1, &report, NULL, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
 }
 
@@ -452,7 +452,7 @@ START_TEST(models_that_a_client_may_not_use_are_not_asked)
         struct nb_error error = {0};
         const struct nb_string users[] = {str(table[i].user)};
         int rc = nb_filter_check(&server, &config, table[i].models, str(SPAM), users, 1, &report,
-                                 &error);
+                                 NULL, &error);
         ck_assert_msg(rc == table[i].rc, "case %zu: %d", i, rc);
         if (rc == 0)
             ck_assert_msg(report.is_ready == (table[i].model != NULL), "case %zu", i);
