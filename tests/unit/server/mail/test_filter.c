@@ -362,8 +362,8 @@ static void check_for(const char *mail, const char *user)
 {
     struct nb_error error = {0};
     memset(&report, 0xa5, sizeof report); /* nothing may be left as it was */
-    const struct nb_string users[] = {str(user)};
-    int rc = nb_filter_check(&server, &config, models, str(mail), users, 1, &report, NULL, &error);
+    const struct nb_string asked[] = {str(user)};
+    int rc = nb_filter_check(&server, &config, models, str(mail), asked, 1, &report, NULL, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
 }
 
@@ -450,8 +450,8 @@ START_TEST(models_that_a_client_may_not_use_are_not_asked)
     set("user_model", "mail-%u");
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct nb_error error = {0};
-        const struct nb_string users[] = {str(table[i].user)};
-        int rc = nb_filter_check(&server, &config, table[i].models, str(SPAM), users, 1, &report,
+        const struct nb_string asked[] = {str(table[i].user)};
+        int rc = nb_filter_check(&server, &config, table[i].models, str(SPAM), asked, 1, &report,
                                  NULL, &error);
         ck_assert_msg(rc == table[i].rc, "case %zu: %d", i, rc);
         if (rc == 0)
