@@ -9,6 +9,7 @@
 #include "core/engine/stage.h"
 #include "core/live/checkpoint.h"
 #include "core/live/transaction.h"
+#include "core/store/living.h"
 #include "core/store/twins.h"
 
 /* Superfluous entries that a group drops for each of its changes. A change makes one at most, so
@@ -30,6 +31,7 @@ static void undo_model(const struct nb_group_model *model)
     nb_model_truncate_labels(live->counts, model->labels_before);
     nb_checkpoint_restore(live, &model->saved);
     nb_twins_free(&live->twins);
+    nb_living_free(&live->living);
     nb_stack_weights_rollback(live->published->weights, model->weights);
     if (!model->was_numbered)
         live->number = 0;

@@ -349,7 +349,8 @@ static int append(struct stage *s, struct nb_change *change, struct nb_error *er
 /* Into the counts, by the one function that a replay uses, too. */
 static int apply(struct stage *s, const struct nb_change *change, struct nb_error *error)
 {
-    struct nb_applying how = {.learner = s->group->engine->learner, .number = s->model->last};
+    struct nb_applying how = {
+        .learner = s->group->engine->learner, .view = s->view, .number = s->model->last};
     assert(s->change->staged && !s->change->applied);
     size_t fresh = 0;
     int rc = nb_apply(s->live, change, &s->change->delta, &how, &fresh, error);

@@ -6,6 +6,7 @@
 
 #include "core/live/dirty.h"
 #include "core/live/learner.h"
+#include "core/store/living.h"
 #include "core/store/range.h"
 
 void nb_delta_reset(struct nb_delta *delta)
@@ -173,6 +174,26 @@ static bool have_features(const struct nb_live *live, const struct nb_rows *rows
     return nb_model_have_features(live->counts, rows->counts, rows->size);
 }
 
+/* The list of living entries. Without memory it is made again when it is needed. */
+static void note_living(struct nb_live *live, const struct nb_change *change, uint64_t number)
+{
+    if (live->living == NULL)
+        return;
+    nb_living_remove(live->living, change->replaced);
+    if (change->kind == NB_CHANGE_TRAIN && nb_living_add(live->living, number) != 0)
+        nb_living_free(&live->living);
+}
+
+static int teach(struct nb_live *live, const struct nb_change *change, const struct nb_delta *delta,
+                 const struct nb_applying *how)
+{
+    struct nb_lesson lesson = {.view = how->view,
+                               .number = how->number,
+                               .label = change->label,
+                               .rows = change->kind == NB_CHANGE_TRAIN ? &delta->add : NULL};
+    return nb_learner_teach(how->learner, live, &lesson);
+}
+
 static int apply_document(struct nb_live *live, const struct nb_change *change,
                           struct nb_delta *delta, const struct nb_applying *how, size_t *fresh,
                           struct nb_error *error)
@@ -191,8 +212,13 @@ static int apply_document(struct nb_live *live, const struct nb_change *change,
     int rc = how->marks != NULL
                  ? replay_counts(live, delta)
                  : nb_model_change(live->counts, &counts, fresh == NULL ? &ignored : fresh);
-    if (rc == 0 && how->learner != NULL)
-        rc = nb_learner_teach(how->learner, live->published, change->label);
+    if (rc == 0 && how->marks == NULL)
+        note_living(live, change, how->number);
+    if (rc == 0 && how->learner != NULL) {
+        rc = teach(live, change, delta, how);
+        if (rc != 0 && nb_apply_undo(live, change, delta) == 0)
+            nb_living_free(&live->living);
+    }
     return rc == 0 ? 0 : nb_error_set(error, rc, "applying a change of the ledger failed");
 }
 

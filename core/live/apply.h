@@ -30,8 +30,10 @@ int nb_delta_read(struct nb_delta *delta, const struct nb_change *change,
 
 /* How a change is to be applied. All zeros: all of it, and the weights learn nothing. */
 struct nb_applying {
-    /* Teaches the stack from the score that it computed last (nb_learner_score). */
+    /* Teaches the weights what the change says: of a new document from the score that the learner
+     * computed last (nb_learner_score). Reads other documents in `view`. */
     struct nb_learner *learner;
+    const struct nb_view *view;
     /* For a replay: ranges of rows that are true up to marks[range] take only later entries. */
     const uint64_t *marks;
     size_t mark_count;

@@ -5,9 +5,9 @@
  * learner belongs to one thread.
  *
  * A document keeps the score of its first learning when it is relabelled or replaced later: by then
- * the counts know it, and a new score would flatter. For the same reason the stack learns from it
- * once only. When a document is forgotten its score goes, too; what the weights of the stack
- * learned from it stays in them.
+ * the counts know it, and a new score would flatter. What the stack learns from it then are its
+ * leave-one-out inputs, as if the old one had been taken out first. When a document is forgotten
+ * its score goes, too; what the weights of the stack learned from it stays in them.
  */
 #ifndef NB_CORE_LIVE_LEARNER_H
 #define NB_CORE_LIVE_LEARNER_H
@@ -29,10 +29,20 @@ int nb_learner_score(struct nb_learner *learner, const struct nb_published *publ
                      struct nb_buffer *record);
 /* Forgets the last score: the next change teaches nothing. */
 void nb_learner_reset(struct nb_learner *learner);
-/* Teaches the stack of a stacked model from the last score, once. Returns 0, NB_CORRUPT or
- * NB_NO_MEMORY, and then nothing was changed. */
-int nb_learner_teach(struct nb_learner *learner, const struct nb_published *published,
-                     uint32_t label);
+
+/* What a change that is in the counts says about its document. */
+struct nb_lesson {
+    const struct nb_view *view; /* for reading other documents of the ledger */
+    uint64_t number;            /* of the entry: what is drawn is a function of it */
+    uint32_t label;
+    const struct nb_rows *rows; /* the document as it is now; NULL: it was forgotten */
+};
+/* Teaches the stack of a stacked model: the document, from the last score or, if there is none,
+ * from its leave-one-out inputs; and documents that are drawn, as the order of training demands
+ * (core/live/order.h). Returns 0, or a code; then the caller takes back what the weights learned.
+ */
+int nb_learner_teach(struct nb_learner *learner, struct nb_live *live,
+                     const struct nb_lesson *lesson);
 
 /* A stacked model that has seen one label only, spam or ham, may not be certain of it: after n
  * documents its probability is (n + 1) / (n + 2), the rule of succession (Laplace 1774), and the

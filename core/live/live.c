@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/pack.h"
+#include "core/store/living.h"
 #include "core/store/range.h"
 #include "core/store/twins.h"
 
@@ -150,6 +151,7 @@ void nb_live_free(struct nb_live *live)
     nb_published_release(&live->published);
     nb_model_free(&live->counts);
     nb_twins_free(&live->twins);
+    nb_living_free(&live->living);
     free(live->checkpoint.dirty);
     pthread_mutex_destroy(&live->lock);
     free(live->unused);

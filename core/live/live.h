@@ -20,6 +20,7 @@
 #include "core/score/stack.h"
 #include "core/store/record.h"
 
+struct nb_living;
 struct nb_twins;
 
 /* Settings as published: immutable, shared by reference count, swapped whole; and with them what
@@ -97,6 +98,8 @@ struct nb_live {
     uint32_t labels_stored;    /* the writer's: labels with a record in the store */
     struct nb_twins *twins;    /* owned; the writer's; NULL: not made yet (core/store/twins.h) */
     atomic_size_t twins_bytes; /* that they take, for whoever asks */
+    /* Owned; the writer's; NULL: not made yet (core/store/living.h). */
+    struct nb_living *living;
     /* The writer's: the list of models that a start would replay, oldest first. */
     struct nb_live *unsaved_before, *unsaved_after;
     bool is_unsaved;

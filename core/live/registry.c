@@ -10,6 +10,7 @@
 #include "core/live/load.h"
 #include "core/live/names.h"
 #include "core/score/log_table.h"
+#include "core/store/living.h"
 #include "core/store/twins.h"
 
 /* Whatever the setting `memory` is: so many models, those used last, may stay in memory unused for
@@ -349,6 +350,7 @@ static bool unload(struct nb_engine *engine, struct nb_live *live)
     if (idle) {
         nb_twins_free(&live->twins);
         nb_live_note_twins(live);
+        nb_living_free(&live->living);
     }
     nb_model_free(&counts);
     nb_published_release(&published);

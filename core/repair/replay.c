@@ -7,6 +7,7 @@
 #include "core/base/pack.h"
 #include "core/live/apply.h"
 #include "core/live/learner.h"
+#include "core/store/living.h"
 
 struct replay {
     struct nb_engine *engine;
@@ -75,7 +76,7 @@ static int find_replaced(struct replay *r, const struct nb_change *change, bool 
 static int replay_document(struct replay *r, const struct nb_entry *entry, struct nb_error *error)
 {
     const struct nb_change *change = &entry->change;
-    struct nb_applying how = {.number = entry->number};
+    struct nb_applying how = {.view = r->view, .number = entry->number};
     bool found;
     nb_learner_reset(r->engine->learner);
     if (r->learns && nb_published_is_stacked(r->live->published))
@@ -91,8 +92,9 @@ static int replay_document(struct replay *r, const struct nb_entry *entry, struc
         if (nb_learner_score(r->engine->learner, r->live->published, r->live->counts, &r->delta.add,
                              change->label, &r->score) != 0)
             return nb_error_no_memory(error);
-        how.learner = r->engine->learner;
     }
+    if (r->learns)
+        how.learner = r->engine->learner;
     return rc != 0 ? rc : nb_apply(r->live, change, &r->delta, &how, NULL, error);
 }
 
@@ -155,6 +157,9 @@ static int begin(struct replay *r, uint32_t number, struct nb_string name,
     nb_settings_init(&settings, NB_PRESET_TEXT);
     bool good = r->live != NULL && nb_live_begin(r->live, &settings) == 0;
     nb_settings_deinit(&settings);
+    /* What is living is what was so at the entry that is replayed. */
+    if (good)
+        good = (r->live->living = nb_living_new()) != NULL;
     return good ? 0 : nb_error_no_memory(error);
 }
 

@@ -38,6 +38,7 @@
 #include "core/base/pack.h"
 #include "core/model/model.h"
 #include "core/score/explain.h"
+#include "core/score/weights.h"
 
 enum {
     NB_STACK_EXPERTS = 2,            /* at most */
@@ -106,6 +107,19 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
                     const struct nb_feature *features, size_t size, struct nb_stack_inputs *inputs,
                     struct nb_error *error);
 
+#define NB_STACK_NO_LABEL UINT32_MAX
+/* The same for a document whose rows are known, all of them in the model, in the order of `rows`.
+ * With the label of a document that the counts have, for `without`: its leave-one-out inputs. These
+ * are the inputs that the document would have if the model had learned all documents but this one:
+ * with D_w - 1, d_wy - 1, T_y - n_f, T - n_f and V - u_f in the formulas above, for its label y,
+ * its n_f features in a field and the u_f of them that no other document has, which are unknown
+ * then. They do not depend on the order in which documents were learned. Returns 0, NB_CONFLICT (no
+ * label has a document; or no other document has the label, which is then none of the labels: the
+ * document teaches nothing) or NB_NO_MEMORY. */
+int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model,
+                            const struct nb_row_count *rows, size_t size, uint32_t without,
+                            struct nb_stack_inputs *inputs);
+
 /* ---- weights --------------------------------------------------------------------------------- */
 
 /* The weights: one set for two labels, one for more, and a bias per label and expert; each with the
@@ -140,17 +154,25 @@ int nb_stack_against(struct nb_stack *stack, const struct nb_model *model,
                      size_t size, uint32_t label, uint32_t other, double *log_odds);
 
 /* For each expert one step of stochastic gradient descent on its -ln P(label), from the inputs that
- * the document had before it was counted. Does nothing when `label` has no document yet or is the
- * only one that has. Returns 0, NB_CORRUPT (inputs that were read and are of other settings) or
- * NB_NO_MEMORY, and then nothing was changed. */
+ * the document had before it was counted, or from its leave-one-out inputs. The gradient and the
+ * loss are multiplied by `weight`, which is above 0 and at most 1; the older losses fade by as much
+ * less. Does nothing when `label` has no document yet or is the only one that has. Returns 0,
+ * NB_CORRUPT (inputs that were read and are of other settings) or NB_NO_MEMORY, and then nothing
+ * was changed. */
 int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
-                   uint32_t label);
+                   uint32_t label, double weight);
+
+/* What the order of training has come to (core/live/order.h), beside the weights: numbers that are
+ * stored, rolled back, written and read with them, none of them below 0. At most
+ * NB_STACK_ORDER_MOST places; all are 0 at first. Only the writer reads and changes them. */
+enum { NB_STACK_ORDER_MOST = 16 + 4 * NB_LABELS_MOST };
+struct nb_weights *nb_stack_weights_order(struct nb_stack_weights *weights);
 
 /* ---- weights: taking changes back ------------------------------------------------------------ */
 
 /* The state of the weights at a moment. All zeros: that of the last commit, or the start. */
 struct nb_stack_mark {
-    size_t shared, biases[NB_STACK_EXPERTS];
+    size_t shared, biases[NB_STACK_EXPERTS], order;
 };
 /* Good until the next commit, or a rollback to an older mark. For the writer. */
 struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights);

@@ -52,7 +52,7 @@ static void add_pair(const struct nb_stack_pass *p, unsigned field, uint64_t fir
 {
     const struct nb_stack_reading *a = &p->readings[0];
     const struct nb_stack_reading *b = &p->readings[1];
-    const double *offsets = p->view->offsets + field;
+    const double *offsets = p->offsets + field;
     __m128d gains = _mm_set_pd(nb_stack_gain(b, first, all), nb_stack_gain(a, first, all));
     __m128d r = _mm_sub_pd(gains, _mm_set_pd(offsets[NB_FIELDS], offsets[0]));
     __m128d e = _mm_mul_pd(r, _mm_sqrt_pd(_mm_andnot_pd(_mm_set1_pd(-0.0), r)));
@@ -66,6 +66,9 @@ static void add_column(const struct nb_stack_pass *p, unsigned field, const stru
                        uint64_t all)
 {
     uint64_t first = nb_counts_of_two(p->model, row, p->view->labels[0]);
+    if (p->without != NULL && p->without->label == p->view->labels[0])
+        first = nb_stack_less(first, 1);
+    first = first < all ? first : all;
     double *x = p->inputs->x + (size_t)field * 2;
 #ifdef __SSE2__
     if (p->are_roots) {
@@ -75,7 +78,7 @@ static void add_column(const struct nb_stack_pass *p, unsigned field, const stru
 #endif
     for (unsigned e = 0; e < p->experts; e++, x += (size_t)NB_STACK_GROUPS * 2) {
         const struct nb_stack_reading *reading = &p->readings[e];
-        double offset = p->view->offsets[e * NB_FIELDS + field];
+        double offset = p->offsets[e * NB_FIELDS + field];
         *x += nb_stack_power(reading, nb_stack_gain(reading, first, all) - offset);
     }
 }
@@ -83,6 +86,8 @@ static void add_column(const struct nb_stack_pass *p, unsigned field, const stru
 static void add_row(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row)
 {
     uint64_t all = nb_counts_documents(p->model, row);
+    if (p->without != NULL)
+        all = nb_stack_less(all, 1);
     if (all == 0)
         return;
     if (p->view->columns == 1)
@@ -105,6 +110,20 @@ static void add_features(const struct nb_stack_pass *p, const struct nb_feature 
             if (rows[i] != NB_NO_ROW)
                 add_row(p, field, nb_model_row(p->model, rows[i]));
         }
+    }
+}
+
+/* Rows that lie anywhere in memory: some are under way while one is added. */
+static void add_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (i + NB_MODEL_AHEAD < size)
+            __builtin_prefetch(nb_model_row(p->model, rows[i + NB_MODEL_AHEAD].row));
+        const struct nb_row *row = nb_model_row(p->model, rows[i].row);
+        unsigned field = nb_feature_field(row->id);
+        assert(field < NB_FIELDS);
+        p->inputs->features[field]++;
+        add_row(p, field, row);
     }
 }
 
@@ -142,38 +161,105 @@ static void finish(const struct nb_stack_pass *p, const struct nb_stack_settings
     }
 }
 
-int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
-                    const struct nb_feature *features, size_t size, struct nb_stack_inputs *inputs,
-                    struct nb_error *error)
+/* Fills in the pass, and empties the inputs. Returns 0, NB_CONFLICT or NB_NO_MEMORY. */
+static int begin(struct nb_stack_pass *pass, struct nb_stack *stack, const struct nb_model *model,
+                 struct nb_stack_inputs *inputs)
 {
     const struct nb_stack_view *view;
     int rc = nb_stack_view(stack, model, &view);
     if (rc == 0 && view->size == 0)
-        return nb_error_set(error, NB_CONFLICT, "the model has not learned a document yet");
+        return NB_CONFLICT;
     if (rc == 0)
         rc = inputs_room(inputs, view->size);
     if (rc != 0)
-        return nb_error_no_memory(error);
-    struct nb_stack_pass pass = {
+        return rc;
+    *pass = (struct nb_stack_pass){
         .stack = stack,
         .model = model,
         .view = view,
         .readings = nb_stack_readings(stack, view->size),
         .experts = nb_stack_bank(&stack->settings, view->size)->size,
         .inputs = inputs,
+        .offsets = view->offsets,
     };
-    pass.are_roots = pass.experts == 2 && pass.readings[0].kind == NB_POWER_1_5 &&
-                     pass.readings[1].kind == NB_POWER_1_5;
-    assert(view->size <= inputs->room && pass.experts <= NB_STACK_EXPERTS);
+    pass->are_roots = pass->experts == 2 && pass->readings[0].kind == NB_POWER_1_5 &&
+                      pass->readings[1].kind == NB_POWER_1_5;
+    assert(view->size <= inputs->room && pass->experts <= NB_STACK_EXPERTS);
     inputs->size = view->size;
-    inputs->count = pass.experts * NB_STACK_GROUPS;
+    inputs->count = pass->experts * NB_STACK_GROUPS;
     memcpy(inputs->labels, view->labels, view->size * sizeof *view->labels);
     memset(inputs->x, 0, (size_t)inputs->count * view->size * sizeof *inputs->x);
     memset(inputs->features, 0, sizeof inputs->features);
-    if (view->size > 2 && nb_stack_many_start(&pass, size) != 0)
+    return 0;
+}
+
+int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
+                    const struct nb_feature *features, size_t size, struct nb_stack_inputs *inputs,
+                    struct nb_error *error)
+{
+    struct nb_stack_pass pass;
+    int rc = begin(&pass, stack, model, inputs);
+    if (rc == NB_CONFLICT)
+        return nb_error_set(error, rc, "the model has not learned a document yet");
+    if (rc != 0 || (inputs->size > 2 && nb_stack_many_start(&pass, size) != 0))
         return nb_error_no_memory(error);
     add_features(&pass, features, size);
-    if (view->size > 2)
+    if (inputs->size > 2)
+        nb_stack_many_finish(&pass);
+    finish(&pass, &stack->settings);
+    return 0;
+}
+
+/* ---- a document that the counts have --------------------------------------------------------- */
+
+static void sum_up(const struct nb_model *model, const struct nb_row_count *rows, size_t size,
+                   struct nb_stack_without *without)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (i + NB_MODEL_AHEAD < size)
+            __builtin_prefetch(nb_model_row(model, rows[i + NB_MODEL_AHEAD].row));
+        const struct nb_row *row = nb_model_row(model, rows[i].row);
+        unsigned field = nb_feature_field(row->id);
+        assert(field < NB_FIELDS);
+        without->features[field]++;
+        without->unique[field] += nb_counts_documents(model, row) == 1;
+    }
+}
+
+/* With two labels: the offsets of the document's fields. */
+static void put_own_offsets(struct nb_stack_pass *p, double *offsets)
+{
+    const struct nb_stack_bank *bank = nb_stack_bank(&p->stack->settings, p->view->size);
+    for (unsigned e = 0; e < p->experts; e++)
+        for (unsigned field = 0; field < NB_FIELDS; field++)
+            if (p->without->features[field] != 0)
+                nb_stack_put_offsets(p->view, p->model, p->without, field,
+                                     bank->experts[e].smoothing, &offsets[e * NB_FIELDS + field]);
+    p->offsets = offsets;
+}
+
+int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model,
+                            const struct nb_row_count *rows, size_t size, uint32_t without,
+                            struct nb_stack_inputs *inputs)
+{
+    struct nb_stack_pass pass;
+    struct nb_stack_without out = {.label = without};
+    double offsets[NB_STACK_EXPERTS * NB_FIELDS] = {0};
+    if (without != NB_STACK_NO_LABEL && nb_model_documents(model, without) < 2)
+        return NB_CONFLICT;
+    int rc = begin(&pass, stack, model, inputs);
+    if (rc != 0)
+        return rc;
+    if (without != NB_STACK_NO_LABEL) {
+        sum_up(model, rows, size, &out);
+        pass.without = &out;
+    }
+    if (pass.without != NULL && inputs->size == 2)
+        put_own_offsets(&pass, offsets);
+    if (inputs->size > 2 && nb_stack_many_start(&pass, size) != 0)
+        return NB_NO_MEMORY;
+    add_rows(&pass, rows, size);
+    if (inputs->size > 2)
         nb_stack_many_finish(&pass);
     finish(&pass, &stack->settings);
     return 0;

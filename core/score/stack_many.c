@@ -36,6 +36,8 @@ struct nb_stack_scratch {
     double *sums;         /* owned; [expert][field][label number], of the fields in `fields` */
     double *gains;        /* owned; of the row at hand, by label number */
     size_t sum_room;
+    double *offsets; /* owned; as `sums`: without the document that is left out */
+    size_t offset_room;
     uint32_t fields;
 };
 
@@ -52,6 +54,7 @@ void nb_stack_scratch_free(struct nb_stack_scratch **scratch)
     free(s->groups);
     free(s->sums);
     free(s->gains);
+    free(s->offsets);
     free(s);
 }
 
@@ -77,6 +80,34 @@ static int keys_room(struct nb_stack_scratch *s, size_t size)
     return 0;
 }
 
+/* Of a field of the document, for an expert, by column. */
+static inline const double *offsets_of(const struct nb_stack_pass *p, unsigned e, unsigned field)
+{
+    size_t at = ((size_t)e * NB_FIELDS + field) * p->view->columns;
+    return p->without != NULL ? p->inputs->scratch->offsets + at
+                              : nb_stack_offsets(p->stack, p->model, e, field);
+}
+
+/* The offsets of the document's fields. */
+static int put_own_offsets(const struct nb_stack_pass *p, size_t room)
+{
+    struct nb_stack_scratch *s = p->inputs->scratch;
+    const struct nb_stack_bank *bank = nb_stack_bank(&p->stack->settings, p->view->size);
+    if (room > s->offset_room) {
+        s->offset_room = 0;
+        if (room_for(&s->offsets, room, sizeof *s->offsets) != 0)
+            return NB_NO_MEMORY;
+        s->offset_room = room;
+    }
+    for (unsigned e = 0; e < p->experts; e++)
+        for (unsigned field = 0; field < NB_FIELDS; field++)
+            if (p->without->features[field] != 0)
+                nb_stack_put_offsets(
+                    p->view, p->model, p->without, field, bank->experts[e].smoothing,
+                    s->offsets + ((size_t)e * NB_FIELDS + field) * p->view->columns);
+    return 0;
+}
+
 int nb_stack_many_start(const struct nb_stack_pass *p, size_t size)
 {
     size_t sums = (size_t)p->experts * NB_FIELDS * p->view->columns;
@@ -92,6 +123,8 @@ int nb_stack_many_start(const struct nb_stack_pass *p, size_t size)
     }
     s->key_count = 0;
     s->fields = 0;
+    if (p->without != NULL && put_own_offsets(p, sums) != 0)
+        return NB_NO_MEMORY;
     return keys_room(s, size);
 }
 
@@ -148,7 +181,15 @@ struct target {
     const struct row_gains *gains;
     const double *offsets;
     double *sums;
+    uint32_t without; /* label of the document that is left out */
 };
+
+/* What is left of a cell when the document is left out. */
+static inline struct nb_cell cell_without(const struct target *t, struct nb_cell cell)
+{
+    cell.documents -= cell.label == t->without && cell.documents > 0;
+    return cell;
+}
 
 static inline __attribute__((always_inline)) void
 add_cell(const struct target *t, enum nb_stack_power_kind kind, struct nb_cell cell)
@@ -171,9 +212,19 @@ static inline void add_cell_any(void *user, struct nb_cell cell)
     add_cell(user, NB_POWER_ANY, cell);
 }
 
+static void add_cell_without(void *user, struct nb_cell cell)
+{
+    const struct target *t = user;
+    struct nb_cell left = cell_without(t, cell);
+    if (left.documents <= t->gains->all)
+        add_cell(t, t->gains->reading->kind, left);
+}
+
 static void add_sparse(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
 {
-    if (t->gains->reading->kind == NB_POWER_2)
+    if (p->without != NULL)
+        nb_counts_each(p->model, row, add_cell_without, t);
+    else if (t->gains->reading->kind == NB_POWER_2)
         nb_counts_each(p->model, row, add_cell_2, t);
     else if (t->gains->reading->kind == NB_POWER_1)
         nb_counts_each(p->model, row, add_cell_1, t);
@@ -186,6 +237,14 @@ static inline void put_gain(void *user, struct nb_cell cell)
 {
     const struct target *t = user;
     t->sums[cell.label] = gain_of(t->gains, cell.documents);
+}
+
+static inline void put_gain_without(void *user, struct nb_cell cell)
+{
+    const struct target *t = user;
+    struct nb_cell left = cell_without(t, cell);
+    if (left.documents <= t->gains->all)
+        put_gain(user, left);
 }
 
 static inline __attribute__((always_inline)) void add_powers(const struct target *t,
@@ -203,10 +262,13 @@ static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row,
 {
     uint32_t columns = p->view->columns;
     double *gains = p->inputs->scratch->gains;
-    struct target spread = {.gains = t->gains, .sums = gains};
+    struct target spread = {.gains = t->gains, .sums = gains, .without = t->without};
     for (uint32_t v = 0; v < columns; v++)
         gains[v] = t->gains->absent;
-    nb_counts_each(p->model, row, put_gain, &spread);
+    if (p->without != NULL)
+        nb_counts_each(p->model, row, put_gain_without, &spread);
+    else
+        nb_counts_each(p->model, row, put_gain, &spread);
     if (t->gains->reading->kind == NB_POWER_2)
         add_powers(t, NB_POWER_2, columns, gains);
     else if (t->gains->reading->kind == NB_POWER_1)
@@ -237,8 +299,10 @@ void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const stru
     for (unsigned e = 0; e < p->experts; e++) {
         struct row_gains gains; /* not zeroed: that would cost as much as a short row */
         struct target target = {.gains = &gains,
-                                .offsets = nb_stack_offsets(p->stack, p->model, e, field),
-                                .sums = sums_of(p, e, field)};
+                                .offsets = offsets_of(p, e, field),
+                                .sums = sums_of(p, e, field),
+                                .without =
+                                    p->without == NULL ? NB_STACK_NO_LABEL : p->without->label};
         put_gains(&gains, &p->readings[e], all, cells);
         if (is_dense)
             add_dense(p, row, &target);
@@ -346,7 +410,7 @@ void nb_stack_many_finish(const struct nb_stack_pass *p)
         for (unsigned field = 0; field < NB_FIELDS; field++) {
             if ((s->fields >> field & 1u) == 0)
                 continue;
-            const double *offsets = nb_stack_offsets(p->stack, p->model, e, field);
+            const double *offsets = offsets_of(p, e, field);
             const double *sums = sums_of(p, e, field);
             double *x = p->inputs->x + (size_t)(e * NB_STACK_GROUPS + field) * view->size;
             size_t groups = make_groups(s, field, reading, &at);

@@ -5,6 +5,7 @@
 #ifndef NB_CORE_SCORE_STACK_PRIVATE_H
 #define NB_CORE_SCORE_STACK_PRIVATE_H
 
+#include <assert.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -101,6 +102,25 @@ int nb_stack_view(struct nb_stack *stack, const struct nb_model *model,
  * thousand labels have as many logarithms in each. */
 void nb_stack_view_field(struct nb_stack *stack, const struct nb_model *model, unsigned field);
 
+/* What a document that is left out has in the counts. */
+struct nb_stack_without {
+    uint32_t label;
+    uint32_t features[NB_FIELDS]; /* n_f: of the document */
+    uint32_t unique[NB_FIELDS];   /* u_f: those of them that no other document has */
+};
+
+/* A difference of counts. Below 0 only if the document is not in the counts any more: a reader's
+ * snapshot may be older than they are. */
+static inline uint64_t nb_stack_less(uint64_t count, uint64_t out)
+{
+    return count > out ? count - out : 0;
+}
+
+/* The offsets of one field for one expert, for every column; `without`: may be NULL. */
+void nb_stack_put_offsets(const struct nb_stack_view *view, const struct nb_model *model,
+                          const struct nb_stack_without *without, unsigned field, double smoothing,
+                          double *offsets);
+
 /* Of a field of the document, for an expert, by column. */
 static inline const double *nb_stack_offsets(struct nb_stack *stack, const struct nb_model *model,
                                              unsigned e, unsigned field)
@@ -121,15 +141,19 @@ struct nb_stack_pass {
     unsigned experts;
     bool are_roots; /* two experts, both of power 1.5 */
     struct nb_stack_inputs *inputs;
+    const struct nb_stack_without *without; /* NULL: no document is left out */
+    const double *offsets;                  /* with two labels: [expert][field] */
 };
 
 /* ---- more than two labels: core/score/stack_many.c
  * ------------------------------------------------- */
 
 void nb_stack_scratch_free(struct nb_stack_scratch **scratch);
-/* Makes room for a document of `size` features. Returns 0 or NB_NO_MEMORY. */
+/* Makes room for a document of `size` features; if a document is left out, computes the offsets
+ * without it. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_many_start(const struct nb_stack_pass *p, size_t size);
-/* Notes a feature that D_w = `all` documents have, and adds what its cells add over cells of 0. */
+/* Notes a feature that D_w = `all` documents have, without the one that is left out, and adds what
+ * its cells add over cells of 0. */
 void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
                        uint64_t all);
 /* Adds what the noted features add to every label when all their cells are 0, and puts the sums
@@ -167,11 +191,30 @@ struct nb_stack_weights {
     struct nb_stack_settings settings;
     struct nb_weights shared;                   /* NB_STACK_SHARED places; see nb_stack_place */
     struct nb_weights biases[NB_STACK_EXPERTS]; /* see nb_stack_bias_place */
+    struct nb_weights order;                    /* the owner's; see nb_stack_weights_order */
     bool head_changed;                          /* the head record is not stored as it is */
     uint32_t stored_ranges;                     /* of `shared`, seen while reading */
     struct nb_stack_layout layout;              /* of what is being read */
     struct nb_scores scratch;                   /* the writer's */
 };
+
+/* The vectors of weights, in the order in which they are stored: shared, biases, order. */
+enum { NB_STACK_VECTOR_ORDER = 1 + NB_STACK_EXPERTS, NB_STACK_VECTORS };
+static inline struct nb_weights *nb_stack_vector(struct nb_stack_weights *w, unsigned vector)
+{
+    assert(vector < NB_STACK_VECTORS);
+    return vector == 0                       ? &w->shared
+           : vector == NB_STACK_VECTOR_ORDER ? &w->order
+                                             : &w->biases[vector - 1];
+}
+static inline const struct nb_weights *nb_stack_vector_of(const struct nb_stack_weights *w,
+                                                          unsigned vector)
+{
+    assert(vector < NB_STACK_VECTORS);
+    return vector == 0                       ? &w->shared
+           : vector == NB_STACK_VECTOR_ORDER ? &w->order
+                                             : &w->biases[vector - 1];
+}
 
 static inline unsigned nb_stack_set(uint32_t labels, unsigned e)
 {

@@ -15,7 +15,7 @@
 #include "core/score/stack_private.h"
 
 /* The records: 0 is the head; from 1 on the ranges of the shared weights; and from (1 + e) << 16 on
- * those of the biases of expert e. */
+ * those of the biases of expert e; from 3 << 16 on those of the order. */
 enum { HEAD = 0, VECTOR_BITS = 16, FORM = 1, NAMES_MOST = 4096 };
 
 static const char *const set_names[NB_STACK_SETS] = {
@@ -47,7 +47,7 @@ static struct nb_weights *vector_of(struct nb_stack_weights *w, uint32_t record,
         --*range;
         return &w->shared;
     }
-    return vector <= NB_STACK_EXPERTS ? &w->biases[vector - 1] : NULL;
+    return vector < NB_STACK_VECTORS ? nb_stack_vector(w, vector) : NULL;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -94,8 +94,8 @@ uint32_t nb_stack_weights_changed(const struct nb_stack_weights *weights, uint32
             return HEAD;
         from++;
     }
-    for (unsigned vector = from >> VECTOR_BITS; vector <= NB_STACK_EXPERTS; vector++) {
-        const struct nb_weights *w = vector == 0 ? &weights->shared : &weights->biases[vector - 1];
+    for (unsigned vector = from >> VECTOR_BITS; vector < NB_STACK_VECTORS; vector++) {
+        const struct nb_weights *w = nb_stack_vector_of(weights, vector);
         uint32_t first = first_record(vector);
         uint32_t range = nb_weights_changed(w, from > first ? from - first : 0);
         if (range != NB_WEIGHTS_NO_RANGE)
@@ -116,12 +116,9 @@ void nb_stack_weights_write_record(const struct nb_stack_weights *weights, uint3
         return;
     }
     uint32_t range = record - 1;
-    const struct nb_weights *w = &weights->shared;
-    if (record >> VECTOR_BITS != 0) {
-        assert(record >> VECTOR_BITS <= NB_STACK_EXPERTS);
-        w = &weights->biases[(record >> VECTOR_BITS) - 1];
+    const struct nb_weights *w = nb_stack_vector_of(weights, record >> VECTOR_BITS);
+    if (record >> VECTOR_BITS != 0)
         range = record & ((1u << VECTOR_BITS) - 1);
-    }
     if (range < w->ranges)
         write_range(w, range, to);
 }
@@ -174,11 +171,12 @@ static int read_head(struct nb_stack_weights *weights, struct nb_unpacker *r)
     return nb_unpacker_done(r) ? 0 : NB_CORRUPT;
 }
 
-/* Squares and losses are never negative. */
-static bool is_possible(double value, size_t place, bool is_shared)
+/* Squares and losses are never negative, nor is what the order has come to. */
+static bool is_possible(const struct nb_stack_weights *weights, const struct nb_weights *w,
+                        double value, size_t place)
 {
-    bool never_negative =
-        place % 2 != 0 || (is_shared && place / 2 % NB_STACK_COLUMNS == NB_STACK_LOSS);
+    bool is_loss = w == &weights->shared && place / 2 % NB_STACK_COLUMNS == NB_STACK_LOSS;
+    bool never_negative = place % 2 != 0 || is_loss || w == &weights->order;
     return isfinite(value) && !(never_negative && value < 0);
 }
 
@@ -209,7 +207,7 @@ static int read_values(struct nb_stack_weights *weights, struct nb_weights *w, s
         size_t place = is_shared ? place_of(l, first + i) : first + i;
         if (place == SIZE_MAX)
             continue;
-        if (r->failed || !is_possible(value, place, is_shared))
+        if (r->failed || !is_possible(weights, w, value, place))
             return NB_CORRUPT;
         w->values[place] = value;
     }
@@ -230,7 +228,7 @@ int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t reco
     if (w == NULL || stored.length == 0)
         return 0;
     size_t first = (size_t)range * NB_WEIGHTS_RANGE;
-    size_t end = (size_t)NB_LABELS_MOST * 2;
+    size_t end = w == &weights->order ? (size_t)NB_STACK_ORDER_MOST : (size_t)NB_LABELS_MOST * 2;
     if (w == &weights->shared) {
         end = (size_t)l->sets * l->columns * 2;
         if (range >= weights->stored_ranges)
@@ -249,8 +247,8 @@ int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t reco
 static void write_all(const struct nb_stack_weights *weights, struct nb_packer *to,
                       struct nb_buffer *scratch)
 {
-    for (unsigned vector = 0; vector <= NB_STACK_EXPERTS; vector++) {
-        const struct nb_weights *w = vector == 0 ? &weights->shared : &weights->biases[vector - 1];
+    for (unsigned vector = 0; vector < NB_STACK_VECTORS; vector++) {
+        const struct nb_weights *w = nb_stack_vector_of(weights, vector);
         for (uint32_t range = 0; range < w->ranges; range++) {
             if (vector != 0 && nb_weights_is_zero(w, range))
                 continue;
@@ -292,16 +290,12 @@ static int read_all(struct nb_stack_weights *weights, struct nb_unpacker *r)
 /* The vectors of `from` take the place of those of `to`, and nothing of them is stored. */
 static void exchange(struct nb_stack_weights *to, struct nb_stack_weights *from)
 {
-    struct nb_weights shared = to->shared;
     nb_lock_write(to->lock);
-    to->shared = from->shared;
-    from->shared = shared;
-    nb_weights_change_all(&to->shared);
-    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++) {
-        struct nb_weights biases = to->biases[e];
-        to->biases[e] = from->biases[e];
-        from->biases[e] = biases;
-        nb_weights_change_all(&to->biases[e]);
+    for (unsigned v = 0; v < NB_STACK_VECTORS; v++) {
+        struct nb_weights before = *nb_stack_vector(to, v);
+        *nb_stack_vector(to, v) = *nb_stack_vector(from, v);
+        *nb_stack_vector(from, v) = before;
+        nb_weights_change_all(nb_stack_vector(to, v));
     }
     to->head_changed = true;
     nb_lock_release(to->lock);
@@ -314,8 +308,9 @@ int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *
         return NB_NO_MEMORY;
     int rc = read_all(back, r);
     /* Ranges that may be stored and are all 0 now are stored again. */
-    for (unsigned e = 0; rc == 0 && e < NB_STACK_EXPERTS; e++)
-        rc = nb_weights_grow(&back->biases[e], nb_weights_places(&weights->biases[e]), NULL);
+    for (unsigned v = 1; rc == 0 && v < NB_STACK_VECTORS; v++)
+        rc = nb_weights_grow(nb_stack_vector(back, v),
+                             nb_weights_places(nb_stack_vector(weights, v)), NULL);
     if (rc == 0)
         exchange(weights, back);
     nb_stack_weights_free(&back);

@@ -48,9 +48,8 @@ void nb_stack_weights_free(struct nb_stack_weights **weights)
         return;
     pthread_rwlock_destroy(w->lock);
     nb_scores_deinit(&w->scratch);
-    nb_weights_deinit(&w->shared);
-    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-        nb_weights_deinit(&w->biases[e]);
+    for (unsigned v = 0; v < NB_STACK_VECTORS; v++)
+        nb_weights_deinit(nb_stack_vector(w, v));
     free(w->layout.set_of);
     free(w->layout.column_of);
     free(w);
@@ -58,10 +57,15 @@ void nb_stack_weights_free(struct nb_stack_weights **weights)
 
 size_t nb_stack_weights_memory(const struct nb_stack_weights *weights)
 {
-    size_t bytes = sizeof *weights + nb_weights_memory(&weights->shared);
-    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-        bytes += nb_weights_memory(&weights->biases[e]);
+    size_t bytes = sizeof *weights;
+    for (unsigned v = 0; v < NB_STACK_VECTORS; v++)
+        bytes += nb_weights_memory(nb_stack_vector_of(weights, v));
     return bytes;
+}
+
+struct nb_weights *nb_stack_weights_order(struct nb_stack_weights *weights)
+{
+    return &weights->order;
 }
 
 void nb_stack_weights_raise(struct nb_stack_weights *weights, uint32_t fields, double field_factor,
@@ -185,7 +189,8 @@ static void step(struct nb_weights *w, size_t place, double gradient, double rat
     nb_weights_set(w, place, w->values[place] - rate * gradient / (1 + sqrt(squares)));
 }
 
-/* The gradient of -ln P(label) by s_v is P(v), less 1 for the label itself. */
+/* The gradient of -ln P(label) by s_v is P(v), less 1 for the label itself; times the weight of the
+ * step. */
 static void learn_expert(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                          unsigned e, const double *errors)
 {
@@ -209,8 +214,9 @@ static void learn_expert(struct nb_stack_weights *weights, const struct nb_stack
 
 /* Each expert learns from its own error, as if it were alone: then its loss says how good it is. */
 static void learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
-                  uint32_t place)
+                  uint32_t place, double weight)
 {
+    double fading = weight / weights->settings.memory;
     struct nb_scores *scratch = &weights->scratch;
     for (unsigned e = 0; e < inputs->count / NB_STACK_GROUPS; e++) {
         score_expert(weights, inputs, e, scratch->log_scores);
@@ -218,16 +224,19 @@ static void learn(struct nb_stack_weights *weights, const struct nb_stack_inputs
         double loss = fmin(-log(scratch->probabilities[place]), NB_STACK_LOSS_MOST);
         size_t at = nb_stack_place(nb_stack_set(inputs->size, e), NB_STACK_LOSS);
         double before = weights->shared.values[at];
-        nb_weights_set(&weights->shared, at, (1 - 1 / weights->settings.memory) * before + loss);
+        nb_weights_set(&weights->shared, at, (1 - fading) * before + weight * loss);
         scratch->probabilities[place] -= 1;
+        for (uint32_t v = 0; v < inputs->size; v++)
+            scratch->probabilities[v] *= weight;
         learn_expert(weights, inputs, e, scratch->probabilities);
     }
 }
 
 int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
-                   uint32_t label)
+                   uint32_t label, double weight)
 {
     assert(inputs->size <= inputs->room);
+    assert(weight > 0 && weight <= 1);
     uint32_t place = 0;
     while (place < inputs->size && inputs->labels[place] != label)
         place++;
@@ -238,7 +247,7 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
     if (make_room(weights, inputs) != 0)
         return NB_NO_MEMORY;
     nb_lock_write(weights->lock);
-    learn(weights, inputs, place);
+    learn(weights, inputs, place, weight);
     nb_lock_release(weights->lock);
     return 0;
 }
@@ -247,7 +256,8 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
 
 struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights)
 {
-    struct nb_stack_mark mark = {.shared = nb_weights_mark(&weights->shared)};
+    struct nb_stack_mark mark = {.shared = nb_weights_mark(&weights->shared),
+                                 .order = nb_weights_mark(&weights->order)};
     for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
         mark.biases[e] = nb_weights_mark(&weights->biases[e]);
     return mark;
@@ -259,14 +269,14 @@ void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack
     nb_weights_rollback(&weights->shared, mark.shared);
     for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
         nb_weights_rollback(&weights->biases[e], mark.biases[e]);
+    nb_weights_rollback(&weights->order, mark.order);
     nb_lock_release(weights->lock);
 }
 
 void nb_stack_weights_commit(struct nb_stack_weights *weights)
 {
-    nb_weights_commit(&weights->shared);
-    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-        nb_weights_commit(&weights->biases[e]);
+    for (unsigned v = 0; v < NB_STACK_VECTORS; v++)
+        nb_weights_commit(nb_stack_vector(weights, v));
     weights->head_changed = false;
     weights->stored_ranges = weights->shared.ranges;
 }

@@ -245,6 +245,31 @@ int nb_ledger_walk_only(const struct nb_view *view, uint32_t model, uint64_t fro
     return rc;
 }
 
+struct listing {
+    int (*visit)(void *user, uint64_t number);
+    void *user;
+};
+
+static int list_living(void *user, struct nb_string key, struct nb_string value,
+                       struct nb_error *error)
+{
+    const struct listing *listing = user;
+    (void)error;
+    if (value.length != 1 || (value.bytes[0] & NB_LEDGER_LIVING) == 0)
+        return 0;
+    return listing->visit(listing->user, nb_store_key_tail(key));
+}
+
+int nb_ledger_list_living(const struct nb_view *view, uint32_t model,
+                          int (*visit)(void *user, uint64_t number), void *user,
+                          struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    struct listing listing = {visit, user};
+    assert(model != 0);
+    return nb_store_scan(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), key.length, list_living,
+                         &listing, error);
+}
 int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_error *error)
 {
     struct nb_store_key most = nb_store_key_entry(UINT64_MAX, UINT16_MAX);

@@ -74,6 +74,12 @@ int nb_ledger_walk_only(const struct nb_view *view, uint32_t model, uint64_t fro
                         enum nb_ledger_only only, nb_ledger_visit *visit, void *user,
                         struct nb_error *error);
 
+/* Calls `visit` with the numbers of a model's living entries, in order, without reading these,
+ * until it returns non-zero, and returns that; else 0 or a code. */
+int nb_ledger_list_living(const struct nb_view *view, uint32_t model,
+                          int (*visit)(void *user, uint64_t number), void *user,
+                          struct nb_error *error);
+
 /* Whether an entry that a change up to the number `until` has replaced is still in the ledger. */
 int nb_ledger_has_garbage(const struct nb_view *view, uint32_t model, uint64_t until, bool *has,
                           struct nb_error *error);

@@ -135,7 +135,7 @@ static void bench(const char *what, uint32_t labels, const struct nb_model *m, b
         }
         uint64_t start = nb_clock_monotonic();
         for (uint32_t d = 0; d < DOCUMENTS; d++)
-            require(nb_stack_learn(weights, &inputs, d % labels));
+            require(nb_stack_learn(weights, &inputs, d % labels, 1));
         learn = fmin(learn, (double)(nb_clock_monotonic() - start) / 1e3 / DOCUMENTS);
     }
     for (size_t d = 0; d < DOCUMENTS; d++)
@@ -266,7 +266,7 @@ static void bench_thousand(const char *what, bool zipf)
         /* The change of the counts before this made both views old, as it does in a daemon. */
         double start = thread_time();
         require(nb_stack_inputs(stack, m, bag, size, &inputs, NULL));
-        require(nb_stack_learn(weights, &inputs, label));
+        require(nb_stack_learn(weights, &inputs, label, 1));
         double learned = thread_time();
         require(nb_stack_inputs(stack, m, bag, size, &inputs, NULL));
         require(nb_stack_score(weights, &inputs, &scores));

@@ -168,7 +168,7 @@ class Stack:
         return {v: self.bias[place, v] + half * math.fsum(self.weights[i] * xi for i, xi in x[v].items() if i[0] == e)
                 for v in x}
 
-    def learn(self, x, label):
+    def learn(self, x, label, weight):
         if label not in x or len(x) < 2:
             return
         half = 0.5 if len(x) == 2 else 1.0
@@ -176,8 +176,9 @@ class Stack:
             s = self.expert(x, e)
             best = max(s.values())
             z = sum(math.exp(s[v] - best) for v in x)
-            error = {v: math.exp(s[v] - best) / z - (v == label) for v in x}
-            self.losses[e] = self.losses[e] * (1 - 1 / 2000) + min(math.log(z) + best - s[label], 13.8)
+            error = {v: weight * (math.exp(s[v] - best) / z - (v == label)) for v in x}
+            loss = min(math.log(z) + best - s[label], 13.8)
+            self.losses[e] = self.losses[e] * (1 - weight / 2000) + weight * loss
             for i in {i for v in x for i in x[v] if i[0] == e}:
                 self.step(self.weights, i, half * math.fsum(error[v] * x[v][i] for v in x))
             for v in x:
@@ -236,14 +237,23 @@ def check(driver, living, settings, bag):
     return len(want) + len(evidence) + 2
 
 
-def check_stack(driver, stack, living, bag):
+def check_stack(driver, stack, living, bag, question="stack "):
     want = stack.scores(stack.inputs(living, bag))
-    got = dict(x.split("=") for x in driver.ask("stack " + bag_text(bag)))
+    got = dict(x.split("=") for x in driver.ask(question + bag_text(bag)))
     if list(got) != sorted(want):
         sys.exit(f"golden.py: stack: labels {list(got)}, must be {sorted(want)}")
     for v in want:
         agree(got[v], want[v], f"stacked score of {v}")
     return len(want)
+
+
+def check_without(driver, stack, living, document):
+    """A learned document, as if it were not learned; unless it is the only one of its label."""
+    label, bag = document
+    others = [d for d in living if d is not document]
+    if label not in {v for v, _ in others}:
+        return 0
+    return check_stack(driver, stack, others, bag, f"stack-without {label} ")
 
 
 def run_stack(path, rnd, labels):
@@ -256,10 +266,13 @@ def run_stack(path, rnd, labels):
         bag = {w + labels.index(label) if rnd.random() < 0.4 else w: c for w, c in bag.items()}
         if living and (len(labels) <= 30 or n >= 45):
             compared += check_stack(driver, stack, living, bag)
-            stack.learn(stack.inputs(living, bag), label)
-            driver.tell(f"stack-learn {label} {bag_text(bag)}")
+            weight = rnd.choice([1, 1, 0.3, 0.01])
+            stack.learn(stack.inputs(living, bag), label, weight)
+            driver.tell(f"stack-learn {weight} {label} {bag_text(bag)}")
         living.append((label, bag))
         driver.tell(f"train {label} {bag_text(bag)}")
+        if len(labels) <= 30 or n >= 45:
+            compared += check_without(driver, stack, living, rnd.choice(living))
         if n % 7 == 6:
             label, bag = living.pop(rnd.randrange(len(living)))
             driver.tell(f"untrain {label} {bag_text(bag)}")

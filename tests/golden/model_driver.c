@@ -130,20 +130,37 @@ static void score(char **rest, bool explain)
     nb_scores_deinit(&scores);
 }
 
-/* Scores by the stack, or learns: every document in the life of the weights. */
-static void stacked(char **rest, bool learn)
+/* The leave-one-out inputs of a learned document, all of whose words have rows. */
+static void inputs_without(const struct nb_feature *bag, size_t size, uint32_t label,
+                           struct nb_stack_inputs *inputs)
+{
+    static struct nb_row_count rows[WORDS_MOST];
+    for (size_t i = 0; i < size; i++)
+        rows[i] = (struct nb_row_count){nb_model_find(model, bag[i].id), bag[i].count};
+    require(nb_stack_inputs_of_rows(stack, model, rows, size, label, inputs) == 0, "inputs");
+}
+
+/* "stack BAG" scores by the stack; "stack-learn WEIGHT LABEL BAG" learns, as every document in the
+ * life of the weights does; "stack-without LABEL BAG" scores a learned document as if it were not
+ * learned. */
+static void stacked(char **rest, const char *verb)
 {
     static struct nb_feature bag[WORDS_MOST];
     struct nb_stack_inputs inputs;
     struct nb_scores scores;
     nb_stack_inputs_init(&inputs);
     nb_scores_init(&scores);
-    const char *name = learn ? next(rest) : NULL;
+    bool learn = strcmp(verb, "stack-learn") == 0;
+    double weight = learn ? strtod(next(rest), NULL) : 0;
+    const char *name = strcmp(verb, "stack") != 0 ? next(rest) : "";
     size_t size = read_bag(rest, bag);
-    require(nb_stack_inputs(stack, model, bag, size, &inputs, NULL) == 0, "inputs");
+    uint32_t label = nb_model_find_label(model, (struct nb_string){name, strlen(name)});
+    if (learn || *name == '\0')
+        require(nb_stack_inputs(stack, model, bag, size, &inputs, NULL) == 0, "inputs");
+    else
+        inputs_without(bag, size, label, &inputs);
     if (learn) {
-        uint32_t label = nb_model_find_label(model, (struct nb_string){name, strlen(name)});
-        require(nb_stack_learn(stack_weights, &inputs, label) == 0, "learn");
+        require(nb_stack_learn(stack_weights, &inputs, label, weight) == 0, "learn");
     } else {
         require(nb_stack_score(stack_weights, &inputs, &scores) == 0, "stack");
         for (size_t i = 0; i < scores.size; i++)
@@ -179,8 +196,8 @@ int main(void)
             change(&rest, -1);
         else if (strcmp(verb, "score") == 0 || strcmp(verb, "explain") == 0)
             score(&rest, verb[0] == 'e');
-        else if (strcmp(verb, "stack") == 0 || strcmp(verb, "stack-learn") == 0)
-            stacked(&rest, verb[5] != '\0');
+        else if (strncmp(verb, "stack", 5) == 0)
+            stacked(&rest, verb);
         else
             require(false, "unknown verb");
     }

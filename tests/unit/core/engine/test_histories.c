@@ -40,7 +40,9 @@ struct history {
     struct nb_engine *engine;
     struct expected_model models[MODELS];
     char root[64], directory[80], copy[80], other[80];
-    uint32_t label_pool;      /* labels are drawn from so many */
+    uint32_t label_pool; /* labels are drawn from so many */
+    bool is_sorted;
+    uint64_t label;           /* drawn last */
     struct nb_import *import; /* under way, to be given up; NULL: none */
 };
 
@@ -177,9 +179,12 @@ static char *random_document(struct history *h, enum nb_document_kind *kind)
     return bytes;
 }
 
+/* In a sorted history one label comes many times before the next one: the weights replay. */
 static void random_label(struct history *h, char label[16])
 {
-    uint64_t i = below(h, h->label_pool);
+    if (!h->is_sorted || one_in(h, 50))
+        h->label = below(h, h->label_pool);
+    uint64_t i = h->label;
     if (i < 2)
         strcpy(label, i == 0 ? "spam" : "ham");
     else
@@ -597,6 +602,7 @@ static void begin(struct history *h, uint64_t seed)
     h->settings.memory = one_in(h, 2) ? 1 : 0;
     h->settings.keep_words = !one_in(h, 3);
     h->label_pool = one_in(h, 8) ? 300 : 4;
+    h->is_sorted = one_in(h, 2);
     open_at(h, h->directory, &h->engine);
 }
 

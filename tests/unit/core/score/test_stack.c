@@ -238,7 +238,7 @@ static void random_weights(struct fixture *f)
         uint32_t label = random_below(f->s.labels);
         f->size = random_bag(f->bag, label);
         fixture_score(f);
-        ck_assert_int_eq(nb_stack_learn(f->weights, &f->inputs, label), 0);
+        ck_assert_int_eq(nb_stack_learn(f->weights, &f->inputs, label, 1), 0);
     }
 }
 
@@ -520,7 +520,7 @@ START_TEST(steps_follow_the_gradient)
         }
         for (unsigned e = 0; e < experts; e++)
             *loss_of(&f, e) = losses[e];
-        ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, f.inputs.labels[place]), 0);
+        ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, f.inputs.labels[place], 1), 0);
         for (uint32_t i = 0; i < all; i++) {
             const struct weight *one = parameter(&f, i);
             double g = gradients[i], squares = before[i].squares + g * g;
@@ -552,7 +552,7 @@ START_TEST(trust_goes_to_the_better_expert)
         fixture_score(&f);
         for (uint32_t g = 0; g < NB_STACK_GROUPS; g++)
             weight_of(&f, bad * NB_STACK_GROUPS + g)->value = -5;
-        ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, f.inputs.labels[place]), 0);
+        ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, f.inputs.labels[place], 1), 0);
         nb_stack_trust(f.weights, 2, trust);
         ck_assert_close(trust[0] + trust[1], 1);
     }
@@ -573,7 +573,7 @@ START_TEST(nothing_is_learned_where_nothing_can_be)
     small_learn(&f.s, 0, f.bag, f.size, 1);
     fixture_score(&f); /* one label has documents */
     ck_assert(f.scores.probabilities[0] == 1.0);
-    ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, 0), 0);
+    ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, 0, 1), 0);
     ck_assert_uint_eq(f.weights->biases[0].ranges, 0);
     small_train(&f.s, 6);
     fixture_score(&f);
@@ -581,9 +581,9 @@ START_TEST(nothing_is_learned_where_nothing_can_be)
     const double *now = f.weights->shared.values;
     const size_t two = NB_STACK_SHARED / 2 * sizeof *now; /* the sets of two labels come first */
     memcpy(before, now, sizeof before);
-    ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, 3), 0); /* has no documents */
+    ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, 3, 1), 0); /* has no documents */
     ck_assert_mem_eq(before, now, sizeof before);
-    ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, 2), 0);
+    ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, 2, 1), 0);
     ck_assert_mem_ne(before, now, sizeof before);
     ck_assert_mem_eq(before, now, two);
     fixture_deinit(&f);
@@ -613,7 +613,7 @@ START_TEST(learning_weighs_fields_and_calibrates)
             *(i < 150    ? &early
               : i >= 450 ? &late
                          : &(double){0}) -= log(f.scores.probabilities[place]) / 150;
-            ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, label), 0);
+            ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, label, 1), 0);
         }
         small_learn(&f.s, i < 2 ? (uint32_t)i : label, f.bag, f.size, 1);
     }
@@ -795,7 +795,7 @@ static void learn_one(struct fixture *f)
     uint32_t label = random_below(f->s.labels - 1); /* one that has documents */
     f->size = random_bag(f->bag, label);
     fixture_score(f);
-    ck_assert_int_eq(nb_stack_learn(f->weights, &f->inputs, label), 0);
+    ck_assert_int_eq(nb_stack_learn(f->weights, &f->inputs, label, 1), 0);
 }
 
 /* Commits store what changed; a start reads the same weights, with nothing left to store. */
@@ -1012,7 +1012,7 @@ START_TEST(inputs_of_other_settings_are_refused)
     f.set.two.size = 1;
     struct nb_stack_weights *other = nb_stack_weights_new(&f.set);
     ck_assert_int_eq(nb_stack_score(other, &f.inputs, &f.scores), NB_CORRUPT);
-    ck_assert_int_eq(nb_stack_learn(other, &f.inputs, 0), NB_CORRUPT);
+    ck_assert_int_eq(nb_stack_learn(other, &f.inputs, 0, 1), NB_CORRUPT);
     nb_stack_weights_free(&other);
     fixture_deinit(&f);
 }
@@ -1032,7 +1032,7 @@ START_TEST(extreme_counts_stay_finite)
     nb_model_add_documents(f.s.model, 1, UINT32_MAX);
     fixture_score(&f);
     for (int i = 0; i < 100; i++)
-        ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, 1), 0);
+        ck_assert_int_eq(nb_stack_learn(f.weights, &f.inputs, 1, 1), 0);
     fixture_score(&f);
     for (uint32_t v = 0; v < 2; v++)
         ck_assert(isfinite(f.scores.log_scores[v]) && f.scores.probabilities[v] >= 0);
@@ -1100,7 +1100,7 @@ START_TEST(readers_see_whole_states_only)
         uint32_t label = i % 4;
         size_t size = random_bag(bag, label);
         ck_assert_int_eq(nb_stack_inputs(f.stack, f.s.model, bag, size, &inputs, NULL), 0);
-        ck_assert_int_eq(nb_stack_learn(f.weights, &inputs, label), 0);
+        ck_assert_int_eq(nb_stack_learn(f.weights, &inputs, label, 1), 0);
         small_learn(&f.s, label, bag, size, 1);
     }
     atomic_store(&shared.stop, true);

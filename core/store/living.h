@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The numbers of a model's living entries, in order: for drawing documents at random. On the thread
+ * that changes the counts; a list belongs to one model.
+ *
+ * The list is a view of the ledger: it is made from the index of entries when it is not there, and
+ * brought up to date with each change. What is drawn is a function of the living entries alone: it
+ * does not depend on which superfluous ones were dropped, nor on the entries of other models. Eight
+ * bytes a document; drawing takes a microsecond for a million documents.
+ */
+#ifndef NB_CORE_STORE_LIVING_H
+#define NB_CORE_STORE_LIVING_H
+
+#include "core/base/random.h"
+#include "core/lmdb/store.h"
+
+struct nb_living;
+/* An empty list. NULL: out of memory. */
+struct nb_living *nb_living_new(void);
+/* Makes the list from the index of entries. Returns 0 or a code. */
+int nb_living_load(const struct nb_view *view, uint32_t model, struct nb_living **living,
+                   struct nb_error *error);
+void nb_living_free(struct nb_living **living);
+
+/* The entry has a document; its number is above all others. Returns 0 or NB_NO_MEMORY. */
+int nb_living_add(struct nb_living *living, uint64_t number);
+/* The entry was superseded. Does nothing if the list does not have it. */
+void nb_living_remove(struct nb_living *living, uint64_t number);
+
+/* How many there are. */
+uint64_t nb_living_count(const struct nb_living *living);
+bool nb_living_has(const struct nb_living *living, uint64_t number);
+/* One of them, each with the same probability; there must be one. */
+uint64_t nb_living_draw(const struct nb_living *living, struct nb_random *random);
+
+#endif

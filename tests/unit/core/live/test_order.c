@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How much a document teaches, against the rule computed with all recent counts kept for all
+ * labels.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/base/random.h"
+#include "core/live/order.h"
+#include "core/model/cell.h"
+
+enum { LABELS = 5 };
+
+/* The rule as core/live/order.h writes it. */
+struct slow {
+    double recent[LABELS], all, credit;
+    uint64_t of_label[LABELS], documents;
+};
+
+static double slow_weight(const struct slow *s, uint32_t y)
+{
+    double pi = ((double)s->of_label[y] + 1) / ((double)s->documents + 2);
+    double q = (s->recent[y] + 2 * pi) / (s->all + 2);
+    return fmin(1, 8 * (pi / (1 - pi)) / (q / (1 - q)));
+}
+
+static void slow_count(struct slow *s, uint32_t y, double weight)
+{
+    for (uint32_t v = 0; v < LABELS; v++)
+        s->recent[v] *= 1 - 1.0 / 20;
+    s->recent[y]++;
+    s->all = s->all * (1 - 1.0 / 20) + 1;
+    s->credit += 1 - weight;
+    s->of_label[y]++;
+    s->documents++;
+}
+
+START_TEST(weights_follow_the_rule)
+{
+    struct nb_weights order = {0};
+    struct slow slow = {.all = 0};
+    struct nb_random random = nb_random_of(9, (uint64_t)_i);
+    double least = 1;
+    unsigned replays = 0;
+    for (unsigned n = 0; n < 2000; n++) {
+        /* Class by class first, then mixed. */
+        uint32_t y = n < 1000 ? n / 200 : (uint32_t)nb_random_below(&random, LABELS);
+        double weight = nb_order_weight(&order, y, slow.of_label[y], slow.documents);
+        ck_assert_double_eq_tol(weight, slow_weight(&slow, y), 1e-9);
+        ck_assert(weight > 0 && weight <= 1);
+        least = fmin(least, weight);
+        ck_assert_int_eq(nb_order_count(&order, y, weight), 0);
+        slow_count(&slow, y, weight);
+        bool due = nb_order_take_credit(&order);
+        ck_assert(due == (slow.credit >= 1));
+        slow.credit -= due;
+        replays += due;
+        ck_assert(n < 1100 || weight >= 1); /* a mixed stream teaches as ever */
+    }
+    ck_assert_double_lt(least, 0.3);
+    ck_assert_uint_gt(replays, 100);
+    nb_weights_deinit(&order);
+}
+END_TEST
+
+START_TEST(a_mixed_stream_replays_nothing)
+{
+    struct nb_weights order = {0};
+    struct nb_random random = nb_random_of(3, 4);
+    uint64_t of_label[2] = {0};
+    for (uint64_t n = 0; n < 3000; n++) {
+        uint32_t y = nb_random_below(&random, 3) == 0;
+        double weight = nb_order_weight(&order, y, of_label[y], n);
+        ck_assert_int_eq(nb_order_count(&order, y, weight), 0);
+        of_label[y]++;
+        ck_assert(!nb_order_take_credit(&order));
+    }
+    nb_weights_deinit(&order);
+}
+END_TEST
+
+START_TEST(any_label_has_a_place)
+{
+    struct nb_weights order = {0};
+    ck_assert_int_eq(nb_order_count(&order, NB_LABELS_MOST - 1, 0.5), 0);
+    ck_assert_int_eq(nb_order_count(&order, NB_LABELS_MOST - 1, 0.5), 0);
+    ck_assert(nb_order_take_credit(&order));
+    ck_assert(!nb_order_take_credit(&order));
+    nb_weights_rollback(&order, 0);
+    ck_assert_double_ge(nb_order_weight(&order, NB_LABELS_MOST - 1, 0, 0), 1);
+    nb_weights_deinit(&order);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("order");
+    TCase *rule = tcase_create("rule");
+    tcase_add_loop_test(rule, weights_follow_the_rule, 0, 3);
+    tcase_add_test(rule, a_mixed_stream_replays_nothing);
+    tcase_add_test(rule, any_label_has_a_place);
+    suite_add_tcase(suite, rule);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
