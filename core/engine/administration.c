@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making, changing and deleting models, renaming labels. These are tasks of the writer's thread, so
- * they are done in the order in which they and the changes of documents came. Each is an entry of
- * the ledger. Only renaming loads the model, so that a damaged model can be changed and deleted.
+ * Making, changing and deleting models, renaming labels, refits on request. These are tasks of the
+ * writer's thread, so they are done in the order in which they and the changes of documents came.
+ * Each is an entry of the ledger. Only renaming loads the model, so that a damaged model can be
+ * changed and deleted.
  */
 #include <assert.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "core/base/clock.h"
+#include "core/engine/batch.h"
 #include "core/engine/engine.h"
-#include "core/engine/records.h"
 #include "core/engine/writer.h"
 #include "core/live/apply.h"
 #include "core/live/checkpoint.h"
 #include "core/live/load.h"
+#include "core/live/records.h"
+#include "core/live/refit.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/store/ledger.h"
@@ -210,8 +214,12 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
         return rc;
     }
     put->created = is_new;
-    if (*published != NULL)
+    if (*published != NULL) {
         nb_live_publish(live, *published);
+        nb_refit_note(live);
+        if (atomic_load(&live->wants_refit))
+            atomic_store(&engine->refits, true);
+    }
     *published = NULL;
     atomic_store(&live->persisted, true);
     note(engine, &task);
@@ -399,4 +407,47 @@ int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, str
     if (rc == 0)
         rc = nb_check_source(source, error);
     return rc != 0 ? rc : nb_writer_run(engine, rename_task, &r, error);
+}
+
+/* ---- refits ---------------------------------------------------------------------------------- */
+
+/* Waits until the model wants no refit any more. */
+static int wait_for(struct nb_engine *engine, struct nb_live *live, bool (*stop)(void *user),
+                    void *user, struct nb_error *error)
+{
+    static const struct timespec pause = {.tv_nsec = 2000000};
+    int rc = 0;
+    while (rc == 0 && atomic_load(&live->wants_refit)) {
+        if (stop(user))
+            return nb_error_set(error, NB_STOPPING,
+                                "the daemon is stopping; the next start begins "
+                                "to fit the weights again");
+        if (atomic_load(&live->removed))
+            return nb_error_set(error, NB_NOT_FOUND, "the model was deleted or replaced meanwhile");
+        rc = nb_live_check(live, error);
+        if (rc == 0)
+            rc = nb_transaction_health(engine, error);
+        if (rc == 0)
+            (void)nanosleep(&pause, NULL);
+    }
+    return rc;
+}
+
+int nb_engine_refit(struct nb_engine *engine, struct nb_string model, struct nb_string source,
+                    bool (*stop)(void *user), void *user, struct nb_error *error)
+{
+    struct nb_batch *batch;
+    int rc = nb_batch_new(engine, model, false, &batch, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_batch_refit(batch, true, source, error);
+    if (rc == 0) {
+        nb_engine_apply(engine, batch);
+        const struct nb_receipt *receipt = nb_batch_receipt(batch, 0);
+        rc = receipt->code == 0 ? 0 : nb_error_set(error, receipt->code, "%s", receipt->error.text);
+    }
+    if (rc == 0)
+        rc = wait_for(engine, batch->live, stop, user, error);
+    nb_batch_free(&batch);
+    return rc;
 }

@@ -314,7 +314,7 @@ int nb_batch_age(struct nb_batch *batch, struct nb_string id, uint64_t taken,
                  struct nb_error *error)
 {
     struct nb_submitted change = {.untrain = true, .taken = taken, .is_aged = true};
-    static const struct nb_string source = {"ageing", sizeof "ageing" - 1};
+    static const struct nb_string source = {NB_SOURCE_AGEING, sizeof NB_SOURCE_AGEING - 1};
     assert(taken != 0);
     return add_bare(batch, &change, id, source, error);
 }
@@ -328,6 +328,13 @@ int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t docum
         return nb_error_no_memory(error);
     int rc = add_bare(batch, &change, (struct nb_string){"", 0}, source, error);
     return rc;
+}
+
+int nb_batch_refit(struct nb_batch *batch, bool begin, struct nb_string source,
+                   struct nb_error *error)
+{
+    struct nb_submitted change = {.is_refit = true, .begins_refit = begin};
+    return add_bare(batch, &change, (struct nb_string){"", 0}, source, error);
 }
 
 /* ---- the quarantine -------------------------------------------------------------------------- */

@@ -152,7 +152,8 @@ static int fill_verdict(struct nb_verdict *verdict, bool stacked)
     verdict->log_scores = p->scores.log_scores;
     verdict->probabilities = decisive->probabilities;
     verdict->best = decisive->best;
-    verdict->calibrated = stacked;
+    verdict->stacked = stacked;
+    verdict->calibrated = stacked && !atomic_load(&p->live->is_stale);
     verdict->total = p->scores.total;
     verdict->known = p->scores.known;
     verdict->truncated = p->bag.truncated;
@@ -235,7 +236,7 @@ int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2], 
 {
     const struct nb_verdict_private *p = verdict->private_;
     bool is_of_level = verdict->probabilities == p->levels.probabilities;
-    if (!verdict->calibrated || is_of_level || verdict->size < 3 || !has_two(verdict, labels))
+    if (!verdict->stacked || is_of_level || verdict->size < 3 || !has_two(verdict, labels))
         return NB_CONFLICT;
     struct nb_published *published = nb_live_settings(p->live);
     const struct nb_model *counts = p->live->counts;

@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/engine/records.h"
 #include "core/engine/stage.h"
 #include "core/live/checkpoint.h"
+#include "core/live/learner.h"
+#include "core/live/records.h"
+#include "core/live/refit.h"
 #include "core/live/transaction.h"
 #include "core/store/living.h"
 #include "core/store/twins.h"
@@ -15,6 +17,9 @@
 /* Superfluous entries that a group drops for each of its changes. A change makes one at most, so
  * the superfluous ones get fewer. */
 enum { DROPPED_PER_CHANGE = 4 };
+
+/* Slices of refits, of 5 to 8 ms each, after which a group ends: so no commit waits for more. */
+enum { SLICES_MOST = 2 };
 
 struct committing {
     struct nb_group *group;
@@ -32,6 +37,7 @@ static void undo_model(const struct nb_group_model *model)
     nb_checkpoint_restore(live, &model->saved);
     nb_twins_free(&live->twins);
     nb_living_free(&live->living);
+    nb_refit_drop(live);
     nb_stack_weights_rollback(live->published->weights, model->weights);
     if (!model->was_numbered)
         live->number = 0;
@@ -132,6 +138,13 @@ static bool is_staged(const struct nb_group_model *model)
     return model->last != model->live->checkpoint.last;
 }
 
+/* A model that was stacked once keeps records of weights. */
+static bool has_weights(const struct nb_live *live)
+{
+    return nb_published_is_stacked(live->published) ||
+           nb_weights_places(nb_stack_weights_order(live->published->weights)) > 0;
+}
+
 static int put_model(struct nb_group *group, struct nb_view *view, struct nb_group_model *model,
                      struct nb_error *error)
 {
@@ -146,7 +159,7 @@ static int put_model(struct nb_group *group, struct nb_view *view, struct nb_gro
     int rc = 0;
     if (!atomic_load(&live->persisted) && live->number != 0)
         rc = nb_put_model(engine, view, live, &live->published->settings, error);
-    if (rc == 0 && staged && nb_published_is_stacked(live->published))
+    if (rc == 0 && staged && has_weights(live))
         rc = nb_put_weights(engine, view, live, error);
     struct nb_state_record state = nb_checkpoint_state(live, model->last);
     state.tail += model->features;
@@ -158,11 +171,16 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
 {
     struct committing *c = argument;
     struct nb_group *group = c->group;
-    (void)engine;
+    unsigned slices = 0;
     undo(group); /* this may be a second try */
+    (void)nb_learner_slices(engine->learner);
     int rc = put_checkpoints(group, view, error);
-    for (size_t i = 0; rc == 0 && i < group->size; i++)
+    for (size_t i = 0; rc == 0 && i < group->size; i++) {
         rc = nb_stage(&c->staging, group, view, &group->items[i], error);
+        slices += nb_learner_slices(engine->learner);
+        if (slices >= SLICES_MOST)
+            nb_group_cut(group, i + 1);
+    }
     if (rc == 0)
         rc = put_labels(group, view, error);
     for (size_t i = 0; rc == 0 && i < group->model_count; i++)
@@ -183,7 +201,7 @@ static void count(struct nb_counters *counters, const struct nb_submitted *chang
         [NB_QUARANTINED] = &counters->quarantined,
         [NB_NEAR_DUPLICATE] = &counters->near_duplicates,
     };
-    if (change->is_note)
+    if (change->is_note || change->is_refit)
         return;
     if (change->is_aged) {
         atomic_fetch_add(&counters->aged, 1);
@@ -199,13 +217,16 @@ static void finish_model(struct nb_engine *engine, const struct nb_group_model *
 {
     struct nb_live *live = model->live;
     /* Only weights that put_model has stored count as stored. */
-    if (is_staged(model) && nb_published_is_stacked(live->published))
+    if (is_staged(model) && has_weights(live))
         nb_stack_weights_commit(live->published->weights);
     assert(model->last == live->checkpoint.last || live->number != 0);
     live->checkpoint.last = model->last;
     live->labels_stored = nb_model_label_count(live->counts);
     if (live->number != 0)
         atomic_store(&live->persisted, true);
+    nb_refit_note(live);
+    if (live->fit != NULL)
+        atomic_store(&engine->refits, true);
     nb_checkpoint_note(engine, live, model->features);
 }
 

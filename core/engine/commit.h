@@ -12,7 +12,8 @@
 
 #include "core/engine/group.h"
 
-/* Commits the group and fills in the receipts. */
+/* Commits the group and fills in the receipts. Where changes make much work for refits, it is only
+ * the first of them: the others are given back to their batches (nb_group_cut). */
 void nb_group_commit(struct nb_group *group);
 
 #endif

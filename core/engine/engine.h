@@ -161,8 +161,10 @@ struct nb_verdict {
     const char **labels; /* NUL-terminated; stable until the next call or deinit */
     double *log_scores;
     double *probabilities;
-    size_t best;     /* index of the label that wins */
-    bool calibrated; /* label and probabilities come from the stack */
+    size_t best;  /* index of the label that wins */
+    bool stacked; /* label and probabilities come from the stack */
+    /* And its weights have seen the documents, under the settings that hold: no refit is due. */
+    bool calibrated;
     /* A stacked model that has seen only one of the two labels of mail filtering, spam and ham,
      * gives the other what the rule of succession leaves it; else NULL. It is not among `labels`,
      * has no log score and never wins. */
@@ -349,6 +351,11 @@ int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
 int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
                         const struct nb_settings *settings, bool only_new, struct nb_string source,
                         bool *created, struct nb_error *error);
+/* Fits the weights of a stacked model anew, on its living documents as they are when it begins, and
+ * waits for the end. It goes on without the caller when `stop`, asked every few milliseconds, says
+ * so. NB_CONFLICT: the model is not stacked. NB_NOT_FOUND, NB_DAMAGED, NB_STOPPING ... */
+int nb_engine_refit(struct nb_engine *engine, struct nb_string model, struct nb_string source,
+                    bool (*stop)(void *user), void *user, struct nb_error *error);
 /* Deletes a model, also a damaged one. NB_NOT_FOUND: there is none of the name. Its data are
  * deleted afterwards, in slices. */
 int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
@@ -468,6 +475,7 @@ struct nb_engine_statistics {
     uint64_t tokens_learned;                                                   /* since start */
     uint64_t commits, commit_nanoseconds, commit_changes;                      /* since start */
     uint64_t commit_failures;
+    uint64_t refits; /* loaded models whose weights are being fitted anew, or wait for it */
     uint64_t features_dropped; /* because no document had them any more; since start */
     uint64_t queued;           /* changes that wait */
     uint64_t replay_features;  /* feature changes that a start would replay */

@@ -42,6 +42,19 @@ bool nb_group_add(struct nb_group *group, struct nb_batch *batch)
     return true;
 }
 
+void nb_group_cut(struct nb_group *group, size_t size)
+{
+    assert(size <= group->size);
+    while (group->size > size) {
+        const struct nb_group_item *item = &group->items[--group->size];
+        assert(item->batch->written > 0);
+        item->batch->written--;
+        group->bytes -= weight(item->change);
+        if (!item->change->is_aged) /* those are found again */
+            atomic_fetch_add(&group->engine->counters.queued, 1);
+    }
+}
+
 void nb_group_clear(struct nb_group *group)
 {
     group->model_count = group->label_count = 0;

@@ -46,6 +46,8 @@ struct nb_group {
  * them as written. Returns whether all of them went in. */
 bool nb_group_add(struct nb_group *group, struct nb_batch *batch);
 void nb_group_deinit(struct nb_group *group);
+/* Gives the changes behind the first `size` back to their batches. */
+void nb_group_cut(struct nb_group *group, size_t size);
 /* Forgets what staging has noted. */
 void nb_group_clear(struct nb_group *group);
 

@@ -14,11 +14,13 @@
 #include "core/base/pack.h"
 #include "core/engine/engine.h"
 #include "core/engine/importing.h"
-#include "core/engine/records.h"
 #include "core/engine/writer.h"
 #include "core/live/apply.h"
 #include "core/live/checkpoint.h"
 #include "core/live/dirty.h"
+#include "core/live/order.h"
+#include "core/live/records.h"
+#include "core/live/refit.h"
 #include "core/live/registry.h"
 #include "core/live/stored_score.h"
 #include "core/live/transaction.h"
@@ -264,6 +266,10 @@ static int take_stack(struct nb_import *import, struct nb_string stack, struct n
     import->has_stack = true;
     struct nb_unpacker r = nb_unpacker_of(stack.bytes, stack.length);
     int rc = nb_stack_weights_read(import->live->published->weights, &r);
+    /* Weights of a program that does not say for which constants they are: they are trusted. */
+    struct nb_weights *order = nb_stack_weights_order(import->live->published->weights);
+    if (rc == 0 && nb_weights_places(order) == 0)
+        rc = nb_order_set_fingerprint(order, nb_stack_fingerprint(import->live->published->stack));
     if (rc == NB_NO_MEMORY)
         return nb_error_no_memory(error);
     if (rc == 0 && nb_unpacker_done(&r))
@@ -627,6 +633,9 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
         if (naming.weights.length > 0)
             nb_stack_weights_commit(live->published->weights);
         atomic_store(&live->persisted, true);
+        nb_refit_note(live);
+        if (atomic_load(&live->wants_refit))
+            atomic_store(&engine->refits, true);
         nb_checkpoint_note(engine, live, 0);
     }
     if (rc == 0 && naming.old != NULL) {

@@ -328,6 +328,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
             continue;
         nb_model_read_lock(live->counts);
         s->models_loaded++;
+        s->refits += atomic_load(&live->wants_refit);
         s->documents += nb_model_documents_all(live->counts);
         s->vocabulary += nb_model_vocabulary(live->counts, NB_FIELDS);
         nb_model_unlock(live->counts);

@@ -17,6 +17,7 @@
 #include "core/engine/writer.h"
 #include "core/live/checkpoint.h"
 #include "core/live/learner.h"
+#include "core/live/refit.h"
 #include "core/live/registry.h"
 #include "core/live/roster.h"
 #include "core/live/transaction.h"
@@ -41,6 +42,7 @@ void nb_engine_settings_init(struct nb_engine_settings *settings)
         .replay_features = 20000000,
         .group_documents = 1024,
         .superseded_seconds = (uint64_t)7 * 24 * 3600,
+        .refit_units = NB_REFIT_UNITS,
         .unused_rows = 256,
         .labels = 10000,
         .quarantine_documents = 10000,
@@ -63,7 +65,7 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
     engine->directory = strdup(settings->directory);
     engine->settings.directory = engine->directory;
     engine->coder = nb_features_coder_new();
-    engine->learner = nb_learner_new();
+    engine->learner = nb_learner_new(engine->settings.refit_units);
     engine->purge = true;
     nb_engine_keep_superseded(engine, settings->superseded_seconds);
     pthread_rwlock_init(&engine->registry, NULL);

@@ -8,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/live/learner.h"
+#include "core/live/refit.h"
 #include "core/live/stored_score.h"
 #include "core/store/quarantine.h"
 #include "core/store/twins.h"
@@ -610,6 +611,50 @@ static int stage_note(struct stage *s, struct nb_error *error)
     return append(s, &change, error);
 }
 
+/* ---- refits ---------------------------------------------------------------------------------- */
+
+/* Writes a REFIT and runs its slice. It takes nothing from the counts, so that a commit that fails
+ * takes it back with the weights. */
+static int put_refit(struct stage *s, enum nb_refit_part part, struct nb_error *error)
+{
+    struct nb_engine *engine = s->group->engine;
+    struct nb_change change = {.kind = NB_CHANGE_REFIT,
+                               .model = s->live->number,
+                               .time = nb_clock_now(),
+                               .source = string_of(&s->change->source),
+                               .other = part};
+    assert(s->live->number != 0);
+    s->model = nb_group_model(s->group, s->live);
+    s->model->last = nb_numbers_entry(&engine->numbers);
+    s->model->features++;
+    int rc = nb_ledger_append(s->view, s->model->last, &change, &s->live->checkpoint.totals,
+                              &s->memory->entry, error);
+    struct nb_applying how = {
+        .learner = engine->learner, .view = s->view, .number = s->model->last};
+    return rc != 0 ? rc : nb_apply(s->live, &change, &s->change->delta, &how, NULL, error);
+}
+
+/* A slice of nothing would only make an entry. */
+static int stage_refit(struct stage *s, struct nb_error *error)
+{
+    if (s->change->begins_refit && !nb_published_is_stacked(s->live->published))
+        return refuse(s, NB_CONFLICT,
+                      "the model has no weights: its `decision` is not \"stacked\"");
+    if (s->live->number == 0 || (!s->change->begins_refit && s->live->fit == NULL))
+        return 0;
+    int rc = put_refit(s, s->change->begins_refit ? NB_REFIT_BEGIN : NB_REFIT_SLICE, error);
+    s->change->staged = rc == 0;
+    return rc;
+}
+
+/* Before a change: weights that have missed documents, or a refit that was lost. */
+static int begin_due_refit(struct stage *s, struct nb_error *error)
+{
+    if (s->live->number == 0 || !nb_refit_is_due(s->live))
+        return 0;
+    return put_refit(s, NB_REFIT_BEGIN, error);
+}
+
 /* ---- the quarantine -------------------------------------------------------------------------- */
 
 /* The change as it is stored, in memory->entry. */
@@ -713,7 +758,7 @@ static int fill_receipt(const struct nb_batch *batch, struct nb_submitted *chang
 {
     const struct nb_model *counts = batch->live->counts;
     struct nb_receipt *receipt = &change->receipt;
-    if (change->is_note)
+    if (change->is_note || change->is_refit)
         return 0;
     if (change->quarantined) {
         receipt->id = string_of(&change->id);
@@ -754,7 +799,8 @@ static bool still_fits(struct stage *s)
     receipt->code = nb_live_check(s->live, &receipt->error);
     if (receipt->code != 0)
         return false;
-    bool is_tokenized = !s->change->untrain && s->change->taken == 0 && !s->change->is_note;
+    bool is_tokenized =
+        !s->change->untrain && s->change->taken == 0 && !s->change->is_note && !s->change->is_refit;
     if (is_tokenized && s->live->published->settings.tokenizer_fields != s->change->fields) {
         refuse(s, NB_CONFLICT, "the tokenizer's settings changed while the document waited");
         return false;
@@ -779,11 +825,15 @@ static int stage_any(struct stage *s, struct nb_error *error)
 {
     if (s->change->is_note)
         return stage_note(s, error);
+    if (s->change->is_refit)
+        return stage_refit(s, error);
     if (s->change->quarantined)
         return stage_quarantined(s, error);
-    if (s->change->taken != 0)
+    int rc = begin_due_refit(s, error);
+    if (rc == 0 && s->change->taken != 0)
         return stage_take_back(s, error);
-    int rc = s->change->released.length > 0 ? check_released(s, error) : 0;
+    if (rc == 0 && s->change->released.length > 0)
+        rc = check_released(s, error);
     if (rc == 0 && !s->refused)
         rc = s->change->untrain ? stage_untrain(s, error) : stage_train(s, error);
     return rc != 0 || s->refused ? rc : leave_quarantine(s, error);

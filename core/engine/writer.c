@@ -10,6 +10,7 @@
 #include "core/engine/ageing.h"
 #include "core/engine/commit.h"
 #include "core/engine/purge.h"
+#include "core/engine/refits.h"
 #include "core/live/checkpoint.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
@@ -107,6 +108,8 @@ static void tidy(struct nb_engine *engine)
         ;
     if (!work_waits(engine))
         age_disk(engine);
+    while (!work_waits(engine) && nb_refits_some(engine))
+        ;
     while (engine->purge && !work_waits(engine))
         if (nb_purge_slice(engine) != 0)
             break;
@@ -172,6 +175,13 @@ static void wait_for_work(struct nb_engine *engine)
     until.tv_sec += failed ? until.tv_nsec / 1000000000 : QUIET_SECONDS;
     until.tv_nsec %= 1000000000;
     bool quiet = engine->trim;
+    if (!quiet && !failed && atomic_exchange(&engine->refits, false)) {
+        pthread_mutex_unlock(&engine->queue_lock);
+        if (nb_refits_some(engine))
+            atomic_store(&engine->refits, true);
+        pthread_mutex_lock(&engine->queue_lock);
+        return;
+    }
     if (!quiet)
         quiet = pthread_cond_clockwait(&engine->queue_filled, &engine->queue_lock, CLOCK_MONOTONIC,
                                        &until) == ETIMEDOUT;
@@ -239,12 +249,9 @@ static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
     drop_some(engine, &group);
     expect(engine, answered);
     nb_group_deinit(&group);
-    while (jobs != job ||
-           (jobs != NULL && jobs->task == NULL && jobs->batch->written == jobs->batch->size)) {
+    while (jobs != NULL && jobs->task == NULL && jobs->batch->written == jobs->batch->size) {
         struct nb_job *next = jobs->next;
         jobs->done(jobs->batch, jobs->user); /* may free the batch, and the job with it */
-        if (jobs == job)
-            return next;
         jobs = next;
     }
     return jobs;

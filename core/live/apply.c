@@ -190,6 +190,9 @@ static int teach(struct nb_live *live, const struct nb_change *change, const str
     struct nb_lesson lesson = {.view = how->view,
                                .number = how->number,
                                .label = change->label,
+                               .taken = delta->take_label,
+                               .is_aged = change->kind == NB_CHANGE_UNTRAIN &&
+                                          nb_string_equals(change->source, NB_SOURCE_AGEING),
                                .rows = change->kind == NB_CHANGE_TRAIN ? &delta->add : NULL};
     return nb_learner_teach(how->learner, live, &lesson);
 }
@@ -222,6 +225,16 @@ static int apply_document(struct nb_live *live, const struct nb_change *change,
     return rc == 0 ? 0 : nb_error_set(error, rc, "applying a change of the ledger failed");
 }
 
+static int apply_refit(struct nb_live *live, const struct nb_change *change,
+                       const struct nb_applying *how, struct nb_error *error)
+{
+    if (how->learner == NULL)
+        return 0;
+    int rc = nb_learner_refit(how->learner, live, how->view, how->number,
+                              change->other == NB_REFIT_BEGIN);
+    return rc == 0 ? 0 : nb_error_set(error, rc, "fitting the weights of a model anew failed");
+}
+
 int nb_apply(struct nb_live *live, const struct nb_change *change, struct nb_delta *delta,
              const struct nb_applying *how, size_t *fresh, struct nb_error *error)
 {
@@ -244,11 +257,12 @@ int nb_apply(struct nb_live *live, const struct nb_change *change, struct nb_del
     case NB_CHANGE_DELETE:
     case NB_CHANGE_IMPORT:
     case NB_CHANGE_COMPLETE:
-    case NB_CHANGE_REFIT:
     case NB_CHANGE_STORE:
     case NB_CHANGE_UNDO:
     case NB_CHANGE_KINDS:
         break;
+    case NB_CHANGE_REFIT:
+        return apply_refit(live, change, how, error);
     }
     return 0;
 }

@@ -22,6 +22,7 @@ struct nb_engine_settings {
     uint64_t replay_features; /* of all models: a start replays at most so many feature changes */
     uint64_t group_documents; /* at most this many changes share one commit */
     uint64_t superseded_seconds;   /* how long an undo finds the labels that documents had before */
+    uint64_t refit_units;          /* of a slice of a refit (core/live/refit.h); always the same */
     uint32_t unused_rows;          /* rows without counts that a model may have while others work */
     uint32_t labels;               /* labels per model */
     uint64_t quarantine_documents; /* that may wait in a model's quarantine ... */

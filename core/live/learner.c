@@ -7,8 +7,8 @@
 
 #include "core/base/array.h"
 #include "core/live/order.h"
+#include "core/live/refit.h"
 #include "core/live/stored_score.h"
-#include "core/store/ledger.h"
 #include "core/store/living.h"
 
 struct nb_learner {
@@ -17,13 +17,17 @@ struct nb_learner {
     struct nb_feature *features; /* owned */
     size_t room;                 /* of `features` */
     bool ready;                  /* `inputs` are those of the document that is learned next */
-    struct nb_entry drawn;       /* a document that was drawn, */
-    struct nb_rows drawn_rows;   /* and its rows */
+    struct nb_drawn drawn;
+    unsigned slices; /* of refits, since somebody asked */
+    uint64_t slice;  /* units of work */
 };
 
-struct nb_learner *nb_learner_new(void)
+struct nb_learner *nb_learner_new(uint64_t refit_units)
 {
-    return calloc(1, sizeof(struct nb_learner));
+    struct nb_learner *l = calloc(1, sizeof *l);
+    if (l != NULL)
+        l->slice = refit_units;
+    return l;
 }
 
 void nb_learner_free(struct nb_learner **learner)
@@ -35,8 +39,7 @@ void nb_learner_free(struct nb_learner **learner)
     nb_stack_inputs_deinit(&l->inputs);
     nb_scores_deinit(&l->scores);
     free(l->features);
-    nb_entry_deinit(&l->drawn);
-    nb_rows_deinit(&l->drawn_rows);
+    nb_drawn_deinit(&l->drawn);
     free(l);
 }
 
@@ -107,12 +110,19 @@ void nb_learner_reset(struct nb_learner *l)
 
 /* ---- the document of a change ---------------------------------------------------------------- */
 
-/* Inputs that the document of a change has without itself in the counts. *has: it has some. */
-static int inputs_of(struct nb_learner *l, const struct nb_live *live, const struct nb_rows *rows,
-                     uint32_t label, bool *has)
+/* The one place where weights learn from inputs, of a new document or of one that is drawn. */
+static int learn(struct nb_live *live, const struct nb_stack_inputs *inputs, uint32_t label,
+                 double weight)
 {
-    int rc = nb_stack_inputs_of_rows(live->published->stack, live->counts, rows->counts, rows->size,
-                                     label, &l->inputs);
+    return nb_stack_learn(live->published->weights, inputs, label, weight);
+}
+
+/* Inputs that the document of a change has without itself in the counts. *has: it has some. */
+static int inputs_of(struct nb_learner *l, const struct nb_live *live,
+                     const struct nb_lesson *lesson, bool *has)
+{
+    int rc = nb_stack_inputs_of_rows(live->published->stack, live->counts, lesson->rows->counts,
+                                     lesson->rows->size, lesson->label, &l->inputs);
     *has = rc == 0;
     return rc == NB_CONFLICT ? 0 : rc;
 }
@@ -121,64 +131,99 @@ static int inputs_of(struct nb_learner *l, const struct nb_live *live, const str
  * all of them, or not. */
 static int step(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
-    struct nb_stack_weights *weights = live->published->weights;
-    struct nb_weights *order = nb_stack_weights_order(weights);
+    struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     uint64_t documents = nb_model_documents_all(live->counts);
     uint64_t of_label = nb_model_documents(live->counts, lesson->label);
     bool has = l->ready;
     assert(documents > 0 && of_label > 0);
     double weight = nb_order_weight(order, lesson->label, of_label - 1, documents - 1);
-    int rc = has ? 0 : inputs_of(l, live, lesson->rows, lesson->label, &has);
+    int rc = has ? 0 : inputs_of(l, live, lesson, &has);
     if (rc == 0 && has)
-        rc = nb_stack_learn(weights, &l->inputs, lesson->label, weight);
-    return rc != 0 ? rc : nb_order_count(order, lesson->label, weight);
-}
-
-/* ---- documents that are drawn ---------------------------------------------------------------- */
-
-/* Reads a living document into l->drawn_rows. *found is false where the ledger has it no more, as
- * in a replay, or where it is damaged: then it teaches nothing. */
-static int read_drawn(struct nb_learner *l, const struct nb_live *live, const struct nb_view *view,
-                      uint64_t number, bool *found)
-{
-    const struct nb_change *change = &l->drawn.change;
-    int rc = nb_ledger_read(view, number, &l->drawn, NULL);
-    if (rc == 0 && (change->kind != NB_CHANGE_TRAIN || change->model != live->number ||
-                    change->label >= nb_model_label_count(live->counts)))
-        rc = NB_NOT_FOUND;
-    if (rc == 0)
-        rc = nb_bag_decode(change->bag, nb_model_rows(live->counts), &l->drawn_rows, NULL);
-    for (size_t i = 0; rc == 0 && i < l->drawn_rows.size; i++)
-        if (nb_model_is_dropped(nb_model_row_id(live->counts, l->drawn_rows.counts[i].row)))
-            rc = NB_CORRUPT;
-    *found = rc == 0;
-    return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
+        rc = learn(live, &l->inputs, lesson->label, weight);
+    if (rc == 0 && documents == 1)
+        rc = nb_order_set_fingerprint(order, nb_stack_fingerprint(live->published->stack));
+    return rc != 0 ? rc : nb_order_count(order, lesson->label, weight, documents);
 }
 
 /* A document that is drawn from all teaches as if it were the only one that is not learned yet. */
 static int replay_one(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_random random = nb_random_of(live->number, lesson->number);
-    bool good = false;
-    int rc =
-        live->living == NULL ? nb_living_load(lesson->view, live->number, &live->living, NULL) : 0;
+    bool found = false;
+    int rc = nb_refit_list(live, lesson->view);
     if (rc == 0 && nb_living_count(live->living) > 0)
-        rc = read_drawn(l, live, lesson->view, nb_living_draw(live->living, &random), &good);
-    if (rc == 0 && good)
-        rc = inputs_of(l, live, &l->drawn_rows, l->drawn.change.label, &good);
-    if (rc == 0 && good)
-        rc = nb_stack_learn(live->published->weights, &l->inputs, l->drawn.change.label, 1);
+        rc = nb_drawn_read(&l->drawn, live, lesson->view, nb_living_draw(live->living, &random),
+                           &found);
+    return rc != 0 || !found ? rc : learn(live, &l->drawn.inputs, l->drawn.entry.change.label, 1);
+}
+
+/* ---- refits ---------------------------------------------------------------------------------- */
+
+/* What the change turned over. A document that is taken out because of its age is none that was
+ * learned wrongly, and another one has come for it. */
+static int note(struct nb_live *live, const struct nb_lesson *lesson)
+{
+    struct nb_weights *order = nb_stack_weights_order(live->published->weights);
+    bool is_taken = lesson->taken != NB_STACK_NO_LABEL;
+    bool is_moved = is_taken && (lesson->rows == NULL || lesson->taken != lesson->label);
+    int rc = 0;
+    if (lesson->is_aged)
+        return 0;
+    if (lesson->rows != NULL)
+        rc = nb_order_note(order, lesson->label, nb_model_documents(live->counts, lesson->label),
+                           false);
+    if (rc == 0 && is_moved)
+        rc = nb_order_note(order, lesson->taken, nb_model_documents(live->counts, lesson->taken),
+                           true);
     return rc;
 }
 
+/* One slice of the refit that is under way, or the first of one for which there is a reason now. */
+static int refit(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
+{
+    const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
+    int rc = 0;
+    if (live->fit == NULL) {
+        enum nb_order_reason reason = nb_order_reason(order, nb_model_documents_all(live->counts));
+        if (reason == NB_ORDER_NONE)
+            return 0;
+        rc = nb_refit_begin(live, lesson->view, lesson->number, reason == NB_ORDER_REVISED);
+    }
+    l->slices++;
+    return rc != 0 ? rc : nb_refit_slice(live, lesson->view, lesson->number, l->slice, &l->drawn);
+}
+
+int nb_learner_refit(struct nb_learner *l, struct nb_live *live, const struct nb_view *view,
+                     uint64_t number, bool begin)
+{
+    if (!nb_published_is_stacked(live->published))
+        return 0;
+    int rc = begin ? nb_refit_begin(live, view, number, false) : 0;
+    l->slices++;
+    return rc != 0 ? rc : nb_refit_slice(live, view, number, l->slice, &l->drawn);
+}
+
+unsigned nb_learner_slices(struct nb_learner *l)
+{
+    unsigned slices = l->slices;
+    l->slices = 0;
+    return slices;
+}
+
+/* ---- a change -------------------------------------------------------------------------------- */
+
 int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
-    int rc = 0;
-    if (nb_published_is_stacked(live->published) && lesson->rows != NULL)
-        rc = step(l, live, lesson);
+    struct nb_weights *order = nb_stack_weights_order(live->published->weights);
+    if (!nb_published_is_stacked(live->published)) {
+        nb_refit_drop(live);
+        return nb_order_forget(order);
+    }
+    int rc = lesson->rows != NULL ? step(l, live, lesson) : 0;
     l->ready = false;
-    if (rc == 0 && nb_published_is_stacked(live->published) &&
-        nb_order_take_credit(nb_stack_weights_order(live->published->weights)))
+    if (rc == 0)
+        rc = note(live, lesson);
+    if (rc == 0 && lesson->rows != NULL && nb_order_take_credit(order))
         rc = replay_one(l, live, lesson);
-    return rc;
+    return rc != 0 ? rc : refit(l, live, lesson);
 }

@@ -16,8 +16,9 @@
 #include "core/store/rows.h"
 
 struct nb_learner;
-/* NULL: out of memory. */
-struct nb_learner *nb_learner_new(void);
+/* A slice of a refit is so many units of work (NB_REFIT_UNITS): whoever replays what another
+ * learner did takes the same number. NULL: out of memory. */
+struct nb_learner *nb_learner_new(uint64_t refit_units);
 void nb_learner_free(struct nb_learner **learner);
 
 /* Scores a document whose rows (ascending; all of them in the model) and label are given, and
@@ -35,14 +36,23 @@ struct nb_lesson {
     const struct nb_view *view; /* for reading other documents of the ledger */
     uint64_t number;            /* of the entry: what is drawn is a function of it */
     uint32_t label;
+    uint32_t taken;             /* the label that a document had before; NB_STACK_NO_LABEL: none */
     const struct nb_rows *rows; /* the document as it is now; NULL: it was forgotten */
+    bool is_aged;               /* it was forgotten because of its age */
 };
 /* Teaches the stack of a stacked model: the document, from the last score or, if there is none,
  * from its leave-one-out inputs; and documents that are drawn, as the order of training demands
- * (core/live/order.h). Returns 0, or a code; then the caller takes back what the weights learned.
- */
+ * (core/live/order.h). Begins a refit if there is a reason, and runs a slice of one that is under
+ * way (core/live/refit.h). Returns 0, or a code; then the caller takes back what the weights
+ * learned, and drops the refit. */
 int nb_learner_teach(struct nb_learner *learner, struct nb_live *live,
                      const struct nb_lesson *lesson);
+/* Runs a slice of a refit by a REFIT entry; with `begin` the first of one that begins. Returns as
+ * nb_learner_teach. */
+int nb_learner_refit(struct nb_learner *learner, struct nb_live *live, const struct nb_view *view,
+                     uint64_t number, bool begin);
+/* How many slices were run since the last call. */
+unsigned nb_learner_slices(struct nb_learner *learner);
 
 /* A stacked model that has seen one label only, spam or ham, may not be certain of it: after n
  * documents its probability is (n + 1) / (n + 2), the rule of succession (Laplace 1774), and the

@@ -17,7 +17,7 @@
 #include "core/model/model.h"
 #include "core/model/settings.h"
 #include "core/score/score.h"
-#include "core/score/stack.h"
+#include "core/score/stack_fit.h"
 #include "core/store/record.h"
 
 struct nb_living;
@@ -100,6 +100,10 @@ struct nb_live {
     atomic_size_t twins_bytes; /* that they take, for whoever asks */
     /* Owned; the writer's; NULL: not made yet (core/store/living.h). */
     struct nb_living *living;
+    struct nb_stack_fit *fit; /* owned; the writer's: of a refit under way, or NULL */
+    /* Set by nb_refit_note (core/live/refit.h): the weights are wrong until a refit ends; a refit
+     * is under way, or should begin. */
+    atomic_bool is_stale, wants_refit;
     /* The writer's: the list of models that a start would replay, oldest first. */
     struct nb_live *unsaved_before, *unsaved_after;
     bool is_unsaved;

@@ -7,6 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/live/apply.h"
+#include "core/live/refit.h"
 #include "core/store/ledger.h"
 #include "core/store/range.h"
 
@@ -266,6 +267,7 @@ int nb_load_model(struct nb_engine *engine, struct nb_live *live, struct nb_erro
     }
     if (rc == 0) {
         take_state(&l);
+        nb_refit_note(live);
     } else {
         nb_model_free(&live->counts);
         nb_published_release(&live->published);

@@ -8,22 +8,40 @@
 #include "core/score/stack.h"
 
 /* Measured on SpamAssassin's corpus, 20 Newsgroups, Enron 1 and 2 and SMS: see core/README.md. */
-static const double most_odds = 8;     /* of the recent share, against that of all documents */
-static const double fading = 1.0 / 20; /* of a recent document, with the next */
-static const double recent_prior = 2;  /* documents in which the shares agree */
+static const double most_odds = 8;      /* of the recent share, against that of all documents */
+static const double fading = 1.0 / 20;  /* of a recent document, with the next */
+static const double recent_prior = 2;   /* documents in which the shares agree */
+static const uint64_t small = 1000;     /* documents of a model that is fitted whole */
+static const double least_turnover = 4; /* changes to a label, ... */
+static const double new_share = 0.25;   /* and as a share of what was there */
+static const double turned_share = 0.05;
+static const double skewed_share = 0.2;
+static const double idle_share = 0.02;
+static const double revised_share = 0.1;
 
 /* The places of the model. Stored: never renumber. */
 enum {
     CHANGES, /* documents that were counted: what recent ones have faded by */
     RECENT,  /* C */
     CREDIT,
+    NOT_TAUGHT, /* S */
+    LEARNED,    /* N */
+    TURNOVER,   /* sum of the k_v */
+    IS_RIPE,    /* 1: some k_v is large enough */
+    REVISED,    /* documents that were relabelled or forgotten */
+    REFITS,     /* that began */
+    IS_REFITTING,
+    IS_STALE,
+    FINGERPRINT,
     LABELS_FROM = 16
 };
 
 /* The places of a label, from LABELS_FROM + label * PER_LABEL on. */
 enum {
-    LABEL_RECENT,  /* c_v when the label was counted last */
-    LABEL_CHANGES, /* and CHANGES then: so that only the label of a document is written */
+    LABEL_RECENT,   /* c_v when the label was counted last */
+    LABEL_CHANGES,  /* and CHANGES then: so that only the label of a document is written */
+    LABEL_TURNOVER, /* k_v */
+    LABEL_REFITS,   /* REFITS then: k_v is 0 since a later refit */
     PER_LABEL = 4
 };
 
@@ -53,12 +71,11 @@ double nb_order_weight(const struct nb_weights *order, uint32_t label, uint64_t 
     return fmin(1, most_odds * (pi / (1 - pi)) / (q / (1 - q)));
 }
 
-/* Room for what one document changes. */
+/* Room for all places of the model, and those of a label. */
 static int make_room(struct nb_weights *order, uint32_t label)
 {
-    enum { CHANGED = 8 };
     int rc = nb_weights_grow(order, place_of(label + 1, 0), NULL);
-    return rc != 0 ? rc : nb_weights_reserve(order, CHANGED);
+    return rc != 0 ? rc : nb_weights_reserve(order, LABELS_FROM + PER_LABEL);
 }
 
 static void add(struct nb_weights *order, size_t place, double amount)
@@ -66,7 +83,7 @@ static void add(struct nb_weights *order, size_t place, double amount)
     nb_weights_set(order, place, nb_weights_at(order, place) + amount);
 }
 
-int nb_order_count(struct nb_weights *order, uint32_t label, double weight)
+int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint64_t documents)
 {
     int rc = make_room(order, label);
     if (rc != 0)
@@ -77,6 +94,10 @@ int nb_order_count(struct nb_weights *order, uint32_t label, double weight)
     nb_weights_set(order, place_of(label, LABEL_CHANGES), nb_weights_at(order, CHANGES));
     nb_weights_set(order, RECENT, nb_weights_at(order, RECENT) * (1 - fading) + 1);
     add(order, CREDIT, 1 - weight);
+    if (documents > small) {
+        add(order, NOT_TAUGHT, 1 - weight);
+        add(order, LEARNED, 1);
+    }
     return 0;
 }
 
@@ -86,4 +107,106 @@ bool nb_order_take_credit(struct nb_weights *order)
         return false;
     nb_weights_set(order, CREDIT, nb_weights_at(order, CREDIT) - 1);
     return true;
+}
+
+/* ---- refits ---------------------------------------------------------------------------------- */
+
+static double turnover_of(const struct nb_weights *order, uint32_t label)
+{
+    double then = nb_weights_at(order, place_of(label, LABEL_REFITS));
+    bool is_old = then < nb_weights_at(order, REFITS);
+    return is_old ? 0 : nb_weights_at(order, place_of(label, LABEL_TURNOVER));
+}
+
+int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, bool back)
+{
+    int rc = make_room(order, label);
+    if (rc != 0)
+        return rc;
+    double turnover = turnover_of(order, label) + 1;
+    nb_weights_set(order, place_of(label, LABEL_TURNOVER), turnover);
+    nb_weights_set(order, place_of(label, LABEL_REFITS), nb_weights_at(order, REFITS));
+    add(order, TURNOVER, 1);
+    add(order, REVISED, back);
+    if (turnover >= fmax(least_turnover, new_share * ((double)of_label - turnover)))
+        nb_weights_set(order, IS_RIPE, 1);
+    return 0;
+}
+
+enum nb_order_reason nb_order_reason(const struct nb_weights *order, uint64_t documents)
+{
+    double all = (double)documents;
+    if (nb_weights_at(order, REVISED) > revised_share * all)
+        return NB_ORDER_REVISED;
+    if (documents > small)
+        return nb_weights_at(order, NOT_TAUGHT) >= skewed_share * all ? NB_ORDER_SKEWED
+                                                                      : NB_ORDER_NONE;
+    return nb_weights_at(order, IS_RIPE) > 0 && nb_weights_at(order, TURNOVER) >= turned_share * all
+               ? NB_ORDER_GROWN
+               : NB_ORDER_NONE;
+}
+
+bool nb_order_wants_idle(const struct nb_weights *order, uint64_t documents)
+{
+    double not_taught = nb_weights_at(order, NOT_TAUGHT);
+    return documents > small && not_taught >= idle_share * (double)documents &&
+           not_taught >= nb_weights_at(order, LEARNED) / 2;
+}
+
+int nb_order_begin_refit(struct nb_weights *order, bool stale)
+{
+    int rc = make_room(order, 0);
+    if (rc != 0)
+        return rc;
+    nb_weights_set(order, NOT_TAUGHT, 0);
+    nb_weights_set(order, LEARNED, 0);
+    nb_weights_set(order, TURNOVER, 0);
+    nb_weights_set(order, IS_RIPE, 0);
+    nb_weights_set(order, REVISED, 0);
+    add(order, REFITS, 1);
+    nb_weights_set(order, IS_REFITTING, 1);
+    if (stale)
+        nb_weights_set(order, IS_STALE, 1);
+    return 0;
+}
+
+int nb_order_end_refit(struct nb_weights *order, double fingerprint)
+{
+    int rc = make_room(order, 0);
+    if (rc != 0)
+        return rc;
+    nb_weights_set(order, IS_REFITTING, 0);
+    nb_weights_set(order, IS_STALE, 0);
+    nb_weights_set(order, FINGERPRINT, fingerprint);
+    return 0;
+}
+
+bool nb_order_is_refitting(const struct nb_weights *order)
+{
+    return nb_weights_at(order, IS_REFITTING) > 0;
+}
+
+bool nb_order_is_stale(const struct nb_weights *order)
+{
+    return nb_weights_at(order, IS_STALE) > 0;
+}
+
+double nb_order_fingerprint(const struct nb_weights *order)
+{
+    return nb_weights_at(order, FINGERPRINT);
+}
+
+int nb_order_set_fingerprint(struct nb_weights *order, double fingerprint)
+{
+    int rc = make_room(order, 0);
+    if (rc == 0)
+        nb_weights_set(order, FINGERPRINT, fingerprint);
+    return rc;
+}
+
+int nb_order_forget(struct nb_weights *order)
+{
+    if (!(nb_order_fingerprint(order) > 0) && !nb_order_is_refitting(order))
+        return 0;
+    return nb_order_end_refit(order, 0);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights that do not depend on the order of training: how much a document teaches. Pure functions
- * on the numbers that a model's weights carry for it (nb_stack_weights_order). On the thread that
- * changes the weights.
+ * Weights that do not depend on the order of training: how much a document teaches, and when all
+ * weights are fitted anew. Pure functions on the numbers that a model's weights carry for it
+ * (nb_stack_weights_order). On the thread that changes the weights. What adds to the numbers
+ * returns 0 or NB_NO_MEMORY, and then nothing was changed.
  *
  * Who trains a folder of spam and then a folder of ham shows the weights no document of which the
  * label was in doubt: the bias follows what came last. So a document of a label that comes far more
@@ -16,6 +17,13 @@
  *
  * The document teaches with weight w. 1 - w is credit; for each whole of it a document that is
  * drawn teaches with weight 1, by its leave-one-out inputs. In a mixed stream w is 1.
+ *
+ * The weights are fitted anew (core/live/refit.h) when, with k_v the changes to documents of v, S
+ * the sum of 1 - w and N the number of documents learned, all since the last refit began,
+ *
+ *     D <= 1000:  k_v >= max(4, (D_v - k_v) / 4) for some v, and the k_v sum to D / 20
+ *     D > 1000:   S >= 0.2 D;  or, when the writer has nothing to do, S >= 0.02 D and S >= N / 2
+ *     any D:      more than D / 10 documents were relabelled or forgotten, but not of age
  */
 #ifndef NB_CORE_LIVE_ORDER_H
 #define NB_CORE_LIVE_ORDER_H
@@ -29,10 +37,43 @@
  * Above 0, at most 1. */
 double nb_order_weight(const struct nb_weights *order, uint32_t label, uint64_t of_label,
                        uint64_t documents);
-/* A document of the label has taught with this weight. Returns 0 or NB_NO_MEMORY, and then nothing
- * was changed. */
-int nb_order_count(struct nb_weights *order, uint32_t label, double weight);
+/* A document of the label has taught with this weight; the model has so many now. */
+int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint64_t documents);
 /* Takes one from the credit, if there is a whole one; nb_order_count has made room for that. */
 bool nb_order_take_credit(struct nb_weights *order);
+
+/* ---- refits ---------------------------------------------------------------------------------- */
+
+/* A document of the label came, went, or changed; `of_label` have the label now. `back`: it was
+ * relabelled or forgotten. */
+int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, bool back);
+
+/* Why a refit should begin now. */
+enum nb_order_reason {
+    NB_ORDER_NONE,
+    NB_ORDER_GROWN,   /* small, and much of it is new */
+    NB_ORDER_SKEWED,  /* much was not taught */
+    NB_ORDER_REVISED, /* much was relabelled or forgotten: until the refit, the weights are wrong */
+};
+enum nb_order_reason nb_order_reason(const struct nb_weights *order, uint64_t documents);
+/* Whether one should begin if the writer has nothing else to do. */
+bool nb_order_wants_idle(const struct nb_weights *order, uint64_t documents);
+
+/* A refit begins: S, N, all k_v and what was taken back are 0. `stale`: the weights are wrong until
+ * it ends; they stay so when a refit begins again. */
+int nb_order_begin_refit(struct nb_weights *order, bool stale);
+/* It ends, with weights that fit the constants of this number (nb_stack_fingerprint). */
+int nb_order_end_refit(struct nb_weights *order, double fingerprint);
+/* Whether a refit began that has not ended: also one that was lost with the process. */
+bool nb_order_is_refitting(const struct nb_weights *order);
+bool nb_order_is_stale(const struct nb_weights *order);
+
+/* For which constants the weights were fitted, or learned from the first document on. 0: they have
+ * missed documents. */
+double nb_order_fingerprint(const struct nb_weights *order);
+int nb_order_set_fingerprint(struct nb_weights *order, double fingerprint);
+/* The weights have missed a document; no refit is under way. Does nothing if they had missed one
+ * already. */
+int nb_order_forget(struct nb_weights *order);
 
 #endif

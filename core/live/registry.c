@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/live/load.h"
 #include "core/live/names.h"
+#include "core/live/transaction.h"
 #include "core/score/log_table.h"
 #include "core/store/living.h"
 #include "core/store/twins.h"
@@ -144,6 +145,15 @@ static void note_memory(struct nb_engine *engine, struct nb_live *live)
     pthread_mutex_unlock(&engine->queue_lock);
 }
 
+/* Wakes the writer if it has nothing else to do. */
+static void ask_for_refits(struct nb_engine *engine)
+{
+    pthread_mutex_lock(&engine->queue_lock);
+    atomic_store(&engine->refits, true);
+    pthread_cond_signal(&engine->queue_filled);
+    pthread_mutex_unlock(&engine->queue_lock);
+}
+
 int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
     struct nb_error why = {0};
@@ -157,6 +167,8 @@ int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_e
     if (rc == 0)
         atomic_store(&live->loaded, true);
     pthread_mutex_unlock(&live->lock);
+    if (rc == 0 && atomic_load(&live->wants_refit))
+        ask_for_refits(engine);
     return nb_live_note(live, rc, &why, error);
 }
 
@@ -283,6 +295,23 @@ int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t m
     return names == NULL ? nb_error_no_memory(error) : 0;
 }
 
+struct nb_live *nb_registry_first(struct nb_engine *engine,
+                                  bool (*matches)(const struct nb_live *live))
+{
+    struct nb_live *found = NULL;
+    pthread_rwlock_rdlock(&engine->registry);
+    for (size_t i = 0; found == NULL && i < engine->model_count; i++) {
+        struct nb_live *live = engine->models[i];
+        if (atomic_load(&live->loaded) && atomic_load(&live->persisted) &&
+            !atomic_load(&live->removed) && !atomic_load(&live->is_damaged) && matches(live))
+            found = live;
+    }
+    if (found != NULL)
+        atomic_fetch_add(&found->references, 1);
+    pthread_rwlock_unlock(&engine->registry);
+    return found;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 struct coldness {
@@ -326,6 +355,14 @@ static struct coldness *list_loaded(struct nb_engine *engine, size_t *count, uin
     return list;
 }
 
+/* Whether the weights of the model are being fitted anew, or soon are: it would have to be loaded
+ * again for that. */
+static bool will_be_fitted(struct nb_engine *engine, const struct nb_live *live)
+{
+    return atomic_load(&live->wants_refit) && !atomic_load(&live->is_damaged) &&
+           nb_transaction_health(engine, NULL) == 0;
+}
+
 /* Drops the counts if nobody else uses the model: there are two references, the registry's and the
  * caller's. */
 static bool unload(struct nb_engine *engine, struct nb_live *live)
@@ -333,7 +370,8 @@ static bool unload(struct nb_engine *engine, struct nb_live *live)
     struct nb_model *counts = NULL;
     struct nb_published *published = NULL;
     pthread_rwlock_wrlock(&engine->registry);
-    bool idle = atomic_load(&live->references) == 2 && atomic_load(&live->persisted);
+    bool idle = atomic_load(&live->references) == 2 && atomic_load(&live->persisted) &&
+                !will_be_fitted(engine, live);
     if (idle) {
         atomic_store(&live->loaded, false);
         counts = live->counts;
@@ -351,6 +389,7 @@ static bool unload(struct nb_engine *engine, struct nb_live *live)
         nb_twins_free(&live->twins);
         nb_live_note_twins(live);
         nb_living_free(&live->living);
+        nb_stack_fit_free(&live->fit);
     }
     nb_model_free(&counts);
     nb_published_release(&published);

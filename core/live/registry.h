@@ -41,6 +41,11 @@ struct nb_live *nb_registry_replace(struct nb_engine *engine, struct nb_live *li
 /* Takes a model out of the registry, marks it removed and drops the registry's reference. */
 void nb_registry_remove(struct nb_engine *engine, struct nb_live *live);
 
+/* The first loaded, persisted and sound model for which `matches` says so, with a reference for the
+ * caller. NULL: there is none. On the writer's thread, to which `matches` may look. */
+struct nb_live *nb_registry_first(struct nb_engine *engine,
+                                  bool (*matches)(const struct nb_live *live));
+
 /* The names of up to `most` persisted models after the name `after` (length 0: from the first), in
  * order. The caller frees each and the array. Sets *more if there are more. */
 int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t most, char ***names,

@@ -55,6 +55,8 @@ struct nb_engine {
     uint64_t sync_time;    /* nanoseconds that the last commit waited for the disk; the writer's */
     bool closing;
     bool trim; /* models in memory are over the setting */
+    atomic_bool
+        refits; /* some loaded model wants one; set under the queue's lock, or by the writer */
     bool writer_started;
     pthread_t writer;
 

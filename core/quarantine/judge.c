@@ -5,7 +5,7 @@ int nb_judge_init(struct nb_judge *judge, struct nb_live *live)
 {
     *judge = (struct nb_judge){.live = live};
     judge->published = nb_live_settings(live);
-    judge->learner = nb_learner_new();
+    judge->learner = nb_learner_new(0);
     return judge->learner != NULL ? 0 : NB_NO_MEMORY;
 }
 

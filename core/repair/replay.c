@@ -98,6 +98,15 @@ static int replay_document(struct replay *r, const struct nb_entry *entry, struc
     return rc != 0 ? rc : nb_apply(r->live, change, &r->delta, &how, NULL, error);
 }
 
+static int replay_refit(struct replay *r, const struct nb_entry *entry, struct nb_error *error)
+{
+    struct nb_applying how = {
+        .learner = r->engine->learner, .view = r->view, .number = entry->number};
+    if (nb_published_is_stacked(r->live->published))
+        r->replayed->has_weights = true;
+    return nb_apply(r->live, &entry->change, &r->delta, &how, NULL, error);
+}
+
 static int replay_change(struct replay *r, const struct nb_entry *entry, struct nb_error *error)
 {
     static const struct nb_applying how;
@@ -111,6 +120,8 @@ static int replay_change(struct replay *r, const struct nb_entry *entry, struct 
         return replay_document(r, entry, error);
     case NB_CHANGE_RENAME_LABEL:
         return nb_apply(r->live, change, &r->delta, &how, NULL, error);
+    case NB_CHANGE_REFIT:
+        return replay_refit(r, entry, error);
     case NB_CHANGE_CREATE:
     case NB_CHANGE_SETTINGS:
         return replay_settings(r, change->settings, error);
@@ -121,7 +132,6 @@ static int replay_change(struct replay *r, const struct nb_entry *entry, struct 
         return replay_complete(r, change, error);
     case NB_CHANGE_FEATURES:
     case NB_CHANGE_DELETE:
-    case NB_CHANGE_REFIT:
     case NB_CHANGE_STORE:
     case NB_CHANGE_UNDO:
     case NB_CHANGE_KINDS:

@@ -28,7 +28,7 @@ void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs)
     nb_stack_inputs_init(inputs);
 }
 
-static int inputs_room(struct nb_stack_inputs *inputs, uint32_t labels)
+int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels)
 {
     if (labels <= inputs->room)
         return 0;
@@ -170,7 +170,7 @@ static int begin(struct nb_stack_pass *pass, struct nb_stack *stack, const struc
     if (rc == 0 && view->size == 0)
         return NB_CONFLICT;
     if (rc == 0)
-        rc = inputs_room(inputs, view->size);
+        rc = nb_stack_inputs_room(inputs, view->size);
     if (rc != 0)
         return rc;
     *pass = (struct nb_stack_pass){

@@ -131,6 +131,9 @@ static inline const double *nb_stack_offsets(struct nb_stack *stack, const struc
     return view->offsets + ((size_t)e * NB_FIELDS + field) * view->columns;
 }
 
+/* Makes room for so many labels; what is in the inputs may be lost. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels);
+
 /* ---- a document on its way into the inputs --------------------------------------------------- */
 
 struct nb_stack_pass {

@@ -49,7 +49,8 @@
  *     string   key            COMPLETE: the model's own key (nb_own_key_write); STORE: the store's
  *                             key, NB_KEY_BYTES bytes
  *     string   weights        COMPLETE: what the stack had learned (nb_stack_weights_write)
- *     varint   other          COMPLETE: the model that is replaced; UNDO: documents
+ *     varint   other          COMPLETE: the model that is replaced; UNDO: documents; REFIT: enum
+ *                             nb_refit_part
  */
 #ifndef NB_CORE_STORE_CHANGE_H
 #define NB_CORE_STORE_CHANGE_H
@@ -78,11 +79,20 @@ enum nb_change_kind {
     NB_CHANGE_IMPORT = 8,   /* an import begins: a model that has no name yet */
     NB_CHANGE_COMPLETE = 9, /* it is complete: the model takes its name, and the place of the model
                                that had the name before */
-    NB_CHANGE_REFIT = 10,   /* the weights are fitted anew; nothing writes it yet */
+    NB_CHANGE_REFIT = 10,   /* the weights are fitted anew, or some more of that is done */
     NB_CHANGE_STORE = 11,   /* what holds for the whole store: its key, the names of the fields */
     NB_CHANGE_UNDO = 12, /* a note: the changes that follow take others back; it changes nothing */
     NB_CHANGE_KINDS
 };
+
+/* What a REFIT does. Stored: never renumber, only append. */
+enum nb_refit_part {
+    NB_REFIT_SLICE = 0, /* a slice of what is under way */
+    NB_REFIT_BEGIN = 1, /* a refit begins, in place of one that is under way */
+};
+
+/* The source of UNTRAIN entries for documents that are taken out because of their age. */
+#define NB_SOURCE_AGEING "ageing"
 
 enum { NB_NO_LABEL = UINT16_MAX }; /* of a document without a label; nothing writes it yet */
 
@@ -120,7 +130,7 @@ struct nb_change {
     struct nb_string key;     /* the model's own key record, mostly empty; STORE: the store's key */
     struct nb_string weights; /* COMPLETE: what the stack had learned; may be empty */
     uint32_t other; /* COMPLETE: number of the model that had the name; 0: none. UNDO: how many
-                       documents it is about */
+                       documents it is about. REFIT: enum nb_refit_part */
 };
 
 enum { NB_SOURCE_MOST = 64 };

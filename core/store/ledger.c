@@ -270,6 +270,7 @@ int nb_ledger_list_living(const struct nb_view *view, uint32_t model,
     return nb_store_scan(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), key.length, list_living,
                          &listing, error);
 }
+
 int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_error *error)
 {
     struct nb_store_key most = nb_store_key_entry(UINT64_MAX, UINT16_MAX);

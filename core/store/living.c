@@ -140,3 +140,18 @@ uint64_t nb_living_draw(const struct nb_living *l, struct nb_random *random)
             return l->entries[place].number;
     }
 }
+
+/* Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S). */
+void nb_living_sample(const struct nb_living *l, struct nb_random *random, uint64_t count,
+                      uint64_t *numbers)
+{
+    uint64_t left = l->count;
+    size_t chosen = 0;
+    assert(count <= l->count);
+    for (size_t i = 0; chosen < count; i++) {
+        if (!l->entries[i].is_living)
+            continue;
+        if (nb_random_below(random, left--) < count - chosen)
+            numbers[chosen++] = l->entries[i].number;
+    }
+}

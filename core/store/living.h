@@ -30,6 +30,10 @@ void nb_living_remove(struct nb_living *living, uint64_t number);
 /* How many there are. */
 uint64_t nb_living_count(const struct nb_living *living);
 bool nb_living_has(const struct nb_living *living, uint64_t number);
+/* Puts `count` of them, at most all, into `numbers`, in order: each set of so many with the same
+ * probability. In time of how many there are, 2 ns each. */
+void nb_living_sample(const struct nb_living *living, struct nb_random *random, uint64_t count,
+                      uint64_t *numbers);
 /* One of them, each with the same probability; there must be one. */
 uint64_t nb_living_draw(const struct nb_living *living, struct nb_random *random);
 

@@ -176,6 +176,23 @@ int nb_route_rename_label(struct nb_request *request, struct nb_error *error)
     return rc != 0 ? rc : nb_route_model(request, error);
 }
 
+static bool is_cutting(void *user)
+{
+    const struct nb_request *request = user;
+    return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed);
+}
+
+int nb_route_refit(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_string source;
+    int rc = nb_request_source(request, &source, error);
+    if (rc == 0)
+        rc = nb_engine_refit(request->server->engine, request->model, source, is_cutting, request,
+                             error);
+    request->has_changed = rc == 0;
+    return rc != 0 ? rc : nb_route_model(request, error);
+}
+
 /* ---- vocabulary --------------------------------------------------------------------------------
  */
 

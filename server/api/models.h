@@ -15,6 +15,7 @@ nb_handler nb_route_model;
 nb_handler nb_route_put_model;
 nb_handler nb_route_delete_model;
 nb_handler nb_route_rename_label;
+nb_handler nb_route_refit;
 nb_handler nb_route_vocabulary;
 nb_handler nb_route_document;
 

@@ -131,7 +131,10 @@ static void emit_verdict(struct nb_emitter *e, struct nb_string model,
     nb_emit_key(e, "probability");
     nb_emit_double(e, verdict->probabilities[verdict->best]);
     emit_probabilities(e, verdict);
-    nb_emit_flag(e, "calibrated", verdict->calibrated);
+    if (verdict->stacked) {
+        nb_emit_key(e, "calibrated");
+        nb_emit_bool(e, verdict->calibrated);
+    }
     emit_log_scores(e, verdict);
     nb_emit_key(e, "tokens");
     nb_emit_open(e, '{');

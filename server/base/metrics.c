@@ -249,6 +249,8 @@ static const struct {
     {"commit_seconds_total", "counter", "Time spent in commits.", FIELD(commit_nanoseconds), 1e-9},
     {"commit_changes_total", "counter", "Changes committed; over commits, the mean batch.",
      FIELD(commit_changes), 1},
+    {"refits_waiting", "gauge",
+     "Loaded models whose weights are being fitted anew, or wait for it.", FIELD(refits), 1},
     {"features_dropped_total", "counter", "Features that no document had any more, dropped.",
      FIELD(features_dropped), 1},
     {"queued_changes", "gauge", "Changes that wait for the writer.", FIELD(queued), 1},

@@ -35,7 +35,7 @@ class Seen:
         if reply.status != 409:  # nothing learned: every label is as likely
             said = reply.ok().json
             row["p"], row["scores"] = said["probabilities"], said["log_scores"]
-            row["calibrated"] = said.get("calibrated", False)
+            row["calibrated"] = "calibrated" in said
         self.model.post("train", {"text": text, "label": label, "id": row["id"]}).ok()
         self.rows.append(row)
 

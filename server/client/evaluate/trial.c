@@ -53,15 +53,15 @@ static double number_of(const json_t *verdict, const char *member, const char *l
 }
 
 /* The value that orders the documents of two labels. Log scores still differ where probabilities
- * are rounded to 0 or 1, but a calibrated verdict is not made from them. */
+ * are rounded to 0 or 1, but a stacked verdict is not made from them. */
 static double log_odds(const struct nb_corpus *corpus, const json_t *verdict, const double *p)
 {
     if (corpus->label_count != 2)
         return 0;
     double first = number_of(verdict, "log_scores", corpus->labels[0], NAN);
     double second = number_of(verdict, "log_scores", corpus->labels[1], NAN);
-    bool is_calibrated = json_is_true(json_object_get(verdict, "calibrated"));
-    if (!is_calibrated && !isnan(first) && !isnan(second))
+    bool is_stacked = json_object_get(verdict, "calibrated") != NULL;
+    if (!is_stacked && !isnan(first) && !isnan(second))
         return second - first;
     return log(fmax(p[1], DBL_TRUE_MIN)) - log(fmax(p[0], DBL_TRUE_MIN));
 }

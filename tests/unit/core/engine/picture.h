@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/array.h"
 #include "core/engine/engine.h"
@@ -269,6 +270,18 @@ static void take_picture(struct picture *p, struct nb_engine *engine, const char
         nb_model_info_deinit(&infos[i]);
     }
     free(infos);
+}
+
+/* Waits until no weights are being fitted anew, of any model. */
+static void settle(struct nb_engine *engine)
+{
+    struct nb_engine_statistics statistics;
+    struct picture first = {.other_key = false};
+    take_picture(&first, engine, NULL); /* loads them all */
+    nb_buffer_deinit(&first.text);
+    for (nb_engine_statistics(engine, &statistics); statistics.refits > 0;
+         nb_engine_statistics(engine, &statistics))
+        usleep(200);
 }
 
 static void expect_same(const struct picture *a, const struct picture *b, const char *what)

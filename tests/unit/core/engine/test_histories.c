@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "core/live/refit.h"
 #include "core/repair/repair.h"
 #include "tests/unit/core/engine/expected.h"
 
@@ -142,6 +143,7 @@ static void verify_at(struct history *h, const char *directory)
 static void expect_picture(struct nb_engine *engine, const struct picture *want, const char *what)
 {
     struct picture got = {.other_key = want->other_key};
+    settle(engine);
     take_picture(&got, engine, NULL);
     expect_same(want, &got, what);
     nb_buffer_deinit(&got.text);
@@ -493,6 +495,7 @@ static void crash(struct history *h)
 {
     struct picture before = {.other_key = false};
     struct nb_engine *engine;
+    settle(h->engine);
     copy_store(h->directory, h->copy);
     take_picture(&before, h->engine, NULL);
     if (one_in(h, 2))
@@ -508,6 +511,7 @@ static void crash(struct history *h)
 static void reopen(struct history *h, bool keep_words)
 {
     struct picture before = {.other_key = false};
+    settle(h->engine);
     take_picture(&before, h->engine, NULL);
     nb_import_abort(&h->import);
     nb_engine_close(&h->engine);
@@ -523,7 +527,9 @@ static void expect_copy(struct history *h, struct nb_engine *to, const char *nam
 {
     struct picture want = {.other_key = other_key};
     struct picture got = {.other_key = other_key};
+    settle(h->engine);
     ck_assert_ptr_null(copy_model(h->engine, name, to, name, -1));
+    settle(to);
     take_picture(&want, h->engine, name);
     take_picture(&got, to, name);
     expect_same(&want, &got, other_key ? "in a store of another key" : "after an import");
@@ -538,6 +544,7 @@ static void expect_dumps(struct history *h)
     struct picture before = {.other_key = false};
     remove_folder(h->other);
     open_at(h, h->other, &other);
+    settle(h->engine);
     take_picture(&before, h->engine, NULL);
     for (int i = 0; i < MODELS; i++) {
         if (!h->models[i].exists)
@@ -587,6 +594,7 @@ static void begin(struct history *h, uint64_t seed)
     static const uint64_t replays[] = {1, 40, 1000, UINT32_MAX};
     static const uint64_t groups[] = {1, 3, 1024};
     static const uint32_t labels[] = {3, 6, 10000};
+    static const uint64_t units[] = {4000, 30000, NB_REFIT_UNITS}; /* many slices, some, one */
     *h = (struct history){.random = seed};
     snprintf(h->root, sizeof h->root, "%s/bayesd-test-XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -597,6 +605,7 @@ static void begin(struct history *h, uint64_t seed)
     nb_engine_settings_init(&h->settings);
     h->settings.replay_features = replays[below(h, 4)];
     h->settings.group_documents = groups[below(h, 3)];
+    h->settings.refit_units = units[below(h, 3)];
     h->settings.unused_rows = (uint32_t)below(h, 3) * 20; /* features are dropped and rows reused */
     h->settings.labels = labels[below(h, 3)];
     h->settings.memory = one_in(h, 2) ? 1 : 0;

@@ -51,7 +51,7 @@ START_TEST(weights_follow_the_rule)
         ck_assert_double_eq_tol(weight, slow_weight(&slow, y), 1e-9);
         ck_assert(weight > 0 && weight <= 1);
         least = fmin(least, weight);
-        ck_assert_int_eq(nb_order_count(&order, y, weight), 0);
+        ck_assert_int_eq(nb_order_count(&order, y, weight, n + 1), 0);
         slow_count(&slow, y, weight);
         bool due = nb_order_take_credit(&order);
         ck_assert(due == (slow.credit >= 1));
@@ -73,7 +73,7 @@ START_TEST(a_mixed_stream_replays_nothing)
     for (uint64_t n = 0; n < 3000; n++) {
         uint32_t y = nb_random_below(&random, 3) == 0;
         double weight = nb_order_weight(&order, y, of_label[y], n);
-        ck_assert_int_eq(nb_order_count(&order, y, weight), 0);
+        ck_assert_int_eq(nb_order_count(&order, y, weight, n + 1), 0);
         of_label[y]++;
         ck_assert(!nb_order_take_credit(&order));
     }
@@ -84,12 +84,109 @@ END_TEST
 START_TEST(any_label_has_a_place)
 {
     struct nb_weights order = {0};
-    ck_assert_int_eq(nb_order_count(&order, NB_LABELS_MOST - 1, 0.5), 0);
-    ck_assert_int_eq(nb_order_count(&order, NB_LABELS_MOST - 1, 0.5), 0);
+    ck_assert_int_eq(nb_order_count(&order, NB_LABELS_MOST - 1, 0.5, 1), 0);
+    ck_assert_int_eq(nb_order_count(&order, NB_LABELS_MOST - 1, 0.5, 1), 0);
     ck_assert(nb_order_take_credit(&order));
     ck_assert(!nb_order_take_credit(&order));
     nb_weights_rollback(&order, 0);
     ck_assert_double_ge(nb_order_weight(&order, NB_LABELS_MOST - 1, 0, 0), 1);
+    nb_weights_deinit(&order);
+}
+END_TEST
+
+/* ---- refits ---------------------------------------------------------------------------------- */
+
+/* Notes a change of a label with so many documents, as core/live/order.h writes the rule for small
+ * models, with all counts kept. */
+struct turnover {
+    double of_label[LABELS], all;
+    bool is_ripe;
+};
+
+static bool slow_grown(struct turnover *t, uint32_t y, double of_label, double documents)
+{
+    t->all++;
+    t->of_label[y]++;
+    t->is_ripe |= t->of_label[y] >= fmax(4, (of_label - t->of_label[y]) / 4);
+    return t->is_ripe && t->all >= documents / 20;
+}
+
+START_TEST(small_models_are_fitted_as_they_grow)
+{
+    struct nb_weights order = {0};
+    struct turnover slow = {.all = 0};
+    struct nb_random random = nb_random_of(6, (uint64_t)_i);
+    uint64_t of_label[LABELS] = {0};
+    unsigned refits = 0;
+    for (uint64_t n = 1; n <= 1000; n++) {
+        uint32_t y = _i == 0 ? (uint32_t)(n / 250) : (uint32_t)nb_random_below(&random, LABELS);
+        of_label[y]++;
+        ck_assert_int_eq(nb_order_note(&order, y, of_label[y], false), 0);
+        bool want = slow_grown(&slow, y, (double)of_label[y], (double)n);
+        enum nb_order_reason reason = nb_order_reason(&order, n);
+        ck_assert_int_eq(reason, want ? NB_ORDER_GROWN : NB_ORDER_NONE);
+        if (!want)
+            continue;
+        refits++;
+        slow = (struct turnover){.all = 0};
+        ck_assert_int_eq(nb_order_begin_refit(&order, false), 0);
+        ck_assert(nb_order_is_refitting(&order));
+        ck_assert_int_eq(nb_order_end_refit(&order, 77), 0);
+        ck_assert(!nb_order_is_refitting(&order));
+    }
+    ck_assert_uint_gt(refits, 10);
+    ck_assert_uint_lt(refits, 60);
+    nb_weights_deinit(&order);
+}
+END_TEST
+
+/* 2,000 documents, mixed; then so many of one label. */
+START_TEST(large_models_are_fitted_when_much_was_not_taught)
+{
+    struct nb_weights order = {0};
+    uint64_t of_label[2] = {1000, 1000};
+    double not_taught = 0;
+    double learned = 0;
+    bool idle = false;
+    for (uint64_t n = 2000; nb_order_reason(&order, n) == NB_ORDER_NONE; n++) {
+        double weight = nb_order_weight(&order, 0, of_label[0], n);
+        ck_assert_int_eq(nb_order_count(&order, 0, weight, n + 1), 0);
+        of_label[0]++;
+        not_taught += 1 - weight;
+        learned++;
+        bool wants = not_taught >= 0.02 * (double)(n + 1) && not_taught >= learned / 2;
+        ck_assert(nb_order_wants_idle(&order, n + 1) == wants);
+        idle |= wants;
+        enum nb_order_reason reason = nb_order_reason(&order, n + 1);
+        ck_assert_int_eq(reason,
+                         not_taught >= 0.2 * (double)(n + 1) ? NB_ORDER_SKEWED : NB_ORDER_NONE);
+        ck_assert_uint_lt(n, 10000);
+    }
+    ck_assert(idle);
+    ck_assert_int_eq(nb_order_begin_refit(&order, false), 0);
+    ck_assert_int_eq(nb_order_reason(&order, 5000), NB_ORDER_NONE);
+    ck_assert(!nb_order_wants_idle(&order, 5000));
+    nb_weights_deinit(&order);
+}
+END_TEST
+
+START_TEST(what_was_learned_wrongly_is_told)
+{
+    struct nb_weights order = {0};
+    for (uint64_t n = 0; n < 201; n++) {
+        ck_assert_int_eq(nb_order_reason(&order, 2000), NB_ORDER_NONE);
+        ck_assert_int_eq(nb_order_note(&order, n % 2, 1000, true), 0);
+    }
+    ck_assert_int_eq(nb_order_reason(&order, 2000), NB_ORDER_REVISED);
+    ck_assert_int_eq(nb_order_begin_refit(&order, true), 0);
+    ck_assert(nb_order_is_stale(&order));
+    ck_assert_int_eq(nb_order_begin_refit(&order, false), 0); /* again, after a crash */
+    ck_assert(nb_order_is_stale(&order));
+    ck_assert_int_eq(nb_order_end_refit(&order, 77), 0);
+    ck_assert(!nb_order_is_stale(&order));
+    ck_assert_double_eq(nb_order_fingerprint(&order), 77);
+    ck_assert_int_eq(nb_order_forget(&order), 0);
+    ck_assert_double_eq(nb_order_fingerprint(&order), 0);
     nb_weights_deinit(&order);
 }
 END_TEST
@@ -101,6 +198,9 @@ int main(void)
     tcase_add_loop_test(rule, weights_follow_the_rule, 0, 3);
     tcase_add_test(rule, a_mixed_stream_replays_nothing);
     tcase_add_test(rule, any_label_has_a_place);
+    tcase_add_loop_test(rule, small_models_are_fitted_as_they_grow, 0, 3);
+    tcase_add_test(rule, large_models_are_fitted_when_much_was_not_taught);
+    tcase_add_test(rule, what_was_learned_wrongly_is_told);
     suite_add_tcase(suite, rule);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

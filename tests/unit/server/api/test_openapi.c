@@ -455,6 +455,7 @@ START_TEST(readings_are_as_described)
                                  .labels = labels,
                                  .log_scores = scores,
                                  .probabilities = probabilities,
+                                 .stacked = true,
                                  .calibrated = true,
                                  .truncated = true,
                                  .explanation = rows,

@@ -350,7 +350,7 @@ static double probability(const char *model, const char *mail)
     double p = NAN;
     nb_verdict_init(&verdict);
     ck_assert_int_eq(nb_engine_classify(engine, str(model), &document, 0, &verdict, NULL), 0);
-    ck_assert(verdict.calibrated);
+    ck_assert(verdict.stacked);
     for (size_t i = 0; i < verdict.size; i++)
         if (strcmp(verdict.labels[i], "spam") == 0)
             p = verdict.probabilities[i];

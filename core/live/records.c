@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/engine/records.h"
+#include "core/live/records.h"
 
 #include <assert.h>
 

@@ -3,8 +3,8 @@
  * The records of a model as they are in memory, put into the open transaction. On the writer's
  * thread. Each returns 0 or a code.
  */
-#ifndef NB_CORE_ENGINE_RECORDS_H
-#define NB_CORE_ENGINE_RECORDS_H
+#ifndef NB_CORE_LIVE_RECORDS_H
+#define NB_CORE_LIVE_RECORDS_H
 
 #include "core/live/state.h"
 

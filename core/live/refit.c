@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/live/refit.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/live/order.h"
+#include "core/score/stack_fit.h"
+#include "core/store/living.h"
+
+enum {
+    DOCUMENTS_MOST = 5000,
+    INPUTS_MOST = 100000, /* documents times labels: bounds memory and time */
+    /* Work is counted in units of about a nanosecond and a half: */
+    READ_UNITS = 3000, /* of reading a document, and per feature of it: */
+    FEATURE_UNITS = 4, /* for itself, */
+    LABEL_UNITS = 1,   /* and for each label */
+};
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+void nb_drawn_deinit(struct nb_drawn *drawn)
+{
+    nb_entry_deinit(&drawn->entry);
+    nb_rows_deinit(&drawn->rows);
+    nb_stack_inputs_deinit(&drawn->inputs);
+}
+
+static bool has_dropped_row(const struct nb_model *counts, const struct nb_rows *rows)
+{
+    for (size_t i = 0; i < rows->size; i++)
+        if (nb_model_is_dropped(nb_model_row_id(counts, rows->counts[i].row)))
+            return true;
+    return false;
+}
+
+int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live, const struct nb_view *view,
+                  uint64_t number, bool *found)
+{
+    const struct nb_change *change = &drawn->entry.change;
+    struct nb_rows *rows = &drawn->rows;
+    int rc = nb_ledger_read(view, number, &drawn->entry, NULL);
+    if (rc == 0 && (change->kind != NB_CHANGE_TRAIN || change->model != live->number ||
+                    change->label >= nb_model_label_count(live->counts)))
+        rc = NB_NOT_FOUND;
+    if (rc == 0)
+        rc = nb_bag_decode(change->bag, nb_model_rows(live->counts), rows, NULL);
+    if (rc == 0 && has_dropped_row(live->counts, rows))
+        rc = NB_CORRUPT;
+    if (rc == 0)
+        rc = nb_stack_inputs_of_rows(live->published->stack, live->counts, rows->counts, rows->size,
+                                     change->label, &drawn->inputs);
+    *found = rc == 0;
+    return rc == NB_NOT_FOUND || rc == NB_CORRUPT || rc == NB_CONFLICT ? 0 : rc;
+}
+
+int nb_refit_list(struct nb_live *live, const struct nb_view *view)
+{
+    return live->living != NULL ? 0 : nb_living_load(view, live->number, &live->living, NULL);
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+void nb_refit_drop(struct nb_live *live)
+{
+    nb_stack_fit_free(&live->fit);
+}
+
+static uint32_t labels_with_documents(const struct nb_model *counts)
+{
+    uint32_t labels = 0;
+    for (uint32_t v = 0; v < nb_model_label_count(counts); v++)
+        labels += nb_model_documents(counts, v) != 0;
+    return labels;
+}
+
+static uint32_t sample_size(const struct nb_live *live)
+{
+    uint64_t documents = nb_living_count(live->living);
+    uint32_t labels = labels_with_documents(live->counts);
+    uint64_t most = labels * (uint64_t)DOCUMENTS_MOST <= INPUTS_MOST ? (uint64_t)DOCUMENTS_MOST
+                                                                     : INPUTS_MOST / labels;
+    return (uint32_t)(documents < most ? documents : most);
+}
+
+static int make(struct nb_live *live, uint64_t number)
+{
+    struct nb_random random = nb_random_of(live->number, number);
+    uint32_t size = sample_size(live);
+    uint64_t *numbers = calloc(size + (size_t)1, sizeof *numbers);
+    if (numbers == NULL)
+        return NB_NO_MEMORY;
+    nb_living_sample(live->living, &random, size, numbers);
+    live->fit = nb_stack_fit_new(live->published->stack, random, numbers, size);
+    free(numbers);
+    return live->fit != NULL ? 0 : NB_NO_MEMORY;
+}
+
+int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t number, bool stale)
+{
+    struct nb_weights *order = nb_stack_weights_order(live->published->weights);
+    nb_refit_drop(live);
+    int rc = nb_refit_list(live, view);
+    if (rc == 0)
+        rc = nb_order_begin_refit(order, stale);
+    if (rc == 0)
+        rc = make(live, number);
+    if (rc != 0)
+        nb_refit_drop(live);
+    return rc;
+}
+
+/* ---- slices ---------------------------------------------------------------------------------- */
+
+/* Takes a document of the sample over. Returns 0, NB_CONFLICT (the labels have changed) or another
+ * code. */
+static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_drawn *drawn,
+                    uint64_t number, uint64_t *units)
+{
+    bool found;
+    if (!nb_living_has(live->living, number))
+        return 0; /* it was superseded meanwhile */
+    int rc = nb_drawn_read(drawn, live, view, number, &found);
+    if (rc == 0 && found)
+        rc = nb_stack_fit_add(live->fit, &drawn->inputs, drawn->entry.change.label);
+    *units += READ_UNITS +
+              drawn->rows.size * (FEATURE_UNITS + (uint64_t)LABEL_UNITS * drawn->inputs.size);
+    return rc;
+}
+
+/* The new weights take the place of the old ones. */
+static int finish(struct nb_live *live)
+{
+    struct nb_stack_weights *weights = live->published->weights;
+    double fingerprint = nb_stack_fit_fingerprint(live->fit);
+    int rc = nb_stack_fit_finish(live->fit, nb_model_documents_all(live->counts), weights);
+    if (rc == 0)
+        rc = nb_order_end_refit(nb_stack_weights_order(weights), fingerprint);
+    nb_refit_drop(live);
+    return rc;
+}
+
+int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t number,
+                   uint64_t most, struct nb_drawn *drawn)
+{
+    uint64_t units = 0;
+    uint64_t next;
+    uint64_t cost;
+    if (live->fit == NULL)
+        return 0;
+    int rc = nb_refit_list(live, view);
+    while (rc == 0 && units < most && nb_stack_fit_next(live->fit, &next))
+        rc = read_one(live, view, drawn, next, &units);
+    if (rc == NB_CONFLICT)
+        return nb_refit_begin(live, view, number, false);
+    for (; rc == 0 && units < most && !nb_stack_fit_is_done(live->fit); units += cost)
+        rc = nb_stack_fit_step(live->fit, &cost);
+    return rc == 0 && nb_stack_fit_is_done(live->fit) ? finish(live) : rc;
+}
+
+/* ---- what is to be done ---------------------------------------------------------------------- */
+
+/* The weights have seen all documents, with the constants that hold now. */
+static bool is_fitted(const struct nb_live *live)
+{
+    double fitted = nb_order_fingerprint(nb_stack_weights_order(live->published->weights));
+    double now = nb_stack_fingerprint(live->published->stack);
+    return !(fitted < now) && !(fitted > now);
+}
+
+/* One that began with the constants that hold now. */
+static bool is_under_way(const struct nb_live *live)
+{
+    double now = nb_stack_fingerprint(live->published->stack);
+    double began = live->fit == NULL ? 0 : nb_stack_fit_fingerprint(live->fit);
+    return !(began < now) && !(began > now);
+}
+
+static bool has_stacked_documents(const struct nb_live *live)
+{
+    return nb_published_is_stacked(live->published) && nb_model_documents_all(live->counts) > 0;
+}
+
+bool nb_refit_is_due(const struct nb_live *live)
+{
+    const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
+    return has_stacked_documents(live) && !is_under_way(live) &&
+           (!is_fitted(live) || nb_order_is_refitting(order));
+}
+
+bool nb_refit_is_wanted(const struct nb_live *live)
+{
+    const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
+    return has_stacked_documents(live) &&
+           (live->fit != NULL || nb_refit_is_due(live) ||
+            nb_order_wants_idle(order, nb_model_documents_all(live->counts)));
+}
+
+void nb_refit_note(struct nb_live *live)
+{
+    const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
+    atomic_store(&live->is_stale,
+                 has_stacked_documents(live) && (!is_fitted(live) || nb_order_is_stale(order)));
+    atomic_store(&live->wants_refit, nb_refit_is_wanted(live));
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Refits: the weights of a model are fitted anew on leave-one-out inputs of its living documents,
+ * of all or of a sample. On the thread that changes the model.
+ *
+ * A refit is cut into slices of a fixed amount of work, some milliseconds, counted and not timed: a
+ * replay does the same. It begins by an entry of the ledger, whose number seeds the choice of
+ * documents and their order: the change that gave the reason (core/live/order.h), or a REFIT. While
+ * it is under way, each change of the model runs one slice after it, and when the writer has
+ * nothing else to do REFIT entries run one each. The old weights serve and learn until the new ones
+ * take their place, after the last slice.
+ *
+ * What a refit has done so far is in memory alone. The numbers of the order say that one began: if
+ * it is lost, with the process or with a commit that failed, it begins again, by a REFIT before the
+ * next change of the model.
+ */
+#ifndef NB_CORE_LIVE_REFIT_H
+#define NB_CORE_LIVE_REFIT_H
+
+#include "core/live/live.h"
+#include "core/store/ledger.h"
+#include "core/store/rows.h"
+
+/* A document of the ledger that a weight learns from. `{0}` is empty; reused. */
+struct nb_drawn {
+    struct nb_entry entry;
+    struct nb_rows rows;
+    struct nb_stack_inputs inputs; /* leave-one-out */
+};
+void nb_drawn_deinit(struct nb_drawn *drawn);
+/* Reads the document of a living entry, and computes its inputs. *found is false where there is
+ * nothing to learn: it is the only one of its label, or the ledger has it no more, as in a replay,
+ * or not as it was written. Returns 0 or a code. */
+int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live, const struct nb_view *view,
+                  uint64_t number, bool *found);
+/* Makes the model's list of living entries, unless it is there. Returns 0 or a code. */
+int nb_refit_list(struct nb_live *live, const struct nb_view *view);
+
+/* Begins a refit by the entry `number`, in place of one that is under way. `stale`: until it ends,
+ * the weights are wrong. Returns 0 or a code; then the caller takes back what the weights learned
+ * and drops the refit, here and below. */
+int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t number, bool stale);
+/* Runs one slice, of `most` units of work; `number` is that of the entry that does. If there is
+ * none under way, nothing. */
+enum { NB_REFIT_UNITS = 4000000 }; /* 5 to 8 ms */
+int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t number, uint64_t most,
+                   struct nb_drawn *drawn);
+/* Drops one that is under way: the order's numbers still say that it began. */
+void nb_refit_drop(struct nb_live *live);
+
+/* Whether a REFIT must come before the next change of the model: the weights have missed documents
+ * or are of other constants, or a refit was lost. */
+bool nb_refit_is_due(const struct nb_live *live);
+/* Whether the writer should write one when it has nothing else to do. */
+bool nb_refit_is_wanted(const struct nb_live *live);
+/* Sets live->is_stale and live->wants_refit by what the weights are now. */
+void nb_refit_note(struct nb_live *live);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/score/stack_fit.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/lock.h"
+#include "core/score/stack_private.h"
+
+/* A document: the values of those groups that it has, [group][expert][column]. With two labels the
+ * second column is minus the first, and is left out. */
+struct sample {
+    size_t first; /* of its values */
+    uint32_t label;
+    uint32_t groups; /* 1u << group */
+};
+
+struct nb_stack_fit {
+    struct nb_stack_settings settings;
+    double fingerprint;
+    uint64_t *numbers; /* owned; of the documents that are wanted */
+    uint32_t wanted, next;
+    struct nb_stack_weights *weights; /* owned; that learn */
+    struct nb_stack_inputs inputs;    /* of the sample at hand; its labels are those of all */
+    struct sample *samples;           /* owned */
+    size_t size, room;
+    double *values; /* owned; of all samples */
+    size_t value_count, value_room;
+    struct nb_random random;
+    uint32_t *turns; /* owned; the samples, in the order of the pass under way */
+    uint32_t at;     /* in the pass */
+    unsigned pass;
+};
+
+_Static_assert((int)NB_STACK_GROUPS <= 32, "a bit for each group");
+
+struct nb_stack_fit *nb_stack_fit_new(const struct nb_stack *stack, struct nb_random random,
+                                      const uint64_t *numbers, uint32_t size)
+{
+    struct nb_stack_fit *fit = calloc(1, sizeof *fit);
+    if (fit == NULL)
+        return NULL;
+    fit->settings = stack->settings;
+    fit->fingerprint = nb_stack_fingerprint(stack);
+    fit->random = random;
+    fit->wanted = size;
+    nb_stack_inputs_init(&fit->inputs);
+    fit->weights = nb_stack_weights_new(&stack->settings);
+    fit->numbers = calloc(size + (size_t)1, sizeof *fit->numbers);
+    fit->turns = calloc(size + (size_t)1, sizeof *fit->turns);
+    if (fit->weights == NULL || fit->numbers == NULL || fit->turns == NULL) {
+        nb_stack_fit_free(&fit);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < size; i++)
+        fit->numbers[i] = numbers[i];
+    return fit;
+}
+
+void nb_stack_fit_free(struct nb_stack_fit **fit)
+{
+    struct nb_stack_fit *f = *fit;
+    *fit = NULL;
+    if (f == NULL)
+        return;
+    nb_stack_weights_free(&f->weights);
+    nb_stack_inputs_deinit(&f->inputs);
+    free(f->samples);
+    free(f->values);
+    free(f->numbers);
+    free(f->turns);
+    free(f);
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static unsigned experts_of(const struct nb_stack_fit *fit)
+{
+    return fit->inputs.count / NB_STACK_GROUPS;
+}
+
+static uint32_t columns_of(const struct nb_stack_fit *fit)
+{
+    return fit->inputs.size == 2 ? 1 : fit->inputs.size;
+}
+
+bool nb_stack_fit_next(struct nb_stack_fit *fit, uint64_t *number)
+{
+    if (fit->next == fit->wanted)
+        return false;
+    *number = fit->numbers[fit->next++];
+    return true;
+}
+
+/* The first document says what labels there are. */
+static int take_labels(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs)
+{
+    struct nb_stack_inputs *own = &fit->inputs;
+    if (fit->size > 0)
+        return own->size == inputs->size && own->count == inputs->count &&
+                       memcmp(own->labels, inputs->labels, own->size * sizeof *own->labels) == 0
+                   ? 0
+                   : NB_CONFLICT;
+    if (nb_stack_inputs_room(own, inputs->size) != 0)
+        return NB_NO_MEMORY;
+    own->size = inputs->size;
+    own->count = inputs->count;
+    memcpy(own->labels, inputs->labels, own->size * sizeof *own->labels);
+    return 0;
+}
+
+static void put_values(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs,
+                       struct sample *sample)
+{
+    uint32_t columns = columns_of(fit);
+    for (uint32_t g = 0; g < NB_STACK_GROUPS; g++) {
+        if (inputs->features[g] == 0)
+            continue;
+        sample->groups |= 1u << g;
+        for (unsigned e = 0; e < experts_of(fit); e++) {
+            const double *x = inputs->x + (size_t)(e * NB_STACK_GROUPS + g) * inputs->size;
+            memcpy(fit->values + fit->value_count, x, columns * sizeof *x);
+            fit->value_count += columns;
+        }
+    }
+    assert(fit->value_count <= fit->value_room);
+}
+
+int nb_stack_fit_add(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs, uint32_t label)
+{
+    int rc = take_labels(fit, inputs);
+    if (rc != 0)
+        return rc;
+    size_t most = fit->value_count + (size_t)inputs->count * columns_of(fit);
+    if (nb_array_reserve(&fit->samples, &fit->room, fit->size + 1, sizeof *fit->samples) != 0 ||
+        nb_array_reserve(&fit->values, &fit->value_room, most, sizeof *fit->values) != 0)
+        return NB_NO_MEMORY;
+    struct sample *sample = &fit->samples[fit->size++];
+    *sample = (struct sample){.first = fit->value_count, .label = label};
+    put_values(fit, inputs, sample);
+    return 0;
+}
+
+/* Puts a sample into fit->inputs. */
+static void take_values(struct nb_stack_fit *fit, const struct sample *sample)
+{
+    struct nb_stack_inputs *in = &fit->inputs;
+    const double *from = fit->values + sample->first;
+    uint32_t columns = columns_of(fit);
+    for (uint32_t g = 0; g < NB_STACK_GROUPS; g++) {
+        in->features[g] = sample->groups >> g & 1u;
+        for (unsigned e = 0; e < experts_of(fit); e++) {
+            double *x = in->x + (size_t)(e * NB_STACK_GROUPS + g) * in->size;
+            if (in->features[g] == 0) {
+                memset(x, 0, in->size * sizeof *x);
+                continue;
+            }
+            memcpy(x, from, columns * sizeof *x);
+            from += columns;
+            if (in->size == 2)
+                x[1] = -x[0];
+        }
+    }
+}
+
+/* ---- learning -------------------------------------------------------------------------------- */
+
+/* Fisher and Yates. */
+static void shuffle(struct nb_stack_fit *fit)
+{
+    uint32_t size = (uint32_t)fit->size;
+    for (uint32_t i = 0; i < size; i++)
+        fit->turns[i] = i;
+    for (uint32_t i = size; i > 1; i--) {
+        uint32_t j = (uint32_t)nb_random_below(&fit->random, i);
+        uint32_t last = fit->turns[i - 1];
+        fit->turns[i - 1] = fit->turns[j];
+        fit->turns[j] = last;
+    }
+}
+
+static void begin_pass(struct nb_stack_fit *fit)
+{
+    shuffle(fit);
+    if (fit->pass + 1 < NB_STACK_FIT_PASSES)
+        return;
+    for (unsigned set = 0; set < NB_STACK_SETS; set++)
+        fit->weights->shared.values[nb_stack_place(set, NB_STACK_LOSS)] = 0;
+}
+
+static uint64_t step_cost(const struct nb_stack_fit *fit)
+{
+    enum { BASE = 300, PER_INPUT = 8, PER_VALUE = 2 };
+    return BASE + fit->inputs.count * (PER_INPUT + (uint64_t)PER_VALUE * fit->inputs.size);
+}
+
+int nb_stack_fit_step(struct nb_stack_fit *fit, uint64_t *cost)
+{
+    int rc = 0;
+    assert(fit->next == fit->wanted && fit->size <= fit->wanted);
+    *cost = 0;
+    if (nb_stack_fit_is_done(fit))
+        return 0;
+    if (fit->at == 0)
+        begin_pass(fit);
+    if (fit->at < fit->size) {
+        const struct sample *sample = &fit->samples[fit->turns[fit->at++]];
+        take_values(fit, sample);
+        rc = nb_stack_learn(fit->weights, &fit->inputs, sample->label, 1);
+        *cost = step_cost(fit);
+    }
+    if (fit->at == fit->size) {
+        fit->at = 0;
+        fit->pass++;
+    }
+    return rc;
+}
+
+bool nb_stack_fit_is_done(const struct nb_stack_fit *fit)
+{
+    return fit->pass == NB_STACK_FIT_PASSES;
+}
+
+/* ---- what was learned ------------------------------------------------------------------------ */
+
+/* M(k). */
+static double faded_sum(const struct nb_stack_settings *settings, double k)
+{
+    return settings->memory * (1 - pow(1 - 1 / settings->memory, k));
+}
+
+/* Whether a set is of the experts that learned. From no document at all, all of them get start
+ * values. */
+static bool has_learned(const struct nb_stack_fit *fit, unsigned set)
+{
+    uint32_t labels = fit->inputs.size;
+    return fit->size == 0 ||
+           (set >= nb_stack_set(labels, 0) && set < nb_stack_set(labels, experts_of(fit)));
+}
+
+static int make_room(const struct nb_stack_fit *fit, struct nb_stack_weights *weights)
+{
+    int rc = nb_weights_reserve(&weights->shared, NB_STACK_SHARED);
+    for (unsigned e = 0; rc == 0 && e < NB_STACK_EXPERTS; e++) {
+        rc = nb_weights_grow(&weights->biases[e], nb_weights_places(&fit->weights->biases[e]),
+                             weights->lock);
+        if (rc == 0)
+            rc = nb_weights_reserve(&weights->biases[e], nb_weights_places(&weights->biases[e]));
+    }
+    return rc;
+}
+
+/* Weights, each with the sum of its squares. */
+static void put_pairs(struct nb_weights *to, const struct nb_weights *from, size_t first,
+                      size_t end)
+{
+    for (size_t place = first; place < end; place += 2) {
+        nb_weights_set(to, place, nb_weights_at(from, place));
+        nb_weights_set(to, place + 1, nb_weights_at(from, place + 1) / NB_STACK_FIT_PASSES);
+    }
+}
+
+static void put_set(struct nb_stack_fit *fit, unsigned set, double more_losses,
+                    struct nb_stack_weights *weights)
+{
+    size_t loss = nb_stack_place(set, NB_STACK_LOSS);
+    put_pairs(&weights->shared, &fit->weights->shared, nb_stack_place(set, 0), loss);
+    nb_weights_set(&weights->shared, loss, more_losses * fit->weights->shared.values[loss]);
+}
+
+int nb_stack_fit_finish(struct nb_stack_fit *fit, uint64_t documents,
+                        struct nb_stack_weights *weights)
+{
+    double foretold = faded_sum(&fit->settings, (double)fit->size);
+    double more = fit->size == 0 ? 0 : faded_sum(&fit->settings, (double)documents) / foretold;
+    if (make_room(fit, weights) != 0)
+        return NB_NO_MEMORY;
+    nb_lock_write(weights->lock);
+    for (unsigned set = 0; set < NB_STACK_SETS; set++)
+        if (has_learned(fit, set))
+            put_set(fit, set, more, weights);
+    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
+        if (fit->size == 0 || e < experts_of(fit))
+            put_pairs(&weights->biases[e], &fit->weights->biases[e], 0,
+                      nb_weights_places(&weights->biases[e]));
+    nb_lock_release(weights->lock);
+    return 0;
+}
+
+/* ---- constants ------------------------------------------------------------------------------- */
+
+static void mix(struct nb_random *random, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    random->state ^= bits;
+    random->state = nb_random_next(random);
+}
+
+static void mix_bank(struct nb_random *random, const struct nb_stack_bank *bank)
+{
+    for (unsigned e = 0; e < bank->size; e++) {
+        const struct nb_stack_expert *x = &bank->experts[e];
+        mix(random, x->smoothing);
+        mix(random, x->power);
+        mix(random, x->start_field);
+        mix(random, x->start_ngram);
+        mix(random, x->start_total);
+    }
+}
+
+double nb_stack_fit_fingerprint(const struct nb_stack_fit *fit)
+{
+    return fit->fingerprint;
+}
+
+double nb_stack_fingerprint(const struct nb_stack *stack)
+{
+    enum { BITS = 48 };
+    const struct nb_stack_settings *s = &stack->settings;
+    struct nb_random random = {NB_FIELDS};
+    mix_bank(&random, &s->two);
+    mix_bank(&random, &s->many);
+    mix(&random, s->length);
+    mix(&random, s->scale);
+    mix(&random, s->rate);
+    mix(&random, s->mixing);
+    mix(&random, s->memory);
+    return (double)(random.state >> (64 - BITS) | 1);
+}

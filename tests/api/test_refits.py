@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights of the stacked decision do not depend on the order of training, and are fitted anew when they must be."""
+import random
+import time
+
+import acknowledged
+from harness import equal, holds, refused
+
+M = "/v1/models/m"
+STACKED = {"decision": "stacked"}
+
+
+def text(label, number):
+    """Forty words; one in four tells the label."""
+    rng = random.Random(f"{label} {number}")
+    side = label if rng.random() > 0.02 else "ham"
+    return " ".join(f"{side if rng.random() < 0.25 else 'x'}{rng.randrange(60)}" for _ in range(40))
+
+
+def documents(count, labels=("ham", "spam")):
+    return [{"label": v, "id": f"{v}-{n}", "text": text(v, n)} for v in labels for n in range(count)]
+
+
+def train(client, rows, path=M):
+    for k in range(0, len(rows), 100):
+        client.post(path + "/train", {"documents": rows[k:k + 100]}).ok()
+
+
+def verdict(client, label, number, path=M):
+    return client.post(path + "/classify", {"text": text(label, 10**6 + number)}).ok().json
+
+
+def right(client, path=M):
+    """How many of 200 further documents get their label with a probability above one half."""
+    return sum(verdict(client, v, n, path)["label"] == v for v in ("ham", "spam") for n in range(100))
+
+
+def wait(client, path=M):
+    """Until the weights fit."""
+    for _ in range(500):
+        if verdict(client, "ham", 0, path)["calibrated"]:
+            return
+        time.sleep(0.02)
+    holds(False, "the weights are still being fitted anew")
+
+
+def test_folder_after_folder(api):
+    """A folder of ham and then one of spam is as good as both mixed, and the other way round."""
+    client = api.another().start().client
+    rows = documents(300)
+    mixed = random.Random(3).sample(rows, len(rows))
+    for name, order in (("mixed", mixed), ("ham", rows), ("spam", rows[::-1])):
+        client.put(f"/v1/models/{name}", STACKED).ok(201)
+        train(client, order, f"/v1/models/{name}")
+    counts = {name: right(client, f"/v1/models/{name}") for name in ("mixed", "ham", "spam")}
+    holds(min(counts.values()) >= counts["mixed"] - 4 and counts["mixed"] > 185, counts)
+
+
+def test_a_model_that_becomes_stacked(api):
+    """It says that its weights do not fit yet, and soon has those of a model that always was."""
+    daemon = api.another().start()
+    client = daemon.client
+    client.put(M, {"decision": "bayes"}).ok(201)
+    train(client, documents(1500))
+    client.put(M, STACKED).ok()
+    equal(verdict(client, "ham", 0)["calibrated"], False)
+    wait(client)
+    holds(right(client) > 185, "many verdicts are wrong")
+    daemon.stop()
+    acknowledged.verified(api, daemon.data)
+
+
+def test_a_kill_in_the_middle(api):
+    """The next start begins again, and what the ledger says is the same."""
+    daemon = api.another().start()
+    client = daemon.client
+    client.put(M, {"decision": "bayes"}).ok(201)
+    train(client, documents(2500))
+    client.put(M, STACKED).ok()
+    daemon.kill()
+    daemon.start()
+    wait(daemon.client)
+    holds(right(daemon.client) > 185, "many verdicts are wrong")
+    train(daemon.client, documents(50, ("ham", "spam", "third")))
+    daemon.stop()
+    acknowledged.verified(api, daemon.data)
+
+
+def test_on_request(api):
+    daemon = api.another().start()
+    client = daemon.client
+    client.put(M, STACKED).ok(201)
+    train(client, documents(60))
+    before = verdict(client, "spam", 1)["probability"]
+    reply = client.post(M + "/refit", None).ok().json
+    equal((reply["name"], reply["documents"]), ("m", 120))
+    after = verdict(client, "spam", 1)["probability"]
+    holds(after != before, (after, before))
+    client.put("/v1/models/book", {"preset": "book"}).ok(201)
+    refused(client.post("/v1/models/book/refit", None), 409, "stacked")
+    refused(client.post("/v1/models/none/refit", None), 404)
+    refused(client.post(M + "/refit?x=1", None), 400)
+    daemon.stop()
+    daemon.start()
+    equal(verdict(daemon.client, "spam", 1)["probability"], after)
+    daemon.stop()
+    acknowledged.verified(api, daemon.data)
