@@ -11,10 +11,10 @@
 enum {
     DOCUMENTS_MOST = 5000,
     INPUTS_MOST = 100000, /* documents times labels: bounds memory and time */
-    /* Work is counted in units of about a nanosecond and a half: */
+    /* Work is counted in units of about two nanoseconds: */
     READ_UNITS = 3000, /* of reading a document, and per feature of it: */
-    FEATURE_UNITS = 4, /* for itself, */
-    LABEL_UNITS = 1,   /* and for each label */
+    FEATURE_UNITS = 3, /* for itself, */
+    LABEL_UNITS = 2,   /* and for each label */
 };
 
 /* ---- documents ------------------------------------------------------------------------------- */
@@ -140,8 +140,8 @@ static int finish(struct nb_live *live)
     return rc;
 }
 
-int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t number,
-                   uint64_t most, struct nb_drawn *drawn)
+int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t number, uint64_t most,
+                   struct nb_drawn *drawn)
 {
     uint64_t units = 0;
     uint64_t next;

@@ -42,7 +42,7 @@ int nb_refit_list(struct nb_live *live, const struct nb_view *view);
 int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t number, bool stale);
 /* Runs one slice, of `most` units of work; `number` is that of the entry that does. If there is
  * none under way, nothing. */
-enum { NB_REFIT_UNITS = 4000000 }; /* 5 to 8 ms */
+enum { NB_REFIT_UNITS = 2500000 }; /* 5 to 8 ms */
 int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t number, uint64_t most,
                    struct nb_drawn *drawn);
 /* Drops one that is under way: the order's numbers still say that it began. */

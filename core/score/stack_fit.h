@@ -32,7 +32,7 @@ bool nb_stack_fit_next(struct nb_stack_fit *fit, uint64_t *number);
 int nb_stack_fit_add(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs,
                      uint32_t label);
 /* When all are taken: one step, unless all passes are done. Sets *cost to what it has cost, in
- * units of about a nanosecond and a half. Returns 0 or NB_NO_MEMORY. */
+ * units of about two nanoseconds. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_fit_step(struct nb_stack_fit *fit, uint64_t *cost);
 bool nb_stack_fit_is_done(const struct nb_stack_fit *fit);
 
