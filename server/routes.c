@@ -24,11 +24,11 @@ static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
 static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
 static const char *const CLASSIFY_QUERY[] = {"explain",   "level",      "label",   "id",
                                              "threshold", "target_fpr", "cost_fp", "cost_fn",
-                                             "positive",  NULL};
+                                             "positive",  "scores",     NULL};
 /* What would have held a rate of false positives is another threshold for each model. */
 static const char *const MANY_QUERY[] = {"explain", "level",    "threshold", "cost_fp",
                                          "cost_fn", "positive", NULL};
-static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", NULL};
+static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", "scores", NULL};
 static const char *const VOCABULARY_QUERY[] = {"label", "limit", NULL};
 static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NULL};
 

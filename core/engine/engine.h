@@ -301,7 +301,19 @@ enum { NB_EVALUATION_WINDOWS = 3 };
 
 /* How good the verdicts were, from the scores that the living documents got before they were
  * learned: over the last `evaluation_short` and `evaluation_long` documents, and over all. */
+/* Which scores an evaluation is made of. */
+enum nb_score_kind {
+    NB_SCORES_BEFORE_LEARNING, /* that each document got before it was learned */
+    /* That each of a sample would get now from a model without it: they do not depend on the order
+     * of training. Of stacked models only. */
+    NB_SCORES_LEAVE_ONE_OUT,
+    NB_SCORE_KINDS
+};
+/* "before-learning", "leave-one-out". */
+const char *nb_score_kind_name(enum nb_score_kind kind);
+
 struct nb_evaluation_report {
+    enum nb_score_kind scores;
     uint64_t windows[NB_EVALUATION_WINDOWS]; /* documents; 0: all */
     struct nb_evaluation evaluations[NB_EVALUATION_WINDOWS];
     size_t window_count;
@@ -317,9 +329,11 @@ void nb_evaluation_report_deinit(struct nb_evaluation_report *report);
  * judged against all others; of length 0: "spam" if there is such a label, else the last by name.
  * `target_rate`: the false-positive rate for which a threshold is wanted; below 0: none. Returns 0,
  * NB_NOT_FOUND (model, label), NB_CONFLICT (no document was scored yet; or a threshold is wanted
- * and all documents are of the positive label), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
+ * and all documents are of the positive label; or NB_SCORES_LEAVE_ONE_OUT, and the model is not
+ * stacked), NB_DAMAGED, NB_IO or NB_NO_MEMORY. The sample of NB_SCORES_LEAVE_ONE_OUT is of 5,000
+ * documents, or fewer with more than 200 labels, always the same while the documents are. */
 int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
-                         struct nb_string positive, double target_rate,
+                         struct nb_string positive, double target_rate, enum nb_score_kind scores,
                          struct nb_evaluation_report *report, struct nb_error *error);
 
 /* A document whose score counts otherwise than it is stored. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The evaluation of a model: its stored scores, read in the order of learning and handed to
- * core/evaluate/evaluate.c. A view of the ledger: what is forgotten has no score any more.
+ * core/evaluate/evaluate.c. A view of the ledger: what is forgotten has no score any more. Or
+ * leave-one-out scores of a sample of its documents, computed now.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -9,8 +10,10 @@
 
 #include "core/base/pack.h"
 #include "core/engine/engine.h"
+#include "core/live/refit.h"
 #include "core/live/registry.h"
 #include "core/live/stored_score.h"
+#include "core/store/living.h"
 
 struct reading {
     struct nb_evaluator *evaluator;
@@ -137,9 +140,124 @@ static int read_all(struct nb_engine *engine, const struct nb_live *live, struct
     return rc;
 }
 
+/* ---- leave-one-out scores -------------------------------------------------------------------- */
+
+enum {
+    SAMPLE_MOST = 5000,
+    SCORES_MOST = 1000000, /* documents times labels: a second or two */
+    AT_ONCE = 64,          /* documents read in one snapshot: a store that must grow waits for it */
+};
+
+/* The score of one document, under the model's lock and the weights'. */
+static int score_left_out(struct nb_drawn *drawn, const struct nb_live *live,
+                          const struct nb_published *published, const struct nb_view *view,
+                          uint64_t number, struct nb_scores *scores, bool *found)
+{
+    nb_model_read_lock(live->counts);
+    nb_stack_weights_read_lock(published->weights);
+    int rc = nb_drawn_read(drawn, live, published, view, number, found);
+    if (rc == 0 && *found)
+        rc = nb_stack_score(published->weights, &drawn->inputs, scores);
+    nb_stack_weights_unlock(published->weights);
+    nb_model_unlock(live->counts);
+    return rc;
+}
+
+static int add_left_out(struct reading *r, const struct nb_drawn *drawn,
+                        const struct nb_scores *scores)
+{
+    struct nb_stored_score scored = {.label = drawn->entry.change.label,
+                                     .size = (uint32_t)scores->size,
+                                     .labels = scores->labels,
+                                     .probabilities = scores->probabilities};
+    if (scores->size == 2)
+        scored.log_odds = scores->log_scores[1] - scores->log_scores[0];
+    int rc = nb_evaluator_add(r->evaluator, &scored);
+    return rc == NB_INVALID ? 0 : rc;
+}
+
+/* Of some documents, in a snapshot of their own. What was forgotten meanwhile is passed over. */
+static int read_some(struct nb_engine *engine, const struct nb_live *live,
+                     const struct nb_published *published, const uint64_t *numbers, size_t count,
+                     struct reading *reading, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_drawn drawn = {.rows = {0}};
+    struct nb_scores scores;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    nb_scores_init(&scores);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        bool found;
+        rc = score_left_out(&drawn, live, published, &view, numbers[i], &scores, &found);
+        if (rc == 0 && found)
+            rc = add_left_out(reading, &drawn, &scores);
+    }
+    nb_store_snapshot_end(&view);
+    nb_scores_deinit(&scores);
+    nb_drawn_deinit(&drawn);
+    return rc == 0 ? 0 : nb_error_set(error, rc, "scoring learned documents failed");
+}
+
+/* The numbers of the sample, oldest first; the caller frees them. */
+static int draw_sample(struct nb_engine *engine, const struct nb_live *live, size_t labels,
+                       uint64_t **numbers, uint64_t *count, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_living *living = NULL;
+    struct nb_random random = nb_random_of(live->number, 0);
+    uint64_t most = labels == 0 ? 0 : SCORES_MOST / labels;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_living_load(&view, live->number, &living, error);
+    nb_store_snapshot_end(&view);
+    if (rc != 0)
+        return rc;
+    *count = nb_living_count(living);
+    most = most < SAMPLE_MOST ? most : SAMPLE_MOST;
+    *count = *count < most ? *count : most;
+    *numbers = malloc((*count + 1) * sizeof **numbers);
+    if (*numbers != NULL)
+        nb_living_sample(living, &random, *count, *numbers);
+    nb_living_free(&living);
+    return *numbers != NULL ? 0 : nb_error_no_memory(error);
+}
+
+static int read_sample(struct nb_engine *engine, struct nb_live *live, size_t labels,
+                       struct reading *reading, struct nb_error *error)
+{
+    uint64_t *numbers = NULL;
+    uint64_t count = 0;
+    struct nb_published *published = nb_live_settings(live);
+    int rc = nb_published_is_stacked(published)
+                 ? draw_sample(engine, live, labels, &numbers, &count, error)
+                 : nb_error_set(error, NB_CONFLICT,
+                                "leave-one-out scores are of models whose `decision` is "
+                                "\"stacked\"");
+    for (uint64_t at = 0; rc == 0 && at < count; at += AT_ONCE)
+        rc = read_some(engine, live, published, numbers + at,
+                       count - at < AT_ONCE ? count - at : AT_ONCE, reading, error);
+    nb_published_release(&published);
+    free(numbers);
+    return rc;
+}
+
+/* ---- reports --------------------------------------------------------------------------------- */
+
+const char *nb_score_kind_name(enum nb_score_kind kind)
+{
+    static const char *const names[] = {[NB_SCORES_BEFORE_LEARNING] = "before-learning",
+                                        [NB_SCORES_LEAVE_ONE_OUT] = "leave-one-out"};
+    assert(kind < NB_SCORE_KINDS);
+    return names[kind];
+}
+
 struct question {
     struct nb_string positive;
     double target_rate;
+    enum nb_score_kind scores;
     const struct nb_evaluation_change *changes;
     size_t change_count;
     struct nb_string more; /* further scores, each a string */
@@ -177,7 +295,9 @@ static int make_report(struct nb_engine *engine, struct nb_live *live, const str
         nb_evaluator_new(numbers, report->label_count, report->positive, &reading.evaluator) != 0)
         rc = nb_error_no_memory(error);
     if (rc == 0)
-        rc = read_all(engine, live, &reading, error);
+        rc = q->scores == NB_SCORES_LEAVE_ONE_OUT
+                 ? read_sample(engine, live, report->label_count, &reading, error)
+                 : read_all(engine, live, &reading, error);
     if (rc == 0)
         rc = add_more(&reading, q->more, error);
     if (rc == 0)
@@ -199,6 +319,7 @@ static int answer(struct nb_engine *engine, struct nb_string model, const struct
         return rc;
     struct nb_published *published = nb_live_settings(live);
     assert(live->counts != NULL);
+    report->scores = question->scores;
     report->windows[0] = published->settings.evaluation_short;
     report->windows[1] = published->settings.evaluation_long;
     nb_published_release(&published);
@@ -211,10 +332,10 @@ static int answer(struct nb_engine *engine, struct nb_string model, const struct
 }
 
 int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
-                         struct nb_string positive, double target_rate,
+                         struct nb_string positive, double target_rate, enum nb_score_kind scores,
                          struct nb_evaluation_report *report, struct nb_error *error)
 {
-    struct question question = {.positive = positive, .target_rate = target_rate};
+    struct question question = {.positive = positive, .target_rate = target_rate, .scores = scores};
     return answer(engine, model, &question, report, error);
 }
 

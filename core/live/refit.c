@@ -34,8 +34,9 @@ static bool has_dropped_row(const struct nb_model *counts, const struct nb_rows 
     return false;
 }
 
-int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live, const struct nb_view *view,
-                  uint64_t number, bool *found)
+int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
+                  const struct nb_published *published, const struct nb_view *view, uint64_t number,
+                  bool *found)
 {
     const struct nb_change *change = &drawn->entry.change;
     struct nb_rows *rows = &drawn->rows;
@@ -48,7 +49,7 @@ int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live, const stru
     if (rc == 0 && has_dropped_row(live->counts, rows))
         rc = NB_CORRUPT;
     if (rc == 0)
-        rc = nb_stack_inputs_of_rows(live->published->stack, live->counts, rows->counts, rows->size,
+        rc = nb_stack_inputs_of_rows(published->stack, live->counts, rows->counts, rows->size,
                                      change->label, &drawn->inputs);
     *found = rc == 0;
     return rc == NB_NOT_FOUND || rc == NB_CORRUPT || rc == NB_CONFLICT ? 0 : rc;
@@ -120,7 +121,7 @@ static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_
     bool found;
     if (!nb_living_has(live->living, number))
         return 0; /* it was superseded meanwhile */
-    int rc = nb_drawn_read(drawn, live, view, number, &found);
+    int rc = nb_drawn_read(drawn, live, live->published, view, number, &found);
     if (rc == 0 && found)
         rc = nb_stack_fit_add(live->fit, &drawn->inputs, drawn->entry.change.label);
     *units += READ_UNITS +

@@ -8,6 +8,7 @@
 
 #include "core/engine/engine.h"
 #include "core/score/decide.h"
+#include "server/api/evaluation.h"
 #include "server/api/evaluations.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
@@ -79,16 +80,20 @@ static int take_from_evaluation(const struct nb_request *request, double target,
 {
     struct nb_string positive = {rule->positive, strlen(rule->positive)};
     struct nb_threshold found;
-    int rc = nb_evaluations_threshold(request->server->evaluations, request->model, positive,
-                                      target, &found, error);
+    enum nb_score_kind scores;
+    int rc = nb_evaluation_scores(request, &scores, error);
+    if (rc == 0)
+        rc = nb_evaluations_threshold(request->server->evaluations, request->model, positive,
+                                      target, scores, &found, error);
     if (rc != 0)
         return rc;
     rule->threshold = found.threshold;
     memcpy(rule->positive, found.positive, sizeof rule->positive);
     snprintf(rule->source, sizeof rule->source,
              "which would have held a false-positive rate of %.6g (%.6g) over the last %llu "
-             "documents",
-             target, found.achieved, (unsigned long long)found.documents);
+             "documents, by their %s scores",
+             target, found.achieved, (unsigned long long)found.documents,
+             nb_score_kind_name(scores));
     return 0;
 }
 
@@ -103,6 +108,9 @@ int nb_decision_read(const struct nb_request *request, struct nb_decision_rule *
     if (rc != 0)
         return rc;
     rule->is_asked = n.has_threshold || n.has_target || n.has_cost_fp;
+    if (!n.has_target && nb_request_query(request, "scores").bytes != NULL)
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter 'scores' needs 'target_fpr' beside it");
     rc = read_positive(request, rule, error);
     if (rc != 0)
         return rc;

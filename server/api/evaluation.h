@@ -5,8 +5,14 @@
 #ifndef NB_SERVER_API_EVALUATION_H
 #define NB_SERVER_API_EVALUATION_H
 
+#include "core/engine/engine.h"
 #include "server/request/route.h"
 
 nb_handler nb_route_evaluation;
+
+/* Reads ?scores: which scores an evaluation, or a threshold that follows from one, is made of.
+ * Returns 0 or NB_INVALID. */
+int nb_evaluation_scores(const struct nb_request *request, enum nb_score_kind *scores,
+                         struct nb_error *error);
 
 #endif

@@ -17,6 +17,7 @@ enum { THRESHOLDS = 64, MODELS_MOST = 100, NAME_BYTES = 129, TIMES_AS_LONG = 20 
 struct threshold_entry {
     char model[NAME_BYTES], positive[65]; /* as asked for */
     double rate;
+    enum nb_score_kind scores;
     struct nb_threshold found;
     uint64_t until, used; /* monotonic nanoseconds; 0: empty */
 };
@@ -66,17 +67,17 @@ void nb_evaluations_free(struct nb_evaluations **evaluations)
 /* ---- thresholds ------------------------------------------------------------------------------ */
 
 static bool recall(struct nb_evaluations *e, struct nb_string model, struct nb_string positive,
-                   double rate, uint64_t now, struct nb_threshold *found)
+                   const struct threshold_entry *asked, struct nb_threshold *found)
 {
     bool is_found = false;
     pthread_mutex_lock(&e->thresholds_lock);
     for (size_t i = 0; !is_found && i < THRESHOLDS; i++) {
         struct threshold_entry *t = &e->thresholds[i];
-        is_found = now < t->until && t->rate == rate && nb_string_equals(model, t->model) &&
-                   nb_string_equals(positive, t->positive);
+        is_found = asked->used < t->until && t->rate == asked->rate && t->scores == asked->scores &&
+                   nb_string_equals(model, t->model) && nb_string_equals(positive, t->positive);
         if (is_found) {
             *found = t->found;
-            t->used = now;
+            t->used = asked->used;
         }
     }
     pthread_mutex_unlock(&e->thresholds_lock);
@@ -90,8 +91,8 @@ static void keep(struct nb_evaluations *e, const struct threshold_entry *entry)
     struct threshold_entry *place = &e->thresholds[0];
     for (size_t i = 0; i < THRESHOLDS; i++) {
         struct threshold_entry *t = &e->thresholds[i];
-        if (t->rate == entry->rate && strcmp(t->model, entry->model) == 0 &&
-            strcmp(t->positive, entry->positive) == 0) {
+        if (t->rate == entry->rate && t->scores == entry->scores &&
+            strcmp(t->model, entry->model) == 0 && strcmp(t->positive, entry->positive) == 0) {
             place = t;
             break;
         }
@@ -103,11 +104,11 @@ static void keep(struct nb_evaluations *e, const struct threshold_entry *entry)
 }
 
 static int evaluate_threshold(struct nb_evaluations *e, struct nb_string model,
-                              struct nb_string positive, double rate, struct nb_threshold *found,
-                              struct nb_error *error)
+                              struct nb_string positive, double rate, enum nb_score_kind scores,
+                              struct nb_threshold *found, struct nb_error *error)
 {
     struct nb_evaluation_report report;
-    int rc = nb_engine_evaluation(e->engine, model, positive, rate, &report, error);
+    int rc = nb_engine_evaluation(e->engine, model, positive, rate, scores, &report, error);
     if (rc != 0)
         return rc;
     *found = (struct nb_threshold){.threshold = report.threshold,
@@ -120,13 +121,13 @@ static int evaluate_threshold(struct nb_evaluations *e, struct nb_string model,
 }
 
 int nb_evaluations_threshold(struct nb_evaluations *e, struct nb_string model,
-                             struct nb_string positive, double rate, struct nb_threshold *found,
-                             struct nb_error *error)
+                             struct nb_string positive, double rate, enum nb_score_kind scores,
+                             struct nb_threshold *found, struct nb_error *error)
 {
-    struct threshold_entry entry = {.rate = rate, .used = nb_clock_monotonic()};
-    if (recall(e, model, positive, rate, entry.used, found))
+    struct threshold_entry entry = {.rate = rate, .scores = scores, .used = nb_clock_monotonic()};
+    if (recall(e, model, positive, &entry, found))
         return 0;
-    int rc = evaluate_threshold(e, model, positive, rate, found, error);
+    int rc = evaluate_threshold(e, model, positive, rate, scores, found, error);
     if (rc != 0)
         return rc;
     uint64_t now = nb_clock_monotonic();
@@ -164,8 +165,8 @@ static void refresh(struct nb_evaluations *e, struct model_entry *entry)
     struct nb_string name = {entry->name, strlen(entry->name)};
     struct nb_evaluation_report report;
     struct nb_error why; /* nothing learned, or deleted meanwhile: no figures */
-    entry->has_figures =
-        nb_engine_evaluation(e->engine, name, (struct nb_string){"", 0}, -1, &report, &why) == 0;
+    entry->has_figures = nb_engine_evaluation(e->engine, name, (struct nb_string){"", 0}, -1,
+                                              NB_SCORES_BEFORE_LEARNING, &report, &why) == 0;
     entry->made = nb_clock_monotonic();
     if (!entry->has_figures)
         return;

@@ -27,8 +27,8 @@ struct nb_threshold {
  * remembered: its age is at most 30 s, and at most twenty times what it took to make. So at most a
  * twentieth of a processor goes into evaluations, and those of small models are nearly new. */
 int nb_evaluations_threshold(struct nb_evaluations *evaluations, struct nb_string model,
-                             struct nb_string positive, double rate, struct nb_threshold *found,
-                             struct nb_error *error);
+                             struct nb_string positive, double rate, enum nb_score_kind scores,
+                             struct nb_threshold *found, struct nb_error *error);
 
 /* Appends the figures over the short window as Prometheus metrics, for the first 100 models by name
  * of those in memory (a visit of Prometheus loads none). They are at most 30 s old, unless that

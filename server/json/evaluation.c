@@ -160,6 +160,8 @@ int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
     nb_emit_string(&e, model);
     nb_emit_key(&e, "positive");
     nb_emit_text(&e, report->labels[report->positive]);
+    nb_emit_key(&e, "scores");
+    nb_emit_text(&e, nb_score_kind_name(report->scores));
     nb_emit_key(&e, "windows");
     nb_emit_open(&e, '[');
     for (size_t i = 0; i < report->window_count; i++)

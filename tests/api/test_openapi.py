@@ -116,7 +116,7 @@ def bodies(template, method, item, dump):
     if template.endswith("/import"):
         return [(dump, "application/x-ndjson")]
     if template == "/v1/models/{model}":
-        return [({}, "application/json"), ({"smoothing": 2.0}, "application/json")]
+        return [({}, "application/json"), ({"smoothing": 2.0, "decision": "stacked"}, "application/json")]
     if template == "/v1/backup":
         return [(None, None)]
     if template == "/v1/classify":

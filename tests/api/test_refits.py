@@ -86,6 +86,28 @@ def test_a_kill_in_the_middle(api):
     acknowledged.verified(api, daemon.data)
 
 
+def test_which_scores(api):
+    """Scores in the order of arrival say how it went, leave-one-out scores how good the model is now."""
+    client = api.another().start().client
+    client.put(M, STACKED).ok(201)
+    train(client, documents(300))
+    then, now = (client.get(f"{M}/evaluation?scores={kind}&target_fpr=0.01").ok().json for kind in ("before-learning", "leave-one-out"))
+    equal((then["scores"], now["scores"]), ("before-learning", "leave-one-out"))
+    equal(client.get(M + "/evaluation").ok().json["scores"], "before-learning")
+    equal(now["windows"][2]["documents"], 600)
+    holds(now["windows"][2]["log_loss"] < then["windows"][2]["log_loss"], (now["windows"][2], then["windows"][2]))
+    equal(now, client.get(M + "/evaluation?scores=leave-one-out&target_fpr=0.01").ok().json)
+    client.put("/v1/models/book", {"preset": "book"}).ok(201)
+    train(client, documents(3), "/v1/models/book")
+    refused(client.get("/v1/models/book/evaluation?scores=leave-one-out"), 409, "stacked")
+    refused(client.get(M + "/evaluation?scores=other"), 400, "leave-one-out")
+    ask = M + "/classify?target_fpr=0.01&scores="
+    for kind, threshold in (("before-learning", then["threshold"]), ("leave-one-out", now["threshold"])):
+        reason = client.post(ask + kind, {"text": text("spam", 1)}).ok().json["decision_reason"]
+        holds(kind in reason and str(threshold['threshold']) in reason, (reason, threshold))
+    refused(client.post(M + "/classify?scores=leave-one-out", {"text": "x"}), 400, "target_fpr")
+
+
 def test_on_request(api):
     daemon = api.another().start()
     client = daemon.client

@@ -202,7 +202,8 @@ static void say_verdict(struct picture *p, const char *model, const char *bytes)
 static void say_evaluation(struct picture *p, const char *model)
 {
     struct nb_evaluation_report r = {0};
-    int rc = nb_engine_evaluation(p->engine, string_at(model), string_at(""), -1, &r, NULL);
+    int rc = nb_engine_evaluation(p->engine, string_at(model), string_at(""), -1,
+                                  NB_SCORES_BEFORE_LEARNING, &r, NULL);
     say(p, "evaluation %d", rc);
     for (size_t i = 0; rc == 0 && i < r.window_count; i++)
         say(p, " %" PRIu64 " %" PRIu64 " %a %a %a", r.windows[i], r.evaluations[i].documents,

@@ -840,7 +840,8 @@ static void put_stacked(const char *model, double rate)
 static uint64_t scored_documents(const char *model)
 {
     struct nb_evaluation_report report;
-    if (nb_engine_evaluation(engine, str(model), str(""), -1, &report, NULL) != 0)
+    if (nb_engine_evaluation(engine, str(model), str(""), -1, NB_SCORES_BEFORE_LEARNING, &report,
+                             NULL) != 0)
         return 0;
     uint64_t documents = report.evaluations[NB_EVALUATION_WINDOWS - 1].documents;
     nb_evaluation_report_deinit(&report);
