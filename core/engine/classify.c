@@ -278,6 +278,7 @@ int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level)
 
 static int score_stacked(struct nb_verdict_private *p, const struct nb_published *published)
 {
+    nb_stack_inputs_twin(&p->inputs, published->weights, false);
     int rc = nb_stack_inputs(published->stack, p->live->counts, p->bag.features, p->bag.size,
                              &p->inputs, NULL);
     return rc != 0 ? rc : nb_stack_score(published->weights, &p->inputs, &p->stacked);

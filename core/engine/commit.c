@@ -11,6 +11,7 @@
 #include "core/live/records.h"
 #include "core/live/refit.h"
 #include "core/live/transaction.h"
+#include "core/live/twin_log.h"
 #include "core/store/living.h"
 #include "core/store/twins.h"
 
@@ -161,6 +162,8 @@ static int put_model(struct nb_group *group, struct nb_view *view, struct nb_gro
         rc = nb_put_model(engine, view, live, &live->published->settings, error);
     if (rc == 0 && staged && has_weights(live))
         rc = nb_put_weights(engine, view, live, error);
+    if (rc == 0 && staged && nb_published_is_stacked(live->published))
+        rc = nb_twin_log_put(engine, view, live, error);
     struct nb_state_record state = nb_checkpoint_state(live, model->last);
     state.tail += model->features;
     return rc != 0 ? rc : nb_put_state(engine, view, live, &state, error);

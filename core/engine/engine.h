@@ -391,6 +391,8 @@ struct nb_dump_header {
     const char *const *labels; /* by label number */
     bool has_texts;            /* every feature has its text */
     struct nb_string stack;    /* what the stack has learned, stored form; length 0: nothing */
+    /* Under which the features have their slots in `stack`: mostly `key`. */
+    unsigned char stack_key[NB_KEY_BYTES];
 };
 struct nb_dump_words {
     uint32_t first_row;

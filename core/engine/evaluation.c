@@ -155,7 +155,7 @@ static int score_left_out(struct nb_drawn *drawn, const struct nb_live *live,
 {
     nb_model_read_lock(live->counts);
     nb_stack_weights_read_lock(published->weights);
-    int rc = nb_drawn_read(drawn, live, published, view, number, found);
+    int rc = nb_drawn_read(drawn, live, published, view, number, true, found);
     if (rc == 0 && *found)
         rc = nb_stack_score(published->weights, &drawn->inputs, scores);
     nb_stack_weights_unlock(published->weights);

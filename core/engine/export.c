@@ -16,6 +16,7 @@
 #include "core/base/pack.h"
 #include "core/engine/engine.h"
 #include "core/live/registry.h"
+#include "core/live/twin_log.h"
 #include "core/lmdb/lease.h"
 #include "core/store/features.h"
 #include "core/store/ledger_features.h"
@@ -170,6 +171,8 @@ static int dump_weights(const struct nb_export *e, const struct nb_settings *set
     struct reading reading = {.weights = weights};
     int rc = nb_store_scan(e->view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), key.length,
                            read_weights, &reading, error);
+    if (rc == 0)
+        rc = nb_twin_log_load(e->view, e->live->number, &e->state.twin, weights, NULL, error);
     if (rc == 0 && reading.found)
         nb_stack_weights_write(weights, &p);
     nb_stack_weights_free(&weights);
@@ -187,6 +190,8 @@ static int dump_header(struct nb_export *e, struct nb_error *error)
                                     .has_texts = e->has_texts};
     struct nb_buffer weights = {0};
     memcpy(header.key, e->live->id_key->bytes, sizeof header.key);
+    const struct nb_key *of_slots = e->state.twin.ranges > 0 ? e->live->key : e->live->id_key;
+    memcpy(header.stack_key, of_slots->bytes, sizeof header.stack_key);
     int rc = nb_store_get(e->view, NB_TABLE_MODELS, nb_live_name(e->live), &value, error);
     if (rc == 0)
         rc = nb_model_record_read(&record, value, error);

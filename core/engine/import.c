@@ -24,6 +24,7 @@
 #include "core/live/registry.h"
 #include "core/live/stored_score.h"
 #include "core/live/transaction.h"
+#include "core/live/twin_log.h"
 #include "core/store/ledger.h"
 #include "core/store/quarantine.h"
 
@@ -33,10 +34,12 @@ struct nb_import {
     struct nb_importing listed; /* in engine->importing */
     struct nb_engine *engine;
     struct nb_buffer name, source;
-    struct nb_live *live;     /* NULL until the header came */
-    bool other_key;           /* the dump's ids were made under another key than the store's */
-    bool rehash;              /* its features get ids under the store's key, by their texts */
-    bool has_stack;           /* the dump brought what a stack has learned */
+    struct nb_live *live;  /* NULL until the header came */
+    bool other_key;        /* the dump's ids were made under another key than the store's */
+    bool rehash;           /* its features get ids under the store's key, by their texts */
+    bool has_stack;        /* the dump brought what a stack has learned */
+    struct nb_slots slots; /* of the twin, by ids under slots_key; none: they need no change */
+    struct nb_key slots_key;
     struct nb_buffer entries; /* changes to be appended, each with its length */
     struct nb_buffer bytes, features, bag;
     uint64_t *ids; /* owned */
@@ -174,6 +177,7 @@ static void import_free(struct nb_import *import)
     nb_buffer_deinit(&import->bag);
     nb_features_coder_free(&import->coder);
     nb_rows_deinit(&import->rows);
+    nb_slots_deinit(&import->slots);
     free(import->ids);
     free(import);
 }
@@ -258,13 +262,30 @@ static int add_labels(struct nb_import *import, const struct nb_dump_header *hea
     return 0;
 }
 
-/* Reads what the stack had learned. It fits only the settings of the same dump. */
-static int take_stack(struct nb_import *import, struct nb_string stack, struct nb_error *error)
+/* The dump's twin may have learned under another key than that under which the features will be:
+ * then its slots are taken over feature by feature, by their texts. */
+static int take_slots(struct nb_import *import, const struct nb_dump_header *header,
+                      struct nb_error *error)
 {
-    if (stack.length == 0)
+    struct nb_slots *slots = nb_stack_twin_slots(import->live->published->weights);
+    if (memcmp(header->stack_key, import->live->key->bytes, NB_KEY_BYTES) == 0 ||
+        nb_slots_count(slots) == 0)
+        return 0;
+    nb_key_restore(&import->slots_key, header->stack_key);
+    nb_slots_exchange(slots, &import->slots);
+    return nb_slots_grow(slots, nb_slots_count(&import->slots), NULL) != 0
+               ? nb_error_no_memory(error)
+               : 0;
+}
+
+/* Reads what the stack had learned. It fits only the settings of the same dump. */
+static int take_stack(struct nb_import *import, const struct nb_dump_header *header,
+                      struct nb_error *error)
+{
+    if (header->stack.length == 0)
         return 0;
     import->has_stack = true;
-    struct nb_unpacker r = nb_unpacker_of(stack.bytes, stack.length);
+    struct nb_unpacker r = nb_unpacker_of(header->stack.bytes, header->stack.length);
     int rc = nb_stack_weights_read(import->live->published->weights, &r);
     /* Weights of a program that does not say for which constants they are: they are trusted. */
     struct nb_weights *order = nb_stack_weights_order(import->live->published->weights);
@@ -272,9 +293,9 @@ static int take_stack(struct nb_import *import, struct nb_string stack, struct n
         rc = nb_order_set_fingerprint(order, nb_stack_fingerprint(import->live->published->stack));
     if (rc == NB_NO_MEMORY)
         return nb_error_no_memory(error);
-    if (rc == 0 && nb_unpacker_done(&r))
-        return 0;
-    return nb_error_set(error, NB_INVALID, "the dump's stack does not read back");
+    if (rc != 0 || !nb_unpacker_done(&r))
+        return nb_error_set(error, NB_INVALID, "the dump's stack does not read back");
+    return take_slots(import, header, error);
 }
 
 /* A dump of another store has another key. Ids of documents stay as they are, so that the key goes
@@ -308,7 +329,7 @@ int nb_import_header(struct nb_import *import, const struct nb_dump_header *head
     if (import->live == NULL || nb_live_begin(import->live, &header->settings) != 0)
         return nb_error_no_memory(error);
     import->live->checkpoint.totals = import->begun;
-    rc = take_stack(import, header->stack, error);
+    rc = take_stack(import, header, error);
     return rc != 0 ? rc : add_labels(import, header, error);
 }
 
@@ -321,6 +342,15 @@ static int needs_header(const struct nb_import *import, struct nb_error *error)
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
+/* What the twin knows of a feature goes to its slot here. */
+static int carry(struct nb_import *import, uint64_t id, struct nb_string text)
+{
+    struct nb_slots *slots = nb_stack_twin_slots(import->live->published->weights);
+    uint64_t dumped = nb_feature_id(nb_feature_field(id),
+                                    nb_key_hash(&import->slots_key, text.bytes, text.length));
+    return nb_slots_carry(slots, id, &import->slots, dumped);
+}
+
 /* The ids that the rows get: those of the dump, or under the store's key. */
 static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
                     struct nb_error *error)
@@ -332,12 +362,15 @@ static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
     if (nb_array_reserve(&import->ids, &import->id_room, words->count + 1, sizeof *import->ids) !=
         0)
         return nb_error_no_memory(error);
+    bool carries = nb_slots_count(&import->slots) > 0 && words->texts != NULL;
     for (size_t i = 0; i < words->count; i++) {
         uint64_t id = words->ids[i];
         if (import->rehash && nb_feature_field(id) < NB_FIELDS)
             id = nb_feature_id(
                 nb_feature_field(id),
                 nb_key_hash(&import->engine->key, words->texts[i].bytes, words->texts[i].length));
+        if (carries && carry(import, id, words->texts[i]) != 0)
+            return nb_error_no_memory(error);
         import->ids[i] = id;
     }
     return 0;
@@ -526,6 +559,8 @@ static int write_records(struct nb_engine *engine, struct nb_view *view, struct 
         rc = nb_put_label(engine, view, live, i, error);
     if (rc == 0 && weights)
         rc = nb_put_weights(engine, view, live, error);
+    if (rc == 0 && weights)
+        rc = nb_twin_log_put(engine, view, live, error);
     return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_ORPHANS, nb_store_key_string(&key), error);
 }
 
@@ -565,6 +600,7 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
     assert(live->number == import->listed.number && live->number != old);
     live->checkpoint.totals = naming->totals; /* this may be a second try */
     live->checkpoint.weights = 0;
+    live->checkpoint.twin = (struct nb_twin_log){.bytes = 0};
     int rc = write_records(engine, view, live, naming->weights.length > 0, error);
     naming->number = nb_numbers_entry(&engine->numbers);
     if (rc == 0)

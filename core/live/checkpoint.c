@@ -25,7 +25,8 @@ struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t 
                                     .rows = nb_model_rows(live->counts),
                                     .labels = nb_model_label_count(live->counts),
                                     .weights = c->weights,
-                                    .totals = c->totals};
+                                    .totals = c->totals,
+                                    .twin = c->twin.stored};
 }
 
 /* ---- the list of unsaved models -------------------------------------------------------------- */

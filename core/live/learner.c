@@ -77,6 +77,7 @@ static int score(struct nb_learner *l, const struct nb_published *published,
                    ? rc
                    : nb_score(published->scorer, counts, l->features, rows->size, &l->scores, NULL);
     }
+    nb_stack_inputs_twin(&l->inputs, published->weights, true);
     rc = nb_stack_inputs_of_rows(published->stack, counts, rows->counts, rows->size,
                                  NB_STACK_NO_LABEL, &l->inputs);
     if (rc == 0)
@@ -110,17 +111,20 @@ void nb_learner_reset(struct nb_learner *l)
 
 /* ---- the document of a change ---------------------------------------------------------------- */
 
-/* The one place where weights learn from inputs, of a new document or of one that is drawn. */
+/* The one place where weights learn from inputs, of a new document or of one that is drawn. The
+ * twin is first: it corrects the scores that the stack had. */
 static int learn(struct nb_live *live, const struct nb_stack_inputs *inputs, uint32_t label,
                  double weight)
 {
-    return nb_stack_learn(live->published->weights, inputs, label, weight);
+    int rc = nb_stack_twin_learn(live->published->weights, inputs, label, weight);
+    return rc != 0 ? rc : nb_stack_learn(live->published->weights, inputs, label, weight);
 }
 
 /* Inputs that the document of a change has without itself in the counts. *has: it has some. */
 static int inputs_of(struct nb_learner *l, const struct nb_live *live,
                      const struct nb_lesson *lesson, bool *has)
 {
+    nb_stack_inputs_twin(&l->inputs, live->published->weights, true);
     int rc = nb_stack_inputs_of_rows(live->published->stack, live->counts, lesson->rows->counts,
                                      lesson->rows->size, lesson->label, &l->inputs);
     *has = rc == 0;
@@ -153,7 +157,7 @@ static int replay_one(struct nb_learner *l, struct nb_live *live, const struct n
     int rc = nb_refit_list(live, lesson->view);
     if (rc == 0 && nb_living_count(live->living) > 0)
         rc = nb_drawn_read(&l->drawn, live, live->published, lesson->view,
-                           nb_living_draw(live->living, &random), &found);
+                           nb_living_draw(live->living, &random), true, &found);
     return rc != 0 || !found ? rc : learn(live, &l->drawn.inputs, l->drawn.entry.change.label, 1);
 }
 

@@ -26,6 +26,7 @@ void nb_stack_settings_of(const struct nb_settings *settings, struct nb_stack_se
     stack->rate = settings->learning_rate;
     stack->mixing = settings->expert_mixing;
     stack->memory = settings->expert_memory;
+    stack->twin = settings->twin;
 }
 
 struct nb_published *nb_published_new(const struct nb_settings *settings)

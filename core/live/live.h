@@ -48,6 +48,15 @@ static inline bool nb_published_is_stacked(const struct nb_published *published)
     return published->settings.decision == NB_DECISION_STACKED;
 }
 
+/* The log of the twin, and how far the running sweep over the ranges of its slots has come. */
+struct nb_twin_log {
+    struct nb_twin_stored stored;
+    uint64_t bytes; /* of the log from stored.first on */
+    bool sweeping;
+    uint32_t sweep_next;               /* range that is written next */
+    uint64_t sweep_first, sweep_bytes; /* what first and bytes will be when it ends */
+};
+
 /* Which stored ranges are behind the counts, and how far the running sweep over them has come. */
 struct nb_checkpoint {
     uint64_t last;        /* number of the model's newest committed entry */
@@ -62,6 +71,7 @@ struct nb_checkpoint {
     uint64_t tail;           /* feature changes that a start would replay, and one per entry */
     uint64_t sweep_features; /* those of them since the sweep began */
     uint32_t weights;        /* stored records of weights */
+    struct nb_twin_log twin;
     struct nb_ledger_totals totals;
 };
 

@@ -8,6 +8,7 @@
 #include "core/base/array.h"
 #include "core/live/apply.h"
 #include "core/live/refit.h"
+#include "core/live/twin_log.h"
 #include "core/store/ledger.h"
 #include "core/store/range.h"
 
@@ -18,6 +19,7 @@ struct loading {
     struct nb_state_record state;
     uint64_t *marks; /* owned; per stored range */
     size_t range_count, range_room;
+    uint64_t twin_bytes;
     struct nb_delta delta;
     struct nb_entry replaced;
 };
@@ -231,6 +233,9 @@ static int load_all(struct loading *l, struct nb_error *error)
         rc =
             nb_store_scan(l->view, NB_TABLE_WEIGHTS, prefix, prefix.length, load_weights, l, error);
     if (rc == 0)
+        rc = nb_twin_log_load(l->view, l->live->number, &l->state.twin, l->live->published->weights,
+                              &l->twin_bytes, error);
+    if (rc == 0)
         rc = check_indexes(l, error);
     if (rc == 0)
         rc = load_rows(l, error);
@@ -247,6 +252,7 @@ static void take_state(const struct loading *l)
     c->tail = l->state.tail;
     c->weights = l->state.weights;
     c->totals = l->state.totals;
+    c->twin = (struct nb_twin_log){.stored = l->state.twin, .bytes = l->twin_bytes};
     c->garbage = true;
     l->live->labels_stored = l->state.labels;
 }

@@ -31,7 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/score/weights.h"
+#include "core/weights/weights.h"
 
 /* The weight of a document of a label that `of_label` of `documents` have, itself not among them.
  * Above 0, at most 1. */

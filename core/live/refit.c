@@ -36,7 +36,7 @@ static bool has_dropped_row(const struct nb_model *counts, const struct nb_rows 
 
 int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
                   const struct nb_published *published, const struct nb_view *view, uint64_t number,
-                  bool *found)
+                  bool for_twin, bool *found)
 {
     const struct nb_change *change = &drawn->entry.change;
     struct nb_rows *rows = &drawn->rows;
@@ -48,6 +48,7 @@ int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
         rc = nb_bag_decode(change->bag, nb_model_rows(live->counts), rows, NULL);
     if (rc == 0 && has_dropped_row(live->counts, rows))
         rc = NB_CORRUPT;
+    nb_stack_inputs_twin(&drawn->inputs, for_twin ? published->weights : NULL, true);
     if (rc == 0)
         rc = nb_stack_inputs_of_rows(published->stack, live->counts, rows->counts, rows->size,
                                      change->label, &drawn->inputs);
@@ -121,7 +122,7 @@ static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_
     bool found;
     if (!nb_living_has(live->living, number))
         return 0; /* it was superseded meanwhile */
-    int rc = nb_drawn_read(drawn, live, live->published, view, number, &found);
+    int rc = nb_drawn_read(drawn, live, live->published, view, number, false, &found);
     if (rc == 0 && found)
         rc = nb_stack_fit_add(live->fit, &drawn->inputs, drawn->entry.change.label);
     *units += READ_UNITS +

@@ -16,6 +16,7 @@ const char *const nb_store_table_names[NB_TABLES] = {
     [NB_TABLE_SCORES] = "scores",   [NB_TABLE_GARBAGE] = "garbage",
     [NB_TABLE_ORPHANS] = "orphans", [NB_TABLE_QUARANTINE] = "quarantine",
     [NB_TABLE_WAITING] = "waiting", [NB_TABLE_KEPT] = "kept",
+    [NB_TABLE_TWIN] = "twin",
 };
 
 const char *nb_store_table_name(enum nb_table table)

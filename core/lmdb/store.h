@@ -58,6 +58,9 @@ enum nb_table {
     NB_TABLE_ORPHANS,    /* model -> (nothing): data of deleted models and unfinished imports */
     NB_TABLE_QUARANTINE, /* model, document id -> a change that waits (core/store/quarantine.h) */
     NB_TABLE_WAITING,    /* model -> how many changes wait, and how many bytes they take */
+    /* model, range -> slots of the twin; model, 65,536 + number -> slots that a commit changed
+     * (core/live/twin_log.h). */
+    NB_TABLE_TWIN,
     NB_TABLES
 };
 

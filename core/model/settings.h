@@ -46,6 +46,7 @@ struct nb_settings {
     double robust_smoothing, robust_power;
     double many_smoothing, many_power;
     double length_power, evidence_scale, learning_rate, expert_mixing, expert_memory;
+    bool twin;                                  /* of the stack: core/score/stack.h */
     uint64_t evaluation_short, evaluation_long; /* documents in the windows of the evaluation */
     uint64_t max_age, max_documents;            /* ageing: seconds; documents. 0: no limit */
     /* Of nearly the same documents of a label so many are learned (0: all), among so many. */
@@ -59,6 +60,7 @@ enum nb_setting_type {
     NB_SETTING_ENUM,   /* int; `names` lists the values in order, NULL-terminated */
     NB_SETTING_DOUBLE, /* double in (exclusive_minimum ? > : >=) minimum .. maximum */
     NB_SETTING_COUNT,  /* uint64_t in minimum .. maximum */
+    NB_SETTING_BOOL,   /* bool */
     NB_SETTING_PRIOR,  /* prior, weights, weight_count */
     NB_SETTING_FIELDS  /* the bits of a mask; `names[i]` names bit i (NULL: not settable) */
 };

@@ -39,6 +39,14 @@ static inline double nb_setting_get_double(const struct nb_settings *settings,
     return value;
 }
 
+static inline bool nb_setting_get_bool(const struct nb_settings *settings,
+                                       const struct nb_setting *s)
+{
+    bool value;
+    memcpy(&value, nb_setting_member(settings, s), sizeof value);
+    return value;
+}
+
 static inline uint32_t nb_setting_get_mask(const struct nb_settings *settings,
                                            const struct nb_setting *s)
 {

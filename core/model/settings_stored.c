@@ -29,6 +29,9 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
     case NB_SETTING_COUNT:
         nb_pack_varint(w, nb_setting_get_count(settings, s));
         break;
+    case NB_SETTING_BOOL:
+        nb_pack_u8(w, nb_setting_get_bool(settings, s));
+        break;
     case NB_SETTING_PRIOR:
         write_name(w, s->names[settings->prior]);
         nb_pack_varint(w, settings->weight_count);
@@ -125,6 +128,9 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
         memcpy(to, &value, sizeof value);
     } else if (s->type == NB_SETTING_COUNT) {
         uint64_t value = nb_unpack_varint(r);
+        memcpy(to, &value, sizeof value);
+    } else if (s->type == NB_SETTING_BOOL) {
+        bool value = nb_unpack_bounded(r, 1) == 1;
         memcpy(to, &value, sizeof value);
     } else if (s->type == NB_SETTING_FIELDS) {
         uint32_t mask;

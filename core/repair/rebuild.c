@@ -18,6 +18,7 @@
 #include "core/live/checkpoint.h"
 #include "core/live/records.h"
 #include "core/live/transaction.h"
+#include "core/live/twin_log.h"
 #include "core/repair/folder.h"
 #include "core/repair/replay.h"
 #include "core/repair/verify.h"
@@ -290,11 +291,14 @@ static int write_records(struct nb_engine *to, struct nb_view *view, void *argum
     c->totals = r->models[r->model - r->survey.models].totals;
     c->totals.dropped = dropped;
     c->weights = 0;
+    c->twin = (struct nb_twin_log){.bytes = 0};
     int rc = nb_put_model(to, view, live, &live->published->settings, error);
     for (uint32_t i = 0; rc == 0 && i < nb_model_label_count(live->counts); i++)
         rc = nb_put_label(to, view, live, i, error);
     if (rc == 0 && r->replayed.has_weights)
         rc = nb_put_weights(to, view, live, error);
+    if (rc == 0 && r->replayed.has_weights)
+        rc = nb_twin_log_put(to, view, live, error);
     struct nb_state_record state = nb_checkpoint_state(live, c->last);
     return rc != 0 ? rc : nb_put_state(to, view, live, &state, error);
 }
@@ -353,6 +357,7 @@ static int read_weights(struct rebuild *r, const struct nb_state_record *old)
     struct nb_published *read = nb_published_new(&made->published->settings);
     struct nb_buffer bytes = {0};
     struct nb_packer p = {.out = &bytes};
+    struct nb_error why;
     if (read == NULL)
         return NB_NO_MEMORY;
     struct reading reading = {.weights = read->weights};
@@ -360,6 +365,8 @@ static int read_weights(struct rebuild *r, const struct nb_state_record *old)
                            read_record, &reading, NULL);
     if (rc == 0 && reading.records != old->weights)
         rc = NB_CORRUPT;
+    if (rc == 0)
+        rc = nb_twin_log_load(r->view, made->number, &old->twin, read->weights, NULL, &why);
     if (rc == 0)
         nb_stack_weights_write(read->weights, &p);
     struct nb_unpacker u = nb_unpacker_of(bytes.bytes, bytes.length);

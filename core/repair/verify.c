@@ -100,6 +100,7 @@ static uint64_t expected_rows(enum nb_table table, const struct nb_surveyed_mode
     case NB_TABLE_GARBAGE:
     case NB_TABLE_ROWS:
     case NB_TABLE_WEIGHTS:
+    case NB_TABLE_TWIN:
     case NB_TABLE_QUARANTINE:
     case NB_TABLE_WAITING:
     case NB_TABLES:

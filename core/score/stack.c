@@ -32,6 +32,7 @@ void nb_stack_settings_init(struct nb_stack_settings *settings)
         .rate = 0.12,
         .mixing = 0.5,
         .memory = 2000,
+        .twin = true,
     };
 }
 

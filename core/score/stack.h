@@ -28,6 +28,19 @@
  * and Games, chapter 2). h is 1/2 with two labels, where e of one is minus e of
  * the other: then this is the logistic regression s = b + sum of weight_g * x_g; else h is 1.
  *
+ * The twin (stack_twin.c) is one more weight u for each feature, shared by all labels, which scales
+ * the feature's evidence and is learned from what the stack gets wrong: the stack's score is its
+ * offset. With x_w = 1 / sqrt(features of w's field * fields that the document has), unseen
+ * features too,
+ *
+ *     t_v = d_v + sum of u_w * x_w * r_wv
+ *     score_v = (1 - trust) * s_v + trust * c * (s_v + t_v)
+ *     trust = 1 / (1 + exp(mixing * (L1 - L0)))
+ *
+ * L0 and L1 are the fading losses of s and of c (s + t), where a probability P costs
+ * -ln(.9 P + .1 / labels). r is the reading of the last expert of the bank. With two labels t is
+ * that of the difference of their scores: one column.
+ *
  * Threads: any thread may compute inputs, scores and explanations, holding the model's read lock
  * for those functions that take a model, and the weights' for those that take weights. One thread,
  * the writer, learns; it needs no lock. Locks are taken in this order: model, weights.
@@ -38,7 +51,8 @@
 #include "core/base/pack.h"
 #include "core/model/model.h"
 #include "core/score/explain.h"
-#include "core/score/weights.h"
+#include "core/weights/slots.h"
+#include "core/weights/weights.h"
 
 enum {
     NB_STACK_EXPERTS = 2,            /* at most */
@@ -70,6 +84,7 @@ struct nb_stack_settings {
     double rate;   /* 0.12: step of AdaGrad (Duchi, Hazan and Singer 2011) */
     double mixing; /* 0.5: how fast trust goes to the better expert */
     double memory; /* 2000: documents after which a loss has faded to 1/e */
+    bool twin;     /* true: the twin is in use */
 };
 
 /* Two labels: a sharp expert (0.02, 1.5), best on clean labels, and a robust one (0.5, 1.5), which
@@ -87,6 +102,8 @@ void nb_stack_free(struct nb_stack **stack);
 size_t nb_stack_memory(const struct nb_stack *stack);
 
 struct nb_stack_scratch;
+struct nb_stack_evidence;
+struct nb_stack_weights;
 
 /* The inputs of one document. Reused from document to document. */
 struct nb_stack_inputs {
@@ -95,11 +112,23 @@ struct nb_stack_inputs {
     uint32_t count;   /* inputs per label: experts of the bank in use times NB_STACK_GROUPS */
     double *x;        /* x[i * size + v]: input i = expert * NB_STACK_GROUPS + group; owned */
     uint32_t features[NB_STACK_GROUPS]; /* of the document, by field, and of all but n-grams */
-    size_t room;                        /* private: of `labels` */
-    struct nb_stack_scratch *scratch;   /* private; owned */
+    double *t;     /* of the twin: t[v] - d_v; two labels: the second has the column; owned */
+    bool has_twin; /* `t` is that of the document */
+    bool is_kept;  /* and so is `evidence` */
+    const struct nb_stack_weights *twin; /* private: nb_stack_inputs_twin; borrowed */
+    bool keeps;                          /* private */
+    struct nb_stack_evidence *evidence;  /* private; owned */
+    size_t room;                         /* private: of `labels` */
+    struct nb_stack_scratch *scratch;    /* private; owned */
 };
 void nb_stack_inputs_init(struct nb_stack_inputs *inputs);
 void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs);
+
+/* From now on the inputs are also those of the twin of `weights` (borrowed; NULL: of none), which
+ * is read under the same locks as in nb_stack_score; weights whose settings have no twin are as
+ * none. `keeps`: and what nb_stack_twin_learn needs is kept. */
+void nb_stack_inputs_twin(struct nb_stack_inputs *inputs, const struct nb_stack_weights *weights,
+                          bool keeps);
 
 /* Computes the inputs of a bag, in the order of the bag, so that the same document under the same
  * counts gives the same bits. Returns 0, NB_CONFLICT (no label has a document) or NB_NO_MEMORY. */
@@ -123,8 +152,7 @@ int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model
 /* ---- weights --------------------------------------------------------------------------------- */
 
 /* The weights: one set for two labels, one for more, and a bias per label and expert; each with the
- * sum of its squared gradients. And the losses of the experts. */
-struct nb_stack_weights;
+ * sum of its squared gradients. And the losses of the experts, and the twin. */
 /* Returns the start values, or NULL: out of memory. */
 struct nb_stack_weights *nb_stack_weights_new(const struct nb_stack_settings *settings);
 void nb_stack_weights_free(struct nb_stack_weights **weights);
@@ -162,6 +190,19 @@ int nb_stack_against(struct nb_stack *stack, const struct nb_model *model,
 int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    uint32_t label, double weight);
 
+/* One step of the twin, by AdaGrad on its -ln(.9 P(label) + .1 / labels); `weight` as in
+ * nb_stack_learn. The scores that it corrects are those of the stack as it is: to be called before
+ * nb_stack_learn. Does nothing when `label` has no document yet or is the only one that has, and
+ * for inputs that were not kept for a twin. Returns 0, NB_CORRUPT (as nb_stack_learn) or
+ * NB_NO_MEMORY, and then nothing was changed. */
+int nb_stack_twin_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                        uint32_t label, double weight);
+/* Back to the twin's start values; can be rolled back. Returns 0 or NB_NO_MEMORY, and then nothing
+ * was changed. */
+int nb_stack_twin_reset(struct nb_stack_weights *weights);
+/* The slots of the twin, which are stored apart (core/live/twin_log.h). */
+struct nb_slots *nb_stack_twin_slots(struct nb_stack_weights *weights);
+
 /* What the order of training has come to (core/live/order.h), beside the weights: numbers that are
  * stored, rolled back, written and read with them, none of them below 0. At most
  * NB_STACK_ORDER_MOST places; all are 0 at first. Only the writer reads and changes them. */
@@ -172,7 +213,7 @@ struct nb_weights *nb_stack_weights_order(struct nb_stack_weights *weights);
 
 /* The state of the weights at a moment. All zeros: that of the last commit, or the start. */
 struct nb_stack_mark {
-    size_t shared, biases[NB_STACK_EXPERTS], order;
+    size_t shared, biases[NB_STACK_EXPERTS], order, twin, twin_biases, slots;
 };
 /* Good until the next commit, or a rollback to an older mark. For the writer. */
 struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights);
@@ -203,9 +244,9 @@ void nb_stack_weights_write_record(const struct nb_stack_weights *weights, uint3
 int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t record,
                                  struct nb_string stored);
 
-/* All records in a row, for dumps and copies: equal weights have equal bytes, whatever their
- * history. Reading replaces the weights, and all of them count as changed; it cannot be rolled
- * back. Returns 0, or NB_CORRUPT or NB_NO_MEMORY with the weights as they were. */
+/* All records in a row, the slots of the twin too, for dumps and copies: equal weights have equal
+ * bytes, whatever their history. Reading replaces the weights, and all of them count as changed; it
+ * cannot be rolled back. Returns 0, or NB_CORRUPT or NB_NO_MEMORY with the weights as they were. */
 void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *to);
 int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *r);
 

@@ -12,6 +12,9 @@ struct comparison {
     unsigned experts;
     uint32_t best, second; /* positions */
     double worth[NB_STACK_EXPERTS][NB_FIELDS];
+    const struct nb_slots *slots;   /* of the twin; NULL: without it */
+    struct nb_stack_twin_part part; /* what the stack and the twin are worth */
+    double shares[NB_FIELDS];       /* of the twin */
 };
 
 static void put_worth(struct comparison *c, const struct nb_stack_weights *weights,
@@ -27,9 +30,22 @@ static void put_worth(struct comparison *c, const struct nb_stack_weights *weigh
             double worth = w[nb_stack_place(0, f)] * nb_stack_share(s, inputs->features[f]);
             if (f != NB_FIELD_NGRAM)
                 worth += w[nb_stack_place(0, NB_STACK_TOTAL)] * total_share;
-            c->worth[e][f] = trust[e] * nb_stack_half(inputs->size) * worth;
+            c->worth[e][f] = c->part.stack * trust[e] * nb_stack_half(inputs->size) * worth;
         }
     }
+}
+
+static void put_twin(struct comparison *c, const struct nb_stack_weights *weights,
+                     const struct nb_stack_inputs *inputs)
+{
+    c->part = (struct nb_stack_twin_part){.stack = 1};
+    if (!inputs->has_twin || inputs->size < 2)
+        return;
+    c->slots = &weights->slots;
+    c->part = nb_stack_twin_part(weights);
+    nb_stack_evidence_shares(inputs->features, c->shares);
+    for (unsigned f = 0; f < NB_FIELDS; f++)
+        c->shares[f] *= c->part.twin * nb_stack_half(inputs->size);
 }
 
 static uint64_t documents_of(const struct comparison *c, const struct nb_row *row,
@@ -60,6 +76,9 @@ static double evidence_of(const struct comparison *c, const struct nb_row *row)
         double for_second = nb_stack_gain(r, second, all) - offset_of(c, e, field, c->second);
         double difference = nb_stack_power(r, for_best) - nb_stack_power(r, for_second);
         sum += c->worth[e][field] * difference;
+        if (c->slots != NULL && e == c->experts - 1)
+            sum +=
+                (double)nb_slots_at(c->slots, row->id) * c->shares[field] * (for_best - for_second);
     }
     return sum;
 }
@@ -74,7 +93,12 @@ static double bias_evidence(const struct comparison *c, const struct nb_stack_we
     for (unsigned e = 0; e < c->experts; e++)
         sum += trust[e] * (nb_stack_bias(weights, scores->labels[scores->best], e) -
                            nb_stack_bias(weights, scores->labels[scores->second], e));
-    return sum;
+    if (c->slots == NULL)
+        return sum;
+    return c->part.stack * sum +
+           c->part.twin *
+               (nb_stack_twin_bias(weights, scores->labels, scores->size, scores->best) -
+                nb_stack_twin_bias(weights, scores->labels, scores->size, scores->second));
 }
 
 int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
@@ -93,6 +117,7 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
         return rc;
     assert(inputs->size == c.view->size && scores->size == inputs->size);
     assert(scores->best < scores->size && scores->second < scores->size);
+    put_twin(&c, weights, inputs);
     put_worth(&c, weights, inputs);
     size_t filled = 0;
     uint32_t numbers[NB_MODEL_STEP];

@@ -24,18 +24,28 @@ void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs)
 {
     free(inputs->labels);
     free(inputs->x);
+    free(inputs->t);
     nb_stack_scratch_free(&inputs->scratch);
+    nb_stack_evidence_free(&inputs->evidence);
     nb_stack_inputs_init(inputs);
+}
+
+void nb_stack_inputs_twin(struct nb_stack_inputs *inputs, const struct nb_stack_weights *weights,
+                          bool keeps)
+{
+    inputs->twin = weights != NULL && weights->settings.twin ? weights : NULL;
+    inputs->keeps = keeps;
 }
 
 int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels)
 {
     if (labels <= inputs->room)
         return 0;
-    struct nb_stack_inputs larger = {.room = labels};
+    struct nb_stack_inputs larger = {.room = labels, .twin = inputs->twin, .keeps = inputs->keeps};
     larger.labels = malloc(labels * sizeof *larger.labels);
     larger.x = malloc((size_t)labels * NB_STACK_INPUTS * sizeof *larger.x);
-    if (larger.labels == NULL || larger.x == NULL) {
+    larger.t = malloc(labels * sizeof *larger.t);
+    if (larger.labels == NULL || larger.x == NULL || larger.t == NULL) {
         nb_stack_inputs_deinit(&larger);
         return NB_NO_MEMORY;
     }
@@ -46,9 +56,9 @@ int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels)
 
 #ifdef __SSE2__
 /* Both experts of the usual bank, r sqrt|r| each: two square roots for the time of one, and the
- * same bits. */
-static void add_pair(const struct nb_stack_pass *p, unsigned field, uint64_t first, uint64_t all,
-                     double *x)
+ * same bits. Returns r of the second. */
+static double add_pair(const struct nb_stack_pass *p, unsigned field, uint64_t first, uint64_t all,
+                       double *x)
 {
     const struct nb_stack_reading *a = &p->readings[0];
     const struct nb_stack_reading *b = &p->readings[1];
@@ -58,8 +68,17 @@ static void add_pair(const struct nb_stack_pass *p, unsigned field, uint64_t fir
     __m128d e = _mm_mul_pd(r, _mm_sqrt_pd(_mm_andnot_pd(_mm_set1_pd(-0.0), r)));
     x[0] += _mm_cvtsd_f64(e);
     x[(size_t)NB_STACK_GROUPS * 2] += _mm_cvtsd_f64(_mm_unpackhi_pd(e, e));
+    return _mm_cvtsd_f64(_mm_unpackhi_pd(r, r));
 }
 #endif
+
+/* `r` is that of the first label; that of the second is minus it. */
+static inline void add_twin_column(const struct nb_stack_pass *p, unsigned field,
+                                   const struct nb_row *row, double r)
+{
+    if (p->twin != NULL)
+        (void)nb_stack_evidence_add(p->twin, field, row->id, -r);
+}
 
 /* Two labels, that is, one column. */
 static void add_column(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
@@ -72,15 +91,18 @@ static void add_column(const struct nb_stack_pass *p, unsigned field, const stru
     double *x = p->inputs->x + (size_t)field * 2;
 #ifdef __SSE2__
     if (p->are_roots) {
-        add_pair(p, field, first, all, x);
+        add_twin_column(p, field, row, add_pair(p, field, first, all, x));
         return;
     }
 #endif
+    double r = 0;
     for (unsigned e = 0; e < p->experts; e++, x += (size_t)NB_STACK_GROUPS * 2) {
         const struct nb_stack_reading *reading = &p->readings[e];
         double offset = p->offsets[e * NB_FIELDS + field];
-        *x += nb_stack_power(reading, nb_stack_gain(reading, first, all) - offset);
+        r = nb_stack_gain(reading, first, all) - offset;
+        *x += nb_stack_power(reading, r);
     }
+    add_twin_column(p, field, row, r);
 }
 
 static void add_row(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row)
@@ -104,6 +126,8 @@ static void add_features(const struct nb_stack_pass *p, const struct nb_feature 
         size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
         nb_model_find_all(p->model, features + start, step, rows);
         for (size_t i = 0; i < step; i++) {
+            if (p->twin != NULL && i + NB_MODEL_AHEAD < step)
+                nb_slots_prefetch(p->twin->slots, features[start + i + NB_MODEL_AHEAD].id);
             unsigned field = nb_feature_field(features[start + i].id);
             assert(field < NB_FIELDS);
             p->inputs->features[field]++;
@@ -140,8 +164,22 @@ static void put_total(const struct nb_stack_pass *p, double *x)
     }
 }
 
-/* Sums become inputs. */
-static void finish(const struct nb_stack_pass *p, const struct nb_stack_settings *settings)
+static void finish_twin(const struct nb_stack_pass *p)
+{
+    struct nb_stack_inputs *in = p->inputs;
+    double shares[NB_FIELDS];
+    in->has_twin = true;
+    in->is_kept = p->twin->keeps;
+    if (in->size > 2)
+        return; /* nb_stack_many_finish did the rest */
+    nb_stack_evidence_shares(in->features, shares);
+    in->t[in->size - 1] = in->t[0] = 0;
+    for (unsigned field = 0; field < NB_FIELDS; field++)
+        in->t[in->size - 1] += shares[field] * p->twin->gains[field];
+}
+
+/* Sums become inputs. Returns 0 or NB_NO_MEMORY. */
+static int finish(const struct nb_stack_pass *p, const struct nb_stack_settings *settings)
 {
     struct nb_stack_inputs *in = p->inputs;
     for (unsigned field = 0; field < NB_FIELDS; field++)
@@ -159,11 +197,31 @@ static void finish(const struct nb_stack_pass *p, const struct nb_stack_settings
                 x[(size_t)g * 2 + 1] = -x[(size_t)g * 2];
         }
     }
+    if (p->twin != NULL)
+        finish_twin(p);
+    return p->twin != NULL && p->twin->failed ? NB_NO_MEMORY : 0;
+}
+
+/* Whether there is one is known from the inputs. */
+static int begin_twin(struct nb_stack_pass *pass, size_t size)
+{
+    struct nb_stack_inputs *in = pass->inputs;
+    in->has_twin = in->is_kept = false;
+    if (in->twin == NULL)
+        return 0;
+    if (in->evidence == NULL && (in->evidence = calloc(1, sizeof *in->evidence)) == NULL)
+        return NB_NO_MEMORY;
+    pass->twin = in->evidence;
+    pass->twin->features = 0;
+    for (unsigned field = 0; field < NB_FIELDS; field++)
+        pass->twin->features += nb_model_vocabulary(pass->model, field);
+    return nb_stack_evidence_start(pass->twin, &in->twin->slots, in->keeps, pass->view->columns,
+                                   size);
 }
 
 /* Fills in the pass, and empties the inputs. Returns 0, NB_CONFLICT or NB_NO_MEMORY. */
 static int begin(struct nb_stack_pass *pass, struct nb_stack *stack, const struct nb_model *model,
-                 struct nb_stack_inputs *inputs)
+                 size_t size, struct nb_stack_inputs *inputs)
 {
     const struct nb_stack_view *view;
     int rc = nb_stack_view(stack, model, &view);
@@ -190,7 +248,7 @@ static int begin(struct nb_stack_pass *pass, struct nb_stack *stack, const struc
     memcpy(inputs->labels, view->labels, view->size * sizeof *view->labels);
     memset(inputs->x, 0, (size_t)inputs->count * view->size * sizeof *inputs->x);
     memset(inputs->features, 0, sizeof inputs->features);
-    return 0;
+    return begin_twin(pass, size);
 }
 
 int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
@@ -198,7 +256,7 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
                     struct nb_error *error)
 {
     struct nb_stack_pass pass;
-    int rc = begin(&pass, stack, model, inputs);
+    int rc = begin(&pass, stack, model, size, inputs);
     if (rc == NB_CONFLICT)
         return nb_error_set(error, rc, "the model has not learned a document yet");
     if (rc != 0 || (inputs->size > 2 && nb_stack_many_start(&pass, size) != 0))
@@ -206,8 +264,7 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
     add_features(&pass, features, size);
     if (inputs->size > 2)
         nb_stack_many_finish(&pass);
-    finish(&pass, &stack->settings);
-    return 0;
+    return finish(&pass, &stack->settings) != 0 ? nb_error_no_memory(error) : 0;
 }
 
 /* ---- a document that the counts have --------------------------------------------------------- */
@@ -247,7 +304,7 @@ int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model
     double offsets[NB_STACK_EXPERTS * NB_FIELDS] = {0};
     if (without != NB_STACK_NO_LABEL && nb_model_documents(model, without) < 2)
         return NB_CONFLICT;
-    int rc = begin(&pass, stack, model, inputs);
+    int rc = begin(&pass, stack, model, size, inputs);
     if (rc != 0)
         return rc;
     if (without != NB_STACK_NO_LABEL) {
@@ -261,6 +318,5 @@ int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model
     add_rows(&pass, rows, size);
     if (inputs->size > 2)
         nb_stack_many_finish(&pass);
-    finish(&pass, &stack->settings);
-    return 0;
+    return finish(&pass, &stack->settings);
 }

@@ -168,20 +168,16 @@ static inline double gain_of(const struct row_gains *g, uint32_t d)
     return d < g->small ? g->of[d] : nb_stack_gain(g->reading, d, g->all);
 }
 
-/* What a cell adds over one of 0. */
-static inline __attribute__((always_inline)) double
-correction(const struct row_gains *g, enum nb_stack_power_kind kind, uint32_t d, double offset)
-{
-    return power_of(g->reading, kind, gain_of(g, d) - offset) -
-           power_of(g->reading, kind, g->absent - offset);
-}
-
 /* Where the cells of a row go. */
 struct target {
     const struct row_gains *gains;
     const double *offsets;
     double *sums;
     uint32_t without; /* label of the document that is left out */
+    /* The twin's sums; NULL: without it, or with another expert. */
+    double *twin;
+    double u;
+    struct nb_stack_evidence *kept; /* NULL: its cells are not kept */
 };
 
 /* What is left of a cell when the document is left out. */
@@ -191,10 +187,26 @@ static inline struct nb_cell cell_without(const struct target *t, struct nb_cell
     return cell;
 }
 
+static inline void add_twin_cell(const struct target *t, uint32_t label, double more)
+{
+    t->twin[label] += t->u * more;
+    if (t->kept == NULL)
+        return;
+    t->kept->cell_gains[t->kept->cell_count] = more;
+    t->kept->cell_labels[t->kept->cell_count++] = label;
+}
+
+/* What a cell adds over one of 0. */
 static inline __attribute__((always_inline)) void
 add_cell(const struct target *t, enum nb_stack_power_kind kind, struct nb_cell cell)
 {
-    t->sums[cell.label] += correction(t->gains, kind, cell.documents, t->offsets[cell.label]);
+    const struct row_gains *g = t->gains;
+    double offset = t->offsets[cell.label];
+    double gain = gain_of(g, cell.documents);
+    t->sums[cell.label] +=
+        power_of(g->reading, kind, gain - offset) - power_of(g->reading, kind, g->absent - offset);
+    if (t->twin != NULL)
+        add_twin_cell(t, cell.label, gain - g->absent);
 }
 
 static inline void add_cell_1(void *user, struct nb_cell cell)
@@ -247,6 +259,16 @@ static inline void put_gain_without(void *user, struct nb_cell cell)
         put_gain(user, left);
 }
 
+/* Of a row whose gains all lie one beside the other. */
+static void add_twin_dense(const struct target *t, uint32_t columns, const double *gains)
+{
+    for (uint32_t v = 0; v < columns && t->kept == NULL; v++)
+        t->twin[v] += t->u * (gains[v] - t->gains->absent);
+    for (uint32_t v = 0; v < columns && t->kept != NULL; v++)
+        if (gains[v] > t->gains->absent) /* it has the feature */
+            add_twin_cell(t, v, gains[v] - t->gains->absent);
+}
+
 static inline __attribute__((always_inline)) void add_powers(const struct target *t,
                                                              enum nb_stack_power_kind kind,
                                                              uint32_t columns, const double *gains)
@@ -275,7 +297,12 @@ static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row,
         add_powers(t, NB_POWER_1, columns, gains);
     else
         add_powers(t, NB_POWER_ANY, columns, gains);
+    if (t->twin != NULL)
+        add_twin_dense(t, columns, gains);
 }
+
+/* ---- a row, for all experts and the twin ------------------------------------------------------
+ */
 
 static void start_field(const struct nb_stack_pass *p, unsigned field)
 {
@@ -283,6 +310,18 @@ static void start_field(const struct nb_stack_pass *p, unsigned field)
     s->fields |= 1u << field;
     for (unsigned e = 0; e < p->experts; e++)
         memset(sums_of(p, e, field), 0, p->view->columns * sizeof *s->sums);
+}
+
+/* What the row adds for every label is noted; what its cells add over that comes with them. */
+static void begin_twin(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
+                       struct target *t)
+{
+    if (p->twin->keeps && nb_stack_evidence_room(p->twin, nb_counts_labels(p->model, row)) != 0)
+        return;
+    t->u = nb_stack_evidence_add(p->twin, field, row->id, t->gains->absent);
+    if (t->u != 0 || p->twin->keeps)
+        t->twin = nb_stack_evidence_sums(p->twin, field);
+    t->kept = p->twin->keeps ? p->twin : NULL;
 }
 
 void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
@@ -304,10 +343,38 @@ void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const stru
                                 .without =
                                     p->without == NULL ? NB_STACK_NO_LABEL : p->without->label};
         put_gains(&gains, &p->readings[e], all, cells);
+        if (p->twin != NULL && e == p->experts - 1)
+            begin_twin(p, field, row, &target);
         if (is_dense)
             add_dense(p, row, &target);
         else
             add_sparse(p, row, &target);
+        if (target.kept != NULL)
+            nb_stack_evidence_end(p->twin);
+    }
+}
+
+/* What is in the sums becomes t. */
+static void finish_twin(const struct nb_stack_pass *p)
+{
+    struct nb_stack_evidence *evidence = p->twin;
+    const struct nb_stack_view *view = p->view;
+    double shares[NB_FIELDS];
+    nb_stack_evidence_shares(p->inputs->features, shares);
+    memset(p->inputs->t, 0, view->size * sizeof *p->inputs->t);
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        if ((evidence->fields >> field & 1u) == 0)
+            continue;
+        const double *offsets = offsets_of(p, p->experts - 1, field);
+        const double *sums = nb_stack_evidence_sums(evidence, field);
+        for (uint32_t v = 0; v < view->size; v++) {
+            uint32_t label = view->labels[v];
+            p->inputs->t[v] += shares[field] * (sums[label] + evidence->gains[field] -
+                                                offsets[label] * evidence->u[field]);
+        }
+        if (evidence->keeps)
+            memcpy(evidence->offsets + (size_t)field * evidence->columns, offsets,
+                   evidence->columns * sizeof *offsets);
     }
 }
 
@@ -421,4 +488,6 @@ void nb_stack_many_finish(const struct nb_stack_pass *p)
         }
         assert(at == s->key_count);
     }
+    if (p->twin != NULL)
+        finish_twin(p);
 }

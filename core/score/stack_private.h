@@ -13,7 +13,8 @@
 #include "core/model/counts.h"
 #include "core/score/log_table.h"
 #include "core/score/stack.h"
-#include "core/score/weights.h"
+#include "core/weights/stack_evidence.h"
+#include "core/weights/weights.h"
 
 /* How an expert reads the counts. The powers of the default settings are computed without pow(). */
 enum nb_stack_power_kind { NB_POWER_1, NB_POWER_1_5, NB_POWER_2, NB_POWER_ANY };
@@ -146,6 +147,7 @@ struct nb_stack_pass {
     struct nb_stack_inputs *inputs;
     const struct nb_stack_without *without; /* NULL: no document is left out */
     const double *offsets;                  /* with two labels: [expert][field] */
+    struct nb_stack_evidence *twin;         /* NULL: without a twin */
 };
 
 /* ---- more than two labels: core/score/stack_many.c
@@ -195,28 +197,36 @@ struct nb_stack_weights {
     struct nb_weights shared;                   /* NB_STACK_SHARED places; see nb_stack_place */
     struct nb_weights biases[NB_STACK_EXPERTS]; /* see nb_stack_bias_place */
     struct nb_weights order;                    /* the owner's; see nb_stack_weights_order */
+    struct nb_weights twin;                     /* the places of enum nb_stack_twin_place */
+    struct nb_weights twin_biases;              /* d, as biases */
+    struct nb_slots slots;                      /* u */
     bool head_changed;                          /* the head record is not stored as it is */
     uint32_t stored_ranges;                     /* of `shared`, seen while reading */
     struct nb_stack_layout layout;              /* of what is being read */
     struct nb_scores scratch;                   /* the writer's */
 };
 
-/* The vectors of weights, in the order in which they are stored: shared, biases, order. */
-enum { NB_STACK_VECTOR_ORDER = 1 + NB_STACK_EXPERTS, NB_STACK_VECTORS };
-static inline struct nb_weights *nb_stack_vector(struct nb_stack_weights *w, unsigned vector)
-{
-    assert(vector < NB_STACK_VECTORS);
-    return vector == 0                       ? &w->shared
-           : vector == NB_STACK_VECTOR_ORDER ? &w->order
-                                             : &w->biases[vector - 1];
-}
+/* The vectors of weights, in the order in which they are stored: shared, biases, order, those of
+ * the twin. */
+enum {
+    NB_STACK_VECTOR_ORDER = 1 + NB_STACK_EXPERTS,
+    NB_STACK_VECTOR_TWIN,
+    NB_STACK_VECTOR_TWIN_BIASES,
+    NB_STACK_VECTORS
+};
 static inline const struct nb_weights *nb_stack_vector_of(const struct nb_stack_weights *w,
                                                           unsigned vector)
 {
     assert(vector < NB_STACK_VECTORS);
-    return vector == 0                       ? &w->shared
-           : vector == NB_STACK_VECTOR_ORDER ? &w->order
-                                             : &w->biases[vector - 1];
+    return vector == 0                             ? &w->shared
+           : vector == NB_STACK_VECTOR_ORDER       ? &w->order
+           : vector == NB_STACK_VECTOR_TWIN        ? &w->twin
+           : vector == NB_STACK_VECTOR_TWIN_BIASES ? &w->twin_biases
+                                                   : &w->biases[vector - 1];
+}
+static inline struct nb_weights *nb_stack_vector(struct nb_stack_weights *w, unsigned vector)
+{
+    return (struct nb_weights *)(uintptr_t)nb_stack_vector_of(w, vector);
 }
 
 static inline unsigned nb_stack_set(uint32_t labels, unsigned e)
@@ -239,6 +249,48 @@ static inline size_t nb_stack_bias_place(uint32_t label)
 static inline double nb_stack_bias(const struct nb_stack_weights *w, uint32_t label, unsigned e)
 {
     return nb_weights_at(&w->biases[e], nb_stack_bias_place(label));
+}
+
+/* What the experts together say of each label, into `scores`; `one` is scratch. Both of
+ * inputs->size. */
+void nb_stack_base_scores(const struct nb_stack_weights *weights,
+                          const struct nb_stack_inputs *inputs, double *scores, double *one);
+/* Whether the inputs do not fit the weights: they were read, and are of other settings. */
+bool nb_stack_is_of_other_settings(const struct nb_stack_weights *weights,
+                                   const struct nb_stack_inputs *inputs);
+
+/* ---- the twin -------------------------------------------------------------------------------- */
+
+/* The places of its vector: c and the sum of its squared gradients, L0, L1. */
+enum nb_stack_twin_place {
+    NB_STACK_SHARPNESS,
+    NB_STACK_SHARPNESS_SQUARES,
+    NB_STACK_BASE_LOSS,
+    NB_STACK_TWIN_LOSS,
+    NB_STACK_TWIN_PLACES
+};
+
+/* What s and t are worth in the score: 1 - trust + trust c, and trust c. */
+struct nb_stack_twin_part {
+    double stack, twin;
+};
+
+static inline struct nb_stack_twin_part nb_stack_twin_part(const struct nb_stack_weights *weights)
+{
+    const struct nb_weights *w = &weights->twin;
+    double behind = nb_weights_at(w, NB_STACK_TWIN_LOSS) - nb_weights_at(w, NB_STACK_BASE_LOSS);
+    double trust = 1 / (1 + exp(weights->settings.mixing * behind));
+    double sharpened = trust * nb_weights_at(w, NB_STACK_SHARPNESS);
+    return (struct nb_stack_twin_part){.stack = 1 - trust + sharpened, .twin = sharpened};
+}
+
+/* d of the label in this place of `labels`, which are `size`. */
+static inline double nb_stack_twin_bias(const struct nb_stack_weights *weights,
+                                        const uint32_t *labels, size_t size, size_t place)
+{
+    if (size == 2 && place == 0)
+        return 0; /* the column is the second's */
+    return nb_weights_at(&weights->twin_biases, nb_stack_bias_place(labels[place]));
 }
 
 /* How far each expert in use is trusted: sums to 1. */

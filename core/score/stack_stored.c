@@ -13,10 +13,18 @@
 
 #include "core/base/lock.h"
 #include "core/score/stack_private.h"
+#include "core/weights/slots_stored.h"
 
 /* The records: 0 is the head; from 1 on the ranges of the shared weights; and from (1 + e) << 16 on
- * those of the biases of expert e; from 3 << 16 on those of the order. */
-enum { HEAD = 0, VECTOR_BITS = 16, FORM = 1, NAMES_MOST = 4096 };
+ * those of the biases of expert e; from 3 << 16 on those of the order; then
+ * those of the twin. Behind all vectors those of its slots: only where all records are in a row. */
+enum {
+    HEAD = 0,
+    VECTOR_BITS = 16,
+    SLOTS = NB_STACK_VECTORS << VECTOR_BITS,
+    FORM = 1,
+    NAMES_MOST = 4096
+};
 
 static const char *const set_names[NB_STACK_SETS] = {
     [0] = "two.sharp",
@@ -225,10 +233,14 @@ int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t reco
     struct nb_weights *w = vector_of(weights, record, &range);
     if (l->columns == 0)
         return NB_CORRUPT;
+    if (record >> VECTOR_BITS == SLOTS >> VECTOR_BITS)
+        return nb_slots_read(&weights->slots, stored);
     if (w == NULL || stored.length == 0)
         return 0;
     size_t first = (size_t)range * NB_WEIGHTS_RANGE;
-    size_t end = w == &weights->order ? (size_t)NB_STACK_ORDER_MOST : (size_t)NB_LABELS_MOST * 2;
+    size_t end = w == &weights->order  ? (size_t)NB_STACK_ORDER_MOST
+                 : w == &weights->twin ? (size_t)NB_STACK_TWIN_PLACES
+                                       : (size_t)NB_LABELS_MOST * 2;
     if (w == &weights->shared) {
         end = (size_t)l->sets * l->columns * 2;
         if (range >= weights->stored_ranges)
@@ -243,7 +255,29 @@ int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t reco
 
 /* ---- all of them in a row -------------------------------------------------------------------- */
 
-/* Biases that are all 0 are left out: they are start values. */
+static void write_one(uint32_t record, struct nb_packer *to, const struct nb_packer *bytes)
+{
+    nb_pack_varint(to, record);
+    nb_pack_string(to, (struct nb_string){bytes->out->bytes, bytes->out->length});
+    to->code = to->code != 0 ? to->code : bytes->code;
+    bytes->out->length = 0;
+}
+
+/* The first range also when all of it is 0: it says how many slots there are. */
+static void write_slots(const struct nb_stack_weights *weights, struct nb_packer *to,
+                        struct nb_buffer *scratch)
+{
+    scratch->length = 0;
+    for (uint32_t range = 0; range < nb_slots_ranges(&weights->slots); range++) {
+        struct nb_packer one = {.out = scratch};
+        if (range != 0 && nb_slots_range_is_zero(&weights->slots, range))
+            continue;
+        nb_slots_write_range(&weights->slots, range, &one);
+        write_one(SLOTS + range, to, &one);
+    }
+}
+
+/* Vectors but the first are left out where they are all 0: these are start values. */
 static void write_all(const struct nb_stack_weights *weights, struct nb_packer *to,
                       struct nb_buffer *scratch)
 {
@@ -255,11 +289,10 @@ static void write_all(const struct nb_stack_weights *weights, struct nb_packer *
             struct nb_packer one = {.out = scratch};
             scratch->length = 0;
             write_range(w, range, &one);
-            nb_pack_varint(to, first_record(vector) + range);
-            nb_pack_string(to, (struct nb_string){scratch->bytes, scratch->length});
-            to->code = to->code != 0 ? to->code : one.code;
+            write_one(first_record(vector) + range, to, &one);
         }
     }
+    write_slots(weights, to, scratch);
     nb_pack_varint(to, HEAD); /* no record any more */
 }
 
@@ -297,6 +330,7 @@ static void exchange(struct nb_stack_weights *to, struct nb_stack_weights *from)
         *nb_stack_vector(from, v) = before;
         nb_weights_change_all(nb_stack_vector(to, v));
     }
+    nb_slots_exchange(&to->slots, &from->slots);
     to->head_changed = true;
     nb_lock_release(to->lock);
 }

@@ -26,14 +26,17 @@ struct nb_stack_weights *nb_stack_weights_new(const struct nb_stack_settings *se
     if (w == NULL)
         return NULL;
     if (nb_weights_grow(&w->shared, NB_STACK_SHARED, NULL) != 0 ||
+        nb_weights_grow(&w->twin, NB_STACK_TWIN_PLACES, NULL) != 0 ||
         pthread_rwlock_init(&w->lock_storage, NULL) != 0) {
         nb_weights_deinit(&w->shared);
+        nb_weights_deinit(&w->twin);
         free(w);
         return NULL;
     }
     w->lock = &w->lock_storage;
     w->settings = *settings;
     w->head_changed = true;
+    w->twin.values[NB_STACK_SHARPNESS] = 1;
     put_starts(&settings->two, w->shared.values);
     put_starts(&settings->many, w->shared.values + nb_stack_place(NB_STACK_EXPERTS, 0));
     nb_scores_init(&w->scratch);
@@ -50,6 +53,7 @@ void nb_stack_weights_free(struct nb_stack_weights **weights)
     nb_scores_deinit(&w->scratch);
     for (unsigned v = 0; v < NB_STACK_VECTORS; v++)
         nb_weights_deinit(nb_stack_vector(w, v));
+    nb_slots_deinit(&w->slots);
     free(w->layout.set_of);
     free(w->layout.column_of);
     free(w);
@@ -57,10 +61,15 @@ void nb_stack_weights_free(struct nb_stack_weights **weights)
 
 size_t nb_stack_weights_memory(const struct nb_stack_weights *weights)
 {
-    size_t bytes = sizeof *weights;
+    size_t bytes = sizeof *weights + nb_slots_memory(&weights->slots);
     for (unsigned v = 0; v < NB_STACK_VECTORS; v++)
         bytes += nb_weights_memory(nb_stack_vector_of(weights, v));
     return bytes;
+}
+
+struct nb_slots *nb_stack_twin_slots(struct nb_stack_weights *weights)
+{
+    return &weights->slots;
 }
 
 struct nb_weights *nb_stack_weights_order(struct nb_stack_weights *weights)
@@ -124,34 +133,61 @@ static void score_expert(const struct nb_stack_weights *weights,
         scores[v] = nb_stack_bias(weights, inputs->labels[v], e) + nb_stack_half(size) * scores[v];
 }
 
-static bool is_of_other_settings(const struct nb_stack_weights *weights,
-                                 const struct nb_stack_inputs *inputs)
+bool nb_stack_is_of_other_settings(const struct nb_stack_weights *weights,
+                                   const struct nb_stack_inputs *inputs)
 {
     return inputs->count != nb_stack_bank(&weights->settings, inputs->size)->size * NB_STACK_GROUPS;
+}
+
+void nb_stack_base_scores(const struct nb_stack_weights *weights,
+                          const struct nb_stack_inputs *inputs, double *scores, double *one)
+{
+    uint32_t size = inputs->size;
+    double trust[NB_STACK_EXPERTS] = {0};
+    nb_stack_trust(weights, size, trust);
+    for (uint32_t v = 0; v < size; v++)
+        scores[v] = 0;
+    for (unsigned e = 0; e < inputs->count / NB_STACK_GROUPS; e++) {
+        score_expert(weights, inputs, e, one);
+        for (uint32_t v = 0; v < size; v++)
+            scores[v] += trust[e] * one[v];
+    }
+}
+
+/* Makes the stack's scores those with the twin. */
+static void add_twin(const struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                     double *scores)
+{
+    struct nb_stack_twin_part part = nb_stack_twin_part(weights);
+    uint32_t size = inputs->size;
+    for (uint32_t v = 0; v < size; v++) {
+        double t = inputs->t[v] + nb_stack_twin_bias(weights, inputs->labels, size, v);
+        scores[v] = part.stack * scores[v] + part.twin * t;
+    }
+    if (size != 2)
+        return;
+    /* The column is of the difference: half of it for either label, as in the stack. */
+    double t = inputs->t[1] + nb_stack_twin_bias(weights, inputs->labels, size, 1);
+    scores[1] -= 0.5 * part.twin * t;
+    scores[0] -= 0.5 * part.twin * t;
 }
 
 int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    struct nb_scores *scores)
 {
     uint32_t size = inputs->size;
-    if (is_of_other_settings(weights, inputs))
+    if (nb_stack_is_of_other_settings(weights, inputs))
         return NB_CORRUPT;
     if (nb_scores_grow(scores, size) != 0)
         return NB_NO_MEMORY;
-    double trust[NB_STACK_EXPERTS] = {0};
-    nb_stack_trust(weights, size, trust);
     scores->size = size;
     scores->total = scores->known = 0;
-    for (uint32_t v = 0; v < size; v++) {
+    for (uint32_t v = 0; v < size; v++)
         scores->labels[v] = inputs->labels[v];
-        scores->log_scores[v] = 0;
-    }
-    double *one = scores->probabilities; /* not needed for anything else yet */
-    for (unsigned e = 0; e < inputs->count / NB_STACK_GROUPS; e++) {
-        score_expert(weights, inputs, e, one);
-        for (uint32_t v = 0; v < size; v++)
-            scores->log_scores[v] += trust[e] * one[v];
-    }
+    /* The probabilities are not needed for anything else yet. */
+    nb_stack_base_scores(weights, inputs, scores->log_scores, scores->probabilities);
+    if (inputs->has_twin && size > 1)
+        add_twin(weights, inputs, scores->log_scores);
     nb_scores_rank(scores);
     return 0;
 }
@@ -242,7 +278,7 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
         place++;
     if (inputs->size < 2 || place == inputs->size)
         return 0;
-    if (is_of_other_settings(weights, inputs))
+    if (nb_stack_is_of_other_settings(weights, inputs))
         return NB_CORRUPT;
     if (make_room(weights, inputs) != 0)
         return NB_NO_MEMORY;
@@ -257,7 +293,10 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
 struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights)
 {
     struct nb_stack_mark mark = {.shared = nb_weights_mark(&weights->shared),
-                                 .order = nb_weights_mark(&weights->order)};
+                                 .order = nb_weights_mark(&weights->order),
+                                 .twin = nb_weights_mark(&weights->twin),
+                                 .twin_biases = nb_weights_mark(&weights->twin_biases),
+                                 .slots = nb_slots_mark(&weights->slots)};
     for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
         mark.biases[e] = nb_weights_mark(&weights->biases[e]);
     return mark;
@@ -270,6 +309,9 @@ void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack
     for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
         nb_weights_rollback(&weights->biases[e], mark.biases[e]);
     nb_weights_rollback(&weights->order, mark.order);
+    nb_weights_rollback(&weights->twin, mark.twin);
+    nb_weights_rollback(&weights->twin_biases, mark.twin_biases);
+    nb_slots_rollback(&weights->slots, mark.slots);
     nb_lock_release(weights->lock);
 }
 
@@ -277,6 +319,7 @@ void nb_stack_weights_commit(struct nb_stack_weights *weights)
 {
     for (unsigned v = 0; v < NB_STACK_VECTORS; v++)
         nb_weights_commit(nb_stack_vector(weights, v));
+    nb_slots_commit(&weights->slots);
     weights->head_changed = false;
     weights->stored_ranges = weights->shared.ranges;
 }

@@ -25,6 +25,10 @@ int nb_state_write(const struct nb_state_record *state, struct nb_buffer *out)
     nb_pack_varint(&w, state->totals.living);
     nb_pack_varint(&w, state->totals.scores);
     nb_pack_varint(&w, state->totals.dropped);
+    nb_pack_varint(&w, state->twin.ranges);
+    nb_pack_varint(&w, state->twin.oldest);
+    nb_pack_varint(&w, state->twin.first);
+    nb_pack_varint(&w, state->twin.next);
     return w.code;
 }
 
@@ -42,6 +46,10 @@ int nb_state_read(struct nb_state_record *state, struct nb_string stored, struct
     state->totals.living = nb_unpack_varint(&r);
     state->totals.scores = nb_unpack_varint(&r);
     state->totals.dropped = nb_unpack_varint(&r);
+    state->twin.ranges = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
+    state->twin.oldest = nb_unpack_varint(&r);
+    state->twin.first = nb_unpack_varint(&r);
+    state->twin.next = nb_unpack_varint(&r);
     return nb_unpacker_done(&r) ? 0 : corrupt(error, "a model's state");
 }
 

@@ -29,6 +29,13 @@ struct nb_ledger_totals {
 };
 
 /* A model as its last commit left it: enough for lists, without its counts. */
+/* The slots of a twin (core/live/twin_log.h): how many ranges are stored, and of its log which
+ * numbers are, which are needed, and the next one. */
+struct nb_twin_stored {
+    uint32_t ranges;
+    uint64_t oldest, first, next;
+};
+
 struct nb_state_record {
     uint64_t last;       /* number of its newest entry */
     uint64_t replay;     /* entries below this number are in every stored range */
@@ -38,6 +45,7 @@ struct nb_state_record {
     uint32_t labels;     /* records of labels */
     uint32_t weights;    /* records of weights */
     struct nb_ledger_totals totals;
+    struct nb_twin_stored twin;
 };
 int nb_state_write(const struct nb_state_record *state, struct nb_buffer *out);
 int nb_state_read(struct nb_state_record *state, struct nb_string stored, struct nb_error *error);

@@ -135,7 +135,8 @@ static int take_labels(struct nb_json_dump_reader *r, const json_t *list, struct
     return check_distinct(r->labels, count, error);
 }
 
-static int take_key(const json_t *text, unsigned char key[NB_KEY_BYTES], struct nb_error *error)
+static int take_key(const json_t *text, const char *name, unsigned char key[NB_KEY_BYTES],
+                    struct nb_error *error)
 {
     size_t length = 0;
     const char *end = NULL;
@@ -143,7 +144,7 @@ static int take_key(const json_t *text, unsigned char key[NB_KEY_BYTES], struct 
     if (sodium_base642bin(key, NB_KEY_BYTES, s.bytes, s.length, NULL, &length, &end,
                           sodium_base64_VARIANT_ORIGINAL) != 0 ||
         end != s.bytes + s.length || length != NB_KEY_BYTES)
-        return nb_error_set(error, NB_INVALID, "member \"key\" must be %d bytes in base64",
+        return nb_error_set(error, NB_INVALID, "member \"%s\" must be %d bytes in base64", name,
                             NB_KEY_BYTES);
     return 0;
 }
@@ -163,7 +164,7 @@ static int take_version(const json_t *value, const char *name, json_int_t known,
 static int take_header(struct nb_json_dump_reader *r, struct nb_json_record *record,
                        struct nb_error *error)
 {
-    enum { VERSION, TOKENIZER, SETTINGS, KEY, LABELS, TEXTS, STACK, MEMBERS };
+    enum { VERSION, TOKENIZER, SETTINGS, KEY, LABELS, TEXTS, STACK, STACK_KEY, MEMBERS };
     static const struct nb_member members[MEMBERS] = {
         [VERSION] = {"bayesd_dump", NB_TYPE_COUNT, true},
         [TOKENIZER] = {"tokenizer_version", NB_TYPE_COUNT, true},
@@ -172,6 +173,7 @@ static int take_header(struct nb_json_dump_reader *r, struct nb_json_record *rec
         [LABELS] = {"labels", NB_TYPE_ARRAY, true},
         [TEXTS] = {"texts", NB_TYPE_BOOLEAN, true},
         [STACK] = {"stack", NB_TYPE_STRING, false},
+        [STACK_KEY] = {"stack_key", NB_TYPE_STRING, false},
     };
     const json_t *values[MEMBERS];
     /* The version first: what else a later version's line has is not ours to judge. */
@@ -185,7 +187,10 @@ static int take_header(struct nb_json_dump_reader *r, struct nb_json_record *rec
     if (rc == 0)
         rc = take_version(values[TOKENIZER], "tokenizer version", NB_TOKENIZER_VERSION, error);
     if (rc == 0)
-        rc = take_key(values[KEY], record->header.key, error);
+        rc = take_key(values[KEY], "key", record->header.key, error);
+    if (rc == 0)
+        rc = take_key(values[STACK_KEY] != NULL ? values[STACK_KEY] : values[KEY], "stack_key",
+                      record->header.stack_key, error);
     if (rc == 0)
         rc = nb_json_settings_take(values[SETTINGS], NULL, false, &r->settings, error);
     if (rc == 0)

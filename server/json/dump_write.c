@@ -30,11 +30,16 @@ static int emit_opaque(struct nb_emitter *e, const char *key, struct nb_string b
     return 0;
 }
 
-int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *header)
+static void emit_key(struct nb_emitter *e, const char *name, const unsigned char *bytes)
 {
     char key[sodium_base64_ENCODED_LEN(NB_KEY_BYTES, sodium_base64_VARIANT_ORIGINAL)];
-    sodium_bin2base64(key, sizeof key, header->key, sizeof header->key,
-                      sodium_base64_VARIANT_ORIGINAL);
+    sodium_bin2base64(key, sizeof key, bytes, NB_KEY_BYTES, sodium_base64_VARIANT_ORIGINAL);
+    nb_emit_key(e, name);
+    nb_emit_text(e, key);
+}
+
+int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *header)
+{
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
     nb_emit_key(&e, "bayesd_dump");
@@ -43,8 +48,7 @@ int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *head
     nb_emit_u64(&e, header->settings.tokenizer_version);
     nb_emit_key(&e, "settings");
     nb_emit_settings(&e, &header->settings);
-    nb_emit_key(&e, "key");
-    nb_emit_text(&e, key);
+    emit_key(&e, "key", header->key);
     nb_emit_key(&e, "labels");
     nb_emit_open(&e, '[');
     for (size_t i = 0; i < header->label_count; i++)
@@ -53,6 +57,8 @@ int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *head
     nb_emit_key(&e, "texts");
     nb_emit_raw(&e, header->has_texts ? "true" : "false");
     int rc = emit_opaque(&e, "stack", header->stack);
+    if (header->stack.length > 0 && memcmp(header->stack_key, header->key, NB_KEY_BYTES) != 0)
+        emit_key(&e, "stack_key", header->stack_key);
     nb_emit_raw(&e, "}\n");
     int end = nb_emit_end(&e);
     return rc != 0 ? rc : end;

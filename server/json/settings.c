@@ -22,6 +22,8 @@ static unsigned json_types(const struct nb_setting *setting)
         return NB_TYPE_NUMBER;
     case NB_SETTING_COUNT:
         return NB_TYPE_COUNT;
+    case NB_SETTING_BOOL:
+        return NB_TYPE_BOOLEAN;
     case NB_SETTING_PRIOR:
         return NB_TYPE_STRING | NB_TYPE_OBJECT;
     case NB_SETTING_FIELDS:
@@ -196,6 +198,9 @@ static int take_setting(const struct nb_setting *setting, const json_t *value,
         return 0;
     case NB_SETTING_COUNT:
         return take_count(setting->name, value, field, error);
+    case NB_SETTING_BOOL:
+        *(bool *)field = json_is_true(value);
+        return 0;
     case NB_SETTING_PRIOR:
         return take_prior(setting, value, settings, error);
     case NB_SETTING_FIELDS:
@@ -307,6 +312,9 @@ static void emit_setting(struct nb_emitter *e, const struct nb_setting *setting,
         break;
     case NB_SETTING_COUNT:
         nb_emit_u64(e, *(const uint64_t *)value);
+        break;
+    case NB_SETTING_BOOL:
+        nb_emit_bool(e, *(const bool *)value);
         break;
     case NB_SETTING_PRIOR:
         emit_prior(e, setting, settings);

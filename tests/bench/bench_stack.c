@@ -104,7 +104,17 @@ static size_t fill_bag(struct nb_feature *bag, bool ngrams)
     return size;
 }
 
-static void bench(const char *what, uint32_t labels, const struct nb_model *m, bool ngrams)
+static void learn_one(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                      uint32_t label)
+{
+    require(nb_stack_twin_learn(weights, inputs, label, 1));
+    require(nb_stack_learn(weights, inputs, label, 1));
+}
+
+/* With the twin, which has learned from every document; all that is learned here is an error of it.
+ */
+static void bench(const char *what, uint32_t labels, const struct nb_model *m, bool ngrams,
+                  bool twin)
 {
     struct nb_stack_settings settings;
     nb_stack_settings_init(&settings);
@@ -121,11 +131,17 @@ static void bench(const char *what, uint32_t labels, const struct nb_model *m, b
     size_t size = 0;
     for (size_t d = 0; d < DOCUMENTS; d++)
         size = fill_bag(bags + d * BAG_MOST, ngrams);
+    for (uint32_t d = 0; twin && d < DOCUMENTS; d++) {
+        nb_stack_inputs_twin(&inputs, weights, true);
+        require(nb_stack_inputs(stack, m, bags + d * BAG_MOST, size, &inputs, NULL));
+        learn_one(weights, &inputs, d % labels);
+    }
     /* The best of some rounds for each document, the others in between: what a machine with other
      * work does to some of them is left out, cold caches are not. */
     static double times[DOCUMENTS];
     double best = 0, learn = INFINITY;
     for (int round = 0; round < ROUNDS; round++) {
+        nb_stack_inputs_twin(&inputs, twin ? weights : NULL, false);
         for (size_t d = 0; d < DOCUMENTS; d++) {
             uint64_t start = nb_clock_monotonic();
             require(nb_stack_inputs(stack, m, bags + d * BAG_MOST, size, &inputs, NULL));
@@ -133,9 +149,11 @@ static void bench(const char *what, uint32_t labels, const struct nb_model *m, b
             double us = (double)(nb_clock_monotonic() - start) / 1e3;
             times[d] = round == 0 ? us : fmin(times[d], us);
         }
+        nb_stack_inputs_twin(&inputs, twin ? weights : NULL, true);
+        require(nb_stack_inputs(stack, m, bags, size, &inputs, NULL));
         uint64_t start = nb_clock_monotonic();
         for (uint32_t d = 0; d < DOCUMENTS; d++)
-            require(nb_stack_learn(weights, &inputs, d % labels, 1));
+            learn_one(weights, &inputs, d % labels);
         learn = fmin(learn, (double)(nb_clock_monotonic() - start) / 1e3 / DOCUMENTS);
     }
     for (size_t d = 0; d < DOCUMENTS; d++)
@@ -229,7 +247,7 @@ static double median(double *times, size_t count)
     return times[count / 2];
 }
 
-static void bench_thousand(const char *what, bool zipf)
+static void bench_thousand(const char *what, bool zipf, bool twin)
 {
     enum { SCORED = 300 };
     static struct nb_feature bag[MANY_BAG];
@@ -264,10 +282,12 @@ static void bench_thousand(const char *what, bool zipf)
         size_t size = text_bag(bag, label, zipf);
         cells += cells_of(m, bag, size);
         /* The change of the counts before this made both views old, as it does in a daemon. */
+        nb_stack_inputs_twin(&inputs, twin ? weights : NULL, true);
         double start = thread_time();
         require(nb_stack_inputs(stack, m, bag, size, &inputs, NULL));
-        require(nb_stack_learn(weights, &inputs, label, 1));
+        learn_one(weights, &inputs, label);
         double learned = thread_time();
+        nb_stack_inputs_twin(&inputs, twin ? weights : NULL, false);
         require(nb_stack_inputs(stack, m, bag, size, &inputs, NULL));
         require(nb_stack_score(weights, &inputs, &scores));
         double scored = thread_time();
@@ -293,24 +313,32 @@ static void bench_thousand(const char *what, bool zipf)
     nb_model_free(&m);
 }
 
+static void bench_thousands(void)
+{
+    for (int twin = 0; twin < 2; twin++) {
+        bench_thousand(twin ? "1,000 labels, own, twin" : "1,000 labels, own words", false, twin);
+        bench_thousand(twin ? "1,000 labels, Zipf, twin" : "1,000 labels, Zipf", true, twin);
+    }
+}
+
 int main(int count, char **arguments)
 {
     printf("%-28s %8s %10s %10s %10s\n", "", "labels", "features", "score us", "learn us");
     if (count > 1 && strcmp(arguments[1], "thousand") == 0) {
-        bench_thousand("1,000 labels, own words", false);
-        bench_thousand("1,000 labels, Zipf", true);
+        bench_thousands();
         return 0;
     }
     struct nb_model *m = model_of(2);
     printf("rows: %u\n", nb_model_rows(m));
-    bench("mail without n-grams", 2, m, false);
-    bench("mail with n-grams", 2, m, true);
+    bench("mail without n-grams", 2, m, false, false);
+    bench("mail with n-grams", 2, m, true, false);
+    bench("mail with n-grams and twin", 2, m, true, true);
     nb_model_free(&m);
     m = model_of(20);
-    bench("20 labels without n-grams", 20, m, false);
-    bench("20 labels with n-grams", 20, m, true);
+    bench("20 labels without n-grams", 20, m, false, false);
+    bench("20 labels with n-grams", 20, m, true, false);
+    bench("20 labels, n-grams, twin", 20, m, true, true);
     nb_model_free(&m);
-    bench_thousand("1,000 labels, own words", false);
-    bench_thousand("1,000 labels, Zipf", true);
+    bench_thousands();
     return 0;
 }

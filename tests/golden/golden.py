@@ -9,6 +9,7 @@ anew, in the words of the books and not in those of the program.
 """
 import math
 import random
+import struct
 import subprocess
 import sys
 from collections import Counter
@@ -122,6 +123,23 @@ class Stack:
                     start = expert[4] if group == "total" else expert[3] if group == NGRAM else expert[2]
                     self.weights[expert, group] = start
         self.squares = Counter()
+        self.twin = Twin()
+
+    def terms(self, living, bag):
+        """For each known word its slot, its x and, for each label, its r: the evidence without a power."""
+        labels = sorted({v for v, _ in living})
+        d = {v: Counter() for v in labels}
+        for v, words in living:
+            d[v].update(words.keys())
+        sizes = Counter(field_of(w) for w in bag)
+        reading = (self.TWO if len(labels) <= 2 else self.MANY)[-1][0], 1.0
+        return [(hash_of(w) % 4096, 1 / math.sqrt(sizes[field_of(w)] * len(sizes)),
+                 {v: self.evidence(reading, d, v, w) for v in labels})
+                for w in bag if len(labels) > 1 and sum(d[v][w] for v in labels)]
+
+    def scores(self, x, terms):
+        base = self.base(x)
+        return self.twin.scores(base, terms) if len(x) > 1 else base
 
     def inputs(self, living, bag):
         """For each label x by (expert, group)."""
@@ -153,7 +171,7 @@ class Stack:
         r = math.log((own + a) / (own_all + size)) - math.log((other + a) / (other_all + size))
         return math.copysign(abs(r) ** p, r)
 
-    def scores(self, x):
+    def base(self, x):
         bank = self.TWO if len(x) <= 2 else self.MANY
         trust = {e: math.exp(-0.5 * self.losses[e]) for e in bank}
         one = {e: self.expert(x, e) for e in bank}
@@ -168,9 +186,10 @@ class Stack:
         return {v: self.bias[place, v] + half * math.fsum(self.weights[i] * xi for i, xi in x[v].items() if i[0] == e)
                 for v in x}
 
-    def learn(self, x, label, weight):
+    def learn(self, x, terms, label, weight):
         if label not in x or len(x) < 2:
             return
+        self.twin.learn(self.base(x), terms, label, weight)
         half = 0.5 if len(x) == 2 else 1.0
         for e in self.TWO if len(x) <= 2 else self.MANY:
             s = self.expert(x, e)
@@ -187,6 +206,70 @@ class Stack:
     def step(self, parameters, i, gradient):
         self.squares[i] += gradient**2
         parameters[i] -= 0.12 * gradient / (1 + math.sqrt(self.squares[i]))
+
+
+def rounded(number):
+    """To the nearest float of 32 bits."""
+    return struct.unpack("f", struct.pack("f", number))[0]
+
+
+def softmax(s):
+    best = max(s.values())
+    z = math.fsum(math.exp(s[v] - best) for v in s)
+    return {v: math.exp(s[v] - best) / z for v in s}
+
+
+class Twin:
+    """One weight for each feature, learned on what the stack gets wrong. With two labels the column of the second."""
+
+    def __init__(self):
+        self.u, self.g = Counter(), Counter()
+        self.d, self.d_squares = Counter(), Counter()
+        self.c, self.c_squares = 1.0, 0.0
+        self.losses = [0.0, 0.0]
+
+    def column(self, base):
+        """The stack's scores as the twin has them, and the labels that have a column."""
+        first, *others = sorted(base)
+        if len(others) > 1:
+            return base, sorted(base)
+        return {first: 0.0, others[0]: base[others[0]] - base[first]}, others
+
+    def corrections(self, base, terms):
+        mine = self.column(base)[1]
+        return {v: self.d[v] + math.fsum(self.u[slot] * x * r[v] for slot, x, r in terms) if v in mine else 0.0 for v in base}
+
+    def scores(self, base, terms):
+        trust = 1 / (1 + math.exp(0.5 * (self.losses[1] - self.losses[0])))
+        t = self.corrections(base, terms)
+        if len(base) == 2:
+            half = sum(t.values()) / 2
+            t = {v: t[v] - half for v in t}
+        return {v: (1 - trust) * base[v] + trust * self.c * (base[v] + t[v]) for v in base}
+
+    def learn(self, base, terms, label, weight):
+        b, mine = self.column(base)
+        t = self.corrections(base, terms)
+        sum_ = {v: b[v] + t[v] for v in b}
+        sharp = softmax({v: self.c * sum_[v] for v in b})
+        for i, p in enumerate((softmax(b)[label], sharp[label])):
+            self.losses[i] = (1 - weight / 2000) * self.losses[i] - weight * math.log(0.9 * p + 0.1 / len(b))
+        q = weight * math.fsum((sharp[v] - (v == label)) * sum_[v] for v in b)
+        self.c_squares += q**2
+        self.c = min(max(self.c - 0.03 * q / (1 + math.sqrt(self.c_squares)), 0.2), 3)
+        p = softmax(sum_)
+        if 1 - p[label] < 0.005:
+            return
+        share = 0.9 * p[label] / (0.9 * p[label] + 0.1 / len(b))
+        e = {v: weight * share * (p[v] - (v == label)) for v in mine}
+        for slot, x, r in terms:
+            h = x * math.fsum(e[v] * r[v] for v in mine)
+            squares = self.g[slot] + h * h
+            self.u[slot] = rounded(self.u[slot] - 0.35 * h / (0.01 + math.sqrt(squares)))
+            self.g[slot] = rounded(squares)
+        for v in mine:
+            self.d_squares[v] += e[v] ** 2
+            self.d[v] -= 0.05 * e[v] / (1 + math.sqrt(self.d_squares[v]))
 
 
 def agree(got, want, what):
@@ -238,7 +321,7 @@ def check(driver, living, settings, bag):
 
 
 def check_stack(driver, stack, living, bag, question="stack "):
-    want = stack.scores(stack.inputs(living, bag))
+    want = stack.scores(stack.inputs(living, bag), stack.terms(living, bag))
     got = dict(x.split("=") for x in driver.ask(question + bag_text(bag)))
     if list(got) != sorted(want):
         sys.exit(f"golden.py: stack: labels {list(got)}, must be {sorted(want)}")
@@ -267,7 +350,7 @@ def run_stack(path, rnd, labels):
         if living and (len(labels) <= 30 or n >= 45):
             compared += check_stack(driver, stack, living, bag)
             weight = rnd.choice([1, 1, 0.3, 0.01])
-            stack.learn(stack.inputs(living, bag), label, weight)
+            stack.learn(stack.inputs(living, bag), stack.terms(living, bag), label, weight)
             driver.tell(f"stack-learn {weight} {label} {bag_text(bag)}")
         living.append((label, bag))
         driver.tell(f"train {label} {bag_text(bag)}")

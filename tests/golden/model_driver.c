@@ -150,6 +150,7 @@ static void stacked(char **rest, const char *verb)
     struct nb_scores scores;
     nb_stack_inputs_init(&inputs);
     nb_scores_init(&scores);
+    nb_stack_inputs_twin(&inputs, stack_weights, true);
     bool learn = strcmp(verb, "stack-learn") == 0;
     double weight = learn ? strtod(next(rest), NULL) : 0;
     const char *name = strcmp(verb, "stack") != 0 ? next(rest) : "";
@@ -160,6 +161,7 @@ static void stacked(char **rest, const char *verb)
     else
         inputs_without(bag, size, label, &inputs);
     if (learn) {
+        require(nb_stack_twin_learn(stack_weights, &inputs, label, weight) == 0, "twin");
         require(nb_stack_learn(stack_weights, &inputs, label, weight) == 0, "learn");
     } else {
         require(nb_stack_score(stack_weights, &inputs, &scores) == 0, "stack");

@@ -19,7 +19,9 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "core/base/pack.h"
 #include "core/engine/engine.h"
+#include "core/score/stack_private.h"
 
 enum { PICTURE_MODELS_MOST = 64, PICTURE_PROBES = 3 };
 
@@ -83,6 +85,19 @@ static void say_string(struct picture *p, struct nb_string s)
 
 /* ---- a dump ---------------------------------------------------------------------------------- */
 
+/* The slots of the twin, the last records, are by the ids of the features. */
+static size_t without_slots(struct nb_string stack)
+{
+    struct nb_unpacker r = nb_unpacker_of(stack.bytes, stack.length);
+    (void)nb_unpack_string(&r); /* the head */
+    const unsigned char *end = r.at;
+    while (!r.failed && nb_unpack_varint(&r) >> 16 < NB_STACK_VECTORS && r.at < r.end) {
+        (void)nb_unpack_string(&r);
+        end = r.at;
+    }
+    return stack.length == 0 ? 0 : (size_t)(end - (const unsigned char *)stack.bytes);
+}
+
 static int say_header(void *user, const struct nb_dump_header *header)
 {
     struct picture *p = user;
@@ -98,7 +113,8 @@ static int say_header(void *user, const struct nb_dump_header *header)
     for (size_t i = 0; i < header->label_count; i++)
         say(p, "\nlabel %zu %s", i, header->labels[i]);
     say(p, "\nstack ");
-    say_bytes(p, header->stack.bytes, header->stack.length);
+    say_bytes(p, header->stack.bytes,
+              p->other_key ? without_slots(header->stack) : header->stack.length);
     say(p, "\n");
     return 0;
 }

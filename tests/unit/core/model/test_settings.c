@@ -72,6 +72,7 @@ START_TEST(the_table_is_complete)
                                         "learning_rate",
                                         "expert_mixing",
                                         "expert_memory",
+                                        "twin",
                                         "evaluation_short",
                                         "evaluation_long",
                                         "max_age",

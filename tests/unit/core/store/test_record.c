@@ -60,20 +60,24 @@ START_TEST(states)
         .rows = 5,
         .labels = 6,
         .weights = 11,
-        .totals = {.entries = 7, .living = 8, .scores = 9, .dropped = 10}};
+        .totals = {.entries = 7, .living = 8, .scores = 9, .dropped = 10},
+        .twin = {.ranges = 12, .oldest = 13, .first = 14, .next = 15}};
     struct nb_state_record back;
     struct nb_buffer out = {0};
     ck_assert_int_eq(nb_state_write(&state, &out), 0);
     expect_hex(&out, "ac02"
                      "0203040506"
                      "0b"
-                     "0708090a");
+                     "0708090a"
+                     "0c0d0e0f");
     ck_assert_int_eq(nb_state_read(&back, string_of(&out), NULL), 0);
     ck_assert_uint_eq(back.last, 300);
     ck_assert_uint_eq(back.rows, 5);
     ck_assert_uint_eq(back.weights, 11);
     ck_assert_uint_eq(back.totals.scores, 9);
     ck_assert_uint_eq(back.totals.dropped, 10);
+    ck_assert_uint_eq(back.twin.ranges, 12);
+    ck_assert_uint_eq(back.twin.next, 15);
     expect_cuts_found(&out, read_state, 0);
     nb_buffer_deinit(&out);
 }

@@ -288,6 +288,9 @@ START_TEST(settings_are_those_of_the_table)
         case NB_SETTING_COUNT:
             check_range(&table[i], schema);
             break;
+        case NB_SETTING_BOOL:
+            ck_assert_str_eq(json_string_value(json_object_get(schema, "type")), "boolean");
+            break;
         case NB_SETTING_PRIOR:
             check_names(
                 json_object_get(json_array_get(json_object_get(schema, "oneOf"), 0), "enum"),

@@ -11,8 +11,8 @@
  * owner, which the writer holds for nb_weights_set and nb_weights_rollback. The writer itself reads
  * without it.
  */
-#ifndef NB_CORE_SCORE_WEIGHTS_H
-#define NB_CORE_SCORE_WEIGHTS_H
+#ifndef NB_CORE_WEIGHTS_WEIGHTS_H
+#define NB_CORE_WEIGHTS_WEIGHTS_H
 
 #include <pthread.h>
 #include <stdbool.h>

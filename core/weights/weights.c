@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/score/weights.h"
+#include "core/weights/weights.h"
 
 #include <assert.h>
 #include <stdlib.h>
