@@ -465,7 +465,9 @@ static int ask_for_all(struct asking *a, const struct nb_string *users, size_t c
                        struct nb_filter_report *report, struct nb_error *error)
 {
     struct nb_filter_report *one = malloc(sizeof *one);
-    int rc = one != NULL ? ask_and_note(a, users[0], report, error) : nb_error_no_memory(error);
+    if (one == NULL)
+        return nb_error_no_memory(error);
+    int rc = ask_and_note(a, users[0], report, error);
     for (size_t i = 1; i < count && rc == 0; i++) {
         *one = *report;
         rc = ask_and_note(a, users[i], one, error);
