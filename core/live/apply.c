@@ -112,7 +112,7 @@ int nb_apply_new(struct nb_live *live, const struct nb_change *change,
 static void leave_out(struct nb_rows *rows, const struct nb_applying *how)
 {
     size_t kept = 0;
-    if (how->marks == NULL)
+    if (how->marks == NULL || how->mark_count == 0)
         return;
     assert(how->number != 0);
     for (size_t i = 0; i < rows->size; i++)

@@ -137,6 +137,9 @@ int nb_bag_decode(struct nb_string bag, uint32_t limit, struct nb_rows *rows,
     struct nb_unpacker r = nb_unpacker_of(bag.bytes, bag.length);
     uint64_t next = 0;
     rows->size = 0;
+    /* A feature takes a byte at least. */
+    if (nb_array_reserve(&rows->counts, &rows->room, bag.length, sizeof *rows->counts) != 0)
+        return nb_error_no_memory(error);
     while (r.at < r.end) {
         uint64_t code = nb_unpack_varint(&r);
         uint64_t count = code & 1 ? nb_unpack_bounded(&r, UINT32_MAX) : 1;
@@ -144,8 +147,9 @@ int nb_bag_decode(struct nb_string bag, uint32_t limit, struct nb_rows *rows,
         if (r.failed || row >= limit || count == 0)
             return nb_error_set(error, NB_CORRUPT,
                                 "the store is damaged: a document's bag does not read back");
-        if (nb_rows_add(rows, (uint32_t)row, (uint32_t)count) != 0)
-            return nb_error_no_memory(error);
+        assert(rows->size < rows->room);
+        rows->counts[rows->size++] =
+            (struct nb_row_count){.row = (uint32_t)row, .count = (uint32_t)count};
         next = row + 1;
     }
     return 0;
