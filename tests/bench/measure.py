@@ -85,10 +85,9 @@ class Server:
         self.process.stderr.close()
 
     def cpu(self):
-        """Seconds of processor time of all its threads."""
-        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Seconds of processor time of all its threads, by the clock of the process (clock_getcpuclockid):
+        /proc counts in hundredths of a second, of which a start takes ten."""
+        return time.clock_gettime(~self.process.pid << 3 | 2)
 
     def resident(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
