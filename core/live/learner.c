@@ -67,41 +67,74 @@ static int take_features(struct nb_learner *l, const struct nb_model *counts,
     return 0;
 }
 
-static int score(struct nb_learner *l, const struct nb_published *published,
-                 const struct nb_model *counts, const struct nb_rows *rows)
+/* The inputs of a stacked model: of `rows`, or where they are NULL of `features`. */
+static int stack_inputs(struct nb_learner *l, const struct nb_published *published,
+                        const struct nb_model *counts, const struct nb_rows *rows,
+                        const struct nb_feature *features, size_t size)
 {
-    int rc = 0;
-    if (!nb_published_is_stacked(published)) {
-        rc = take_features(l, counts, rows);
-        return rc != 0
-                   ? rc
-                   : nb_score(published->scorer, counts, l->features, rows->size, &l->scores, NULL);
-    }
     nb_stack_inputs_twin(&l->inputs, published->weights, true);
-    rc = nb_stack_inputs_of_rows(published->stack, counts, rows->counts, rows->size,
-                                 NB_STACK_NO_LABEL, &l->inputs);
-    if (rc == 0)
-        rc = nb_stack_score(published->weights, &l->inputs, &l->scores);
+    if (rows == NULL)
+        return nb_stack_inputs(published->stack, counts, features, size, &l->inputs, NULL);
+    return nb_stack_inputs_of_rows(published->stack, counts, rows->counts, rows->size,
+                                   NB_STACK_NO_LABEL, &l->inputs);
+}
+
+static int stack_score(struct nb_learner *l, const struct nb_published *published,
+                       const struct nb_model *counts)
+{
+    int rc = nb_stack_score(published->weights, &l->inputs, &l->scores);
     if (rc == 0 && l->scores.size == 1)
         (void)nb_unseen_label(counts, l->scores.labels[0], l->scores.probabilities);
     l->ready = rc == 0;
     return rc;
 }
 
-int nb_learner_score(struct nb_learner *l, const struct nb_published *published,
-                     const struct nb_model *counts, const struct nb_rows *rows, uint32_t label,
-                     struct nb_buffer *record)
+static int score(struct nb_learner *l, const struct nb_published *published,
+                 const struct nb_model *counts, const struct nb_rows *rows,
+                 const struct nb_feature *features, size_t size)
+{
+    if (nb_published_is_stacked(published)) {
+        int rc = stack_inputs(l, published, counts, rows, features, size);
+        return rc != 0 ? rc : stack_score(l, published, counts);
+    }
+    if (rows != NULL) {
+        if (take_features(l, counts, rows) != 0)
+            return NB_NO_MEMORY;
+        features = l->features;
+    }
+    return nb_score(published->scorer, counts, features, size, &l->scores, NULL);
+}
+
+/* Scores and appends the score, of `rows` or of `features`. */
+static int keep_score(struct nb_learner *l, const struct nb_published *published,
+                      const struct nb_model *counts, const struct nb_rows *rows,
+                      const struct nb_feature *features, size_t size, uint32_t label,
+                      struct nb_buffer *record)
 {
     l->ready = false;
     l->scores.size = 0;
     if (!nb_published_is_stacked(published) && nb_settings_walk_vocabulary(&published->settings))
         return 0; /* for every document that is learned, that would cost too much */
-    int rc = score(l, published, counts, rows);
+    int rc = score(l, published, counts, rows, features, size);
     if (rc == NB_CONFLICT)
         l->scores.size = 0; /* the first document: there is nothing to score it by */
     else if (rc != 0)
         return rc;
     return nb_stored_score_keep(&l->scores, label, record);
+}
+
+int nb_learner_score(struct nb_learner *l, const struct nb_published *published,
+                     const struct nb_model *counts, const struct nb_rows *rows, uint32_t label,
+                     struct nb_buffer *record)
+{
+    return keep_score(l, published, counts, rows, NULL, rows->size, label, record);
+}
+
+int nb_learner_score_features(struct nb_learner *l, const struct nb_published *published,
+                              const struct nb_model *counts, const struct nb_feature *features,
+                              size_t size, uint32_t label, struct nb_buffer *record)
+{
+    return keep_score(l, published, counts, NULL, features, size, label, record);
 }
 
 void nb_learner_reset(struct nb_learner *l)

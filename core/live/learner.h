@@ -28,6 +28,10 @@ void nb_learner_free(struct nb_learner **learner);
 int nb_learner_score(struct nb_learner *learner, const struct nb_published *published,
                      const struct nb_model *counts, const struct nb_rows *rows, uint32_t label,
                      struct nb_buffer *record);
+/* The same of features that the model need not have. */
+int nb_learner_score_features(struct nb_learner *learner, const struct nb_published *published,
+                              const struct nb_model *counts, const struct nb_feature *features,
+                              size_t size, uint32_t label, struct nb_buffer *record);
 /* Forgets the last score: the next change teaches nothing. */
 void nb_learner_reset(struct nb_learner *learner);
 

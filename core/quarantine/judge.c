@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/quarantine/judge.h"
 
+#include <stdlib.h>
+
+#include "core/base/array.h"
+
 int nb_judge_init(struct nb_judge *judge, struct nb_live *live)
 {
     *judge = (struct nb_judge){.live = live};
@@ -13,23 +17,22 @@ void nb_judge_deinit(struct nb_judge *judge)
 {
     nb_learner_free(&judge->learner);
     nb_published_release(&judge->published);
-    nb_rows_deinit(&judge->rows);
+    free(judge->features);
     nb_buffer_deinit(&judge->record);
     nb_stored_score_lists_deinit(&judge->lists);
 }
 
-/* Only features that the model has count. */
-static int find_rows(struct nb_judge *j, const struct nb_quarantined *q)
+/* Features that the model does not have, or has no more, are part of the document as they are when
+ * it is learned. */
+static int take_features(struct nb_judge *j, const struct nb_quarantined *q)
 {
     struct nb_unpacker u = nb_unpacker_of(q->features.bytes, q->features.length);
-    j->rows.size = 0;
+    if (nb_array_reserve(&j->features, &j->room, q->feature_count, sizeof *j->features) != 0)
+        return NB_NO_MEMORY;
     for (size_t i = 0; i < q->feature_count; i++) {
         struct nb_quarantined_feature f = nb_quarantined_next(&u);
-        uint32_t row = nb_model_find(j->live->counts, f.id);
-        if (row != NB_NO_ROW && nb_rows_add(&j->rows, row, f.count) != 0)
-            return NB_NO_MEMORY;
+        j->features[i] = (struct nb_feature){.id = f.id, .count = f.count};
     }
-    nb_rows_sort(&j->rows);
     return 0;
 }
 
@@ -38,12 +41,12 @@ static int score(struct nb_judge *j, const struct nb_quarantined *q)
     const struct nb_model *counts = j->live->counts;
     nb_model_read_lock(counts);
     nb_stack_weights_read_lock(j->published->weights);
-    int rc = find_rows(j, q);
+    int rc = take_features(j, q);
     uint32_t label = nb_model_find_label(counts, q->label);
     j->has_label = label != UINT32_MAX;
     if (rc == 0)
-        rc = nb_learner_score(j->learner, j->published, counts, &j->rows, j->has_label ? label : 0,
-                              &j->record);
+        rc = nb_learner_score_features(j->learner, j->published, counts, j->features,
+                                       q->feature_count, j->has_label ? label : 0, &j->record);
     nb_stack_weights_unlock(j->published->weights);
     nb_model_unlock(counts);
     return rc;

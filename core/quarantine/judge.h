@@ -14,7 +14,8 @@ struct nb_judge {
     struct nb_live *live; /* borrowed; loaded */
     struct nb_published *published;
     struct nb_learner *learner;
-    struct nb_rows rows;
+    struct nb_feature *features; /* owned */
+    size_t room;
     struct nb_buffer record;
     struct nb_stored_score_lists lists;
     /* The last judgement: */

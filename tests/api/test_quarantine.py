@@ -7,7 +7,7 @@ import threading
 import time
 
 import rspamd
-from harness import equal, holds, near, refused, slow
+from harness import equal, holds, near, refused, slow, wait_for
 from test_backup import backup_of, restore
 from test_client import Bayesc
 from wire import Wire
@@ -227,6 +227,24 @@ def test_features_that_the_model_has_lost(api):
     settle(daemon, "apply", all=True)
     tokens = daemon.client.get(M + "/vocabulary?label=ham&limit=100", Authorization=ROOT).ok().json["tokens"]
     holds("rare" in [t["token"] for t in tokens], tokens)
+
+
+def test_a_verdict_does_not_depend_on_what_is_tidied(api):
+    """Words that no document has are dropped some time later: that says nothing about a document that waits."""
+    daemon = started(api)
+    daemon.client.put(M, {"decision": "stacked"}, Authorization=ROOT)
+    basis(daemon)
+    train(daemon, TRUSTED, "only these words are gone", "spam", "gone").ok()
+    train(daemon, USER, "cheap lunch and only these words are gone", "spam", "u1").ok(202)
+    daemon.client.post(M + "/untrain", {"id": "gone"}, Authorization=TRUSTED).ok()
+    train(daemon, TRUSTED, "pills", "spam", "last").ok()
+    before = waiting(daemon)["quarantine"][0]["probability"]
+
+    def dropped():
+        page = daemon.client.get("/metrics", Authorization=ROOT).ok().body.decode()
+        return "bayesd_features_dropped_total 0" not in page
+    wait_for(dropped, "the words are dropped", 20)
+    equal(waiting(daemon)["quarantine"][0]["probability"], before)
 
 
 def test_another_tokenizer_is_refused(api):
