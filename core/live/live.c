@@ -154,6 +154,7 @@ void nb_live_free(struct nb_live *live)
     nb_twins_free(&live->twins);
     nb_living_free(&live->living);
     nb_stack_fit_free(&live->fit);
+    free(live->pass);
     free(live->checkpoint.dirty);
     pthread_mutex_destroy(&live->lock);
     free(live->unused);

@@ -111,12 +111,19 @@ struct nb_live {
     /* Owned; the writer's; NULL: not made yet (core/store/living.h). */
     struct nb_living *living;
     struct nb_stack_fit *fit; /* owned; the writer's: of a refit under way, or NULL */
+    struct nb_pass *pass;     /* owned; the same: of the twin, behind the fit */
     /* Set by nb_refit_note (core/live/refit.h): the weights are wrong until a refit ends; a refit
      * is under way, or should begin. */
     atomic_bool is_stale, wants_refit;
     /* The writer's: the list of models that a start would replay, oldest first. */
     struct nb_live *unsaved_before, *unsaved_after;
     bool is_unsaved;
+};
+
+/* Documents from which the twin learns anew (core/live/refit.h). */
+struct nb_pass {
+    uint32_t size, next;
+    uint64_t numbers[]; /* of their entries */
 };
 
 /* Makes a model that is not loaded, with one reference, which is the caller's. `own` is copied

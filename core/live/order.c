@@ -18,6 +18,9 @@ static const double turned_share = 0.05;
 static const double skewed_share = 0.2;
 static const double idle_share = 0.02;
 static const double revised_share = 0.1;
+/* Documents, for a pass of the twin. */
+static const double pass_share = 0.05;
+static const uint64_t tiny = 250, large = 5000, largest = 30000;
 
 /* The places of the model. Stored: never renumber. */
 enum {
@@ -33,6 +36,7 @@ enum {
     IS_REFITTING,
     IS_STALE,
     FINGERPRINT,
+    TWIN_NOT_TAUGHT, /* sum of 1 - w since the twin's last pass */
     LABELS_FROM = 16
 };
 
@@ -94,6 +98,7 @@ int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint
     nb_weights_set(order, place_of(label, LABEL_CHANGES), nb_weights_at(order, CHANGES));
     nb_weights_set(order, RECENT, nb_weights_at(order, RECENT) * (1 - fading) + 1);
     add(order, CREDIT, 1 - weight);
+    add(order, TWIN_NOT_TAUGHT, 1 - weight);
     if (documents > small) {
         add(order, NOT_TAUGHT, 1 - weight);
         add(order, LEARNED, 1);
@@ -209,4 +214,22 @@ int nb_order_forget(struct nb_weights *order)
     if (!(nb_order_fingerprint(order) > 0) && !nb_order_is_refitting(order))
         return 0;
     return nb_order_end_refit(order, 0);
+}
+
+/* ---- the twin's pass ------------------------------------------------------------------------- */
+
+bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents)
+{
+    double not_taught = nb_weights_at(order, TWIN_NOT_TAUGHT);
+    if (documents <= small)
+        return documents <= tiny || not_taught >= pass_share * (double)documents;
+    return documents <= large || (documents <= largest && nb_order_is_stale(order));
+}
+
+int nb_order_begin_pass(struct nb_weights *order)
+{
+    int rc = make_room(order, 0);
+    if (rc == 0)
+        nb_weights_set(order, TWIN_NOT_TAUGHT, 0);
+    return rc;
 }

@@ -68,6 +68,14 @@ int nb_order_end_refit(struct nb_weights *order, double fingerprint);
 bool nb_order_is_refitting(const struct nb_weights *order);
 bool nb_order_is_stale(const struct nb_weights *order);
 
+/* Whether the twin of a model of so many documents shall learn anew from all of them, once, when
+ * the refit has found the stack's weights: at most 250, or at most 1,000 and the sum of 1 - w since
+ * its last pass is a 20th of them; or from 1,001 to 5,000, and to 30,000 where the weights were
+ * wrong. Else replays carry it. */
+bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents);
+/* That begins. */
+int nb_order_begin_pass(struct nb_weights *order);
+
 /* For which constants the weights were fitted, or learned from the first document on. 0: they have
  * missed documents. */
 double nb_order_fingerprint(const struct nb_weights *order);

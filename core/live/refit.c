@@ -66,6 +66,8 @@ int nb_refit_list(struct nb_live *live, const struct nb_view *view)
 void nb_refit_drop(struct nb_live *live)
 {
     nb_stack_fit_free(&live->fit);
+    free(live->pass);
+    live->pass = NULL;
 }
 
 static uint32_t labels_with_documents(const struct nb_model *counts)
@@ -114,6 +116,12 @@ int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t nu
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
+static uint64_t cost_of(const struct nb_drawn *drawn)
+{
+    return READ_UNITS +
+           drawn->rows.size * (FEATURE_UNITS + (uint64_t)LABEL_UNITS * drawn->inputs.size);
+}
+
 /* Takes a document of the sample over. Returns 0, NB_CONFLICT (the labels have changed) or another
  * code. */
 static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_drawn *drawn,
@@ -125,21 +133,83 @@ static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_
     int rc = nb_drawn_read(drawn, live, live->published, view, number, false, &found);
     if (rc == 0 && found)
         rc = nb_stack_fit_add(live->fit, &drawn->inputs, drawn->entry.change.label);
-    *units += READ_UNITS +
-              drawn->rows.size * (FEATURE_UNITS + (uint64_t)LABEL_UNITS * drawn->inputs.size);
+    *units += cost_of(drawn);
     return rc;
 }
 
-/* The new weights take the place of the old ones. */
-static int finish(struct nb_live *live)
+static int end(struct nb_live *live)
 {
-    struct nb_stack_weights *weights = live->published->weights;
-    double fingerprint = nb_stack_fit_fingerprint(live->fit);
-    int rc = nb_stack_fit_finish(live->fit, nb_model_documents_all(live->counts), weights);
-    if (rc == 0)
-        rc = nb_order_end_refit(nb_stack_weights_order(weights), fingerprint);
+    struct nb_weights *order = nb_stack_weights_order(live->published->weights);
+    int rc = nb_order_end_refit(order, nb_stack_fit_fingerprint(live->fit));
     nb_refit_drop(live);
     return rc;
+}
+
+static void shuffle(struct nb_pass *pass, struct nb_random random)
+{
+    for (uint32_t i = pass->size; i > 1; i--) {
+        uint32_t other = (uint32_t)nb_random_below(&random, i);
+        uint64_t number = pass->numbers[i - 1];
+        pass->numbers[i - 1] = pass->numbers[other];
+        pass->numbers[other] = number;
+    }
+}
+
+/* The twin begins anew, beside the new weights of the stack; until it knows something, verdicts are
+ * the stack's. All living documents will teach it, once, in any order. */
+static int begin_pass(struct nb_live *live, uint64_t number)
+{
+    struct nb_stack_weights *weights = live->published->weights;
+    struct nb_random random = nb_random_of(number, live->number);
+    uint32_t size = (uint32_t)nb_living_count(live->living);
+    struct nb_pass *pass = malloc(sizeof *pass + size * sizeof *pass->numbers);
+    if (pass == NULL)
+        return NB_NO_MEMORY;
+    pass->size = size;
+    pass->next = 0;
+    nb_living_sample(live->living, &random, size, pass->numbers);
+    shuffle(pass, random);
+    live->pass = pass;
+    int rc = nb_stack_twin_reset(weights);
+    return rc != 0 ? rc : nb_order_begin_pass(nb_stack_weights_order(weights));
+}
+
+static int teach_twin(struct nb_live *live, const struct nb_view *view, struct nb_drawn *drawn,
+                      uint64_t number, uint64_t *units)
+{
+    bool found;
+    if (!nb_living_has(live->living, number))
+        return 0;
+    int rc = nb_drawn_read(drawn, live, live->published, view, number, true, &found);
+    if (rc == 0 && found)
+        rc = nb_stack_twin_learn(live->published->weights, &drawn->inputs,
+                                 drawn->entry.change.label, 1);
+    *units += cost_of(drawn);
+    return rc;
+}
+
+static int pass_slice(struct nb_live *live, const struct nb_view *view, uint64_t most,
+                      struct nb_drawn *drawn)
+{
+    struct nb_pass *pass = live->pass;
+    uint64_t units = 0;
+    int rc = 0;
+    while (rc == 0 && units < most && pass->next < pass->size)
+        rc = teach_twin(live, view, drawn, pass->numbers[pass->next++], &units);
+    return rc == 0 && pass->next == pass->size ? end(live) : rc;
+}
+
+/* The new weights take the place of the old ones. Then it is the twin's turn. */
+static int finish(struct nb_live *live, uint64_t number)
+{
+    struct nb_stack_weights *weights = live->published->weights;
+    uint64_t documents = nb_model_documents_all(live->counts);
+    int rc = nb_stack_fit_finish(live->fit, documents, weights);
+    if (rc != 0)
+        return rc;
+    bool wants = live->published->settings.twin &&
+                 nb_order_wants_pass(nb_stack_weights_order(weights), documents);
+    return wants ? begin_pass(live, number) : end(live);
 }
 
 int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t number, uint64_t most,
@@ -151,13 +221,20 @@ int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t nu
     if (live->fit == NULL)
         return 0;
     int rc = nb_refit_list(live, view);
+    if (rc == 0 && live->pass != NULL)
+        return pass_slice(live, view, most, drawn);
     while (rc == 0 && units < most && nb_stack_fit_next(live->fit, &next))
         rc = read_one(live, view, drawn, next, &units);
     if (rc == NB_CONFLICT)
         return nb_refit_begin(live, view, number, false);
     for (; rc == 0 && units < most && !nb_stack_fit_is_done(live->fit); units += cost)
         rc = nb_stack_fit_step(live->fit, &cost);
-    return rc == 0 && nb_stack_fit_is_done(live->fit) ? finish(live) : rc;
+    if (rc != 0 || !nb_stack_fit_is_done(live->fit))
+        return rc;
+    rc = finish(live, number);
+    return rc == 0 && live->pass != NULL && units < most
+               ? pass_slice(live, view, most - units, drawn)
+               : rc;
 }
 
 /* ---- what is to be done ---------------------------------------------------------------------- */

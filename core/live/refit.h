@@ -10,6 +10,9 @@
  * nothing else to do REFIT entries run one each. The old weights serve and learn until the new ones
  * take their place, after the last slice.
  *
+ * Then the twin learns anew from all living documents, in the same slices, where the order's
+ * numbers want it (nb_order_wants_pass). It is in use meanwhile, and begins as the stack alone.
+ *
  * What a refit has done so far is in memory alone. The numbers of the order say that one began: if
  * it is lost, with the process or with a commit that failed, it begins again, by a REFIT before the
  * next change of the model.

@@ -390,6 +390,8 @@ static bool unload(struct nb_engine *engine, struct nb_live *live)
         nb_live_note_twins(live);
         nb_living_free(&live->living);
         nb_stack_fit_free(&live->fit);
+        free(live->pass);
+        live->pass = NULL;
     }
     nb_model_free(&counts);
     nb_published_release(&published);

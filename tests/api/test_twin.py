@@ -4,7 +4,7 @@ import math
 import random
 
 from book import Model
-from harness import equal, holds, near
+from harness import equal, holds, near, wait_for
 
 NDJSON = "application/x-ndjson"
 
@@ -27,21 +27,32 @@ def probability(api, path, text):
     return api.post(path + "/classify", {"text": text}).ok().json["probabilities"]["spam"]
 
 
+def settled(api, path):
+    """What it says of the probes when no refit is under way any more."""
+    was = []
+
+    def stands_still():
+        was.append([probability(api, path, text) for text in PROBES])
+        return len(was) > 1 and was[-1] == was[-2]
+
+    wait_for(stands_still, "verdicts stand still", 30, 0.5)
+    return was[-1]
+
+
 PROBES = ["prize word1 word2", "garden word3 word250 word17", "word4 word5 word6 word77"]
 
 
 def test_switch(api):
-    with Model(api, decision="stacked") as on, Model(api, decision="stacked", twin=False) as off:
-        equal(api.get(on.path).json["settings"]["twin"], True)
-        equal(api.get(off.path).json["settings"]["twin"], False)
-        teach(api, on.path)
-        teach(api, off.path)
-        for text in PROBES:
-            holds(abs(probability(api, on.path, text) - probability(api, off.path, text)) > 1e-6, text)
-        # Off afterwards it says what the stack alone says, which has learned the same all along.
-        on.put(decision="stacked", twin=False)
-        for text in PROBES:
-            equal(probability(api, on.path, text), probability(api, off.path, text))
+    with Model(api, decision="stacked") as model:
+        equal(api.get(model.path).json["settings"]["twin"], True)
+        teach(api, model.path)
+        on = settled(api, model.path)
+        model.put(decision="stacked", twin=False)
+        equal(api.get(model.path).json["settings"]["twin"], False)
+        off = settled(api, model.path)
+        holds(any(abs(a - b) > 1e-6 for a, b in zip(on, off)), f"the same with and without the twin: {on}")
+        model.put(decision="stacked", twin=True)  # it knows what it knew
+        equal(settled(api, model.path), on)
 
 
 def test_explanation_adds_up(api):
@@ -58,15 +69,16 @@ def test_another_store(api):
     other = api.another().start()
     with Model(api, decision="stacked", tokenizer={"fields": ["body"]}) as model:
         teach(api, model.path)  # few features, so that hardly two share a slot, here or there
+        want = settled(api, model.path)
         dump = api.get(model.path + "/export").ok().body
         other.client.put("/v1/models/there/import", dump, NDJSON).ok(201)
-        for text in PROBES:
-            near(probability(other.client, "/v1/models/there", text), probability(api, model.path, text), text, 0.02)
-        # From there and back, and over itself, to the bit: the slots are by the features' ids, and those are the same.
+        there = settled(other.client, "/v1/models/there")
+        for got, was in zip(there, want):
+            near(got, was, "in another store", 0.05)
+        # From there over itself, to the bit: the slots are by the features' ids, and those are the same.
         again = other.client.get("/v1/models/there/export").ok().body
         other.client.put("/v1/models/again/import", again, NDJSON).ok(201)
-        for text in PROBES:
-            equal(probability(other.client, "/v1/models/again", text), probability(other.client, "/v1/models/there", text))
+        equal(settled(other.client, "/v1/models/again"), there)
 
 
 def test_after_a_kill(api):
@@ -76,7 +88,7 @@ def test_after_a_kill(api):
     for round in range(3):
         for text, label, id in documents(round, 40):
             daemon.client.post(path + "/train", {"text": text, "label": label, "id": f"{round}-{id}"}).ok()
-        want = [probability(daemon.client, path, text) for text in PROBES]
+        want = settled(daemon.client, path)
         daemon.kill()
         daemon.start()
-        equal([probability(daemon.client, path, text) for text in PROBES], want)
+        equal(settled(daemon.client, path), want)

@@ -191,6 +191,24 @@ START_TEST(what_was_learned_wrongly_is_told)
 }
 END_TEST
 
+START_TEST(the_twin_learns_anew_in_time)
+{
+    struct nb_weights order = {0};
+    ck_assert_int_eq(nb_order_note(&order, 0, 1, false), 0);
+    ck_assert(nb_order_wants_pass(&order, 250) && !nb_order_wants_pass(&order, 251));
+    ck_assert(nb_order_wants_pass(&order, 1001) && nb_order_wants_pass(&order, 5000));
+    ck_assert(!nb_order_wants_pass(&order, 5001));
+    for (int i = 0; i < 30; i++)
+        ck_assert_int_eq(nb_order_count(&order, 0, 0.5, 600), 0);
+    ck_assert(nb_order_wants_pass(&order, 300) && !nb_order_wants_pass(&order, 301));
+    ck_assert_int_eq(nb_order_begin_pass(&order), 0);
+    ck_assert(!nb_order_wants_pass(&order, 300));
+    ck_assert_int_eq(nb_order_begin_refit(&order, true), 0);
+    ck_assert(nb_order_wants_pass(&order, 30000) && !nb_order_wants_pass(&order, 30001));
+    nb_weights_deinit(&order);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("order");
@@ -198,6 +216,7 @@ int main(void)
     tcase_add_loop_test(rule, weights_follow_the_rule, 0, 3);
     tcase_add_test(rule, a_mixed_stream_replays_nothing);
     tcase_add_test(rule, any_label_has_a_place);
+    tcase_add_test(rule, the_twin_learns_anew_in_time);
     tcase_add_loop_test(rule, small_models_are_fitted_as_they_grow, 0, 3);
     tcase_add_test(rule, large_models_are_fitted_when_much_was_not_taught);
     tcase_add_test(rule, what_was_learned_wrongly_is_told);
