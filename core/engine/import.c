@@ -355,7 +355,8 @@ static int carry(struct nb_import *import, uint64_t id, struct nb_string text)
 static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
                     struct nb_error *error)
 {
-    if (import->rehash && words->texts == NULL)
+    bool rehashes = import->rehash;
+    if (rehashes && words->texts == NULL)
         return nb_error_set(error, NB_INVALID,
                             "the dump says that all features have texts, and %u has none",
                             words->first_row);
@@ -365,7 +366,7 @@ static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
     bool carries = nb_slots_count(&import->slots) > 0 && words->texts != NULL;
     for (size_t i = 0; i < words->count; i++) {
         uint64_t id = words->ids[i];
-        if (import->rehash && nb_feature_field(id) < NB_FIELDS)
+        if (rehashes && nb_feature_field(id) < NB_FIELDS)
             id = nb_feature_id(
                 nb_feature_field(id),
                 nb_key_hash(&import->engine->key, words->texts[i].bytes, words->texts[i].length));
