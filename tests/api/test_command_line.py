@@ -141,7 +141,7 @@ def test_later_sources_win(api):
 
 
 def test_every_option_is_taken_from_the_environment(api):
-    other = {"yes": "no", "no": "yes", "info": "debug", "group": "all", "text": "json"}
+    other = {"yes": "no", "no": "yes", "info": "debug", "group": "all", "text": "json", "mildest": "each"}
     special = {"listen": "[::1]:7", "user_model": "of-%u", "rewrite_subject": "0.5", "client_role": "train",
                "label_actions": "spam=reject"}
     for (group, key), value in printed(api).items():
