@@ -185,6 +185,13 @@ def marked(copy, begins, mail):
     intact(copy, mail, ["X-Bayes-Status"])
 
 
+def marked_spam(copy, mail):
+    """The same of a spam whose probability is .99 at least."""
+    marked(copy, "spam, probability=", mail)
+    probability = float(copy["X-Bayes-Status"].split("=")[1].split(",")[0])
+    holds(0.99 <= probability <= 1, copy["X-Bayes-Status"])
+
+
 def _body(message):
     """With LF line ends; mail servers may add the last one."""
     whole = message.as_bytes().replace(b"\r\n", b"\n")

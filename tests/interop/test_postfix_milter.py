@@ -3,7 +3,7 @@
 import os
 
 import postfix
-from harness import TAG_ONLY, equal, free_port, holds, intact, marked, wait_for
+from harness import TAG_ONLY, equal, free_port, holds, intact, marked, marked_spam, wait_for
 from mails import GTUBE, awkward, build
 
 FORGED = "X-Bayes-Status: spam, probability=0.9876, model=mail"
@@ -58,7 +58,7 @@ def test_spam_below_reject_is_marked(host):
     host.start_bayesd(**TAG_ONLY)
     mail = host.mail("spam", [FORGED])
     copy = delivered(host, mail)
-    marked(copy, "spam, probability=0.99", mail)
+    marked_spam(copy, mail)
 
 
 def test_subject_is_rewritten(host):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sendmail with bayesd-milter: config/integrations/sendmail-milter."""
-from harness import TAG_ONLY, equal, free_port, holds, intact, marked
+from harness import TAG_ONLY, equal, free_port, holds, intact, marked, marked_spam
 from mails import GTUBE, awkward, build
 from sendmail import Sendmail
 
@@ -44,7 +44,7 @@ def test_spam_below_reject_is_marked(host):
     host.start_bayesd(**TAG_ONLY)
     mail = host.mail("spam", [FORGED])
     copy = taken(host, mail)
-    marked(copy, "spam, probability=0.99", mail)
+    marked_spam(copy, mail)
 
 
 def test_subject_is_rewritten(host):
