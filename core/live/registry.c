@@ -381,11 +381,7 @@ static bool unload(struct nb_engine *engine, struct nb_live *live)
         free(live->checkpoint.dirty);
         live->checkpoint.dirty = NULL;
         live->checkpoint.room = 0;
-    }
-    pthread_rwlock_unlock(&engine->registry);
-    if (idle)
-        atomic_fetch_sub(&engine->memory, atomic_exchange(&live->bytes, 0));
-    if (idle) {
+        /* Before others may load it again, which looks at these. */
         nb_twins_free(&live->twins);
         nb_live_note_twins(live);
         nb_living_free(&live->living);
@@ -393,6 +389,9 @@ static bool unload(struct nb_engine *engine, struct nb_live *live)
         free(live->pass);
         live->pass = NULL;
     }
+    pthread_rwlock_unlock(&engine->registry);
+    if (idle)
+        atomic_fetch_sub(&engine->memory, atomic_exchange(&live->bytes, 0));
     nb_model_free(&counts);
     nb_published_release(&published);
     return idle;

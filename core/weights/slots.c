@@ -78,17 +78,27 @@ void nb_slots_deinit(struct nb_slots *s)
 
 size_t nb_slots_memory(const struct nb_slots *s)
 {
+    return atomic_load(&s->bytes);
+}
+
+/* The writer's, after each change of what is allocated. */
+static void note_memory(struct nb_slots *s)
+{
     size_t bytes = table_memory(&s->table) + s->old_room * sizeof *s->old;
     for (size_t i = 0; i < s->before_size; i++)
         bytes += table_memory(&s->before[i].table);
-    return bytes;
+    atomic_store(&s->bytes, bytes);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
 int nb_slots_reserve(struct nb_slots *s, size_t count)
 {
-    return nb_array_reserve(&s->old, &s->old_room, s->old_size + count, sizeof *s->old);
+    if (s->old_size + count <= s->old_room)
+        return 0;
+    int rc = nb_array_reserve(&s->old, &s->old_room, s->old_size + count, sizeof *s->old);
+    note_memory(s);
+    return rc;
 }
 
 /* From here on the old value of every slot is kept anew. */
@@ -134,6 +144,7 @@ int nb_slots_grow(struct nb_slots *s, uint64_t features, pthread_rwlock_t *lock)
     s->is_whole = true;
     if (lock != NULL)
         nb_lock_release(lock);
+    note_memory(s);
     return 0;
 }
 
@@ -145,6 +156,7 @@ int nb_slots_clear(struct nb_slots *s)
         return NB_NO_MEMORY;
     s->table = (struct nb_slots_table){.bits = 0};
     s->is_whole = true;
+    note_memory(s);
     return 0;
 }
 
@@ -183,6 +195,8 @@ void nb_slots_exchange(struct nb_slots *a, struct nb_slots *b)
     a->table = b->table;
     b->table = table;
     a->is_whole = b->is_whole = true;
+    note_memory(a);
+    note_memory(b);
 }
 
 /* ---- taking changes back --------------------------------------------------------------------- */
@@ -217,6 +231,7 @@ void nb_slots_rollback(struct nb_slots *s, size_t mark)
         s->table.squares[old->slot] = old->squares;
     }
     s->mark = mark;
+    note_memory(s);
 }
 
 void nb_slots_commit(struct nb_slots *s)
@@ -225,9 +240,10 @@ void nb_slots_commit(struct nb_slots *s)
     free_before(s);
     s->old_size = s->mark = 0;
     s->is_whole = false;
-    if (s->old_room <= MOST_OLD_KEPT)
-        return;
-    free(s->old);
-    s->old = NULL;
-    s->old_room = 0;
+    if (s->old_room > MOST_OLD_KEPT) {
+        free(s->old);
+        s->old = NULL;
+        s->old_room = 0;
+    }
+    note_memory(s);
 }

@@ -16,6 +16,7 @@
 #define NB_CORE_WEIGHTS_SLOTS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,13 +49,14 @@ struct nb_slots {
     size_t old_size, old_room, mark;
     struct nb_slots_before *before; /* owned; since the last commit, oldest first */
     size_t before_size, before_room;
-    bool is_whole; /* nothing of the table is stored: not only the slots of `old` differ */
+    atomic_size_t bytes; /* allocated, for whoever asks */
+    bool is_whole;       /* nothing of the table is stored: not only the slots of `old` differ */
 };
 
 /* Also `struct nb_slots s = {0}`: a table without slots. */
 void nb_slots_init(struct nb_slots *s);
 void nb_slots_deinit(struct nb_slots *s);
-/* Bytes allocated. */
+/* Bytes allocated. Any thread may ask, without a lock. */
 size_t nb_slots_memory(const struct nb_slots *s);
 
 static inline size_t nb_slots_count(const struct nb_slots *s)
