@@ -27,7 +27,9 @@ void nb_budgets_limit(struct nb_budget *budgets, const struct nb_config *config)
         [NB_BUDGET_SPOOLS] = config->spool_bytes,
     };
     for (unsigned kind = 0; kind < NB_BUDGETS; kind++) {
-        budgets[kind].kind = (enum nb_budget_kind)kind;
+        /* Set before there are threads, and not again: a refusal reads it at any time. */
+        if (budgets[kind].kind != (enum nb_budget_kind)kind)
+            budgets[kind].kind = (enum nb_budget_kind)kind;
         atomic_store(&budgets[kind].most, most[kind]);
     }
 }

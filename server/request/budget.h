@@ -29,8 +29,8 @@ struct nb_hold {
     uint64_t size;
 };
 
-/* Sets the limits of all NB_BUDGETS by the options; again after a reload. What is held already
- * stays. */
+/* Sets the limits of all NB_BUDGETS by the options: first while there is one thread, then again
+ * after each reload, beside threads that hold. What is held already stays. */
 void nb_budgets_limit(struct nb_budget *budgets, const struct nb_config *config);
 
 /* Notes that the holder now takes `size` bytes instead of those noted before. To take less never

@@ -132,6 +132,28 @@ START_TEST(threads_never_exceed_it_together)
 }
 END_TEST
 
+static void *be_refused(void *refusals)
+{
+    struct nb_hold hold = {&budgets[NB_BUDGET_SPOOLS], 0};
+    for (int i = 0; i < ROUNDS; i++)
+        *(int *)refusals += nb_hold_set(&hold, 101, NULL) == NB_DISK_FULL;
+    return NULL;
+}
+
+/* As a reload does; for the thread sanitizer. */
+START_TEST(limits_are_set_while_a_holder_is_refused)
+{
+    pthread_t thread;
+    int refusals = 0;
+    limit(1, 1, 100);
+    ck_assert_int_eq(pthread_create(&thread, NULL, be_refused, &refusals), 0);
+    for (int i = 0; i < ROUNDS; i++)
+        limit(1, 1, 100);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(refusals, ROUNDS);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("budget");
@@ -144,6 +166,7 @@ int main(void)
     tcase_add_test(tcase, a_lower_limit_takes_nothing_away);
     tcase_add_test(tcase, a_hold_without_a_budget_takes_what_it_wants);
     tcase_add_test(tcase, threads_never_exceed_it_together);
+    tcase_add_test(tcase, limits_are_set_while_a_holder_is_refused);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
