@@ -369,6 +369,10 @@ static bool unload(struct nb_engine *engine, struct nb_live *live)
 {
     struct nb_model *counts = NULL;
     struct nb_published *published = NULL;
+    struct nb_twins *twins = NULL;
+    struct nb_living *living = NULL;
+    struct nb_stack_fit *fit = NULL;
+    struct nb_pass *pass = NULL;
     pthread_rwlock_wrlock(&engine->registry);
     bool idle = atomic_load(&live->references) == 2 && atomic_load(&live->persisted) &&
                 !will_be_fitted(engine, live);
@@ -381,17 +385,24 @@ static bool unload(struct nb_engine *engine, struct nb_live *live)
         free(live->checkpoint.dirty);
         live->checkpoint.dirty = NULL;
         live->checkpoint.room = 0;
-        /* Before others may load it again, which looks at these. */
-        nb_twins_free(&live->twins);
-        nb_live_note_twins(live);
-        nb_living_free(&live->living);
-        nb_stack_fit_free(&live->fit);
-        free(live->pass);
+        /* Taken out before others may load it again, which looks at these. */
+        twins = live->twins;
+        living = live->living;
+        fit = live->fit;
+        pass = live->pass;
+        live->twins = NULL;
+        live->living = NULL;
+        live->fit = NULL;
         live->pass = NULL;
+        nb_live_note_twins(live);
     }
     pthread_rwlock_unlock(&engine->registry);
     if (idle)
         atomic_fetch_sub(&engine->memory, atomic_exchange(&live->bytes, 0));
+    nb_twins_free(&twins);
+    nb_living_free(&living);
+    nb_stack_fit_free(&fit);
+    free(pass);
     nb_model_free(&counts);
     nb_published_release(&published);
     return idle;

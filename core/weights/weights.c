@@ -29,8 +29,14 @@ void nb_weights_deinit(struct nb_weights *w)
 
 size_t nb_weights_memory(const struct nb_weights *w)
 {
+    return atomic_load(&w->bytes);
+}
+
+/* The writer's, after each change of what is allocated. */
+static void note_memory(struct nb_weights *w)
+{
     size_t range = NB_WEIGHTS_RANGE * sizeof *w->values + sizeof *w->changed + sizeof *w->noted;
-    return w->ranges * range + w->old_room * sizeof *w->old;
+    atomic_store(&w->bytes, w->ranges * range + w->old_room * sizeof *w->old);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -71,9 +77,13 @@ int nb_weights_grow(struct nb_weights *w, size_t places, pthread_rwlock_t *lock)
         return NB_NO_MEMORY;
     if (lock != NULL)
         nb_lock_write(lock);
-    *w = larger;
+    w->values = larger.values;
+    w->changed = larger.changed;
+    w->noted = larger.noted;
+    w->ranges = larger.ranges;
     if (lock != NULL)
         nb_lock_release(lock);
+    note_memory(w);
     free(before.values);
     free(before.changed);
     free(before.noted);
@@ -92,6 +102,7 @@ int nb_weights_reserve(struct nb_weights *w, size_t count)
         return NB_NO_MEMORY;
     w->old = old;
     w->old_room = room;
+    note_memory(w);
     return 0;
 }
 
@@ -147,6 +158,7 @@ void nb_weights_commit(struct nb_weights *w)
         free(w->old);
         w->old = NULL;
         w->old_room = 0;
+        note_memory(w);
     }
     if (w->ranges != 0)
         memset(w->changed, 0, w->ranges * sizeof *w->changed);

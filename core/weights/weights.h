@@ -15,6 +15,7 @@
 #define NB_CORE_WEIGHTS_WEIGHTS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,12 +37,13 @@ struct nb_weights {
     uint64_t *noted;            /* owned; by range: a bit for each place changed since the mark */
     struct nb_weights_old *old; /* owned; since the last commit, oldest first */
     size_t old_size, old_room, mark;
+    atomic_size_t bytes; /* allocated, for whoever asks */
 };
 
 /* Also `struct nb_weights w = {0}`: a vector without places. */
 void nb_weights_init(struct nb_weights *w);
 void nb_weights_deinit(struct nb_weights *w);
-/* Bytes allocated. */
+/* Bytes allocated. Any thread may ask, without a lock. */
 size_t nb_weights_memory(const struct nb_weights *w);
 
 /* Makes the vector hold `places` places at least; new ones are 0. Takes `lock` (may be NULL) for
