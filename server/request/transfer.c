@@ -32,7 +32,7 @@ struct nb_transfer {
     uint64_t packed, unpacked; /* bytes that the decoder of lines took and gave */
     struct nb_hold hold;       /* of the memory of bodies */
     bool is_last_given;        /* the line after the last line feed */
-    struct nb_buffer piece;    /* of lines that a pool works on: what came last, ... */
+    struct nb_buffer piece;    /* of what a pool works on: what came last, ... */
     struct nb_string left;     /* ... and what is left of it */
 };
 
@@ -75,11 +75,17 @@ static bool is_pooled(const struct nb_request *request)
     return request->route->is_long || request->route->is_stream;
 }
 
+/* Whether the turn that began at `start` is over. */
+static bool is_over(uint64_t start)
+{
+    return nb_clock_monotonic() - start > TURN_NS;
+}
+
 /* Whether a request on a thread that serves others has worked long enough since `start`. Long work
  * has threads of its own. */
 static bool must_yield(const struct nb_request *request, uint64_t start)
 {
-    return !request->route->is_long && nb_clock_monotonic() - start > TURN_NS;
+    return !request->route->is_long && is_over(start);
 }
 
 /* Lets others have the thread. What a pool works on waits already. */
@@ -147,8 +153,22 @@ static int take_lines(struct nb_request *request, struct nb_string *input, struc
     }
 }
 
-/* Unpacks `input` to `whole`, in turns: some kilobytes may unpack to megabytes, for which others
- * would wait. NB_WAIT: the turn is over; `input` is the rest. */
+static int take_left(struct nb_request *request, struct nb_error *error);
+
+/* Leaves `input` to a pool: it is copied, and taken there in turns. */
+static int leave_to(struct nb_request *request, struct nb_pool *pool, struct nb_string *input,
+                    struct nb_error *error)
+{
+    struct nb_transfer *t = request->transfer;
+    if (nb_buffer_append(&t->piece, input->bytes, input->length) != 0)
+        return nb_error_no_memory(error);
+    *input = (struct nb_string){input->bytes + input->length, 0};
+    t->left = (struct nb_string){t->piece.bytes, t->piece.length};
+    return nb_work_run(request, pool, take_left, error);
+}
+
+/* Unpacks `input` to `whole` for one turn. Some kilobytes may unpack to megabytes, for which others
+ * would wait: what is left after the turn is the pool's. NB_WAIT: the turn is over. */
 static int take_whole(struct nb_request *request, struct nb_string *input, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
@@ -156,8 +176,10 @@ static int take_whole(struct nb_request *request, struct nb_string *input, struc
     bool is_all = false;
     int rc = 0;
     while (rc == 0 && !is_all) {
-        if (t->whole.length > 0 && must_yield(request, start))
-            return yield(request, error);
+        if (is_over(start) && t->whole.length > 0)
+            return request->work != NULL
+                       ? NB_WAIT
+                       : leave_to(request, request->server->streams, input, error);
         rc = nb_decoder_append_some(t->decoder, input, (size_t)request->config->body_bytes,
                                     &t->whole, &is_all, error);
         if (rc == 0)
@@ -169,10 +191,11 @@ static int take_whole(struct nb_request *request, struct nb_string *input, struc
 }
 
 /* On a pool. NB_WAIT: the turn is over. */
-static int take_piece(struct nb_request *request, struct nb_error *error)
+static int take_left(struct nb_request *request, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
-    int rc = take_lines(request, &t->left, error);
+    int rc = request->is_lines ? take_lines(request, &t->left, error)
+                               : take_whole(request, &t->left, error);
     if (rc != NB_WAIT)
         t->piece.length = 0;
     return rc;
@@ -184,17 +207,10 @@ int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct
     assert(t != NULL && request->work == NULL);
     if (request->is_lines && !is_pooled(request))
         return take_lines(request, input, error);
-    struct nb_string piece = *input;
-    *input = (struct nb_string){input->bytes + input->length, 0};
-    if (request->is_lines) {
-        if (nb_buffer_append(&t->piece, piece.bytes, piece.length) != 0)
-            return nb_error_no_memory(error);
-        t->left = (struct nb_string){t->piece.bytes, t->piece.length};
-        struct nb_server *server = request->server;
-        return nb_work_run(request, request->route->is_long ? server->work : server->streams,
-                           take_piece, error);
-    }
-    *input = piece;
+    struct nb_server *server = request->server;
+    if (request->is_lines)
+        return leave_to(request, request->route->is_long ? server->work : server->streams, input,
+                        error);
     return take_whole(request, input, error);
 }
 

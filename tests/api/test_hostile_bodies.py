@@ -153,6 +153,35 @@ def test_a_packed_stream_lets_others_have_the_thread(api):
     holds(len(answered) > 5 and set(answered) == {200}, answered)
 
 
+def spent(daemon):
+    """Processor time of each of its threads, ns."""
+    found = {}
+    for thread in os.listdir(f"/proc/{daemon.pid}/task"):
+        with open(f"/proc/{daemon.pid}/task/{thread}/schedstat", encoding="ascii") as file:
+            found[thread] = int(file.read().split()[0])
+    return found
+
+
+def test_a_packed_document_is_unpacked_off_the_thread_that_serves(api):
+    """Single documents would wait behind each other's turns: 25 such bodies at once held them up for .2 s."""
+    daemon = api.another(config={"server": {"threads": 1}}).start()
+    daemon.client.post("/v1/models/model/train?label=a", "a", "text/plain").ok()
+    before = spent(daemon)
+    for _ in range(200):
+        daemon.client.get("/v1/models/model").ok()
+    after = spent(daemon)
+    serving = max(after, key=lambda thread: after[thread] - before.get(thread, 0))
+    bomb = gzip.compress(b"a" * (200 * MIB), 9)
+    for path in ("classify", "train?label=a"):
+        for _ in range(3):
+            refused(daemon.client.post("/v1/models/model/" + path, bomb, "text/plain", Content_Encoding="gzip"),
+                    413, "67108864")
+        now = spent(daemon)
+        there, all_of_it = now[serving] - after[serving], sum(now.values()) - sum(after.values())
+        holds(there < all_of_it / 2, f"{path}: {there} of {all_of_it} ns on the thread that serves")
+        after = now
+
+
 def test_ndjson_bomb_in_one_line(api):
     with Model(api) as model:
         model.filled()
