@@ -18,8 +18,9 @@ def prepare(host):
     for kind in ("rspamd", "spamd"):
         for name, changes in ((kind, {}), ("strict-" + kind, strict)):
             acl = host.write(f"{name}-acl.conf", host.integration(f"exim-{kind}/acl.conf", changes))
+            # Exim counts in whole seconds of the clock: of one second, nothing may be left when bayesd replies.
             main = host.integration(f"exim-{kind}/main.conf", {
-                "127.0.0.1 8763": f"127.0.0.1 {host.port}", "tmo=10s": "tmo=1s",
+                "127.0.0.1 8763": f"127.0.0.1 {host.port}", "tmo=10s": "tmo=3s",
                 "/etc/exim4/bayesd_acl.conf": acl})
             host.exims[name] = Exim(host, "exim-" + name, main)
 
