@@ -4,7 +4,6 @@
  * checkpoints, administration, dumps.
  */
 #include <check.h>
-#include <ftw.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -18,8 +17,9 @@
 #include "core/live/state.h"
 #include "core/lmdb/store_private.h"
 #include "core/repair/repair.h"
+#include "tests/unit/folder.h"
 
-static char directory[64];
+static char directory[NB_TEST_FOLDER_SIZE];
 static struct nb_engine_settings settings;
 static struct nb_engine *engine;
 
@@ -41,25 +41,16 @@ static void open_engine(void)
 
 static void setup(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/bayesd-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    test_folder_make(directory);
     nb_engine_settings_init(&settings);
     settings.directory = directory;
     open_engine();
 }
 
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
-{
-    (void)status;
-    (void)flag;
-    (void)where;
-    return remove(path);
-}
-
 static void teardown(void)
 {
     nb_engine_close(&engine);
-    nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(directory);
 }
 
 static void reopen(void)

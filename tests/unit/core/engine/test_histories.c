@@ -15,13 +15,13 @@
  * history is written before it begins: SEED=n HISTORIES=1 repeats it.
  */
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "core/live/refit.h"
 #include "core/repair/repair.h"
 #include "tests/unit/core/engine/expected.h"
+#include "tests/unit/folder.h"
 
 /* Under the thread sanitizer a history takes a second or two. */
 #ifdef __SANITIZE_THREAD__
@@ -59,19 +59,6 @@ static bool one_in(struct history *h, uint64_t n)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
-{
-    (void)status;
-    (void)flag;
-    (void)where;
-    return remove(path);
-}
-
-static void remove_folder(const char *path)
-{
-    (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS); /* it may not be there */
-}
-
 enum { METAS_BYTES = 2 * 4096 };
 
 static struct nb_buffer read_file(const char *path)
@@ -106,7 +93,7 @@ static void copy_store(const char *from, const char *to)
         nb_buffer_deinit(&bytes);
         bytes = read_file(path);
     }
-    remove_folder(to);
+    test_folder_remove(to);
     ck_assert_int_eq(mkdir(to, 0700), 0);
     snprintf(path, sizeof path, "%s/data.mdb", to);
     int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -442,7 +429,7 @@ static void import_stranger(struct history *h)
     if (!h->models[from].exists)
         return;
     ck_assert_int_eq(nb_engine_model(h->engine, string_at(model_names[from]), &info, NULL), 0);
-    remove_folder(h->other);
+    test_folder_remove(h->other);
     open_at(h, h->other, &other);
     ck_assert_int_eq(nb_engine_put_model(other, string_at("there"), &info.settings, true,
                                          string_at(""), &created, NULL),
@@ -542,7 +529,7 @@ static void expect_dumps(struct history *h)
 {
     struct nb_engine *other;
     struct picture before = {.other_key = false};
-    remove_folder(h->other);
+    test_folder_remove(h->other);
     open_at(h, h->other, &other);
     settle(h->engine);
     take_picture(&before, h->engine, NULL);
@@ -621,7 +608,7 @@ static void end(struct history *h)
     nb_engine_close(&h->engine);
     for (int i = 0; i < MODELS; i++)
         expected_clear(&h->models[i]);
-    remove_folder(h->root);
+    test_folder_remove(h->root);
 }
 
 /* Returns how many features were dropped, before the first restart. */

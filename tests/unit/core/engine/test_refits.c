@@ -4,7 +4,6 @@
  * missed documents, refits that are cut off, and that the ledger alone gives the same.
  */
 #include <check.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,10 +15,11 @@
 #include "core/base/random.h"
 #include "core/engine/engine.h"
 #include "core/repair/repair.h"
+#include "tests/unit/folder.h"
 
 enum { WORDS_MOST = 600, LABELS = 3 };
 
-static char root[64], directory[80], copy[80];
+static char root[NB_TEST_FOLDER_SIZE], directory[80], copy[80];
 static struct nb_engine_settings settings;
 static struct nb_engine *engine;
 
@@ -36,8 +36,7 @@ static void open_engine(void)
 
 static void setup(void)
 {
-    snprintf(root, sizeof root, "/tmp/bayesd-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
+    test_folder_make(root);
     snprintf(directory, sizeof directory, "%s/store", root);
     snprintf(copy, sizeof copy, "%s/copy", root);
     nb_engine_settings_init(&settings);
@@ -45,18 +44,10 @@ static void setup(void)
     open_engine();
 }
 
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
-{
-    (void)status;
-    (void)flag;
-    (void)where;
-    return remove(path);
-}
-
 static void teardown(void)
 {
     nb_engine_close(&engine);
-    nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(root);
 }
 
 /* ---- models ---------------------------------------------------------------------------------- */

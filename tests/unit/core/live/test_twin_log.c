@@ -4,7 +4,6 @@
  * moment is what was in memory; the log stays bounded; and missing records are damage.
  */
 #include <check.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +17,11 @@
 #include "core/repair/repair.h"
 #include "core/score/stack_private.h"
 #include "core/weights/slots_stored.h"
+#include "tests/unit/folder.h"
 
 enum { WORDS = 600, DOCUMENT_MOST = 8 * WORDS, VOCABULARY = 20000 };
 
-static char directory[64], copy[128];
+static char directory[NB_TEST_FOLDER_SIZE], copy[128];
 static struct nb_engine_settings settings;
 static struct nb_engine *engine;
 static struct nb_random words;
@@ -29,14 +29,6 @@ static struct nb_random words;
 static struct nb_string str(const char *s)
 {
     return (struct nb_string){s, strlen(s)};
-}
-
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
-{
-    (void)status;
-    (void)flag;
-    (void)where;
-    return remove(path);
 }
 
 static struct nb_engine *open_at(const char *folder)
@@ -51,8 +43,7 @@ static struct nb_engine *open_at(const char *folder)
 
 static void setup(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/bayesd-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    test_folder_make(directory);
     snprintf(copy, sizeof copy, "%s/copy", directory);
     nb_engine_settings_init(&settings);
     settings.directory = directory;
@@ -63,7 +54,7 @@ static void setup(void)
 static void teardown(void)
 {
     nb_engine_close(&engine);
-    nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(directory);
 }
 
 /* A document whose label its words do not tell, so that the twin is always wrong. */
@@ -233,7 +224,7 @@ static void copy_store(void)
         bytes = again;
         again = read_file(from);
     }
-    nftw(copy, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(copy);
     ck_assert_int_eq(mkdir(copy, 0700), 0);
     FILE *file = fopen(to, "wb");
     ck_assert_ptr_nonnull(file);

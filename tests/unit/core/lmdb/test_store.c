@@ -5,7 +5,6 @@
  */
 #include <check.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <lmdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,8 +20,9 @@
 
 #include "core/lmdb/lease.h"
 #include "core/lmdb/store.h"
+#include "tests/unit/folder.h"
 
-static char directory[64];
+static char directory[NB_TEST_FOLDER_SIZE];
 static struct nb_store *store;
 
 static struct nb_string str(const char *s)
@@ -32,23 +32,14 @@ static struct nb_string str(const char *s)
 
 static void setup(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/bayesd-store-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    test_folder_make(directory);
     ck_assert_int_eq(nb_store_open(directory, 1 << 20, &store, NULL), 0);
-}
-
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
-{
-    (void)status;
-    (void)flag;
-    (void)where;
-    return remove(path);
 }
 
 static void teardown(void)
 {
     nb_store_close(&store);
-    nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(directory);
 }
 
 static void put(const char *key, const char *value)

@@ -7,7 +7,6 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/lmdb/store.h"
+#include "tests/unit/folder.h"
 
 /* ---- the calls that fail --------------------------------------------------------------------- */
 
@@ -96,29 +96,20 @@ static void disarm(void)
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
-static char directory[64];
+static char directory[NB_TEST_FOLDER_SIZE];
 static struct nb_store *store;
 
 static void setup(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/bayesd-faults-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    test_folder_make(directory);
     ck_assert_int_eq(nb_store_open(directory, 1 << 20, &store, NULL), 0);
-}
-
-static int remove_one(const char *name, const struct stat *status, int flag, struct FTW *where)
-{
-    (void)status;
-    (void)flag;
-    (void)where;
-    return remove(name);
 }
 
 static void teardown(void)
 {
     disarm();
     nb_store_close(&store);
-    nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(directory);
 }
 
 /* Sets all of some values in several tables to `number`, in one transaction. */

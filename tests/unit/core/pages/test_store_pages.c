@@ -7,7 +7,6 @@
  */
 #include <check.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include "core/lmdb/store.h"
 #include "core/pages/page.h"
 #include "core/pages/pages.h"
+#include "tests/unit/folder.h"
 
 /* Of the trials of a kind one in so many is made. The thread sanitizer looks at each byte that is
  * hashed, which makes a trial a hundred times slower, and finds nothing here: there is one thread.
@@ -32,7 +32,7 @@ enum { SHARE = 50 };
 enum { SHARE = 1 };
 #endif
 
-static char directory[64];
+static char directory[NB_TEST_FOLDER_SIZE];
 static char path[80];
 static const char *names[NB_TABLES];
 static uint64_t state;
@@ -47,25 +47,16 @@ static uint64_t draw(uint64_t below)
 
 static void setup(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/bayesd-pages-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    test_folder_make(directory);
     snprintf(path, sizeof path, "%s/data.mdb", directory);
     for (int i = 0; i < NB_TABLES; i++)
         names[i] = nb_store_table_name((enum nb_table)i);
     state = 1;
 }
 
-static int remove_one(const char *name, const struct stat *status, int flag, struct FTW *where)
-{
-    (void)status;
-    (void)flag;
-    (void)where;
-    return remove(name);
-}
-
 static void teardown(void)
 {
-    nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(directory);
 }
 
 static int walk(int file, struct nb_pages_answer *answer, struct nb_error *error)

@@ -4,7 +4,6 @@
  * left.
  */
 #include <check.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +12,11 @@
 #include "core/quarantine/quarantine.h"
 #include "core/repair/repair.h"
 #include "core/store/quarantine.h"
+#include "tests/unit/folder.h"
 
 enum { MODEL = 1 }; /* the number of the first model of a store */
 
-static char directory[64];
+static char directory[NB_TEST_FOLDER_SIZE];
 static struct nb_engine_settings settings;
 static struct nb_engine *engine;
 
@@ -28,25 +28,16 @@ static struct nb_string str(const char *s)
 static void setup(void)
 {
     struct nb_error error = {0};
-    snprintf(directory, sizeof directory, "/tmp/bayesd-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    test_folder_make(directory);
     nb_engine_settings_init(&settings);
     settings.directory = directory;
     ck_assert_msg(nb_engine_open(&settings, &engine, &error) == 0, "%s", error.text);
 }
 
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
-{
-    (void)status;
-    (void)flag;
-    (void)where;
-    return remove(path);
-}
-
 static void teardown(void)
 {
     nb_engine_close(&engine);
-    nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(directory);
 }
 
 static void train(const char *id, const char *words, bool quarantined)

@@ -4,7 +4,6 @@
  * of it keeps its number; and the numbers that come next.
  */
 #include <check.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +11,11 @@
 
 #include "core/store/ledger_features.h"
 #include "core/store/numbers.h"
+#include "tests/unit/folder.h"
 
 enum { MODEL = 7, LARGE = 5000 };
 
-static char directory[64];
+static char directory[NB_TEST_FOLDER_SIZE];
 static struct nb_store *store;
 static struct nb_view view;
 static struct nb_ledger_totals totals;
@@ -28,19 +28,10 @@ static struct nb_string str(const char *s)
 
 static void setup(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/bayesd-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    test_folder_make(directory);
     ck_assert_int_eq(nb_store_open(directory, 0, &store, NULL), 0);
     ck_assert_int_eq(nb_store_begin(store, 0, &view, NULL), 0);
     totals = (struct nb_ledger_totals){0};
-}
-
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
-{
-    (void)status;
-    (void)flag;
-    (void)where;
-    return remove(path);
 }
 
 static void teardown(void)
@@ -48,7 +39,7 @@ static void teardown(void)
     nb_store_abort(&view);
     nb_store_close(&store);
     nb_buffer_deinit(&scratch);
-    nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(directory);
 }
 
 static void append(uint64_t number, struct nb_change change)

@@ -5,7 +5,6 @@
  */
 #include <check.h>
 #include <float.h>
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "server/mail/filter.h"
 #include "server/request/server.h"
 #include "server/request/verdict.h"
+#include "tests/unit/folder.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 #define GTUBE "JS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X"
@@ -276,7 +276,7 @@ END_TEST
     "From: Ann <ann@club.example>\nSubject: garden club\nMessage-ID: <h@club.example>\n\n"         \
     "We meet at six in the garden; Ann brings the seeds.\n"
 
-static char directory[64];
+static char directory[NB_TEST_FOLDER_SIZE];
 static struct nb_engine *engine;
 static struct nb_server server;
 static struct nb_filter_report report;
@@ -286,8 +286,7 @@ static void setup(void)
     struct nb_engine_settings settings;
     struct nb_error error = {0};
     setup_config();
-    snprintf(directory, sizeof directory, "/tmp/bayesd-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    test_folder_make(directory);
     nb_engine_settings_init(&settings);
     settings.directory = directory;
     ck_assert_msg(nb_engine_open(&settings, &engine, &error) == 0, "%s", error.text);
@@ -299,18 +298,12 @@ static void setup(void)
     nb_metrics_name_actions(server.metrics, nb_filter_action_names, NB_FILTER_ACTIONS);
 }
 
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
-{
-    (void)status, (void)flag, (void)where;
-    return remove(path);
-}
-
 static void teardown(void)
 {
     nb_scratch_pool_free(&server.scratch);
     nb_metrics_free(&server.metrics);
     nb_engine_close(&engine);
-    nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(directory);
     teardown_config();
 }
 
