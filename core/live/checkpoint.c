@@ -170,8 +170,10 @@ uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features)
     if (oldest == NULL || atomic_load(&engine->tail) + features < half)
         return 0;
     /* Finish a sweep of the oldest model while half of the bound comes in. Small models take less
-     * than a commit's share, so a commit saves several. */
-    uint64_t ranges = oldest->counts == NULL ? 1 : nb_ranges_of(nb_model_rows(oldest->counts));
+     * than a commit's share, so a commit saves several. The counts of a model that another thread
+     * loads at this moment are not to be read. */
+    bool is_loaded = atomic_load(&oldest->loaded);
+    uint64_t ranges = is_loaded ? nb_ranges_of(nb_model_rows(oldest->counts)) : 1;
     uint64_t due = ranges * features / half + 1;
     return due < SLICE_RANGES ? (uint32_t)due : SLICE_RANGES;
 }
