@@ -9,17 +9,17 @@ from harness import equal, holds, near, wait_for
 NDJSON = "application/x-ndjson"
 
 
-def documents(seed, count=150):
+def documents(seed, count=150, words=300):
     """Texts that the stack gets wrong: what tells is one word of many, and one label in ten is wrong."""
     rnd = random.Random(seed)
     for n in range(count):
         label = rnd.choice(["ham", "spam"])
         telling = ["prize" if label == "spam" else "garden"] if rnd.random() < 0.9 else []
-        yield " ".join([*telling, *(f"word{rnd.randrange(300)}" for _ in range(20))]), label, str(n)
+        yield " ".join([*telling, *(f"word{rnd.randrange(words)}" for _ in range(20))]), label, str(n)
 
 
-def teach(api, path, count=150):
-    for text, label, id in documents(8, count):
+def teach(api, path, count=150, words=300):
+    for text, label, id in documents(8, count, words):
         api.post(path + "/train", {"text": text, "label": label, "id": id}).ok()
 
 
@@ -27,19 +27,17 @@ def probability(api, path, text):
     return api.post(path + "/classify", {"text": text}).ok().json["probabilities"]["spam"]
 
 
-def settled(api, path):
+def settled(api, path, probes=None):
     """What it says of the probes when no refit is under way any more."""
-    was = []
-
-    def stands_still():
-        was.append([probability(api, path, text) for text in PROBES])
-        return len(was) > 1 and was[-1] == was[-2]
-
-    wait_for(stands_still, "verdicts stand still", 30, 0.5)
-    return was[-1]
+    wait_for(lambda: b"\nbayesd_refits_waiting 0\n" in api.get("/metrics").ok().body, "refits end", 30)
+    return [probability(api, path, text) for text in probes or PROBES]
 
 
 PROBES = ["prize word1 word2", "garden word3 word250 word17", "word4 word5 word6 word77"]
+
+
+def alike(some, others):
+    return sum(math.isclose(a, b, rel_tol=0.01) for a, b in zip(some, others))
 
 
 def test_switch(api):
@@ -65,20 +63,27 @@ def test_explanation_adds_up(api):
 
 
 def test_another_store(api):
-    """There features have other ids, and so other slots. What the twin knows of them comes along."""
+    """There features have other ids, and so other slots. What the twin knows of them comes along, but for some that
+    meet in a slot there: of 42 features in 4,096 slots about one in a hundred."""
     other = api.another().start()
+    words = 40
+    rng = random.Random(5)
+    probes = [" ".join(f"word{n}" for n in rng.sample(range(words), 3)) for _ in range(40)]
     with Model(api, decision="stacked", tokenizer={"fields": ["body"]}) as model:
-        teach(api, model.path)  # few features, so that hardly two share a slot, here or there
-        want = settled(api, model.path)
+        teach(api, model.path, words=words)
+        want = settled(api, model.path, probes)
+        model.put(decision="stacked", twin=False)
+        without = settled(api, model.path, probes)
+        model.put(decision="stacked", twin=True)
         dump = api.get(model.path + "/export").ok().body
         other.client.put("/v1/models/there/import", dump, NDJSON).ok(201)
-        there = settled(other.client, "/v1/models/there")
-        for got, was in zip(there, want):
-            near(got, was, "in another store", 0.05)
+        there = settled(other.client, "/v1/models/there", probes)
+        holds(alike(there, want) > 24, f"{alike(there, want)} of 40 are alike: {there}, {want}")
+        holds(alike(without, want) < 15, f"{alike(without, want)} of 40 are alike without the twin")
         # From there over itself, to the bit: the slots are by the features' ids, and those are the same.
         again = other.client.get("/v1/models/there/export").ok().body
         other.client.put("/v1/models/again/import", again, NDJSON).ok(201)
-        equal(settled(other.client, "/v1/models/again"), there)
+        equal(settled(other.client, "/v1/models/again", probes), there)
 
 
 def test_after_a_kill(api):
