@@ -273,6 +273,25 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
     return 0;
 }
 
+double nb_settings_label_weight(const struct nb_settings *settings, const char *label)
+{
+    size_t low = 0, high = settings->weight_count;
+    double sum = 0;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = strcmp(settings->weights[middle].label, label);
+        if (order == 0)
+            return settings->weights[middle].weight;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = 0; i < settings->weight_count; i++)
+        sum += settings->weights[i].weight / (double)settings->weight_count;
+    return sum;
+}
+
 bool nb_settings_leave_words_out(const struct nb_settings *settings)
 {
     return settings->min_count > 1 || settings->skip_top > 0;

@@ -85,6 +85,10 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset);
 void nb_settings_deinit(struct nb_settings *settings);
 int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);
 
+/* The weight that the prior gives a label: the one of its name, or of a label that is not named the
+ * mean of the named. With NB_PRIOR_GIVEN. */
+double nb_settings_label_weight(const struct nb_settings *settings, const char *label);
+
 /* Checks every value against the table. Returns 0 or NB_UNUSABLE with the setting's name. */
 int nb_settings_check(const struct nb_settings *settings, struct nb_error *error);
 

@@ -59,40 +59,17 @@ size_t nb_scorer_memory(const struct nb_scorer *scorer)
 
 /* ---- priors ---------------------------------------------------------------------------------- */
 
-/* The weight that the settings give a label by name, or 0. */
-static double given_weight(const struct nb_settings *settings, const char *name)
-{
-    size_t low = 0;
-    size_t high = settings->weight_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        int order = strcmp(settings->weights[middle].label, name);
-        if (order == 0)
-            return settings->weights[middle].weight;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return 0;
-}
-
 /* Puts each label's weight into `base`. */
 static void put_weights(const struct nb_settings *settings, const struct nb_model *model,
                         struct nb_score_view *view)
 {
-    double mean = 0;
-    for (size_t i = 0; i < settings->weight_count; i++)
-        mean += settings->weights[i].weight / (double)settings->weight_count;
     for (uint32_t i = 0; i < view->size; i++) {
         struct nb_score_label *l = &view->labels[i];
         l->base = 1;
         if (settings->prior == NB_PRIOR_EMPIRICAL)
             l->base = (double)l->documents;
-        if (settings->prior == NB_PRIOR_GIVEN) {
-            double weight = given_weight(settings, model->labels[l->label]->name);
-            l->base = weight > 0 ? weight : mean;
-        }
+        if (settings->prior == NB_PRIOR_GIVEN)
+            l->base = nb_settings_label_weight(settings, model->labels[l->label]->name);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of the stack, for core/score/stack*.c and their tests. Rules as in core/score/stack.h.
+ * The inside of the stack, for core/score/stack*.c, core/blend and their tests. Rules as in
+ * core/score/stack.h.
  */
 #ifndef NB_CORE_SCORE_STACK_PRIVATE_H
 #define NB_CORE_SCORE_STACK_PRIVATE_H

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The counts and weights of a model, of its parent, and of its parent's parent, read as one. A user
+ * who has taught a model nothing yet gets what the parent says; with each document more of the
+ * user's own comes in, and there is no moment at which one takes the other's place.
+ *
+ * Of sources i = 0 (the model), 1 (its parent), ... with D_i documents, and m_i the model's setting
+ * `parent_strength` (documents), seen from the last one, whose view is its own counts:
+ *
+ *     E_i = D_i + s_i E_i+1                            s_i = min(1, m_i / E_i+1)
+ *     n_i = own n + s_i n_i+1                          any count of the view: n_wv, d_wv, T_v ...
+ *     l_i = D_i / (D_i + m_i)                          of the last: 1
+ *     K_i = s_i K_i+1 + (1 - s_i K_i+1) l_i^2          of the last: 1
+ *     weight = l_i own weight + (1 - l_i) weight_i+1
+ *
+ * So the parent weighs as m documents at most, and P(w|v) is (n_wv + s n'_wv + K a) / (n_v + s n'_v
+ * + K a V): with K = s the m-estimate (Mitchell 1997, equation 6.22), whose prior p is the parent's
+ * own estimate (n'_wv + a) / (n'_v + a V) and whose m is s (n'_v + a V). Without documents of its
+ * own the model's estimates are its parent's. K grows to 1 as the model learns: the parent's
+ * smoothing, scaled down, would make what only the user's documents have too sharp. V is the
+ * largest vocabulary of a source. The formulas are those of core/score/score.h and stack.h, whose
+ * weights enter as the weighted means above; labels are the same where they have the same name.
+ *
+ * Nothing of this is stored: a model's own counts and weights do not depend on its parent, so that
+ * they are a function of its part of the ledger.
+ *
+ * Measured, online, parent = 3,000 mails of another mailbox, log-loss of the first 500 mails and
+ * the 1,000 after them, parent alone / own alone / both: tests/bench/README.md.
+ *
+ * Threads: a blend belongs to one thread. Its caller holds the read locks of all counts, then those
+ * of all weights, from nb_blend_begin to the last use.
+ */
+#ifndef NB_CORE_BLEND_BLEND_H
+#define NB_CORE_BLEND_BLEND_H
+
+#include "core/model/settings.h"
+#include "core/score/stack.h"
+
+enum { NB_BLEND_MOST = 3 /* levels: a user, a tenant, all */ };
+#define NB_BLEND_NO_LABEL UINT32_MAX
+
+struct nb_blend_source {
+    const struct nb_model *counts;          /* borrowed, as the weights are */
+    const struct nb_stack_weights *weights; /* NULL in all: there is no stacked score */
+    uint64_t strength;                      /* documents that outweigh the sources behind it */
+};
+
+/* A label that has documents in a source. */
+struct nb_blend_label {
+    const char *name;                /* borrowed from the counts; NUL-terminated */
+    uint64_t documents;              /* of all sources, as they are */
+    uint32_t numbers[NB_BLEND_MOST]; /* in each source, or NB_BLEND_NO_LABEL */
+};
+
+/* The weights of the stack as the sources have them together. */
+struct nb_blend_weights {
+    double groups[NB_STACK_EXPERTS][NB_STACK_GROUPS];
+    double trust[NB_STACK_EXPERTS];
+    double stack, twin; /* what the scores of both are worth */
+};
+
+/* Zero-initialize it, and use it for one document after another. */
+struct nb_blend {
+    const struct nb_settings *settings; /* borrowed: of the model */
+    struct nb_stack_settings stack;     /* of the model */
+    bool is_stacked;
+    struct nb_blend_source sources[NB_BLEND_MOST];
+    unsigned count;
+    double scale[NB_BLEND_MOST]; /* what a count of each source is worth: s_0 ... s_i-1 */
+    double share[NB_BLEND_MOST]; /* of each source in the weights; they sum to 1 */
+    double smoothing;            /* K */
+    uint32_t size;
+    struct nb_blend_label *labels; /* owned; by name */
+    /* private */
+    uint32_t *places[NB_BLEND_MOST]; /* owned: of a source's label numbers in `labels` */
+    size_t label_room, place_room[NB_BLEND_MOST], work_room;
+    double *work;                    /* owned; in it: */
+    double *occurrences, *documents; /* of the feature at hand, by label */
+    double all_occurrences, all_documents;
+    double *sums, *ends, *scores;       /* by the book: n_v; the logarithm of the denominator */
+    double *offsets, *x, *twin;         /* [expert][field], [expert][group], [field] by label */
+    double sum, vocabulary;             /* by the book */
+    uint32_t fields;                    /* 1u << field: whose offsets are there */
+    uint32_t features[NB_STACK_GROUPS]; /* of the document */
+    struct nb_blend_weights weights;
+};
+void nb_blend_deinit(struct nb_blend *blend);
+
+/* Reads the sources, at least one: the labels of those that have documents, what each weighs, and
+ * what is the same for all documents. `settings` and `sources` are those of the model and must stay
+ * as they are while the blend is used. Returns 0, NB_CONFLICT (no source has a document) or
+ * NB_NO_MEMORY. In time of labels times sources. */
+int nb_blend_begin(struct nb_blend *blend, const struct nb_settings *settings,
+                   const struct nb_blend_source *sources, unsigned count);
+
+/* Scores a bag: by the book into `book`, and by the stack into `stacked` (NULL: not wanted; else
+ * the sources have weights). Their labels are places in blend->labels. Returns 0 or NB_NO_MEMORY.
+ */
+int nb_blend_score(struct nb_blend *blend, const struct nb_feature *features, size_t size,
+                   struct nb_scores *book, struct nb_scores *stacked);
+
+/* What each feature adds to ln(P(best)/P(second)) of `scores`, which are of this bag and, with
+ * `stacked`, of the stack; as nb_explain does, also with the last row for what no feature adds.
+ * `rows` has room for size + 1. */
+void nb_blend_explain(struct nb_blend *blend, const struct nb_feature *features, size_t size,
+                      const struct nb_scores *scores, bool stacked, struct nb_evidence *rows,
+                      size_t *count);
+
+/* What part of a feature's evidence comes from each source: that of its documents, weighed as they
+ * are in the view. NULL: of what no feature adds, the sources' parts of the weights. They sum to 1,
+ * for a feature that no source has to 0. */
+void nb_blend_shares(struct nb_blend *blend, const struct nb_feature *feature,
+                     double shares[NB_BLEND_MOST]);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a blend, for core/blend and its tests. Rules as in core/blend/blend.h.
+ */
+#ifndef NB_CORE_BLEND_BLEND_PRIVATE_H
+#define NB_CORE_BLEND_BLEND_PRIVATE_H
+
+#include <math.h>
+
+#include "core/blend/blend.h"
+#include "core/score/stack_private.h"
+
+static inline const struct nb_stack_bank *nb_blend_bank(const struct nb_blend *b)
+{
+    return nb_stack_bank(&b->stack, b->size);
+}
+
+/* By label. */
+static inline double *nb_blend_x(const struct nb_blend *b, unsigned e, unsigned group)
+{
+    return b->x + ((size_t)e * NB_STACK_GROUPS + group) * b->size;
+}
+
+static inline double *nb_blend_twin_sums(const struct nb_blend *b, unsigned field)
+{
+    return b->twin + (size_t)field * b->size;
+}
+
+/* Puts the view's counts of a feature into the blend: `rows[i]` is its row in source i, or
+ * NB_NO_ROW. Returns whether a document has it. */
+bool nb_blend_read(struct nb_blend *b, const uint32_t rows[NB_BLEND_MOST]);
+/* The rows of a feature in all sources. */
+void nb_blend_find(const struct nb_blend *b, uint64_t id, uint32_t rows[NB_BLEND_MOST]);
+
+/* Of the feature that was read last, for a label by its place. By the book: what one position adds
+ * to the log score. */
+double nb_blend_term(const struct nb_blend *b, uint32_t place);
+/* By the stack: r_v of an expert. The offsets of the field must be there. */
+double nb_blend_reading(const struct nb_blend *b, unsigned e, unsigned field, uint32_t place);
+/* Computes the offsets of a field, unless they are there. */
+void nb_blend_put_offsets(struct nb_blend *b, unsigned field);
+/* By the book: sums and denominators, and the priors, which the scores begin with. */
+void nb_blend_put_sums(struct nb_blend *b);
+/* u of a feature, and the biases of a label: of an expert; of the twin. */
+double nb_blend_slot(const struct nb_blend *b, uint64_t id);
+double nb_blend_bias(const struct nb_blend *b, unsigned e, uint32_t place);
+double nb_blend_twin_bias(const struct nb_blend *b, uint32_t place);
+
+/* sign(r) |r|^power. */
+static inline double nb_blend_power(double power, double r)
+{
+    double size = fabs(r);
+    bool is_root = !(power < 1.5) && !(power > 1.5); /* exact as a double */
+    return is_root ? r * sqrt(size) : copysign(pow(size, power), r);
+}
+
+/* Whether a document counts a word once. */
+static inline bool nb_blend_is_binary(const struct nb_blend *b)
+{
+    return b->settings->event_model == NB_EVENT_BINARY;
+}
+
+static inline bool nb_blend_has_twin(const struct nb_blend *b)
+{
+    return b->is_stacked && b->stack.twin && b->size > 1;
+}
+
+#endif

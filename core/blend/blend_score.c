@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A document's way through a blend: its scores, and what each feature adds to them.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "core/blend/blend_private.h"
+
+/* ---- one feature ----------------------------------------------------------------------------- */
+
+struct reading {
+    struct nb_blend *blend;
+    unsigned source;
+};
+
+static inline void add_cell(void *user, struct nb_cell cell)
+{
+    const struct reading *r = user;
+    struct nb_blend *b = r->blend;
+    uint32_t place = b->places[r->source][cell.label];
+    if (place == NB_BLEND_NO_LABEL)
+        return;
+    double occurrences = b->scale[r->source] * (double)cell.occurrences;
+    double documents = b->scale[r->source] * (double)cell.documents;
+    b->occurrences[place] += occurrences;
+    b->documents[place] += documents;
+    b->all_occurrences += occurrences;
+    b->all_documents += documents;
+}
+
+bool nb_blend_read(struct nb_blend *b, const uint32_t rows[NB_BLEND_MOST])
+{
+    memset(b->occurrences, 0, b->size * sizeof *b->occurrences);
+    memset(b->documents, 0, b->size * sizeof *b->documents);
+    b->all_occurrences = b->all_documents = 0;
+    for (unsigned i = 0; i < b->count; i++) {
+        struct reading reading = {.blend = b, .source = i};
+        const struct nb_model *counts = b->sources[i].counts;
+        if (rows[i] != NB_NO_ROW)
+            nb_counts_each(counts, nb_model_row(counts, rows[i]), add_cell, &reading);
+    }
+    return b->all_documents > 0;
+}
+
+void nb_blend_find(const struct nb_blend *b, uint64_t id, uint32_t rows[NB_BLEND_MOST])
+{
+    for (unsigned i = 0; i < b->count; i++)
+        rows[i] = nb_model_find(b->sources[i].counts, id);
+}
+
+double nb_blend_term(const struct nb_blend *b, uint32_t place)
+{
+    double smoothing = b->smoothing * b->settings->smoothing;
+    bool binary = nb_blend_is_binary(b);
+    double own = binary ? b->documents[place] : b->occurrences[place];
+    if (b->settings->event_model == NB_EVENT_COMPLEMENT)
+        return b->ends[place] - log(fmax(b->all_occurrences - own, 0) + smoothing);
+    return log(own + smoothing) - b->ends[place];
+}
+
+double nb_blend_reading(const struct nb_blend *b, unsigned e, unsigned field, uint32_t place)
+{
+    double smoothing = b->smoothing * nb_blend_bank(b)->experts[e].smoothing;
+    double own = b->documents[place];
+    return log(own + smoothing) - log(fmax(b->all_documents - own, 0) + smoothing) -
+           b->offsets[((size_t)e * NB_FIELDS + field) * b->size + place];
+}
+
+/* ---- the features of a document -------------------------------------------------------------- */
+
+static void add_to_book(struct nb_blend *b, uint32_t count)
+{
+    double weight = nb_blend_is_binary(b) ? 1 : (double)count;
+    for (uint32_t v = 0; v < b->size; v++)
+        b->scores[v] += weight * nb_blend_term(b, v);
+}
+
+static void add_to_stack(struct nb_blend *b, unsigned field, uint64_t id)
+{
+    const struct nb_stack_bank *bank = nb_blend_bank(b);
+    double u = nb_blend_has_twin(b) ? nb_blend_slot(b, id) : 0;
+    double *twin = nb_blend_twin_sums(b, field);
+    nb_blend_put_offsets(b, field);
+    for (unsigned e = 0; e < bank->size; e++) {
+        double *x = nb_blend_x(b, e, field);
+        for (uint32_t v = 0; v < b->size; v++) {
+            double r = nb_blend_reading(b, e, field, v);
+            x[v] += nb_blend_power(bank->experts[e].power, r);
+            twin[v] += e + 1 == bank->size ? u * r : 0;
+        }
+    }
+}
+
+/* One feature, of which the rows are known. */
+static void add_feature(struct nb_blend *b, const struct nb_feature *feature,
+                        const uint32_t rows[NB_BLEND_MOST], struct nb_scores *book)
+{
+    unsigned field = nb_feature_field(feature->id);
+    bool is_token = nb_field_is_token(field);
+    assert(field < NB_FIELDS);
+    b->features[field]++;
+    b->features[NB_STACK_TOTAL] += field != NB_FIELD_NGRAM;
+    book->total += is_token ? feature->count : 0;
+    if (!nb_blend_read(b, rows))
+        return;
+    if (is_token) {
+        book->known += feature->count;
+        add_to_book(b, feature->count);
+    }
+    if (b->is_stacked && b->size > 1)
+        add_to_stack(b, field, feature->id);
+}
+
+static void add_features(struct nb_blend *b, const struct nb_feature *features, size_t size,
+                         struct nb_scores *book)
+{
+    uint32_t rows[NB_BLEND_MOST][NB_MODEL_STEP];
+    for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
+        size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
+        for (unsigned i = 0; i < b->count; i++)
+            nb_model_find_all(b->sources[i].counts, features + start, step, rows[i]);
+        for (size_t i = 0; i < step; i++) {
+            uint32_t of_one[NB_BLEND_MOST];
+            for (unsigned s = 0; s < b->count; s++)
+                of_one[s] = rows[s][i];
+            add_feature(b, &features[start + i], of_one, book);
+        }
+    }
+}
+
+/* ---- scores ---------------------------------------------------------------------------------- */
+
+/* What an expert says of a label. */
+static double score_expert(const struct nb_blend *b, unsigned e, uint32_t place)
+{
+    double sum = 0, total = 0;
+    for (unsigned g = 0; g < NB_FIELDS; g++) {
+        double x = nb_blend_x(b, e, g)[place];
+        total += g != NB_FIELD_NGRAM ? x : 0;
+        sum += b->weights.groups[e][g] * nb_stack_share(&b->stack, b->features[g]) * x;
+    }
+    sum += b->weights.groups[e][NB_STACK_TOTAL] *
+           nb_stack_share(&b->stack, b->features[NB_STACK_TOTAL]) * total;
+    return nb_blend_bias(b, e, place) + nb_stack_half(b->size) * sum;
+}
+
+/* t_v. */
+static double score_twin(const struct nb_blend *b, const double shares[NB_FIELDS], uint32_t place)
+{
+    double sum = nb_blend_twin_bias(b, place);
+    for (unsigned field = 0; field < NB_FIELDS; field++)
+        sum += shares[field] * nb_blend_twin_sums(b, field)[place];
+    return sum;
+}
+
+static void finish_stack(const struct nb_blend *b, struct nb_scores *scores)
+{
+    double shares[NB_FIELDS];
+    nb_stack_evidence_shares(b->features, shares);
+    for (uint32_t v = 0; v < b->size; v++) {
+        double stack = 0;
+        for (unsigned e = 0; e < nb_blend_bank(b)->size; e++)
+            stack += b->weights.trust[e] * score_expert(b, e, v);
+        scores->log_scores[v] = b->weights.stack * stack;
+        if (nb_blend_has_twin(b) && b->size > 2)
+            scores->log_scores[v] += b->weights.twin * score_twin(b, shares, v);
+    }
+    if (!nb_blend_has_twin(b) || b->size != 2)
+        return;
+    double half = nb_stack_half(2) * b->weights.twin * score_twin(b, shares, 1);
+    scores->log_scores[0] -= half; /* the column is of the difference */
+    scores->log_scores[1] += half;
+}
+
+static int begin_scores(const struct nb_blend *b, struct nb_scores *scores)
+{
+    if (nb_scores_grow(scores, b->size) != 0)
+        return NB_NO_MEMORY;
+    scores->size = b->size;
+    scores->total = scores->known = 0;
+    for (uint32_t v = 0; v < b->size; v++)
+        scores->labels[v] = v;
+    return 0;
+}
+
+int nb_blend_score(struct nb_blend *b, const struct nb_feature *features, size_t size,
+                   struct nb_scores *book, struct nb_scores *stacked)
+{
+    assert(b->size > 0 && (stacked == NULL || b->is_stacked));
+    if (begin_scores(b, book) != 0 || (stacked != NULL && begin_scores(b, stacked) != 0))
+        return NB_NO_MEMORY;
+    nb_blend_put_sums(b);
+    memset(b->features, 0, sizeof b->features);
+    memset(b->x, 0, (size_t)NB_STACK_INPUTS * b->size * sizeof *b->x);
+    memset(b->twin, 0, (size_t)NB_FIELDS * b->size * sizeof *b->twin);
+    add_features(b, features, size, book);
+    memcpy(book->log_scores, b->scores, b->size * sizeof *b->scores);
+    nb_scores_rank(book);
+    if (stacked == NULL)
+        return 0;
+    finish_stack(b, stacked);
+    nb_scores_rank(stacked);
+    return 0;
+}
+
+/* ---- explanations ---------------------------------------------------------------------------- */
+
+/* What a unit of evidence of each field is worth in the difference of two scores. */
+struct worth {
+    double stack[NB_STACK_EXPERTS][NB_FIELDS], twin[NB_FIELDS];
+};
+
+static void put_worth(const struct nb_blend *b, struct worth *worth)
+{
+    double total = nb_stack_share(&b->stack, b->features[NB_STACK_TOTAL]);
+    double half = nb_stack_half(b->size);
+    nb_stack_evidence_shares(b->features, worth->twin);
+    for (unsigned f = 0; f < NB_FIELDS; f++) {
+        worth->twin[f] *= b->weights.twin * half;
+        for (unsigned e = 0; e < nb_blend_bank(b)->size; e++) {
+            const double *groups = b->weights.groups[e];
+            double sum = groups[f] * nb_stack_share(&b->stack, b->features[f]);
+            if (f != NB_FIELD_NGRAM)
+                sum += groups[NB_STACK_TOTAL] * total;
+            worth->stack[e][f] = b->weights.stack * b->weights.trust[e] * half * sum;
+        }
+    }
+}
+
+/* Of the feature that was read last. */
+static double stack_evidence(const struct nb_blend *b, const struct worth *worth, unsigned field,
+                             uint64_t id, const struct nb_scores *scores)
+{
+    const struct nb_stack_bank *bank = nb_blend_bank(b);
+    double sum = 0;
+    for (unsigned e = 0; e < bank->size; e++) {
+        double best = nb_blend_reading(b, e, field, (uint32_t)scores->best);
+        double second = nb_blend_reading(b, e, field, (uint32_t)scores->second);
+        sum += worth->stack[e][field] * (nb_blend_power(bank->experts[e].power, best) -
+                                         nb_blend_power(bank->experts[e].power, second));
+        if (e + 1 == bank->size && nb_blend_has_twin(b))
+            sum += nb_blend_slot(b, id) * worth->twin[field] * (best - second);
+    }
+    return sum;
+}
+
+/* The difference of the biases. */
+static double bias_evidence(const struct nb_blend *b, uint32_t best, uint32_t second)
+{
+    double sum = 0;
+    for (unsigned e = 0; e < nb_blend_bank(b)->size; e++)
+        sum += b->weights.trust[e] * (nb_blend_bias(b, e, best) - nb_blend_bias(b, e, second));
+    sum *= b->weights.stack;
+    if (nb_blend_has_twin(b))
+        sum += b->weights.twin * (nb_blend_twin_bias(b, best) - nb_blend_twin_bias(b, second));
+    return sum;
+}
+
+void nb_blend_explain(struct nb_blend *b, const struct nb_feature *features, size_t size,
+                      const struct nb_scores *scores, bool stacked, struct nb_evidence *rows,
+                      size_t *count)
+{
+    uint32_t best = (uint32_t)scores->best, second = (uint32_t)scores->second;
+    size_t filled = 0;
+    struct worth worth;
+    assert(best < b->size && second < b->size && (!stacked || b->is_stacked));
+    if (stacked)
+        put_worth(b, &worth);
+    for (size_t i = 0; i < size && b->size > 1; i++) {
+        unsigned field = nb_feature_field(features[i].id);
+        uint32_t found[NB_BLEND_MOST];
+        nb_blend_find(b, features[i].id, found);
+        if (!nb_blend_read(b, found) || (!stacked && !nb_field_is_token(field)))
+            continue;
+        double weight = nb_blend_is_binary(b) ? 1 : (double)features[i].count;
+        double evidence = stacked ? stack_evidence(b, &worth, field, features[i].id, scores)
+                                  : weight * (nb_blend_term(b, best) - nb_blend_term(b, second));
+        rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
+    }
+    nb_blend_put_sums(b);
+    double rest = stacked ? bias_evidence(b, best, second) : b->scores[best] - b->scores[second];
+    rows[filled++] = (struct nb_evidence){.feature = SIZE_MAX, .evidence = rest};
+    *count = filled;
+}
+
+void nb_blend_shares(struct nb_blend *b, const struct nb_feature *feature,
+                     double shares[NB_BLEND_MOST])
+{
+    double all = 0;
+    for (unsigned i = 0; i < NB_BLEND_MOST; i++)
+        shares[i] = i < b->count && feature == NULL ? b->share[i] : 0;
+    for (unsigned i = 0; i < b->count && feature != NULL; i++) {
+        const struct nb_model *counts = b->sources[i].counts;
+        uint32_t row = nb_model_find(counts, feature->id);
+        if (row != NB_NO_ROW)
+            shares[i] =
+                b->scale[i] * (double)nb_counts_documents(counts, nb_model_row(counts, row));
+        all += shares[i];
+    }
+    for (unsigned i = 0; i < b->count && all > 0; i++)
+        shares[i] /= all;
+}
