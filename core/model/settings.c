@@ -206,7 +206,7 @@ uint32_t nb_settings_default_fields(enum nb_preset preset, enum nb_decision deci
 
 void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
 {
-    enum nb_decision decision = preset == NB_PRESET_MAIL ? NB_DECISION_STACKED : NB_DECISION_BAYES;
+    enum nb_decision decision = preset == NB_PRESET_BOOK ? NB_DECISION_BAYES : NB_DECISION_STACKED;
     *settings = (struct nb_settings){
         .preset = (int)preset,
         .event_model = NB_EVENT_MULTINOMIAL,

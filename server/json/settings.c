@@ -221,6 +221,18 @@ static int take_preset(const struct nb_setting *table, size_t count, const json_
     return 0;
 }
 
+/* The fields of settings that do not say which: those of the preset; or those that documents of
+ * `existing` (NULL: there are none) were counted with, where these have what the preset reads. */
+static uint32_t choose_fields(const struct nb_settings *made, const struct nb_settings *existing)
+{
+    uint32_t wanted =
+        nb_settings_default_fields((enum nb_preset)made->preset, (enum nb_decision)made->decision);
+    if (existing == NULL)
+        return wanted;
+    bool has_all = (wanted & ~existing->tokenizer_fields) == 0;
+    return existing->preset == made->preset || has_all ? existing->tokenizer_fields : wanted;
+}
+
 int nb_json_settings_take(const json_t *value, const struct nb_settings *existing,
                           bool keep_tokenizer, struct nb_settings *settings, struct nb_error *error)
 {
@@ -244,11 +256,8 @@ int nb_json_settings_take(const json_t *value, const struct nb_settings *existin
     for (size_t i = 0; i < count && rc == 0; i++)
         if (values[i] != NULL)
             rc = take_setting(&table[i], values[i], &made, error);
-    if (made.tokenizer_fields == 0 && keep_tokenizer && existing->preset == preset)
-        made.tokenizer_fields = existing->tokenizer_fields;
-    else if (made.tokenizer_fields == 0)
-        made.tokenizer_fields =
-            nb_settings_default_fields((enum nb_preset)preset, (enum nb_decision)made.decision);
+    if (made.tokenizer_fields == 0)
+        made.tokenizer_fields = choose_fields(&made, keep_tokenizer ? existing : NULL);
     if (rc == 0)
         rc = nb_settings_check(&made, error);
     if (rc != 0)

@@ -21,8 +21,9 @@ struct json_t;
 
 /* Reads the settings of a PUT: what is left out is its default, of the preset that member "preset"
  * names, else of the `existing` model's, else (NULL) of the text preset. With `keep_tokenizer` (the
- * model has documents) a `tokenizer` that is left out stays what it is. `settings` is filled on
- * success only, the caller's to deinit, and has passed nb_settings_check. */
+ * model has documents) a `tokenizer` that is left out stays what it is, if the preset does or if
+ * all is counted that the new one reads. `settings` is filled on success only, the caller's to
+ * deinit, and has passed nb_settings_check. */
 int nb_json_settings_read(struct nb_string text, const struct nb_settings *existing,
                           bool keep_tokenizer, struct nb_settings *settings,
                           struct nb_error *error);

@@ -106,9 +106,13 @@ def soft_max(scores):
 
 
 class Model:
-    """A model of the daemon and, beside it, what it must have learned. Deleted at the end."""
+    """A model of the daemon and, beside it, what it must have learned. Deleted at the end.
+
+    It is by the book in all, unless the settings say something else.
+    """
 
     def __init__(self, api, **settings):
+        settings.setdefault("preset", "book")
         self.api, self.settings, self.documents, self._bags = api, settings, {}, {}
         self.name = api.name()
         self.path = "/v1/models/" + quoted(self.name)

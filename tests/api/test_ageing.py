@@ -117,6 +117,8 @@ def test_the_disk_is_for_all_models_together(api):
     most = 3 << 20
     daemon = api.another(config={"store": {"disk": most}}).start()
     client = daemon.client
+    for i in range(2):
+        client.put(f"/v1/models/m{i}", {"preset": "book"}).ok(201)
     rng = random.Random(5)
     words = [f"word{i}" for i in range(20000)]
     for i in range(240):

@@ -22,6 +22,7 @@ def filled(api, models=3, documents=40, **how):
     """A daemon with several models, one of them deleted."""
     daemon = api.another(**how).start()
     for m in range(models):
+        daemon.client.put(f"/v1/models/m{m}", {"preset": "book"}).ok(201)
         for i in range(documents):
             daemon.client.post(f"/v1/models/m{m}/train", {"text": f"word{i} common{m} " + words(api.random, 60),
                                                           "label": "ab"[i % 2], "id": str(i)}).ok()

@@ -23,6 +23,7 @@ def gauge(daemon, name):
 
 def learned(api, **options):
     daemon = api.another(config={"server": options}).start()
+    daemon.client.put(M, {"preset": "book"}).ok(201)
     daemon.client.post(M + "/train", {"text": "a b c", "label": "a"}).ok()
     return daemon
 
@@ -135,6 +136,7 @@ def test_a_folder_that_cannot_be(api):
 def large_model(api, **options):
     """A model whose export has some ten megabytes."""
     daemon = api.another(config={"server": {"spool_bytes": "1M", "spool_memory": "4K"}} | options).start()
+    daemon.client.put(M, {"preset": "book"}).ok(201)
     for start in range(0, 1500, 500):
         rows = [{"text": " ".join(f"w{i}x{k}" for k in range(400)), "label": "ab"[i % 2], "id": str(i)}
                 for i in range(start, start + 500)]

@@ -567,7 +567,7 @@ def test_evaluate_online_is_what_the_daemon_finds(api):
     """Its own test-then-train figures are those of the daemon for the same documents."""
     client, (path, rows) = Bayesc(api), corpus(api)
     model, before = api.name(), client.json("models")
-    api.put(f"/v1/models/{model}", {}).ok(201)
+    api.put(f"/v1/models/{model}", {"preset": "book"}).ok(201)
     for label, text in rows:
         api.post(f"/v1/models/{model}/train", {"text": text, "label": label}).ok()
     want = client.json("evaluate", "-m", model)["windows"][-1]
@@ -587,20 +587,22 @@ def test_evaluate_online_is_what_the_daemon_finds(api):
 def test_evaluate_splits(api):
     client, (path, rows) = Bayesc(api), corpus(api, 100)
     equal(client.json("evaluate", "--split", "0.7", path)["windows"][0]["documents"], 30)
-    folds = client.json("evaluate", "--folds", "4", path)["windows"][0]
+    by_fold = ("evaluate", "--folds", "4", "--set", "preset=book", path)
+    folds = client.json(*by_fold)["windows"][0]
     equal(folds["documents"], 100, "each is tested once")
     equal({k: v["documents"] for k, v in folds["labels"].items()},
           {k: sum(label == k for label, _ in rows) for k in ("ham", "spam")})
-    equal(folds, client.json("evaluate", "--folds", "4", path)["windows"][0], "the same seed")
+    equal(folds, client.json(*by_fold)["windows"][0], "the same seed")
     folder = api.new_folder()
     lines = []
     for i, (label, text) in enumerate(rows):
         write(folder, f"{i}", content=text.encode())
         lines.append(f"{label}\t{i}\t{'train' if i < 60 else 'test'}\n")
     index = write(folder, "index", content="".join(lines).encode())
-    got = client.json("evaluate", "--parts", "--format", "index", "--in-order", index)["windows"][0]
+    got = client.json("evaluate", "--parts", "--format", "index", "--in-order", "--set", "preset=book", index)["windows"][0]
     # The same by hand.
     model = api.name()
+    api.put(f"/v1/models/{model}", {"preset": "book"}).ok(201)
     for label, text in rows[:60]:
         api.post(f"/v1/models/{model}/train", {"text": text, "label": label}).ok()
     right = sum(api.post(f"/v1/models/{model}/classify", {"text": text}).ok().json["label"] == label
@@ -612,8 +614,8 @@ def test_evaluate_of_many_labels_leads_with_accuracy_and_macro_f1(api):
     client, folder = Bayesc(api), api.new_folder()
     rows = [(f"l{i % 12:02}", f"w{i % 12 if i % 3 else (i // 3) % 12} the {i % 5}") for i in range(96)]
     path = write(folder, "rows.tsv", content="".join(f"{a}\t{b}\n" for a, b in rows).encode())
-    text, window = client.run("evaluate", "--in-order", path).decode(), client.json("evaluate", "--in-order", path)
-    window = window["windows"][0]
+    how = ("evaluate", "--in-order", "--set", "preset=book", path)
+    text, window = client.run(*how).decode(), client.json(*how)["windows"][0]
     lines = [line.split() for line in text.splitlines() if line.strip()]
     equal([line[0] for line in lines[1:3]], ["accuracy", "macro-F1"], text)
     equal(lines[2][1], f"{100 * window['macro_f1']:.2f}", text)

@@ -140,6 +140,7 @@ def test_applied_is_as_if_trained(api):
     daemon, other = started(api), started(api, names="")
     rng = random.Random(1)
     for d in (daemon, other):
+        d.client.put(M, {"preset": "book"}, Authorization=ROOT).ok(201)
         basis(d)
     changes = [(" ".join(rng.choice("abcdefghij") + str(rng.randrange(50)) for _ in range(30)), rng.choice(("ham", "spam", "third")),
                 f"u{i:03}") for i in range(60)]
@@ -294,6 +295,7 @@ def test_the_effect_of_nothing(api):
 # ---- bounds and durability -----------------------------------------------------------------------
 def full(api, **bound):
     daemon = started(api, **bound)
+    daemon.client.put(M, {"preset": "book"}, Authorization=ROOT).ok(201)
     basis(daemon, 1)
     last = 0
     for last in range(1000):

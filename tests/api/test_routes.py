@@ -100,11 +100,12 @@ def test_first_document_makes_the_model(api):
     equal((receipt["status"], receipt["model"]), ("learned", name))
     api.post(path + "/train", {"text": "bye world", "label": "b"}).ok()
     got = api.post(path + "/classify", {"text": "bye"}).ok().json
-    equal((got["label"], got.get("calibrated", False)), ("b", False))
-    near(got["log_scores"]["b"], math.log(1 / 2 * 2 / 5), "b")
+    equal((got["label"], "calibrated" in got), ("b", True))
+    near(got["log_scores"]["b"], math.log(1 / 2 * 2 / 5), "by the book, whatever decides")
     settings = api.get(path).json["settings"]
-    equal((settings["decision"], settings["event_model"], settings["smoothing"], settings["prior"],
-           settings["min_count"], settings["skip_top"]), ("bayes", "multinomial", 1.0, "empirical", 0, 0))
+    equal((settings["preset"], settings["decision"], settings["twin"], settings["event_model"], settings["smoothing"],
+           settings["prior"], settings["min_count"], settings["skip_top"]),
+          ("text", "stacked", True, "multinomial", 1.0, "empirical", 0, 0))
     api.delete(path).ok(204)
 
 
@@ -134,18 +135,38 @@ def test_mail_makes_a_model_for_mail(api):
 
 
 def test_presets(api):
-    with Model(api) as model:
-        text = model.row()["settings"]
-        equal(model.put(preset="text").status, 200)
-        equal(model.row()["settings"], text, "the text preset is the default")
-        equal(model.put(preset="book").status, 200)
-        settings = model.row()["settings"]
-        equal((settings.pop("preset"), settings["decision"], settings["smoothing"]), ("book", "bayes", 1.0))
-        equal(settings, {k: v for k, v in text.items() if k != "preset"}, "by the book is what text models are")
-        model.put(preset="mail", smoothing=0.5)
-        settings = model.row()["settings"]
-        equal((settings["decision"], settings["smoothing"]), ("stacked", 0.5))
-        holds(len(settings["tokenizer"]["fields"]) > len(text["tokenizer"]["fields"]), settings)
+    own = ("preset", "decision", "tokenizer")
+    path = "/v1/models/" + api.name()
+    api.put(path, {}).ok(201)
+    text = api.get(path).json["settings"]
+    equal(text["tokenizer"]["fields"], ["body", "subject", "structure", "url", "case", "pair", "ngram"])
+    for preset, decision, fields in (("text", "stacked", 7), ("book", "bayes", 2), ("mail", "stacked", 11)):
+        api.put(path, {"preset": preset}).ok(200)
+        settings = api.get(path).json["settings"]
+        equal((settings["preset"], settings["decision"], len(settings["tokenizer"]["fields"])), (preset, decision, fields))
+        equal({k: v for k, v in settings.items() if k not in own}, {k: v for k, v in text.items() if k not in own})
+    api.put(path, {"preset": "mail", "smoothing": 0.5}).ok(200)
+    equal(api.get(path).json["settings"]["smoothing"], 0.5)
+    api.delete(path).ok(204)
+
+
+def test_another_preset_with_documents(api):
+    """Whoever has counted more than a preset reads can change to it, and back; who has counted less cannot."""
+    with Model(api, preset="text") as model:
+        model.filled()
+        before = model.row()["settings"]
+        refused(api.put(model.path, {"preset": "mail"}), 409, "tokenizer")
+        model.put(preset="book")
+        model.assert_exact(("win the garden prize",))
+        holds("calibrated" not in model.classify("win"), "by the book")
+        equal(model.row()["settings"]["tokenizer"], before["tokenizer"], "what is counted stays")
+        model.put(preset="text")
+        equal(model.row()["settings"], before)
+    with Model(api, preset="book") as model:
+        model.filled()
+        refused(api.put(model.path, {"preset": "text"}), 409, "tokenizer")
+        model.put(preset="book", decision="stacked")
+        holds("calibrated" in model.classify("win"), "stacked")
 
 
 def test_log_scores_are_the_books_whatever_decides(api):

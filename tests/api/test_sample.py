@@ -92,7 +92,7 @@ def test_scripts_are_what_the_ids_say(api):
 
 
 def test_first_document_is_a_text(api):
-    # The first document decides the preset of a model that training makes: plain naive Bayes.
+    # The first document decides the preset of a model that training makes: that of texts.
     holds("text" in documents("train.ndjson")[0], "the first document is a mail")
 
 
@@ -101,7 +101,7 @@ def test_training_the_sample_gets_the_new_ones_right(api):
     lines = "".join(json.dumps(d) + "\n" for d in trained)
     reply = api.post(f"/v1/models/{model}/train", lines, "application/x-ndjson").ok()
     equal([r.get("status") for r in reply.lines], ["learned"] * len(trained))
-    equal(api.get(f"/v1/models/{model}").json["settings"]["decision"], "bayes")
+    equal(api.get(f"/v1/models/{model}").json["settings"]["preset"], "text")
     lines = "".join(json.dumps(d) + "\n" for d in new)
     reply = api.post(f"/v1/models/{model}/classify", lines, "application/x-ndjson").ok()
     holds(len(new) >= 12, f"only {len(new)} untrained documents")

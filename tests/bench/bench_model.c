@@ -147,7 +147,7 @@ int main(int argc, char **argv)
     for (double features = 1e4; features <= most; features *= 10) {
         struct nb_settings settings;
         struct nb_scorer *scorer;
-        nb_settings_init(&settings, NB_PRESET_TEXT);
+        nb_settings_init(&settings, NB_PRESET_BOOK);
         require(nb_scorer_new(&settings, &scorer));
         bench((uint32_t)features, scorer, bags);
         nb_scorer_free(&scorer);

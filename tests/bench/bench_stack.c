@@ -255,7 +255,7 @@ static void bench_thousand(const char *what, bool zipf, bool twin)
     struct nb_stack_settings set;
     struct nb_settings book;
     nb_stack_settings_init(&set);
-    nb_settings_init(&book, NB_PRESET_TEXT);
+    nb_settings_init(&book, NB_PRESET_BOOK);
     struct nb_stack *stack;
     struct nb_scorer *scorer;
     struct nb_stack_weights *weights = nb_stack_weights_new(&set);

@@ -65,7 +65,7 @@ static void settings(char **rest)
 {
     struct nb_settings s;
     struct nb_prior_weight weights[WEIGHTS_MOST];
-    nb_settings_init(&s, NB_PRESET_TEXT);
+    nb_settings_init(&s, NB_PRESET_BOOK);
     s.event_model = atoi(next(rest));
     s.prior = atoi(next(rest));
     s.smoothing = strtod(next(rest), NULL);

@@ -100,6 +100,17 @@ static void train(const char *model, const char *id, const char *label, const ch
     ck_assert_int_eq(change(model, id, label, words, NULL), 0);
 }
 
+/* A model of a preset, where what is expected depends on it. */
+static void put_preset(const char *name, enum nb_preset preset)
+{
+    struct nb_settings wanted;
+    bool created;
+    nb_settings_init(&wanted, preset);
+    ck_assert_int_eq(
+        nb_engine_put_model(engine, str(name), &wanted, false, str(""), &created, NULL), 0);
+    nb_settings_deinit(&wanted);
+}
+
 static double score_of(const char *model, const char *words, const char *label)
 {
     struct nb_verdict verdict;
@@ -729,6 +740,7 @@ START_TEST(an_export_does_not_hold_up_a_growing_store)
     struct nb_error error = {0};
     struct nb_export *export;
     bool end = false;
+    put_preset("m", NB_PRESET_BOOK);
     train("m", "1", "a", "one two three");
     train("m", "2", "b", "three four");
     ck_assert_int_eq(nb_export_begin(engine, str("m"), 60, &export, &error), 0);
@@ -756,6 +768,7 @@ START_TEST(an_export_is_one_state)
     struct nb_error error = {0};
     struct nb_export *export;
     bool end = false;
+    put_preset("m", NB_PRESET_BOOK);
     train("m", "1", "a", "one two three");
     ck_assert_int_eq(nb_export_begin(engine, str("m"), 60, &export, &error), 0);
     for (int i = 0; !end; i++) {
@@ -1006,16 +1019,6 @@ static void import_empty(const char *name)
     nb_settings_deinit(&header.settings);
 }
 
-static void put_text(const char *name)
-{
-    struct nb_settings wanted;
-    bool created;
-    nb_settings_init(&wanted, NB_PRESET_TEXT);
-    ck_assert_int_eq(
-        nb_engine_put_model(engine, str(name), &wanted, false, str(""), &created, NULL), 0);
-    nb_settings_deinit(&wanted);
-}
-
 /* Looking at a model that is just coming into being does not end it. */
 enum { COLD_MODELS = 300 };
 
@@ -1083,7 +1086,7 @@ START_TEST(models_are_made_under_observation)
         if (i % 3 == 0)
             import_empty("x");
         else if (i % 3 == 1)
-            put_text("x");
+            put_preset("x", NB_PRESET_TEXT);
         else
             train("x", "1", "a", "w");
         ck_assert_msg(nb_engine_delete_model(engine, str("x"), str(""), NULL) == 0, "round %d", i);
@@ -1098,6 +1101,7 @@ START_TEST(explanations_sum_to_the_difference)
 {
     struct nb_verdict v;
     struct nb_document document = text("free free lunch money new");
+    put_preset("m", NB_PRESET_BOOK);
     train("m", "1", "spam", "free free money");
     train("m", "2", "ham", "lunch money");
     nb_verdict_init(&v);

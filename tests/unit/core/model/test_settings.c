@@ -95,26 +95,43 @@ START_TEST(the_table_is_complete)
 }
 END_TEST
 
+/* What a plain text can have: tokens, and what only the stack reads. */
+enum {
+    TOKENS = 1 << NB_FIELD_BODY | 1 << NB_FIELD_SUBJECT,
+    OF_TEXTS = TOKENS | 1 << NB_FIELD_STRUCTURE | 1 << NB_FIELD_URL | 1 << NB_FIELD_CASE |
+               1 << NB_FIELD_PAIR | 1 << NB_FIELD_NGRAM
+};
+
 START_TEST(presets_are_as_documented)
 {
-    struct nb_settings text, mail;
-    nb_settings_init(&text, NB_PRESET_TEXT);
-    nb_settings_init(&mail, NB_PRESET_MAIL);
-    ck_assert_int_eq(text.event_model, NB_EVENT_MULTINOMIAL);
-    ck_assert(text.smoothing == 1.0);
-    ck_assert_int_eq(text.prior, NB_PRIOR_EMPIRICAL);
-    ck_assert_uint_eq(text.min_count, 0);
-    ck_assert_uint_eq(text.skip_top, 0);
-    ck_assert_int_eq(text.decision, NB_DECISION_BAYES);
-    ck_assert_uint_eq(text.tokenizer_fields, 1u << NB_FIELD_BODY | 1u << NB_FIELD_SUBJECT);
-    ck_assert_uint_eq(text.tokenizer_version, NB_TOKENIZER_VERSION);
-    ck_assert_int_eq(mail.decision, NB_DECISION_STACKED);
-    ck_assert_uint_eq(mail.tokenizer_fields, (1u << NB_FIELDS) - 1);
-    mail.decision = text.decision;
-    mail.tokenizer_fields = text.tokenizer_fields;
-    compare(&text, &mail);
-    ck_assert_int_eq(nb_settings_check(&text, NULL), 0);
-    ck_assert_int_eq(nb_settings_check(&mail, NULL), 0);
+    static const struct {
+        enum nb_preset preset;
+        enum nb_decision decision;
+        uint32_t fields;
+    } table[] = {{NB_PRESET_TEXT, NB_DECISION_STACKED, OF_TEXTS},
+                 {NB_PRESET_MAIL, NB_DECISION_STACKED, (1u << NB_FIELDS) - 1},
+                 {NB_PRESET_BOOK, NB_DECISION_BAYES, TOKENS}};
+    struct nb_settings book;
+    nb_settings_init(&book, NB_PRESET_BOOK);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct nb_settings s;
+        nb_settings_init(&s, table[i].preset);
+        ck_assert_int_eq(s.preset, table[i].preset);
+        ck_assert_int_eq(s.event_model, NB_EVENT_MULTINOMIAL);
+        ck_assert(s.smoothing == 1.0);
+        ck_assert_int_eq(s.prior, NB_PRIOR_EMPIRICAL);
+        ck_assert_uint_eq(s.min_count, 0);
+        ck_assert_uint_eq(s.skip_top, 0);
+        ck_assert_uint_eq(s.max_term_count, 0);
+        ck_assert_int_eq(s.decision, table[i].decision);
+        ck_assert(s.twin);
+        ck_assert_uint_eq(s.tokenizer_fields, table[i].fields);
+        ck_assert_uint_eq(s.tokenizer_version, NB_TOKENIZER_VERSION);
+        ck_assert_int_eq(nb_settings_check(&s, NULL), 0);
+        s.decision = book.decision;
+        s.tokenizer_fields = book.tokenizer_fields;
+        compare(&s, &book);
+    }
 }
 END_TEST
 
@@ -371,11 +388,10 @@ START_TEST(what_is_not_stored_is_the_presets)
         nb_buffer_deinit(&value);
         nb_buffer_deinit(&out);
     }
-    struct nb_buffer out = entry("decision", text("\7stacked"));
+    struct nb_buffer out = entry("decision", text("\5bayes"));
     struct nb_settings back;
     ck_assert_int_eq(nb_settings_read(&back, stored(&out), NULL), 0);
-    ck_assert_uint_eq(back.tokenizer_fields,
-                      nb_settings_default_fields(NB_PRESET_TEXT, NB_DECISION_STACKED));
+    ck_assert_uint_eq(back.tokenizer_fields, TOKENS);
     nb_buffer_deinit(&out);
 }
 END_TEST

@@ -42,6 +42,31 @@ START_TEST(nothing_said_is_the_default)
 }
 END_TEST
 
+/* What documents were counted with stays where the new preset reads no more than that. */
+START_TEST(fields_that_are_counted_stay)
+{
+    static const struct {
+        enum nb_preset counted;
+        const char *json;
+        enum nb_preset fields;
+    } table[] = {{NB_PRESET_TEXT, "{}", NB_PRESET_TEXT},
+                 {NB_PRESET_TEXT, "{\"preset\": \"book\"}", NB_PRESET_TEXT},
+                 {NB_PRESET_MAIL, "{\"preset\": \"text\"}", NB_PRESET_MAIL},
+                 {NB_PRESET_BOOK, "{\"decision\": \"stacked\"}", NB_PRESET_BOOK},
+                 {NB_PRESET_BOOK, "{\"preset\": \"text\"}", NB_PRESET_TEXT},
+                 {NB_PRESET_TEXT, "{\"preset\": \"mail\"}", NB_PRESET_MAIL}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct nb_settings existing, fields, got;
+        nb_settings_init(&existing, table[i].counted);
+        nb_settings_init(&fields, table[i].fields);
+        struct nb_string json = nb_string_of(table[i].json);
+        ck_assert_int_eq(nb_json_settings_read(json, &existing, true, &got, NULL), 0);
+        ck_assert_msg(got.tokenizer_fields == fields.tokenizer_fields, "row %zu", i);
+        nb_settings_deinit(&got);
+    }
+}
+END_TEST
+
 START_TEST(every_setting_is_read)
 {
     struct nb_settings s;
@@ -433,6 +458,7 @@ int main(void)
     Suite *suite = suite_create("codec_settings");
     TCase *settings = tcase_create("settings");
     tcase_add_test(settings, nothing_said_is_the_default);
+    tcase_add_test(settings, fields_that_are_counted_stay);
     tcase_add_test(settings, every_setting_is_read);
     tcase_add_test(settings, settings_there_and_back);
     tcase_add_test(settings, wrong_settings_are_refused_by_name);

@@ -579,7 +579,7 @@ START_TEST(certainty_does_not_reach_1)
     char mail[8192] = "Subject: watches\n\n";
     struct nb_settings settings;
     bool created;
-    nb_settings_init(&settings, NB_PRESET_TEXT);
+    nb_settings_init(&settings, NB_PRESET_BOOK);
     ck_assert_int_eq(
         nb_engine_put_model(engine, str("mail"), &settings, false, str(""), &created, NULL), 0);
     nb_settings_deinit(&settings);
