@@ -5,11 +5,11 @@
  */
 #include "server/json/document.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 
 #include "core/base/array.h"
 #include "core/engine/engine.h"
+#include "server/json/base64.h"
 #include "server/json/load.h"
 #include "server/json/scan.h"
 
@@ -73,15 +73,13 @@ static int check_values(const struct members *m, struct nb_error *error)
 static int decode_base64(struct nb_string text, struct nb_buffer *out, struct nb_error *error)
 {
     size_t length = 0;
-    const char *end = NULL;
-    int rc = sodium_base642bin((unsigned char *)out->bytes + out->length,
-                               out->capacity - out->length, text.bytes, text.length, " \t\r\n",
-                               &length, &end, sodium_base64_VARIANT_ORIGINAL);
-    if (rc != 0 || end != text.bytes + text.length)
+    const char *fault = nb_base64_decode(text, (unsigned char *)out->bytes + out->length,
+                                         out->capacity - out->length, &length);
+    if (fault != NULL)
         return nb_error_set(error, NB_INVALID,
                             "member \"mail_base64\" is not base64 with padding (RFC 4648): "
                             "near byte %zu of %zu",
-                            (size_t)(end - text.bytes), text.length);
+                            (size_t)(fault - text.bytes), text.length);
     out->length += length;
     return 0;
 }
