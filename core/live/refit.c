@@ -26,14 +26,6 @@ void nb_drawn_deinit(struct nb_drawn *drawn)
     nb_stack_inputs_deinit(&drawn->inputs);
 }
 
-static bool has_dropped_row(const struct nb_model *counts, const struct nb_rows *rows)
-{
-    for (size_t i = 0; i < rows->size; i++)
-        if (nb_model_is_dropped(nb_model_row_id(counts, rows->counts[i].row)))
-            return true;
-    return false;
-}
-
 int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
                   const struct nb_published *published, const struct nb_view *view, uint64_t number,
                   bool for_twin, bool *found)
@@ -46,8 +38,6 @@ int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
         rc = NB_NOT_FOUND;
     if (rc == 0)
         rc = nb_bag_decode(change->bag, nb_model_rows(live->counts), rows, NULL);
-    if (rc == 0 && has_dropped_row(live->counts, rows))
-        rc = NB_CORRUPT;
     nb_stack_inputs_twin(&drawn->inputs, for_twin ? published->weights : NULL, true);
     if (rc == 0)
         rc = nb_stack_inputs_of_rows(published->stack, live->counts, rows->counts, rows->size,

@@ -103,6 +103,7 @@ size_t nb_stack_memory(const struct nb_stack *stack);
 
 struct nb_stack_scratch;
 struct nb_stack_evidence;
+struct nb_stack_noted;
 struct nb_stack_weights;
 
 /* The inputs of one document. Reused from document to document. */
@@ -120,6 +121,8 @@ struct nb_stack_inputs {
     struct nb_stack_evidence *evidence;  /* private; owned */
     size_t room;                         /* private: of `labels` */
     struct nb_stack_scratch *scratch;    /* private; owned */
+    struct nb_stack_noted *noted;        /* private; owned */
+    size_t noted_count, noted_room;      /* private */
 };
 void nb_stack_inputs_init(struct nb_stack_inputs *inputs);
 void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs);
@@ -144,7 +147,7 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
  * its n_f features in a field and the u_f of them that no other document has, which are unknown
  * then. They do not depend on the order in which documents were learned. Returns 0, NB_CONFLICT (no
  * label has a document; or no other document has the label, which is then none of the labels: the
- * document teaches nothing) or NB_NO_MEMORY. */
+ * document teaches nothing), NB_CORRUPT (a row was dropped) or NB_NO_MEMORY. */
 int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model,
                             const struct nb_row_count *rows, size_t size, uint32_t without,
                             struct nb_stack_inputs *inputs);

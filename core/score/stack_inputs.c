@@ -11,6 +11,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "core/base/array.h"
 #include "core/score/stack_private.h"
 
 /* ---- inputs of a document -------------------------------------------------------------------- */
@@ -25,6 +26,7 @@ void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs)
     free(inputs->labels);
     free(inputs->x);
     free(inputs->t);
+    free(inputs->noted);
     nb_stack_scratch_free(&inputs->scratch);
     nb_stack_evidence_free(&inputs->evidence);
     nb_stack_inputs_init(inputs);
@@ -54,68 +56,148 @@ int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels)
     return 0;
 }
 
+/* ---- two labels ------------------------------------------------------------------------------ */
+
+/* Where rows are noted for add_noted: a copy of what the loops over them need, which no store to
+ * what is noted can change. */
+struct notes {
+    const struct nb_model *model;
+    struct nb_stack_noted *next;
+    uint32_t label;      /* the first one */
+    uint32_t out, first; /* 1: a document is left out; and it has the first label */
+};
+
+static struct notes notes_of(const struct nb_stack_pass *p)
+{
+    bool is_out = p->without != NULL;
+    return (struct notes){.model = p->model,
+                          .next = p->inputs->noted + p->inputs->noted_count,
+                          .label = p->view->labels[0],
+                          .out = is_out,
+                          .first = is_out && p->without->label == p->view->labels[0]};
+}
+
+/* Back to the inputs. */
+static void keep_notes(const struct nb_stack_pass *p, const struct notes *notes)
+{
+    p->inputs->noted_count = (size_t)(notes->next - p->inputs->noted);
+    assert(p->inputs->noted_count <= p->inputs->noted_room);
+}
+
+/* There must be room. Returns D_w with the document that is left out. A row that no document has is
+ * overwritten by the next, so that there is no branch. */
+static inline uint64_t note(struct notes *n, unsigned field, const struct nb_row *row)
+{
+    uint64_t all = nb_counts_documents(n->model, row);
+    uint64_t left = nb_stack_less(all, n->out);
+    uint64_t first = nb_stack_less(nb_counts_of_two(n->model, row, n->label), n->first);
+    first = first < left ? first : left;
+    *n->next = (struct nb_stack_noted){.first = (uint32_t)first,
+                                       .second = (uint32_t)(left - first),
+                                       .key = (uint32_t)row->id,
+                                       .field = field};
+    n->next += left != 0;
+    return all;
+}
+
+/* `r` is that of the first label; that of the second is minus it. */
+static inline void add_to_twin(const struct nb_stack_pass *p, size_t i, double r)
+{
+    const struct nb_stack_noted *n = &p->inputs->noted[i];
+    if (p->twin == NULL)
+        return;
+    if (i + NB_MODEL_AHEAD < p->inputs->noted_count)
+        nb_slots_prefetch(p->twin->slots, n[NB_MODEL_AHEAD].key);
+    nb_stack_evidence_add_column(p->twin, n->field, n->key, -r);
+}
+
 #ifdef __SSE2__
-/* Both experts of the usual bank, r sqrt|r| each: two square roots for the time of one, and the
- * same bits. Returns r of the second. */
-static double add_pair(const struct nb_stack_pass *p, unsigned field, uint64_t first, uint64_t all,
-                       double *x)
+/* The gains of both experts. */
+static inline __m128d gains_of(const struct nb_stack_pass *p, const struct nb_stack_noted *n)
 {
     const struct nb_stack_reading *a = &p->readings[0];
     const struct nb_stack_reading *b = &p->readings[1];
-    const double *offsets = p->offsets + field;
-    __m128d gains = _mm_set_pd(nb_stack_gain(b, first, all), nb_stack_gain(a, first, all));
-    __m128d r = _mm_sub_pd(gains, _mm_set_pd(offsets[NB_FIELDS], offsets[0]));
-    __m128d e = _mm_mul_pd(r, _mm_sqrt_pd(_mm_andnot_pd(_mm_set1_pd(-0.0), r)));
-    x[0] += _mm_cvtsd_f64(e);
-    x[(size_t)NB_STACK_GROUPS * 2] += _mm_cvtsd_f64(_mm_unpackhi_pd(e, e));
-    return _mm_cvtsd_f64(_mm_unpackhi_pd(r, r));
+    return _mm_sub_pd(_mm_set_pd(nb_stack_log(b, n->first), nb_stack_log(a, n->first)),
+                      _mm_set_pd(nb_stack_log(b, n->second), nb_stack_log(a, n->second)));
+}
+
+/* Both experts of the usual bank, r sqrt|r| each: two square roots for the time of one, and the
+ * same bits. */
+static void add_pairs(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_inputs *in = p->inputs;
+    __m128d offsets[NB_FIELDS], sums[NB_FIELDS];
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        offsets[field] = _mm_set_pd(p->offsets[NB_FIELDS + field], p->offsets[field]);
+        sums[field] = _mm_setzero_pd();
+    }
+    for (size_t i = 0; i < in->noted_count; i++) {
+        const struct nb_stack_noted *n = &in->noted[i];
+        __m128d r = _mm_sub_pd(gains_of(p, n), offsets[n->field]);
+        __m128d e = _mm_mul_pd(r, _mm_sqrt_pd(_mm_andnot_pd(_mm_set1_pd(-0.0), r)));
+        sums[n->field] = _mm_add_pd(sums[n->field], e);
+        add_to_twin(p, i, _mm_cvtsd_f64(_mm_unpackhi_pd(r, r)));
+    }
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        double *x = in->x + (size_t)field * 2;
+        x[0] = _mm_cvtsd_f64(sums[field]);
+        x[(size_t)NB_STACK_GROUPS * 2] = _mm_cvtsd_f64(_mm_unpackhi_pd(sums[field], sums[field]));
+    }
 }
 #endif
 
-/* `r` is that of the first label; that of the second is minus it. */
-static inline void add_twin_column(const struct nb_stack_pass *p, unsigned field,
-                                   const struct nb_row *row, double r)
+/* Adds what was noted to the sums, in its order. */
+static void add_noted(const struct nb_stack_pass *p)
 {
-    if (p->twin != NULL)
-        (void)nb_stack_evidence_add(p->twin, field, row->id, -r);
-}
-
-/* Two labels, that is, one column. */
-static void add_column(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
-                       uint64_t all)
-{
-    uint64_t first = nb_counts_of_two(p->model, row, p->view->labels[0]);
-    if (p->without != NULL && p->without->label == p->view->labels[0])
-        first = nb_stack_less(first, 1);
-    first = first < all ? first : all;
-    double *x = p->inputs->x + (size_t)field * 2;
+    const struct nb_stack_inputs *in = p->inputs;
 #ifdef __SSE2__
     if (p->are_roots) {
-        add_twin_column(p, field, row, add_pair(p, field, first, all, x));
+        add_pairs(p);
         return;
     }
 #endif
-    double r = 0;
-    for (unsigned e = 0; e < p->experts; e++, x += (size_t)NB_STACK_GROUPS * 2) {
-        const struct nb_stack_reading *reading = &p->readings[e];
-        double offset = p->offsets[e * NB_FIELDS + field];
-        r = nb_stack_gain(reading, first, all) - offset;
-        *x += nb_stack_power(reading, r);
+    for (size_t i = 0; i < in->noted_count; i++) {
+        const struct nb_stack_noted *n = &in->noted[i];
+        double *x = in->x + (size_t)n->field * 2;
+        double r = 0;
+        for (unsigned e = 0; e < p->experts; e++, x += (size_t)NB_STACK_GROUPS * 2) {
+            const struct nb_stack_reading *reading = &p->readings[e];
+            r = nb_stack_log(reading, n->first) - nb_stack_log(reading, n->second) -
+                p->offsets[e * NB_FIELDS + n->field];
+            *x += nb_stack_power(reading, r);
+        }
+        add_to_twin(p, i, r);
     }
-    add_twin_column(p, field, row, r);
 }
 
+/* ---- any number of labels -------------------------------------------------------------------- */
+
+/* More than two labels. */
 static void add_row(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row)
 {
     uint64_t all = nb_counts_documents(p->model, row);
     if (p->without != NULL)
         all = nb_stack_less(all, 1);
-    if (all == 0)
-        return;
-    if (p->view->columns == 1)
-        add_column(p, field, row, all);
-    else if (p->view->columns > 1)
+    if (all != 0)
         nb_stack_many_add(p, field, row, all);
+}
+
+static void add_found(const struct nb_stack_pass *p, const struct nb_feature *features,
+                      const uint32_t *rows, size_t size)
+{
+    struct notes notes = notes_of(p);
+    for (size_t i = 0; i < size; i++) {
+        unsigned field = nb_feature_field(features[i].id);
+        assert(field < NB_FIELDS);
+        p->inputs->features[field]++;
+        if (rows[i] == NB_NO_ROW)
+            continue;
+        if (p->view->columns == 1)
+            (void)note(&notes, field, nb_model_row(p->model, rows[i]));
+        else if (p->view->columns > 1)
+            add_row(p, field, nb_model_row(p->model, rows[i]));
+    }
+    keep_notes(p, &notes);
 }
 
 static void add_features(const struct nb_stack_pass *p, const struct nb_feature *features,
@@ -125,29 +207,24 @@ static void add_features(const struct nb_stack_pass *p, const struct nb_feature 
     for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
         size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
         nb_model_find_all(p->model, features + start, step, rows);
-        for (size_t i = 0; i < step; i++) {
-            if (p->twin != NULL && i + NB_MODEL_AHEAD < step)
-                nb_slots_prefetch(p->twin->slots, features[start + i + NB_MODEL_AHEAD].id);
-            unsigned field = nb_feature_field(features[start + i].id);
-            assert(field < NB_FIELDS);
-            p->inputs->features[field]++;
-            if (rows[i] != NB_NO_ROW)
-                add_row(p, field, nb_model_row(p->model, rows[i]));
-        }
+        add_found(p, features + start, rows, step);
     }
 }
 
-/* Rows that lie anywhere in memory: some are under way while one is added. */
+static inline const struct nb_row *row_of(const struct nb_stack_pass *p,
+                                          const struct nb_row_count *rows, size_t size, size_t i)
+{
+    if (i + NB_MODEL_AHEAD < size)
+        __builtin_prefetch(nb_model_row(p->model, rows[i + NB_MODEL_AHEAD].row));
+    return nb_model_row(p->model, rows[i].row);
+}
+
+/* The rows have been looked at. */
 static void add_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        if (i + NB_MODEL_AHEAD < size)
-            __builtin_prefetch(nb_model_row(p->model, rows[i + NB_MODEL_AHEAD].row));
-        const struct nb_row *row = nb_model_row(p->model, rows[i].row);
-        unsigned field = nb_feature_field(row->id);
-        assert(field < NB_FIELDS);
-        p->inputs->features[field]++;
-        add_row(p, field, row);
+        const struct nb_row *row = row_of(p, rows, size, i);
+        add_row(p, nb_feature_field(row->id), row);
     }
 }
 
@@ -182,6 +259,10 @@ static void finish_twin(const struct nb_stack_pass *p)
 static int finish(const struct nb_stack_pass *p, const struct nb_stack_settings *settings)
 {
     struct nb_stack_inputs *in = p->inputs;
+    if (in->size > 2)
+        nb_stack_many_finish(p);
+    else if (in->size == 2)
+        add_noted(p);
     for (unsigned field = 0; field < NB_FIELDS; field++)
         in->features[NB_STACK_TOTAL] += field == NB_FIELD_NGRAM ? 0 : in->features[field];
     for (unsigned e = 0; e < p->experts; e++) {
@@ -248,7 +329,11 @@ static int begin(struct nb_stack_pass *pass, struct nb_stack *stack, const struc
     memcpy(inputs->labels, view->labels, view->size * sizeof *view->labels);
     memset(inputs->x, 0, (size_t)inputs->count * view->size * sizeof *inputs->x);
     memset(inputs->features, 0, sizeof inputs->features);
-    return begin_twin(pass, size);
+    inputs->noted_count = 0;
+    rc = view->columns != 1
+             ? 0
+             : nb_array_reserve(&inputs->noted, &inputs->noted_room, size, sizeof *inputs->noted);
+    return rc != 0 ? rc : begin_twin(pass, size);
 }
 
 int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
@@ -262,25 +347,30 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
     if (rc != 0 || (inputs->size > 2 && nb_stack_many_start(&pass, size) != 0))
         return nb_error_no_memory(error);
     add_features(&pass, features, size);
-    if (inputs->size > 2)
-        nb_stack_many_finish(&pass);
     return finish(&pass, &stack->settings) != 0 ? nb_error_no_memory(error) : 0;
 }
 
 /* ---- a document that the counts have --------------------------------------------------------- */
 
-static void sum_up(const struct nb_model *model, const struct nb_row_count *rows, size_t size,
-                   struct nb_stack_without *without)
+/* Looks at all rows, the only time with two labels, for whose sake this loop is short. Returns 0,
+ * or NB_CORRUPT if one of them was dropped. */
+static int survey(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
+                  struct nb_stack_without *without)
 {
+    struct notes notes = notes_of(p);
+    bool notes_rows = p->view->columns == 1;
     for (size_t i = 0; i < size; i++) {
-        if (i + NB_MODEL_AHEAD < size)
-            __builtin_prefetch(nb_model_row(model, rows[i + NB_MODEL_AHEAD].row));
-        const struct nb_row *row = nb_model_row(model, rows[i].row);
+        const struct nb_row *row = row_of(p, rows, size, i);
         unsigned field = nb_feature_field(row->id);
-        assert(field < NB_FIELDS);
+        if (field >= NB_FIELDS)
+            return NB_CORRUPT; /* NB_DROPPED_ID */
+        uint64_t all = notes_rows ? note(&notes, field, row) : nb_counts_documents(p->model, row);
         without->features[field]++;
-        without->unique[field] += nb_counts_documents(model, row) == 1;
+        without->unique[field] += all == 1;
     }
+    keep_notes(p, &notes);
+    memcpy(p->inputs->features, without->features, sizeof without->features);
+    return 0;
 }
 
 /* With two labels: the offsets of the document's fields. */
@@ -307,16 +397,15 @@ int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model
     int rc = begin(&pass, stack, model, size, inputs);
     if (rc != 0)
         return rc;
-    if (without != NB_STACK_NO_LABEL) {
-        sum_up(model, rows, size, &out);
-        pass.without = &out;
-    }
-    if (pass.without != NULL && inputs->size == 2)
+    pass.without = without != NB_STACK_NO_LABEL ? &out : NULL;
+    rc = survey(&pass, rows, size, &out);
+    if (rc == 0 && pass.without != NULL && inputs->size == 2)
         put_own_offsets(&pass, offsets);
-    if (inputs->size > 2 && nb_stack_many_start(&pass, size) != 0)
-        return NB_NO_MEMORY;
-    add_rows(&pass, rows, size);
+    if (rc == 0 && inputs->size > 2)
+        rc = nb_stack_many_start(&pass, size);
+    if (rc != 0)
+        return rc;
     if (inputs->size > 2)
-        nb_stack_many_finish(&pass);
+        add_rows(&pass, rows, size);
     return finish(&pass, &stack->settings);
 }

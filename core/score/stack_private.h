@@ -138,6 +138,13 @@ int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels);
 
 /* ---- a document on its way into the inputs --------------------------------------------------- */
 
+/* With two labels: a feature that some document has, the one that is left out not counted. */
+struct nb_stack_noted {
+    uint32_t first, second; /* documents of each label */
+    uint32_t key;           /* as in struct nb_stack_term */
+    uint32_t field;
+};
+
 struct nb_stack_pass {
     struct nb_stack *stack;
     const struct nb_model *model;

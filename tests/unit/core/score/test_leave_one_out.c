@@ -186,6 +186,33 @@ START_TEST(the_only_document_of_a_label_teaches_nothing)
 }
 END_TEST
 
+START_TEST(a_row_that_was_dropped_is_no_feature)
+{
+    struct fixture f;
+    struct nb_stack_inputs inputs;
+    fixture_init(&f, _i == 0 ? 2 : 4, 53);
+    nb_stack_inputs_init(&inputs);
+    ck_assert_int_eq(nb_stack_new(&f.set, &f.stack), 0);
+    uint32_t unused;
+    ck_assert_int_eq(nb_model_append(f.model, word_id(WORDS), &unused), 0);
+    ck_assert_int_eq(nb_model_drop_row(f.model, unused), 0);
+    struct nb_row_count rows[SIZE_MOST + 1];
+    const struct document *z = &f.documents[2];
+    memcpy(rows, z->rows, z->size * sizeof *rows);
+    rows[z->size] = (struct nb_row_count){unused, 1};
+    for (int left_out = 0; left_out < 2; left_out++) {
+        uint32_t without = left_out ? z->label : NB_STACK_NO_LABEL;
+        ck_assert_int_eq(
+            nb_stack_inputs_of_rows(f.stack, f.model, rows, z->size + 1, without, &inputs),
+            NB_CORRUPT);
+        ck_assert_int_eq(nb_stack_inputs_of_rows(f.stack, f.model, rows, z->size, without, &inputs),
+                         0);
+    }
+    nb_stack_inputs_deinit(&inputs);
+    fixture_deinit(&f);
+}
+END_TEST
+
 /* ---- weighed steps --------------------------------------------------------------------------- */
 
 /* One step of AdaGrad from a weight that has seen nothing. */
@@ -236,6 +263,7 @@ int main(void)
                         4 * (int)(sizeof label_counts / sizeof *label_counts));
     tcase_add_loop_test(inputs, two_labels_too, 0, 4);
     tcase_add_test(inputs, the_only_document_of_a_label_teaches_nothing);
+    tcase_add_loop_test(inputs, a_row_that_was_dropped_is_no_feature, 0, 2);
     tcase_add_loop_test(inputs, weight_scales_gradient_and_loss, 0, 3);
     suite_add_tcase(suite, inputs);
     SRunner *runner = srunner_create(suite);
