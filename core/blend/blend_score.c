@@ -84,8 +84,10 @@ static void add_to_stack(struct nb_blend *b, unsigned field, uint64_t id)
     nb_blend_put_offsets(b, field);
     for (unsigned e = 0; e < bank->size; e++) {
         double *x = nb_blend_x(b, e, field);
+        double r = 0;
         for (uint32_t v = 0; v < b->size; v++) {
-            double r = nb_blend_reading(b, e, field, v);
+            bool is_other = b->size == 2 && v == 1; /* of two labels the evidence is opposite */
+            r = is_other ? -r : nb_blend_reading(b, e, field, v);
             x[v] += nb_blend_power(bank->experts[e].power, r);
             twin[v] += e + 1 == bank->size ? u * r : 0;
         }

@@ -7,12 +7,14 @@
  */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/base/clock.h"
 #include "core/engine/batch.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
+#include "core/family/parents.h"
 #include "core/live/apply.h"
 #include "core/live/checkpoint.h"
 #include "core/live/load.h"
@@ -106,6 +108,7 @@ static void note(struct nb_engine *engine, const struct task *task)
 struct put {
     struct nb_string name, source;
     struct nb_settings settings;
+    char *parent; /* owned: the name in the settings; NULL: none */
     bool only_new;
     bool created;
 };
@@ -221,6 +224,7 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
             atomic_store(&engine->refits, true);
     }
     *published = NULL;
+    nb_parents_note(engine, live, &put->parent);
     atomic_store(&live->persisted, true);
     note(engine, &task);
     return 0;
@@ -252,6 +256,8 @@ static int put_task(struct nb_engine *engine, void *argument, struct nb_error *e
     struct nb_live *live = NULL;
     int rc = find_or_make(engine, put, &live, error);
     if (rc == 0)
+        rc = nb_parents_check(engine, live, &put->settings, error);
+    if (rc == 0)
         rc = put_settings(engine, put, live, error);
     nb_registry_release(engine, &live);
     return rc;
@@ -271,7 +277,11 @@ int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
         rc = nb_error_no_memory(error);
     if (rc != 0)
         return rc;
-    rc = nb_writer_run(engine, put_task, &put, error);
+    put.parent = settings->parent != NULL ? strdup(settings->parent) : NULL;
+    rc = settings->parent != NULL && put.parent == NULL
+             ? nb_error_no_memory(error)
+             : nb_writer_run(engine, put_task, &put, error);
+    free(put.parent);
     nb_settings_deinit(&put.settings);
     if (rc == 0)
         *created = put.created;
@@ -306,7 +316,9 @@ static int delete_task(struct nb_engine *engine, void *argument, struct nb_error
         .live = live,
         .totals = live->checkpoint.totals,
         .change = {.kind = NB_CHANGE_DELETE, .source = named->source, .name = named->name}};
-    rc = nb_transaction(engine, 0, write_delete, &task, error);
+    rc = nb_parents_check_childless(engine, live, "it cannot be deleted", error);
+    if (rc == 0)
+        rc = nb_transaction(engine, 0, write_delete, &task, error);
     if (rc == 0) {
         nb_registry_remove(engine, live);
         nb_checkpoint_forget(engine, live);
@@ -365,6 +377,18 @@ static int check_renaming(const struct renaming *r, struct nb_live *live, uint32
     return 0;
 }
 
+/* Labels of parent and child are the same when their names are. */
+static int check_relatives(struct nb_engine *engine, const struct nb_live *live,
+                           struct nb_error *error)
+{
+    if (live->parent != NULL)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the model '%s' has the parent '%s', whose labels have the same names: "
+                            "take the parent away (\"parent\": null) to rename one",
+                            live->name, live->parent);
+    return nb_parents_check_childless(engine, live, "its labels cannot be renamed", error);
+}
+
 static int rename_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     const struct renaming *r = argument;
@@ -378,6 +402,8 @@ static int rename_task(struct nb_engine *engine, void *argument, struct nb_error
     task.live = live;
     task.totals = live->checkpoint.totals;
     rc = check_renaming(r, live, &task.change.label, error);
+    if (rc == 0)
+        rc = check_relatives(engine, live, error);
     /* What the renaming needs in memory is there before the store has it. */
     if (rc == 0 && nb_model_reserve_rename(live->counts, r->to) != 0)
         rc = nb_error_no_memory(error);

@@ -11,13 +11,18 @@
 
 #include "core/base/array.h"
 #include "core/engine/engine.h"
+#include "core/family/family.h"
 #include "core/live/learner.h"
 #include "core/live/registry.h"
 #include "core/score/levels.h"
 
 struct nb_verdict_private {
     struct nb_engine *engine;
-    struct nb_live *live; /* holds the labels' names */
+    struct nb_live *live; /* that was asked; it and its family hold the labels' names */
+    struct nb_family family;
+    /* Who decides: the model, or without documents its parent. NULL: both do, as family.blend. */
+    struct nb_live *judge;
+    struct nb_published *published; /* borrowed from the family: whose formulas decide */
     struct nb_bag bag;
     /* How the bag was made. */
     bool has_bag;
@@ -40,6 +45,7 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
 {
     struct nb_verdict_private *p = verdict->private_;
     if (p != NULL) {
+        nb_family_deinit(&p->family);
         if (p->live != NULL)
             nb_registry_release(p->engine, &p->live);
         nb_bag_deinit(&p->bag);
@@ -59,6 +65,8 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
 void nb_verdict_reset(struct nb_verdict *verdict)
 {
     struct nb_verdict_private *p = verdict->private_;
+    if (p != NULL)
+        nb_family_end(&p->family);
     if (p != NULL && p->live != NULL)
         nb_registry_release(p->engine, &p->live);
     verdict->size = verdict->explanation_count = 0;
@@ -77,15 +85,41 @@ static int prepare(struct nb_verdict *verdict, struct nb_engine *engine)
     return 0;
 }
 
-static int find_evidence(struct nb_verdict_private *p, const struct nb_published *published,
-                         size_t *count)
+static int find_evidence(struct nb_verdict_private *p, size_t *count)
 {
-    if (nb_published_is_stacked(published))
-        return nb_stack_explain(published->stack, p->live->counts, published->weights,
+    const struct nb_published *published = p->published;
+    bool stacked = nb_published_is_stacked(published);
+    if (p->judge == NULL) {
+        nb_blend_explain(&p->family.blend, p->bag.features, p->bag.size,
+                         stacked ? &p->stacked : &p->scores, stacked, p->evidence, count);
+        return 0;
+    }
+    if (stacked)
+        return nb_stack_explain(published->stack, p->judge->counts, published->weights,
                                 p->bag.features, p->bag.size, &p->inputs, &p->stacked, p->evidence,
                                 count);
-    return nb_explain(published->scorer, p->live->counts, p->bag.features, p->bag.size, &p->scores,
+    return nb_explain(published->scorer, p->judge->counts, p->bag.features, p->bag.size, &p->scores,
                       p->evidence, count);
+}
+
+/* Who the evidence comes from, in a model that has a parent. */
+static void name_sources(struct nb_verdict *verdict)
+{
+    const struct nb_family *family = &verdict->private_->family;
+    verdict->source_count = family->count > 1 ? family->speaker_count : 0;
+    for (size_t i = 0; i < verdict->source_count; i++)
+        verdict->sources[i] = family->live[family->speakers[i]]->name;
+}
+
+static void put_shares(struct nb_verdict *verdict, const struct nb_evidence *e,
+                       struct nb_explained *x)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    const struct nb_feature *feature = e->feature == SIZE_MAX ? NULL : &p->bag.features[e->feature];
+    if (p->judge == NULL)
+        nb_blend_shares(&p->family.blend, feature, x->shares);
+    else
+        x->shares[0] = 1;
 }
 
 static void sum_fields(struct nb_verdict *verdict, size_t count)
@@ -100,14 +134,14 @@ static void sum_fields(struct nb_verdict *verdict, size_t count)
     }
 }
 
-static int explain(struct nb_verdict *verdict, const struct nb_published *published, size_t most)
+static int explain(struct nb_verdict *verdict, size_t most)
 {
     struct nb_verdict_private *p = verdict->private_;
     size_t count = 0;
     int rc =
         nb_array_reserve(&p->evidence, &p->evidence_room, p->bag.size + 1, sizeof *p->evidence);
     if (rc == 0)
-        rc = find_evidence(p, published, &count);
+        rc = find_evidence(p, &count);
     assert(rc != 0 || count > 0);
     if (rc == 0)
         nb_evidence_sort(p->evidence, count - 1, most);
@@ -127,15 +161,31 @@ static int explain(struct nb_verdict *verdict, const struct nb_published *publis
             x->field = nb_feature_field(p->bag.features[e->feature].id);
             x->count = p->bag.features[e->feature].count;
         }
+        put_shares(verdict, e, x);
     }
+    name_sources(verdict);
     verdict->explanation_count = wanted;
     sum_fields(verdict, count);
     return 0;
 }
 
-static int fill_verdict(struct nb_verdict *verdict, bool stacked)
+static void fill_label(struct nb_verdict *verdict, size_t i)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    uint32_t number = p->scores.labels[i];
+    if (p->judge == NULL) {
+        verdict->labels[i] = p->family.blend.labels[number].name;
+        verdict->documents[i] = p->family.blend.labels[number].documents;
+        return;
+    }
+    verdict->labels[i] = nb_model_label_name(p->judge->counts, number).bytes;
+    verdict->documents[i] = nb_model_documents(p->judge->counts, number);
+}
+
+static int fill_verdict(struct nb_verdict *verdict)
 {
     struct nb_verdict_private *p = verdict->private_;
+    bool stacked = nb_published_is_stacked(p->published);
     const struct nb_scores *decisive = stacked ? &p->stacked : &p->scores;
     int rc =
         nb_array_reserve(&verdict->labels, &p->label_room, p->scores.size, sizeof *verdict->labels);
@@ -144,16 +194,14 @@ static int fill_verdict(struct nb_verdict *verdict, bool stacked)
                               sizeof *verdict->documents);
     if (rc != 0)
         return rc;
-    for (size_t i = 0; i < p->scores.size; i++) {
-        verdict->labels[i] = nb_model_label_name(p->live->counts, p->scores.labels[i]).bytes;
-        verdict->documents[i] = nb_model_documents(p->live->counts, p->scores.labels[i]);
-    }
+    for (size_t i = 0; i < p->scores.size; i++)
+        fill_label(verdict, i);
     verdict->size = p->scores.size;
     verdict->log_scores = p->scores.log_scores;
     verdict->probabilities = decisive->probabilities;
     verdict->best = decisive->best;
     verdict->stacked = stacked;
-    verdict->calibrated = stacked && !atomic_load(&p->live->is_stale);
+    verdict->calibrated = stacked && nb_family_is_calibrated(&p->family);
     verdict->total = p->scores.total;
     verdict->known = p->scores.known;
     verdict->truncated = p->bag.truncated;
@@ -162,10 +210,9 @@ static int fill_verdict(struct nb_verdict *verdict, bool stacked)
 
 static void leave_room_for_another(struct nb_verdict *verdict)
 {
-    const struct nb_verdict_private *p = verdict->private_;
     assert(verdict->size == 1);
     verdict->unseen_label =
-        nb_unseen_label(p->live->counts, p->scores.labels[0], verdict->probabilities);
+        nb_unseen_label(verdict->labels[0], verdict->documents[0], verdict->probabilities);
     verdict->unseen_probability = 1 - verdict->probabilities[0];
 }
 
@@ -236,10 +283,11 @@ int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2], 
 {
     const struct nb_verdict_private *p = verdict->private_;
     bool is_of_level = verdict->probabilities == p->levels.probabilities;
-    if (!verdict->stacked || is_of_level || verdict->size < 3 || !has_two(verdict, labels))
+    if (!verdict->stacked || is_of_level || verdict->size < 3 || p->judge == NULL ||
+        !has_two(verdict, labels))
         return NB_CONFLICT;
-    struct nb_published *published = nb_live_settings(p->live);
-    const struct nb_model *counts = p->live->counts;
+    struct nb_published *published = nb_live_settings(p->judge);
+    const struct nb_model *counts = p->judge->counts;
     double log_odds;
     int rc = NB_CONFLICT; /* settings and names of labels may be others by now */
     nb_model_read_lock(counts);
@@ -276,38 +324,59 @@ int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level)
     return 0;
 }
 
-static int score_stacked(struct nb_verdict_private *p, const struct nb_published *published)
+static int score_stacked(struct nb_verdict_private *p)
 {
-    nb_stack_inputs_twin(&p->inputs, published->weights, false);
-    int rc = nb_stack_inputs(published->stack, p->live->counts, p->bag.features, p->bag.size,
+    nb_stack_inputs_twin(&p->inputs, p->published->weights, false);
+    int rc = nb_stack_inputs(p->published->stack, p->judge->counts, p->bag.features, p->bag.size,
                              &p->inputs, NULL);
-    return rc != 0 ? rc : nb_stack_score(published->weights, &p->inputs, &p->stacked);
+    return rc != 0 ? rc : nb_stack_score(p->published->weights, &p->inputs, &p->stacked);
 }
 
-/* The one pass over the counts, under the model's read lock and the weights'. */
-static int score(struct nb_verdict *verdict, const struct nb_published *published, size_t most,
-                 struct nb_error *error)
+/* One member of the family has all documents: mostly, the model. */
+static int score_alone(struct nb_verdict_private *p, struct nb_error *error)
+{
+    int rc = nb_score(p->published->scorer, p->judge->counts, p->bag.features, p->bag.size,
+                      &p->scores, error);
+    return rc == 0 && nb_published_is_stacked(p->published) ? score_stacked(p) : rc;
+}
+
+static int score_together(struct nb_verdict_private *p)
+{
+    int rc = nb_family_blend(&p->family);
+    if (rc == 0)
+        rc = nb_blend_score(&p->family.blend, p->bag.features, p->bag.size, &p->scores,
+                            nb_published_is_stacked(p->published) ? &p->stacked : NULL);
+    return rc;
+}
+
+static void choose_judge(struct nb_verdict_private *p)
+{
+    const struct nb_family *family = &p->family;
+    unsigned first = family->speaker_count > 0 ? family->speakers[0] : 0;
+    p->judge = family->speaker_count > 1 ? NULL : family->live[first];
+    p->published = family->published[first];
+}
+
+/* The one pass over the counts, under the read locks of the family. */
+static int score(struct nb_verdict *verdict, size_t most, struct nb_error *error)
 {
     struct nb_verdict_private *p = verdict->private_;
-    const struct nb_model *counts = p->live->counts;
-    nb_model_read_lock(counts);
-    nb_stack_weights_read_lock(published->weights);
-    int rc = nb_score(published->scorer, counts, p->bag.features, p->bag.size, &p->scores, error);
-    if (rc == 0 && nb_published_is_stacked(published))
-        rc = score_stacked(p, published);
+    const struct nb_settings *settings = &p->family.published[0]->settings;
+    nb_family_lock(&p->family);
+    choose_judge(p);
+    int rc = p->judge != NULL ? score_alone(p, error) : score_together(p);
     if (rc == 0)
-        rc = fill_verdict(verdict, nb_published_is_stacked(published));
+        rc = fill_verdict(verdict);
     verdict->unseen_label = NULL;
-    if (rc == 0 && nb_published_is_stacked(published) && verdict->size == 1)
+    if (rc == 0 && verdict->stacked && verdict->size == 1)
         leave_room_for_another(verdict);
-    verdict->ready_documents = published->settings.ready_documents;
+    verdict->ready_documents = settings->ready_documents;
     if (rc == 0)
         fill_ready(verdict);
-    verdict->unsure_band = published->settings.unsure_band;
+    verdict->unsure_band = settings->unsure_band;
     if (rc == 0 && most > 0)
-        rc = explain(verdict, published, most);
-    nb_stack_weights_unlock(published->weights);
-    nb_model_unlock(counts);
+        rc = explain(verdict, most);
+    nb_family_unlock(&p->family);
     return rc;
 }
 
@@ -360,12 +429,11 @@ static int classify(struct nb_engine *engine, struct nb_string model,
     int rc = nb_registry_acquire(engine, model, false, &p->live, error);
     if (rc != 0)
         return rc;
-    struct nb_published *published = nb_live_settings(p->live);
-    if (!sees_the_same(p, published))
-        rc = fill_bag(p, published, document);
+    rc = nb_family_begin(&p->family, engine, p->live, error);
+    if (rc == 0 && !sees_the_same(p, p->family.published[0]))
+        rc = fill_bag(p, p->family.published[0], document);
     if (rc == 0)
-        rc = score(verdict, published, most, error);
-    nb_published_release(&published);
+        rc = score(verdict, most, error);
     return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
 }
 

@@ -148,11 +148,14 @@ const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t i
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+enum { NB_VERDICT_SOURCES = 3 }; /* a model, its parent, and its parent's parent */
+
 struct nb_explained {
     struct nb_string token; /* bytes == NULL: the prior's row */
     uint64_t count;
     double evidence;
-    enum nb_field field; /* of the token */
+    enum nb_field field;               /* of the token */
+    double shares[NB_VERDICT_SOURCES]; /* of the evidence that come from each of `sources` */
 };
 
 /* A classification; reused from call to call. */
@@ -179,6 +182,10 @@ struct nb_verdict {
     double unsure_band;               /* the model's setting */
     struct nb_explained *explanation; /* strongest first, the prior's row last */
     size_t explanation_count;
+    /* With an explanation of a model that has a parent: the models of the family that have
+     * documents, from it upwards, as `shares` have them; NUL-terminated, stable as `labels`. */
+    const char *sources[NB_VERDICT_SOURCES];
+    size_t source_count;
     double field_evidence[NB_FIELDS]; /* of all tokens of a field; filled with an explanation */
     struct nb_verdict_private *private_;
 };
@@ -482,7 +489,7 @@ bool nb_engine_met_damage(struct nb_engine *engine, struct nb_error *what);
 /* ---- numbers for /metrics -------------------------------------------------------------------- */
 
 struct nb_engine_statistics {
-    uint64_t models, models_loaded, models_damaged;
+    uint64_t models, models_loaded, models_damaged, models_with_parent;
     uint64_t documents;  /* living documents of loaded models */
     uint64_t vocabulary; /* of loaded models */
     uint64_t memory;     /* bytes of loaded models */

@@ -15,6 +15,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/importing.h"
 #include "core/engine/writer.h"
+#include "core/family/parents.h"
 #include "core/live/apply.h"
 #include "core/live/checkpoint.h"
 #include "core/live/dirty.h"
@@ -658,8 +659,13 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
 {
     struct nb_live *live = import->live;
     struct naming naming = {.import = import, .totals = live->checkpoint.totals};
-    int rc =
-        describe(&naming) != 0 ? nb_error_no_memory(error) : find_place(engine, &naming, error);
+    const char *name = live->published->settings.parent;
+    char *parent = name != NULL ? strdup(name) : NULL;
+    int rc = describe(&naming) != 0 || (name != NULL && parent == NULL)
+                 ? nb_error_no_memory(error)
+                 : nb_parents_check(engine, live, &live->published->settings, error);
+    if (rc == 0)
+        rc = find_place(engine, &naming, error);
     bool listed = rc == 0 && naming.old == NULL;
     if (rc == 0)
         rc = nb_transaction(engine, 0, write_name, &naming, error);
@@ -674,6 +680,7 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
         if (atomic_load(&live->wants_refit))
             atomic_store(&engine->refits, true);
         nb_checkpoint_note(engine, live, 0);
+        nb_parents_note(engine, live, &parent);
     }
     if (rc == 0 && naming.old != NULL) {
         struct nb_live *replaced = nb_registry_replace(engine, live);
@@ -684,6 +691,7 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
         nb_registry_remove(engine, live);
     }
     nb_registry_release(engine, &naming.old);
+    free(parent);
     nb_buffer_deinit(&naming.settings);
     nb_buffer_deinit(&naming.weights);
     nb_buffer_deinit(&naming.key);

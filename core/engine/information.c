@@ -9,6 +9,8 @@
 
 #include "core/base/array.h"
 #include "core/engine/engine.h"
+#include "core/family/family.h"
+#include "core/family/parents.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/score/log_table.h"
@@ -323,6 +325,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     for (size_t i = 0; i < engine->model_count; i++) {
         struct nb_live *live = engine->models[i];
         s->models += atomic_load(&live->persisted);
+        s->models_with_parent += live->parent != NULL;
         s->models_damaged += atomic_load(&live->is_damaged);
         if (!atomic_load(&live->loaded))
             continue;
@@ -360,19 +363,18 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
 
 bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model)
 {
-    struct nb_live *live;
-    if (nb_registry_find(engine, model, true, &live, NULL) != 0)
-        return true;
-    bool is_loaded = atomic_load(&live->loaded) || atomic_load(&live->is_damaged);
-    nb_registry_release(engine, &live);
-    return is_loaded;
+    return nb_parents_are_loaded(engine, model);
 }
 
 int nb_engine_load(struct nb_engine *engine, struct nb_string model, struct nb_error *error)
 {
     struct nb_live *live;
     int rc = nb_registry_acquire(engine, model, false, &live, error);
-    if (rc == 0)
-        nb_registry_release(engine, &live);
+    if (rc != 0)
+        return rc;
+    struct nb_family family = {.count = 0};
+    rc = nb_family_begin(&family, engine, live, error);
+    nb_family_deinit(&family);
+    nb_registry_release(engine, &live);
     return rc;
 }

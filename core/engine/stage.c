@@ -35,6 +35,7 @@ void nb_staging_deinit(struct nb_staging *s)
     nb_buffer_deinit(&s->entry);
     nb_entry_deinit(&s->old);
     nb_entry_deinit(&s->restored);
+    nb_family_deinit(&s->family);
     nb_buffer_deinit(&s->new_rows);
     free(s->known);
     free(s->rows);
@@ -425,6 +426,10 @@ static int score_train(struct stage *s, bool found, struct nb_error *error)
         return keep_score(s, error);
     int rc = nb_learner_score(s->group->engine->learner, s->live->published, s->live->counts,
                               &submitted->delta.add, submitted->label_number, &s->memory->score);
+    if (rc == 0 && s->live->published->settings.parent != NULL)
+        rc = nb_family_keep_score_of_rows(&s->memory->family, s->group->engine, s->live,
+                                          &submitted->delta.add, submitted->label_number,
+                                          &s->memory->score);
     return rc == 0 ? 0 : nb_error_set(error, rc, "scoring a document before it is learned failed");
 }
 

@@ -7,6 +7,7 @@
 #define NB_CORE_ENGINE_STAGE_H
 
 #include "core/engine/group.h"
+#include "core/family/family.h"
 
 /* A feature that is new with a change. */
 struct nb_fresh {
@@ -28,6 +29,7 @@ struct nb_staging {
     struct nb_buffer new_rows; /* their rows, if dropped rows are among them */
     struct nb_entry old;
     struct nb_entry restored;
+    struct nb_family family;
 };
 void nb_staging_deinit(struct nb_staging *staging);
 

@@ -43,14 +43,12 @@ void nb_learner_free(struct nb_learner **learner)
     free(l);
 }
 
-const char *nb_unseen_label(const struct nb_model *counts, uint32_t only_label, double *probability)
+const char *nb_unseen_label(const char *label, uint64_t documents, double *probability)
 {
-    const char *name = nb_model_label_name(counts, only_label).bytes;
-    bool spam = strcmp(name, "spam") == 0;
-    if (!spam && strcmp(name, "ham") != 0)
+    bool spam = strcmp(label, "spam") == 0;
+    if (!spam && strcmp(label, "ham") != 0)
         return NULL;
-    double documents = (double)nb_model_documents(counts, only_label);
-    *probability = (documents + 1) / (documents + 2);
+    *probability = ((double)documents + 1) / ((double)documents + 2);
     return spam ? "ham" : "spam";
 }
 
@@ -84,7 +82,9 @@ static int stack_score(struct nb_learner *l, const struct nb_published *publishe
 {
     int rc = nb_stack_score(published->weights, &l->inputs, &l->scores);
     if (rc == 0 && l->scores.size == 1)
-        (void)nb_unseen_label(counts, l->scores.labels[0], l->scores.probabilities);
+        (void)nb_unseen_label(nb_model_label_name(counts, l->scores.labels[0]).bytes,
+                              nb_model_documents(counts, l->scores.labels[0]),
+                              l->scores.probabilities);
     l->ready = rc == 0;
     return rc;
 }

@@ -62,7 +62,6 @@ unsigned nb_learner_slices(struct nb_learner *learner);
  * documents its probability is (n + 1) / (n + 2), the rule of succession (Laplace 1774), and the
  * other of the two has the rest. Returns the other's name and sets *probability to the seen one's;
  * NULL for any other label, which has no known counterpart. */
-const char *nb_unseen_label(const struct nb_model *counts, uint32_t only_label,
-                            double *probability);
+const char *nb_unseen_label(const char *label, uint64_t documents, double *probability);
 
 #endif

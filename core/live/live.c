@@ -161,6 +161,7 @@ void nb_live_free(struct nb_live *live)
     free(live->damage);
     free(live->own);
     free(live->own_key);
+    free(live->parent);
     free(live->name);
     free(live);
 }

@@ -76,8 +76,9 @@ struct nb_checkpoint {
 };
 
 struct nb_live {
-    char *name;                  /* owned */
-    uint32_t number;             /* 0: not given yet; the writer's until `persisted` */
+    char *name;      /* owned */
+    char *parent;    /* owned; NULL: none; changed by the writer, under the registry's lock */
+    uint32_t number; /* 0: not given yet; the writer's until `persisted` */
     struct nb_own_key *own;      /* owned; NULL: the model has no key of its own */
     const struct nb_key *key;    /* under which features are hashed: the store's, or `own_key` */
     const struct nb_key *id_key; /* under which ids are made from content */

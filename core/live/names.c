@@ -7,7 +7,7 @@
 #include "core/base/utf8.h"
 #include "core/store/change.h"
 
-enum { MODEL_NAME_MOST = 128, LABEL_MOST = 64, ID_MOST = 256 };
+enum { LABEL_MOST = 64, ID_MOST = 256 };
 
 static bool is_alphanumeric(char c)
 {
@@ -16,7 +16,8 @@ static bool is_alphanumeric(char c)
 
 int nb_check_model_name(struct nb_string name, struct nb_error *error)
 {
-    bool good = name.length >= 1 && name.length <= MODEL_NAME_MOST && is_alphanumeric(*name.bytes);
+    bool good =
+        name.length >= 1 && name.length <= NB_MODEL_NAME_MOST && is_alphanumeric(*name.bytes);
     for (size_t i = 1; good && i < name.length; i++)
         good = is_alphanumeric(name.bytes[i]) || strchr("._@+-", name.bytes[i]) != NULL;
     for (size_t i = 0; good && i < name.length; i++)
@@ -26,7 +27,7 @@ int nb_check_model_name(struct nb_string name, struct nb_error *error)
     return nb_error_set(error, NB_UNUSABLE,
                         "a model's name is 1 to %d letters, digits and . _ @ + - and begins with "
                         "a letter or digit",
-                        MODEL_NAME_MOST);
+                        NB_MODEL_NAME_MOST);
 }
 
 static bool has_control(struct nb_string s)

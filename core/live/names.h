@@ -9,6 +9,8 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 
+enum { NB_MODEL_NAME_MOST = 128 }; /* bytes */
+
 /* [A-Za-z0-9][A-Za-z0-9._@+-]{0,127} */
 int nb_check_model_name(struct nb_string name, struct nb_error *error);
 /* 1 to 64 bytes of UTF-8 without control characters. */

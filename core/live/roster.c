@@ -40,6 +40,17 @@ static int list(struct nb_engine *engine, struct nb_live *live, struct nb_error 
     return rc;
 }
 
+/* As the settings say, which are not read otherwise. */
+static int note_parent(struct nb_engine *engine, struct nb_live *live, struct nb_string settings)
+{
+    struct nb_string parent = nb_settings_stored_parent(settings);
+    if (parent.length == 0)
+        return 0;
+    live->parent = nb_string_copy(parent);
+    atomic_store(&engine->has_families, true);
+    return live->parent != NULL ? 0 : NB_NO_MEMORY;
+}
+
 static int read_record(void *user, enum nb_table table, struct nb_string key,
                        struct nb_string value, bool sound, struct nb_error *error)
 {
@@ -56,6 +67,10 @@ static int read_record(void *user, enum nb_table table, struct nb_string key,
     struct nb_live *live = nb_live_new(key, record.number, &own, &r->engine->key);
     if (live == NULL)
         return nb_error_no_memory(error);
+    if (note_parent(r->engine, live, record.settings) != 0) {
+        nb_live_free(live);
+        return nb_error_no_memory(error);
+    }
     if (read_tail(r, live, &why) != 0)
         nb_live_set_damaged(live, &why);
     return list(r->engine, live, error);

@@ -57,6 +57,7 @@ struct nb_engine {
     bool trim; /* models in memory are over the setting */
     atomic_bool
         refits; /* some loaded model wants one; set under the queue's lock, or by the writer */
+    atomic_bool has_families; /* some model has, or had, a parent */
     bool writer_started;
     pthread_t writer;
 

@@ -184,6 +184,20 @@ static const struct nb_setting table[] = {
      .minimum = 1,
      .maximum = 100000,
      .help = "A document is compared with so many that were learned last."},
+    {.name = "parent",
+     .type = NB_SETTING_MODEL,
+     .offset = offsetof(struct nb_settings, parent),
+     .help =
+         "A model whose counts and weights come in beside the model's own: without documents it "
+         "answers as its parent does, and with each that it learns more as itself (the "
+         "m-estimate with the parent's estimate as prior: Mitchell 1997, equation 6.22)."},
+    {.name = "parent_strength",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, parent_strength),
+     .minimum = 1,
+     .maximum = 1e9,
+     .help = "The parent's counts weigh as much as so many documents at most; from as many of its "
+             "own on, the model's word is the greater."},
     {.name = "tokenizer",
      .type = NB_SETTING_FIELDS,
      .offset = offsetof(struct nb_settings, tokenizer_fields),
@@ -232,6 +246,7 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
         .near_duplicates = 0,
         .near_duplicate_similarity = 0.9,
         .near_duplicate_window = 10000,
+        .parent_strength = 100,
         .tokenizer_fields = nb_settings_default_fields(preset, decision),
         .tokenizer_version = NB_TOKENIZER_VERSION,
     };
@@ -247,8 +262,10 @@ static void weights_free(struct nb_prior_weight *weights, size_t count)
 void nb_settings_deinit(struct nb_settings *settings)
 {
     weights_free(settings->weights, settings->weight_count);
+    free(settings->parent);
     settings->weights = NULL;
     settings->weight_count = 0;
+    settings->parent = NULL;
 }
 
 int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
@@ -268,8 +285,14 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
         }
     }
     assert(from->weight_count == 0 || from->weights != NULL);
+    char *parent = from->parent == NULL ? NULL : strdup(from->parent);
+    if (from->parent != NULL && parent == NULL) {
+        weights_free(weights, from->weight_count);
+        return NB_NO_MEMORY;
+    }
     *to = *from;
     to->weights = weights;
+    to->parent = parent;
     return 0;
 }
 

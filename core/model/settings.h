@@ -52,6 +52,8 @@ struct nb_settings {
     /* Of nearly the same documents of a label so many are learned (0: all), among so many. */
     uint64_t near_duplicates, near_duplicate_window;
     double near_duplicate_similarity;
+    char *parent; /* owned; the model whose counts come in, too (core/blend/blend.h); NULL: none */
+    uint64_t parent_strength;   /* documents that outweigh it */
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
 };
@@ -62,6 +64,7 @@ enum nb_setting_type {
     NB_SETTING_COUNT,  /* uint64_t in minimum .. maximum */
     NB_SETTING_BOOL,   /* bool */
     NB_SETTING_PRIOR,  /* prior, weights, weight_count */
+    NB_SETTING_MODEL,  /* char *, owned: the name of a model; NULL: none */
     NB_SETTING_FIELDS  /* the bits of a mask; `names[i]` names bit i (NULL: not settable) */
 };
 
@@ -111,5 +114,8 @@ int nb_settings_check_tokenizer(const struct nb_settings *settings, struct nb_er
  * what the counts mean. */
 int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out);
 int nb_settings_read(struct nb_settings *settings, struct nb_string stored, struct nb_error *error);
+/* The parent in stored settings, without reading the others: a look at their beginning. Borrowed;
+ * of length 0: there is none, or the bytes are damaged. */
+struct nb_string nb_settings_stored_parent(struct nb_string stored);
 
 #endif

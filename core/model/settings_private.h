@@ -55,6 +55,14 @@ static inline uint32_t nb_setting_get_mask(const struct nb_settings *settings,
     return value;
 }
 
+static inline const char *nb_setting_get_model(const struct nb_settings *settings,
+                                               const struct nb_setting *s)
+{
+    char *value;
+    memcpy(&value, nb_setting_member(settings, s), sizeof value);
+    return value;
+}
+
 static inline int nb_setting_names(const char *const *names)
 {
     int count = 0;

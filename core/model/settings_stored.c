@@ -10,6 +10,18 @@
 
 /* In the store only: the version of the tokenizer that made the counts. */
 static const char version_name[] = "tokenizer_version";
+static const char parent_name[] = "parent";
+
+/* The place of a setting in the table. */
+static size_t place_of(const char *name)
+{
+    size_t count, i = 0;
+    const struct nb_setting *table = nb_settings_table(&count);
+    while (i < count && strcmp(table[i].name, name) != 0)
+        i++;
+    assert(i < count);
+    return i;
+}
 
 static void write_name(struct nb_packer *w, const char *name)
 {
@@ -40,6 +52,9 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
             nb_pack_double(w, settings->weights[i].weight);
         }
         break;
+    case NB_SETTING_MODEL:
+        write_name(w, nb_setting_get_model(settings, s));
+        break;
     case NB_SETTING_FIELDS: /* by name: fields may be added, or be others in another program */
         nb_pack_varint(w, (uint64_t)__builtin_popcount(nb_setting_get_mask(settings, s)));
         for (int i = 0; s->names[i] != NULL; i++)
@@ -49,30 +64,59 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
     }
 }
 
+struct writing {
+    struct nb_packer w, v;
+    struct nb_buffer value;
+};
+
+/* `s`: NULL for the version of the tokenizer. */
+static void write_entry(struct writing *to, const struct nb_setting *s,
+                        const struct nb_settings *settings)
+{
+    to->value.length = 0;
+    if (s != NULL)
+        write_value(&to->v, s, settings);
+    else
+        nb_pack_varint(&to->v, settings->tokenizer_version);
+    write_name(&to->w, s != NULL ? s->name : version_name);
+    nb_pack_string(&to->w, (struct nb_string){to->value.bytes, to->value.length});
+}
+
+/* A parent comes first, where a start finds it (nb_settings_stored_parent); without one there is no
+ * entry. */
 int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
 {
-    struct nb_buffer value = {0};
-    struct nb_packer w = {.out = out};
-    struct nb_packer v = {.out = &value};
+    struct writing to = {.w = {.out = out}};
     size_t before = out->length;
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
-    nb_pack_varint(&w, count + 1);
-    for (size_t i = 0; i < count; i++) {
-        value.length = 0;
-        write_value(&v, &table[i], settings);
-        write_name(&w, table[i].name);
-        nb_pack_string(&w, (struct nb_string){value.bytes, value.length});
-    }
-    value.length = 0;
-    nb_pack_varint(&v, settings->tokenizer_version);
-    write_name(&w, version_name);
-    nb_pack_string(&w, (struct nb_string){value.bytes, value.length});
-    nb_buffer_deinit(&value);
-    int rc = w.code != 0 ? w.code : v.code;
+    const struct nb_setting *parent = &table[place_of(parent_name)];
+    to.v.out = &to.value;
+    nb_pack_varint(&to.w, settings->parent != NULL ? count + 1 : count);
+    if (settings->parent != NULL)
+        write_entry(&to, parent, settings);
+    for (size_t i = 0; i < count; i++)
+        if (&table[i] != parent)
+            write_entry(&to, &table[i], settings);
+    write_entry(&to, NULL, settings);
+    nb_buffer_deinit(&to.value);
+    int rc = to.w.code != 0 ? to.w.code : to.v.code;
     if (rc != 0)
         out->length = before;
     return rc;
+}
+
+struct nb_string nb_settings_stored_parent(struct nb_string stored)
+{
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
+    (void)nb_unpack_varint(&r);
+    struct nb_string name = nb_unpack_string(&r);
+    struct nb_string value = nb_unpack_string(&r);
+    if (r.failed || !nb_string_equals(name, parent_name))
+        return (struct nb_string){"", 0};
+    r = nb_unpacker_of(value.bytes, value.length);
+    value = nb_unpack_string(&r);
+    return nb_unpacker_done(&r) ? value : (struct nb_string){"", 0};
 }
 
 /* The number of a name in a list; -1 if it is not there, which only a newer program writes. */
@@ -119,6 +163,16 @@ static int read_fields(struct nb_unpacker *r, const struct nb_setting *s, uint32
     return r->failed || (uint64_t)__builtin_popcount(*mask) != count ? NB_CORRUPT : 0;
 }
 
+/* The one setting that names a model. */
+static int read_model(struct nb_unpacker *r, struct nb_settings *settings)
+{
+    struct nb_string name = nb_unpack_string(r);
+    if (r->failed || name.length == 0 || memchr(name.bytes, '\0', name.length) != NULL)
+        return NB_CORRUPT;
+    settings->parent = nb_string_copy(name);
+    return settings->parent == NULL ? NB_NO_MEMORY : 0;
+}
+
 static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
                       struct nb_settings *settings)
 {
@@ -132,6 +186,8 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
     } else if (s->type == NB_SETTING_BOOL) {
         bool value = nb_unpack_bounded(r, 1) == 1;
         memcpy(to, &value, sizeof value);
+    } else if (s->type == NB_SETTING_MODEL) {
+        return read_model(r, settings);
     } else if (s->type == NB_SETTING_FIELDS) {
         uint32_t mask;
         int rc = read_fields(r, s, &mask);
@@ -180,17 +236,6 @@ static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint6
     if (rc == NB_NO_MEMORY)
         return nb_error_no_memory(error);
     return rc == 0 ? 0 : nb_error_set(error, rc, "the stored settings are damaged");
-}
-
-/* The place of a setting in the table. */
-static size_t place_of(const char *name)
-{
-    size_t count, i = 0;
-    const struct nb_setting *table = nb_settings_table(&count);
-    while (i < count && strcmp(table[i].name, name) != 0)
-        i++;
-    assert(i < count);
-    return i;
 }
 
 /* The preset, from which the defaults of what is not stored follow; `text` when it is not stored.

@@ -5,9 +5,9 @@
 
 #include "core/base/array.h"
 
-int nb_judge_init(struct nb_judge *judge, struct nb_live *live)
+int nb_judge_init(struct nb_judge *judge, struct nb_engine *engine, struct nb_live *live)
 {
-    *judge = (struct nb_judge){.live = live};
+    *judge = (struct nb_judge){.engine = engine, .live = live};
     judge->published = nb_live_settings(live);
     judge->learner = nb_learner_new(0);
     return judge->learner != NULL ? 0 : NB_NO_MEMORY;
@@ -17,6 +17,7 @@ void nb_judge_deinit(struct nb_judge *judge)
 {
     nb_learner_free(&judge->learner);
     nb_published_release(&judge->published);
+    nb_family_deinit(&judge->family);
     free(judge->features);
     nb_buffer_deinit(&judge->record);
     nb_stored_score_lists_deinit(&judge->lists);
@@ -49,6 +50,9 @@ static int score(struct nb_judge *j, const struct nb_quarantined *q)
                                        q->feature_count, j->has_label ? label : 0, &j->record);
     nb_stack_weights_unlock(j->published->weights);
     nb_model_unlock(counts);
+    if (rc == 0 && j->published->settings.parent != NULL)
+        rc = nb_family_keep_score(&j->family, j->engine, j->live, j->features, q->feature_count,
+                                  j->has_label ? label : 0, &j->record);
     return rc;
 }
 

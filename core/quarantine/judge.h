@@ -6,12 +6,15 @@
 #ifndef NB_CORE_QUARANTINE_JUDGE_H
 #define NB_CORE_QUARANTINE_JUDGE_H
 
+#include "core/family/family.h"
 #include "core/live/learner.h"
 #include "core/live/stored_score.h"
 #include "core/store/quarantine.h"
 
 struct nb_judge {
-    struct nb_live *live; /* borrowed; loaded */
+    struct nb_engine *engine; /* borrowed */
+    struct nb_live *live;     /* borrowed; loaded */
+    struct nb_family family;
     struct nb_published *published;
     struct nb_learner *learner;
     struct nb_feature *features; /* owned */
@@ -27,7 +30,7 @@ struct nb_judge {
 };
 
 /* Returns 0 or NB_NO_MEMORY; deinit in any case. */
-int nb_judge_init(struct nb_judge *judge, struct nb_live *live);
+int nb_judge_init(struct nb_judge *judge, struct nb_engine *engine, struct nb_live *live);
 void nb_judge_deinit(struct nb_judge *judge);
 /* Judges a document. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
 int nb_judge_one(struct nb_judge *judge, const struct nb_quarantined *quarantined,

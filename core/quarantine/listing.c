@@ -30,7 +30,7 @@ static int begin(struct looking *l, struct nb_engine *engine, struct nb_string m
     int rc = nb_registry_acquire(engine, model, false, &l->live, error);
     if (rc != 0)
         return rc;
-    if (nb_judge_init(&l->judge, l->live) != 0 ||
+    if (nb_judge_init(&l->judge, engine, l->live) != 0 ||
         nb_quarantine_search_begin(&l->search, &ALL, after) != 0)
         return nb_error_no_memory(error);
     return 0;

@@ -9,6 +9,7 @@
 #include "server/base/log.h"
 #include "server/json/dump_read.h"
 #include "server/json/dump_write.h"
+#include "server/request/admission.h"
 #include "server/request/answer.h"
 #include "server/request/ndjson.h"
 #include "server/request/request.h"
@@ -169,12 +170,21 @@ static int begin_import(struct nb_request *request, struct nb_error *error)
     return rc;
 }
 
-static int import_record(struct import *i, const struct nb_json_record *record,
-                         struct nb_error *error)
+/* A parent must be a model that the client may ask: its counts show in verdicts. */
+static int import_header(const struct nb_request *request, struct import *i,
+                         const struct nb_dump_header *header, struct nb_error *error)
+{
+    const char *parent = header->settings.parent;
+    int rc = parent == NULL ? 0 : nb_request_check_model(request, nb_string_of(parent), error);
+    return rc != 0 ? rc : nb_import_header(i->import, header, error);
+}
+
+static int import_record(const struct nb_request *request, struct import *i,
+                         const struct nb_json_record *record, struct nb_error *error)
 {
     switch (record->kind) {
     case NB_JSON_RECORD_HEADER:
-        return nb_import_header(i->import, &record->header, error);
+        return import_header(request, i, &record->header, error);
     case NB_JSON_RECORD_WORDS:
         return nb_import_words(i->import, &record->words, error);
     case NB_JSON_RECORD_DOCUMENT:
@@ -203,7 +213,7 @@ int nb_route_import_line(struct nb_request *request, const struct nb_ndjson_line
     if (atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     rc = nb_json_dump_read(i->reader, line->text, &record, error);
-    return rc != 0 ? rc : import_record(i, &record, error);
+    return rc != 0 ? rc : import_record(request, i, &record, error);
 }
 
 int nb_route_import(struct nb_request *request, struct nb_error *error)

@@ -141,8 +141,11 @@ int nb_route_put_model(struct nb_request *request, struct nb_error *error)
         nb_model_info_deinit(&existing);
     if (rc != 0)
         return rc;
-    rc = nb_engine_put_model(engine, request->model, &settings, request->only_new, source, &created,
-                             error);
+    if (settings.parent != NULL) /* what it knows shows in verdicts and explanations */
+        rc = nb_request_check_model(request, nb_string_of(settings.parent), error);
+    if (rc == 0)
+        rc = nb_engine_put_model(engine, request->model, &settings, request->only_new, source,
+                                 &created, error);
     nb_settings_deinit(&settings);
     request->has_changed = rc == 0;
     if (rc == 0)

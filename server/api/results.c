@@ -89,8 +89,21 @@ static void emit_probabilities(struct nb_emitter *e, const struct nb_verdict *ve
     nb_emit_close(e, '}');
 }
 
+static void emit_shares(struct nb_emitter *e, const struct nb_verdict *verdict,
+                        const struct nb_explained *row)
+{
+    if (verdict->source_count == 0)
+        return;
+    nb_emit_key(e, "shares");
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < verdict->source_count; i++)
+        emit_label(e, verdict->sources[i], row->shares[i]);
+    nb_emit_close(e, '}');
+}
+
 /* The prior's row has no token: null, and no count. */
-static void emit_explained(struct nb_emitter *e, const struct nb_explained *row)
+static void emit_explained(struct nb_emitter *e, const struct nb_verdict *verdict,
+                           const struct nb_explained *row)
 {
     nb_emit_open(e, '{');
     nb_emit_key(e, "token");
@@ -102,6 +115,7 @@ static void emit_explained(struct nb_emitter *e, const struct nb_explained *row)
     }
     nb_emit_key(e, "evidence");
     nb_emit_double(e, row->evidence);
+    emit_shares(e, verdict, row);
     nb_emit_close(e, '}');
 }
 
@@ -110,7 +124,7 @@ static void emit_explanation(struct nb_emitter *e, const struct nb_verdict *verd
     nb_emit_key(e, "explanation");
     nb_emit_open(e, '[');
     for (size_t i = 0; i < verdict->explanation_count; i++)
-        emit_explained(e, &verdict->explanation[i]);
+        emit_explained(e, verdict, &verdict->explanation[i]);
     nb_emit_close(e, ']');
 }
 

@@ -240,6 +240,8 @@ static const struct {
     {"models_loaded", "gauge", "Models in memory.", FIELD(models_loaded), 1},
     {"models_damaged", "gauge", "Models that cannot be used: their stored bytes are damaged.",
      FIELD(models_damaged), 1},
+    {"models_with_parent", "gauge", "Models that read the counts of a parent as well.",
+     FIELD(models_with_parent), 1},
     {"documents", "gauge", "Learned documents of loaded models.", FIELD(documents), 1},
     {"vocabulary", "gauge", "Distinct tokens of loaded models.", FIELD(vocabulary), 1},
     {"model_memory_bytes", "gauge", "Memory of loaded models.", FIELD(memory), 1},

@@ -11,7 +11,7 @@
 #include "core/engine/engine.h"
 #include "server/json/load.h"
 
-enum { MOST_SETTINGS = 32, MOST_VALUES = 200000 /* of a prior over all labels, and then some */ };
+enum { MOST_SETTINGS = 40, MOST_VALUES = 200000 /* of a prior over all labels, and then some */ };
 
 static unsigned json_types(const struct nb_setting *setting)
 {
@@ -26,6 +26,8 @@ static unsigned json_types(const struct nb_setting *setting)
         return NB_TYPE_BOOLEAN;
     case NB_SETTING_PRIOR:
         return NB_TYPE_STRING | NB_TYPE_OBJECT;
+    case NB_SETTING_MODEL:
+        return NB_TYPE_STRING | NB_TYPE_NULL;
     case NB_SETTING_FIELDS:
         break;
     }
@@ -185,6 +187,19 @@ static int take_fields(const struct nb_setting *setting, const json_t *value, ui
     return 0;
 }
 
+/* null: none. */
+static int take_model(const struct nb_setting *setting, const json_t *value, char **name,
+                      struct nb_error *error)
+{
+    struct nb_error why;
+    if (json_is_null(value))
+        return 0;
+    if (nb_check_model_name(nb_json_text(value), &why) != 0)
+        return nb_error_set(error, NB_UNUSABLE, "member \"%s\": %s", setting->name, why.text);
+    *name = nb_string_copy(nb_json_text(value));
+    return *name == NULL ? nb_error_no_memory(error) : 0;
+}
+
 static int take_setting(const struct nb_setting *setting, const json_t *value,
                         struct nb_settings *settings, struct nb_error *error)
 {
@@ -203,6 +218,8 @@ static int take_setting(const struct nb_setting *setting, const json_t *value,
         return 0;
     case NB_SETTING_PRIOR:
         return take_prior(setting, value, settings, error);
+    case NB_SETTING_MODEL:
+        return take_model(setting, value, field, error);
     case NB_SETTING_FIELDS:
         break;
     }
@@ -327,6 +344,12 @@ static void emit_setting(struct nb_emitter *e, const struct nb_setting *setting,
         break;
     case NB_SETTING_PRIOR:
         emit_prior(e, setting, settings);
+        break;
+    case NB_SETTING_MODEL:
+        if (*(char *const *)value != NULL)
+            nb_emit_text(e, *(char *const *)value);
+        else
+            nb_emit_raw(e, "null");
         break;
     case NB_SETTING_FIELDS:
         emit_fields(e, setting, *(const uint32_t *)value);

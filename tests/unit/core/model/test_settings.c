@@ -28,6 +28,8 @@ static void fill(struct nb_settings *s)
     s->min_count = 3;
     s->skip_top = 100;
     s->max_term_count = 5;
+    s->parent = strdup("tenant-1");
+    s->parent_strength = 250;
     s->tokenizer_version = 77;
 }
 
@@ -46,6 +48,10 @@ static void compare(const struct nb_settings *a, const struct nb_settings *b)
     ck_assert_uint_eq(a->max_term_count, b->max_term_count);
     ck_assert_int_eq(a->decision, b->decision);
     ck_assert_uint_eq(a->tokenizer_fields, b->tokenizer_fields);
+    ck_assert_int_eq(a->parent != NULL, b->parent != NULL);
+    if (a->parent != NULL)
+        ck_assert_str_eq(a->parent, b->parent);
+    ck_assert_uint_eq(a->parent_strength, b->parent_strength);
     ck_assert_uint_eq(a->tokenizer_version, b->tokenizer_version);
 }
 
@@ -80,6 +86,8 @@ START_TEST(the_table_is_complete)
                                         "near_duplicates",
                                         "near_duplicate_similarity",
                                         "near_duplicate_window",
+                                        "parent",
+                                        "parent_strength",
                                         "tokenizer"};
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
@@ -282,6 +290,26 @@ START_TEST(what_is_written_reads_back)
 }
 END_TEST
 
+START_TEST(the_parent_is_found_without_reading_the_rest)
+{
+    struct nb_settings s;
+    struct nb_buffer out = {0};
+    fill(&s);
+    ck_assert_int_eq(nb_settings_write(&s, &out), 0);
+    ck_assert(nb_string_equals(nb_settings_stored_parent(stored(&out)), "tenant-1"));
+    for (size_t length = 0; length < 18; length++) /* cut within the entry */
+        ck_assert_uint_eq(nb_settings_stored_parent((struct nb_string){out.bytes, length}).length,
+                          0);
+    free(s.parent);
+    s.parent = NULL;
+    out.length = 0;
+    ck_assert_int_eq(nb_settings_write(&s, &out), 0);
+    ck_assert_uint_eq(nb_settings_stored_parent(stored(&out)).length, 0);
+    nb_settings_deinit(&s);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
 START_TEST(damage_is_noticed_or_harmless)
 {
     struct nb_settings s, back;
@@ -466,6 +494,7 @@ int main(void)
     tcase_add_test(form, what_is_not_stored_is_the_presets);
     tcase_add_test(form, fields_are_stored_by_name);
     tcase_add_loop_test(form, what_is_written_reads_back, 0, 3);
+    tcase_add_test(form, the_parent_is_found_without_reading_the_rest);
     tcase_add_test(form, damage_is_noticed_or_harmless);
     tcase_add_test(form, older_forms_get_defaults_and_newer_are_refused);
     suite_add_tcase(suite, form);

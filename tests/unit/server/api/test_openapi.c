@@ -291,6 +291,10 @@ START_TEST(settings_are_those_of_the_table)
         case NB_SETTING_BOOL:
             ck_assert_str_eq(json_string_value(json_object_get(schema, "type")), "boolean");
             break;
+        case NB_SETTING_MODEL:
+            ck_assert_str_eq(json_string_value(json_array_get(json_object_get(schema, "type"), 0)),
+                             "string");
+            break;
         case NB_SETTING_PRIOR:
             check_names(
                 json_object_get(json_array_get(json_object_get(schema, "oneOf"), 0), "enum"),

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/family/parents.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/blend/blend.h"
+#include "core/live/load.h"
+#include "core/live/names.h"
+#include "core/live/registry.h"
+
+/* ---- children -------------------------------------------------------------------------------- */
+
+static bool is_child_of(const struct nb_live *live, const char *name)
+{
+    return live->parent != NULL && strcmp(live->parent, name) == 0;
+}
+
+/* Finds a child of the model: with a reference for the caller. NULL: it has none. With `parent`,
+ * one that has children itself. */
+static struct nb_live *find_child(struct nb_engine *engine, const char *name, bool parent)
+{
+    struct nb_live *found = NULL;
+    if (!atomic_load(&engine->has_families))
+        return NULL;
+    pthread_rwlock_rdlock(&engine->registry);
+    for (size_t i = 0; found == NULL && i < engine->model_count; i++) {
+        struct nb_live *live = engine->models[i];
+        if (!is_child_of(live, name))
+            continue;
+        bool matches = !parent;
+        for (size_t k = 0; !matches && k < engine->model_count; k++)
+            matches = is_child_of(engine->models[k], live->name);
+        found = matches ? live : NULL;
+    }
+    if (found != NULL)
+        atomic_fetch_add(&found->references, 1);
+    pthread_rwlock_unlock(&engine->registry);
+    return found;
+}
+
+int nb_parents_check_childless(struct nb_engine *engine, const struct nb_live *live,
+                               const char *what, struct nb_error *error)
+{
+    struct nb_live *child = find_child(engine, live->name, false);
+    if (child == NULL)
+        return 0;
+    (void)nb_error_set(error, NB_CONFLICT,
+                       "the model '%s' is the parent of '%s': %s; give that one another parent, or "
+                       "none (\"parent\": null), first",
+                       live->name, child->name, what);
+    nb_registry_release(engine, &child);
+    return NB_CONFLICT;
+}
+
+void nb_parents_note(struct nb_engine *engine, struct nb_live *live, char **name)
+{
+    pthread_rwlock_wrlock(&engine->registry);
+    char *before = live->parent;
+    live->parent = *name;
+    *name = before;
+    pthread_rwlock_unlock(&engine->registry);
+    if (live->parent != NULL)
+        atomic_store(&engine->has_families, true);
+}
+
+/* Copies the name of the model's parent; false: there is none. */
+static bool parent_of(struct nb_engine *engine, const struct nb_live *live,
+                      char name[NB_MODEL_NAME_MOST + 1])
+{
+    pthread_rwlock_rdlock(&engine->registry);
+    bool has = live->parent != NULL && strlen(live->parent) <= NB_MODEL_NAME_MOST;
+    if (has)
+        memcpy(name, live->parent, strlen(live->parent) + 1);
+    pthread_rwlock_unlock(&engine->registry);
+    return has;
+}
+
+bool nb_parents_are_loaded(struct nb_engine *engine, struct nb_string name)
+{
+    char next[NB_MODEL_NAME_MOST + 1];
+    bool is_loaded = true;
+    bool goes_on = true;
+    for (unsigned level = 0; is_loaded && goes_on && level < NB_BLEND_MOST; level++) {
+        struct nb_live *live;
+        if (nb_registry_find(engine, name, true, &live, NULL) != 0)
+            return true;
+        is_loaded = atomic_load(&live->loaded) || atomic_load(&live->is_damaged);
+        goes_on = parent_of(engine, live, next);
+        nb_registry_release(engine, &live);
+        name = nb_string_of(next);
+    }
+    return is_loaded;
+}
+
+/* ---- a pair ---------------------------------------------------------------------------------- */
+
+static int check_formulas(const struct nb_settings *s, struct nb_error *error)
+{
+    if (s->event_model == NB_EVENT_BERNOULLI)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "parent: a model with `event_model` \"bernoulli\" cannot have one");
+    if (nb_settings_leave_words_out(s))
+        return nb_error_set(error, NB_UNUSABLE,
+                            "parent: a model with `min_count` above 1 or `skip_top` cannot have "
+                            "one");
+    return 0;
+}
+
+int nb_parents_check_pair(const struct nb_live *live, const struct nb_settings *settings,
+                          const struct nb_live *parent, const struct nb_settings *parents,
+                          struct nb_error *error)
+{
+    int rc = check_formulas(settings, error);
+    if (rc != 0)
+        return rc;
+    if (memcmp(live->key->bytes, parent->key->bytes, NB_KEY_BYTES) != 0)
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: '%s' and '%s' have features under different keys, because one "
+                            "of them was imported without texts",
+                            live->name, parent->name);
+    if (settings->tokenizer_fields != parents->tokenizer_fields ||
+        settings->tokenizer_version != parents->tokenizer_version)
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: '%s' counts other fields than '%s' (`preset`, `tokenizer`)",
+                            parent->name, live->name);
+    if (settings->max_term_count != parents->max_term_count)
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: '%s' has another `max_term_count` than '%s'", parent->name,
+                            live->name);
+    return 0;
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* Sets *missing to a label that has documents in `live` and is none of the parent's. */
+static bool lacks_label(const struct nb_live *live, const struct nb_live *parent,
+                        struct nb_string *missing)
+{
+    for (uint32_t v = 0; v < nb_model_label_count(live->counts); v++) {
+        *missing = nb_model_label_name(live->counts, v);
+        if (nb_model_documents(live->counts, v) > 0 &&
+            nb_model_find_label(parent->counts, *missing) == UINT32_MAX)
+            return true;
+    }
+    return false;
+}
+
+/* A parent that has learned nothing yet may come to know any label. */
+static int check_labels(struct nb_engine *engine, struct nb_live *live, struct nb_live *parent,
+                        struct nb_error *error)
+{
+    struct nb_string missing;
+    int rc = nb_registry_load(engine, parent, error);
+    if (rc == 0 && !atomic_load(&live->loaded))
+        rc = nb_registry_load(engine, live, error);
+    if (rc == 0 && nb_model_documents_all(parent->counts) > 0 &&
+        lacks_label(live, parent, &missing))
+        rc = nb_error_set(error, NB_CONFLICT,
+                          "parent: '%s' has no label '%s', of which '%s' has documents",
+                          parent->name, missing.bytes, live->name);
+    return rc;
+}
+
+/* ---- levels ---------------------------------------------------------------------------------- */
+
+/* How many levels there are below the model. */
+static unsigned levels_below(struct nb_engine *engine, const char *name)
+{
+    struct nb_live *child = find_child(engine, name, true);
+    unsigned levels = child != NULL ? 2 : 0;
+    nb_registry_release(engine, &child);
+    if (levels == 0) {
+        child = find_child(engine, name, false);
+        levels = child != NULL ? 1 : 0;
+        nb_registry_release(engine, &child);
+    }
+    return levels;
+}
+
+static int check_levels(struct nb_engine *engine, const struct nb_live *live,
+                        struct nb_live *parent, struct nb_error *error)
+{
+    char next[NB_MODEL_NAME_MOST + 1];
+    struct nb_live *at = parent;
+    unsigned above = 1;
+    atomic_fetch_add(&at->references, 1);
+    bool is_circle = strcmp(parent->name, live->name) == 0;
+    while (!is_circle && above < NB_BLEND_MOST && parent_of(engine, at, next)) {
+        nb_registry_release(engine, &at);
+        is_circle = strcmp(next, live->name) == 0;
+        if (nb_registry_find(engine, nb_string_of(next), false, &at, NULL) != 0)
+            break;
+        above++;
+    }
+    nb_registry_release(engine, &at);
+    if (is_circle)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "parent: '%s' is the model '%s' itself, or has it as its parent",
+                            parent->name, live->name);
+    if (above + 1 + levels_below(engine, live->name) > NB_BLEND_MOST)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "parent: with '%s' above '%s' there would be more than %d levels",
+                            parent->name, live->name, NB_BLEND_MOST);
+    return 0;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int check_parent(struct nb_engine *engine, struct nb_live *live,
+                        const struct nb_settings *settings, struct nb_error *error)
+{
+    struct nb_live *parent;
+    struct nb_settings parents;
+    int rc = nb_registry_find(engine, nb_string_of(settings->parent), false, &parent, NULL);
+    if (rc != 0)
+        return nb_error_set(error, NB_UNUSABLE, "parent: there is no model '%s'", settings->parent);
+    rc = check_levels(engine, live, parent, error);
+    if (rc == 0)
+        rc = nb_load_settings(engine, parent, &parents, error);
+    if (rc == 0) {
+        rc = nb_parents_check_pair(live, settings, parent, &parents, error);
+        nb_settings_deinit(&parents);
+    }
+    if (rc == 0)
+        rc = check_labels(engine, live, parent, error);
+    nb_registry_release(engine, &parent);
+    return rc;
+}
+
+/* Children count what the model counts: one of them stands for all. */
+static int check_children(struct nb_engine *engine, struct nb_live *live,
+                          const struct nb_settings *settings, struct nb_error *error)
+{
+    struct nb_live *child = find_child(engine, live->name, false);
+    struct nb_settings childs;
+    if (child == NULL)
+        return 0;
+    int rc = nb_load_settings(engine, child, &childs, error);
+    if (rc == 0) {
+        rc = nb_parents_check_pair(child, &childs, live, settings, error);
+        nb_settings_deinit(&childs);
+    }
+    nb_registry_release(engine, &child);
+    return rc;
+}
+
+int nb_parents_check(struct nb_engine *engine, struct nb_live *live,
+                     const struct nb_settings *settings, struct nb_error *error)
+{
+    int rc = check_children(engine, live, settings, error);
+    return rc == 0 && settings->parent != NULL ? check_parent(engine, live, settings, error) : rc;
+}
