@@ -321,6 +321,13 @@ static const struct nb_option options[] = {
      "Mail to several users has the mildest verdict of their models. "
      "Empty: there are no models of users.",
      NB_LIVE},
+    {"filter", "user_parent", NB_OPTION_STRING, AT(filter_user_parent), 0, MODEL_BYTES, NULL, "",
+     "The parent of a user's model when the first mail that the user has learned makes it (with "
+     "auto_create): the name of a model, such as that of `model`. The user's verdicts then begin "
+     "as the parent's, and no model takes another's place. %d stands for the domain of the "
+     "address, as in \"mail-%d\": such a model of a domain is made as well, with that of `model` "
+     "as its parent. A model that exists keeps the parent that it has. Empty: none.",
+     NB_LIVE},
     {"filter", "several_users", NB_OPTION_ENUM, AT(filter_several_users), 0, 1, several_users,
      "mildest",
      "What mail to users with models of their own is told: mildest, one header field with the "

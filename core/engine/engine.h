@@ -225,6 +225,9 @@ int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level);
 int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2],
                        double *probability);
 
+/* Whether the store has a model of the name, damaged or not. */
+bool nb_engine_has_model(struct nb_engine *engine, struct nb_string model);
+
 /* Whether a question about the model can be answered without loading its counts from the disk. True
  * also when there is no such model, or it is damaged: then the answer is an error at once. */
 bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model);

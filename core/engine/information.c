@@ -361,6 +361,15 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     s->store_free = free_bytes(engine);
 }
 
+bool nb_engine_has_model(struct nb_engine *engine, struct nb_string model)
+{
+    struct nb_live *live;
+    bool has = nb_registry_find(engine, model, false, &live, NULL) == 0;
+    if (has)
+        nb_registry_release(engine, &live);
+    return has;
+}
+
 bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model)
 {
     return nb_parents_are_loaded(engine, model);

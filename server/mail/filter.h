@@ -73,6 +73,12 @@ struct nb_string nb_filter_mail(struct nb_string body);
 int nb_filter_model(const struct nb_config *config, struct nb_string user,
                     char model[NB_FILTER_MODEL], struct nb_error *error);
 
+/* The parent that the model of a user gets when learning makes it: [filter] user_parent, with the
+ * domain of the address in it; [filter] model for an address without a domain. `user` as above.
+ * NB_UNUSABLE: what comes out cannot be a name of a model. */
+int nb_filter_parent(const struct nb_config *config, struct nb_string user,
+                     char model[NB_FILTER_MODEL], struct nb_error *error);
+
 /* Scores a mail with the user's own model, or with the one of all when that is not ready or the
  * user cannot name one. Of several users the mildest verdict counts, and the report names no model
  * but the pattern of [filter] user_model. Too little training, or an empty mail, gives a report

@@ -2,14 +2,18 @@
 #include "server/mail/filter_load.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "config/config.h"
 #include "core/engine/engine.h"
+#include "server/base/log.h"
 #include "server/mail/filter.h"
+#include "server/request/admission.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/source.h"
 #include "server/request/work.h"
 
 /* ---- users --------------------------------------------------------------------------------------
@@ -72,6 +76,68 @@ int nb_filter_users(const struct nb_request *request, struct nb_string **users, 
     return 0;
 }
 
+/* ---- parents ------------------------------------------------------------------------------------
+ */
+
+/* Whether learning will make the user's model, which is to have a parent. Sets *model. */
+static bool wants_parent(const struct nb_request *request, char model[NB_FILTER_MODEL])
+{
+    const struct nb_config *config = request->config;
+    struct nb_string source;
+    struct nb_string user = nb_request_field(request, request->route->protocol->user_field);
+    if (request->route->role != NB_ROLE_TRAIN || config->filter_user_parent[0] == '\0' ||
+        !config->auto_create || user.bytes == NULL ||
+        nb_filter_model(config, user, model, NULL) != 0 ||
+        strcmp(model, config->filter_model) == 0 ||
+        nb_engine_has_model(request->server->engine, nb_string_of(model)))
+        return false;
+    return nb_request_check_model(request, nb_string_of(model), NULL) == 0 &&
+           nb_request_source(request, &source, NULL) == 0 &&
+           !nb_request_is_quarantined(request, &source);
+}
+
+/* Makes a model for mail, unless there is one of the name. `parent`: NULL for none. */
+static int make_model(struct nb_request *request, const char *name, const char *parent,
+                      struct nb_error *error)
+{
+    struct nb_engine *engine = request->server->engine;
+    struct nb_settings settings;
+    struct nb_string source;
+    bool created;
+    if (nb_engine_has_model(engine, nb_string_of(name)))
+        return 0;
+    nb_settings_init(&settings, NB_PRESET_MAIL);
+    settings.parent = parent != NULL ? strdup(parent) : NULL;
+    int rc = parent != NULL && settings.parent == NULL ? nb_error_no_memory(error) : 0;
+    if (rc == 0)
+        rc = nb_request_source(request, &source, error);
+    if (rc == 0)
+        rc = nb_engine_put_model(engine, nb_string_of(name), &settings, true, source, &created,
+                                 error);
+    nb_settings_deinit(&settings);
+    return rc == NB_CONFLICT && nb_engine_has_model(engine, nb_string_of(name)) ? 0 : rc;
+}
+
+/* The common model, that of the domain where there is one, and the user's. On the pool. */
+static void make_family(struct nb_request *request, const char *model)
+{
+    const struct nb_config *config = request->config;
+    struct nb_string user = nb_request_field(request, request->route->protocol->user_field);
+    struct nb_error why = {0};
+    char parent[NB_FILTER_MODEL];
+    int rc = nb_filter_parent(config, user, parent, &why);
+    bool is_common = rc == 0 && strcmp(parent, config->filter_model) == 0;
+    bool is_of_domain = strstr(config->filter_user_parent, "%d") != NULL;
+    if (rc == 0 && (is_common || is_of_domain))
+        rc = make_model(request, config->filter_model, NULL, &why);
+    if (rc == 0 && !is_common)
+        rc = make_model(request, parent, is_of_domain ? config->filter_model : NULL, &why);
+    if (rc == 0)
+        rc = make_model(request, model, parent, &why);
+    if (rc != 0) /* learning goes on: it makes a model without a parent */
+        nb_log(NB_LOG_WARNING, "a user's model gets no parent model=%s reason=%s", model, why.text);
+}
+
 /* ---- loading ------------------------------------------------------------------------------------
  */
 
@@ -93,6 +159,9 @@ static int load(struct nb_request *request, struct nb_error *error)
     struct nb_engine *engine = request->server->engine;
     struct nb_string *users;
     size_t count;
+    char made[NB_FILTER_MODEL];
+    if (wants_parent(request, made))
+        make_family(request, made);
     if (nb_filter_users(request, &users, &count, error) == 0) {
         for (size_t i = 0; i < count; i++) {
             char model[NB_FILTER_MODEL];
@@ -109,8 +178,9 @@ int nb_filter_prepare(struct nb_request *request, struct nb_error *error)
 {
     struct nb_string *users;
     size_t count;
+    char model[NB_FILTER_MODEL];
     int rc = nb_filter_users(request, &users, &count, error);
-    bool is_ready = rc == 0 && is_loaded(request, users, count);
+    bool is_ready = rc == 0 && is_loaded(request, users, count) && !wants_parent(request, model);
     free(users);
     return rc != 0 || is_ready ? rc : nb_work_run(request, request->server->loads, load, error);
 }

@@ -715,6 +715,13 @@ def filter_user_model(api):
     equal([row["name"] for row in daemon.client.get("/v1/models").json["models"]], ["of-bob"])
 
 
+def filter_user_parent(api):
+    for value, parent in (("", None), ("mail", "mail"), ("mail-%d", "mail-example.org")):
+        daemon = with_options(api, "filter", user_model="of-%u", **({"user_parent": value} if value else {}))
+        rspamd.learn(daemon, "spam", rspamd.spam(), [("Deliver-To", "Bob@Example.org")]).ok()
+        equal(daemon.client.get("/v1/models/of-bob@example.org").json["settings"]["parent"], parent)
+
+
 def filter_several_users(api):
     for value, count in (("mildest", 1), ("each", 2)):
         daemon = with_options(api, "filter", user_model="of-%u", several_users=value)

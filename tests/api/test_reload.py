@@ -170,6 +170,12 @@ def of_users(daemon):
     return "mail-ann@example.org" in models(daemon)
 
 
+def parent_of_user(daemon):
+    daemon.client.delete("/v1/models/mail-ann@example.org")
+    daemon.client.post("/learnspam", MAIL, **{"Deliver-To": "ann@example.org"}).ok()
+    return daemon.client.get("/v1/models/mail-ann@example.org").ok().json["settings"]["parent"]
+
+
 def fields_of_users(daemon):
     reply = daemon.client.post("/checkv2", MAIL, **{"Deliver-To": "ann@example.org"}).ok().json
     return len(reply["milter"]["add_headers"])
@@ -257,6 +263,7 @@ LIVE = (
     ("models", "quarantine", "", "rspamd, http", lambda d: waits(d), 200, 202),
     ("filter", "model", "mail", "post", models, ["mail"], ["mail", "post"]),
     ("filter", "user_model", "", "mail-%u", of_users, False, True),
+    ("filter", "user_parent", "", "post", parent_of_user, None, "post", {"user_model": "mail-%u"}),
     ("filter", "several_users", "mildest", "each", fields_of_users, 1, 2, {"user_model": "mail-%u"}),
     ("filter", "spam_label", "spam", "junk", labels, ["ham", "spam"], ["ham", "junk", "spam"]),
     ("filter", "label_actions", "", "spam=reject", action, "add header", "reject"),

@@ -358,6 +358,59 @@ def test_rewritten_subjects(api):
 
 
 # ---- users' models ------------------------------------------------------------------------------
+def test_users_have_a_parent(api):
+    """No cliff: from the first mail that a user has learned on, the user's model answers, as its parent does at first."""
+    daemon = taught(api, user_model="mail-%u", user_parent="mail-%d")
+    bob = [("Deliver-To", "<Bob@Example.NET>")]
+    model = "/v1/models/mail-bob@example.net"
+
+    def probability(headers, mail):
+        status = check(daemon, mail, headers)["milter"]["add_headers"]["X-Bayes-Status"]
+        return float(status.split("probability=")[1].split(",")[0]), status.split("model=")[1]
+
+    was, named = probability(bob, spam(3))
+    equal((named, was), ("mail", probability([], spam(3))[0]))
+    learn(daemon, "ham", ham(0), bob).ok()
+    got, named = probability(bob, spam(3))
+    equal(named, "mail-bob@example.net")
+    holds(abs(got - was) < 0.05, f"{was} before the first mail, {got} after it")
+    parents = {name: daemon.client.get("/v1/models/" + name).ok().json["settings"]["parent"]
+               for name in ("mail-bob@example.net", "mail-example.net", "mail")}
+    equal(parents, {"mail-bob@example.net": "mail-example.net", "mail-example.net": "mail", "mail": None})
+    for number in range(30):
+        learn(daemon, "ham", spam(number), bob).ok()  # Bob wants what others loathe
+        learn(daemon, "spam", ham(number), bob).ok()
+    holds(probability(bob, spam(3))[0] < 0.5 < probability([], spam(3))[0], f"{probability(bob, spam(3))}, {was}")
+    equal(daemon.client.get(model).json["documents"], 60)
+    # A user without a domain.
+    learn(daemon, "ham", ham(0), [("Deliver-To", "carol")]).ok()
+    equal(daemon.client.get("/v1/models/mail-carol").ok().json["settings"]["parent"], "mail")
+    daemon.stop()
+
+
+def test_a_parent_that_cannot_be(api):
+    """Learning goes on, and the log says why there is no parent."""
+    daemon = api.another(config={"filter": {"user_model": "mail-%u", "user_parent": "texts"}}).start()
+    daemon.client.put("/v1/models/texts", {"preset": "book"}).ok(201)
+    learn(daemon, "ham", ham(0), [("Deliver-To", "bob")]).ok()
+    equal(daemon.client.get("/v1/models/mail-bob").ok().json["settings"]["parent"], None)
+    holds("gets no parent model=mail-bob" in daemon.output(), daemon.output())
+    daemon.stop()
+
+
+def test_nobody_makes_a_model_that_may_not(api):
+    """What does not learn makes none; nor does auto_create = no."""
+    daemon = api.another(config={"filter": {"user_model": "mail-%u", "user_parent": "mail"}, "models": {"auto_create": "no"}}).start()
+    bob = [("Deliver-To", "bob")]
+    equal(learn(daemon, "ham", ham(0), bob).status, 404)
+    equal(daemon.client.get("/v1/models").json["models"], [])
+    daemon.stop()
+    daemon = api.another(config={"filter": {"user_model": "mail-%u", "user_parent": "mail"}}).start()
+    check(daemon, ham(0), bob)
+    equal(daemon.client.get("/v1/models").json["models"], [])
+    daemon.stop()
+
+
 def test_models_of_users(api):
     daemon = taught(api, user_model="mail-%u")
     bob = [("Deliver-To", "<Bob@Example.NET>")]

@@ -154,6 +154,40 @@ START_TEST(makes_each_name_of_a_model)
 }
 END_TEST
 
+static const struct {
+    const char *user_parent, *user, *model; /* NULL: refused */
+} parents[] = {
+    {"mail", "bob@example.org", "mail"},
+    {"users", "bob", "users"},
+    {"users", "", "users"},
+    {"mail-%d", "bob@example.org", "mail-example.org"},
+    {"mail-%d", "<Bob@Example.ORG>", "mail-example.org"},
+    {"mail-%d", "\"a@b\"@example.net", "mail-example.net"},
+    {"%d.all", "bob@example.org", "example.org.all"},
+    {"mail-%d", "bob", "common"},
+    {"mail-%d", "bob@", "common"},
+    {"mail-%d", "", "common"},
+    {"mail-%d", "bob@a/b", NULL},
+    {"mail/%d", "bob@example.org", NULL},
+    {"mail-%d", "bob@" HUNDRED HUNDRED, NULL},
+};
+
+START_TEST(makes_each_name_of_a_parent)
+{
+    char model[NB_FILTER_MODEL] = "untouched";
+    struct nb_error error = {0};
+    set("model", "common");
+    set("user_parent", parents[_i].user_parent);
+    int rc = nb_filter_parent(&config, str(parents[_i].user), model, &error);
+    if (parents[_i].model == NULL) {
+        ck_assert_int_eq(rc, NB_UNUSABLE);
+        return;
+    }
+    ck_assert_msg(rc == 0, "case %d: %s", _i, error.text);
+    ck_assert_str_eq(model, parents[_i].model);
+}
+END_TEST
+
 START_TEST(the_model_of_all_is_the_configured_one)
 {
     char model[NB_FILTER_MODEL];
@@ -246,6 +280,10 @@ static const struct {
     {"user_model", "mail/%u", NULL, NULL, "user_model"},
     {"user_model", "%u%u", NULL, NULL, "user_model"},
     {"user_model", "mail-%u", NULL, NULL, NULL},
+    {"user_parent", "mail", NULL, NULL, NULL},
+    {"user_parent", "mail-%d", NULL, NULL, NULL},
+    {"user_parent", "mail %d", NULL, NULL, "user_parent"},
+    {"user_parent", "a/b", NULL, NULL, "user_parent"},
     {"user_model", HUNDRED "01234567890123456-%u", NULL, NULL, "user_model"},
 };
 
@@ -900,6 +938,7 @@ static TCase *without_engine(void)
     tcase_add_loop_test(tcase, finds_each_mail, 0, COUNT(mails));
     tcase_add_loop_test(tcase, reads_each_message_id, 0, COUNT(message_ids));
     tcase_add_loop_test(tcase, makes_each_name_of_a_model, 0, COUNT(users));
+    tcase_add_loop_test(tcase, makes_each_name_of_a_parent, 0, COUNT(parents));
     tcase_add_test(tcase, the_model_of_all_is_the_configured_one);
     tcase_add_loop_test(tcase, scores_are_what_is_required_at_the_threshold, 0, COUNT(thresholds));
     tcase_add_test(tcase, a_threshold_of_1_is_never_reached);
