@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/evaluate/evaluator_private.h"
 
@@ -85,6 +86,63 @@ static void fill_pairs(struct nb_evaluation *evaluation)
             pairs[at] = pairs[at - 1];
         pairs[at] = *cell;
     }
+}
+
+static int by_documents(const void *a, const void *b)
+{
+    uint64_t x = ((const struct nb_evaluation_cell *)a)->documents;
+    uint64_t y = ((const struct nb_evaluation_cell *)b)->documents;
+    return (x < y) - (x > y);
+}
+
+static size_t keep_wrong(struct nb_evaluation_cell *cells, size_t size)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < size; i++)
+        if (cells[i].truth != cells[i].predicted)
+            cells[wrong++] = cells[i];
+    return wrong;
+}
+
+/* Keeps the NB_EVALUATION_CELLS worst of the wrong cells, in their order. Those with more documents
+ * than the last that is kept are all kept, and of those with as many as it the first. */
+static int keep_worst(struct nb_evaluation *evaluation, size_t wrong)
+{
+    struct nb_evaluation_cell *cells = evaluation->confusion;
+    struct nb_evaluation_cell *sorted = calloc(wrong, sizeof *sorted);
+    size_t worse = 0, kept = 0;
+    if (sorted == NULL)
+        return NB_NO_MEMORY;
+    memcpy(sorted, cells, wrong * sizeof *sorted);
+    qsort(sorted, wrong, sizeof *sorted, by_documents);
+    uint64_t last = sorted[NB_EVALUATION_CELLS - 1].documents;
+    while (sorted[worse].documents > last)
+        worse++;
+    free(sorted);
+    size_t equal = NB_EVALUATION_CELLS - worse;
+    for (size_t i = 0; i < wrong; i++) {
+        if (cells[i].documents < last || (cells[i].documents == last && equal == 0))
+            continue;
+        equal -= cells[i].documents == last;
+        cells[kept++] = cells[i];
+    }
+    assert(kept == NB_EVALUATION_CELLS);
+    evaluation->confusion_count = kept;
+    return 0;
+}
+
+/* A thousand labels have a million pairs. What is right follows from the labels' recall. */
+static int bound_confusion(struct nb_evaluation *evaluation)
+{
+    size_t all = evaluation->confusion_count;
+    int rc = 0;
+    if (evaluation->label_count <= NB_EVALUATION_WHOLE_TABLE || all <= NB_EVALUATION_CELLS)
+        return 0;
+    evaluation->confusion_count = keep_wrong(evaluation->confusion, all);
+    if (evaluation->confusion_count > NB_EVALUATION_CELLS)
+        rc = keep_worst(evaluation, evaluation->confusion_count);
+    evaluation->confusion_left_out = all - evaluation->confusion_count;
+    return rc;
 }
 
 static void fill_macro(struct nb_evaluation *evaluation)
@@ -239,6 +297,8 @@ int nb_evaluator_finish(struct nb_evaluator *e, uint64_t most, struct nb_evaluat
     int rc = fill_confusion(&w, evaluation);
     if (rc == 0)
         rc = fill_labels(e, evaluation);
+    if (rc == 0)
+        rc = bound_confusion(evaluation);
     fill_probabilities(e, &w, evaluation);
     fill_errors(e, &w, evaluation);
     if (rc == 0)

@@ -13,7 +13,10 @@
 enum {
     NB_EVALUATION_BINS = 15,    /* of the reliability table */
     NB_EVALUATION_POINTS = 101, /* of the ROC curve, at most */
-    NB_EVALUATION_PAIRS = 20    /* of labels that are taken for each other, at most */
+    NB_EVALUATION_PAIRS = 20,   /* of labels that are taken for each other, at most */
+    /* With more labels than this the table of confusions does not list what is zero, */
+    NB_EVALUATION_WHOLE_TABLE = 32,
+    NB_EVALUATION_CELLS = 1000 /* and of more cells than this only the worst wrong ones */
 };
 
 struct nb_evaluation_bin {
@@ -49,9 +52,13 @@ struct nb_evaluation_cell {
 struct nb_evaluation {
     uint64_t documents;
     size_t label_count;
-    struct nb_evaluation_label *labels;   /* owned; in the order given to nb_evaluator_new */
-    struct nb_evaluation_cell *confusion; /* owned; what is not zero, by truth, then predicted */
-    size_t confusion_count;
+    struct nb_evaluation_label *labels; /* owned; in the order given to nb_evaluator_new */
+    /* What is not zero, by truth, then predicted; owned. With more than NB_EVALUATION_WHOLE_TABLE
+     * labels and NB_EVALUATION_CELLS cells only so many of the wrong ones: those with the most
+     * documents, of equal ones the first; `confusion_left_out` says how many cells are not there.
+     */
+    struct nb_evaluation_cell *confusion;
+    size_t confusion_count, confusion_left_out;
     /* The wrong cells with the most documents, most first; ties by truth, then predicted. */
     struct nb_evaluation_cell pairs[NB_EVALUATION_PAIRS];
     size_t pair_count;
@@ -78,7 +85,8 @@ struct nb_evaluation {
      * document makes it infinite (Good 1952, Rational Decisions). */
     double log_loss;
     /* Mean of (P(positive) - [it is positive])^2 with two labels; with more, Brier's sum of such
-     * squares over all labels that a score lists (which with two would be twice as much). */
+     * squares over all labels (which with two would be twice as much). Labels that a score does not
+     * list have equal parts of what the listed ones leave. */
     double brier;
     /* Mean over the documents of |confidence - accuracy| of their bin: of P(positive) against the
      * share of positive ones with two labels, else of the winner's P against the share of right

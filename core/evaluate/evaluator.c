@@ -112,12 +112,27 @@ static double log_of(double probability)
     return log(fmax(probability, DBL_TRUE_MIN));
 }
 
+/* What the labels that a score does not list add to Brier's sum. Of many labels only the likeliest
+ * are listed, and the true one if it was scored: the others share evenly what these leave. */
+static double brier_of_unlisted(const struct nb_evaluator *e, const struct nb_stored_score *s)
+{
+    double left = 1, others = (double)e->label_count;
+    bool has_truth = false;
+    for (uint32_t i = 0; i < s->size; i++) {
+        left -= s->probabilities[i];
+        others -= index_of(e, s->labels[i]) != NONE;
+        has_truth = has_truth || s->labels[i] == s->label;
+    }
+    others -= !has_truth; /* its first document: it had nothing */
+    return left > 0 && others > 0 ? left * left / others : 0;
+}
+
 static void take_scored(const struct nb_evaluator *e, const struct nb_stored_score *s,
                         struct nb_evaluator_row *row, struct nb_evaluator_extra *extra)
 {
     double best = -1, of_others = 0;
     uint32_t place = NONE; /* of the positive label in the list */
-    *extra = (struct nb_evaluator_extra){.brier = 1};
+    *extra = (struct nb_evaluator_extra){.brier = 1 + brier_of_unlisted(e, s)};
     for (uint32_t i = 0; i < s->size; i++) {
         double p = s->probabilities[i];
         uint32_t index = index_of(e, s->labels[i]);

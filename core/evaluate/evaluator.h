@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One document: its true label, and the probabilities that it got before it was learned. Labels
- * that are not listed had probability 0. */
+/* One document: its true label, and the probabilities that it got before it was learned. A true
+ * label that is not listed had probability 0; other labels that are not listed, of which there are
+ * some in models of many labels, share what the listed ones leave. */
 struct nb_stored_score {
     uint32_t label;
     uint32_t size;               /* labels listed; 0: the model could not score it yet */

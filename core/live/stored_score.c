@@ -6,10 +6,9 @@
 #include "core/base/array.h"
 #include "core/base/pack.h"
 
-/* With many labels only the likeliest and the true one are kept; the others count as 0. The true
- * one is what the log-loss is made of: it must not look impossible only because others are
- * likelier.
- */
+/* With many labels only the likeliest and the true one are kept; the others share what these leave
+ * (core/evaluate/evaluator.h). The true one is what the log-loss is made of: it must not look
+ * impossible only because others are likelier. */
 enum { LABELS_KEPT = 16 };
 
 static size_t find_least(const struct nb_scores *scores, const size_t chosen[], size_t count)

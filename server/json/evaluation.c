@@ -6,10 +6,6 @@
 
 #include "server/json/emit.h"
 
-/* With at most so many labels the confusion table lists every pair; with more it lists only those
- * that are not zero. */
-enum { WHOLE_TABLE = 32 };
-
 static void emit_labels(struct nb_emitter *e, const struct nb_evaluation *evaluation, char **names)
 {
     nb_emit_key(e, "labels");
@@ -35,7 +31,8 @@ static void emit_confusion_row(struct nb_emitter *e, const struct nb_evaluation 
     const struct nb_evaluation_cell *cells = evaluation->confusion;
     size_t predicted = 0;
     for (; *cell < evaluation->confusion_count && cells[*cell].truth == truth; ++*cell) {
-        for (; evaluation->label_count <= WHOLE_TABLE && predicted < cells[*cell].predicted;
+        for (; evaluation->label_count <= NB_EVALUATION_WHOLE_TABLE &&
+               predicted < cells[*cell].predicted;
              predicted++) {
             nb_emit_name(e, nb_string_of(names[predicted]));
             nb_emit_u64(e, 0);
@@ -44,7 +41,8 @@ static void emit_confusion_row(struct nb_emitter *e, const struct nb_evaluation 
         nb_emit_name(e, nb_string_of(names[predicted++]));
         nb_emit_u64(e, cells[*cell].documents);
     }
-    for (; evaluation->label_count <= WHOLE_TABLE && predicted < evaluation->label_count;
+    for (; evaluation->label_count <= NB_EVALUATION_WHOLE_TABLE &&
+           predicted < evaluation->label_count;
          predicted++) {
         nb_emit_name(e, nb_string_of(names[predicted]));
         nb_emit_u64(e, 0);
@@ -64,6 +62,8 @@ static void emit_confusion(struct nb_emitter *e, const struct nb_evaluation *eva
         nb_emit_close(e, '}');
     }
     nb_emit_close(e, '}');
+    nb_emit_member_u64(e, "confusion_most", NB_EVALUATION_CELLS);
+    nb_emit_member_u64(e, "confusion_left_out", evaluation->confusion_left_out);
 }
 
 static void emit_pairs(struct nb_emitter *e, const struct nb_evaluation *evaluation, char **names)

@@ -227,7 +227,32 @@ def test_many_labels(api):
         winner = {r["id"]: max(labels, key=lambda v, r=r: seen.p(r, v)) for r in seen.rows}
         assert_verdicts(seen.rows, window, labels, winner)
         equal(len(window["worst_pairs"]), 20)
+        equal(window["confusion_left_out"], 0)
         same(window["accuracy"], rate(seen.rows, lambda r: winner[r["id"]] == r["label"]), "accuracy")
+
+
+def test_confusions_of_many_labels_are_bounded(api):
+    """Documents with the words of another label than theirs: of 1,560 wrong pairs the worst 1,000 are told."""
+    labels = [f"l{i:02}" for i in range(40)]
+    with Model(api) as model:
+        model.put(decision="bayes", prior="uniform", smoothing=0.01)
+        pairs = [(a, b) for a in labels for b in labels]
+        documents = [{"label": a, "text": f"w{a} w{a} w{a} w{a}"} for a in labels * 20]
+        documents += [{"label": a, "text": f"w{b}"} for a, b in pairs + pairs[1::3]]
+        for k in range(0, len(documents), 1000):
+            model.post("train", {"documents": [dict(d, id=str(k + i))
+                                               for i, d in enumerate(documents[k:k + 1000])]}).ok()
+        window = model.api.get(f"{model.path}/evaluation").ok().json["windows"][2]
+        cells = [(a, b, n) for a, row in window["confusion"].items() for b, n in row.items()]
+        equal((len(cells), window["confusion_most"]), (1000, 1000))
+        holds(window["confusion_left_out"] > 500, f"{window['confusion_left_out']} left out")
+        holds(all(a != b for a, b, _ in cells), "a right pair is told")
+        worst = [(p["label"], p["given"], p["documents"]) for p in window["worst_pairs"]]
+        holds(set(worst) <= set(cells), "a worst pair is not told")
+        wrong = sum(round(row["documents"] * (1 - row["recall"])) for row in window["labels"].values())
+        told = sum(n for _, _, n in cells)
+        holds(told < wrong <= told + window["confusion_left_out"] * min(n for _, _, n in cells),
+              f"{told} of {wrong} wrong verdicts")
 
 
 def test_the_true_label_counts_however_unlikely(api):

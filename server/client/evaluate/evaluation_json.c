@@ -96,6 +96,9 @@ json_t *nb_evaluation_json(const struct nb_evaluation *e, char *const *labels)
         (void)json_object_set_new(figures, rates[i].name, number(rates[i].value));
     (void)json_object_set_new(figures, "labels", labels_of(e, labels));
     (void)json_object_set_new(figures, "confusion", confusion_of(e, labels));
+    (void)json_object_set_new(figures, "confusion_most", json_integer(NB_EVALUATION_CELLS));
+    (void)json_object_set_new(figures, "confusion_left_out",
+                              json_integer((json_int_t)e->confusion_left_out));
     (void)json_object_set_new(figures, "worst_pairs", pairs_of(e, labels));
     (void)json_object_set_new(figures, "reliability", reliability_of(e));
     (void)json_object_set_new(figures, "roc", roc_of(e));

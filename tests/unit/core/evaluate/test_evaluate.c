@@ -691,13 +691,98 @@ START_TEST(thousands_of_labels)
     }
     ck_assert_int_eq(nb_evaluator_finish(evaluator, 0, &e), 0);
     ck_assert_double_eq(e.accuracy, 0.5);
-    ck_assert_uint_eq(e.confusion_count, MANY);
+    ck_assert_uint_eq(e.confusion_count, NB_EVALUATION_CELLS);
+    ck_assert_uint_eq(e.confusion_left_out, MANY - NB_EVALUATION_CELLS);
+    for (size_t i = 0; i < e.confusion_count; i++) { /* equally bad: the first of them */
+        ck_assert_uint_eq(e.confusion[i].truth, 2 * i + 1);
+        ck_assert_uint_eq(e.confusion[i].documents, 1);
+    }
     ck_assert_uint_eq(e.labels[1].documents, 1);
     ck_assert_uint_eq(e.labels[1].predicted, 1); /* as the second after MANY - 1 */
     ck_assert_double_eq(e.labels[2].recall, 1);
     nb_evaluation_deinit(&e);
     nb_evaluator_free(&evaluator);
     free(labels);
+}
+END_TEST
+
+/* Documents of label 0 to 39, given a label by a score that lists it alone. */
+static void add_given(struct nb_evaluator *evaluator, uint32_t truth, uint32_t given, int times)
+{
+    double one = 1;
+    struct nb_stored_score scored = {truth, 1, &given, &one, 0};
+    for (int i = 0; i < times; i++)
+        ck_assert_int_eq(nb_evaluator_add(evaluator, &scored), 0);
+}
+
+/* 40 labels: 1,560 wrong pairs. `few`: as many cells as may be listed, the right ones too. */
+START_TEST(many_cells_of_many_labels_are_bounded)
+{
+    enum { LABELS = 40 };
+    const bool few = _i == 1;
+    uint32_t labels[LABELS];
+    struct nb_evaluator *evaluator;
+    struct nb_evaluation e;
+    for (uint32_t v = 0; v < LABELS; v++)
+        labels[v] = v;
+    nb_evaluator_new(labels, LABELS, 0, &evaluator);
+    /* 40 right cells of 9, 780 of 3, and of 1 another 780, or so many that there are 1,000. */
+    uint64_t once = 0;
+    for (uint32_t truth = 0; truth < LABELS; truth++)
+        for (uint32_t given = 0; given < LABELS; given++) {
+            int times = truth == given ? 9 : (truth + given) % 2 == 0 ? 3 : 1;
+            bool is_last = times == 1 && ++once > NB_EVALUATION_CELLS - 800;
+            if (!few || !is_last)
+                add_given(evaluator, truth, given, times);
+        }
+    ck_assert_int_eq(nb_evaluator_finish(evaluator, 0, &e), 0);
+    uint64_t documents = 0, right = 0, ones = 0;
+    for (size_t i = 0; i < e.confusion_count; i++) {
+        const struct nb_evaluation_cell *c = &e.confusion[i], *before = c - (i > 0);
+        ck_assert(i == 0 || before->truth < c->truth || before->predicted < c->predicted);
+        documents += c->documents;
+        right += c->truth == c->predicted;
+        ones += c->documents == 1;
+    }
+    ck_assert_uint_eq(e.confusion_count, NB_EVALUATION_CELLS);
+    ck_assert_uint_eq(e.confusion_left_out, few ? 0 : 600);
+    ck_assert_uint_eq(right, few ? 40 : 0);
+    ck_assert_uint_eq(ones, few ? 200 : 240);
+    ck_assert_uint_eq(documents, few ? 40 * 9 + 760 * 3 + 200 : 760 * 3 + 240);
+    ck_assert_uint_eq(e.labels[7].documents, few ? e.labels[7].documents : 9 + 19 * 3 + 20);
+    ck_assert_uint_eq(e.pairs[0].documents, 3);
+    nb_evaluation_deinit(&e);
+    nb_evaluator_free(&evaluator);
+}
+END_TEST
+
+/* Labels that a score does not list have equal parts of the rest; but not the true one, which would
+ * be listed if it had been scored. */
+START_TEST(unlisted_labels_share_the_rest)
+{
+    static const uint32_t listed[] = {7, 2};
+    static const double p[] = {0.5, 0.3};
+    static const struct {
+        uint32_t truth;
+        double brier, loss;
+    } table[] = {
+        {7, 0.25 + 0.09 + 3 * (0.2 / 3) * (0.2 / 3), 0.5},
+        {2, 0.25 + 0.49 + 3 * (0.2 / 3) * (0.2 / 3), 0.3},
+        {4, 0.25 + 0.09 + 1 + 2 * 0.1 * 0.1, 1e-6},
+    };
+    static const uint32_t labels[] = {7, 2, 4, 5, 9};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct nb_stored_score scored = {table[i].truth, 2, listed, p, 0};
+        struct nb_evaluator *evaluator;
+        struct nb_evaluation e;
+        nb_evaluator_new(labels, 5, 0, &evaluator);
+        ck_assert_int_eq(nb_evaluator_add(evaluator, &scored), 0);
+        ck_assert_int_eq(nb_evaluator_finish(evaluator, 0, &e), 0);
+        ck_assert_close(e.brier, table[i].brier);
+        ck_assert_close(e.log_loss, -log(table[i].loss));
+        nb_evaluation_deinit(&e);
+        nb_evaluator_free(&evaluator);
+    }
 }
 END_TEST
 
@@ -784,6 +869,8 @@ int main(void)
     tcase_add_test(scores, unsound_scores_are_refused);
     tcase_add_test(scores, bounds_of_the_bins);
     tcase_add_test(scores, thousands_of_labels);
+    tcase_add_loop_test(scores, many_cells_of_many_labels_are_bounded, 0, 2);
+    tcase_add_test(scores, unlisted_labels_share_the_rest);
     suite_add_tcase(suite, scores);
     TCase *thresholds = tcase_create("thresholds");
     tcase_add_loop_test(thresholds, thresholds_are_the_lowest_that_hold_the_rate, 0, 6);
