@@ -276,6 +276,7 @@ def test_the_true_label_counts_however_unlikely(api):
 def test_the_last_label_is_positive_without_spam(api):
     with Model(api) as model:
         seen = Seen(model, ("ham", "news")).fill(api.random, 20)
+        seen.learn("news", "election")
         got = seen.evaluation()
         equal(got["positive"], "news")
         assert_figures(seen, seen.rows, got["windows"][2], "news")
@@ -480,7 +481,7 @@ def test_no_token_is_known(api):
     for settings in ({"decision": "bayes"}, {"decision": "stacked"}, {"event_model": "binary"}):
         with Model(api) as model:
             model.put(**settings)
-            Seen(model).fill(api.random, 30)
+            Seen(model).fill(api.random, 30).learn("spam", "win a prize")
             for text in ("zyxwv utsrq", ""):
                 said = model.classify(text)
                 equal((said["evidence"], said["tokens"]["known"]), ("none", 0), text)
