@@ -30,6 +30,7 @@ static void weigh(struct nb_blend *b)
     b->smoothing = 1;
     for (unsigned i = b->count; i-- > 0;) {
         double documents = (double)nb_model_documents_all(b->sources[i].counts);
+        documents -= i == 0 && b->without.is_set ? 1 : 0;
         double strength = (double)b->sources[i].strength;
         bool is_last = i + 1 == b->count;
         scales[i] = is_last || behind <= strength ? 1 : strength / behind;
@@ -115,7 +116,9 @@ static int put_labels(struct nb_blend *b)
             at[i]++;
         }
     }
-    return b->size == 0 ? NB_CONFLICT : 0;
+    if (!b->without.is_set)
+        return b->size == 0 ? NB_CONFLICT : 0;
+    return --b->labels[b->places[0][b->without.label]].documents == 0 ? NB_CONFLICT : 0;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -132,6 +135,8 @@ static double sum_of(const struct nb_blend *b, uint32_t place, unsigned field, b
         sum += b->scale[i] * (double)(presences ? nb_model_presences(counts, number, field)
                                                 : nb_model_occurrences(counts, number, field));
     }
+    if (b->without.is_set && b->without.label == b->labels[place].numbers[0])
+        sum -= b->without.features[field];
     return sum;
 }
 
@@ -140,6 +145,8 @@ static double vocabulary_of(const struct nb_blend *b, unsigned field)
     uint64_t most = 0;
     for (unsigned i = 0; i < b->count; i++) {
         uint64_t words = nb_model_vocabulary(b->sources[i].counts, field);
+        if (i == 0 && b->without.is_set)
+            words -= b->without.unique[field];
         most = words > most ? words : most;
     }
     return (double)most;
@@ -271,8 +278,8 @@ static int work_room(struct nb_blend *b)
     return 0;
 }
 
-int nb_blend_begin(struct nb_blend *b, const struct nb_settings *settings,
-                   const struct nb_blend_source *sources, unsigned count)
+static int begin(struct nb_blend *b, const struct nb_settings *settings,
+                 const struct nb_blend_source *sources, unsigned count)
 {
     assert(count >= 1 && count <= NB_BLEND_MOST);
     assert(settings->event_model != NB_EVENT_BERNOULLI && !nb_settings_leave_words_out(settings));
@@ -290,4 +297,33 @@ int nb_blend_begin(struct nb_blend *b, const struct nb_settings *settings,
     if (rc == 0 && b->is_stacked)
         put_weights(b);
     return rc;
+}
+
+int nb_blend_begin(struct nb_blend *b, const struct nb_settings *settings,
+                   const struct nb_blend_source *sources, unsigned count)
+{
+    b->without.is_set = false;
+    return begin(b, settings, sources, count);
+}
+
+int nb_blend_begin_without(struct nb_blend *b, const struct nb_settings *settings,
+                           const struct nb_blend_source *sources, unsigned count,
+                           const struct nb_feature *features, size_t size, uint32_t label)
+{
+    const struct nb_model *counts = sources[0].counts;
+    b->without = (struct nb_blend_without){.is_set = true, .label = label};
+    assert(sources[0].weights != NULL && nb_model_documents(counts, label) > 0);
+    for (size_t i = 0; i < size; i++) {
+        uint32_t row = nb_model_find(counts, features[i].id);
+        unsigned field = nb_feature_field(features[i].id);
+        bool is_token = nb_field_is_token(field);
+        bool is_unique =
+            row != NB_NO_ROW && nb_counts_documents(counts, nb_model_row(counts, row)) == 1;
+        assert(field < NB_FIELDS);
+        b->without.features[field]++;
+        b->without.unique[field] += is_unique;
+        b->without.features[NB_FIELDS] += is_token;
+        b->without.unique[NB_FIELDS] += is_token && is_unique;
+    }
+    return begin(b, settings, sources, count);
 }

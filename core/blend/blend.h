@@ -59,6 +59,15 @@ struct nb_blend_weights {
     double stack, twin; /* what the scores of both are worth */
 };
 
+/* A document of the first source that is left out of its counts. */
+struct nb_blend_without {
+    bool is_set;
+    uint32_t label; /* number in the first source */
+    /* Its own features, and those that no other document has; last of all fields that are tokens.
+     */
+    uint32_t features[NB_FIELDS + 1], unique[NB_FIELDS + 1];
+};
+
 /* Zero-initialize it, and use it for one document after another. */
 struct nb_blend {
     const struct nb_settings *settings; /* borrowed: of the model */
@@ -69,6 +78,7 @@ struct nb_blend {
     double scale[NB_BLEND_MOST]; /* what a count of each source is worth: s_0 ... s_i-1 */
     double share[NB_BLEND_MOST]; /* of each source in the weights; they sum to 1 */
     double smoothing;            /* K */
+    struct nb_blend_without without;
     uint32_t size;
     struct nb_blend_label *labels; /* owned; by name */
     /* private */
@@ -93,8 +103,17 @@ void nb_blend_deinit(struct nb_blend *blend);
 int nb_blend_begin(struct nb_blend *blend, const struct nb_settings *settings,
                    const struct nb_blend_source *sources, unsigned count);
 
-/* Scores a bag: by the book into `book`, and by the stack into `stacked` (NULL: not wanted; else
- * the sources have weights). Their labels are places in blend->labels. Returns 0 or NB_NO_MEMORY.
+/* The same without a document that the first source has learned, under the label of this number
+ * there: for its leave-one-out score (nb_stack_inputs_of_rows of core/score/stack.h) from the
+ * counts of all, which only the stack can give, and only for this bag. NB_CONFLICT also when no
+ * other document of a source has the label. */
+int nb_blend_begin_without(struct nb_blend *blend, const struct nb_settings *settings,
+                           const struct nb_blend_source *sources, unsigned count,
+                           const struct nb_feature *features, size_t size, uint32_t label);
+
+/* Scores a bag: by the book into `book` (NULL: not wanted), and by the stack into `stacked` (NULL:
+ * not wanted; else the sources have weights). Their labels are places in blend->labels. Returns 0
+ * or NB_NO_MEMORY.
  */
 int nb_blend_score(struct nb_blend *blend, const struct nb_feature *features, size_t size,
                    struct nb_scores *book, struct nb_scores *stacked);

@@ -40,6 +40,11 @@ bool nb_blend_read(struct nb_blend *b, const uint32_t rows[NB_BLEND_MOST])
         if (rows[i] != NB_NO_ROW)
             nb_counts_each(counts, nb_model_row(counts, rows[i]), add_cell, &reading);
     }
+    if (b->without.is_set) {
+        double *own = &b->documents[b->places[0][b->without.label]];
+        *own = fmax(*own - 1, 0);
+        b->all_documents -= 1;
+    }
     return b->all_documents > 0;
 }
 
@@ -103,10 +108,11 @@ static void add_feature(struct nb_blend *b, const struct nb_feature *feature,
     assert(field < NB_FIELDS);
     b->features[field]++;
     b->features[NB_STACK_TOTAL] += field != NB_FIELD_NGRAM;
-    book->total += is_token ? feature->count : 0;
+    if (book != NULL)
+        book->total += is_token ? feature->count : 0;
     if (!nb_blend_read(b, rows))
         return;
-    if (is_token) {
+    if (is_token && book != NULL) {
         book->known += feature->count;
         add_to_book(b, feature->count);
     }
@@ -190,19 +196,24 @@ int nb_blend_score(struct nb_blend *b, const struct nb_feature *features, size_t
                    struct nb_scores *book, struct nb_scores *stacked)
 {
     assert(b->size > 0 && (stacked == NULL || b->is_stacked));
-    if (begin_scores(b, book) != 0 || (stacked != NULL && begin_scores(b, stacked) != 0))
+    assert(book == NULL || !b->without.is_set);
+    if ((book != NULL && begin_scores(b, book) != 0) ||
+        (stacked != NULL && begin_scores(b, stacked) != 0))
         return NB_NO_MEMORY;
-    nb_blend_put_sums(b);
+    if (book != NULL)
+        nb_blend_put_sums(b);
     memset(b->features, 0, sizeof b->features);
     memset(b->x, 0, (size_t)NB_STACK_INPUTS * b->size * sizeof *b->x);
     memset(b->twin, 0, (size_t)NB_FIELDS * b->size * sizeof *b->twin);
     add_features(b, features, size, book);
-    memcpy(book->log_scores, b->scores, b->size * sizeof *b->scores);
-    nb_scores_rank(book);
-    if (stacked == NULL)
-        return 0;
-    finish_stack(b, stacked);
-    nb_scores_rank(stacked);
+    if (book != NULL) {
+        memcpy(book->log_scores, b->scores, b->size * sizeof *b->scores);
+        nb_scores_rank(book);
+    }
+    if (stacked != NULL) {
+        finish_stack(b, stacked);
+        nb_scores_rank(stacked);
+    }
     return 0;
 }
 

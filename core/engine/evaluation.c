@@ -10,6 +10,7 @@
 
 #include "core/base/pack.h"
 #include "core/engine/engine.h"
+#include "core/family/family.h"
 #include "core/live/refit.h"
 #include "core/live/registry.h"
 #include "core/live/stored_score.h"
@@ -148,18 +149,19 @@ enum {
     AT_ONCE = 64,          /* documents read in one snapshot: a store that must grow waits for it */
 };
 
-/* The score of one document, under the model's lock and the weights'. */
-static int score_left_out(struct nb_drawn *drawn, const struct nb_live *live,
-                          const struct nb_published *published, const struct nb_view *view,
-                          uint64_t number, struct nb_scores *scores, bool *found)
+/* The score of one document, under the read locks. */
+static int score_left_out(struct nb_drawn *drawn, struct nb_family *family,
+                          const struct nb_view *view, uint64_t number, struct nb_scores *scores,
+                          bool *found)
 {
-    nb_model_read_lock(live->counts);
-    nb_stack_weights_read_lock(published->weights);
-    int rc = nb_drawn_read(drawn, live, published, view, number, true, found);
+    const struct nb_published *published = family->published[0];
+    nb_family_lock(family);
+    int rc = nb_drawn_read(drawn, family->live[0], published, view, number, true, found);
     if (rc == 0 && *found)
         rc = nb_stack_score(published->weights, &drawn->inputs, scores);
-    nb_stack_weights_unlock(published->weights);
-    nb_model_unlock(live->counts);
+    if (rc == 0 && *found)
+        rc = nb_family_score_left_out(family, &drawn->rows, drawn->entry.change.label, scores);
+    nb_family_unlock(family);
     return rc;
 }
 
@@ -177,9 +179,8 @@ static int add_left_out(struct reading *r, const struct nb_drawn *drawn,
 }
 
 /* Of some documents, in a snapshot of their own. What was forgotten meanwhile is passed over. */
-static int read_some(struct nb_engine *engine, const struct nb_live *live,
-                     const struct nb_published *published, const uint64_t *numbers, size_t count,
-                     struct reading *reading, struct nb_error *error)
+static int read_some(struct nb_engine *engine, struct nb_family *family, const uint64_t *numbers,
+                     size_t count, struct reading *reading, struct nb_error *error)
 {
     struct nb_view view;
     struct nb_drawn drawn = {.rows = {0}};
@@ -190,7 +191,7 @@ static int read_some(struct nb_engine *engine, const struct nb_live *live,
     nb_scores_init(&scores);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         bool found;
-        rc = score_left_out(&drawn, live, published, &view, numbers[i], &scores, &found);
+        rc = score_left_out(&drawn, family, &view, numbers[i], &scores, &found);
         if (rc == 0 && found)
             rc = add_left_out(reading, &drawn, &scores);
     }
@@ -230,16 +231,18 @@ static int read_sample(struct nb_engine *engine, struct nb_live *live, size_t la
 {
     uint64_t *numbers = NULL;
     uint64_t count = 0;
-    struct nb_published *published = nb_live_settings(live);
-    int rc = nb_published_is_stacked(published)
+    struct nb_family family = {.count = 0};
+    int rc = nb_family_begin(&family, engine, live, error);
+    if (rc == 0)
+        rc = nb_published_is_stacked(family.published[0])
                  ? draw_sample(engine, live, labels, &numbers, &count, error)
                  : nb_error_set(error, NB_CONFLICT,
                                 "leave-one-out scores are of models whose `decision` is "
                                 "\"stacked\"");
     for (uint64_t at = 0; rc == 0 && at < count; at += AT_ONCE)
-        rc = read_some(engine, live, published, numbers + at,
-                       count - at < AT_ONCE ? count - at : AT_ONCE, reading, error);
-    nb_published_release(&published);
+        rc = read_some(engine, &family, numbers + at, count - at < AT_ONCE ? count - at : AT_ONCE,
+                       reading, error);
+    nb_family_deinit(&family);
     free(numbers);
     return rc;
 }

@@ -89,9 +89,10 @@ void nb_family_unlock(struct nb_family *f)
         nb_model_unlock(f->live[i]->counts);
 }
 
-int nb_family_blend(struct nb_family *f)
+/* Returns whose settings hold. */
+static const struct nb_settings *list_sources(const struct nb_family *f,
+                                              struct nb_blend_source sources[NB_BLEND_MOST])
 {
-    struct nb_blend_source sources[NB_BLEND_MOST];
     const struct nb_published *first = f->published[f->speakers[0]];
     assert(f->speaker_count > 0);
     for (unsigned i = 0; i < f->speaker_count; i++) {
@@ -101,7 +102,14 @@ int nb_family_blend(struct nb_family *f)
             .weights = nb_published_is_stacked(first) ? published->weights : NULL,
             .strength = published->settings.parent_strength};
     }
-    return nb_blend_begin(&f->blend, &first->settings, sources, f->speaker_count);
+    return &first->settings;
+}
+
+int nb_family_blend(struct nb_family *f)
+{
+    struct nb_blend_source sources[NB_BLEND_MOST];
+    const struct nb_settings *settings = list_sources(f, sources);
+    return nb_blend_begin(&f->blend, settings, sources, f->speaker_count);
 }
 
 bool nb_family_is_calibrated(const struct nb_family *f)
@@ -163,17 +171,49 @@ int nb_family_keep_score(struct nb_family *f, struct nb_engine *engine, struct n
     return rc;
 }
 
+static int take_features(struct nb_family *f, const struct nb_model *counts,
+                         const struct nb_rows *rows)
+{
+    if (nb_array_reserve(&f->features, &f->feature_room, rows->size, sizeof *f->features) != 0)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < rows->size; i++)
+        f->features[i] = (struct nb_feature){.id = nb_model_row_id(counts, rows->counts[i].row),
+                                             .count = rows->counts[i].count};
+    return 0;
+}
+
 int nb_family_keep_score_of_rows(struct nb_family *f, struct nb_engine *engine,
                                  struct nb_live *live, const struct nb_rows *rows, uint32_t label,
                                  struct nb_buffer *record)
 {
     if (!nb_parents_are_loaded(engine, nb_live_name(live)))
         return 0;
-    if (nb_array_reserve(&f->features, &f->feature_room, rows->size, sizeof *f->features) != 0)
+    if (take_features(f, live->counts, rows) != 0)
         return NB_NO_MEMORY;
-    for (size_t i = 0; i < rows->size; i++)
-        f->features[i] =
-            (struct nb_feature){.id = nb_model_row_id(live->counts, rows->counts[i].row),
-                                .count = rows->counts[i].count};
     return nb_family_keep_score(f, engine, live, f->features, rows->size, label, record);
+}
+
+/* ---- leave-one-out --------------------------------------------------------------------------- */
+
+int nb_family_score_left_out(struct nb_family *f, const struct nb_rows *rows, uint32_t label,
+                             struct nb_scores *scores)
+{
+    struct nb_blend_source sources[NB_BLEND_MOST];
+    struct nb_scores all = {0};
+    if (f->speaker_count < 2 || f->speakers[0] != 0)
+        return 0;
+    const struct nb_settings *settings = list_sources(f, sources);
+    int rc = take_features(f, f->live[0]->counts, rows);
+    if (rc == 0)
+        rc = nb_blend_begin_without(&f->blend, settings, sources, f->speaker_count, f->features,
+                                    rows->size, label);
+    if (rc == 0)
+        rc = nb_blend_score(&f->blend, f->features, rows->size, NULL, &all);
+    if (rc == 0 && number_labels(f, &all)) {
+        struct nb_scores own = *scores;
+        *scores = all;
+        all = own;
+    }
+    nb_scores_deinit(&all);
+    return rc;
 }

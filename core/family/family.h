@@ -64,4 +64,11 @@ int nb_family_keep_score_of_rows(struct nb_family *family, struct nb_engine *eng
                                  struct nb_live *live, const struct nb_rows *rows, uint32_t label,
                                  struct nb_buffer *record);
 
+/* Replaces the leave-one-out score of a learned document of the model, by its own counts, by that
+ * of the family; it stays where nb_family_keep_score lets it stay, and when nobody but the model
+ * has documents. Under the locks; the model is stacked. Returns 0, NB_CONFLICT (no other document
+ * has the label) or NB_NO_MEMORY. */
+int nb_family_score_left_out(struct nb_family *family, const struct nb_rows *rows, uint32_t label,
+                             struct nb_scores *scores);
+
 #endif

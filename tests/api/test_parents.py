@@ -383,6 +383,21 @@ def test_evaluation(api):
     holds(with_parent["log_loss"] < without["log_loss"], f"{with_parent} {without}")
 
 
+def test_leave_one_out(api):
+    """What each document would get from a model without it, and the parent, which stays."""
+    client = fresh(api).client
+    child(client)
+    rows = list(texts(11, 12))
+    for text, label, id in rows:
+        client.post(USER + "/train", {"text": text, "label": label, "id": id}).ok()
+    settle(client, USER)
+    got = client.get(USER + "/evaluation?scores=leave-one-out").ok().json["windows"][-1]
+    child(client, parent=None, status=200)
+    alone = client.get(USER + "/evaluation?scores=leave-one-out").ok().json["windows"][-1]
+    equal((got["documents"], alone["documents"]), (12, 12))
+    holds(got["log_loss"] < alone["log_loss"], f"{got}\n{alone}")
+
+
 # ---- access -------------------------------------------------------------------------------------
 def test_a_parent_is_one_that_the_client_may_ask(api):
     daemon, tokens, everything = for_users(api)

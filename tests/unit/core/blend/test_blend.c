@@ -455,6 +455,61 @@ START_TEST(explanations_add_up)
 }
 END_TEST
 
+/* What a document would get if it had not been learned: from the counts of all, and from those of a
+ * second model that never saw it. */
+START_TEST(leaving_out_is_not_learning)
+{
+    struct nb_stack_settings constants;
+    struct nb_settings settings;
+    struct one all, rest, parent;
+    struct nb_blend a = {0}, b = {0};
+    struct nb_scores left_out = {0}, never = {0};
+    random_state = 11;
+    nb_stack_settings_init(&constants);
+    nb_settings_init(&settings, NB_PRESET_MAIL);
+    for (unsigned labels = 2; labels <= 3; labels++) {
+        one_init(&all, &constants);
+        one_init(&rest, &constants);
+        one_init(&parent, &constants);
+        teach(&all, 12, labels);
+        teach(&parent, 40, labels);
+        nb_model_free(&all.counts);
+        all.counts = nb_model_new();
+        for (unsigned i = 0; i < 12; i++) {
+            uint32_t words[BAG], counts[BAG];
+            size_t size = random_words(words, counts);
+            add(&all, i % labels * (labels == 2 ? 2 : 1), words, counts, size);
+            add(&rest, i % labels * (labels == 2 ? 2 : 1), words, counts, size);
+        }
+        uint32_t words[BAG], counts[BAG];
+        struct nb_feature bag[BAG];
+        size_t size = random_words(words, counts);
+        for (size_t k = 0; k < size; k++)
+            bag[k] = (struct nb_feature){.id = id_of(words[k]), .count = counts[k]};
+        add(&all, 2, words, counts, size);
+        struct nb_blend_source with[] = {source_of(&all, 10), source_of(&parent, 1)};
+        struct nb_blend_source without[] = {source_of(&rest, 10), source_of(&parent, 1)};
+        without[0].weights = all.weights;
+        uint32_t label = nb_model_find_label(all.counts, nb_string_of("spam"));
+        ck_assert_int_eq(nb_blend_begin_without(&a, &settings, with, 2, bag, size, label), 0);
+        ck_assert_int_eq(nb_blend_score(&a, bag, size, NULL, &left_out), 0);
+        ck_assert_int_eq(nb_blend_begin(&b, &settings, without, 2), 0);
+        ck_assert_int_eq(nb_blend_score(&b, bag, size, NULL, &never), 0);
+        ck_assert_uint_eq(left_out.size, never.size);
+        for (size_t v = 0; v < never.size; v++)
+            ck_assert_close(left_out.log_scores[v], never.log_scores[v]);
+        one_free(&all);
+        one_free(&rest);
+        one_free(&parent);
+    }
+    nb_blend_deinit(&a);
+    nb_blend_deinit(&b);
+    nb_scores_deinit(&left_out);
+    nb_scores_deinit(&never);
+    nb_settings_deinit(&settings);
+}
+END_TEST
+
 START_TEST(nothing_is_known)
 {
     struct nb_stack_settings constants;
@@ -479,6 +534,7 @@ int main(void)
     tcase_add_test(test, without_documents_it_is_the_parent);
     tcase_add_test(test, three_levels_by_hand);
     tcase_add_test(test, explanations_add_up);
+    tcase_add_test(test, leaving_out_is_not_learning);
     tcase_add_test(test, nothing_is_known);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
