@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models with a parent: they begin as it, become their own, say what came from whom, and are kept apart."""
 import math
+import os
 import random
 import threading
 
 from harness import equal, holds, near, refused
+from lmdb_pages import places_of
+from test_damage import flip
 from test_tokens import bearer, for_users
 
 NDJSON = "application/x-ndjson"
@@ -305,6 +308,28 @@ def test_after_a_kill(api):
         refused(daemon.client.delete(ALL), 409, "tenant")
         same(verdicts(daemon.client, USER), want, again)
     equal(daemon.client.get("/metrics").body.count(b"bayesd_models_with_parent 2\n"), 1)
+
+
+def test_a_damaged_parent(api):
+    """Its children say so instead of answering as somebody else; they learn, and a new parent makes them whole."""
+    daemon = api.another(keep=True).start()
+    daemon.client.put(ALL, {"decision": "stacked"}).ok(201)
+    teach(daemon.client, ALL)
+    child(daemon.client)
+    daemon.client.post(USER + "/train", {"text": "cheap lunch", "label": "ham"}).ok()
+    settle(daemon.client, ALL)
+    want = verdicts(daemon.client, USER)
+    dump = daemon.client.get(ALL + "/export").ok().body
+    daemon.stop()
+    place = next(p for p in places_of(os.path.join(daemon.data, "data.mdb")) if (p.kind, p.table) == ("value", "labels"))
+    flip(daemon.data, place)  # that of the model which was made first
+    client = api.another(data=daemon.data, keep=True).start().client
+    refused(client.post(USER + "/classify", {"text": PROBES[0]}), 503, "parent")
+    client.post(USER + "/train", {"text": "more", "label": "ham", "id": "more"}).ok()
+    client.post(USER + "/untrain", {"id": "more"}).ok()
+    equal("state" in client.get(USER).ok().json, False)
+    client.put(ALL + "/import", dump, NDJSON).ok(200)
+    same(verdicts(client, USER), want, "with a new parent")
 
 
 def test_dumps(api):
