@@ -70,8 +70,9 @@ struct notes {
 static struct notes notes_of(const struct nb_stack_pass *p)
 {
     bool is_out = p->without != NULL;
+    struct nb_stack_noted *noted = p->inputs->noted; /* NULL before there was any */
     return (struct notes){.model = p->model,
-                          .next = p->inputs->noted + p->inputs->noted_count,
+                          .next = noted == NULL ? NULL : noted + p->inputs->noted_count,
                           .label = p->view->labels[0],
                           .out = is_out,
                           .first = is_out && p->without->label == p->view->labels[0]};
@@ -80,7 +81,7 @@ static struct notes notes_of(const struct nb_stack_pass *p)
 /* Back to the inputs. */
 static void keep_notes(const struct nb_stack_pass *p, const struct notes *notes)
 {
-    p->inputs->noted_count = (size_t)(notes->next - p->inputs->noted);
+    p->inputs->noted_count = notes->next == NULL ? 0 : (size_t)(notes->next - p->inputs->noted);
     assert(p->inputs->noted_count <= p->inputs->noted_room);
 }
 
