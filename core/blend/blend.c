@@ -25,7 +25,7 @@ void nb_blend_deinit(struct nb_blend *b)
 /* From the last source, which has nothing behind it, to the model. */
 static void weigh(struct nb_blend *b)
 {
-    double scales[NB_BLEND_MOST], own[NB_BLEND_MOST];
+    double scales[NB_BLEND_MOST] = {0}, own[NB_BLEND_MOST] = {0};
     double behind = 0;
     b->smoothing = 1;
     for (unsigned i = b->count; i-- > 0;) {

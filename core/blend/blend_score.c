@@ -124,13 +124,14 @@ static void add_features(struct nb_blend *b, const struct nb_feature *features, 
                          struct nb_scores *book)
 {
     uint32_t rows[NB_BLEND_MOST][NB_MODEL_STEP];
+    const unsigned count = b->count;
     for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
         size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
-        for (unsigned i = 0; i < b->count; i++)
+        for (unsigned i = 0; i < count; i++)
             nb_model_find_all(b->sources[i].counts, features + start, step, rows[i]);
         for (size_t i = 0; i < step; i++) {
-            uint32_t of_one[NB_BLEND_MOST];
-            for (unsigned s = 0; s < b->count; s++)
+            uint32_t of_one[NB_BLEND_MOST] = {0};
+            for (unsigned s = 0; s < count; s++)
                 of_one[s] = rows[s][i];
             add_feature(b, &features[start + i], of_one, book);
         }
@@ -282,7 +283,7 @@ void nb_blend_explain(struct nb_blend *b, const struct nb_feature *features, siz
         put_worth(b, &worth);
     for (size_t i = 0; i < size && b->size > 1; i++) {
         unsigned field = nb_feature_field(features[i].id);
-        uint32_t found[NB_BLEND_MOST];
+        uint32_t found[NB_BLEND_MOST] = {0};
         nb_blend_find(b, features[i].id, found);
         if (!nb_blend_read(b, found) || (!stacked && !nb_field_is_token(field)))
             continue;

@@ -83,8 +83,7 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
     case NB_SETTING_COUNT: /* the bounds are far below 2^53: a count that rounds is over them */
         return check_number(s, s->name, (double)nb_setting_get_count(settings, s), error);
     case NB_SETTING_BOOL:
-        return 0;
-    case NB_SETTING_MODEL: /* the name is checked where models are known: nb_family_check */
+    case NB_SETTING_MODEL: /* the name is checked where models are known: nb_parents_check */
         return 0;
     case NB_SETTING_PRIOR:
         return check_prior(s, settings, error);
