@@ -17,23 +17,15 @@ static bool is_child_of(const struct nb_live *live, const char *name)
     return live->parent != NULL && strcmp(live->parent, name) == 0;
 }
 
-/* Finds a child of the model: with a reference for the caller. NULL: it has none. With `parent`,
- * one that has children itself. */
-static struct nb_live *find_child(struct nb_engine *engine, const char *name, bool parent)
+/* Finds a child of the model: with a reference for the caller. NULL: it has none. */
+static struct nb_live *find_child(struct nb_engine *engine, const char *name)
 {
     struct nb_live *found = NULL;
     if (!atomic_load(&engine->has_families))
         return NULL;
     pthread_rwlock_rdlock(&engine->registry);
-    for (size_t i = 0; found == NULL && i < engine->model_count; i++) {
-        struct nb_live *live = engine->models[i];
-        if (!is_child_of(live, name))
-            continue;
-        bool matches = !parent;
-        for (size_t k = 0; !matches && k < engine->model_count; k++)
-            matches = is_child_of(engine->models[k], live->name);
-        found = matches ? live : NULL;
-    }
+    for (size_t i = 0; found == NULL && i < engine->model_count; i++)
+        found = is_child_of(engine->models[i], name) ? engine->models[i] : NULL;
     if (found != NULL)
         atomic_fetch_add(&found->references, 1);
     pthread_rwlock_unlock(&engine->registry);
@@ -43,7 +35,7 @@ static struct nb_live *find_child(struct nb_engine *engine, const char *name, bo
 int nb_parents_check_childless(struct nb_engine *engine, const struct nb_live *live,
                                const char *what, struct nb_error *error)
 {
-    struct nb_live *child = find_child(engine, live->name, false);
+    struct nb_live *child = find_child(engine, live->name);
     if (child == NULL)
         return 0;
     (void)nb_error_set(error, NB_CONFLICT,
@@ -165,17 +157,39 @@ static int check_labels(struct nb_engine *engine, struct nb_live *live, struct n
 
 /* ---- levels ---------------------------------------------------------------------------------- */
 
-/* How many levels there are below the model. */
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Fills `names`, which has room for all models, with those of the model's children, in order. */
+static size_t list_children(const struct nb_engine *engine, const char *name, const char **names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < engine->model_count; i++) /* the registry is sorted by name */
+        if (is_child_of(engine->models[i], name))
+            names[count++] = engine->models[i]->name;
+    return count;
+}
+
+/* How many levels there are below the model: 2 when a child is a parent itself. Without memory, as
+ * many as there may be. */
 static unsigned levels_below(struct nb_engine *engine, const char *name)
 {
-    struct nb_live *child = find_child(engine, name, true);
-    unsigned levels = child != NULL ? 2 : 0;
-    nb_registry_release(engine, &child);
-    if (levels == 0) {
-        child = find_child(engine, name, false);
-        levels = child != NULL ? 1 : 0;
-        nb_registry_release(engine, &child);
+    unsigned levels = 0;
+    if (!atomic_load(&engine->has_families))
+        return 0;
+    pthread_rwlock_rdlock(&engine->registry);
+    const char **children = malloc((engine->model_count + 1) * sizeof *children);
+    size_t count = children != NULL ? list_children(engine, name, children) : 0;
+    levels = children == NULL ? NB_BLEND_MOST : count > 0 ? 1 : 0;
+    for (size_t i = 0; count > 0 && levels < 2 && i < engine->model_count; i++) {
+        const char *parent = engine->models[i]->parent;
+        if (parent != NULL && bsearch(&parent, children, count, sizeof *children, by_name) != NULL)
+            levels = 2;
     }
+    pthread_rwlock_unlock(&engine->registry);
+    free(children);
     return levels;
 }
 
@@ -233,7 +247,7 @@ static int check_parent(struct nb_engine *engine, struct nb_live *live,
 static int check_children(struct nb_engine *engine, struct nb_live *live,
                           const struct nb_settings *settings, struct nb_error *error)
 {
-    struct nb_live *child = find_child(engine, live->name, false);
+    struct nb_live *child = find_child(engine, live->name);
     struct nb_settings childs;
     if (child == NULL)
         return 0;
