@@ -7,6 +7,7 @@ import threading
 
 from harness import equal, holds, near, refused
 from lmdb_pages import places_of
+from test_client import Bayesc
 from test_damage import flip
 from test_tokens import bearer, for_users
 
@@ -207,6 +208,18 @@ def test_explanations(api):
             equal(sorted(row["shares"]), ["all", "tenant", "user"])
             near(sum(row["shares"].values()), 1, f"{text}: {row}", 1e-9)
     equal("shares" in says(client, ALL, PROBES[0], 3)["explanation"][0], False)
+
+
+def test_the_client_tells_them(api):
+    daemon = fresh(api)
+    child(daemon.client)
+    daemon.client.post(USER + "/train", {"text": "cheap lunch", "label": "ham"}).ok()
+    client = Bayesc(api, f"http://{daemon.host}:{daemon.port}")
+    told = client.run("explain", "-m", "user", "-n", "50", "--text", stdin=b"cheap lunch").decode()
+    holds("from" in told.splitlines()[2].split(), told)
+    row = next(line for line in told.splitlines() if line.startswith("cheap "))
+    holds("user " in row and "all " in row and row.count("%") == 2, told)
+    holds("%" not in client.run("explain", "-m", "all", "-n", "50", "--text", stdin=b"cheap lunch").decode(), "without a parent")
 
 
 def test_three_levels(api):

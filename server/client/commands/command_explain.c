@@ -61,6 +61,21 @@ static double largest_evidence(const json_t *rows)
     return most;
 }
 
+/* Of a model that has a parent: "mail-ann 20 %, mail 80 %". */
+static void add_shares(struct nb_table *table, const json_t *shares)
+{
+    json_t *object = (json_t *)(uintptr_t)shares; /* iterators only read it */
+    struct nb_buffer text = {0};
+    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+        int percent = (int)(100 * json_number_value(json_object_iter_value(at)) + 0.5);
+        if (percent > 0)
+            (void)nb_buffer_printf(&text, "%s%s %d %%", text.length > 0 ? ", " : "",
+                                   nb_shown(json_object_iter_key(at)).text, percent);
+    }
+    nb_table_cell(table, "%.*s", (int)text.length, text.length > 0 ? text.bytes : "");
+    nb_buffer_deinit(&text);
+}
+
 static void add_row(struct nb_table *table, const json_t *row, const char *winner,
                     const char *second, double most)
 {
@@ -77,11 +92,13 @@ static void add_row(struct nb_table *table, const json_t *row, const char *winne
     nb_table_cell(table, "%+.3f", evidence);
     nb_table_cell(table, "%s", evidence < 0 ? second : winner);
     nb_table_cell(table, "%.*s", length, HASHES);
+    if (json_object_get(row, "shares") != NULL)
+        add_shares(table, json_object_get(row, "shares"));
 }
 
 static void print_explanation(const struct nb_outcome *outcome)
 {
-    static const char *const HEAD[] = {"token", ">count", ">evidence", "for", ""};
+    static const char *const HEAD[] = {"token", ">count", ">evidence", "for", "", "from"};
     const json_t *verdict = outcome->result, *row, *rows = json_object_get(verdict, "explanation");
     const char *winner, *second, *missing;
     struct nb_buffer name = {0};
@@ -101,7 +118,8 @@ static void print_explanation(const struct nb_outcome *outcome)
         (void)puts(
             "no token of the document is known to the model: this is likely of any document");
     (void)putchar('\n');
-    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    bool has_parent = json_object_get(json_array_get(rows, 0), "shares") != NULL;
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0] - (has_parent ? 0 : 1));
     json_array_foreach(rows, i, row)
     {
         add_row(&table, row, winner, second, largest_evidence(rows));
