@@ -123,8 +123,7 @@ static int put_labels(struct nb_blend *b)
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* A sum of the view for a label over a field, NB_FIELDS for all that are tokens. */
-static double sum_of(const struct nb_blend *b, uint32_t place, unsigned field, bool presences)
+double nb_blend_sum(const struct nb_blend *b, uint32_t place, unsigned field, bool presences)
 {
     double sum = 0;
     for (unsigned i = 0; i < b->count; i++) {
@@ -140,7 +139,7 @@ static double sum_of(const struct nb_blend *b, uint32_t place, unsigned field, b
     return sum;
 }
 
-static double vocabulary_of(const struct nb_blend *b, unsigned field)
+double nb_blend_vocabulary(const struct nb_blend *b, unsigned field)
 {
     uint64_t most = 0;
     for (unsigned i = 0; i < b->count; i++) {
@@ -160,9 +159,10 @@ void nb_blend_put_offsets(struct nb_blend *b, unsigned field)
         return;
     b->fields |= 1u << field;
     for (uint32_t v = 0; v < b->size; v++)
-        all += sums[v] = sum_of(b, v, field, true);
+        all += sums[v] = nb_blend_sum(b, v, field, true);
     for (unsigned e = 0; e < bank->size; e++) {
-        double more = bank->experts[e].smoothing * b->smoothing * (vocabulary_of(b, field) + 1);
+        double more =
+            bank->experts[e].smoothing * b->smoothing * (nb_blend_vocabulary(b, field) + 1);
         double *offsets = b->offsets + ((size_t)e * NB_FIELDS + field) * b->size;
         for (uint32_t v = 0; v < b->size; v++)
             offsets[v] = log(sums[v] + more) - log(fmax(all - sums[v], 0) + more);
@@ -177,10 +177,10 @@ void nb_blend_put_sums(struct nb_blend *b)
     bool complement = s->event_model == NB_EVENT_COMPLEMENT;
     double weights = 0;
     b->sum = 0;
-    b->vocabulary = vocabulary_of(b, NB_FIELDS);
+    b->vocabulary = nb_blend_vocabulary(b, NB_FIELDS);
     for (uint32_t v = 0; v < b->size; v++) {
         double documents = 0;
-        b->sum += b->sums[v] = sum_of(b, v, NB_FIELDS, nb_blend_is_binary(b));
+        b->sum += b->sums[v] = nb_blend_sum(b, v, NB_FIELDS, nb_blend_is_binary(b));
         for (unsigned i = 0; i < b->count; i++)
             if (b->labels[v].numbers[i] != NB_BLEND_NO_LABEL)
                 documents += b->scale[i] * (double)nb_model_documents(b->sources[i].counts,
@@ -199,23 +199,21 @@ void nb_blend_put_sums(struct nb_blend *b)
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-static void put_weights(struct nb_blend *b)
+void nb_blend_put_weights(const struct nb_blend *b, uint32_t labels, struct nb_blend_weights *w)
 {
-    struct nb_blend_weights *w = &b->weights;
-    unsigned experts = nb_blend_bank(b)->size;
+    unsigned experts = nb_stack_bank(&b->stack, labels)->size;
     *w = (struct nb_blend_weights){.stack = 0};
     for (unsigned i = 0; i < b->count; i++) {
         const struct nb_stack_weights *from = b->sources[i].weights;
         struct nb_stack_twin_part part = {.stack = 1};
         double trust[NB_STACK_EXPERTS] = {0};
-        nb_stack_trust(from, b->size, trust);
+        nb_stack_trust(from, labels, trust);
         if (nb_blend_has_twin(b) && from->settings.twin)
             part = nb_stack_twin_part(from);
         w->stack += b->share[i] * part.stack;
         w->twin += b->share[i] * part.twin;
         for (unsigned e = 0; e < experts; e++) {
-            const double *groups =
-                from->shared.values + nb_stack_place(nb_stack_set(b->size, e), 0);
+            const double *groups = from->shared.values + nb_stack_place(nb_stack_set(labels, e), 0);
             w->trust[e] += b->share[i] * trust[e];
             for (unsigned g = 0; g < NB_STACK_GROUPS; g++)
                 w->groups[e][g] += b->share[i] * groups[nb_stack_place(0, g)];
@@ -295,7 +293,7 @@ static int begin(struct nb_blend *b, const struct nb_settings *settings,
     if (rc == 0)
         rc = work_room(b);
     if (rc == 0 && b->is_stacked)
-        put_weights(b);
+        nb_blend_put_weights(b, b->size, &b->weights);
     return rc;
 }
 

@@ -131,4 +131,10 @@ void nb_blend_explain(struct nb_blend *blend, const struct nb_feature *features,
 void nb_blend_shares(struct nb_blend *blend, const struct nb_feature *feature,
                      double shares[NB_BLEND_MOST]);
 
+/* Sets *log_odds to those of a label against all others together, both by their places, with the
+ * weights of two labels: nb_stack_against of core/score/stack.h, of the view. The sources have
+ * weights. */
+void nb_blend_against(struct nb_blend *blend, const struct nb_feature *features, size_t size,
+                      uint32_t label, uint32_t other, double *log_odds);
+
 #endif

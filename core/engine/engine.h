@@ -195,7 +195,8 @@ void nb_verdict_deinit(struct nb_verdict *verdict);
 void nb_verdict_reset(struct nb_verdict *verdict);
 
 /* Classifies; never writes. `explain` is the most tokens to explain (0: no explanation). Returns 0,
- * NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_CONFLICT (nothing learned yet), NB_NO_MEMORY. */
+ * NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_CONFLICT (nothing learned yet, by its parents
+ * neither; or a parent is gone), NB_DAMAGED (it, or a parent), NB_NO_MEMORY. */
 int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
                        const struct nb_document *document, size_t explain,
                        struct nb_verdict *verdict, struct nb_error *error);
@@ -228,7 +229,8 @@ int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2],
 /* Whether the store has a model of the name, damaged or not. */
 bool nb_engine_has_model(struct nb_engine *engine, struct nb_string model);
 
-/* Whether a question about the model can be answered without loading its counts from the disk. True
+/* Whether a question about the model can be answered without loading its counts, or those of its
+ * parents, from the disk. True
  * also when there is no such model, or it is damaged: then the answer is an error at once. */
 bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model);
 
@@ -369,8 +371,10 @@ int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
 /* ---- administration: these wait for the disk ------------------------------------------------- */
 
 /* Makes a model or changes its settings (`settings` is copied). Sets *created. NB_CONFLICT: with
- * `only_new` the model exists; or the tokenizer's settings differ and documents are learned. Loads
- * no counts, so that a damaged model can be changed, too. `source` is kept with the change, here
+ * `only_new` the model exists; or the tokenizer's settings differ and documents are learned; or the
+ * parent that the settings name, or a child, cannot be one (core/family/parents.h). NB_UNUSABLE: no
+ * such parent, a circle, too many levels. Loads no counts but for a parent, so that a damaged model
+ * can be changed, too. `source` is kept with the change, here
  * and below. */
 int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
                         const struct nb_settings *settings, bool only_new, struct nb_string source,
@@ -380,12 +384,12 @@ int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
  * so. NB_CONFLICT: the model is not stacked. NB_NOT_FOUND, NB_DAMAGED, NB_STOPPING ... */
 int nb_engine_refit(struct nb_engine *engine, struct nb_string model, struct nb_string source,
                     bool (*stop)(void *user), void *user, struct nb_error *error);
-/* Deletes a model, also a damaged one. NB_NOT_FOUND: there is none of the name. Its data are
- * deleted afterwards, in slices. */
+/* Deletes a model, also a damaged one. NB_NOT_FOUND: there is none of the name; NB_CONFLICT: it is
+ * the parent of another. Its data are deleted afterwards, in slices. */
 int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
                            struct nb_string source, struct nb_error *error);
 /* Gives the label `from` the name `to`. NB_UNUSABLE (`to`), NB_NOT_FOUND (model, label),
- * NB_CONFLICT (there is a label `to`), NB_DAMAGED. */
+ * NB_CONFLICT (there is a label `to`; or the model has a parent or children), NB_DAMAGED. */
 int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, struct nb_string from,
                            struct nb_string to, struct nb_string source, struct nb_error *error);
 
@@ -477,9 +481,10 @@ int nb_import_document(struct nb_import *import, const struct nb_dump_document *
                        struct nb_error *error);
 /* Puts the imported model in the place of `model`, which is made or replaced, also if it is
  * damaged. `totals` are those that the end of the dump has (NULL: it has none); NB_INVALID if
- * something else came. Frees the import in any case and sets *import to NULL. On success sets
- * *created, and *dropped to how many changes that waited in the quarantine could not be kept: all
- * of them, where one is damaged, or the features of the two models are hashed under other keys. */
+ * something else came; as nb_engine_put_model where a parent or a child forbids it. Frees the
+ * import in any case and sets *import to NULL. On success sets *created, and *dropped to how many
+ * changes that waited in the quarantine could not be kept: all of them, where one is damaged, or
+ * the features of the two models are hashed under other keys. */
 int nb_import_commit(struct nb_import **import, const struct nb_dump_totals *totals, bool *created,
                      uint64_t *dropped, struct nb_error *error);
 /* Gives the import up, frees it and sets *import to NULL. */

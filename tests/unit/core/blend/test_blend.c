@@ -182,6 +182,14 @@ static void check_empty(uint32_t labels, enum nb_event_model event_model)
         ck_assert_uint_eq(count, plain_count);
         for (size_t k = 0; k < count; k++)
             ck_assert_close(rows[k].evidence, plain_rows[k].evidence);
+        double against, plain_against;
+        uint32_t ham = nb_model_find_label(parent.counts, nb_string_of("ham"));
+        uint32_t spam = nb_model_find_label(parent.counts, nb_string_of("spam"));
+        nb_blend_against(&b, bag, size, b.size - 1, 0, &against);
+        ck_assert_int_eq(nb_stack_against(parent.stack, parent.counts, parent.weights, bag, size,
+                                          spam, ham, &plain_against),
+                         0);
+        ck_assert_close(against, plain_against);
         nb_blend_explain(&b, bag, size, &book, false, rows, &count);
         ck_assert_int_eq(
             nb_explain(scorer, parent.counts, bag, size, &plain_book, plain_rows, &plain_count), 0);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One label against all others together, as core/score/stack_against.c does it.
+ */
+#include <assert.h>
+
+#include "core/blend/blend_private.h"
+
+struct against {
+    struct nb_blend *blend;
+    uint32_t label;
+    double offsets[NB_STACK_EXPERTS][NB_FIELDS];
+    double x[NB_STACK_EXPERTS][NB_STACK_GROUPS];
+    uint32_t features[NB_STACK_GROUPS];
+};
+
+/* ln((label's + more) / (others' + more)). */
+static double log_ratio(double own, double all, double more)
+{
+    return log(own + more) - log(fmax(all - own, 0) + more);
+}
+
+static void put_offsets(struct against *a)
+{
+    const struct nb_blend *b = a->blend;
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        double words = nb_blend_vocabulary(b, field), all = 0;
+        for (uint32_t v = 0; v < b->size; v++)
+            all += nb_blend_sum(b, v, field, true);
+        for (unsigned e = 0; e < b->stack.two.size; e++)
+            a->offsets[e][field] =
+                log_ratio(nb_blend_sum(b, a->label, field, true), all,
+                          b->stack.two.experts[e].smoothing * b->smoothing * (words + 1));
+    }
+}
+
+static void add_feature(struct against *a, uint64_t id)
+{
+    struct nb_blend *b = a->blend;
+    unsigned field = nb_feature_field(id);
+    uint32_t rows[NB_BLEND_MOST] = {0};
+    assert(field < NB_FIELDS);
+    a->features[field]++;
+    a->features[NB_STACK_TOTAL] += field != NB_FIELD_NGRAM;
+    nb_blend_find(b, id, rows);
+    if (!nb_blend_read(b, rows))
+        return;
+    for (unsigned e = 0; e < b->stack.two.size; e++) {
+        const struct nb_stack_expert *x = &b->stack.two.experts[e];
+        double r = log_ratio(b->documents[a->label], b->all_documents, x->smoothing * b->smoothing);
+        a->x[e][field] += nb_blend_power(x->power, r - a->offsets[e][field]);
+    }
+}
+
+/* What an expert says, without the biases. */
+static double sum_of(struct against *a, const struct nb_blend_weights *weights, unsigned e)
+{
+    double *x = a->x[e];
+    double sum = 0;
+    for (unsigned field = 0; field < NB_FIELDS; field++)
+        x[NB_STACK_TOTAL] += field != NB_FIELD_NGRAM ? x[field] : 0;
+    for (unsigned g = 0; g < NB_STACK_GROUPS; g++)
+        sum += weights->groups[e][g] * x[g] * nb_stack_share(&a->blend->stack, a->features[g]);
+    return sum;
+}
+
+void nb_blend_against(struct nb_blend *b, const struct nb_feature *features, size_t size,
+                      uint32_t label, uint32_t other, double *log_odds)
+{
+    struct against a = {.blend = b, .label = label};
+    struct nb_blend_weights weights;
+    assert(b->is_stacked && label < b->size && other < b->size);
+    nb_blend_put_weights(b, 2, &weights);
+    put_offsets(&a);
+    for (size_t i = 0; i < size; i++)
+        add_feature(&a, features[i].id);
+    *log_odds = 0;
+    for (unsigned e = 0; e < b->stack.two.size; e++)
+        *log_odds += weights.trust[e] * (nb_blend_bias(b, e, label) - nb_blend_bias(b, e, other) +
+                                         sum_of(&a, &weights, e));
+}
