@@ -407,6 +407,37 @@ def test_at_the_same_time(api):
     equal(wrong[:1], [])
 
 
+def test_families_come_and_go(api):
+    """Models leave the memory and are loaded again, and the parent is replaced, while children are asked."""
+    daemon = fresh(api, config={"store": {"memory": "300K"}})
+    names = [f"/v1/models/u{n}" for n in range(12)]
+    for n, path in enumerate(names):
+        child(daemon.client, path)
+        teach(daemon.client, path, 100 + n, 4)
+    dump = daemon.client.get(ALL + "/export").ok().body
+    end, wrong, asked = threading.Event(), [], []
+
+    def ask(seed):
+        client, rnd = daemon.new_client(), random.Random(seed)
+        while not end.is_set():
+            reply = client.post(rnd.choice(names) + "/classify", {"text": rnd.choice(PROBES)})
+            asked.append(1)
+            if reply.status != 200:
+                wrong.append(reply.body)
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(5):
+        daemon.client.put(ALL + "/import", dump, NDJSON).ok(200)
+        teach(daemon.client, names[0], 200, 4)
+    end.set()
+    for thread in threads:
+        thread.join()
+    equal((wrong[:1], len(asked) > 5), ([], True))
+    refused(daemon.client.delete(ALL), 409, "u0")
+
+
 # ---- evaluation ---------------------------------------------------------------------------------
 def test_evaluation(api):
     """Scores before learning are those that the user saw, so the first documents count as well."""
