@@ -466,7 +466,7 @@ int nb_engine_refit(struct nb_engine *engine, struct nb_string model, struct nb_
     int rc = nb_batch_new(engine, model, false, &batch, error);
     if (rc != 0)
         return rc;
-    rc = nb_batch_refit(batch, true, source, error);
+    rc = nb_batch_refit(batch, NB_REFIT_WHOLE, source, error);
     if (rc == 0) {
         nb_engine_apply(engine, batch);
         const struct nb_receipt *receipt = nb_batch_receipt(batch, 0);

@@ -330,10 +330,10 @@ int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t docum
     return rc;
 }
 
-int nb_batch_refit(struct nb_batch *batch, bool begin, struct nb_string source,
+int nb_batch_refit(struct nb_batch *batch, enum nb_refit_part part, struct nb_string source,
                    struct nb_error *error)
 {
-    struct nb_submitted change = {.is_refit = true, .begins_refit = begin};
+    struct nb_submitted change = {.is_refit = true, .part = part};
     return add_bare(batch, &change, (struct nb_string){"", 0}, source, error);
 }
 

@@ -30,8 +30,8 @@ struct nb_submitted {
     bool is_aged;              /* of a document that is taken out because of its age */
     bool is_note;              /* NB_CHANGE_UNDO: `label` has what was asked for ... */
     uint32_t note_documents;   /* ... and this is how many documents it is about */
-    bool is_refit;             /* NB_CHANGE_REFIT: a slice of what is under way, ... */
-    bool begins_refit;         /* ... or a new one */
+    bool is_refit;             /* NB_CHANGE_REFIT */
+    enum nb_refit_part part;   /* what it does */
     struct nb_buffer id;
     struct nb_buffer label;
     struct nb_buffer source;
@@ -67,9 +67,9 @@ struct nb_job {
 int nb_batch_age(struct nb_batch *batch, struct nb_string id, uint64_t taken,
                  struct nb_error *error);
 
-/* Adds a REFIT: the weights are fitted anew (`begin`), or a slice of that is done if one is under
- * way. Errors: as nb_batch_untrain. */
-int nb_batch_refit(struct nb_batch *batch, bool begin, struct nb_string source,
+/* Adds a REFIT: the weights are fitted anew, or a slice of that is done if one is under way.
+ * Errors: as nb_batch_untrain. */
+int nb_batch_refit(struct nb_batch *batch, enum nb_refit_part part, struct nb_string source,
                    struct nb_error *error);
 
 struct nb_batch {

@@ -33,7 +33,7 @@ bool nb_refits_some(struct nb_engine *engine)
         return false;
     bool begin = live->fit == NULL || nb_refit_is_due(live);
     if (nb_batch_new(engine, nb_live_name(live), false, &batch, NULL) == 0 &&
-        nb_batch_refit(batch, begin, source, NULL) == 0)
+        nb_batch_refit(batch, begin ? NB_REFIT_BEGIN : NB_REFIT_SLICE, source, NULL) == 0)
         is_done = commit(engine, batch);
     nb_batch_free(&batch);
     nb_registry_release(engine, &live);

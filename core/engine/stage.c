@@ -642,12 +642,13 @@ static int put_refit(struct stage *s, enum nb_refit_part part, struct nb_error *
 /* A slice of nothing would only make an entry. */
 static int stage_refit(struct stage *s, struct nb_error *error)
 {
-    if (s->change->begins_refit && !nb_published_is_stacked(s->live->published))
+    bool begins = s->change->part != NB_REFIT_SLICE;
+    if (begins && !nb_published_is_stacked(s->live->published))
         return refuse(s, NB_CONFLICT,
                       "the model has no weights: its `decision` is not \"stacked\"");
-    if (s->live->number == 0 || (!s->change->begins_refit && s->live->fit == NULL))
+    if (s->live->number == 0 || (!begins && s->live->fit == NULL))
         return 0;
-    int rc = put_refit(s, s->change->begins_refit ? NB_REFIT_BEGIN : NB_REFIT_SLICE, error);
+    int rc = put_refit(s, s->change->part, error);
     s->change->staged = rc == 0;
     return rc;
 }

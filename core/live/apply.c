@@ -230,8 +230,7 @@ static int apply_refit(struct nb_live *live, const struct nb_change *change,
 {
     if (how->learner == NULL)
         return 0;
-    int rc = nb_learner_refit(how->learner, live, how->view, how->number,
-                              change->other == NB_REFIT_BEGIN);
+    int rc = nb_learner_refit(how->learner, live, how->view, how->number, change->other);
     return rc == 0 ? 0 : nb_error_set(error, rc, "fitting the weights of a model anew failed");
 }
 

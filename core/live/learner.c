@@ -178,7 +178,7 @@ static int step(struct nb_learner *l, struct nb_live *live, const struct nb_less
     if (rc == 0 && has)
         rc = learn(live, &l->inputs, lesson->label, weight);
     if (rc == 0 && documents == 1)
-        rc = nb_order_set_fingerprint(order, nb_stack_fingerprint(live->published->stack));
+        rc = nb_order_set_fingerprint(order, nb_stack_fingerprint(live->published->stack, true));
     return rc != 0 ? rc : nb_order_count(order, lesson->label, weight, documents);
 }
 
@@ -196,8 +196,9 @@ static int replay_one(struct nb_learner *l, struct nb_live *live, const struct n
 
 /* ---- refits ---------------------------------------------------------------------------------- */
 
-/* What the change turned over. A document that is taken out because of its age is none that was
- * learned wrongly, and another one has come for it. */
+/* What the change turned over. What a document taught that was relabelled, replaced or forgotten is
+ * still in the weights. One that is taken out because of its age is none that was learned wrongly,
+ * and another one has come for it. */
 static int note(struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
@@ -208,7 +209,7 @@ static int note(struct nb_live *live, const struct nb_lesson *lesson)
         return 0;
     if (lesson->rows != NULL)
         rc = nb_order_note(order, lesson->label, nb_model_documents(live->counts, lesson->label),
-                           false);
+                           is_taken && !is_moved);
     if (rc == 0 && is_moved)
         rc = nb_order_note(order, lesson->taken, nb_model_documents(live->counts, lesson->taken),
                            true);
@@ -224,18 +225,24 @@ static int refit(struct nb_learner *l, struct nb_live *live, const struct nb_les
         enum nb_order_reason reason = nb_order_reason(order, nb_model_documents_all(live->counts));
         if (reason == NB_ORDER_NONE)
             return 0;
-        rc = nb_refit_begin(live, lesson->view, lesson->number, reason == NB_ORDER_REVISED);
+        rc = nb_refit_begin(live, lesson->view, lesson->number,
+                            reason == NB_ORDER_REVISED ? NB_REFIT_STALE : NB_REFIT_OF_GROWTH);
     }
     l->slices++;
     return rc != 0 ? rc : nb_refit_slice(live, lesson->view, lesson->number, l->slice, &l->drawn);
 }
 
 int nb_learner_refit(struct nb_learner *l, struct nb_live *live, const struct nb_view *view,
-                     uint64_t number, bool begin)
+                     uint64_t number, uint32_t part)
 {
+    int rc = 0;
+    if (part > NB_REFIT_WHOLE)
+        return NB_CORRUPT;
     if (!nb_published_is_stacked(live->published))
         return 0;
-    int rc = begin ? nb_refit_begin(live, view, number, false) : 0;
+    if (part != NB_REFIT_SLICE)
+        rc = nb_refit_begin(live, view, number,
+                            part == NB_REFIT_WHOLE ? NB_REFIT_ASKED : nb_refit_why(live));
     l->slices++;
     return rc != 0 ? rc : nb_refit_slice(live, view, number, l->slice, &l->drawn);
 }
@@ -260,6 +267,8 @@ int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb
     l->ready = false;
     if (rc == 0)
         rc = note(live, lesson);
+    if (rc == 0)
+        rc = nb_refit_note_missed(live);
     if (rc == 0 && lesson->rows != NULL && nb_order_take_credit(order))
         rc = replay_one(l, live, lesson);
     return rc != 0 ? rc : refit(l, live, lesson);

@@ -51,10 +51,10 @@ struct nb_lesson {
  * learned, and drops the refit. */
 int nb_learner_teach(struct nb_learner *learner, struct nb_live *live,
                      const struct nb_lesson *lesson);
-/* Runs a slice of a refit by a REFIT entry; with `begin` the first of one that begins. Returns as
- * nb_learner_teach. */
+/* Does what a REFIT entry says: a slice of a refit, the first of one if it begins. Returns as
+ * nb_learner_teach, or NB_CORRUPT: this program knows no such part. */
 int nb_learner_refit(struct nb_learner *learner, struct nb_live *live, const struct nb_view *view,
-                     uint64_t number, bool begin);
+                     uint64_t number, uint32_t part);
 /* How many slices were run since the last call. */
 unsigned nb_learner_slices(struct nb_learner *learner);
 

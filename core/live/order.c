@@ -31,12 +31,14 @@ enum {
     LEARNED,    /* N */
     TURNOVER,   /* sum of the k_v */
     IS_RIPE,    /* 1: some k_v is large enough */
-    REVISED,    /* documents that were relabelled or forgotten */
+    REVISED,    /* documents that were relabelled, replaced or forgotten */
     REFITS,     /* that began */
     IS_REFITTING,
     IS_STALE,
     FINGERPRINT,
     TWIN_NOT_TAUGHT, /* sum of 1 - w since the twin's last pass */
+    TWIN_IS_DUE,     /* the refit must end with a pass */
+    REVISED_BEFORE,  /* documents that were, before the refit that is under way began */
     LABELS_FROM = 16
 };
 
@@ -158,7 +160,7 @@ bool nb_order_wants_idle(const struct nb_weights *order, uint64_t documents)
            not_taught >= nb_weights_at(order, LEARNED) / 2;
 }
 
-int nb_order_begin_refit(struct nb_weights *order, bool stale)
+int nb_order_begin_refit(struct nb_weights *order, enum nb_order_refit why, uint64_t documents)
 {
     int rc = make_room(order, 0);
     if (rc != 0)
@@ -167,11 +169,14 @@ int nb_order_begin_refit(struct nb_weights *order, bool stale)
     nb_weights_set(order, LEARNED, 0);
     nb_weights_set(order, TURNOVER, 0);
     nb_weights_set(order, IS_RIPE, 0);
+    add(order, REVISED_BEFORE, nb_weights_at(order, REVISED));
     nb_weights_set(order, REVISED, 0);
     add(order, REFITS, 1);
     nb_weights_set(order, IS_REFITTING, 1);
-    if (stale)
+    if (why == NB_REFIT_STALE)
         nb_weights_set(order, IS_STALE, 1);
+    if (why == NB_REFIT_ASKED || (why != NB_REFIT_OF_GROWTH && documents <= largest))
+        nb_weights_set(order, TWIN_IS_DUE, 1);
     return 0;
 }
 
@@ -182,6 +187,8 @@ int nb_order_end_refit(struct nb_weights *order, double fingerprint)
         return rc;
     nb_weights_set(order, IS_REFITTING, 0);
     nb_weights_set(order, IS_STALE, 0);
+    nb_weights_set(order, TWIN_IS_DUE, 0);
+    nb_weights_set(order, REVISED_BEFORE, 0);
     nb_weights_set(order, FINGERPRINT, fingerprint);
     return 0;
 }
@@ -191,9 +198,11 @@ bool nb_order_is_refitting(const struct nb_weights *order)
     return nb_weights_at(order, IS_REFITTING) > 0;
 }
 
-bool nb_order_is_stale(const struct nb_weights *order)
+bool nb_order_is_stale(const struct nb_weights *order, uint64_t documents)
 {
-    return nb_weights_at(order, IS_STALE) > 0;
+    double revised = nb_weights_at(order, REVISED_BEFORE) + nb_weights_at(order, REVISED);
+    return nb_weights_at(order, IS_STALE) > 0 ||
+           (nb_order_is_refitting(order) && revised > revised_share * (double)documents);
 }
 
 double nb_order_fingerprint(const struct nb_weights *order)
@@ -221,9 +230,12 @@ int nb_order_forget(struct nb_weights *order)
 bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents)
 {
     double not_taught = nb_weights_at(order, TWIN_NOT_TAUGHT);
+    if (nb_weights_at(order, TWIN_IS_DUE) > 0 ||
+        (documents <= largest && nb_order_is_stale(order, documents)))
+        return true;
     if (documents <= small)
         return documents <= tiny || not_taught >= pass_share * (double)documents;
-    return documents <= large || (documents <= largest && nb_order_is_stale(order));
+    return documents <= large;
 }
 
 int nb_order_begin_pass(struct nb_weights *order)

@@ -23,7 +23,7 @@
  *
  *     D <= 1000:  k_v >= max(4, (D_v - k_v) / 4) for some v, and the k_v sum to D / 20
  *     D > 1000:   S >= 0.2 D;  or, when the writer has nothing to do, S >= 0.02 D and S >= N / 2
- *     any D:      more than D / 10 documents were relabelled or forgotten, but not of age
+ *     any D:      more than D / 10 were relabelled, replaced or forgotten, but not of age
  */
 #ifndef NB_CORE_LIVE_ORDER_H
 #define NB_CORE_LIVE_ORDER_H
@@ -45,7 +45,7 @@ bool nb_order_take_credit(struct nb_weights *order);
 /* ---- refits ---------------------------------------------------------------------------------- */
 
 /* A document of the label came, went, or changed; `of_label` have the label now. `back`: it was
- * relabelled or forgotten. */
+ * relabelled, replaced or forgotten. */
 int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, bool back);
 
 /* Why a refit should begin now. */
@@ -53,25 +53,36 @@ enum nb_order_reason {
     NB_ORDER_NONE,
     NB_ORDER_GROWN,   /* small, and much of it is new */
     NB_ORDER_SKEWED,  /* much was not taught */
-    NB_ORDER_REVISED, /* much was relabelled or forgotten: until the refit, the weights are wrong */
+    NB_ORDER_REVISED, /* much was relabelled, replaced or forgotten: the weights are wrong */
 };
 enum nb_order_reason nb_order_reason(const struct nb_weights *order, uint64_t documents);
 /* Whether one should begin if the writer has nothing else to do. */
 bool nb_order_wants_idle(const struct nb_weights *order, uint64_t documents);
 
-/* A refit begins: S, N, all k_v and what was taken back are 0. `stale`: the weights are wrong until
- * it ends; they stay so when a refit begins again. */
-int nb_order_begin_refit(struct nb_weights *order, bool stale);
+/* Why a refit begins, and so what it must do. */
+enum nb_order_refit {
+    NB_REFIT_OF_GROWTH,
+    NB_REFIT_OF_SKEW, /* of what was not taught while there was other work */
+    NB_REFIT_STALE,   /* the weights are wrong until it ends: they have missed documents, or have
+                         learned from too many that are gone */
+    NB_REFIT_ASKED,   /* nothing of a forgotten document shall be left: the twin learns anew */
+};
+/* A refit begins, of a model of so many documents: S, N, all k_v and what was taken back are 0.
+ * What a refit that was lost had to do, the next one does. */
+int nb_order_begin_refit(struct nb_weights *order, enum nb_order_refit why, uint64_t documents);
 /* It ends, with weights that fit the constants of this number (nb_stack_fingerprint). */
 int nb_order_end_refit(struct nb_weights *order, double fingerprint);
 /* Whether a refit began that has not ended: also one that was lost with the process. */
 bool nb_order_is_refitting(const struct nb_weights *order);
-bool nb_order_is_stale(const struct nb_weights *order);
+/* Whether the weights of a model of so many documents are wrong until the refit that began ends: it
+ * began as one that is NB_REFIT_STALE, or more than a tenth was relabelled, replaced or forgotten
+ * since the refit before, be it while this one is under way. */
+bool nb_order_is_stale(const struct nb_weights *order, uint64_t documents);
 
 /* Whether the twin of a model of so many documents shall learn anew from all of them, once, when
  * the refit has found the stack's weights: at most 250, or at most 1,000 and the sum of 1 - w since
- * its last pass is a 20th of them; or from 1,001 to 5,000, and to 30,000 where the weights were
- * wrong. Else replays carry it. */
+ * its last pass is a 20th of them; or from 1,001 to 5,000. To 30,000 where the refit is of skew, or
+ * the weights were stale; always where it was asked for. Else replays carry it. */
 bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents);
 /* That begins. */
 int nb_order_begin_pass(struct nb_weights *order);

@@ -90,13 +90,14 @@ static int make(struct nb_live *live, uint64_t number)
     return live->fit != NULL ? 0 : NB_NO_MEMORY;
 }
 
-int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t number, bool stale)
+int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t number,
+                   enum nb_order_refit why)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     nb_refit_drop(live);
     int rc = nb_refit_list(live, view);
     if (rc == 0)
-        rc = nb_order_begin_refit(order, stale);
+        rc = nb_order_begin_refit(order, why, nb_model_documents_all(live->counts));
     if (rc == 0)
         rc = make(live, number);
     if (rc != 0)
@@ -216,7 +217,7 @@ int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t nu
     while (rc == 0 && units < most && nb_stack_fit_next(live->fit, &next))
         rc = read_one(live, view, drawn, next, &units);
     if (rc == NB_CONFLICT)
-        return nb_refit_begin(live, view, number, false);
+        return nb_refit_begin(live, view, number, NB_REFIT_OF_GROWTH);
     for (; rc == 0 && units < most && !nb_stack_fit_is_done(live->fit); units += cost)
         rc = nb_stack_fit_step(live->fit, &cost);
     if (rc != 0 || !nb_stack_fit_is_done(live->fit))
@@ -229,20 +230,46 @@ int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t nu
 
 /* ---- what is to be done ---------------------------------------------------------------------- */
 
-/* The weights have seen all documents, with the constants that hold now. */
+static bool is_same(double fingerprint, double other)
+{
+    return !(fingerprint < other) && !(fingerprint > other);
+}
+
+/* The weights have seen all documents, with the constants that hold now. What the twin has seen
+ * counts only if it is in use. */
 static bool is_fitted(const struct nb_live *live)
 {
-    double fitted = nb_order_fingerprint(nb_stack_weights_order(live->published->weights));
-    double now = nb_stack_fingerprint(live->published->stack);
-    return !(fitted < now) && !(fitted > now);
+    const struct nb_published *p = live->published;
+    double fitted = nb_order_fingerprint(nb_stack_weights_order(p->weights));
+    return is_same(fitted, nb_stack_fingerprint(p->stack, true)) ||
+           (!p->settings.twin && is_same(fitted, nb_stack_fingerprint(p->stack, false)));
+}
+
+int nb_refit_note_missed(struct nb_live *live)
+{
+    const struct nb_published *p = live->published;
+    struct nb_weights *order = nb_stack_weights_order(p->weights);
+    double with_twin = nb_stack_fingerprint(p->stack, true);
+    if (p->settings.twin || !is_same(nb_order_fingerprint(order), with_twin))
+        return 0;
+    return nb_order_set_fingerprint(order, nb_stack_fingerprint(p->stack, false));
 }
 
 /* One that began with the constants that hold now. */
 static bool is_under_way(const struct nb_live *live)
 {
-    double now = nb_stack_fingerprint(live->published->stack);
-    double began = live->fit == NULL ? 0 : nb_stack_fit_fingerprint(live->fit);
-    return !(began < now) && !(began > now);
+    const struct nb_published *p = live->published;
+    return live->fit != NULL && is_same(nb_stack_fit_fingerprint(live->fit),
+                                        nb_stack_fingerprint(p->stack, p->settings.twin));
+}
+
+enum nb_order_refit nb_refit_why(const struct nb_live *live)
+{
+    const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
+    if (!is_fitted(live))
+        return NB_REFIT_STALE;
+    return nb_order_wants_idle(order, nb_model_documents_all(live->counts)) ? NB_REFIT_OF_SKEW
+                                                                            : NB_REFIT_OF_GROWTH;
 }
 
 static bool has_stacked_documents(const struct nb_live *live)
@@ -253,22 +280,28 @@ static bool has_stacked_documents(const struct nb_live *live)
 bool nb_refit_is_due(const struct nb_live *live)
 {
     const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
-    return has_stacked_documents(live) && !is_under_way(live) &&
-           (!is_fitted(live) || nb_order_is_refitting(order));
+    if (!nb_published_is_stacked(live->published) || is_under_way(live))
+        return false;
+    /* One that was lost begins again even without documents: in a replay it is under way, and the
+     * next change must find the same. */
+    return nb_order_is_refitting(order) ||
+           (nb_model_documents_all(live->counts) > 0 && !is_fitted(live));
 }
 
 bool nb_refit_is_wanted(const struct nb_live *live)
 {
     const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
-    return has_stacked_documents(live) &&
-           (live->fit != NULL || nb_refit_is_due(live) ||
-            nb_order_wants_idle(order, nb_model_documents_all(live->counts)));
+    return nb_refit_is_due(live) ||
+           (has_stacked_documents(live) &&
+            (live->fit != NULL ||
+             nb_order_wants_idle(order, nb_model_documents_all(live->counts))));
 }
 
 void nb_refit_note(struct nb_live *live)
 {
     const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
-    atomic_store(&live->is_stale,
-                 has_stacked_documents(live) && (!is_fitted(live) || nb_order_is_stale(order)));
+    bool is_stale =
+        !is_fitted(live) || nb_order_is_stale(order, nb_model_documents_all(live->counts));
+    atomic_store(&live->is_stale, has_stacked_documents(live) && is_stale);
     atomic_store(&live->wants_refit, nb_refit_is_wanted(live));
 }

@@ -21,6 +21,7 @@
 #define NB_CORE_LIVE_REFIT_H
 
 #include "core/live/live.h"
+#include "core/live/order.h"
 #include "core/store/ledger.h"
 #include "core/store/rows.h"
 
@@ -41,10 +42,12 @@ int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
 /* Makes the model's list of living entries, unless it is there. Returns 0 or a code. */
 int nb_refit_list(struct nb_live *live, const struct nb_view *view);
 
-/* Begins a refit by the entry `number`, in place of one that is under way. `stale`: until it ends,
- * the weights are wrong. Returns 0 or a code; then the caller takes back what the weights learned
- * and drops the refit, here and below. */
-int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t number, bool stale);
+/* Begins a refit by the entry `number`, in place of one that is under way. Returns 0 or a code;
+ * then the caller takes back what the weights learned and drops the refit, here and below. */
+int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t number,
+                   enum nb_order_refit why);
+/* Why one begins by a REFIT that nobody asked for: the weights do not fit, or are of skew. */
+enum nb_order_refit nb_refit_why(const struct nb_live *live);
 /* Runs one slice, of `most` units of work; `number` is that of the entry that does. If there is
  * none under way, nothing. */
 enum { NB_REFIT_UNITS = 2500000 }; /* 5 to 8 ms */
@@ -58,6 +61,9 @@ void nb_refit_drop(struct nb_live *live);
 bool nb_refit_is_due(const struct nb_live *live);
 /* Whether the writer should write one when it has nothing else to do. */
 bool nb_refit_is_wanted(const struct nb_live *live);
+/* A document came or went: the twin has missed it if it is switched off. Returns 0 or NB_NO_MEMORY.
+ */
+int nb_refit_note_missed(struct nb_live *live);
 /* Sets live->is_stale and live->wants_refit by what the weights are now. */
 void nb_refit_note(struct nb_live *live);
 

@@ -43,7 +43,7 @@ struct nb_stack_fit *nb_stack_fit_new(const struct nb_stack *stack, struct nb_ra
     if (fit == NULL)
         return NULL;
     fit->settings = stack->settings;
-    fit->fingerprint = nb_stack_fingerprint(stack);
+    fit->fingerprint = nb_stack_fingerprint(stack, stack->settings.twin);
     fit->random = random;
     fit->wanted = size;
     nb_stack_inputs_init(&fit->inputs);
@@ -316,7 +316,7 @@ double nb_stack_fit_fingerprint(const struct nb_stack_fit *fit)
     return fit->fingerprint;
 }
 
-double nb_stack_fingerprint(const struct nb_stack *stack)
+double nb_stack_fingerprint(const struct nb_stack *stack, bool with_twin)
 {
     enum { BITS = 48 };
     const struct nb_stack_settings *s = &stack->settings;
@@ -328,5 +328,7 @@ double nb_stack_fingerprint(const struct nb_stack *stack)
     mix(&random, s->rate);
     mix(&random, s->mixing);
     mix(&random, s->memory);
+    if (!with_twin)
+        mix(&random, 1);
     return (double)(random.state >> (64 - BITS) | 1);
 }

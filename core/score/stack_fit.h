@@ -43,8 +43,9 @@ int nb_stack_fit_finish(struct nb_stack_fit *fit, uint64_t documents,
                         struct nb_stack_weights *weights);
 
 /* A number for the constants of the stack, and the start values: weights that were fitted with
- * others do not fit. Above 0, and exact as a double. */
-double nb_stack_fingerprint(const struct nb_stack *stack);
+ * others do not fit. `with_twin`: for weights of which the twin has seen the documents, too. Above
+ * 0, and exact as a double. */
+double nb_stack_fingerprint(const struct nb_stack *stack, bool with_twin);
 /* That of the stack when the fit began. */
 double nb_stack_fit_fingerprint(const struct nb_stack_fit *fit);
 

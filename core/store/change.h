@@ -89,6 +89,7 @@ enum nb_change_kind {
 enum nb_refit_part {
     NB_REFIT_SLICE = 0, /* a slice of what is under way */
     NB_REFIT_BEGIN = 1, /* a refit begins, in place of one that is under way */
+    NB_REFIT_WHOLE = 2, /* the same, at the wish of a caller: the twin learns anew, too */
 };
 
 /* The source of UNTRAIN entries for documents that are taken out because of their age. */

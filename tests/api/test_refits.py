@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights of the stacked decision do not depend on the order of training, and are fitted anew when they must be."""
+import json
 import random
 import time
 
 import acknowledged
+from faults import Faults
 from harness import equal, holds, refused
 
 M = "/v1/models/m"
@@ -58,16 +60,90 @@ def test_folder_after_folder(api):
 
 def test_a_model_that_becomes_stacked(api):
     """It says that its weights do not fit yet, and soon has those of a model that always was."""
-    daemon = api.another().start()
+    faults = Faults(api)
+    daemon = faults.daemon.start()
     client = daemon.client
     client.put(M, {"decision": "bayes"}).ok(201)
     train(client, documents(1500))
+    faults.delay(100000)
     client.put(M, STACKED).ok()
     equal(verdict(client, "ham", 0)["calibrated"], False)
+    faults.delay(0)
     wait(client)
     holds(right(client) > 185, "many verdicts are wrong")
     daemon.stop()
     acknowledged.verified(api, daemon.data)
+
+
+def retwinned(client):
+    """The twin was off while a document came."""
+    client.put(M, {**STACKED, "twin": False}).ok()
+    wait(client)
+    client.post(M + "/train", {"label": "ham", "id": "one", "text": text("ham", 10**7)}).ok()
+    equal(verdict(client, "ham", 0)["calibrated"], True)
+    return lambda: client.put(M, STACKED).ok()
+
+
+def retuned(client):
+    """Another constant."""
+    return lambda: client.put(M, {**STACKED, "learning_rate": 0.2}).ok()
+
+
+def imported(client):
+    """A dump without what was learned."""
+    lines = client.get(M + "/export").ok().body.split(b"\n")
+    header = json.loads(lines[0])
+    header.pop("stack")
+    dump = b"\n".join([json.dumps(header).encode(), *lines[1:]])
+    return lambda: client.put(M + "/import", dump, acknowledged.NDJSON).ok()
+
+
+def relabelled(client):
+    """The 251st of 2,500 documents is more than a tenth."""
+    rows = documents(1250)[:251]
+    for row in rows:
+        row["label"] = "spam"
+    return lambda: client.post(M + "/train", {"documents": rows}).ok()
+
+
+def replaced(client):
+    rows = documents(1250)[:251]
+    for row in rows:
+        row["text"] += " more"
+    return lambda: client.post(M + "/train", {"documents": rows}).ok()
+
+
+def forgotten(client):
+    rows = [{"id": row["id"]} for row in documents(1250)[:228]]  # a tenth of what is left
+    return lambda: client.post(M + "/untrain", {"documents": rows}).ok()
+
+
+def undone(client):
+    """252 of 2,752: more than a tenth of those that are left."""
+    rows = [{**row, "id": "bad-" + row["id"], "source": "bad"} for row in documents(252, ("spam",))]
+    train(client, rows)
+    wait(client)
+    return lambda: client.post(M + "/undo", {"source": "bad"}).ok()
+
+
+def test_what_makes_the_weights_wrong(api):
+    """Replies say so until a refit has ended, which comes by itself. The disk is slow meanwhile: no slice of it is
+    committed before the reply was asked for."""
+    for change in (retwinned, retuned, imported, relabelled, replaced, forgotten, undone):
+        faults = Faults(api)
+        client = faults.daemon.start().client
+        client.put(M, STACKED).ok(201)
+        train(client, random.Random(3).sample(documents(1250), 2500))
+        wait(client)
+        do = change(client)
+        equal(verdict(client, "ham", 0)["calibrated"], True, change.__name__)
+        faults.delay(100000)
+        do()
+        equal(verdict(client, "ham", 0)["calibrated"], False, change.__name__)
+        faults.delay(0)
+        wait(client)
+        faults.daemon.stop()
+        acknowledged.verified(api, faults.daemon.data)
 
 
 def test_a_kill_in_the_middle(api):

@@ -316,6 +316,7 @@ static void random_settings(struct history *h, struct nb_settings *settings)
     settings->event_model = (int)below(h, 4);
     settings->smoothing = smoothings[below(h, 4)];
     settings->decision = (int)below(h, 2);
+    settings->twin = !one_in(h, 3);
     settings->prior = (int)below(h, 2);
     settings->min_count = one_in(h, 4) ? below(h, 4) : 0;
     settings->skip_top = one_in(h, 4) ? below(h, 4) : 0;
@@ -545,6 +546,22 @@ static void expect_dumps(struct history *h)
     verify_at(h, h->other);
 }
 
+static bool never(void *user)
+{
+    (void)user;
+    return false;
+}
+
+static void refit(struct history *h)
+{
+    int i = (int)below(h, MODELS);
+    struct nb_error error = {0};
+    int rc = nb_engine_refit(h->engine, string_at(model_names[i]), string_at("root"), never, NULL,
+                             &error);
+    ck_assert_msg(h->models[i].exists ? rc == 0 || rc == NB_CONFLICT : rc == NB_NOT_FOUND, "%d %s",
+                  rc, error.text);
+}
+
 /* ---- a history ------------------------------------------------------------------------------- */
 
 static void step(struct history *h)
@@ -572,6 +589,8 @@ static void step(struct history *h)
         reopen(h, one_in(h, 4) ? !h->settings.keep_words : h->settings.keep_words);
     else if (what < 39)
         expect_all(h);
+    else if (one_in(h, 2))
+        refit(h);
     else
         usleep(1000); /* the writer has nothing to do */
 }

@@ -6,6 +6,9 @@
 #include <check.h>
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +17,7 @@
 
 #include "core/base/random.h"
 #include "core/engine/engine.h"
+#include "core/live/state.h"
 #include "core/repair/repair.h"
 #include "tests/unit/folder.h"
 
@@ -52,7 +56,7 @@ static void teardown(void)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-static void put(const char *model, enum nb_decision decision, double smoothing)
+static void put_with(const char *model, enum nb_decision decision, double smoothing, bool twin)
 {
     struct nb_settings s;
     struct nb_error error = {0};
@@ -60,10 +64,16 @@ static void put(const char *model, enum nb_decision decision, double smoothing)
     nb_settings_init(&s, NB_PRESET_TEXT);
     s.decision = (int)decision;
     s.sharp_smoothing = smoothing;
+    s.twin = twin;
     ck_assert_msg(nb_engine_put_model(engine, str(model), &s, false, str(""), &created, &error) ==
                       0,
                   "%s", error.text);
     nb_settings_deinit(&s);
+}
+
+static void put(const char *model, enum nb_decision decision, double smoothing)
+{
+    put_with(model, decision, smoothing, true);
 }
 
 /* Words of document `n` of a label: a third of them tell. */
@@ -175,6 +185,113 @@ static double loss_of(const char *model, uint32_t labels)
     return sum / (labels * EACH);
 }
 
+/* ---- a writer that stands still -------------------------------------------------------------- */
+
+/* What the writer waits in, after a commit: no slice of a refit is run meanwhile. Of the two stops
+ * one is that where it stands, the other is next. */
+static struct stop {
+    sem_t reached, go;
+} stops[2];
+static unsigned place;
+static bool stands;
+
+static void stand_still(struct nb_batch *batch, void *user)
+{
+    struct stop *stop = user;
+    sem_post(&stop->reached);
+    while (sem_wait(&stop->go) != 0)
+        ;
+    nb_batch_free(&batch);
+}
+
+static void go_on(void)
+{
+    ck_assert(stands);
+    stands = false;
+    sem_post(&stops[place].go);
+}
+
+/* The writer goes on, makes the changes of the batch, which is freed, and stands still again. */
+static void stand_behind(struct nb_batch *batch)
+{
+    struct stop *next = &stops[1 - place];
+    ck_assert(sem_init(&next->reached, 0, 0) == 0 && sem_init(&next->go, 0, 0) == 0);
+    nb_engine_submit(engine, batch, stand_still, next);
+    if (stands)
+        go_on();
+    while (sem_wait(&next->reached) != 0)
+        ;
+    place = 1 - place;
+    stands = true;
+}
+
+/* One that changes nothing: there is no such document. */
+static struct nb_batch *idle_batch(void)
+{
+    struct nb_batch *batch;
+    ck_assert_int_eq(nb_batch_new(engine, str("idle"), false, &batch, NULL), 0);
+    ck_assert_int_eq(nb_batch_untrain(batch, NULL, str("none"), str(""), NULL), 0);
+    return batch;
+}
+
+struct putting {
+    const char *model;
+    enum nb_decision decision;
+    double smoothing;
+    bool twin;
+};
+
+static void *put_in_a_thread(void *argument)
+{
+    const struct putting *p = argument;
+    put_with(p->model, p->decision, p->smoothing, p->twin);
+    return NULL;
+}
+
+static bool task_waits(void)
+{
+    pthread_mutex_lock(&engine->queue_lock);
+    bool waits = engine->waiting == 1;
+    pthread_mutex_unlock(&engine->queue_lock);
+    return waits;
+}
+
+/* The writer goes on, puts settings, and stands still again. */
+static void put_and_stand(const struct putting *p)
+{
+    pthread_t thread;
+    if (!stands)
+        stand_behind(idle_batch());
+    ck_assert_int_eq(pthread_create(&thread, NULL, put_in_a_thread, (void *)(uintptr_t)p), 0);
+    while (!task_waits())
+        sched_yield();
+    stand_behind(idle_batch());
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+/* Settings after which the weights are wrong until they are fitted. */
+static void expect_refit(const struct putting *p)
+{
+    put_and_stand(p);
+    ck_assert(!is_calibrated(p->model));
+    go_on();
+    settle();
+    ck_assert(is_calibrated(p->model));
+}
+
+/* Settings that the weights fit. */
+static void expect_no_refit(const struct putting *p)
+{
+    put_and_stand(p);
+    ck_assert(is_calibrated(p->model));
+    struct nb_engine_statistics statistics;
+    nb_engine_statistics(engine, &statistics);
+    ck_assert_uint_eq(statistics.refits, 0);
+    go_on();
+}
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
 static void print_difference(void *user, const char *line)
 {
     (void)user;
@@ -230,30 +347,68 @@ START_TEST(settings_that_change_are_followed_by_a_refit)
     settings.refit_units = 20000; /* many slices */
     nb_engine_close(&engine);
     open_engine();
+    put("idle", NB_DECISION_BAYES, 0.02);
     put("m", NB_DECISION_BAYES, 0.02);
     put("always", NB_DECISION_STACKED, 0.02);
     train("m", 2, 150, FIRST_TO_LAST, 50);
     train("always", 2, 150, MIXED, 50);
-    put("m", NB_DECISION_STACKED, 0.02);
-    ck_assert(!is_calibrated("m"));
-    settle();
-    ck_assert(is_calibrated("m"));
+    expect_refit(&(struct putting){"m", NB_DECISION_STACKED, 0.02, true});
     double loss = loss_of("m", 2);
     ck_assert_double_lt(fabs(loss - loss_of("always", 2)), 0.05);
-    put("m", NB_DECISION_STACKED, 0.3);
-    ck_assert(!is_calibrated("m"));
-    settle();
-    ck_assert(is_calibrated("m"));
+    expect_refit(&(struct putting){"m", NB_DECISION_STACKED, 0.3, true});
     /* There and back, with a document meanwhile: it was missed. */
     put("m", NB_DECISION_BAYES, 0.3);
     forget("m", 0, 0, 1);
-    put("m", NB_DECISION_STACKED, 0.3);
-    ck_assert(!is_calibrated("m"));
-    settle();
+    expect_refit(&(struct putting){"m", NB_DECISION_STACKED, 0.3, true});
     /* There and back, and nothing was missed. */
     put("m", NB_DECISION_BAYES, 0.3);
-    put("m", NB_DECISION_STACKED, 0.3);
+    expect_no_refit(&(struct putting){"m", NB_DECISION_STACKED, 0.3, true});
+    nb_engine_close(&engine);
+    verify(directory);
+    open_engine();
+}
+END_TEST
+
+/* Of one document, whose change runs a slice. */
+static struct nb_batch *one_more(uint32_t n)
+{
+    struct nb_batch *batch;
+    ck_assert_int_eq(nb_batch_new(engine, str("m"), false, &batch, NULL), 0);
+    add(batch, 0, n);
+    return batch;
+}
+
+/* The weights of the stack are the same with and without the twin. */
+START_TEST(a_twin_that_missed_documents_learns_anew)
+{
+    const struct putting on = {"m", NB_DECISION_STACKED, 0.02, true};
+    const struct putting off = {"m", NB_DECISION_STACKED, 0.02, false};
+    settings.refit_units = 20000;
+    nb_engine_close(&engine);
+    open_engine();
+    put("idle", NB_DECISION_BAYES, 0.02);
+    put_with("m", NB_DECISION_STACKED, 0.02, false);
+    train("m", 3, 150, FIRST_TO_LAST, 50);
+    settle();
+    double without = loss_of("m", 3);
+    expect_refit(&on);
+    double with = loss_of("m", 3);
+    ck_assert(with < without || with > without);
+    expect_no_refit(&off);
+    expect_no_refit(&on);
+    ck_assert_double_eq(loss_of("m", 3), with);
+    expect_no_refit(&off);
+    forget("m", 1, 0, 1);
     ck_assert(is_calibrated("m"));
+    expect_refit(&on);
+    /* It is switched off while a refit is under way, which begins again, and is on again then. */
+    put_and_stand(&(struct putting){"m", NB_DECISION_STACKED, 0.3, true});
+    ck_assert(!is_calibrated("m"));
+    stand_behind(one_more(1000));
+    put_and_stand(&(struct putting){"m", NB_DECISION_STACKED, 0.3, false});
+    ck_assert(!is_calibrated("m"));
+    stand_behind(one_more(1001));
+    expect_refit(&(struct putting){"m", NB_DECISION_STACKED, 0.3, true});
     nb_engine_close(&engine);
     verify(directory);
     open_engine();
@@ -310,41 +465,36 @@ START_TEST(a_refit_on_request)
 }
 END_TEST
 
-enum { METAS_BYTES = 2 * 4096 };
-
-static struct nb_buffer read_store(size_t most)
-{
-    struct nb_buffer all = {0};
-    char path[128];
-    char bytes[4096];
-    snprintf(path, sizeof path, "%s/data.mdb", directory);
-    FILE *file = fopen(path, "rb");
-    ck_assert_ptr_nonnull(file);
-    for (size_t n; all.length < most && (n = fread(bytes, 1, sizeof bytes, file)) > 0;)
-        ck_assert_int_eq(nb_buffer_append(&all, bytes, n), 0);
-    ck_assert_int_eq(fclose(file), 0);
-    return all;
-}
-
-/* When the writer commits meanwhile, the copy is taken again. */
+/* While the writer stands still. */
 static void copy_store(void)
 {
     char path[128];
-    struct nb_buffer all, metas;
-    for (bool is_same = false; !is_same;) {
-        all = read_store(SIZE_MAX);
-        metas = read_store(METAS_BYTES);
-        is_same = memcmp(all.bytes, metas.bytes, METAS_BYTES) == 0;
-        nb_buffer_deinit(&metas);
-        if (!is_same)
-            nb_buffer_deinit(&all);
-    }
+    char bytes[4096];
+    snprintf(path, sizeof path, "%s/data.mdb", directory);
+    FILE *from = fopen(path, "rb");
     ck_assert_int_eq(mkdir(copy, 0700), 0);
     snprintf(path, sizeof path, "%s/data.mdb", copy);
-    FILE *file = fopen(path, "wb");
-    ck_assert(file != NULL && fwrite(all.bytes, 1, all.length, file) == all.length);
-    ck_assert_int_eq(fclose(file), 0);
-    nb_buffer_deinit(&all);
+    FILE *to = fopen(path, "wb");
+    ck_assert(from != NULL && to != NULL);
+    for (size_t n; (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
+        ck_assert_uint_eq(fwrite(bytes, 1, n, to), n);
+    ck_assert(fclose(from) == 0 && fclose(to) == 0);
+}
+
+/* A batch that begins a refit, since it forgets more than a tenth, and then learns documents, each
+ * of which runs a slice. */
+static struct nb_batch *revising_batch(uint32_t forgotten, uint32_t from, uint32_t learned)
+{
+    struct nb_batch *batch;
+    ck_assert_int_eq(nb_batch_new(engine, str("m"), false, &batch, NULL), 0);
+    for (uint32_t n = 0; n < forgotten; n++) {
+        char id[24];
+        snprintf(id, sizeof id, "0-%u", n);
+        ck_assert_int_eq(nb_batch_untrain(batch, NULL, str(id), str(""), NULL), 0);
+    }
+    for (uint32_t n = 0; n < learned; n++)
+        add(batch, n % 2, from + n);
+    return batch;
 }
 
 /* A copy of the file is what a crash would leave: the refit begins again there. While it is under
@@ -354,12 +504,13 @@ START_TEST(a_refit_that_is_cut_off_begins_again)
     settings.refit_units = 3000; /* a few hundred slices */
     nb_engine_close(&engine);
     open_engine();
-    put("m", NB_DECISION_BAYES, 0.02);
-    train("m", 2, 100, FIRST_TO_LAST, 50);
     put("m", NB_DECISION_STACKED, 0.02);
-    train("m", 2, 110, MIXED, 4);
+    train("m", 2, 210, FIRST_TO_LAST, 50);
+    settle();
+    stand_behind(revising_batch(45, 1000, 40));
     ck_assert(!is_calibrated("m"));
     copy_store();
+    go_on();
     settle();
     double here = loss_of("m", 2);
     nb_engine_close(&engine);
@@ -367,9 +518,11 @@ START_TEST(a_refit_that_is_cut_off_begins_again)
     verify(copy);
     settings.directory = copy;
     open_engine();
-    ck_assert(!is_calibrated("m"));
     settle();
     ck_assert(is_calibrated("m"));
+    struct nb_engine_statistics statistics;
+    nb_engine_statistics(engine, &statistics);
+    ck_assert_uint_gt(statistics.commits, 375); /* of the documents, no two in a slice */
     ck_assert_double_lt(fabs(loss_of("m", 2) - here), 0.05);
     nb_engine_close(&engine);
     verify(copy);
@@ -387,6 +540,7 @@ int main(void)
     tcase_add_loop_test(refits, verdicts_do_not_depend_on_the_order, 0,
                         (int)(sizeof sizes / sizeof *sizes));
     tcase_add_test(refits, settings_that_change_are_followed_by_a_refit);
+    tcase_add_test(refits, a_twin_that_missed_documents_learns_anew);
     tcase_add_test(refits, what_is_forgotten_leaves_the_weights);
     tcase_add_test(refits, a_refit_on_request);
     tcase_add_test(refits, a_refit_that_is_cut_off_begins_again);

@@ -129,7 +129,7 @@ START_TEST(small_models_are_fitted_as_they_grow)
             continue;
         refits++;
         slow = (struct turnover){.all = 0};
-        ck_assert_int_eq(nb_order_begin_refit(&order, false), 0);
+        ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_OF_GROWTH, n), 0);
         ck_assert(nb_order_is_refitting(&order));
         ck_assert_int_eq(nb_order_end_refit(&order, 77), 0);
         ck_assert(!nb_order_is_refitting(&order));
@@ -163,7 +163,7 @@ START_TEST(large_models_are_fitted_when_much_was_not_taught)
         ck_assert_uint_lt(n, 10000);
     }
     ck_assert(idle);
-    ck_assert_int_eq(nb_order_begin_refit(&order, false), 0);
+    ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_OF_SKEW, 5000), 0);
     ck_assert_int_eq(nb_order_reason(&order, 5000), NB_ORDER_NONE);
     ck_assert(!nb_order_wants_idle(&order, 5000));
     nb_weights_deinit(&order);
@@ -178,12 +178,13 @@ START_TEST(what_was_learned_wrongly_is_told)
         ck_assert_int_eq(nb_order_note(&order, n % 2, 1000, true), 0);
     }
     ck_assert_int_eq(nb_order_reason(&order, 2000), NB_ORDER_REVISED);
-    ck_assert_int_eq(nb_order_begin_refit(&order, true), 0);
-    ck_assert(nb_order_is_stale(&order));
-    ck_assert_int_eq(nb_order_begin_refit(&order, false), 0); /* again, after a crash */
-    ck_assert(nb_order_is_stale(&order));
+    ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_STALE, 2000), 0);
+    ck_assert(nb_order_is_stale(&order, 2000));
+    ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_OF_GROWTH, 2000),
+                     0); /* again, after a crash */
+    ck_assert(nb_order_is_stale(&order, 2000));
     ck_assert_int_eq(nb_order_end_refit(&order, 77), 0);
-    ck_assert(!nb_order_is_stale(&order));
+    ck_assert(!nb_order_is_stale(&order, 2000));
     ck_assert_double_eq(nb_order_fingerprint(&order), 77);
     ck_assert_int_eq(nb_order_forget(&order), 0);
     ck_assert_double_eq(nb_order_fingerprint(&order), 0);
@@ -203,9 +204,57 @@ START_TEST(the_twin_learns_anew_in_time)
     ck_assert(nb_order_wants_pass(&order, 300) && !nb_order_wants_pass(&order, 301));
     ck_assert_int_eq(nb_order_begin_pass(&order), 0);
     ck_assert(!nb_order_wants_pass(&order, 300));
-    ck_assert_int_eq(nb_order_begin_refit(&order, true), 0);
-    ck_assert(nb_order_wants_pass(&order, 30000) && !nb_order_wants_pass(&order, 30001));
     nb_weights_deinit(&order);
+}
+END_TEST
+
+/* A refit of another reason began before that was a tenth, and it goes on. */
+START_TEST(what_is_revised_meanwhile_is_told)
+{
+    struct nb_weights order = {0};
+    for (int n = 0; n < 35; n++)
+        ck_assert_int_eq(nb_order_note(&order, 0, 200, true), 0);
+    ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_OF_GROWTH, 400), 0);
+    ck_assert(!nb_order_is_stale(&order, 400) && !nb_order_wants_pass(&order, 400));
+    for (int n = 0; n < 5; n++)
+        ck_assert_int_eq(nb_order_note(&order, 0, 200, true), 0);
+    ck_assert(!nb_order_is_stale(&order, 400));
+    ck_assert_int_eq(nb_order_note(&order, 0, 200, true), 0);
+    ck_assert(nb_order_is_stale(&order, 400) && nb_order_wants_pass(&order, 400));
+    ck_assert_int_eq(nb_order_end_refit(&order, 77), 0);
+    ck_assert(!nb_order_is_stale(&order, 400));
+    /* Those meanwhile may be in the new weights. */
+    for (int n = 0; n < 35; n++)
+        ck_assert_int_eq(nb_order_note(&order, 0, 200, true), 0);
+    ck_assert_int_eq(nb_order_reason(&order, 400), NB_ORDER_REVISED);
+    nb_weights_deinit(&order);
+}
+END_TEST
+
+/* Refits after which the twin must have seen all documents once, of models up to some size. */
+START_TEST(the_twin_learns_anew_where_it_must)
+{
+    static const struct {
+        enum nb_order_refit why;
+        uint64_t documents;
+        bool wants;
+    } cases[] = {{NB_REFIT_OF_GROWTH, 600, false}, {NB_REFIT_OF_GROWTH, 5001, false},
+                 {NB_REFIT_OF_SKEW, 30000, true},  {NB_REFIT_OF_SKEW, 30001, false},
+                 {NB_REFIT_STALE, 600, true},      {NB_REFIT_STALE, 30000, true},
+                 {NB_REFIT_STALE, 30001, false},   {NB_REFIT_ASKED, 600, true},
+                 {NB_REFIT_ASKED, 1000000, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nb_weights order = {0};
+        uint64_t documents = cases[i].documents;
+        ck_assert_int_eq(nb_order_begin_refit(&order, cases[i].why, documents), 0);
+        ck_assert(nb_order_wants_pass(&order, documents) == cases[i].wants);
+        /* That one is lost, and begins again. */
+        ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_OF_GROWTH, documents), 0);
+        ck_assert(nb_order_wants_pass(&order, documents) == cases[i].wants);
+        ck_assert_int_eq(nb_order_end_refit(&order, 77), 0);
+        ck_assert(nb_order_wants_pass(&order, documents) == (documents <= 250));
+        nb_weights_deinit(&order);
+    }
 }
 END_TEST
 
@@ -217,6 +266,8 @@ int main(void)
     tcase_add_test(rule, a_mixed_stream_replays_nothing);
     tcase_add_test(rule, any_label_has_a_place);
     tcase_add_test(rule, the_twin_learns_anew_in_time);
+    tcase_add_test(rule, what_is_revised_meanwhile_is_told);
+    tcase_add_test(rule, the_twin_learns_anew_where_it_must);
     tcase_add_loop_test(rule, small_models_are_fitted_as_they_grow, 0, 3);
     tcase_add_test(rule, large_models_are_fitted_when_much_was_not_taught);
     tcase_add_test(rule, what_was_learned_wrongly_is_told);

@@ -187,13 +187,13 @@ START_TEST(other_labels_are_told)
 }
 END_TEST
 
-/* Each constant and start value counts. */
+/* Each constant and start value counts, and whether the twin is among the weights. */
 START_TEST(fingerprints_tell_constants_apart)
 {
     struct nb_stack_settings set;
     struct nb_stack *stack = NULL;
-    double all[7];
-    for (int i = 0; i < 7; i++) {
+    double all[8];
+    for (int i = 0; i < 8; i++) {
         nb_stack_settings_init(&set);
         double *const members[] = {&set.length,
                                    &set.rate,
@@ -201,10 +201,10 @@ START_TEST(fingerprints_tell_constants_apart)
                                    &set.two.experts[1].power,
                                    &set.many.experts[0].smoothing,
                                    &set.two.experts[0].start_total};
-        if (i > 0)
+        if (i > 0 && i < 7)
             *members[i - 1] += 0.25;
         ck_assert_int_eq(nb_stack_new(&set, &stack), 0);
-        all[i] = nb_stack_fingerprint(stack);
+        all[i] = nb_stack_fingerprint(stack, i < 7);
         nb_stack_free(&stack);
         ck_assert(all[i] > 0);
         for (int k = 0; k < i; k++)
