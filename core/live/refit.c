@@ -107,10 +107,12 @@ int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t nu
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-static uint64_t cost_of(const struct nb_drawn *drawn)
+/* What is in `drawn` of a document with nothing to learn may be of another one, and of any model.
+ */
+static uint64_t cost_of(const struct nb_drawn *drawn, bool found)
 {
     return READ_UNITS +
-           drawn->rows.size * (FEATURE_UNITS + (uint64_t)LABEL_UNITS * drawn->inputs.size);
+           found * drawn->rows.size * (FEATURE_UNITS + (uint64_t)LABEL_UNITS * drawn->inputs.size);
 }
 
 /* Takes a document of the sample over. Returns 0, NB_CONFLICT (the labels have changed) or another
@@ -124,7 +126,7 @@ static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_
     int rc = nb_drawn_read(drawn, live, live->published, view, number, false, &found);
     if (rc == 0 && found)
         rc = nb_stack_fit_add(live->fit, &drawn->inputs, drawn->entry.change.label);
-    *units += cost_of(drawn);
+    *units += cost_of(drawn, found);
     return rc;
 }
 
@@ -175,7 +177,7 @@ static int teach_twin(struct nb_live *live, const struct nb_view *view, struct n
     if (rc == 0 && found)
         rc = nb_stack_twin_learn(live->published->weights, &drawn->inputs,
                                  drawn->entry.change.label, 1);
-    *units += cost_of(drawn);
+    *units += cost_of(drawn, found);
     return rc;
 }
 

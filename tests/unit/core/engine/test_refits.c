@@ -531,6 +531,42 @@ START_TEST(a_refit_that_is_cut_off_begins_again)
 }
 END_TEST
 
+static void learn_one(const char *model, uint32_t label, uint32_t n)
+{
+    struct nb_batch *batch;
+    char words[WORDS_MOST];
+    words_of(label, n, words);
+    struct nb_document document = {NB_DOCUMENT_TEXT, words, strlen(words)};
+    ck_assert_int_eq(nb_batch_new(engine, str(model), false, &batch, NULL), 0);
+    ck_assert_int_eq(
+        nb_batch_train(batch, &document, str(label_names[label]), str("one"), str(""), NULL), 0);
+    nb_engine_apply(engine, batch);
+    ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, 0);
+    nb_batch_free(&batch);
+}
+
+/* A document that is the only one of its label costs the same, whatever was read before, of another
+ * model: in a replay, of all models in the order of their names, that is something else. */
+START_TEST(a_slice_ends_where_it_does_in_a_replay)
+{
+    settings.refit_units = 3150; /* 3,000 are of reading, 9 of a feature with three labels */
+    nb_engine_close(&engine);
+    open_engine();
+    put("idle", NB_DECISION_BAYES, 0.02);
+    put("a", NB_DECISION_STACKED, 0.02);
+    put("other", NB_DECISION_STACKED, 0.02);
+    train("other", 3, 20, MIXED, 60);
+    settle();
+    learn_one("a", 0, 1);
+    learn_one("a", 0, 2);
+    learn_one("a", 1, 3);
+    stand_behind(idle_batch());
+    copy_store(); /* a stop would drop what was superseded */
+    go_on();
+    verify(copy);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("refits");
@@ -542,6 +578,7 @@ int main(void)
     tcase_add_test(refits, settings_that_change_are_followed_by_a_refit);
     tcase_add_test(refits, a_twin_that_missed_documents_learns_anew);
     tcase_add_test(refits, what_is_forgotten_leaves_the_weights);
+    tcase_add_test(refits, a_slice_ends_where_it_does_in_a_replay);
     tcase_add_test(refits, a_refit_on_request);
     tcase_add_test(refits, a_refit_that_is_cut_off_begins_again);
     suite_add_tcase(suite, refits);
