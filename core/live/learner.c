@@ -190,7 +190,7 @@ static int replay_one(struct nb_learner *l, struct nb_live *live, const struct n
     int rc = nb_refit_list(live, lesson->view);
     if (rc == 0 && nb_living_count(live->living) > 0)
         rc = nb_drawn_read(&l->drawn, live, live->published, lesson->view,
-                           nb_living_draw(live->living, &random), true, &found);
+                           nb_living_draw(live->living, &random), live->published->weights, &found);
     return rc != 0 || !found ? rc : learn(live, &l->drawn.inputs, l->drawn.entry.change.label, 1);
 }
 

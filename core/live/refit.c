@@ -28,7 +28,7 @@ void nb_drawn_deinit(struct nb_drawn *drawn)
 
 int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
                   const struct nb_published *published, const struct nb_view *view, uint64_t number,
-                  bool for_twin, bool *found)
+                  const struct nb_stack_weights *twin, bool *found)
 {
     const struct nb_change *change = &drawn->entry.change;
     struct nb_rows *rows = &drawn->rows;
@@ -38,7 +38,7 @@ int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
         rc = NB_NOT_FOUND;
     if (rc == 0)
         rc = nb_bag_decode(change->bag, nb_model_rows(live->counts), rows, NULL);
-    nb_stack_inputs_twin(&drawn->inputs, for_twin ? published->weights : NULL, true);
+    nb_stack_inputs_twin(&drawn->inputs, twin, true);
     if (rc == 0)
         rc = nb_stack_inputs_of_rows(published->stack, live->counts, rows->counts, rows->size,
                                      change->label, &drawn->inputs);
@@ -123,7 +123,7 @@ static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_
     bool found;
     if (!nb_living_has(live->living, number))
         return 0; /* it was superseded meanwhile */
-    int rc = nb_drawn_read(drawn, live, live->published, view, number, false, &found);
+    int rc = nb_drawn_read(drawn, live, live->published, view, number, NULL, &found);
     if (rc == 0 && found)
         rc = nb_stack_fit_add(live->fit, &drawn->inputs, drawn->entry.change.label);
     *units += cost_of(drawn, found);
@@ -173,7 +173,8 @@ static int teach_twin(struct nb_live *live, const struct nb_view *view, struct n
     bool found;
     if (!nb_living_has(live->living, number))
         return 0;
-    int rc = nb_drawn_read(drawn, live, live->published, view, number, true, &found);
+    int rc =
+        nb_drawn_read(drawn, live, live->published, view, number, live->published->weights, &found);
     if (rc == 0 && found)
         rc = nb_stack_twin_learn(live->published->weights, &drawn->inputs,
                                  drawn->entry.change.label, 1);

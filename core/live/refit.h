@@ -34,11 +34,11 @@ struct nb_drawn {
 void nb_drawn_deinit(struct nb_drawn *drawn);
 /* Reads the document of a living entry, and computes its inputs. *found is false where there is
  * nothing to learn: it is the only one of its label, or the ledger has it no more, as in a replay,
- * or not as it was written. `for_twin`: the inputs are those of the model's twin too. Any thread
- * may call it under the model's read lock. Returns 0 or a code. */
+ * or not as it was written. The inputs are those of the twin of these weights, too (NULL: of none).
+ * Any thread may call it under the model's read lock. Returns 0 or a code. */
 int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
                   const struct nb_published *published, const struct nb_view *view, uint64_t number,
-                  bool for_twin, bool *found);
+                  const struct nb_stack_weights *twin, bool *found);
 /* Makes the model's list of living entries, unless it is there. Returns 0 or a code. */
 int nb_refit_list(struct nb_live *live, const struct nb_view *view);
 

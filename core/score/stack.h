@@ -203,6 +203,9 @@ int nb_stack_twin_learn(struct nb_stack_weights *weights, const struct nb_stack_
 /* Back to the twin's start values; can be rolled back. Returns 0 or NB_NO_MEMORY, and then nothing
  * was changed. */
 int nb_stack_twin_reset(struct nb_stack_weights *weights);
+/* A copy of what the stack has learned, with the twin's start values; order's numbers are 0. Under
+ * the read lock of `weights`. NULL: out of memory. */
+struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_weights *weights);
 /* The slots of the twin, which are stored apart (core/live/twin_log.h). */
 struct nb_slots *nb_stack_twin_slots(struct nb_stack_weights *weights);
 

@@ -7,6 +7,7 @@
  */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/lock.h"
 #include "core/score/stack_private.h"
@@ -206,6 +207,25 @@ int nb_stack_twin_learn(struct nb_stack_weights *weights, const struct nb_stack_
 }
 
 /* ---- start values ---------------------------------------------------------------------------- */
+
+static int copy_places(struct nb_weights *to, const struct nb_weights *from)
+{
+    int rc = nb_weights_grow(to, nb_weights_places(from), NULL);
+    if (rc == 0 && from->ranges != 0)
+        memcpy(to->values, from->values, nb_weights_places(from) * sizeof *to->values);
+    return rc;
+}
+
+struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_weights *weights)
+{
+    struct nb_stack_weights *copy = nb_stack_weights_new(&weights->settings);
+    int rc = copy == NULL ? NB_NO_MEMORY : copy_places(&copy->shared, &weights->shared);
+    for (unsigned e = 0; rc == 0 && e < NB_STACK_EXPERTS; e++)
+        rc = copy_places(&copy->biases[e], &weights->biases[e]);
+    if (rc != 0 && copy != NULL)
+        nb_stack_weights_free(&copy);
+    return copy;
+}
 
 int nb_stack_twin_reset(struct nb_stack_weights *weights)
 {

@@ -184,6 +184,24 @@ def test_which_scores(api):
     refused(client.post(M + "/classify?scores=leave-one-out", {"text": "x"}), 400, "target_fpr")
 
 
+def test_scores_of_what_was_learned_by_heart(api):
+    """One label in five is wrong, and rare words let the twin learn which. Leave-one-out scores do not know it."""
+    client = api.another().start().client
+    client.put(M, STACKED).ok(201)
+    rng = random.Random(4)
+    rows = []
+    for n in range(800):
+        label = rng.choice(("ham", "spam"))
+        words = [f"{label}{rng.randrange(20)}" for _ in range(10)] + [f"w{rng.randrange(3000)}" for _ in range(30)]
+        wrong = "ham" if label == "spam" else "spam"
+        rows.append({"label": wrong if rng.random() < 0.2 else label, "id": str(n), "text": " ".join(words)})
+    train(client, rows)
+    wait(client)
+    whole = client.get(M + "/evaluation?scores=leave-one-out").ok().json["windows"][2]
+    equal(whole["documents"], 800)
+    holds(0.75 < whole["accuracy"] < 0.85 and whole["log_loss"] > 0.45, whole)  # of right labels .80, .50
+
+
 def test_on_request(api):
     daemon = api.another().start()
     client = daemon.client
