@@ -59,6 +59,13 @@ static int tokenize_text(struct nb_tokenizing *t, const char *text, size_t lengt
     return nb_tokenize_text(t, NB_FIELD_SUBJECT, "subject:", subject.bytes, subject.length);
 }
 
+/* How many features a document may have: mails one for three bytes, with n-grams; words alone one
+ * for eight. */
+static size_t expected_features(const struct nb_tokenizer_settings *settings, size_t bytes)
+{
+    return bytes / ((settings->fields >> NB_FIELD_NGRAM & 1u) != 0 ? 3 : 8);
+}
+
 int nb_document_tokenize(const struct nb_document *document, const struct nb_key *key,
                          const struct nb_tokenizer_settings *settings,
                          const struct nb_tokenizer_limits *limits, struct nb_bag *bag)
@@ -68,7 +75,8 @@ int nb_document_tokenize(const struct nb_document *document, const struct nb_key
     size_t read = document->length;
     if (is_mail && read > limits->mail_bytes)
         read = limits->mail_bytes;
-    nb_bag_reset(bag);
+    if (nb_bag_begin(bag, expected_features(settings, read)) != 0)
+        return NB_NO_MEMORY;
     struct nb_tokenizing t = {.key = key,
                               .settings = settings,
                               .limits = limits,

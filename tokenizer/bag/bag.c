@@ -12,6 +12,7 @@
  * the first-level cache and is cheap to empty. */
 enum {
     FIRST_SLOTS = 1024,
+    EXPECTED_SLOTS = 4096, /* with more, emptying them would cost short documents too much */
     FIRST_CHUNK = 16384,
     LARGEST_CHUNK = 1 << 20 /* chunks double up to this */
 };
@@ -41,17 +42,23 @@ static void use_slots(struct nb_bag_private *in, size_t count)
     in->most = count / 2;
 }
 
-void nb_bag_reset(struct nb_bag *bag)
+/* Its first slots and its first chunk are used again, even if the last document was large: the cost
+ * of a reset must not depend on the largest document so far. */
+static void empty(struct nb_bag *bag, size_t slots)
 {
     bag->size = 0;
     bag->positions = 0;
     bag->truncated = false;
     if (bag->private_ == NULL)
         return;
-    /* Use the first slots and the first chunk again, even if the last document was large: the cost
-     * of a reset must not depend on the largest document so far. */
-    use_slots(bag->private_, FIRST_SLOTS);
+    assert(slots <= bag->private_->slot_capacity);
+    use_slots(bag->private_, slots);
     use_chunk(bag->private_, bag->private_->first);
+}
+
+void nb_bag_reset(struct nb_bag *bag)
+{
+    empty(bag, FIRST_SLOTS);
 }
 
 void nb_bag_deinit(struct nb_bag *bag)
@@ -116,6 +123,20 @@ static int reserve_features(struct nb_bag *bag, size_t count)
     return 0;
 }
 
+/* Makes room for so many slots, whose contents are lost. */
+static int reserve_slots(struct nb_bag_private *in, size_t count)
+{
+    if (count <= in->slot_capacity)
+        return 0;
+    uint32_t *slots = malloc(count * sizeof *slots);
+    if (slots == NULL)
+        return NB_NO_MEMORY;
+    free(in->slots);
+    in->slots = slots;
+    in->slot_capacity = count;
+    return 0;
+}
+
 /* Doubles the number of slots and enters all features again. */
 static int grow_slots(struct nb_bag *bag)
 {
@@ -124,16 +145,8 @@ static int grow_slots(struct nb_bag *bag)
     size_t count = (in->mask + 1) * 2;
     if (bag->size >= UINT32_MAX / 4)
         return NB_NO_MEMORY; /* slots are 32-bit numbers */
-    if (reserve_features(bag, count / 2) != 0)
+    if (reserve_features(bag, count / 2) != 0 || reserve_slots(in, count) != 0)
         return NB_NO_MEMORY;
-    if (count > in->slot_capacity) {
-        uint32_t *slots = malloc(count * sizeof *slots);
-        if (slots == NULL)
-            return NB_NO_MEMORY;
-        free(in->slots);
-        in->slots = slots;
-        in->slot_capacity = count;
-    }
     use_slots(in, count);
     for (size_t i = 0; i < bag->size; i++) {
         size_t at = (size_t)bag->features[i].id & in->mask;
@@ -144,7 +157,7 @@ static int grow_slots(struct nb_bag *bag)
     return 0;
 }
 
-int nb_bag_prepare(struct nb_bag *bag)
+static int prepare(struct nb_bag *bag, size_t slots)
 {
     if (bag->private_ != NULL)
         return 0;
@@ -152,14 +165,33 @@ int nb_bag_prepare(struct nb_bag *bag)
     if (in == NULL)
         return NB_NO_MEMORY;
     bag->private_ = in;
-    in->slots = malloc(FIRST_SLOTS * sizeof *in->slots);
-    in->slot_capacity = FIRST_SLOTS;
     in->first = new_chunk(FIRST_CHUNK);
-    if (in->slots == NULL || in->first == NULL || reserve_features(bag, FIRST_SLOTS / 2) != 0) {
+    if (in->first == NULL || reserve_slots(in, slots) != 0 ||
+        reserve_features(bag, slots / 2) != 0) {
         nb_bag_deinit(bag);
         return NB_NO_MEMORY;
     }
     nb_bag_reset(bag);
+    return 0;
+}
+
+int nb_bag_prepare(struct nb_bag *bag)
+{
+    return prepare(bag, FIRST_SLOTS);
+}
+
+int nb_bag_begin(struct nb_bag *bag, size_t features)
+{
+    size_t slots = FIRST_SLOTS;
+    while (slots < EXPECTED_SLOTS && slots / 2 < features)
+        slots *= 2;
+    if (prepare(bag, slots) != 0)
+        return NB_NO_MEMORY;
+    if (reserve_features(bag, slots / 2) != 0 || reserve_slots(bag->private_, slots) != 0) {
+        nb_bag_deinit(bag);
+        return NB_NO_MEMORY;
+    }
+    empty(bag, slots);
     return 0;
 }
 

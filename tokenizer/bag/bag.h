@@ -30,6 +30,10 @@ void nb_bag_init(struct nb_bag *bag);
 /* Empties the bag and keeps its memory for the next document. */
 void nb_bag_reset(struct nb_bag *bag);
 
+/* The same, with room for some `features` features, as far as it is worth having it at once; with
+ * more or less of them nothing but the time is another. Returns 0 or NB_NO_MEMORY. */
+int nb_bag_begin(struct nb_bag *bag, size_t features);
+
 /* Frees everything; the bag is empty and usable again. */
 void nb_bag_deinit(struct nb_bag *bag);
 
