@@ -71,30 +71,55 @@ int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char 
 
 /* ---- character n-grams ----------------------------------------------------------------------- */
 
-/* The last characters, each as UTF-8. */
+enum { NGRAM_BYTES = 4 * NB_NGRAM, WINDOW_BYTES = 256, WINDOW_STARTS = 8 };
+_Static_assert((int)WINDOW_STARTS > (int)NB_NGRAM, "all starts of an n-gram are there");
+
+/* The last characters, as UTF-8, one behind the other. When the bytes are full, the last ones move
+ * to the front; else nothing moves from character to character. */
 struct window {
-    unsigned char bytes[4 * NB_NGRAM];
-    unsigned lengths[NB_NGRAM];
-    unsigned characters;
-    unsigned length;
+    unsigned char bytes[WINDOW_BYTES];
+    unsigned starts[WINDOW_STARTS]; /* of the characters, by their number modulo WINDOW_STARTS */
+    unsigned characters;            /* so far */
+    unsigned end;
 };
 
-static void slide(struct window *w, uint32_t character)
+static unsigned start_of(const struct window *w, unsigned characters)
 {
-    if (w->characters == NB_NGRAM) {
-        w->length -= w->lengths[0];
-        memmove(w->bytes, w->bytes + w->lengths[0], w->length);
-        memmove(w->lengths, w->lengths + 1, (NB_NGRAM - 1) * sizeof *w->lengths);
-        w->characters--;
-    }
-    unsigned n = nb_utf8_encode(character, w->bytes + w->length);
-    w->lengths[w->characters++] = n;
-    w->length += n;
+    return w->starts[(w->characters - characters) % WINDOW_STARTS];
+}
+
+static void move_to_front(struct window *w)
+{
+    unsigned from = start_of(w, NB_NGRAM);
+    memmove(w->bytes, w->bytes + from, w->end - from);
+    for (unsigned i = 0; i < WINDOW_STARTS; i++)
+        w->starts[i] -= from; /* of older ones: not used again */
+    w->end -= from;
+}
+
+static inline void slide(struct window *w, uint32_t character)
+{
+    if (w->end > WINDOW_BYTES - NGRAM_BYTES)
+        move_to_front(w);
+    w->starts[w->characters++ % WINDOW_STARTS] = w->end;
+    w->end += nb_utf8_encode(character, w->bytes + w->end);
+}
+
+/* Counts the last NB_NGRAM characters. NGRAM_BYTES are copied, however many they have: a copy of
+ * a size that is known takes two instructions. */
+static inline int count_ngram(struct nb_tokenizing *t, const struct window *w)
+{
+    static const char prefix[] = "ngram:";
+    unsigned from = start_of(w, NB_NGRAM);
+    char *room = t->bag->private_->room;
+    assert(from + NGRAM_BYTES <= WINDOW_BYTES);
+    memcpy(room, prefix, sizeof prefix - 1);
+    memcpy(room + sizeof prefix - 1, w->bytes + from, NGRAM_BYTES);
+    return nb_text_count_room(t, NB_FIELD_NGRAM, 0, sizeof prefix - 1 + (w->end - from));
 }
 
 static int count_ngrams(struct nb_tokenizing *t, const unsigned char *text, size_t length)
 {
-    static const char prefix[] = "ngram:";
     struct nb_fold fold;
     struct window w = {.characters = 0};
     bool blank = true; /* leading white space is left out; a run of white space is one blank */
@@ -110,10 +135,7 @@ static int count_ngrams(struct nb_tokenizing *t, const unsigned char *text, size
         slide(&w, blank ? ' ' : nb_packed_character(packed));
         if (w.characters < NB_NGRAM)
             continue;
-        char *room = t->bag->private_->room;
-        memcpy(room, prefix, sizeof prefix - 1);
-        memcpy(room + sizeof prefix - 1, w.bytes, w.length);
-        int rc = nb_text_count_room(t, NB_FIELD_NGRAM, 0, sizeof prefix - 1 + w.length);
+        int rc = count_ngram(t, &w);
         if (rc != 0)
             return rc;
     }

@@ -163,6 +163,45 @@ static uint64_t ngrams(const struct nb_bag *bag)
 }
 
 /* Of Subject and body together 3,500 bytes; pairs and n-grams do not reach from text to text. */
+/* All n-grams of a long text, one by one, of characters of one byte to four. */
+START_TEST(ngrams_are_five_characters_wherever_they_lie)
+{
+    static const char *const letters[] = {"a", "b", "7", "é", "я", "ह", "漢", "𐍈"};
+    enum { CHARACTERS = 900, KINDS = sizeof letters / sizeof *letters };
+    const char *characters[CHARACTERS];
+    struct nb_bag bag = {0}, want = {0};
+    struct nb_buffer text = {0}, ngram = {0};
+    const struct nb_tokenizer_settings settings = {.fields = 1u << NB_FIELD_NGRAM};
+    srand(77);
+    for (size_t i = 0; i < CHARACTERS; i++) {
+        characters[i] = letters[(size_t)rand() % (i / 100 % 2 == 0 ? 3 : KINDS)];
+        nb_buffer_puts(&text, characters[i]);
+    }
+    ck_assert_uint_lt(text.length, 3500);
+    for (size_t i = 5; i <= CHARACTERS; i++) {
+        ngram.length = 0;
+        nb_buffer_puts(&ngram, "ngram:");
+        for (size_t k = i - 5; k < i; k++)
+            nb_buffer_puts(&ngram, characters[k]);
+        ck_assert_int_eq(nb_bag_add(&want, &key, NB_FIELD_NGRAM, ngram.bytes, ngram.length), 0);
+    }
+    struct nb_tokenizing t = begin(&bag, &settings);
+    ck_assert_int_eq(nb_bag_begin(&bag, 0), 0);
+    ck_assert_int_eq(nb_derived_text(&t, NB_FIELD_BODY, text.bytes, text.length), 0);
+    ck_assert_uint_eq(bag.size, want.size);
+    ck_assert_uint_gt(bag.size, 300);
+    for (size_t i = 0; i < bag.size; i++) {
+        ck_assert(nb_string_same(bag.texts[i], want.texts[i]));
+        ck_assert_uint_eq(bag.features[i].id, want.features[i].id);
+        ck_assert_uint_eq(bag.features[i].count, want.features[i].count);
+    }
+    nb_buffer_deinit(&text);
+    nb_buffer_deinit(&ngram);
+    nb_bag_deinit(&bag);
+    nb_bag_deinit(&want);
+}
+END_TEST
+
 START_TEST(ngrams_end_after_3500_bytes)
 {
     char text[6000];
@@ -254,6 +293,7 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, set_up, nb_text_teardown);
     tcase_add_loop_test(tcase, derives_each_case, 0, sizeof cases / sizeof *cases);
     tcase_add_test(tcase, tokens_do_not_depend_on_what_is_derived);
+    tcase_add_test(tcase, ngrams_are_five_characters_wherever_they_lie);
     tcase_add_test(tcase, ngrams_end_after_3500_bytes);
     tcase_add_test(tcase, the_budget_holds_for_all);
     tcase_add_loop_test(tcase, time_is_linear, 0, sizeof hostile / sizeof *hostile);
