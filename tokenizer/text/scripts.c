@@ -43,13 +43,26 @@ bool nb_scripts_mixed(const unsigned char *word, size_t length, unsigned char *p
     return latin && other;
 }
 
+/* As memmem, for a character of three bytes of which the first is rare in most texts. */
+static const char *find_character(const char *text, size_t length, const char *character)
+{
+    const char *end = text + length;
+    const char *at = text;
+    while (end - at >= 3 && (at = memchr(at, character[0], (size_t)(end - at) - 2)) != NULL) {
+        if (at[1] == character[1] && at[2] == character[2])
+            return at;
+        at++;
+    }
+    return NULL;
+}
+
 bool nb_scripts_zero_width(const char *text, size_t length)
 {
     static const char *const characters[] = {"\xE2\x80\x8B", "\xE2\x81\xA0", "\xEF\xBB\xBF"};
     for (size_t i = 0; i < sizeof characters / sizeof *characters; i++) {
-        const char *found = memmem(text, length, characters[i], 3);
+        const char *found = find_character(text, length, characters[i]);
         if (found == text && i == 2)
-            found = memmem(text + 3, length - 3, characters[i], 3);
+            found = find_character(text + 3, length - 3, characters[i]);
         if (found != NULL)
             return true;
     }
