@@ -6,6 +6,7 @@
 
 #include "core/base/buffer.h"
 #include "tests/unit/tokenizer/cpu_time.h"
+#include "tokenizer/text/derived.h"
 #include "tokenizer/text/text.h"
 
 static struct nb_key key;
