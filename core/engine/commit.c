@@ -239,7 +239,7 @@ static void finish(struct nb_group *group)
         finish_model(group->engine, &group->models[i]);
     for (size_t i = 0; i < group->size; i++) {
         struct nb_submitted *change = group->items[i].change;
-        nb_live_note_twins(group->items[i].batch->live);
+        nb_live_note_memory(group->items[i].batch->live);
         /* What somebody else has changed or taken out first need not be taken out. */
         bool is_moot = change->is_aged && change->receipt.code == NB_CONFLICT;
         if (change->receipt.code == 0)

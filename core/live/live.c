@@ -174,14 +174,19 @@ size_t nb_live_memory(struct nb_live *live)
     /* The checkpoint is the writer's: its byte per range is counted by the rows. */
     size_t bytes = nb_model_memory(live->counts) + nb_scorer_memory(p->scorer) +
                    nb_stack_memory(p->stack) + nb_stack_weights_memory(p->weights) +
-                   nb_ranges_of(nb_model_rows(live->counts)) + atomic_load(&live->twins_bytes);
+                   nb_ranges_of(nb_model_rows(live->counts)) + atomic_load(&live->writers_bytes);
     nb_published_release(&p);
     return bytes;
 }
 
-void nb_live_note_twins(struct nb_live *live)
+void nb_live_note_memory(struct nb_live *live)
 {
-    atomic_store(&live->twins_bytes, nb_twins_memory(live->twins));
+    size_t pass = live->pass == NULL
+                      ? 0
+                      : sizeof *live->pass + live->pass->size * sizeof *live->pass->numbers;
+    atomic_store(&live->writers_bytes, nb_twins_memory(live->twins) +
+                                           nb_living_memory(live->living) +
+                                           nb_stack_fit_memory(live->fit) + pass);
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */

@@ -106,9 +106,10 @@ struct nb_live {
     uint64_t unused_tried; /* newest entry of all when it looked last */
     /* Batches that may hold numbers of rows, by the epoch in which they began to look rows up. */
     atomic_uint epoch, pins[2];
-    uint32_t labels_stored;    /* the writer's: labels with a record in the store */
-    struct nb_twins *twins;    /* owned; the writer's; NULL: not made yet (core/store/twins.h) */
-    atomic_size_t twins_bytes; /* that they take, for whoever asks */
+    uint32_t labels_stored; /* the writer's: labels with a record in the store */
+    struct nb_twins *twins; /* owned; the writer's; NULL: not made yet (core/store/twins.h) */
+    /* What `twins`, `living`, `fit` and `pass` take, for whoever asks. */
+    atomic_size_t writers_bytes;
     /* Owned; the writer's; NULL: not made yet (core/store/living.h). */
     struct nb_living *living;
     struct nb_stack_fit *fit; /* owned; the writer's: of a refit under way, or NULL */
@@ -146,8 +147,8 @@ void nb_live_publish(struct nb_live *live, struct nb_published *published);
 /* Bytes that the model takes while it is loaded; 0 if it is not. */
 size_t nb_live_memory(struct nb_live *live);
 
-/* The writer's: `twins` may be larger or smaller now, or gone. */
-void nb_live_note_twins(struct nb_live *live);
+/* The writer's: its lists (`twins`, `living`) or a refit may be larger or smaller now, or gone. */
+void nb_live_note_memory(struct nb_live *live);
 
 /* Marks the model damaged until it is deleted or replaced. The first reason is kept. */
 void nb_live_set_damaged(struct nb_live *live, const struct nb_error *why);

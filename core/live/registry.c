@@ -394,7 +394,7 @@ static bool unload(struct nb_engine *engine, struct nb_live *live)
         live->living = NULL;
         live->fit = NULL;
         live->pass = NULL;
-        nb_live_note_twins(live);
+        nb_live_note_memory(live);
     }
     pthread_rwlock_unlock(&engine->registry);
     if (idle)

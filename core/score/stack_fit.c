@@ -74,6 +74,15 @@ void nb_stack_fit_free(struct nb_stack_fit **fit)
     free(f);
 }
 
+size_t nb_stack_fit_memory(const struct nb_stack_fit *f)
+{
+    if (f == NULL)
+        return 0;
+    return sizeof *f + nb_stack_weights_memory(f->weights) + f->room * sizeof *f->samples +
+           f->value_room * sizeof *f->values +
+           (f->wanted + (size_t)1) * (sizeof *f->numbers + sizeof *f->turns);
+}
+
 /* ---- samples --------------------------------------------------------------------------------- */
 
 static unsigned experts_of(const struct nb_stack_fit *fit)

@@ -24,6 +24,8 @@ struct nb_stack_fit;
 struct nb_stack_fit *nb_stack_fit_new(const struct nb_stack *stack, struct nb_random random,
                                       const uint64_t *numbers, uint32_t size);
 void nb_stack_fit_free(struct nb_stack_fit **fit);
+/* Bytes that it takes; 0 for NULL. */
+size_t nb_stack_fit_memory(const struct nb_stack_fit *fit);
 
 /* Sets *number to that of the next document whose inputs are wanted. false: there is none left. */
 bool nb_stack_fit_next(struct nb_stack_fit *fit, uint64_t *number);

@@ -41,6 +41,12 @@ void nb_living_free(struct nb_living **living)
     free(l);
 }
 
+size_t nb_living_memory(const struct nb_living *l)
+{
+    return l == NULL ? 0
+                     : sizeof *l + l->room * sizeof *l->entries + l->block_room * sizeof *l->blocks;
+}
+
 static int load_one(void *user, uint64_t number)
 {
     return nb_living_add(user, number);

@@ -21,6 +21,8 @@ struct nb_living *nb_living_new(void);
 int nb_living_load(const struct nb_view *view, uint32_t model, struct nb_living **living,
                    struct nb_error *error);
 void nb_living_free(struct nb_living **living);
+/* Bytes that it takes; 0 for NULL. */
+size_t nb_living_memory(const struct nb_living *living);
 
 /* The entry has a document; its number is above all others. Returns 0 or NB_NO_MEMORY. */
 int nb_living_add(struct nb_living *living, uint64_t number);

@@ -497,6 +497,38 @@ static struct nb_batch *revising_batch(uint32_t forgotten, uint32_t from, uint32
     return batch;
 }
 
+static size_t memory_of(const char *model)
+{
+    for (size_t i = 0; i < engine->model_count; i++)
+        if (strcmp(engine->models[i]->name, model) == 0)
+            return nb_live_memory(engine->models[i]);
+    ck_abort_msg("no model %s", model);
+}
+
+/* The list of living entries stays; what a refit takes is there while it is under way. */
+START_TEST(a_refit_counts_as_memory)
+{
+    enum {
+        TAKEN = 200,
+        DOUBLES = 2
+    }; /* documents that the slices have taken; of each, in a field */
+    settings.refit_units = 3000;
+    nb_engine_close(&engine);
+    open_engine();
+    put("m", NB_DECISION_STACKED, 0.02);
+    train("m", 2, 600, MIXED, 50);
+    settle();
+    size_t before = memory_of("m");
+    stand_behind(revising_batch(112, 1000, TAKEN));
+    size_t meanwhile = memory_of("m");
+    go_on();
+    settle();
+    size_t after = memory_of("m");
+    ck_assert_uint_gt(meanwhile, before + TAKEN * DOUBLES * sizeof(double));
+    ck_assert_uint_gt(meanwhile, after + TAKEN * DOUBLES * sizeof(double));
+}
+END_TEST
+
 /* A copy of the file is what a crash would leave: the refit begins again there. While it is under
  * way here, changes go on, and each runs a slice. */
 START_TEST(a_refit_that_is_cut_off_begins_again)
@@ -580,6 +612,7 @@ int main(void)
     tcase_add_test(refits, what_is_forgotten_leaves_the_weights);
     tcase_add_test(refits, a_slice_ends_where_it_does_in_a_replay);
     tcase_add_test(refits, a_refit_on_request);
+    tcase_add_test(refits, a_refit_counts_as_memory);
     tcase_add_test(refits, a_refit_that_is_cut_off_begins_again);
     suite_add_tcase(suite, refits);
     SRunner *runner = srunner_create(suite);
