@@ -177,7 +177,9 @@ struct target {
     /* The twin's sums; NULL: without it, or with another expert. */
     double *twin;
     double u;
-    struct nb_stack_evidence *kept; /* NULL: its cells are not kept */
+    /* The next cell that is kept; NULL: they are not. */
+    double *kept_gains;
+    uint32_t *kept_labels;
 };
 
 /* What is left of a cell when the document is left out. */
@@ -187,18 +189,18 @@ static inline struct nb_cell cell_without(const struct target *t, struct nb_cell
     return cell;
 }
 
-static inline void add_twin_cell(const struct target *t, uint32_t label, double more)
+static inline void add_twin_cell(struct target *t, uint32_t label, double more)
 {
     t->twin[label] += t->u * more;
-    if (t->kept == NULL)
+    if (t->kept_gains == NULL)
         return;
-    t->kept->cell_gains[t->kept->cell_count] = more;
-    t->kept->cell_labels[t->kept->cell_count++] = label;
+    *t->kept_gains++ = more;
+    *t->kept_labels++ = label;
 }
 
 /* What a cell adds over one of 0. */
 static inline __attribute__((always_inline)) void
-add_cell(const struct target *t, enum nb_stack_power_kind kind, struct nb_cell cell)
+add_cell(struct target *t, enum nb_stack_power_kind kind, struct nb_cell cell)
 {
     const struct row_gains *g = t->gains;
     double offset = t->offsets[cell.label];
@@ -226,7 +228,7 @@ static inline void add_cell_any(void *user, struct nb_cell cell)
 
 static void add_cell_without(void *user, struct nb_cell cell)
 {
-    const struct target *t = user;
+    struct target *t = user;
     struct nb_cell left = cell_without(t, cell);
     if (left.documents <= t->gains->all)
         add_cell(t, t->gains->reading->kind, left);
@@ -259,14 +261,25 @@ static inline void put_gain_without(void *user, struct nb_cell cell)
         put_gain(user, left);
 }
 
-/* Of a row whose gains all lie one beside the other. */
-static void add_twin_dense(const struct target *t, uint32_t columns, const double *gains)
+/* Of a row whose gains all lie one beside the other: those of labels that do not have the feature
+ * add 0. `is_most`: they are kept like that. */
+static void add_twin_dense(struct target *t, uint32_t columns, const double *gains, bool is_most)
 {
-    for (uint32_t v = 0; v < columns && t->kept == NULL; v++)
-        t->twin[v] += t->u * (gains[v] - t->gains->absent);
-    for (uint32_t v = 0; v < columns && t->kept != NULL; v++)
-        if (gains[v] > t->gains->absent) /* it has the feature */
-            add_twin_cell(t, v, gains[v] - t->gains->absent);
+    const double absent = t->gains->absent, u = t->u;
+    if (t->kept_gains != NULL && !is_most) {
+        for (uint32_t v = 0; v < columns; v++)
+            if (gains[v] > absent) /* it has the feature */
+                add_twin_cell(t, v, gains[v] - absent);
+        return;
+    }
+    double *kept = t->kept_gains, *twin = t->twin;
+    for (uint32_t v = 0; v < columns && kept == NULL; v++)
+        twin[v] += u * (gains[v] - absent);
+    for (uint32_t v = 0; v < columns && kept != NULL; v++) {
+        kept[v] = gains[v] - absent;
+        twin[v] += u * kept[v];
+    }
+    t->kept_gains = kept != NULL ? kept + columns : NULL;
 }
 
 static inline __attribute__((always_inline)) void add_powers(const struct target *t,
@@ -279,8 +292,8 @@ static inline __attribute__((always_inline)) void add_powers(const struct target
 
 /* A row that most labels have: all of its gains, one beside the other, cost less than corrections.
  */
-static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row,
-                      const struct target *t)
+static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t,
+                      bool is_most)
 {
     uint32_t columns = p->view->columns;
     double *gains = p->inputs->scratch->gains;
@@ -298,7 +311,7 @@ static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row,
     else
         add_powers(t, NB_POWER_ANY, columns, gains);
     if (t->twin != NULL)
-        add_twin_dense(t, columns, gains);
+        add_twin_dense(t, columns, gains, is_most);
 }
 
 /* ---- a row, for all experts and the twin ------------------------------------------------------
@@ -314,14 +327,26 @@ static void start_field(const struct nb_stack_pass *p, unsigned field)
 
 /* What the row adds for every label is noted; what its cells add over that comes with them. */
 static void begin_twin(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
-                       struct target *t)
+                       size_t cells, struct target *t)
 {
-    if (p->twin->keeps && nb_stack_evidence_room(p->twin, nb_counts_labels(p->model, row)) != 0)
+    if (p->twin->keeps && nb_stack_evidence_room(p->twin, cells) != 0)
         return;
     t->u = nb_stack_evidence_add(p->twin, field, row->id, t->gains->absent);
     if (t->u != 0 || p->twin->keeps)
         t->twin = nb_stack_evidence_sums(p->twin, field);
-    t->kept = p->twin->keeps ? p->twin : NULL;
+    if (p->twin->keeps) {
+        t->kept_gains = p->twin->cell_gains + p->twin->cell_count;
+        t->kept_labels = p->twin->cell_labels + p->twin->cell_count;
+    }
+}
+
+static void end_twin(const struct nb_stack_pass *p, const struct target *t, bool is_dense)
+{
+    struct nb_stack_evidence *evidence = p->twin;
+    if (t->kept_gains != NULL)
+        nb_stack_evidence_end(evidence,
+                              (size_t)(t->kept_gains - evidence->cell_gains) - evidence->cell_count,
+                              is_dense);
 }
 
 void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
@@ -329,7 +354,8 @@ void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const stru
 {
     struct nb_stack_scratch *s = p->inputs->scratch;
     uint32_t cells = nb_counts_labels(p->model, row);
-    bool is_dense = p->view->columns <= FEW_LABELS || cells > p->view->columns / 2;
+    bool is_most = cells > p->view->columns / 2;
+    bool is_dense = is_most || p->view->columns <= FEW_LABELS;
     assert(s->key_count < s->key_room && all >> KEY_SHIFT == 0);
     if (!is_dense)
         s->keys[s->key_count++] = (uint64_t)field << KEY_SHIFT | all;
@@ -344,13 +370,12 @@ void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const stru
                                     p->without == NULL ? NB_STACK_NO_LABEL : p->without->label};
         put_gains(&gains, &p->readings[e], all, cells);
         if (p->twin != NULL && e == p->experts - 1)
-            begin_twin(p, field, row, &target);
+            begin_twin(p, field, row, is_most ? p->view->columns : cells, &target);
         if (is_dense)
-            add_dense(p, row, &target);
+            add_dense(p, row, &target, is_most);
         else
             add_sparse(p, row, &target);
-        if (target.kept != NULL)
-            nb_stack_evidence_end(p->twin);
+        end_twin(p, &target, is_most);
     }
 }
 

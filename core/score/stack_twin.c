@@ -132,8 +132,9 @@ static void learn_features(const struct step *s)
     for (size_t i = 0; i < evidence->term_count; i++) {
         const struct nb_stack_term *term = &evidence->terms[i];
         double gradient = sum * term->gain - by_field[term->field];
-        for (; cell < term->end; cell++)
-            gradient += evidence->errors[evidence->cell_labels[cell]] * evidence->cell_gains[cell];
+        if (cell < term->end)
+            gradient += nb_stack_evidence_gradient(evidence, term, cell);
+        cell = term->end;
         learn_slot(&s->weights->slots, term->key, shares[term->field] * gradient);
     }
 }

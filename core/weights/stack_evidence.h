@@ -12,6 +12,8 @@
 #ifndef NB_CORE_WEIGHTS_STACK_EVIDENCE_H
 #define NB_CORE_WEIGHTS_STACK_EVIDENCE_H
 
+#include <assert.h>
+
 #include "core/base/feature.h"
 #include "core/weights/slots.h"
 
@@ -20,7 +22,8 @@ struct nb_stack_term {
     double gain;  /* two labels: r; more: the gain of labels that do not have the feature */
     uint32_t key; /* the low bits of its id, of which those of its slot are the lowest */
     uint32_t field;
-    uint32_t end; /* its cells are those from the end of the term before to here */
+    uint32_t end;  /* its cells are those from the end of the term before to here */
+    bool is_dense; /* there is a cell for each column, in their order, and no labels of them */
 };
 
 struct nb_stack_evidence {
@@ -89,10 +92,19 @@ static inline void nb_stack_evidence_add_column(struct nb_stack_evidence *eviden
             (struct nb_stack_term){.gain = gain, .key = key, .field = field};
 }
 
-/* The cells of the last term are all there. */
-static inline void nb_stack_evidence_end(struct nb_stack_evidence *evidence)
+/* The cells of the last term are all there, `count` of them. */
+static inline void nb_stack_evidence_end(struct nb_stack_evidence *evidence, size_t count,
+                                         bool is_dense)
 {
-    evidence->terms[evidence->term_count - 1].end = (uint32_t)evidence->cell_count;
+    struct nb_stack_term *term = &evidence->terms[evidence->term_count - 1];
+    evidence->cell_count += count;
+    assert(evidence->cell_count <= evidence->cell_room);
+    term->end = (uint32_t)evidence->cell_count;
+    term->is_dense = is_dense;
 }
+
+/* The sum of e_v times what the cells of a term add to its gain, which begin at `first`. */
+double nb_stack_evidence_gradient(const struct nb_stack_evidence *evidence,
+                                  const struct nb_stack_term *term, size_t first);
 
 #endif
