@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Factors: tables over some variables, as variable elimination multiplies and sums them. A factor
+ * belongs to one thread at a time.
+ */
+#ifndef NB_CORE_NETWORK_FACTOR_H
+#define NB_CORE_NETWORK_FACTOR_H
+
+#include "core/network/network.h"
+
+struct nb_factor {
+    uint32_t *variables; /* owned: numbers of nodes, growing */
+    size_t variable_count;
+    double *cells; /* owned: the last variable's state changes fastest */
+    size_t cell_count;
+};
+
+void nb_factor_deinit(struct nb_factor *factor);
+
+/* The table of a node with the evidence put in: states[i] is the state of node i, or UINT32_MAX if
+ * it is not known. On success the caller owns *factor. Returns 0 or NB_NO_MEMORY. */
+int nb_factor_of_node(const struct nb_network *network, size_t node, const uint32_t *states,
+                      struct nb_factor *factor);
+
+/* How many products the sum over `variable` of the product of factors makes: the states of all
+ * their variables multiplied. Infinite rather than wrong when that is too much. */
+double nb_factor_work(const struct nb_network *network, const struct nb_factor *factors,
+                      size_t count, uint32_t variable);
+
+/* The product of `count` factors, of which at least one has the variable, summed over the variable.
+ * The work (nb_factor_work) fits in memory: the caller has seen to it. On success the caller owns
+ * *sum. Returns 0 or NB_NO_MEMORY. */
+int nb_factor_sum_out(const struct nb_network *network, const struct nb_factor *factors,
+                      size_t count, uint32_t variable, struct nb_factor *sum);
+
+#endif

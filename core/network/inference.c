@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Nodes that are neither asked for nor known, nor ancestors of such, sum to 1 and are left out
+ * (Shachter 1986: barren nodes). Of the others the one is summed out next whose product is the
+ * smallest (the rule "min-weight"); finding the best order is NP-hard (Arnborg et al. 1987).
+ */
+#include "core/network/inference.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/network/factor.h"
+
+struct nb_evidence nb_evidence_none(void)
+{
+    struct nb_evidence none;
+    for (size_t i = 0; i < NB_NETWORK_NODES; i++)
+        none.states[i] = UINT32_MAX;
+    return none;
+}
+
+struct elimination {
+    const struct nb_network *network;
+    const struct nb_evidence *evidence;
+    const struct nb_inference_limits *limits;
+    size_t target;
+    struct nb_factor factors[NB_NETWORK_NODES + 1]; /* owned */
+    size_t count, cells;                            /* of factors */
+    double work;                                    /* products that were made */
+    double log_scale; /* logarithm of what the factors were divided by */
+};
+
+/* ---- factors --------------------------------------------------------------------------------- */
+
+/* Marks the nodes of which a table is needed: the target, the known ones, and their ancestors. */
+static void find_needed(const struct elimination *e, unsigned char *needed)
+{
+    const struct nb_network *network = e->network;
+    for (size_t i = 0; i < network->count; i++)
+        needed[i] = i == e->target || e->evidence->states[i] != UINT32_MAX;
+    for (size_t i = network->count; i > 0; i--) {
+        const struct nb_network_node *node = &network->nodes[network->order[i - 1]];
+        for (size_t p = 0; needed[network->order[i - 1]] != 0 && p < node->parent_count; p++)
+            needed[node->parents[p]] = 1;
+    }
+}
+
+/* Takes a factor over, divided by its greatest cell: products of many small numbers would become 0.
+ * NB_UNUSABLE: all its cells are 0. */
+static int take(struct elimination *e, struct nb_factor *factor, struct nb_error *error)
+{
+    double greatest = 0;
+    for (size_t i = 0; i < factor->cell_count; i++)
+        greatest = factor->cells[i] > greatest ? factor->cells[i] : greatest;
+    e->factors[e->count++] = *factor;
+    e->cells += factor->cell_count;
+    if (greatest == 0)
+        return nb_error_set(error, NB_UNUSABLE, "the evidence has the probability 0");
+    for (size_t i = 0; i < factor->cell_count; i++)
+        factor->cells[i] /= greatest;
+    e->log_scale += log(greatest);
+    return 0;
+}
+
+static int too_large(const struct elimination *e, struct nb_error *error)
+{
+    return nb_error_set(error, NB_TOO_LARGE,
+                        "the answer needs more than %zu numbers at a time, or too many products of "
+                        "them ([networks] factor_cells): more evidence, or fewer edges, make it "
+                        "smaller",
+                        e->limits->cells);
+}
+
+static int begin(struct elimination *e, struct nb_error *error)
+{
+    unsigned char needed[NB_NETWORK_NODES] = {0};
+    int rc = 0;
+    find_needed(e, needed);
+    for (size_t i = 0; rc == 0 && i < e->network->count; i++) {
+        struct nb_factor factor;
+        if (needed[i] == 0)
+            continue;
+        rc = nb_factor_of_node(e->network, i, e->evidence->states, &factor);
+        rc = rc != 0 ? nb_error_no_memory(error) : take(e, &factor, error);
+        if (rc == 0 && e->cells > e->limits->cells)
+            rc = too_large(e, error);
+    }
+    return rc;
+}
+
+static bool has(const struct nb_factor *factor, uint32_t variable)
+{
+    for (size_t i = 0; i < factor->variable_count; i++)
+        if (factor->variables[i] == variable)
+            return true;
+    return false;
+}
+
+/* Moves the factors that have the variable to the end; returns how many the others are. */
+static size_t gather(struct elimination *e, uint32_t variable)
+{
+    size_t others = 0;
+    for (size_t i = 0; i < e->count; i++) {
+        if (has(&e->factors[i], variable))
+            continue;
+        struct nb_factor factor = e->factors[i];
+        e->factors[i] = e->factors[others];
+        e->factors[others++] = factor;
+    }
+    return others;
+}
+
+/* ---- elimination ----------------------------------------------------------------------------- */
+
+/* The variable that is cheapest to sum out, and its work; UINT32_MAX: only the target is left. */
+static uint32_t cheapest(struct elimination *e, double *work)
+{
+    uint32_t best = UINT32_MAX;
+    *work = INFINITY;
+    for (uint32_t i = 0; i < e->network->count; i++) {
+        size_t others = i == e->target ? e->count : gather(e, i);
+        if (others == e->count)
+            continue;
+        double this = nb_factor_work(e->network, e->factors + others, e->count - others, i);
+        if (best == UINT32_MAX || this < *work) {
+            *work = this;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Puts the sum over the variable in the place of the factors that have it. */
+static int sum_out(struct elimination *e, uint32_t variable, struct nb_error *error)
+{
+    struct nb_factor sum;
+    size_t others = gather(e, variable);
+    if (nb_factor_sum_out(e->network, e->factors + others, e->count - others, variable, &sum) != 0)
+        return nb_error_no_memory(error);
+    while (e->count > others) {
+        e->cells -= e->factors[--e->count].cell_count;
+        nb_factor_deinit(&e->factors[e->count]);
+    }
+    return take(e, &sum, error);
+}
+
+static int eliminate(struct elimination *e, struct nb_error *error)
+{
+    double work;
+    uint32_t next;
+    int rc = 0;
+    while (rc == 0 && (next = cheapest(e, &work)) != UINT32_MAX) {
+        e->work += work;
+        double made = work / e->network->nodes[next].state_count;
+        if ((double)e->cells + made > (double)e->limits->cells ||
+            e->work > (double)e->limits->cells * (double)e->limits->rounds)
+            rc = too_large(e, error);
+        else
+            rc = sum_out(e, next, error);
+    }
+    return rc;
+}
+
+/* What is left are factors of the target, and numbers. */
+static int finish(struct elimination *e, double *probabilities, double *log_evidence,
+                  struct nb_error *error)
+{
+    uint32_t states = e->network->nodes[e->target].state_count;
+    uint32_t known = e->evidence->states[e->target];
+    double sum = 0;
+    for (uint32_t s = 0; s < states; s++) {
+        probabilities[s] = known == UINT32_MAX || known == s ? 1 : 0;
+        for (size_t i = 0; i < e->count; i++)
+            probabilities[s] *= e->factors[i].cells[e->factors[i].variable_count == 0 ? 0 : s];
+        sum += probabilities[s];
+    }
+    if (sum <= 0)
+        return nb_error_set(error, NB_UNUSABLE, "the evidence has the probability 0");
+    for (uint32_t s = 0; s < states; s++)
+        probabilities[s] /= sum;
+    if (log_evidence != NULL)
+        *log_evidence = log(sum) + e->log_scale;
+    return 0;
+}
+
+int nb_network_infer(const struct nb_network *network, const struct nb_evidence *evidence,
+                     size_t node, const struct nb_inference_limits *limits, double *probabilities,
+                     double *log_evidence, struct nb_error *error)
+{
+    assert(node < network->count && network->order != NULL);
+    struct elimination *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return nb_error_no_memory(error);
+    e->network = network;
+    e->evidence = evidence;
+    e->limits = limits;
+    e->target = node;
+    int rc = begin(e, error);
+    if (rc == 0)
+        rc = eliminate(e, error);
+    if (rc == 0)
+        rc = finish(e, probabilities, log_evidence, error);
+    while (e->count > 0)
+        nb_factor_deinit(&e->factors[--e->count]);
+    free(e);
+    return rc;
+}
