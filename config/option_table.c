@@ -272,6 +272,23 @@ static const struct nb_option options[] = {
      "without work.",
      NB_LIVE},
 
+    {"networks", "table_cells", NB_OPTION_COUNT, AT(network_table_cells), 1, 10000000, NULL,
+     "100000", "Probabilities in all tables of one network; more are answered with 413.", NB_LIVE},
+    {"networks", "factor_cells", NB_OPTION_COUNT, AT(network_factor_cells), 1, 1000000000, NULL,
+     "4000000",
+     "Numbers (8 bytes each) that one answer of a network may have in memory at a time; an answer "
+     "that needs more, or 64 times as many products, is refused with 413. A test of independence "
+     "that would count more combinations is not made.",
+     NB_LIVE},
+    {"networks", "learn_values", NB_OPTION_COUNT, AT(network_learn_values), 1, 4000000000, NULL,
+     "10000000",
+     "Values, rows times columns, that a network is learned from, or that samples of it may have; "
+     "each takes a byte. More are answered with 413.",
+     NB_LIVE},
+    {"networks", "tests", NB_OPTION_COUNT, AT(network_tests), 1, 1000000000, NULL, "100000",
+     "Tests of independence that learning one network may take; beyond that it is answered with "
+     "413.",
+     NB_LIVE},
     {"models", "auto_create", NB_OPTION_BOOL, AT(auto_create), 0, 1, NULL, "yes",
      "Create a model with the default settings when the first document is trained into it. With "
      "\"no\" such a request is answered with 404, and PUT /v1/models/NAME creates models.",

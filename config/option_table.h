@@ -72,6 +72,11 @@ struct nb_config {
     uint64_t backups;            /* 2; at the same time */
     uint64_t backup_seconds;     /* 3,600 */
     uint64_t superseded_seconds; /* 604,800 */
+    /* [networks] */
+    uint64_t network_table_cells;  /* probabilities of one network, 100,000 */
+    uint64_t network_factor_cells; /* numbers in memory for one answer, 4,000,000 */
+    uint64_t network_learn_values; /* rows times columns, 10,000,000 */
+    uint64_t network_tests;        /* of independence, for one network, 100,000 */
     /* [models] */
     bool auto_create;
     uint64_t labels;               /* per model, 10,000 */

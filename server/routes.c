@@ -14,6 +14,9 @@
 #include "server/json/document.h"
 #include "server/mail/filter_load.h"
 #include "server/mail/rspamd.h"
+#include "server/network/ask.h"
+#include "server/network/learn.h"
+#include "server/network/networks.h"
 #include "server/request/answer.h"
 
 static const char *const NO_QUERY[] = {NULL};
@@ -29,6 +32,8 @@ static const char *const CLASSIFY_QUERY[] = {"explain",   "level",      "label",
 static const char *const MANY_QUERY[] = {"explain", "level",    "threshold", "cost_fp",
                                          "cost_fn", "positive", NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", "scores", NULL};
+static const char *const FORMAT_QUERY[] = {"format", NULL};
+static const char *const LEARN_QUERY[] = {"alpha", "separators", "prior", "source", NULL};
 static const char *const VOCABULARY_QUERY[] = {"label", "limit", NULL};
 static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NULL};
 
@@ -114,6 +119,15 @@ static const struct nb_route ROUTES[] = {
      .line = nb_route_import_line,
      .protocol = &nb_protocol_api,
      .is_long = true},
+    LONG("GET", "/v1/networks", CLASSIFY, NONE, PAGE_QUERY, nb_route_networks),
+    LONG("GET", "/v1/networks/{network}", CLASSIFY, NONE, FORMAT_QUERY, nb_route_network),
+    /* Both do the same: a network is put whole, and nothing is added to what was there. */
+    LONG("PUT", "/v1/networks/{network}", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_put_network),
+    LONG("POST", "/v1/networks/{network}", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_put_network),
+    LONG("DELETE", "/v1/networks/{network}", ADMIN, NONE, NO_QUERY, nb_route_delete_network),
+    LONG("POST", "/v1/networks/{network}/query", CLASSIFY, SETTINGS, NO_QUERY,
+         nb_route_query_network),
+    LONG("POST", "/v1/networks/{network}/learn", ADMIN, ROWS, LEARN_QUERY, nb_route_learn_network),
     LONG("POST", "/v1/backup", ADMIN, NONE, NO_QUERY, nb_route_backup),
     RSPAMD("/checkv2", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK),
     RSPAMD("/check", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK_OLD),

@@ -23,11 +23,10 @@ struct nb_evidence nb_evidence_none(void)
 struct elimination {
     const struct nb_network *network;
     const struct nb_evidence *evidence;
-    const struct nb_inference_limits *limits;
+    struct nb_inference_limits *limits;
     size_t target;
     struct nb_factor factors[NB_NETWORK_NODES + 1]; /* owned */
     size_t count, cells;                            /* of factors */
-    double work;                                    /* products that were made */
     double log_scale; /* logarithm of what the factors were divided by */
 };
 
@@ -151,10 +150,9 @@ static int eliminate(struct elimination *e, struct nb_error *error)
     uint32_t next;
     int rc = 0;
     while (rc == 0 && (next = cheapest(e, &work)) != UINT32_MAX) {
-        e->work += work;
         double made = work / e->network->nodes[next].state_count;
-        if ((double)e->cells + made > (double)e->limits->cells ||
-            e->work > (double)e->limits->cells * (double)e->limits->rounds)
+        e->limits->products -= work;
+        if ((double)e->cells + made > (double)e->limits->cells || e->limits->products < 0)
             rc = too_large(e, error);
         else
             rc = sum_out(e, next, error);
@@ -185,7 +183,7 @@ static int finish(struct elimination *e, double *probabilities, double *log_evid
 }
 
 int nb_network_infer(const struct nb_network *network, const struct nb_evidence *evidence,
-                     size_t node, const struct nb_inference_limits *limits, double *probabilities,
+                     size_t node, struct nb_inference_limits *limits, double *probabilities,
                      double *log_evidence, struct nb_error *error)
 {
     assert(node < network->count && network->order != NULL);

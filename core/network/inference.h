@@ -16,9 +16,8 @@ struct nb_evidence nb_evidence_none(void);
 
 /* What one question may take. */
 struct nb_inference_limits {
-    size_t cells; /* of all factors that are in memory at a time: 8 bytes each */
-    /* Products that are made, in units of `cells`: so that a question ends. */
-    size_t rounds;
+    size_t cells;    /* of all factors that are in memory at a time: 8 bytes each */
+    double products; /* that may still be made: counted down, so that several questions end */
 };
 
 /* Fills `probabilities` (room for the node's states) with P(node | evidence), and *log_evidence
@@ -26,7 +25,7 @@ struct nb_inference_limits {
  * Returns 0; NB_UNUSABLE: the evidence has the probability 0; NB_TOO_LARGE: the limit, which is
  * named; NB_NO_MEMORY. */
 int nb_network_infer(const struct nb_network *network, const struct nb_evidence *evidence,
-                     size_t node, const struct nb_inference_limits *limits, double *probabilities,
+                     size_t node, struct nb_inference_limits *limits, double *probabilities,
                      double *log_evidence, struct nb_error *error);
 
 #endif

@@ -19,6 +19,7 @@
 #include "core/live/records.h"
 #include "core/live/transaction.h"
 #include "core/live/twin_log.h"
+#include "core/named/named.h"
 #include "core/repair/folder.h"
 #include "core/repair/replay.h"
 #include "core/repair/verify.h"
@@ -493,6 +494,11 @@ static int open_old(const struct nb_engine_settings *settings, struct rebuild *r
     return nb_survey_read(view, &r->survey, lost_entry, r->d, error);
 }
 
+static void lost_named(void *user)
+{
+    nb_differ(user, "a network is lost");
+}
+
 static int build(struct rebuild *r, struct nb_error *error)
 {
     r->models = calloc(r->survey.model_count + 1, sizeof *r->models);
@@ -503,7 +509,9 @@ static int build(struct rebuild *r, struct nb_error *error)
         rc = nb_transaction(r->to, 0, write_identity, r, error);
     if (rc == 0)
         rc = write_models(r, error);
-    return rc != 0 ? rc : nb_waiting_copy(r->view, r->to->store, &r->survey, r->d, error);
+    if (rc == 0)
+        rc = nb_waiting_copy(r->view, r->to->store, &r->survey, r->d, error);
+    return rc != 0 ? rc : nb_named_copy(r->view, r->to->store, lost_named, r->d, error);
 }
 
 static int open_new(const struct nb_engine_settings *settings, const char *folder,

@@ -220,7 +220,7 @@ static const struct {
 } MEDIA[] = {
     {"application/json", NB_MEDIA_JSON}, {"application/x-ndjson", NB_MEDIA_NDJSON},
     {"text/plain", NB_MEDIA_TEXT},       {"message/rfc822", NB_MEDIA_MAIL},
-    {"application/mbox", NB_MEDIA_MBOX},
+    {"application/mbox", NB_MEDIA_MBOX}, {"text/csv", NB_MEDIA_CSV},
 };
 
 static const char MEDIA_NAMES[] = "application/json, application/x-ndjson, text/plain, "
@@ -305,6 +305,19 @@ int nb_coding_read(const char *content_encoding, enum nb_coding *coding, struct 
     return 0;
 }
 
+/* A table, which is read as a whole. */
+static int check_rows(const struct nb_media_type *type, struct nb_error *error)
+{
+    enum nb_media media = type->media;
+    if (media != NB_MEDIA_JSON && media != NB_MEDIA_NDJSON && media != NB_MEDIA_CSV)
+        return nb_error_set(error, NB_UNSUPPORTED,
+                            "rows must come as application/json, application/x-ndjson or text/csv");
+    if (type->charset[0] != '\0')
+        return nb_error_set(error, NB_UNSUPPORTED, "CSV must be UTF-8, not charset '%s'",
+                            type->charset);
+    return 0;
+}
+
 static int check_media(struct nb_request *request, const struct head *head, struct nb_error *error)
 {
     int rc = nb_media_read(head->value[CONTENT_TYPE], &request->type, error);
@@ -317,6 +330,12 @@ static int check_media(struct nb_request *request, const struct head *head, stru
         return nb_error_set(error, NB_UNSUPPORTED, "the document must come as application/json");
     if (request->route->body == NB_BODY_DUMP && media != NB_MEDIA_NDJSON)
         return nb_error_set(error, NB_UNSUPPORTED, "an import must come as application/x-ndjson");
+    if (request->route->body == NB_BODY_ROWS)
+        return check_rows(&request->type, error);
+    if (media == NB_MEDIA_CSV)
+        return nb_error_set(error, NB_UNSUPPORTED,
+                            "Content-Type 'text/csv' is for tables; here it must be %s",
+                            MEDIA_NAMES);
     request->is_lines = media == NB_MEDIA_NDJSON;
     return 0;
 }

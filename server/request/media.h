@@ -5,7 +5,14 @@
 #ifndef NB_SERVER_REQUEST_MEDIA_H
 #define NB_SERVER_REQUEST_MEDIA_H
 
-enum nb_media { NB_MEDIA_JSON, NB_MEDIA_NDJSON, NB_MEDIA_TEXT, NB_MEDIA_MAIL, NB_MEDIA_MBOX };
+enum nb_media {
+    NB_MEDIA_JSON,
+    NB_MEDIA_NDJSON,
+    NB_MEDIA_TEXT,
+    NB_MEDIA_MAIL,
+    NB_MEDIA_MBOX,
+    NB_MEDIA_CSV /* of tables only, never of documents */
+};
 
 enum { NB_CHARSET_BYTES = 64 };
 

@@ -31,6 +31,7 @@ enum nb_body_kind {
     NB_BODY_SETTINGS,  /* application/json */
     NB_BODY_DOCUMENTS, /* any of the document media types */
     NB_BODY_DOCUMENT,  /* application/json: one document */
+    NB_BODY_ROWS,      /* application/json, application/x-ndjson or text/csv, as a whole */
     NB_BODY_DUMP       /* application/x-ndjson, line by line, without a limit in all */
 };
 

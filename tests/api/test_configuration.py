@@ -860,8 +860,44 @@ def log_level(api):
     holds(counts[0] == 0 < counts[1], f"lines at error and debug: {counts}")
 
 
+# ---- [networks] ----------------------------------------------------------------------------------
+def networks_table_cells(api):
+    client = with_options(api, "networks", table_cells=6).client
+    nodes = [{"name": "a", "states": ["x", "y"], "table": [[0.5, 0.5]]},
+             {"name": "b", "states": ["x", "y"], "parents": ["a"], "table": [[0.5, 0.5]] * 2}]
+    client.put("/v1/networks/n", {"nodes": nodes}).ok(201)
+    nodes[0] = {"name": "a", "states": ["x", "y", "z"], "table": [[0.5, 0.5, 0]]}
+    nodes[1]["table"] = [[0.5, 0.5]] * 3
+    refused(client.put("/v1/networks/n", {"nodes": nodes}), 413, "table_cells", "6")
+
+
+def networks_factor_cells(api):
+    nodes = [{"name": "a", "states": ["x", "y"], "table": [[0.5, 0.5]]},
+             {"name": "b", "states": ["x", "y"], "parents": ["a"], "table": [[0.5, 0.5]] * 2}]
+    for cells, status in ((5, 413), (100, 200)):
+        client = with_options(api, "networks", factor_cells=cells).client
+        client.put("/v1/networks/n", {"nodes": nodes}).ok(201)
+        equal(client.post("/v1/networks/n/query", {"of": ["b"]}).status, status, cells)
+
+
+def networks_learn_values(api):
+    client = with_options(api, "networks", learn_values=6).client
+    client.post("/v1/networks/n/learn", "a,b\nx,y\nx,y\nx,y\n", "text/csv").ok(201)
+    refused(client.post("/v1/networks/n/learn", "a,b\nx,y\nx,y\nx,y\nx,y\n", "text/csv"), 413, "line 5", "learn_values", "6")
+    client.post("/v1/networks/n/query", {"samples": 3}).ok()
+    refused(client.post("/v1/networks/n/query", {"samples": 4}), 413, "learn_values", "3")
+
+
+def networks_tests(api):
+    for tests, status in ((2, 413), (3, 201)):
+        client = with_options(api, "networks", tests=tests).client
+        reply = client.post("/v1/networks/n/learn", "a,b,c\nx,y,z\nu,v,w\nx,v,z\nu,y,z\n", "text/csv")
+        equal(reply.status, status, tests)
+        holds(status == 201 or "tests" in reply.json["detail"], reply.body)
+
+
 EFFECTS = {tuple(name.split("_", 1)): function for name, function in list(globals().items())
-           if name.split("_", 1)[0] in ("server", "tls", "tokens", "store", "models", "tokenizer", "filter", "log") and callable(function)
+           if name.split("_", 1)[0] in ("server", "tls", "tokens", "store", "networks", "models", "tokenizer", "filter", "log") and callable(function)
            and name not in ("tokenizer_case", "filter_reports", "filter_actions", "filter_actions_of")}
 
 

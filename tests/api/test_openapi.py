@@ -11,7 +11,8 @@ from test_routes import ROUTES
 METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
 MAIL = "Subject: x\n\nwin the prize\n"
 KINDS = ("application/json", "application/x-ndjson", "text/plain", "message/rfc822", "application/mbox", "text/html",
-         "application/xml")
+         "application/xml", "text/csv")
+NETWORK = {"nodes": [{"name": "a", "states": ["x", "y"], "table": [[0.5, 0.5]]}]}
 
 
 def document(api):
@@ -75,7 +76,7 @@ def test_every_route_is_described(api):
     paths = document(api)["paths"]
     for path, methods in ROUTES:
         template = path.replace("{m}", "/v1/models/{model}").replace("/documents/x", "/documents/{id}")
-        template = template.replace("/labels/x", "/labels/{label}")
+        template = template.replace("/labels/x", "/labels/{label}").replace("/networks/x", "/networks/{network}")
         holds(template in paths, f"{template} is not described")
         equal({m.upper() for m in paths[template]} & {m.upper() for m in METHODS} - {"HEAD"}, methods, template)
 
@@ -88,15 +89,17 @@ def test_every_operation_answers(api):
         model.train("a document", "ham", id="known")
         new = api.name()
         dump = api.get(model.path + "/export").ok().body
+        api.put("/v1/networks/" + quoted(model.name), NETWORK).ok(201)
         for template, method, item, operation in operations(doc):
             path = template.replace("{model}", quoted(model.name)).replace("{id}", "known").replace("{label}", "ham")
+            path = path.replace("{network}", quoted(model.name))
             if template.endswith("/vocabulary"):
                 path += "?label=spam"
             for body, kind in bodies(template, method, item, dump):
                 target = path
                 if method == "delete":
-                    target = "/v1/models/" + new
-                    api.put(target, {}).ok(201)
+                    target = path.rsplit("/", 1)[0] + "/" + new
+                    api.put(target, NETWORK if "networks" in path else {}).ok(201)
                 if kind not in (None, "application/json", "application/x-ndjson") and template.endswith("/train"):
                     target += "?label=ham"
                 reply = api.call(method.upper(), target, body, kind)
@@ -119,6 +122,14 @@ def bodies(template, method, item, dump):
         return [({}, "application/json"), ({"smoothing": 2.0, "decision": "stacked"}, "application/json")]
     if template == "/v1/backup":
         return [(None, None)]
+    if template == "/v1/networks/{network}":
+        return [(NETWORK, "application/json")]
+    if template.endswith("/query"):
+        return [({}, "application/json"), ({"samples": 2, "evidence": {"a": "x"}}, "application/json"),
+                ({"equivalent": {}}, "application/json")]
+    if template.endswith("/learn"):
+        return [({"columns": ["a", "b"], "rows": [["x", "y"], ["x", None]]}, "application/json"),
+                ('{"a": "x", "b": "y"}\n', "application/x-ndjson"), ("a,b\nx,y\n", "text/csv")]
     if template == "/v1/classify":
         return [({"models": ["nobody-made-it"], "text": "win the prize"}, "application/json")]
     if "/quarantine/" in template:

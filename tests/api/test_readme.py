@@ -24,8 +24,11 @@ SPAM = [MAIL % ("Prize", 2, "You have won a prize! Claim your money now."),
         MAIL % ("Pills", 3, "Cheap pills, order now, free delivery!")]
 
 
-def readme():
-    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as file:
+NETWORKS = os.path.join("server", "network", "README.md")
+
+
+def readme(path="README.md"):
+    with open(os.path.join(TOP, path), encoding="utf-8") as file:
         return file.read()
 
 
@@ -97,12 +100,13 @@ def matches(got, want):
     return re.fullmatch(".*".join(parts), re.sub(r"\s+", "", got)) is not None
 
 
-def test_every_line_of_the_readme_runs(api):
+def run_all(api, text):
+    """Runs every command of a page against a new daemon; how many there are."""
     folder, daemon = api.new_folder(), api.another().start()
     prepare(folder)
     holds(shutil.which("curl") and shutil.which("zstd"), "curl and zstd are needed")
     count = 0
-    for command, expected in sessions(readme()):
+    for command, expected in sessions(text):
         holds(ADDRESS in command, f"does not speak to the daemon: {command}")
         command = command.replace(ADDRESS, f"{daemon.host}:{daemon.port}")
         done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder,
@@ -113,13 +117,22 @@ def test_every_line_of_the_readme_runs(api):
         holds(matches(done.stdout, expected),
               f"{command}\nprints\n{done.stdout}\nbut the README shows\n{expected}")
         count += 1
+    return count
+
+
+def test_every_line_of_the_readme_runs(api):
+    count = run_all(api, readme())
     holds(count >= 10, f"only {count} commands were found")
 
 
+def test_every_line_about_networks_runs(api):
+    equal(run_all(api, readme(NETWORKS)), 11, "commands")
+
+
 def test_no_curl_line_escapes_the_test(api):
-    text = readme()
-    run = sum(command.count("curl -") for command, _ in sessions(text))
-    equal(run, text.count("curl -"), "curl commands run, curl commands shown")
+    for text in (readme(), readme(NETWORKS)):
+        run = sum(command.count("curl -") for command, _ in sessions(text))
+        equal(run, text.count("curl -"), "curl commands run, curl commands shown")
 
 
 def test_the_comparison_can_fail(api):

@@ -94,6 +94,26 @@ def models_of_one_call(daemon):
     return daemon.client.post("/v1/classify", {"text": "x", "models": ["a", "b", "c"]}).status
 
 
+NETWORK = "/v1/networks/n"
+TWO = {"nodes": [{"name": "a", "states": ["x", "y"], "table": [[0.5, 0.5]]},
+                 {"name": "b", "states": ["x", "y"], "parents": ["a"], "table": [[0.5, 0.5]] * 2}]}
+
+
+def puts_network(daemon):
+    return daemon.client.put("/v1/networks/again", TWO).status
+
+
+def asks_network(question):
+    def ask(daemon):
+        daemon.client.put(NETWORK, TWO)
+        return daemon.client.post(NETWORK + "/query", question).status
+    return ask
+
+
+def learns_network(daemon):
+    return daemon.client.post("/v1/networks/learned/learn", "a,b,c\nx,y,z\nu,v,w\nx,v,z\nu,y,z\n", "text/csv").status
+
+
 def learned(daemon):
     daemon.client.post(M + "/train", {"documents": [{"text": "one two", "label": "a"}, {"text": "six ten", "label": "b"}]})
 
@@ -260,6 +280,10 @@ LIVE = (
     ("server", "spool_bytes", "2M", "64M", lambda d: long_reply(d).status, 503, 200),
     ("tokens", "classify", f"{U}, {T}", U, may(T), [404, 403], [401, 401]),
     ("tokens", "admin", U, f"{U}, {T}", may(T), [401, 401], [404, 201]),
+    ("networks", "table_cells", 5, 6, puts_network, 413, 201),
+    ("networks", "factor_cells", 5, 100, asks_network({"of": ["b"]}), 413, 200),
+    ("networks", "learn_values", 4, 6, asks_network({"samples": 3}), 413, 200),
+    ("networks", "tests", 2, 3, learns_network, 413, 201),
     ("models", "quarantine", "", "rspamd, http", lambda d: waits(d), 200, 202),
     ("filter", "model", "mail", "post", models, ["mail"], ["mail", "post"]),
     ("filter", "user_model", "", "mail-%u", of_users, False, True),

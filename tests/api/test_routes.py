@@ -13,6 +13,8 @@ ROUTES = [
     ("{m}/export", {"GET"}), ("{m}/import", {"PUT"}), ("{m}/labels/x", {"PATCH"}), ("{m}/undo", {"GET", "POST"}), ("{m}/refit", {"POST"}),
     ("/v1/backup", {"POST"}), ("{m}/quarantine", {"GET"}), ("{m}/quarantine/effect", {"GET"}),
     ("{m}/quarantine/apply", {"POST"}), ("{m}/quarantine/drop", {"POST"}),
+    ("/v1/networks", {"GET"}), ("/v1/networks/x", {"GET", "PUT", "POST", "DELETE"}), ("/v1/networks/x/query", {"POST"}),
+    ("/v1/networks/x/learn", {"POST"}),
     ("/ping", {"GET"}), ("/stat", {"GET"}), ("/auth", {"GET"}),
     *((path, {"GET", "POST"}) for path in ("/checkv2", "/check", "/symbols", "/scan", "/learnspam", "/learnham")),
 ]

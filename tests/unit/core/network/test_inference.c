@@ -5,7 +5,7 @@
 #include "core/network/sample.h"
 #include "networks.h"
 
-static const struct nb_inference_limits LIMITS = {1 << 20, 64};
+static struct nb_inference_limits LIMITS = {1 << 20, 1e12};
 
 /* ---- against an enumeration -------------------------------------------------------------------
  */
@@ -164,7 +164,7 @@ START_TEST(limits_are_named)
 {
     struct nb_network *n = test_network(TEST_ASIA, 8);
     struct nb_evidence none = nb_evidence_none();
-    struct nb_inference_limits few = {20, 64}, no_work = {1 << 20, 0};
+    struct nb_inference_limits few = {20, 1000}, no_work = {1 << 20, 0};
     struct nb_error error = {0};
     double p[2];
     ck_assert_int_eq(nb_network_infer(n, &none, 7, &few, p, NULL, &error), NB_TOO_LARGE);

@@ -294,7 +294,7 @@ START_TEST(tables_come_back)
     struct nb_columns *c = sample(n, as_it_is, 100000);
     struct nb_learned l;
     struct nb_graph *extension, *graph = nb_network_graph(n);
-    struct nb_inference_limits most = {1000, 100};
+    struct nb_inference_limits most = {1000, 1e6};
     struct nb_evidence evidence = nb_evidence_none();
     ck_assert_int_eq(nb_learn_columns(c, &SETTINGS, &l, NULL), 0);
     ck_assert_int_eq(nb_pattern_extend(l.pattern, &extension), 0);

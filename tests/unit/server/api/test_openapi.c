@@ -170,6 +170,7 @@ START_TEST(bodies_are_those_of_the_routes)
 {
     static const char *const documents[] = {"application/json", "application/x-ndjson",
                                             "text/plain", "message/rfc822", "application/mbox"};
+    static const char *const rows[] = {"application/json", "application/x-ndjson", "text/csv"};
     size_t count;
     const struct nb_route *routes = nb_route_table(&count);
     for (size_t i = 0; i < count; i++) {
@@ -179,11 +180,13 @@ START_TEST(bodies_are_those_of_the_routes)
         bool any = r->protocol->is_for_mail && r->body != NB_BODY_NONE;
         size_t types = r->body == NB_BODY_NONE                ? 0
                        : r->body == NB_BODY_DOCUMENTS && !any ? sizeof documents / sizeof *documents
+                       : r->body == NB_BODY_ROWS              ? sizeof rows / sizeof *rows
                                                               : 1;
         ck_assert_msg(json_object_size(content) == types, "%s %s", r->method, r->pattern);
         ck_assert_msg((json_object_get(content, "*/*") != NULL) == any, "%s", r->pattern);
         for (size_t t = 0; types > 1 && t < types; t++)
-            ck_assert_ptr_nonnull(json_object_get(content, documents[t]));
+            ck_assert_ptr_nonnull(
+                json_object_get(content, r->body == NB_BODY_ROWS ? rows[t] : documents[t]));
         if (r->body == NB_BODY_SETTINGS)
             ck_assert_ptr_nonnull(json_object_get(content, "application/json"));
         if (r->body == NB_BODY_DUMP)

@@ -250,6 +250,7 @@ static const struct {
     {"text/plain; charset=us-ascii", 0, NB_MEDIA_TEXT, ""},
     {"message/rfc822", 0, NB_MEDIA_MAIL, ""},
     {"application/mbox", 0, NB_MEDIA_MBOX, ""},
+    {"text/csv; header=present", 0, NB_MEDIA_CSV, ""},
     {NULL, NB_UNSUPPORTED, 0, NULL},
     {"", NB_UNSUPPORTED, 0, NULL},
     {"text", NB_UNSUPPORTED, 0, NULL},

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/named/named.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/pack.h"
+#include "core/engine/writer.h"
+#include "core/live/names.h"
+#include "core/live/transaction.h"
+
+enum { VERSION = 1, TRANSACTION_BYTES = 16 << 20, PAGE_BYTES = 8192 };
+
+static const char PREFIX[] = "named/";
+
+void nb_named_deinit(struct nb_named *named)
+{
+    nb_buffer_deinit(&named->source);
+    nb_buffer_deinit(&named->value);
+}
+
+/* ---- keys and stored form -------------------------------------------------------------------- */
+
+static void add(struct nb_store_key *key, const char *bytes, size_t length)
+{
+    assert(key->length + length <= sizeof key->bytes);
+    memcpy(key->bytes + key->length, bytes, length);
+    key->length += length;
+}
+
+static struct nb_store_key key_of_kind(const char *kind)
+{
+    struct nb_store_key key = {.length = 0};
+    add(&key, PREFIX, sizeof PREFIX - 1);
+    add(&key, kind, strlen(kind));
+    add(&key, "/", 1);
+    return key;
+}
+
+static struct nb_store_key key_of(const struct nb_named_key *name)
+{
+    struct nb_store_key key = key_of_kind(name->kind);
+    add(&key, name->name.bytes, name->name.length);
+    return key;
+}
+
+static int write_stored(struct nb_string value, struct nb_string source, struct nb_buffer *out)
+{
+    struct nb_packer p = {.out = out};
+    nb_pack_u8(&p, VERSION);
+    nb_pack_u64(&p, (uint64_t)nb_clock_now());
+    nb_pack_string(&p, source);
+    nb_pack_bytes(&p, value.bytes, value.length);
+    return p.code;
+}
+
+static int damaged(const struct nb_named_key *name, struct nb_error *error)
+{
+    return nb_error_set(error, NB_DAMAGED,
+                        "the %s '%.*s' is damaged: its stored bytes do not read back; put it "
+                        "again, or delete it",
+                        name->kind, (int)name->name.length, name->name.bytes);
+}
+
+static int not_found(const struct nb_named_key *name, struct nb_error *error)
+{
+    return nb_error_set(error, NB_NOT_FOUND, "there is no %s '%.*s'", name->kind,
+                        (int)name->name.length, name->name.bytes);
+}
+
+static int read_stored(const struct nb_named_key *name, struct nb_string stored,
+                       struct nb_named *named, struct nb_error *error)
+{
+    struct nb_unpacker u = nb_unpacker_of(stored.bytes, stored.length);
+    uint8_t version = nb_unpack_u8(&u);
+    *named = (struct nb_named){.time = (int64_t)nb_unpack_u64(&u)};
+    struct nb_string source = nb_unpack_string(&u);
+    if (!u.failed && version > VERSION)
+        return nb_error_set(error, NB_VERSION, "the %s '%.*s' was stored by a newer bayesd",
+                            name->kind, (int)name->name.length, name->name.bytes);
+    if (u.failed || version == 0)
+        return damaged(name, error);
+    if (nb_buffer_append(&named->source, source.bytes, source.length) == 0 &&
+        nb_buffer_append(&named->value, u.at, (size_t)(u.end - u.at)) == 0)
+        return 0;
+    nb_named_deinit(named);
+    return nb_error_no_memory(error);
+}
+
+/* ---- changes, on the writer's thread --------------------------------------------------------- */
+
+struct change {
+    struct nb_store_key key;
+    struct nb_string stored; /* length 0: delete */
+    bool only_new;
+    bool was_there;
+    const struct nb_named_key *name;
+};
+
+static int write_change(struct nb_engine *engine, struct nb_view *view, void *argument,
+                        struct nb_error *error)
+{
+    const struct change *c = argument;
+    (void)engine;
+    return c->stored.length == 0
+               ? nb_store_delete(view, NB_TABLE_META, nb_store_key_string(&c->key), error)
+               : nb_store_put(view, NB_TABLE_META, nb_store_key_string(&c->key), c->stored, error);
+}
+
+/* Only the writer writes: what is there now is there in the transaction, too. */
+static int look(struct nb_engine *engine, struct change *c, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_string value;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_store_get(&view, NB_TABLE_META, nb_store_key_string(&c->key), &value, error);
+    nb_store_snapshot_end(&view);
+    c->was_there = rc != NB_NOT_FOUND;
+    return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
+}
+
+static int change_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    struct change *c = argument;
+    int rc = look(engine, c, error);
+    if (rc == 0 && c->stored.length == 0 && !c->was_there)
+        return not_found(c->name, error);
+    if (rc == 0 && c->only_new && c->was_there)
+        return nb_error_set(error, NB_CONFLICT, "the %s '%.*s' exists", c->name->kind,
+                            (int)c->name->name.length, c->name->name.bytes);
+    return rc != 0 ? rc
+                   : nb_transaction(engine, c->stored.length + PAGE_BYTES, write_change, c, error);
+}
+
+int nb_named_put(struct nb_engine *engine, const struct nb_named_key *name, struct nb_string value,
+                 bool only_new, struct nb_string source, bool *created, struct nb_error *error)
+{
+    struct nb_buffer stored = {0};
+    int rc = nb_check_source(source, error);
+    if (rc == 0 && write_stored(value, source, &stored) != 0)
+        rc = nb_error_no_memory(error);
+    struct change change = {.key = key_of(name),
+                            .stored = {stored.bytes, stored.length},
+                            .only_new = only_new,
+                            .name = name};
+    if (rc == 0)
+        rc = nb_writer_run(engine, change_task, &change, error);
+    nb_buffer_deinit(&stored);
+    if (rc == 0)
+        *created = !change.was_there;
+    return rc;
+}
+
+int nb_named_delete(struct nb_engine *engine, const struct nb_named_key *name,
+                    struct nb_error *error)
+{
+    struct change change = {.key = key_of(name), .name = name};
+    return nb_writer_run(engine, change_task, &change, error);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+int nb_named_get(struct nb_engine *engine, const struct nb_named_key *name, struct nb_named *named,
+                 struct nb_error *error)
+{
+    struct nb_store_key key = key_of(name);
+    struct nb_view view;
+    struct nb_string value;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_store_get(&view, NB_TABLE_META, nb_store_key_string(&key), &value, error);
+    if (rc == 0)
+        rc = read_stored(name, value, named, error);
+    else if (rc == NB_NOT_FOUND)
+        rc = not_found(name, error);
+    else if (rc == NB_CORRUPT)
+        rc = damaged(name, error);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+struct listing {
+    struct nb_store_key prefix;
+    struct nb_string after;
+    nb_named_visit *visit;
+    void *user;
+};
+
+static bool begins(struct nb_string key, const void *prefix, size_t length)
+{
+    return key.length > length && memcmp(key.bytes, prefix, length) == 0;
+}
+
+/* Keys of damaged values are taken as they are if they can be names. */
+static int list_key(void *user, enum nb_table table, struct nb_string key, struct nb_string value,
+                    bool sound, struct nb_error *error)
+{
+    const struct listing *l = user;
+    (void)table;
+    (void)value;
+    (void)error;
+    if (!begins(key, l->prefix.bytes, l->prefix.length))
+        return 0;
+    struct nb_string name = nb_string_from(key, l->prefix.length);
+    if (nb_check_model_name(name, NULL) != 0 ||
+        (l->after.length > 0 && nb_string_compare(name, l->after) <= 0))
+        return 0;
+    return l->visit(l->user, name, !sound);
+}
+
+int nb_named_list(struct nb_engine *engine, const char *kind, struct nb_string after,
+                  nb_named_visit *visit, void *user, struct nb_error *error)
+{
+    struct listing l = {key_of_kind(kind), after, visit, user};
+    struct nb_view view;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_store_inspect(&view, NB_TABLE_META, list_key, &l, error);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+/* ---- a rebuild ------------------------------------------------------------------------------- */
+
+struct copying {
+    struct nb_store *to;
+    struct nb_view view; /* the open transaction, or ended */
+    uint64_t bytes;      /* that it has */
+    void (*lost)(void *user);
+    void *user;
+};
+
+static int copy(void *user, enum nb_table table, struct nb_string key, struct nb_string value,
+                bool sound, struct nb_error *error)
+{
+    struct copying *c = user;
+    int rc = 0;
+    if (!begins(key, PREFIX, sizeof PREFIX - 1))
+        return 0;
+    if (!sound) {
+        c->lost(c->user);
+        return 0;
+    }
+    if (c->view.transaction != NULL && c->bytes + value.length > TRANSACTION_BYTES)
+        rc = nb_store_commit(&c->view, error);
+    if (rc == 0 && c->view.transaction == NULL) {
+        rc = nb_store_begin(c->to, TRANSACTION_BYTES + value.length, &c->view, error);
+        c->bytes = 0;
+    }
+    c->bytes += value.length;
+    return rc != 0 ? rc : nb_store_put(&c->view, table, key, value, error);
+}
+
+int nb_named_copy(const struct nb_view *from, struct nb_store *to, void (*lost)(void *user),
+                  void *user, struct nb_error *error)
+{
+    struct copying c = {.to = to, .lost = lost, .user = user};
+    struct nb_error why;
+    int rc = nb_store_inspect(from, NB_TABLE_META, copy, &c, &why);
+    if (rc == NB_CORRUPT) { /* its pages are damaged */
+        lost(user);
+        rc = 0;
+    }
+    if (rc == 0 && c.view.transaction != NULL)
+        rc = nb_store_commit(&c.view, &why);
+    nb_store_abort(&c.view);
+    return rc != 0 ? nb_error_set(error, rc, "%s", why.text) : 0;
+}

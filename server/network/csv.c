@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/network/csv.h"
+
+#include <string.h>
+
+void nb_csv_init(struct nb_csv *csv, struct nb_string text)
+{
+    if (nb_string_starts(text, "\xEF\xBB\xBF"))
+        text = nb_string_from(text, 3);
+    const char *at = text.length == 0 ? "" : text.bytes;
+    *csv = (struct nb_csv){.at = at, .end = at + text.length, .next = 1};
+}
+
+void nb_csv_deinit(struct nb_csv *csv)
+{
+    nb_buffer_deinit(&csv->unquoted);
+}
+
+bool nb_csv_is_end(const struct nb_csv *csv)
+{
+    return csv->at == csv->end;
+}
+
+/* Takes what is between two fields: a comma, or a line's end. False: it is something else. */
+static bool take_separator(struct nb_csv *csv, struct nb_csv_field *field)
+{
+    field->is_last = true;
+    if (csv->at < csv->end && *csv->at == ',') {
+        csv->at++;
+        field->is_last = false;
+        return true;
+    }
+    if (csv->end - csv->at >= 2 && csv->at[0] == '\r' && csv->at[1] == '\n')
+        csv->at++;
+    if (csv->at < csv->end && *csv->at != '\n')
+        return false;
+    csv->at += csv->at < csv->end;
+    csv->next++;
+    return true;
+}
+
+/* Behind the opening quote: up to the closing one; two of them are one in the text. */
+static int read_quoted(struct nb_csv *csv, struct nb_csv_field *field, struct nb_error *error)
+{
+    csv->unquoted.length = 0;
+    for (;;) {
+        const char *quote =
+            csv->at < csv->end ? memchr(csv->at, '"', (size_t)(csv->end - csv->at)) : NULL;
+        if (quote == NULL)
+            return nb_error_set(error, NB_INVALID, "line %zu: a quoted field is not closed",
+                                csv->line);
+        bool is_text = quote + 1 < csv->end && quote[1] == '"';
+        for (const char *c = csv->at; c < quote; c++)
+            csv->next += *c == '\n';
+        if (nb_buffer_append(&csv->unquoted, csv->at, (size_t)(quote - csv->at) + is_text) != 0)
+            return nb_error_no_memory(error);
+        csv->at = quote + 1 + is_text;
+        if (!is_text)
+            break;
+    }
+    field->text = (struct nb_string){csv->unquoted.bytes, csv->unquoted.length};
+    field->is_quoted = true;
+    if (take_separator(csv, field))
+        return 0;
+    return nb_error_set(error, NB_INVALID,
+                        "line %zu: a comma or the line's end must follow the closing quote",
+                        csv->line);
+}
+
+int nb_csv_next(struct nb_csv *csv, struct nb_csv_field *field, struct nb_error *error)
+{
+    csv->line = csv->next;
+    *field = (struct nb_csv_field){.is_quoted = false};
+    if (csv->at < csv->end && *csv->at == '"') {
+        csv->at++;
+        return read_quoted(csv, field, error);
+    }
+    const char *start = csv->at;
+    while (csv->at < csv->end && *csv->at != ',' && *csv->at != '\n' &&
+           !(*csv->at == '\r' && csv->end - csv->at >= 2 && csv->at[1] == '\n'))
+        csv->at++;
+    field->text = (struct nb_string){start, (size_t)(csv->at - start)};
+    (void)take_separator(csv, field); /* the loop ended at one */
+    return 0;
+}

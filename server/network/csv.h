@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Fields of CSV (RFC 4180), one after the other. Pure functions; any thread; a reader belongs to
+ * one.
+ */
+#ifndef NB_SERVER_NETWORK_CSV_H
+#define NB_SERVER_NETWORK_CSV_H
+
+#include <stdbool.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+struct nb_csv {
+    const char *at, *end;
+    size_t line; /* of the field that was read last, from 1 */
+    size_t next; /* of the field that comes */
+    struct nb_buffer unquoted;
+};
+
+/* A byte order mark at the beginning is passed over. */
+void nb_csv_init(struct nb_csv *csv, struct nb_string text);
+void nb_csv_deinit(struct nb_csv *csv);
+
+/* Whether nothing is left. To be asked between rows. */
+bool nb_csv_is_end(const struct nb_csv *csv);
+
+struct nb_csv_field {
+    struct nb_string text; /* valid until the next call */
+    bool is_quoted;
+    bool is_last; /* of its row */
+};
+/* Reads a field. Returns 0, NB_INVALID (what follows a closing quote, a quote that is not closed;
+ * the error names the line) or NB_NO_MEMORY. */
+int nb_csv_next(struct nb_csv *csv, struct nb_csv_field *field, struct nb_error *error);
+
+#endif
