@@ -175,7 +175,7 @@ static int step(struct nb_learner *l, struct nb_live *live, const struct nb_less
     assert(documents > 0 && of_label > 0);
     double weight = nb_order_weight(order, lesson->label, of_label - 1, documents - 1);
     int rc = has ? 0 : inputs_of(l, live, lesson, &has);
-    if (rc == 0 && has)
+    if (rc == 0 && has && nb_order_teaches(of_label - 1))
         rc = learn(live, &l->inputs, lesson->label, weight);
     if (rc == 0 && documents == 1)
         rc = nb_order_set_fingerprint(order, nb_stack_fingerprint(live->published->stack, true));
@@ -191,7 +191,9 @@ static int replay_one(struct nb_learner *l, struct nb_live *live, const struct n
     if (rc == 0 && nb_living_count(live->living) > 0)
         rc = nb_drawn_read(&l->drawn, live, live->published, lesson->view,
                            nb_living_draw(live->living, &random), live->published->weights, &found);
-    return rc != 0 || !found ? rc : learn(live, &l->drawn.inputs, l->drawn.entry.change.label, 1);
+    return rc != 0 || !found || !nb_drawn_teaches(&l->drawn, live)
+               ? rc
+               : learn(live, &l->drawn.inputs, l->drawn.entry.change.label, 1);
 }
 
 /* ---- refits ---------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "core/score/stack.h"
 
 /* Measured on SpamAssassin's corpus, 20 Newsgroups, Enron 1 and 2 and SMS: see core/README.md. */
+static const uint64_t least_others = 2; /* documents of the label, for one more to teach */
 static const double most_odds = 8;      /* of the recent share, against that of all documents */
 static const double fading = 1.0 / 20;  /* of a recent document, with the next */
 static const double recent_prior = 2;   /* documents in which the shares agree */
@@ -106,6 +107,11 @@ int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint
         add(order, LEARNED, 1);
     }
     return 0;
+}
+
+bool nb_order_teaches(uint64_t others)
+{
+    return others >= least_others;
 }
 
 bool nb_order_take_credit(struct nb_weights *order)

@@ -18,6 +18,9 @@
  * The document teaches with weight w. 1 - w is credit; for each whole of it a document that is
  * drawn teaches with weight 1, by its leave-one-out inputs. In a mixed stream w is 1.
  *
+ * A document of a label that at most one other document has teaches nothing, whenever it is its
+ * turn: what a label of one document looks like says more of that document than of the label.
+ *
  * The weights are fitted anew (core/live/refit.h) when, with k_v the changes to documents of v, S
  * the sum of 1 - w and N the number of documents learned, all since the last refit began,
  *
@@ -37,6 +40,8 @@
  * Above 0, at most 1. */
 double nb_order_weight(const struct nb_weights *order, uint32_t label, uint64_t of_label,
                        uint64_t documents);
+/* Whether a document teaches whose label so many others have. */
+bool nb_order_teaches(uint64_t others);
 /* A document of the label has taught with this weight; the model has so many now. */
 int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint64_t documents);
 /* Takes one from the credit, if there is a whole one; nb_order_count has made room for that. */

@@ -46,6 +46,13 @@ int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
     return rc == NB_NOT_FOUND || rc == NB_CORRUPT || rc == NB_CONFLICT ? 0 : rc;
 }
 
+bool nb_drawn_teaches(const struct nb_drawn *drawn, const struct nb_live *live)
+{
+    uint64_t of_label = nb_model_documents(live->counts, drawn->entry.change.label);
+    assert(of_label > 0);
+    return nb_order_teaches(of_label - 1);
+}
+
 int nb_refit_list(struct nb_live *live, const struct nb_view *view)
 {
     return live->living != NULL ? 0 : nb_living_load(view, live->number, &live->living, NULL);
@@ -124,7 +131,7 @@ static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_
     if (!nb_living_has(live->living, number))
         return 0; /* it was superseded meanwhile */
     int rc = nb_drawn_read(drawn, live, live->published, view, number, NULL, &found);
-    if (rc == 0 && found)
+    if (rc == 0 && found && nb_drawn_teaches(drawn, live))
         rc = nb_stack_fit_add(live->fit, &drawn->inputs, drawn->entry.change.label);
     *units += cost_of(drawn, found);
     return rc;
@@ -175,7 +182,7 @@ static int teach_twin(struct nb_live *live, const struct nb_view *view, struct n
         return 0;
     int rc =
         nb_drawn_read(drawn, live, live->published, view, number, live->published->weights, &found);
-    if (rc == 0 && found)
+    if (rc == 0 && found && nb_drawn_teaches(drawn, live))
         rc = nb_stack_twin_learn(live->published->weights, &drawn->inputs,
                                  drawn->entry.change.label, 1);
     *units += cost_of(drawn, found);

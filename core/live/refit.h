@@ -39,6 +39,8 @@ void nb_drawn_deinit(struct nb_drawn *drawn);
 int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
                   const struct nb_published *published, const struct nb_view *view, uint64_t number,
                   const struct nb_stack_weights *twin, bool *found);
+/* Whether a document that was found teaches (nb_order_teaches). */
+bool nb_drawn_teaches(const struct nb_drawn *drawn, const struct nb_live *live);
 /* Makes the model's list of living entries, unless it is there. Returns 0 or a code. */
 int nb_refit_list(struct nb_live *live, const struct nb_view *view);
 

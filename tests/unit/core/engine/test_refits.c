@@ -342,6 +342,33 @@ START_TEST(verdicts_do_not_depend_on_the_order)
 END_TEST
 
 /* Weights that have missed documents, or are of other constants. */
+/* Two documents of each label teach nothing: the weights are the start values, in any order, after
+ * a refit too. The third ones do. */
+START_TEST(few_documents_leave_the_start_values)
+{
+    static const char *const names[] = {"mixed", "first", "last"};
+    for (uint32_t labels = 2; labels <= LABELS; labels++) {
+        double want[3];
+        for (int o = 0; o < 3; o++) {
+            put(names[o], NB_DECISION_STACKED, 0.02);
+            train(names[o], labels, 2, (enum order)o, 1);
+            for (uint32_t v = 0; v < labels; v++) {
+                double own = verdict_of(names[o], v, 0, NULL);
+                want[v] = o == MIXED ? own : want[v];
+                ck_assert(own >= want[v] && own <= want[v]);
+            }
+            ck_assert_int_eq(nb_engine_refit(engine, str(names[o]), str(""), never, NULL, NULL), 0);
+            settle();
+            ck_assert(!(fabs(verdict_of(names[o], 0, 0, NULL) - want[0]) > 0));
+        }
+        train("mixed", labels, 4, MIXED, 1);
+        ck_assert(fabs(verdict_of("mixed", 0, 0, NULL) - want[0]) > 1e-3);
+        for (int o = 0; o < 3; o++)
+            ck_assert_int_eq(nb_engine_delete_model(engine, str(names[o]), str(""), NULL), 0);
+    }
+}
+END_TEST
+
 START_TEST(settings_that_change_are_followed_by_a_refit)
 {
     settings.refit_units = 20000; /* many slices */
@@ -607,6 +634,7 @@ int main(void)
     tcase_set_timeout(refits, 120);
     tcase_add_loop_test(refits, verdicts_do_not_depend_on_the_order, 0,
                         (int)(sizeof sizes / sizeof *sizes));
+    tcase_add_test(refits, few_documents_leave_the_start_values);
     tcase_add_test(refits, settings_that_change_are_followed_by_a_refit);
     tcase_add_test(refits, a_twin_that_missed_documents_learns_anew);
     tcase_add_test(refits, what_is_forgotten_leaves_the_weights);

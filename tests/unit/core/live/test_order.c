@@ -81,6 +81,13 @@ START_TEST(a_mixed_stream_replays_nothing)
 }
 END_TEST
 
+START_TEST(the_first_two_of_a_label_teach_nothing)
+{
+    ck_assert(!nb_order_teaches(0) && !nb_order_teaches(1));
+    ck_assert(nb_order_teaches(2) && nb_order_teaches(UINT64_MAX));
+}
+END_TEST
+
 START_TEST(any_label_has_a_place)
 {
     struct nb_weights order = {0};
@@ -264,6 +271,7 @@ int main(void)
     TCase *rule = tcase_create("rule");
     tcase_add_loop_test(rule, weights_follow_the_rule, 0, 3);
     tcase_add_test(rule, a_mixed_stream_replays_nothing);
+    tcase_add_test(rule, the_first_two_of_a_label_teach_nothing);
     tcase_add_test(rule, any_label_has_a_place);
     tcase_add_test(rule, the_twin_learns_anew_in_time);
     tcase_add_test(rule, what_is_revised_meanwhile_is_told);
