@@ -6,7 +6,7 @@ from collections import Counter
 
 from acknowledged import Acknowledged, models_of, path_of
 from book import log_scores
-from harness import equal, holds, near, refused
+from harness import equal, holds, near, refused, wait_for
 
 COUNT = 300
 SMALL = {"store": {"memory": "256K"}}
@@ -79,8 +79,9 @@ def test_memory_is_kept_whoever_asks(api):
     for round_ in range(2):
         for i in range(COUNT):
             daemon.client.post(path_of(f"user-{i:04}") + "/classify", {"text": "w1 w2"}).ok()
-        used = metric(daemon.client, "bayesd_model_memory_bytes")
-        holds(used <= 2 * (256 << 10), f"round {round_}: {used:.0f} bytes of models, 256K are allowed")
+        # Who asks does not wait for the writer, which drops models; on a busy machine it is some models behind.
+        wait_for(lambda: metric(daemon.client, "bayesd_model_memory_bytes") <= 256 << 10,
+                 f"round {round_}: 256K of models are allowed")
     known.check(daemon.client)
     daemon.stop(seconds=30)
 
