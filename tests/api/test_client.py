@@ -20,7 +20,7 @@ SAMPLE = os.path.join(TOP, "scripts", "sample")
 VALGRIND = True
 USAGE, DATAERR, NOINPUT, UNAVAILABLE, CANTCREAT, IOERR, TEMPFAIL, NOPERM = 64, 65, 66, 69, 73, 74, 75, 77
 COMMANDS = ("train", "classify", "explain", "filter", "untrain", "models", "stats", "evaluate",
-            "export", "import", "undo", "backup", "quarantine")
+            "export", "import", "undo", "backup", "quarantine", "refit")
 HAM = b"From: anna@example.org\nTo: ben@example.org\nSubject: garden %d\nDate: today\n\nlunch in the garden %d\n"
 SPAM = b"From: win@example.net\nTo: ben@example.org\nSubject: prize %d\nDate: today\n\ncheap pills, win a prize %d\n"
 
@@ -235,6 +235,20 @@ def test_models_and_stats(api):
         holds(word in text, f"{word} in {text}")
     equal(len(client.json("stats", "-m", model, "-n", "2")["telling"]["spam"]["tokens"]), 2)
     client.run("stats", "no-such-model", status=NOINPUT)
+
+
+def test_refit(api):
+    client, model, _ = trained(api)
+    ask = "/v1/models/" + model
+    before = api.post(ask + "/classify", {"text": "win a free prize"}).ok().json["probabilities"]
+    equal(client.run("refit", model).decode(), f"{model}: the weights fit 24 documents\n")
+    after = api.post(ask + "/classify", {"text": "win a free prize"}).ok().json["probabilities"]
+    holds(after != before, f"the weights are as before: {after}")
+    equal(client.json("refit", "-m", model), api.get(ask).ok().json)
+    client.run("refit", "no-such-model", status=NOINPUT)
+    api.put("/v1/models/book-refit", {"preset": "book"}).ok(201)
+    client.run("refit", "book-refit", status=DATAERR)
+    holds("stacked" in client.said, client.said)
 
 
 def test_export_and_import(api):
