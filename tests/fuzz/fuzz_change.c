@@ -41,7 +41,8 @@ static void try_change(struct nb_string stored)
         return;
     must(nb_change_write(&change, &out) == 0);
     must(nb_change_read(&again, (struct nb_string){out.bytes, out.length}, NULL) == 0);
-    must(again.kind == change.kind && again.bag.length == change.bag.length);
+    must(again.kind == change.kind && again.bag.length == change.bag.length &&
+         again.other == change.other);
     out.length = 0;
     if (change.kind <= NB_CHANGE_UNTRAIN && nb_change_remnant(&change, &remnant))
         must(nb_change_write(&remnant, &out) == 0);
