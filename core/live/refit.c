@@ -14,7 +14,8 @@ enum {
     /* Work is counted in units of about two nanoseconds: */
     READ_UNITS = 3000, /* of reading a document, and per feature of it: */
     FEATURE_UNITS = 3, /* for itself, */
-    LABEL_UNITS = 2,   /* and for each label */
+    LABEL_UNITS = 2,   /* and for each label; */
+    TWIN_TIMES = 2     /* so many times that if the twin learns from it */
 };
 
 /* ---- documents ------------------------------------------------------------------------------- */
@@ -185,7 +186,7 @@ static int teach_twin(struct nb_live *live, const struct nb_view *view, struct n
     if (rc == 0 && found && nb_drawn_teaches(drawn, live))
         rc = nb_stack_twin_learn(live->published->weights, &drawn->inputs,
                                  drawn->entry.change.label, 1);
-    *units += cost_of(drawn, found);
+    *units += TWIN_TIMES * cost_of(drawn, found);
     return rc;
 }
 
