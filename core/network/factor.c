@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/network/factor.h"
 
-#include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,18 +76,6 @@ static void unite(const struct nb_factor *factors, size_t count, unsigned char *
     for (size_t f = 0; f < count; f++)
         for (size_t i = 0; i < factors[f].variable_count; i++)
             has[factors[f].variables[i]] = 1;
-}
-
-double nb_factor_work(const struct nb_network *network, const struct nb_factor *factors,
-                      size_t count, uint32_t variable)
-{
-    unsigned char has[NB_NETWORK_NODES];
-    double work = 1;
-    unite(factors, count, has);
-    assert(has[variable] != 0);
-    for (uint32_t i = 0; i < network->count; i++)
-        work *= has[i] != 0 ? states_of(network, i) : 1;
-    return work;
 }
 
 /* A factor as it is read beside the others: how far a cell lies from the next one of a variable. */

@@ -22,14 +22,9 @@ void nb_factor_deinit(struct nb_factor *factor);
 int nb_factor_of_node(const struct nb_network *network, size_t node, const uint32_t *states,
                       struct nb_factor *factor);
 
-/* How many products the sum over `variable` of the product of factors makes: the states of all
- * their variables multiplied. Infinite rather than wrong when that is too much. */
-double nb_factor_work(const struct nb_network *network, const struct nb_factor *factors,
-                      size_t count, uint32_t variable);
-
 /* The product of `count` factors, of which at least one has the variable, summed over the variable.
- * The work (nb_factor_work) fits in memory: the caller has seen to it. On success the caller owns
- * *sum. Returns 0 or NB_NO_MEMORY. */
+ * The states of their variables multiplied fit in a size_t: the caller has seen to it. On success
+ * the caller owns *sum. Returns 0 or NB_NO_MEMORY. */
 int nb_factor_sum_out(const struct nb_network *network, const struct nb_factor *factors,
                       size_t count, uint32_t variable, struct nb_factor *sum);
 

@@ -27,6 +27,12 @@ struct elimination {
     size_t target;
     struct nb_factor factors[NB_NETWORK_NODES + 1]; /* owned */
     size_t count, cells;                            /* of factors */
+    /* Of the variables that are to be summed out: which others are in a factor with it, and how
+     * many products its sum makes. Kept from step to step, because to look through all factors for
+     * each variable would cost more than the products. */
+    bool is_left[NB_NETWORK_NODES];
+    unsigned char joined[NB_NETWORK_NODES][NB_NETWORK_NODES];
+    double weights[NB_NETWORK_NODES];
     double log_scale; /* logarithm of what the factors were divided by */
 };
 
@@ -112,21 +118,50 @@ static size_t gather(struct elimination *e, uint32_t variable)
 
 /* ---- elimination ----------------------------------------------------------------------------- */
 
-/* The variable that is cheapest to sum out, and its work; UINT32_MAX: only the target is left. */
-static uint32_t cheapest(struct elimination *e, double *work)
+/* The states of the variable and of those it is joined to, multiplied: infinite rather than wrong
+ * when that is too much. */
+static void weigh(struct elimination *e, size_t variable)
+{
+    double weight = e->network->nodes[variable].state_count;
+    for (size_t i = 0; i < e->network->count; i++)
+        weight *= e->joined[variable][i] != 0 ? e->network->nodes[i].state_count : 1;
+    e->weights[variable] = weight;
+}
+
+static void join_factors(struct elimination *e)
+{
+    for (size_t f = 0; f < e->count; f++)
+        for (size_t i = 0; i < e->factors[f].variable_count; i++) {
+            uint32_t variable = e->factors[f].variables[i];
+            e->is_left[variable] = variable != e->target;
+            for (size_t j = 0; j < e->factors[f].variable_count; j++)
+                e->joined[variable][e->factors[f].variables[j]] = i != j;
+        }
+    for (size_t i = 0; i < e->network->count; i++)
+        weigh(e, i);
+}
+
+/* The sum over a variable is a factor of all that were joined to it. */
+static void join_others(struct elimination *e, size_t variable)
+{
+    e->is_left[variable] = false;
+    for (size_t i = 0; i < e->network->count; i++) {
+        if (e->joined[variable][i] == 0)
+            continue;
+        for (size_t j = 0; j < e->network->count; j++)
+            e->joined[i][j] = i != j && (e->joined[i][j] != 0 || e->joined[variable][j] != 0);
+        e->joined[i][variable] = 0;
+        weigh(e, i);
+    }
+}
+
+/* The variable that is cheapest to sum out; UINT32_MAX: only the target is left. */
+static uint32_t cheapest(const struct elimination *e)
 {
     uint32_t best = UINT32_MAX;
-    *work = INFINITY;
-    for (uint32_t i = 0; i < e->network->count; i++) {
-        size_t others = i == e->target ? e->count : gather(e, i);
-        if (others == e->count)
-            continue;
-        double this = nb_factor_work(e->network, e->factors + others, e->count - others, i);
-        if (best == UINT32_MAX || this < *work) {
-            *work = this;
+    for (uint32_t i = 0; i < e->network->count; i++)
+        if (e->is_left[i] && (best == UINT32_MAX || e->weights[i] < e->weights[best]))
             best = i;
-        }
-    }
     return best;
 }
 
@@ -146,16 +181,17 @@ static int sum_out(struct elimination *e, uint32_t variable, struct nb_error *er
 
 static int eliminate(struct elimination *e, struct nb_error *error)
 {
-    double work;
     uint32_t next;
     int rc = 0;
-    while (rc == 0 && (next = cheapest(e, &work)) != UINT32_MAX) {
+    join_factors(e);
+    while (rc == 0 && (next = cheapest(e)) != UINT32_MAX) {
+        double work = e->weights[next];
         double made = work / e->network->nodes[next].state_count;
         e->limits->products -= work;
         if ((double)e->cells + made > (double)e->limits->cells || e->limits->products < 0)
-            rc = too_large(e, error);
-        else
-            rc = sum_out(e, next, error);
+            return too_large(e, error);
+        join_others(e, next);
+        rc = sum_out(e, next, error);
     }
     return rc;
 }

@@ -83,7 +83,7 @@ static inline struct nb_network *test_random_network(struct nb_random *random, s
         ck_assert_int_eq(nb_network_add(n, nb_string_of(name), NULL), 0);
         uint64_t states = nb_random_below(random, 8) == 0 ? 1 : 2 + nb_random_below(random, 2);
         for (uint64_t s = 0; s < states; s++)
-            ck_assert_int_eq(nb_network_add_state(n, (struct nb_string){"abc" + s, 1}, NULL), 0);
+            ck_assert_int_eq(nb_network_add_state(n, (struct nb_string){&"abc"[s], 1}, NULL), 0);
     }
     /* From later to earlier ones in half of the networks: numbers are no order. */
     uint64_t turned = nb_random_below(random, 2);

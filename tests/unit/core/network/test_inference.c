@@ -199,6 +199,13 @@ START_TEST(long_products)
     ck_assert_int_eq(nb_network_infer(n, &evidence, 0, &LIMITS, p, &log_evidence, NULL), 0);
     ck_assert_double_eq_tol(p[0], 1e-9, 1e-20);
     ck_assert_double_eq_tol(log_evidence, 199 * log(1e-9), 1e-6);
+    /* Every node of the chain, nothing being known: each sum has 4 products. */
+    struct nb_inference_limits few = {2000, 200 * 200 * 4};
+    struct nb_evidence none = nb_evidence_none();
+    for (size_t i = 0; i < 200; i++) {
+        ck_assert_int_eq(nb_network_infer(n, &none, i, &few, p, NULL, NULL), 0);
+        ck_assert_double_eq_tol(p[0], 1e-9, 1e-20);
+    }
     nb_network_free(&n);
 }
 END_TEST

@@ -43,7 +43,7 @@ static struct nb_columns *columns_of(const char *const *rows, size_t count)
     size_t width = strlen(rows[0]);
     ck_assert_uint_le(width, 8);
     for (size_t i = 0; i < width; i++)
-        ck_assert_int_eq(nb_columns_add(c, (struct nb_string){"abcdefgh" + i, 1}, NULL), 0);
+        ck_assert_int_eq(nb_columns_add(c, (struct nb_string){&"abcdefgh"[i], 1}, NULL), 0);
     for (size_t r = 0; r < count; r++) {
         ck_assert_int_eq(nb_columns_add_row(c, NULL), 0);
         for (size_t i = 0; i < width; i++)
