@@ -288,9 +288,9 @@ static int take_stack(struct nb_import *import, const struct nb_dump_header *hea
     import->has_stack = true;
     struct nb_unpacker r = nb_unpacker_of(header->stack.bytes, header->stack.length);
     int rc = nb_stack_weights_read(import->live->published->weights, &r);
-    /* Weights of a program that does not say for which constants they are are trusted, such as those
-     * for documents that stand for a list of words: what a refit learns of these is not what mails
-     * are like. The twin begins with what the stack says. */
+    /* Weights of a program that does not say for which constants they are are trusted, such as
+     * those for documents that stand for a list of words: what a refit learns of these is not what
+     * mails are like. The twin begins with what the stack says. */
     struct nb_weights *order = nb_stack_weights_order(import->live->published->weights);
     if (rc == 0 && nb_weights_places(order) == 0)
         rc = nb_order_set_fingerprint(order,

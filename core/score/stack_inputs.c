@@ -93,6 +93,7 @@ static inline uint64_t note(struct notes *n, unsigned field, const struct nb_row
     uint64_t left = nb_stack_less(all, n->out);
     uint64_t first = nb_stack_less(nb_counts_of_two(n->model, row, n->label), n->first);
     first = first < left ? first : left;
+    assert(n->next != NULL);
     *n->next = (struct nb_stack_noted){.first = (uint32_t)first,
                                        .second = (uint32_t)(left - first),
                                        .key = (uint32_t)row->id,

@@ -343,7 +343,7 @@ static void begin_twin(const struct nb_stack_pass *p, unsigned field, const stru
 static void end_twin(const struct nb_stack_pass *p, const struct target *t, bool is_dense)
 {
     struct nb_stack_evidence *evidence = p->twin;
-    if (t->kept_gains != NULL)
+    if (evidence != NULL && t->kept_gains != NULL)
         nb_stack_evidence_end(evidence,
                               (size_t)(t->kept_gains - evidence->cell_gains) - evidence->cell_count,
                               is_dense);

@@ -163,7 +163,8 @@ START_TEST(agrees_with_plain_counting)
             nb_bag_reset(&bag);
         else
             ck_assert_int_eq(
-                nb_bag_begin(&bag, expected[round % (sizeof expected / sizeof *expected)]), 0);
+                nb_bag_begin(&bag, expected[(size_t)round % (sizeof expected / sizeof *expected)]),
+                0);
         for (int i = 0; i < tokens; i++) {
             int word = rand() % words;
             char text[16];
