@@ -224,7 +224,6 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
             atomic_store(&engine->refits, true);
     }
     *published = NULL;
-    nb_parents_note(engine, live, &put->parent);
     atomic_store(&live->persisted, true);
     note(engine, &task);
     return 0;
@@ -245,6 +244,8 @@ static int put_settings(struct nb_engine *engine, struct put *put, struct nb_liv
         rc = store_put(engine, put, live, string_of(&stored), &published, error);
     if (is_cold)
         pthread_mutex_unlock(&live->lock);
+    if (rc == 0) /* takes the registry's lock, which comes before that of a model */
+        nb_parents_note(engine, live, &put->parent);
     nb_published_release(&published);
     nb_buffer_deinit(&stored);
     return rc;
