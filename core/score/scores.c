@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "core/base/error.h"
-#include "core/model/model.h"
 
 void nb_scores_init(struct nb_scores *scores)
 {
@@ -69,45 +68,4 @@ void nb_scores_rank(struct nb_scores *scores)
     assert(scores->size > 0 && scores->size <= scores->room);
     put_order(scores);
     put_probabilities(scores);
-}
-
-/* ---- scores from few documents --------------------------------------------------------------- */
-
-/* (pi / 8) (1/2)^2, rounded; measured on SpamAssassin's corpus, Enron, SMS, Reuters and 20
- * Newsgroups. */
-static const double MODERATION = 0.1;
-
-double nb_scores_doubt(size_t labels, double probability, uint64_t documents)
-{
-    assert(documents > 0);
-    return (labels == 2 ? 1 : 2 * probability) / (double)documents;
-}
-
-double nb_scores_moderation(double difference, double doubt)
-{
-    assert(doubt >= 0);
-    return 1 / sqrt(1 + MODERATION * doubt * difference * difference);
-}
-
-double nb_scores_moderate(struct nb_scores *scores, double doubt)
-{
-    assert(scores->best < scores->size && scores->second < scores->size);
-    double difference = scores->log_scores[scores->best] - scores->log_scores[scores->second];
-    double factor = nb_scores_moderation(difference, doubt);
-    for (size_t i = 0; i < scores->size; i++)
-        scores->log_scores[i] *= factor;
-    nb_scores_rank(scores);
-    return factor;
-}
-
-double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *model,
-                             uint32_t without)
-{
-    double doubt = 0;
-    for (size_t i = 0; i < scores->size; i++) {
-        uint32_t label = scores->labels[i];
-        uint64_t documents = nb_model_documents(model, label) - (label == without);
-        doubt += nb_scores_doubt(scores->size, scores->probabilities[i], documents);
-    }
-    return nb_scores_moderate(scores, doubt);
 }

@@ -685,45 +685,6 @@ START_TEST(readers_see_whole_documents_only)
 }
 END_TEST
 
-/* ---- scores from few documents --------------------------------------------------------------- */
-
-START_TEST(doubt_by_hand)
-{
-    ck_assert_double_eq_tol(nb_scores_doubt(2, 0.9, 4), 0.25, 1e-12);
-    ck_assert_double_eq_tol(nb_scores_doubt(3, 0.9, 4), 0.45, 1e-12);
-    /* 6 / sqrt(1 + 0.1 (1/5 + 1/2) 36) */
-    ck_assert_double_eq_tol(nb_scores_moderation(6, 0.7), 0.53300179088902611, 1e-9);
-    ck_assert_double_eq_tol(nb_scores_moderation(-6, 0.7), 0.53300179088902611, 1e-9);
-    ck_assert_double_eq_tol(nb_scores_moderation(0, 0.7), 1, 1e-12);
-}
-END_TEST
-
-/* However sure the scores are: the labels of the comment in the header. */
-START_TEST(few_documents_do_not_make_sure)
-{
-    static const struct {
-        uint64_t documents;
-        double most;
-    } table[] = {{1, 0.91}, {3, 0.98}, {10, 0.9992}, {100, 1 - 1e-10}};
-    double before = 0;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        struct nb_scores s;
-        nb_scores_init(&s);
-        ck_assert_int_eq(nb_scores_grow(&s, 2), 0);
-        s.size = 2;
-        s.log_scores[0] = 0;
-        s.log_scores[1] = 1e6;
-        nb_scores_rank(&s);
-        double factor = nb_scores_moderate(&s, 2 * nb_scores_doubt(2, 0, table[i].documents));
-        ck_assert_double_eq_tol(s.log_scores[1], factor * 1e6, 1e-9);
-        ck_assert_msg(s.best == 1 && s.probabilities[1] > before, "row %zu", i);
-        ck_assert_msg(s.probabilities[1] <= table[i].most, "row %zu: %.17g", i, s.probabilities[1]);
-        before = s.probabilities[1];
-        nb_scores_deinit(&s);
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("score");
@@ -741,10 +702,6 @@ int main(void)
     tcase_add_loop_test(edges, an_empty_label_changes_nothing, 0, EVENTS);
     tcase_add_test(edges, extreme_counts_stay_finite);
     suite_add_tcase(suite, edges);
-    TCase *few = tcase_create("few documents");
-    tcase_add_test(few, doubt_by_hand);
-    tcase_add_test(few, few_documents_do_not_make_sure);
-    suite_add_tcase(suite, few);
     TCase *threads = tcase_create("threads");
     tcase_set_timeout(threads, 120);
     tcase_add_test(threads, readers_see_whole_documents_only);
