@@ -176,11 +176,15 @@ def assert_same(got, want, what):
 
 
 def assert_like(got, want, what):
-    """A copy: numbers of rows and entries may be others, what is learned and said may not."""
+    """A copy in another store: numbers of rows and entries may be others, what is learned and said may not. Which words
+    share a slot of the twin depends on the store's key (test_twin holds how much that may be), so that of a stacked
+    model only the scores by the book are the same."""
+    by_the_book = want["row"]["settings"]["decision"] == "bayes"
     for part in ("row", "documents"):
         equal(got[part], want[part], f"{part} {what}")
     for a, b in zip(got["verdicts"], want["verdicts"]):
-        equal(a.get("label"), b.get("label"), f"label {what}")
+        if by_the_book:
+            equal(a.get("label"), b.get("label"), f"label {what}")
         for v, score in b.get("log_scores", {}).items():
             near(a["log_scores"][v], score, f"log score of {v} {what}")
 
