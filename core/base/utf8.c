@@ -40,6 +40,15 @@ size_t nb_utf8_control(const unsigned char *at, const unsigned char *end)
     return at[0] == 0xC2 && end - at >= 2 && at[1] >= 0x80 && at[1] < 0xA0 ? 2 : 0;
 }
 
+bool nb_utf8_has_control(struct nb_string s)
+{
+    const unsigned char *at = (const unsigned char *)s.bytes;
+    for (const unsigned char *end = at + s.length; at < end; at++)
+        if (nb_utf8_control(at, end) > 0)
+            return true;
+    return false;
+}
+
 struct nb_string nb_utf8_cut(struct nb_string s, size_t most)
 {
     if (s.length <= most)

@@ -29,6 +29,8 @@ bool nb_utf8_is_valid(struct nb_string s);
 /* The bytes of the control character at `at`, which is before `end`: C0, DEL, or C1, which takes
  * two bytes. 0 when it is none. */
 size_t nb_utf8_control(const unsigned char *at, const unsigned char *end);
+/* Whether there is one anywhere in `s`. */
+bool nb_utf8_has_control(struct nb_string s);
 
 /* The longest beginning of `s` that has at most `most` bytes and does not end inside a sequence. */
 struct nb_string nb_utf8_cut(struct nb_string s, size_t most);

@@ -30,19 +30,10 @@ int nb_check_model_name(struct nb_string name, struct nb_error *error)
                         NB_MODEL_NAME_MOST);
 }
 
-static bool has_control(struct nb_string s)
-{
-    const unsigned char *at = (const unsigned char *)s.bytes;
-    for (const unsigned char *end = at + s.length; at < end; at++)
-        if (nb_utf8_control(at, end) > 0)
-            return true;
-    return false;
-}
-
 int nb_check_label(struct nb_string label, struct nb_error *error)
 {
     if (label.length >= 1 && label.length <= LABEL_MOST && nb_utf8_is_valid(label) &&
-        !has_control(label))
+        !nb_utf8_has_control(label))
         return 0;
     if (label.length >= 1 && label.length <= LABEL_MOST)
         return nb_error_set(error, NB_UNUSABLE,
@@ -64,7 +55,7 @@ int nb_check_id(struct nb_string id, struct nb_error *error)
 
 int nb_check_source(struct nb_string source, struct nb_error *error)
 {
-    if (source.length <= NB_SOURCE_MOST && nb_utf8_is_valid(source) && !has_control(source))
+    if (source.length <= NB_SOURCE_MOST && nb_utf8_is_valid(source) && !nb_utf8_has_control(source))
         return 0;
     return nb_error_set(error, NB_UNUSABLE,
                         "`source` is at most %d bytes of UTF-8 without control characters",

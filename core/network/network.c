@@ -40,19 +40,10 @@ void nb_network_free(struct nb_network **network)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static bool has_control(struct nb_string s)
-{
-    const unsigned char *at = (const unsigned char *)s.bytes;
-    for (const unsigned char *end = at + s.length; at < end; at++)
-        if (nb_utf8_control(at, end) > 0)
-            return true;
-    return false;
-}
-
 int nb_network_check_name(struct nb_string name, const char *what, struct nb_error *error)
 {
     if (name.length >= 1 && name.length <= NB_NETWORK_NAME_BYTES && nb_utf8_is_valid(name) &&
-        !has_control(name))
+        !nb_utf8_has_control(name))
         return 0;
     return nb_error_set(error, NB_UNUSABLE,
                         "%s is 1 to %d bytes of UTF-8 without control characters", what,

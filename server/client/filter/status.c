@@ -24,14 +24,6 @@ static const char *best_other(json_t *probabilities, const char *positive, doubl
     return best;
 }
 
-static bool has_control(const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text, *end = at + strlen(text);
-    while (at < end && nb_utf8_control(at, end) == 0)
-        at++;
-    return at < end;
-}
-
 int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t *verdict,
                     struct nb_status *status)
 {
@@ -63,7 +55,7 @@ int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t 
                    : status->is_spam ? positive
                                      : best);
     status->probability = is_other ? other : status->of_spam;
-    return has_control(status->name) ? NB_INVALID : 0;
+    return nb_utf8_has_control(nb_string_of(status->name)) ? NB_INVALID : 0;
 }
 
 void nb_status_unknown(struct nb_status *status)
