@@ -5,18 +5,15 @@
  * handed out token by token, so that its memory does not grow with tokens times labels.
  */
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/heap.h"
 #include "core/engine/engine.h"
 #include "core/live/registry.h"
-#include "core/store/features.h"
-#include "core/store/ledger_features.h"
+#include "core/store/row_texts.h"
 
-enum { STEP_ROWS = 16384, ID_DIGITS = 17 };
+enum { STEP_ROWS = 16384 };
 
 struct candidate {
     double evidence;
@@ -30,10 +27,8 @@ struct search {
     uint32_t label;
     struct nb_heap heap;
     /* Of the listing. */
-    struct nb_view *view; /* a snapshot, or ended */
+    struct nb_row_texts texts;
     const struct nb_vocabulary_sink *sink;
-    struct nb_features_coder *coder;
-    struct nb_entry entry;
     uint32_t *numbers; /* owned; label numbers in the order of their names */
     char **names;      /* owned */
     uint64_t *counts;  /* owned; of one token */
@@ -81,29 +76,6 @@ static void walk(struct search *s)
 
 /* ---- the listing ----------------------------------------------------------------------------- */
 
-/* The text of the feature in a row; '#' and the id in hexadecimal if words are not kept. The bytes
- * are the coder's or `id`. NB_NOT_FOUND: the snapshot does not have it in this row. */
-static int text_of(struct search *s, uint32_t row, uint64_t feature, char id[ID_DIGITS + 1],
-                   struct nb_string *text, struct nb_error *error)
-{
-    const uint64_t *ids;
-    const struct nb_string *texts;
-    const struct nb_change *c = &s->entry.change;
-    size_t index = 0;
-    int rc = nb_ledger_entry_of_row(s->view, s->live->number, row, &s->entry, &index, error);
-    if (rc == 0)
-        rc = nb_features_decode(s->coder, c->features, c->new_count, s->live->key, &ids, &texts,
-                                error);
-    if (rc != 0)
-        return rc;
-    assert(index < c->new_count);
-    if (ids[index] != feature)
-        return NB_NOT_FOUND;
-    int digits = snprintf(id, ID_DIGITS + 1, "#%016" PRIx64, feature);
-    *text = texts != NULL ? texts[index] : (struct nb_string){id, (size_t)digits};
-    return 0;
-}
-
 /* Reads the counts of a candidate. Returns whether its row still has its feature: a row whose
  * documents are gone is dropped, and another feature may take it. */
 static bool read_counts(struct search *s, const struct candidate *candidate)
@@ -118,21 +90,13 @@ static bool read_counts(struct search *s, const struct candidate *candidate)
     return there;
 }
 
-static int list_token(struct nb_engine *engine, struct search *s, const struct candidate *candidate,
-                      struct nb_error *error)
+static int list_token(struct search *s, const struct candidate *candidate, struct nb_error *error)
 {
-    char id[ID_DIGITS + 1];
     struct nb_telling_token token = {.counts = s->counts, .evidence = candidate->evidence};
     if (!read_counts(s, candidate))
         return 0;
-    int rc = text_of(s, candidate->row, candidate->feature, id, &token.token, error);
-    if (rc == NB_NOT_FOUND) {
-        /* The snapshot may be older than the row. */
-        nb_store_snapshot_end(s->view);
-        rc = nb_store_snapshot(engine->store, s->view, error);
-        if (rc == 0)
-            rc = text_of(s, candidate->row, candidate->feature, id, &token.token, error);
-    }
+    int rc =
+        nb_row_texts_get(&s->texts, candidate->row, candidate->feature, &token.token, NULL, error);
     if (rc == NB_NOT_FOUND)
         return read_counts(s, candidate)
                    ? nb_error_set(error, NB_CORRUPT,
@@ -161,31 +125,21 @@ static int copy_labels(struct search *s)
     return 0;
 }
 
-/* A snapshot that stays open keeps the store from growing: the listing goes on in the next one. */
-static int keep_going(struct nb_engine *engine, struct search *s, struct nb_error *error)
-{
-    if (!nb_store_wanted(s->view))
-        return 0;
-    nb_store_snapshot_end(s->view);
-    return nb_store_snapshot(engine->store, s->view, error);
-}
-
 static int list(struct nb_engine *engine, struct search *s, struct nb_error *error)
 {
     nb_model_read_lock(s->live->counts);
     uint64_t size = nb_model_vocabulary(s->live->counts, NB_FIELDS);
     int rc = copy_labels(s);
     nb_model_unlock(s->live->counts);
-    s->coder = nb_features_coder_new();
-    if (rc != 0 || s->coder == NULL)
+    if (rc != 0)
         return nb_error_no_memory(error);
-    rc = s->sink->header(s->sink->user, size, (const char *const *)s->names, s->label_count);
+    rc = nb_row_texts_begin(&s->texts, engine->store, s->live->number, s->live->key, error);
+    if (rc == 0)
+        rc = s->sink->header(s->sink->user, size, (const char *const *)s->names, s->label_count);
     const struct candidate *best = s->heap.items;
-    for (size_t i = 0; rc == 0 && i < s->heap.count; i++) {
-        rc = keep_going(engine, s, error);
-        if (rc == 0)
-            rc = list_token(engine, s, &best[i], error);
-    }
+    for (size_t i = 0; rc == 0 && i < s->heap.count; i++)
+        rc = list_token(s, &best[i], error);
+    nb_row_texts_end(&s->texts);
     return rc;
 }
 
@@ -222,8 +176,6 @@ static void search_deinit(struct search *s)
     free(s->numbers);
     free(s->counts);
     free(s->heap.items);
-    nb_features_coder_free(&s->coder);
-    nb_entry_deinit(&s->entry);
 }
 
 int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struct nb_string label,
@@ -231,22 +183,17 @@ int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struc
                          struct nb_error *error)
 {
     struct nb_live *live;
-    struct nb_view view;
     int rc = nb_registry_acquire(engine, model, false, &live, error);
     if (rc != 0)
         return rc;
     struct nb_error why = {0};
     struct nb_published *published = nb_live_settings(live);
-    struct search s = {.live = live, .scorer = published->scorer, .sink = sink, .view = &view};
+    struct search s = {.live = live, .scorer = published->scorer, .sink = sink};
     rc = prepare(&s, label, limit, cells, &why);
     if (rc == 0) {
         walk(&s);
         nb_heap_sort(&s.heap);
-        rc = nb_store_snapshot(engine->store, &view, &why);
-    }
-    if (rc == 0) {
         rc = list(engine, &s, &why);
-        nb_store_snapshot_end(&view);
     }
     rc = nb_live_note(live, rc, &why, error);
     search_deinit(&s);
