@@ -232,7 +232,8 @@ check-api: $(PROGRAMS:%=$(BUILD)/%)
 
 # Kills in the middle of everything, by the hundred: make check-crash ROUNDS=500.
 check-crash: $(BUILD)/bayesd
-	$(Q)CRASH_ROUNDS=$(or $(ROUNDS),300) tests/api/run $(BUILD)/bayesd --only test_crash --only test_kill
+	$(Q)CRASH_ROUNDS=$(or $(ROUNDS),300) REFIT_ROUNDS=$(or $(ROUNDS),300) tests/api/run $(BUILD)/bayesd \
+	    --only test_crash --only test_kill --only test_refit_faults
 
 fuzz-regress: $(FUZZERS)
 	$(Q)FLAVOUR=$(FLAVOUR) scripts/check $(BUILD) fuzz
