@@ -10,6 +10,7 @@
 
 #include "core/base/array.h"
 #include "core/blend/blend_private.h"
+#include "core/estimate/estimate.h"
 
 void nb_blend_deinit(struct nb_blend *b)
 {
@@ -192,7 +193,7 @@ void nb_blend_put_sums(struct nb_blend *b)
     }
     for (uint32_t v = 0; v < b->size; v++) {
         double of = complement ? fmax(b->sum - b->sums[v], 0) : b->sums[v];
-        b->ends[v] = log(of + b->smoothing * s->smoothing * b->vocabulary);
+        b->ends[v] = log(of + b->smoothing * b->addend * b->vocabulary);
         b->scores[v] = log(b->scores[v] / weights);
     }
 }
@@ -282,6 +283,7 @@ static int begin(struct nb_blend *b, const struct nb_settings *settings,
     assert(count >= 1 && count <= NB_BLEND_MOST);
     assert(settings->event_model != NB_EVENT_BERNOULLI && !nb_settings_leave_words_out(settings));
     b->settings = settings;
+    b->addend = nb_estimate_addend((enum nb_estimate)settings->estimate, settings->smoothing);
     b->count = count;
     b->fields = 0;
     b->is_stacked = sources[0].weights != NULL;

@@ -15,8 +15,9 @@
  *
  * So the parent weighs as m documents at most, and P(w|v) is (n_wv + s n'_wv + K a) / (n_v + s n'_v
  * + K a V): with K = s the m-estimate (Mitchell 1997, equation 6.22), whose prior p is the parent's
- * own estimate (n'_wv + a) / (n'_v + a V) and whose m is s (n'_v + a V). Without documents of its
- * own the model's estimates are its parent's. K grows to 1 as the model learns: the parent's
+ * own estimate (n'_wv + a) / (n'_v + a V) and whose m is s (n'_v + a V). By the book a is what the
+ * setting `estimate` adds to counts (core/estimate/estimate.h), and may be 0. Without documents of
+ * its own the model's estimates are its parent's. K grows to 1 as the model learns: the parent's
  * smoothing, scaled down, would make what only the user's documents have too sharp. V is the
  * largest vocabulary of a source. The formulas are those of core/score/score.h and stack.h, whose
  * weights enter as the weighted means above; labels are the same where they have the same name.
@@ -89,7 +90,7 @@ struct nb_blend {
     double all_occurrences, all_documents;
     double *sums, *ends, *scores;       /* by the book: n_v; the logarithm of the denominator */
     double *offsets, *x, *twin;         /* [expert][field], [expert][group], [field] by label */
-    double sum, vocabulary;             /* by the book */
+    double sum, vocabulary, addend;     /* by the book; a */
     uint32_t fields;                    /* 1u << field: whose offsets are there */
     uint32_t features[NB_STACK_GROUPS]; /* of the document */
     struct nb_blend_weights weights;

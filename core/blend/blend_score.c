@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/blend/blend_private.h"
+#include "core/estimate/estimate.h"
 
 /* ---- one feature ----------------------------------------------------------------------------- */
 
@@ -56,11 +57,13 @@ void nb_blend_find(const struct nb_blend *b, uint64_t id, uint32_t rows[NB_BLEND
 
 double nb_blend_term(const struct nb_blend *b, uint32_t place)
 {
-    double smoothing = b->smoothing * b->settings->smoothing;
+    double smoothing = b->smoothing * b->addend;
     bool binary = nb_blend_is_binary(b);
     double own = binary ? b->documents[place] : b->occurrences[place];
     if (b->settings->event_model == NB_EVENT_COMPLEMENT)
         return b->ends[place] - log(fmax(b->all_occurrences - own, 0) + smoothing);
+    if (!(own + smoothing > 0))
+        return -(double)INFINITY;
     return log(own + smoothing) - b->ends[place];
 }
 
@@ -288,8 +291,9 @@ void nb_blend_explain(struct nb_blend *b, const struct nb_feature *features, siz
         if (!nb_blend_read(b, found) || (!stacked && !nb_field_is_token(field)))
             continue;
         double weight = nb_blend_is_binary(b) ? 1 : (double)features[i].count;
-        double evidence = stacked ? stack_evidence(b, &worth, field, features[i].id, scores)
-                                  : weight * (nb_blend_term(b, best) - nb_blend_term(b, second));
+        double evidence =
+            stacked ? stack_evidence(b, &worth, field, features[i].id, scores)
+                    : weight * nb_log_evidence(nb_blend_term(b, best), nb_blend_term(b, second));
         rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
     }
     nb_blend_put_sums(b);

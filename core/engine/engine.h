@@ -153,7 +153,7 @@ enum { NB_VERDICT_SOURCES = 3 }; /* a model, its parent, and its parent's parent
 struct nb_explained {
     struct nb_string token; /* bytes == NULL: the prior's row */
     uint64_t count;
-    double evidence;
+    double evidence;                   /* infinite when it makes one of the two labels impossible */
     enum nb_field field;               /* of the token */
     double shares[NB_VERDICT_SOURCES]; /* of the evidence that come from each of `sources` */
 };
@@ -162,7 +162,7 @@ struct nb_explained {
 struct nb_verdict {
     size_t size;         /* labels that have documents, in the order of their names */
     const char **labels; /* NUL-terminated; stable until the next call or deinit */
-    double *log_scores;
+    double *log_scores;  /* -INFINITY: impossible by an estimate that is 0 */
     double *probabilities;
     size_t best;  /* index of the label that wins */
     bool stacked; /* label and probabilities come from the stack */
@@ -186,7 +186,8 @@ struct nb_verdict {
      * documents, from it upwards, as `shares` have them; NUL-terminated, stable as `labels`. */
     const char *sources[NB_VERDICT_SOURCES];
     size_t source_count;
-    double field_evidence[NB_FIELDS]; /* of all tokens of a field; filled with an explanation */
+    /* Of all tokens of a field; filled with an explanation. NaN: tokens rule both labels out. */
+    double field_evidence[NB_FIELDS];
     struct nb_verdict_private *private_;
 };
 void nb_verdict_init(struct nb_verdict *verdict);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/live/stored_score.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/base/array.h"
 #include "core/base/pack.h"
+#include "core/estimate/estimate.h"
 
 /* With many labels only the likeliest and the true one are kept; the others share what these leave
  * (core/evaluate/evaluator.h). The true one is what the log-loss is made of: it must not look
@@ -60,6 +63,15 @@ static void choose_truth(const struct nb_scores *scores, uint32_t label, size_t 
     chosen[at] = truth;
 }
 
+/* Of two labels. A number also where one is impossible, or both are. */
+static double log_odds_of(const struct nb_scores *scores)
+{
+    if (scores->size != 2)
+        return 0;
+    double odds = nb_log_evidence(scores->log_scores[1], scores->log_scores[0]);
+    return fmax(-DBL_MAX, fmin(DBL_MAX, odds));
+}
+
 int nb_stored_score_keep(const struct nb_scores *scores, uint32_t label, struct nb_buffer *record)
 {
     size_t chosen[LABELS_KEPT];
@@ -71,10 +83,11 @@ int nb_stored_score_keep(const struct nb_scores *scores, uint32_t label, struct 
         labels[i] = scores->labels[chosen[i]];
         probabilities[i] = scores->probabilities[chosen[i]];
     }
-    struct nb_stored_score scored = {
-        .label = label, .size = (uint32_t)count, .labels = labels, .probabilities = probabilities};
-    if (scores->size == 2)
-        scored.log_odds = scores->log_scores[1] - scores->log_scores[0];
+    struct nb_stored_score scored = {.label = label,
+                                     .log_odds = log_odds_of(scores),
+                                     .size = (uint32_t)count,
+                                     .labels = labels,
+                                     .probabilities = probabilities};
     return nb_stored_score_write(&scored, record);
 }
 

@@ -10,6 +10,7 @@
 /* Values as they stand in JSON and in the store, in the order of their enums. */
 static const char *const event_models[] = {"multinomial", "binary", "bernoulli", "complement",
                                            NULL};
+static const char *const estimates[] = {"mean", "map", "mle", NULL};
 static const char *const priors[] = {"empirical", "uniform", "given", NULL};
 static const char *const decisions[] = {"bayes", "stacked", NULL};
 
@@ -45,6 +46,14 @@ static const struct nb_setting table[] = {
          "1997, table 6.2), words once each (binary), every word present or absent (bernoulli: "
          "McCallum and Nigam 1998), or what all other labels are not (complement: Rennie et al. "
          "2003)."},
+    {.name = "estimate",
+     .type = NB_SETTING_ENUM,
+     .offset = offsetof(struct nb_settings, estimate),
+     .names = estimates,
+     .help = "What P(word|label) is of its posterior under a Dirichlet prior with the parameter "
+             "`smoothing`: its mean, its mode (map), or without a prior the relative frequency "
+             "(mle: Murphy 2012, section 3.4). With mle, and with map where `smoothing` is 1, a "
+             "word that a label does not have makes it impossible."},
     {.name = "smoothing",
      .type = NB_SETTING_DOUBLE,
      .offset = offsetof(struct nb_settings, smoothing),
@@ -224,6 +233,7 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
     *settings = (struct nb_settings){
         .preset = (int)preset,
         .event_model = NB_EVENT_MULTINOMIAL,
+        .estimate = NB_ESTIMATE_MEAN,
         .smoothing = 1.0,
         .prior = NB_PRIOR_EMPIRICAL,
         .decision = (int)decision,

@@ -20,6 +20,7 @@ enum nb_event_model {
     NB_EVENT_BERNOULLI,
     NB_EVENT_COMPLEMENT
 };
+enum nb_estimate { NB_ESTIMATE_MEAN, NB_ESTIMATE_MAP, NB_ESTIMATE_MLE };
 enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN };
 enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
 enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
@@ -32,6 +33,7 @@ struct nb_prior_weight {
 struct nb_settings {
     int preset;      /* enum nb_preset: what the others' defaults are */
     int event_model; /* enum nb_event_model */
+    int estimate;    /* enum nb_estimate: core/estimate/estimate.h */
     double smoothing;
     int prior;                       /* enum nb_prior_kind */
     struct nb_prior_weight *weights; /* owned; sorted by label; only with NB_PRIOR_GIVEN */

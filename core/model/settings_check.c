@@ -93,6 +93,23 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
     return nb_error_set(error, NB_UNUSABLE, "%s is of no known type", s->name);
 }
 
+/* What is wrong of two settings together. */
+static int check_estimate(const struct nb_settings *s, struct nb_error *error)
+{
+    bool is_mode = s->estimate == NB_ESTIMATE_MAP;
+    if (is_mode && s->smoothing < 1)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "estimate: \"map\" needs a smoothing of at least 1, because with less "
+                            "the posterior has no mode inside its range");
+    bool may_be_zero = s->estimate == NB_ESTIMATE_MLE || (is_mode && s->smoothing <= 1);
+    if (may_be_zero && s->event_model == NB_EVENT_COMPLEMENT)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "estimate: with event_model \"complement\" no estimate may be 0, "
+                            "because the score divides by it: use \"mean\", or \"map\" with a "
+                            "smoothing above 1");
+    return 0;
+}
+
 int nb_settings_check(const struct nb_settings *settings, struct nb_error *error)
 {
     size_t count;
@@ -102,5 +119,5 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
         if (rc != 0)
             return rc;
     }
-    return 0;
+    return check_estimate(settings, error);
 }

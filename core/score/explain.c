@@ -32,6 +32,57 @@ static const struct nb_row *used_row(const struct nb_scorer *s, const struct nb_
     return counts && nb_score_view_uses(s, view, row->id, *all) ? row : NULL;
 }
 
+/* The two labels that an explanation tells apart. Where an estimate may be 0: how many words that
+ * all documents of each have the document lacks. */
+struct sides {
+    const struct nb_score_label *best, *second;
+    uint64_t best_lacks, second_lacks;
+};
+
+static struct sides sides_of(const struct nb_score_view *view, const struct nb_scores *scores)
+{
+    struct sides sides = {.best = &view->labels[scores->best],
+                          .second = &view->labels[scores->second]};
+    assert(scores->best < view->size && scores->second < view->size);
+    if (view->certain != NULL) {
+        sides.best_lacks = view->certain[scores->best];
+        sides.second_lacks = view->certain[scores->second];
+    }
+    return sides;
+}
+
+/* Where an estimate may be 0: what a word adds. */
+static double factor_evidence(const struct nb_scorer *s, const struct nb_model *model,
+                              const struct nb_row *row, uint32_t weight, struct sides *sides)
+{
+    struct nb_factor best = nb_factor_of(s, model, sides->best, row, weight);
+    struct nb_factor second = nb_factor_of(s, model, sides->second, row, weight);
+    best.log += weight * sides->best->zero_term;
+    second.log += weight * sides->second->zero_term;
+    sides->best_lacks -= best.is_pole;
+    sides->second_lacks -= second.is_pole;
+    return nb_factor_evidence(best, second);
+}
+
+/* What no word of the document adds: the prior, and with Bernoulli the words that it lacks. */
+static double rest_evidence(const struct sides *sides)
+{
+    struct nb_factor best = {.log = sides->best->base, .is_zero = sides->best_lacks > 0};
+    struct nb_factor second = {.log = sides->second->base, .is_zero = sides->second_lacks > 0};
+    return nb_factor_evidence(best, second);
+}
+
+static double word_evidence(const struct nb_scorer *s, const struct nb_model *model,
+                            const struct nb_row *row, uint64_t all, uint32_t count,
+                            struct sides *sides)
+{
+    uint32_t weight = nb_weight_of(s, count);
+    if (s->may_be_zero)
+        return factor_evidence(s, model, row, weight, sides);
+    return weight *
+           (term(s, model, sides->best, row, all) - term(s, model, sides->second, row, all));
+}
+
 int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
                const struct nb_feature *features, size_t size, const struct nb_scores *scores,
                struct nb_evidence *rows, size_t *count)
@@ -40,9 +91,7 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
     int rc = nb_scorer_view(scorer, model, &view);
     if (rc != 0)
         return rc;
-    assert(scores->best < view->size && scores->second < view->size);
-    const struct nb_score_label *best = &view->labels[scores->best];
-    const struct nb_score_label *second = &view->labels[scores->second];
+    struct sides sides = sides_of(view, scores);
     size_t filled = 0;
     uint32_t numbers[NB_MODEL_STEP];
     for (size_t i = 0; i < size; i++) {
@@ -53,13 +102,10 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
         const struct nb_row *row = used_row(scorer, model, view, numbers[i % NB_MODEL_STEP], &all);
         if (row == NULL)
             continue;
-        double difference =
-            term(scorer, model, best, row, all) - term(scorer, model, second, row, all);
-        double weight = nb_weight_of(scorer, features[i].count);
-        rows[filled++] = (struct nb_evidence){.feature = i, .evidence = weight * difference};
+        double evidence = word_evidence(scorer, model, row, all, features[i].count, &sides);
+        rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
     }
-    rows[filled++] =
-        (struct nb_evidence){.feature = SIZE_MAX, .evidence = best->base - second->base};
+    rows[filled++] = (struct nb_evidence){.feature = SIZE_MAX, .evidence = rest_evidence(&sides)};
     *count = filled;
     return 0;
 }
@@ -87,10 +133,12 @@ void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most)
 /* ---- one row -----------------------------------------------------------------------------------
  */
 
-/* ln of the estimate of P(w|v) from a count, a sum and the settings' smoothing. */
+/* ln of the estimate of P(w|v) from a count, a sum and what is added to both; -infinity of 0. */
 static double log_estimate(const struct nb_scorer *s, uint64_t count, uint64_t sum,
                            double virtual_all)
 {
+    if (s->may_be_zero && count == 0)
+        return -(double)INFINITY;
     return nb_log_of(s, count) - log((double)sum + virtual_all);
 }
 
@@ -107,7 +155,7 @@ double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, u
     const struct nb_score_label *l = &view->labels[view->position[label]];
     struct nb_cell cell = nb_counts_of(model, r, label);
     uint64_t rest = nb_counts_documents(model, r) - cell.documents;
-    double alpha = scorer->settings.smoothing;
+    double alpha = scorer->addend;
     double words = alpha * (double)view->vocabulary;
     switch ((enum nb_event_model)scorer->settings.event_model) {
     case NB_EVENT_BERNOULLI:

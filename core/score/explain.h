@@ -16,7 +16,8 @@ struct nb_evidence {
     double evidence;
 };
 /* The evidence of every known feature, in the order of the bag, and the prior's row last. `rows`
- * has room for size + 1; sets *count. All rows sum to log_scores[best] - log_scores[second]. */
+ * has room for size + 1; sets *count. All rows sum to log_scores[best] - log_scores[second] where
+ * both are finite; where an estimate of P(w|v) is 0, rows are infinite (core/estimate). */
 int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
                const struct nb_feature *features, size_t size, const struct nb_scores *scores,
                struct nb_evidence *rows, size_t *count);
@@ -26,7 +27,8 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
 void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most);
 
 /* How telling row `row` is for `label`: ln P(w|label) - ln P(w|all other labels together), with the
- * settings' smoothing and the event model's counts. 0 if the row is not in the used vocabulary. */
+ * settings' estimate and the event model's counts; infinite where one of them is 0. 0 if the row is
+ * not in the used vocabulary. */
 double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
                        uint32_t label);
 

@@ -2,6 +2,7 @@
 #include "core/score/score.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/score/scorer_private.h"
@@ -11,7 +12,9 @@ struct pass {
     const struct nb_scorer *scorer;
     const struct nb_model *model;
     const struct nb_score_view *view;
-    double *sums;    /* corrections, by position in the view */
+    double *sums; /* corrections, by position in the view */
+    /* Where an estimate may be 0, instead of the sums: owned. Else NULL. */
+    struct nb_log_product *products;
     double common;   /* what every label gets (complement) */
     uint64_t weight; /* known positions, or known distinct words with a model of presence */
     uint64_t total, known;
@@ -36,6 +39,13 @@ static inline void add_cell(void *user, struct nb_cell cell)
     p->sums[position] += w->weight * nb_correction(p->scorer, documents, cell, w->all);
 }
 
+static void add_factors(struct pass *p, const struct nb_row *row, uint32_t weight)
+{
+    for (uint32_t i = 0; i < p->view->size; i++)
+        nb_log_product_add(&p->products[i],
+                           nb_factor_of(p->scorer, p->model, &p->view->labels[i], row, weight));
+}
+
 static void add_row(struct pass *p, const struct nb_row *row, uint32_t count)
 {
     const struct nb_scorer *s = p->scorer;
@@ -47,6 +57,10 @@ static void add_row(struct pass *p, const struct nb_row *row, uint32_t count)
     struct word word = {.pass = p, .weight = weight, .all = all};
     p->known += count;
     p->weight += weight;
+    if (p->products != NULL) {
+        add_factors(p, row, weight);
+        return;
+    }
     if (complement)
         p->common -= weight * nb_log_of(s, all);
     nb_counts_each(p->model, row, add_cell, &word);
@@ -72,6 +86,27 @@ static void add_features(struct pass *p, const struct nb_feature *features, size
     }
 }
 
+/* Makes the products, that of a document without words first. */
+static int begin_products(struct pass *p)
+{
+    if (!p->scorer->may_be_zero)
+        return 0;
+    p->products = malloc(p->view->size * sizeof *p->products);
+    if (p->products == NULL)
+        return NB_NO_MEMORY;
+    for (uint32_t i = 0; i < p->view->size; i++)
+        p->products[i] = (struct nb_log_product){0, (int64_t)p->view->certain[i]};
+    return 0;
+}
+
+/* The products become sums: -infinity where one is 0. */
+static void end_products(struct pass *p)
+{
+    for (uint32_t i = 0; i < p->view->size && p->products != NULL; i++)
+        p->sums[i] = nb_log_product_value(p->products[i]);
+    free(p->products);
+}
+
 /* The sums become scores. With no known position the zero terms stay out: of an empty vocabulary
  * they are logarithms of 0. */
 static void finish(const struct pass *p, struct nb_scores *scores)
@@ -80,7 +115,7 @@ static void finish(const struct pass *p, struct nb_scores *scores)
         const struct nb_score_label *l = &p->view->labels[i];
         scores->labels[i] = l->label;
         double score = l->base;
-        if (p->weight != 0)
+        if (p->weight != 0 || p->scorer->may_be_zero)
             score += (double)p->weight * l->zero_term + p->common + p->sums[i];
         scores->log_scores[i] = score;
     }
@@ -104,7 +139,10 @@ int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
     scores->size = view->size;
     memset(scores->log_scores, 0, view->size * sizeof *scores->log_scores);
     struct pass pass = {.scorer = scorer, .model = model, .view = view, .sums = scores->log_scores};
+    if (begin_products(&pass) != 0)
+        return nb_error_no_memory(error);
     add_features(&pass, features, size);
+    end_products(&pass);
     finish(&pass, scores);
     nb_scores_rank(scores);
     return 0;

@@ -13,7 +13,9 @@
 static void note_bytes(struct nb_scorer *s)
 {
     const struct nb_score_view *view = &s->view;
-    atomic_store(&s->view_bytes, view->room * (sizeof *view->labels + sizeof *view->position));
+    size_t each = sizeof *view->labels + sizeof *view->position;
+    each += view->certain != NULL ? sizeof *view->certain : 0;
+    atomic_store(&s->view_bytes, view->room * each);
 }
 
 int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
@@ -25,8 +27,9 @@ int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
         free(s);
         return NB_NO_MEMORY;
     }
-    if (nb_log_table_init(&s->logs, settings->smoothing) != 0 ||
-        pthread_mutex_init(&s->mutex, NULL) != 0) {
+    s->addend = nb_estimate_addend((enum nb_estimate)settings->estimate, settings->smoothing);
+    s->may_be_zero = !nb_estimate_is_plain(settings);
+    if (nb_log_table_init(&s->logs, s->addend) != 0 || pthread_mutex_init(&s->mutex, NULL) != 0) {
         nb_log_table_deinit(&s->logs);
         nb_settings_deinit(&s->settings);
         free(s);
@@ -49,6 +52,7 @@ void nb_scorer_free(struct nb_scorer **scorer)
     nb_settings_deinit(&s->settings);
     free(s->view.labels);
     free(s->view.position);
+    free(s->view.certain);
     free(s);
 }
 
@@ -219,7 +223,7 @@ static void add_absent(const struct nb_scorer *s, struct nb_score_label *l, stru
 static void put_terms(const struct nb_scorer *s, const struct nb_model *model,
                       struct nb_score_view *view)
 {
-    double alpha = s->settings.smoothing;
+    double alpha = s->addend;
     double virtual_all = alpha * (double)view->vocabulary;
     bool bernoulli = s->settings.event_model == NB_EVENT_BERNOULLI;
     for (uint32_t i = 0; i < view->size; i++) {
@@ -238,6 +242,31 @@ static void put_terms(const struct nb_scorer *s, const struct nb_model *model,
         for_used(s, model, view, add_absent);
 }
 
+/* A used word that the label has, where the estimate that a document lacks it may be 0. */
+static void add_absent_or_certain(const struct nb_scorer *s, struct nb_score_label *l,
+                                  struct nb_cell cell)
+{
+    if (l->documents > cell.documents)
+        l->base += log((double)(l->documents - cell.documents) / (double)l->documents);
+    else
+        s->view.certain[l - s->view.labels]++;
+}
+
+/* Where an estimate may be 0: the denominators alone. */
+static void put_ends(const struct nb_scorer *s, const struct nb_model *model,
+                     struct nb_score_view *view)
+{
+    bool bernoulli = s->settings.event_model == NB_EVENT_BERNOULLI;
+    assert(s->settings.event_model != NB_EVENT_COMPLEMENT);
+    for (uint32_t i = 0; i < view->size; i++) {
+        struct nb_score_label *l = &view->labels[i];
+        l->zero_term = bernoulli || l->sum == 0 ? 0 : -log((double)l->sum);
+        view->certain[i] = 0;
+    }
+    if (bernoulli)
+        for_used(s, model, view, add_absent_or_certain);
+}
+
 static int view_grow(struct nb_scorer *s, uint32_t labels)
 {
     struct nb_score_view *view = &s->view;
@@ -246,15 +275,19 @@ static int view_grow(struct nb_scorer *s, uint32_t labels)
     uint32_t room = labels + labels / 2;
     struct nb_score_label *l = malloc(room * sizeof *l);
     uint32_t *position = malloc(room * sizeof *position);
-    if (l == NULL || position == NULL) {
+    uint64_t *certain = s->may_be_zero ? malloc(room * sizeof *certain) : NULL;
+    if (l == NULL || position == NULL || (s->may_be_zero && certain == NULL)) {
         free(l);
         free(position);
+        free(certain);
         return NB_NO_MEMORY;
     }
     free(view->labels);
     free(view->position);
+    free(view->certain);
     view->labels = l;
     view->position = position;
+    view->certain = certain;
     view->room = room;
     return 0;
 }
@@ -279,7 +312,9 @@ static int view_make(struct nb_scorer *s, const struct nb_model *model)
     rc = put_sums(s, model, view);
     if (rc == 0)
         rc = nb_log_table_grow(&s->logs, view->sum);
-    if (rc == 0)
+    if (rc == 0 && s->may_be_zero)
+        put_ends(s, model, view);
+    else if (rc == 0)
         put_terms(s, model, view);
     note_bytes(s);
     return rc;

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/estimate/estimate.h"
 #include "core/model/counts.h"
 #include "core/score/log_table.h"
 #include "core/score/scorer.h"
@@ -29,9 +30,12 @@ struct nb_score_label {
 struct nb_score_view {
     struct nb_score_label *labels; /* owned; those with documents, by name */
     uint32_t *position;            /* owned; by label number */
-    uint32_t size, room;           /* `room` is that of both arrays */
-    uint64_t vocabulary;           /* |V| of the used words */
-    uint64_t sum;                  /* over all labels */
+    uint32_t size, room;           /* `room` is that of the arrays */
+    /* Bernoulli: words that all documents of the label have, where the estimate that one lacks them
+     * is 0. Owned; NULL when no estimate can be 0. */
+    uint64_t *certain;
+    uint64_t vocabulary; /* |V| of the used words */
+    uint64_t sum;        /* over all labels */
     /* With skip_top: the last word that is left out, in the order (occurrences, smaller id). */
     bool skips;
     uint64_t skip_occurrences, skip_id;
@@ -40,7 +44,9 @@ struct nb_score_view {
 struct nb_scorer {
     struct nb_settings settings; /* owned */
     bool filters;                /* min_count or skip_top leave words out */
-    struct nb_log_table logs;    /* ln(i + smoothing); grows with the view */
+    double addend;               /* to counts: core/estimate/estimate.h */
+    bool may_be_zero;            /* an estimate: then the logarithms are not looked up */
+    struct nb_log_table logs;    /* ln(i + addend); grows with the view */
     /* The view changes under the mutex, when the model's generation has moved on. That it does only
      * while no reader has the model's read lock; so no reader ever uses a view that changes. */
     pthread_mutex_t mutex;
@@ -49,7 +55,7 @@ struct nb_scorer {
     atomic_size_t view_bytes;
 };
 
-/* ln(count + smoothing). */
+/* ln(count + addend), which are not both 0. */
 static inline double nb_log_of(const struct nb_scorer *s, uint64_t count)
 {
     return nb_log_table_at(&s->logs, count);
@@ -97,6 +103,15 @@ static inline uint32_t nb_weight_of(const struct nb_scorer *s, uint32_t count)
     bool presence =
         s->settings.event_model == NB_EVENT_BINARY || s->settings.event_model == NB_EVENT_BERNOULLI;
     return presence ? 1 : count;
+}
+
+/* Where an estimate may be 0: what a word of a document brings to the likelihood of a label. */
+static inline struct nb_factor nb_factor_of(const struct nb_scorer *s, const struct nb_model *model,
+                                            const struct nb_score_label *label,
+                                            const struct nb_row *row, uint32_t count)
+{
+    return nb_estimate_word((enum nb_event_model)s->settings.event_model, s->addend,
+                            label->documents, nb_counts_of(model, row, label->label), count);
 }
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/base/error.h"
@@ -51,12 +52,15 @@ static void put_order(struct nb_scores *scores)
             scores->second = i;
 }
 
-/* Soft-max, from the highest score down so that nothing overflows. */
+/* Soft-max, from the highest score down so that nothing overflows. Equal scores have equal
+ * probabilities, also where all are -infinity. */
 static void put_probabilities(struct nb_scores *scores)
 {
+    double most = scores->log_scores[scores->best];
+    bool is_any_possible = most > -(double)INFINITY;
     double sum = 0;
     for (size_t i = 0; i < scores->size; i++) {
-        scores->probabilities[i] = exp(scores->log_scores[i] - scores->log_scores[scores->best]);
+        scores->probabilities[i] = is_any_possible ? exp(scores->log_scores[i] - most) : 1;
         sum += scores->probabilities[i];
     }
     for (size_t i = 0; i < scores->size; i++)

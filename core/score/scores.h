@@ -12,7 +12,7 @@
 struct nb_scores {
     size_t size;           /* labels that have documents, in the order of their names */
     uint32_t *labels;      /* label numbers; owned */
-    double *log_scores;    /* ln P(v) + sum ln P(w|v); owned */
+    double *log_scores;    /* ln P(v) + sum ln P(w|v), -INFINITY where one is 0; owned */
     double *probabilities; /* their soft-max (log-sum-exp); owned */
     size_t best;           /* index of the winner: highest score, ties to the first by name */
     size_t second;         /* index of the runner-up; == best when there is only one label */

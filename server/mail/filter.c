@@ -280,13 +280,22 @@ static void name_tokens(const struct nb_verdict *verdict, enum nb_field field, u
     }
 }
 
+/* By estimates that may be 0, tokens can make a label impossible, or both: then they tell nothing.
+ */
+static double finite_log_odds(double evidence)
+{
+    if (isnan(evidence))
+        return 0;
+    return isinf(evidence) ? copysign(LOG_ODDS_MOST, evidence) : evidence;
+}
+
 /* What the fields of the mail add, where it is much. Returns what all of these add. */
 static double add_evidence(const struct nb_verdict *verdict, double sign, uint64_t most,
                            struct nb_filter_report *report)
 {
     double sum = 0;
     for (unsigned field = 0; field < NB_FIELDS && most > 0; field++) {
-        double log_odds = sign * verdict->field_evidence[field];
+        double log_odds = sign * finite_log_odds(verdict->field_evidence[field]);
         char tokens[NB_FILTER_TEXT];
         if (fabs(log_odds) < LOG_ODDS_STRONG)
             continue;

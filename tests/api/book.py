@@ -57,31 +57,39 @@ def log_prior(counts, prior):
     return {v: math.log(weights[v] / total) for v in labels}
 
 
-def multinomial(counts, v, bag, used, a):
+class Estimate:
+    """P of one of so many kinds that has n of size counts, under a Dirichlet prior of a for each."""
+
+    def __init__(self, kind, a):
+        self.added = {"mean": a, "map": a - 1, "mle": 0}[kind]
+
+    def log(self, n, size, kinds):
+        above = n + self.added
+        return math.log(above / (size + self.added * kinds)) if above > 0 else -math.inf
+
+
+def multinomial(counts, v, bag, used, estimate):
     n_v = sum(counts.n[v][w] for w in used)
-    return sum(c * math.log((counts.n[v][w] + a) / (n_v + a * len(used))) for w, c in bag.items())
+    return sum(c * estimate.log(counts.n[v][w], n_v, len(used)) for w, c in bag.items())
 
 
-def binary(counts, v, bag, used, a):
+def binary(counts, v, bag, used, estimate):
     n_v = sum(counts.d[v][w] for w in used)
-    return sum(math.log((counts.d[v][w] + a) / (n_v + a * len(used))) for w in bag)
+    return sum(estimate.log(counts.d[v][w], n_v, len(used)) for w in bag)
 
 
-def bernoulli(counts, v, bag, used, a):
-    score = 0.0
-    for w in used:
-        p = (counts.d[v][w] + a) / (counts.docs[v] + 2 * a)
-        score += math.log(p) if w in bag else math.log1p(-p)
-    return score
+def bernoulli(counts, v, bag, used, estimate):
+    docs = counts.docs[v]
+    return sum(estimate.log(counts.d[v][w] if w in bag else docs - counts.d[v][w], docs, 2) for w in used)
 
 
-def complement(counts, v, bag, used, a):
+def complement(counts, v, bag, used, estimate):
     rest = Counter()
     for other in counts.labels:
         if other != v:
             rest.update(counts.n[other])
     n_rest = sum(rest[w] for w in used)
-    return -sum(c * math.log((rest[w] + a) / (n_rest + a * len(used))) for w, c in bag.items())
+    return -sum(c * estimate.log(rest[w], n_rest, len(used)) for w, c in bag.items())
 
 
 EVENTS = {"multinomial": multinomial, "binary": binary, "bernoulli": bernoulli,
@@ -89,18 +97,21 @@ EVENTS = {"multinomial": multinomial, "binary": binary, "bernoulli": bernoulli,
 
 
 def log_scores(documents, bag, event_model="multinomial", smoothing=1.0, prior="empirical",
-               min_count=0, skip_top=0):
-    """{label: ln P(v) + sum ln P(w|v)} for the labels that have documents."""
+               min_count=0, skip_top=0, estimate="mean"):
+    """{label: ln P(v) + sum ln P(w|v)} for the labels that have documents; -inf where a P(w|v) is 0."""
     counts = Counts(documents)
     used = counts.used(min_count, skip_top)
     known = Counter({w: c for w, c in bag.items() if w in used})
     priors = log_prior(counts, prior)
     event = EVENTS[event_model]
-    return {v: priors[v] + event(counts, v, known, used, smoothing) for v in counts.labels}
+    by = Estimate(estimate, smoothing)
+    return {v: priors[v] + event(counts, v, known, used, by) for v in counts.labels}
 
 
 def soft_max(scores):
     best = max(scores.values())
+    if best == -math.inf:  # all labels are impossible
+        return {v: 1 / len(scores) for v in scores}
     total = math.fsum(math.exp(s - best) for s in scores.values())
     return {v: math.exp(s - best) / total for v, s in scores.items()}
 
@@ -178,7 +189,8 @@ class Model:
         what = f"{text[:50]!r} under {self.settings}"
         equal(sorted(got["log_scores"]), sorted(want), "labels scored for " + what)
         for v, score in want.items():
-            near(got["log_scores"][v], score, f"log score of {v!r} for {what}")
+            said = got["log_scores"][v]
+            near(-math.inf if said is None else said, score, f"log score of {v!r} for {what}")
         best = max(want.values())
         holds(want[got["label"]] >= best - 1e-7, f"{got['label']!r} does not win: {want}, {what}")
         if not got.get("calibrated"):

@@ -16,6 +16,7 @@ from collections import Counter
 
 EVENTS = ["multinomial", "binary", "bernoulli", "complement"]
 PRIORS = ["empirical", "uniform", "given"]
+ESTIMATES = ["mean", "map", "mle"]
 
 
 class Driver:
@@ -51,6 +52,15 @@ def hash_of(word):
     return field_of(word) << 59 | (word + 1) * 0xD6E8FEB86659FD93 % 2**59
 
 
+def log(x):
+    return math.log(x) if x > 0 else -math.inf
+
+
+def log_of_part(x):
+    """An estimate that is 0 counts as 1."""
+    return math.log(x) if x > 0 else 0.0
+
+
 class Book:
     """LEARN_NAIVE_BAYES_TEXT over all living documents, each time afresh."""
 
@@ -80,32 +90,45 @@ class Book:
         mean = sum(weights.values()) / len(weights)
         return math.log(weights.get(v, mean) / sum(weights.get(u, mean) for u in self.labels))
 
-    def word(self, v, w, c):
+    def estimate(self, n, size, kinds):
+        """P of one of so many kinds, under a Dirichlet prior: posterior mean, posterior mode, relative frequency."""
+        a = self.s["smoothing"]
+        if self.s["estimate"] == "mean":
+            return (n + a) / (size + a * kinds)
+        if self.s["estimate"] == "map" and a > 1:
+            return (n + a - 1) / (size + (a - 1) * kinds)
+        return n / size if size else 0.0
+
+    def word(self, v, w, c, log=log):
         """What c occurrences of the used word w add to the score of v; c = 0 with Bernoulli only."""
-        a, V = self.s["smoothing"], len(self.used)
+        V = len(self.used)
         event = self.s["event"]
         if event == "bernoulli":
-            p = (self.d[v][w] + a) / (self.docs[v] + 2 * a)
-            return math.log(p if c else 1 - p)
+            d = self.d[v][w] if c else self.docs[v] - self.d[v][w]
+            return log(self.estimate(d, self.docs[v], 2))
         if event == "binary":
-            return math.log((self.d[v][w] + a) / (sum(self.d[v][u] for u in self.used) + a * V))
+            return log(self.estimate(self.d[v][w], sum(self.d[v][u] for u in self.used), V))
         if event == "multinomial":
-            return c * math.log((self.n[v][w] + a) / (sum(self.n[v][u] for u in self.used) + a * V))
+            return c * log(self.estimate(self.n[v][w], sum(self.n[v][u] for u in self.used), V))
         rest = [u for u in self.labels if u != v]
         count = sum(self.n[u][w] for u in rest)
         size = sum(self.n[u][x] for u in rest for x in self.used)
-        return -c * math.log((count + a) / (size + a * V))
+        return -c * log(self.estimate(count, size, V))
 
     def score(self, v, bag):
         words = self.used if self.s["event"] == "bernoulli" else [w for w in bag if w in self.used]
-        return self.prior(v) + math.fsum(self.word(v, w, bag.get(w, 0)) for w in words)
+        terms = [self.word(v, w, bag.get(w, 0)) for w in words]
+        return self.prior(v) + (-math.inf if -math.inf in terms else math.fsum(terms))
 
     def evidence(self, best, second, w, c):
         if w not in self.used:
             return 0.0
-        evidence = self.word(best, w, c) - self.word(second, w, c)
+        impossible = [math.isinf(self.word(v, w, c)) for v in (best, second)]
+        if any(impossible):
+            return 0.0 if all(impossible) else -math.inf if impossible[0] else math.inf
+        evidence = self.word(best, w, c, log_of_part) - self.word(second, w, c, log_of_part)
         if self.s["event"] == "bernoulli":  # over the document without the word
-            evidence -= self.word(best, w, 0) - self.word(second, w, 0)
+            evidence -= self.word(best, w, 0, log_of_part) - self.word(second, w, 0, log_of_part)
         return evidence
 
 
@@ -287,8 +310,12 @@ def random_bag(rnd, words):
 
 def random_settings(rnd, labels):
     s = {"event": rnd.choice(EVENTS), "prior": rnd.choice(PRIORS), "weights": {},
-         "smoothing": rnd.choice([1.0, 0.5, 0.02, 1e-5, 30.0]),
+         "estimate": rnd.choice(ESTIMATES), "smoothing": rnd.choice([1.0, 0.5, 0.02, 1e-5, 30.0]),
          "min_count": rnd.choice([0, 0, 0, 2, 3, 6]), "skip_top": rnd.choice([0, 0, 0, 1, 5, 10**5])}
+    if s["estimate"] == "map" and s["smoothing"] < 1:
+        s["smoothing"] += 1
+    if s["event"] == "complement" and (s["estimate"] == "mle" or s["estimate"] == "map" and s["smoothing"] == 1):
+        s["estimate"] = "mean"  # with none of the others
     if s["prior"] == "given":
         named = sorted(rnd.sample(labels, rnd.randint(1, len(labels))))
         s["weights"] = {v: rnd.uniform(0.01, 5) for v in named}
@@ -296,7 +323,7 @@ def random_settings(rnd, labels):
 
 
 def settings_line(s):
-    numbers = [EVENTS.index(s["event"]), PRIORS.index(s["prior"]), repr(s["smoothing"]), s["min_count"], s["skip_top"]]
+    numbers = [EVENTS.index(s["event"]), PRIORS.index(s["prior"]), ESTIMATES.index(s["estimate"]), repr(s["smoothing"]), s["min_count"], s["skip_top"]]
     return " ".join(["settings", *map(str, numbers), *(f"{v}={w!r}" for v, w in s["weights"].items())])
 
 
@@ -316,7 +343,11 @@ def check(driver, living, settings, bag):
     first, second, *evidence = driver.ask("explain " + bag_text(bag))
     for (w, c), e in zip(bag.items(), evidence):
         agree(e, book.evidence(first, second, w, c), f"evidence of {w} with {settings}")
-    agree(math.fsum(map(float, evidence)), want[first] - want[second], "sum of the evidence")
+    if math.inf not in (-want[first], -want[second]):
+        agree(math.fsum(map(float, evidence)), want[first] - want[second], "sum of the evidence")
+    elif want[first] > want[second]:
+        if math.inf not in map(float, evidence) or -math.inf in map(float, evidence):
+            sys.exit(f"golden.py: nothing makes {second} impossible with {settings}")
     return len(want) + len(evidence) + 2
 
 

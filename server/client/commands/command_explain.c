@@ -48,6 +48,13 @@ static void find_sides(const json_t *verdict, const char **winner, const char **
     }
 }
 
+/* Evidence of null makes the runner-up impossible. */
+static double evidence_of(const json_t *row)
+{
+    const json_t *evidence = json_object_get(row, "evidence");
+    return json_is_null(evidence) ? (double)INFINITY : json_number_value(evidence);
+}
+
 static double largest_evidence(const json_t *rows)
 {
     size_t i;
@@ -55,7 +62,8 @@ static double largest_evidence(const json_t *rows)
     double most = 0;
     json_array_foreach(rows, i, row)
     {
-        most = fmax(most, fabs(json_number_value(json_object_get(row, "evidence"))));
+        double size = fabs(evidence_of(row));
+        most = isinf(size) ? most : fmax(most, size);
     }
 
     return most;
@@ -80,10 +88,10 @@ static void add_row(struct nb_table *table, const json_t *row, const char *winne
                     const char *second, double most)
 {
     static const char HASHES[] = "############";
-    double evidence = json_number_value(json_object_get(row, "evidence"));
+    double evidence = evidence_of(row);
     const char *token = json_string_value(json_object_get(row, "token"));
     json_int_t count = json_integer_value(json_object_get(row, "count"));
-    int length = most > 0 ? (int)(fabs(evidence) / most * BAR + 0.5) : 0;
+    int length = isinf(evidence) ? BAR : most > 0 ? (int)(fabs(evidence) / most * BAR + 0.5) : 0;
     nb_table_cell(table, "%s", token != NULL ? token : "(prior)");
     if (count > 0)
         nb_table_cell(table, "%lld", (long long)count);

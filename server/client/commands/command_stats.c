@@ -2,6 +2,7 @@
  *
  * bayesc stats: shows a model's counts, settings and most telling tokens.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,7 +103,11 @@ static void print_tokens(const char *label, const json_t *listing)
         }
 
         nb_table_cell(&table, "%s", token != NULL ? token : "(not kept)");
-        nb_table_cell(&table, "%+.3f", json_number_value(json_object_get(row, "evidence")));
+        /* null: a relative frequency of 0, of the label's own or of that of the others */
+        const json_t *evidence = json_object_get(row, "evidence");
+        double infinite = own > 0 ? (double)INFINITY : -(double)INFINITY;
+        nb_table_cell(&table, "%+.3f",
+                      json_is_null(evidence) ? infinite : json_number_value(evidence));
         nb_table_cell(&table, "%s", nb_figure_of(own).text);
         nb_table_cell(&table, "%s", nb_figure_of(others).text);
     }

@@ -19,7 +19,8 @@ static void fill(struct nb_settings *s)
 {
     nb_settings_init(s, NB_PRESET_MAIL);
     s->event_model = NB_EVENT_COMPLEMENT;
-    s->smoothing = 0.1;
+    s->estimate = NB_ESTIMATE_MAP;
+    s->smoothing = 1.1;
     s->prior = NB_PRIOR_GIVEN;
     s->weight_count = 2;
     s->weights = calloc(2, sizeof *s->weights);
@@ -36,6 +37,7 @@ static void fill(struct nb_settings *s)
 static void compare(const struct nb_settings *a, const struct nb_settings *b)
 {
     ck_assert_int_eq(a->event_model, b->event_model);
+    ck_assert_int_eq(a->estimate, b->estimate);
     ck_assert(a->smoothing == b->smoothing);
     ck_assert_int_eq(a->prior, b->prior);
     ck_assert_uint_eq(a->weight_count, b->weight_count);
@@ -59,6 +61,7 @@ START_TEST(the_table_is_complete)
 {
     static const char *const names[] = {"preset",
                                         "event_model",
+                                        "estimate",
                                         "smoothing",
                                         "prior",
                                         "min_count",
@@ -215,6 +218,18 @@ static void spoil(struct nb_settings *s, int i)
     case 16:
         s->tokenizer_fields = 0;
         break;
+    case 17:
+        s->estimate = 3;
+        break;
+    case 18:
+        s->smoothing = 0.5;
+        break;
+    case 19:
+        s->smoothing = 1;
+        break;
+    case 20:
+        s->estimate = NB_ESTIMATE_MLE;
+        break;
     default:
         s->tokenizer_fields = 1u << NB_FIELDS;
         break;
@@ -241,9 +256,13 @@ START_TEST(bad_values_are_refused_by_name)
         "min_count must be at most 4294967295",
         "skip_top must be at most 1000000",
         "tokenizer must count at least one field",
+        "estimate must be one of \"mean\", \"map\", \"mle\"",
+        "estimate: \"map\" needs a smoothing of at least 1",
+        "estimate: with event_model \"complement\" no estimate may be 0",
+        "estimate: with event_model \"complement\" no estimate may be 0",
         "tokenizer has a field that does not exist",
     };
-    ck_assert_uint_eq(sizeof texts / sizeof *texts, 18);
+    ck_assert_uint_eq(sizeof texts / sizeof *texts, 22);
     struct nb_settings s;
     struct nb_error error = {0};
     fill(&s);
@@ -485,7 +504,7 @@ int main(void)
     tcase_add_test(values, the_table_is_complete);
     tcase_add_test(values, presets_are_as_documented);
     tcase_add_test(values, a_copy_is_equal_and_its_own);
-    tcase_add_loop_test(values, bad_values_are_refused_by_name, 0, 18);
+    tcase_add_loop_test(values, bad_values_are_refused_by_name, 0, 22);
     tcase_add_test(values, a_given_prior_needs_a_label);
     tcase_add_test(values, words_are_left_out_from_a_count_of_two_on);
     tcase_add_test(values, a_model_keeps_the_tokenizer_that_counted_it);

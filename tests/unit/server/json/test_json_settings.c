@@ -146,6 +146,8 @@ START_TEST(wrong_settings_are_refused_by_name)
          "multinomial, binary, bernoulli, complement"},
         {"{\"event_model\": \"bin\\u0000ary\"}", NB_UNUSABLE, "event_model", ""},
         {"{\"event_model\": 1}", NB_INVALID, "event_model", "a string"},
+        {"{\"estimate\": \"median\"}", NB_UNUSABLE, "estimate", "mean, map, mle"},
+        {"{\"estimate\": \"map\", \"smoothing\": 0.5}", NB_UNUSABLE, "estimate", "at least 1"},
         {"{\"decision\": null}", NB_INVALID, "decision", "not null"},
         {"{\"min_count\": -1}", NB_UNUSABLE, "min_count", "at least 0"},
         {"{\"min_count\": 1.5}", NB_INVALID, "min_count", "a whole number"},

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Posterior mean, posterior mode and relative frequency: probabilities of 0 are told as null and stay sound."""
+import math
+
+from book import PROBES, Model
+from harness import equal, holds, near, refused
+from test_client import Bayesc
+
+SETTINGS = [{"estimate": "mean", "smoothing": 0.3}, {"estimate": "map", "smoothing": 1.5}, {"estimate": "map"},
+            {"estimate": "mle"}, {"estimate": "mle", "smoothing": 7}]
+
+
+def may_be_zero(settings):
+    return settings["estimate"] == "mle" or settings == {"estimate": "map"}
+
+
+def window_of(model):
+    return model.api.get(model.path + "/evaluation").ok().json["windows"][-1]
+
+
+def rows_of(got):
+    return {row["token"]: row["evidence"] for row in got["explanation"]}
+
+
+def test_every_event_model(api):
+    """Number for number; of what a label has all words of, and of what none has."""
+    with Model(api) as model:
+        model.filled()
+        model.train("rare third thing today", "third", id="3")
+        probes = (*PROBES, "Click the link", "thing rare", "today")
+        for event in ("multinomial", "binary", "bernoulli", "complement"):
+            for settings in SETTINGS:
+                if event == "complement" and may_be_zero(settings):
+                    continue
+                for more in ({}, {"min_count": 2}, {"prior": "uniform"}):
+                    model.put(event_model=event, **settings, **more)
+                    model.assert_exact(probes)
+        equal(model.row()["settings"]["estimate"], "map")
+
+
+def test_by_hand(api):
+    with Model(api, estimate="mle") as model:
+        model.train("sun sun rain", "a", id="1")
+        model.train("rain hail", "b", id="2")
+        got = model.classify("sun rain", "?explain=9")
+        near(got["log_scores"]["a"], math.log(1 / 2 * 2 / 3 * 1 / 3))
+        equal((got["log_scores"]["b"], got["label"], got["probabilities"]), (None, "a", {"a": 1, "b": 0}))
+        rows = rows_of(got)
+        equal(rows["sun"], None, "it alone makes b impossible")
+        near(rows["rain"], math.log((1 / 3) / (1 / 2)))
+        near(rows[None], 0)
+        equal(got["explanation"][0]["token"], "sun", "strongest first")
+        got = model.classify("sun hail", "?explain=9")
+        equal((got["log_scores"], got["label"]), ({"a": None, "b": None}, "a"), "a tie")
+        equal(got["probabilities"], {"a": 0.5, "b": 0.5})
+        equal(rows_of(got), {"sun": None, "hail": None, None: 0.0})
+        model.put(estimate="map", smoothing=3)  # 2 is added to each count
+        near(model.classify("sun")["log_scores"]["b"], math.log(1 / 2 * 2 / 8))
+
+
+def test_words_that_all_documents_of_a_label_have(api):
+    """Bernoulli: a document without such a word is impossible, one with it is not."""
+    with Model(api, estimate="mle", event_model="bernoulli") as model:
+        model.train("sun rain", "a", id="1")
+        model.train("sun", "a", id="2")
+        model.train("hail rain", "b", id="3")
+        model.train("rain sun", "b", id="4")
+        got = model.classify("sun", "?explain=9")
+        near(got["log_scores"]["a"], math.log(1 / 2 * 1 * 1 / 2))
+        equal(got["log_scores"]["b"], None, "all of b have rain")
+        equal(rows_of(got)[None], None, "no word of the document, but one that it lacks")
+        got = model.classify("sun rain", "?explain=9")
+        near(got["log_scores"]["a"], math.log(1 / 2 * 1 * 1 / 2))
+        near(got["log_scores"]["b"], math.log(1 / 2 * 1 / 2 * 1 * 1 / 2))
+        near(sum(rows_of(got).values()), math.log(2), "evidence", 1e-9)
+        equal(model.classify("")["log_scores"], {"a": None, "b": None})
+
+
+def test_explanations_add_up_where_labels_are_possible(api):
+    with Model(api) as model:
+        model.filled()
+        for event in ("multinomial", "binary", "bernoulli"):
+            model.put(event_model=event, estimate="mle")
+            for text in (*PROBES, "the", "today the", "Click the link today", "send you the"):
+                got = model.classify(text, "?explain=1000")
+                scores, rows = got["log_scores"], rows_of(got)
+                second = next(v for v in scores if v != got["label"])
+                if None not in scores.values():
+                    near(sum(rows.values()), scores[got["label"]] - scores[second], text, 1e-9)
+                elif scores[got["label"]] is not None:
+                    holds(None in rows.values(), f"nothing makes {second} impossible: {text}")
+
+
+def test_refusals(api):
+    with Model(api) as model:
+        for settings, words in (({"estimate": "median"}, ("estimate", "mean, map, mle")),
+                                ({"estimate": "map", "smoothing": 0.99}, ("estimate", "smoothing", "at least 1")),
+                                ({"estimate": "mle", "event_model": "complement"}, ("estimate", "complement")),
+                                ({"estimate": "map", "event_model": "complement"}, ("estimate", "above 1"))):
+            refused(api.put(model.path, settings), 422, *words)
+        equal(model.row()["settings"]["estimate"], "mean")
+        api.put(model.path, {"estimate": "map", "smoothing": 1.5, "event_model": "complement"}).ok(200)
+
+
+def test_scores_of_impossible_labels_are_kept(api):
+    """Evaluation, export and import, levels, and the words of a label."""
+    with Model(api, estimate="mle", decision="bayes") as model, Model(api) as copy:
+        for i in range(6):
+            model.train(f"sun word{i % 2}", "a/x" if i % 2 else "a/y", id=f"a{i}")
+            model.train(f"rain word{i % 3}", "b", id=f"b{i}")
+        equal(window_of(model)["documents"], 12)
+        got = model.classify("sun word1", "?level=1")
+        near(got["log_scores"]["a"], math.log(1 / 4 * 1 / 2 * 1 / 2))
+        equal((got["log_scores"]["b"], got["probabilities"]), (None, {"a": 1, "b": 0}))
+        tokens = api.get(model.path + "/vocabulary?label=b&limit=9").ok().json["tokens"]
+        equal((tokens[0]["token"], tokens[0]["evidence"], tokens[-1]["evidence"]), ("rain", None, None))
+        holds(all(row["evidence"] is not None for row in tokens[2:4]), tokens)
+        equal(tokens[-1]["token"], "sun", "b does not have it: last")
+        dump = api.get(model.path + "/export").ok().body
+        api.put(copy.path + "/import", dump, "application/x-ndjson").ok()
+        equal(copy.row()["settings"]["estimate"], "mle")
+        equal(window_of(copy), window_of(model))
+        for text in ("sun word1", "sun rain", "word0", ""):
+            equal(copy.classify(text)["log_scores"], model.classify(text)["log_scores"], text)
+
+
+def test_two_labels_are_evaluated(api):
+    """The odds of an impossible label are a number in the store."""
+    with Model(api, estimate="mle") as model, Model(api) as copy:
+        for i in range(8):
+            model.train(("sun", "rain")[i % 2] + f" word{i % 3}", "ab"[i % 2], id=str(i))
+        equal(window_of(model)["documents"], 8)
+        api.put(copy.path + "/import", api.get(model.path + "/export").ok().body, "application/x-ndjson").ok()
+        equal(window_of(copy), window_of(model))
+
+
+def test_with_a_parent(api):
+    """Counts of both together; smoothing that is 0 stays 0."""
+    with Model(api) as parent, Model(api, parent=parent.name, estimate="mle", parent_strength=2) as model:
+        for i, (text, label) in enumerate((("sun sun", "a"), ("sun rain", "a"), ("rain hail", "b"), ("rain", "b"))):
+            parent.train(text, label, id=str(i))
+        model.train("sun wind", "a", id="own")
+        got = model.classify("sun rain", "?explain=9")
+        near(got["log_scores"]["a"], math.log((1 + 1) / 3 * (1 + 3 / 2) / 4 * (1 / 2) / 4))
+        equal((got["log_scores"]["b"], got["label"], rows_of(got)["sun"]), (None, "a", None))
+        got = model.classify("wind hail", "?explain=9")
+        equal((got["log_scores"], rows_of(got)["wind"], rows_of(got)["hail"]), ({"a": None, "b": None}, None, None))
+        model.put(preset="book", parent=parent.name, parent_strength=2, estimate="map", smoothing=1.5)
+        near(model.classify("rain")["log_scores"]["b"], math.log(1 / 3 * (1 + 0.5 * 0.5555555555555556) /
+                                                                  (1.5 + 0.5 * 0.5555555555555556 * 3)))
+
+
+def test_mail_software_gets_numbers(api):
+    client = api.another().start().client
+    client.put("/v1/models/mail", {"preset": "book", "estimate": "mle", "ready_documents": 1}).ok(201)
+    for i, (text, label) in enumerate((("sun sun", "ham"), ("rain rain", "spam"))):
+        client.post("/v1/models/mail/train", {"text": text, "label": label, "id": str(i)}).ok()
+    for text in ("sun", "rain", "sun rain"):
+        reply = client.post("/checkv2", "Subject: x\r\n\r\n" + text, "message/rfc822").ok().json
+        scores = [symbol["score"] for symbol in reply["symbols"].values()]
+        holds(scores and all(isinstance(s, (int, float)) and abs(s) < 1e6 for s in scores), reply)
+
+
+def test_the_client_says_infinite(api):
+    with Model(api, estimate="mle") as model:
+        model.train("sun sun rain", "a", id="1")
+        model.train("rain hail", "b", id="2")
+        client = Bayesc(api, f"http://{api.daemon.host}:{api.daemon.port}")
+        table = client.run("explain", "-m", model.name, "--text", stdin=b"sun rain").decode().splitlines()
+        row = next(line.split() for line in table if line.startswith("sun "))
+        equal(row, ["sun", "1", "+inf", "a", "#" * 12])
+        rows = [line.split() for line in client.run("stats", "-m", model.name).decode().splitlines()]
+        holds(["sun", "+inf", "2", "0"] in rows and ["sun", "-inf", "0", "2"] in rows, rows)
