@@ -31,6 +31,7 @@ struct nb_verdict_private {
     struct nb_scores scores; /* by the book */
     struct nb_stack_inputs inputs;
     struct nb_scores stacked;
+    double moderation; /* by which these, and the evidence for them, were multiplied */
     struct nb_evidence *evidence;
     struct nb_levels levels;
     size_t label_room, document_room, evidence_room, explanation_room;
@@ -89,17 +90,20 @@ static int find_evidence(struct nb_verdict_private *p, size_t *count)
 {
     const struct nb_published *published = p->published;
     bool stacked = nb_published_is_stacked(published);
-    if (p->judge == NULL) {
+    int rc = 0;
+    if (p->judge == NULL)
         nb_blend_explain(&p->family.blend, p->bag.features, p->bag.size,
                          stacked ? &p->stacked : &p->scores, stacked, p->evidence, count);
-        return 0;
-    }
-    if (stacked)
-        return nb_stack_explain(published->stack, p->judge->counts, published->weights,
-                                p->bag.features, p->bag.size, &p->inputs, &p->stacked, p->evidence,
-                                count);
-    return nb_explain(published->scorer, p->judge->counts, p->bag.features, p->bag.size, &p->scores,
-                      p->evidence, count);
+    else if (stacked)
+        rc = nb_stack_explain(published->stack, p->judge->counts, published->weights,
+                              p->bag.features, p->bag.size, &p->inputs, &p->stacked, p->evidence,
+                              count);
+    else
+        rc = nb_explain(published->scorer, p->judge->counts, p->bag.features, p->bag.size,
+                        &p->scores, p->evidence, count);
+    for (size_t i = 0; rc == 0 && stacked && i < *count; i++)
+        p->evidence[i].evidence *= p->moderation;
+    return rc;
 }
 
 /* Who the evidence comes from, in a model that has a parent. */
@@ -182,6 +186,15 @@ static void fill_label(struct nb_verdict *verdict, size_t i)
     verdict->documents[i] = nb_model_documents(p->judge->counts, number);
 }
 
+/* The labels' documents are there. */
+static void moderate(struct nb_verdict *verdict)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    for (size_t i = 0; i < p->stacked.size; i++)
+        p->stacked.documents[i] = verdict->documents[i];
+    p->moderation = nb_scores_moderate(&p->stacked);
+}
+
 static int fill_verdict(struct nb_verdict *verdict)
 {
     struct nb_verdict_private *p = verdict->private_;
@@ -196,6 +209,8 @@ static int fill_verdict(struct nb_verdict *verdict)
         return rc;
     for (size_t i = 0; i < p->scores.size; i++)
         fill_label(verdict, i);
+    if (stacked)
+        moderate(verdict);
     verdict->size = p->scores.size;
     verdict->log_scores = p->scores.log_scores;
     verdict->probabilities = decisive->probabilities;
@@ -330,9 +345,13 @@ int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2], 
     int rc = p->family.speaker_count > 1 ? judge_together(p, labels, &log_odds)
                                          : judge_alone(p, labels, &log_odds);
     nb_family_unlock(&p->family);
-    if (rc == 0)
-        *probability = 1 / (1 + exp(-log_odds));
-    return rc;
+    if (rc != 0)
+        return rc;
+    double one = (double)documents_of(verdict, labels[0]);
+    double other = (double)documents_of(verdict, labels[1]);
+    double factor = nb_scores_moderation(log_odds, log(one / other), 1 / one + 1 / other);
+    *probability = 1 / (1 + exp(-log_odds * factor));
+    return 0;
 }
 
 int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level)

@@ -188,6 +188,8 @@ static int score_left_out(struct nb_drawn *drawn, struct nb_family *family,
     if (rc == 0 && *found)
         rc = nb_stack_score(weights, &drawn->inputs, scores);
     if (rc == 0 && *found)
+        (void)nb_scores_moderate_by(scores, family->live[0]->counts, label);
+    if (rc == 0 && *found)
         rc = nb_stack_twin_learn(weights, &drawn->inputs, label, 1);
     if (rc == 0 && *found)
         rc = nb_family_score_left_out(family, &drawn->rows, label, scores);

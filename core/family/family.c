@@ -137,6 +137,14 @@ static bool number_labels(const struct nb_family *f, struct nb_scores *scores)
     return true;
 }
 
+/* Scores of the blend, whose labels are its own still. */
+static void moderate(const struct nb_family *f, struct nb_scores *scores)
+{
+    for (size_t v = 0; v < scores->size; v++)
+        scores->documents[v] = f->blend.labels[scores->labels[v]].documents;
+    (void)nb_scores_moderate(scores);
+}
+
 /* Under the locks. */
 static int keep(struct nb_family *f, const struct nb_feature *features, size_t size, uint32_t label,
                 struct nb_buffer *record)
@@ -146,6 +154,8 @@ static int keep(struct nb_family *f, const struct nb_feature *features, size_t s
     if (rc == 0)
         rc =
             nb_blend_score(&f->blend, features, size, &book, f->blend.is_stacked ? &stacked : NULL);
+    if (rc == 0 && f->blend.is_stacked)
+        moderate(f, &stacked);
     struct nb_scores *scores = f->blend.is_stacked ? &stacked : &book;
     if (rc == 0 && number_labels(f, scores)) {
         record->length = 0;
@@ -209,6 +219,8 @@ int nb_family_score_left_out(struct nb_family *f, const struct nb_rows *rows, ui
                                     rows->size, label);
     if (rc == 0)
         rc = nb_blend_score(&f->blend, f->features, rows->size, NULL, &all);
+    if (rc == 0)
+        moderate(f, &all);
     if (rc == 0 && number_labels(f, &all)) {
         struct nb_scores own = *scores;
         *scores = all;

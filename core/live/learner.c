@@ -81,6 +81,8 @@ static int stack_score(struct nb_learner *l, const struct nb_published *publishe
                        const struct nb_model *counts)
 {
     int rc = nb_stack_score(published->weights, &l->inputs, &l->scores);
+    if (rc == 0)
+        (void)nb_scores_moderate_by(&l->scores, counts, NB_LABELS_NONE);
     if (rc == 0 && l->scores.size == 1)
         (void)nb_unseen_label(nb_model_label_name(counts, l->scores.labels[0]).bytes,
                               nb_model_documents(counts, l->scores.labels[0]),

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/base/error.h"
+#include "core/model/model.h"
 
 void nb_scores_init(struct nb_scores *scores)
 {
@@ -18,6 +19,7 @@ void nb_scores_deinit(struct nb_scores *scores)
     free(scores->labels);
     free(scores->log_scores);
     free(scores->probabilities);
+    free(scores->documents);
     nb_scores_init(scores);
 }
 
@@ -29,7 +31,9 @@ int nb_scores_grow(struct nb_scores *scores, size_t size)
     larger.labels = malloc(size * sizeof *larger.labels);
     larger.log_scores = malloc(size * sizeof *larger.log_scores);
     larger.probabilities = malloc(size * sizeof *larger.probabilities);
-    if (larger.labels == NULL || larger.log_scores == NULL || larger.probabilities == NULL) {
+    larger.documents = malloc(size * sizeof *larger.documents);
+    if (larger.labels == NULL || larger.log_scores == NULL || larger.probabilities == NULL ||
+        larger.documents == NULL) {
         nb_scores_deinit(&larger);
         return NB_NO_MEMORY;
     }
@@ -72,4 +76,57 @@ void nb_scores_rank(struct nb_scores *scores)
     assert(scores->size > 0 && scores->size <= scores->room);
     put_order(scores);
     put_probabilities(scores);
+}
+
+/* ---- scores from few documents --------------------------------------------------------------- */
+
+/* (pi / 8) (1/2)^2, rounded; measured on SpamAssassin's corpus, Enron, SMS, Reuters and 20
+ * Newsgroups. */
+static const double MODERATION = 0.1;
+
+double nb_scores_moderation(double difference, double prior, double doubt)
+{
+    assert(doubt >= 0);
+    double a = fabs(difference);
+    double p = fmin(fmax(difference < 0 ? -prior : prior, 0), a);
+    double evidence = a - p;
+    if (evidence == 0)
+        return 1;
+    double pulled = p + evidence / sqrt(1 + MODERATION * doubt * evidence * evidence);
+    return fmin(pulled / a, 1); /* which rounding may miss */
+}
+
+/* d of all labels together. */
+static double doubt_of(const struct nb_scores *scores)
+{
+    double doubt = 0;
+    for (size_t i = 0; i < scores->size; i++) {
+        assert(scores->documents[i] > 0);
+        double part = scores->size == 2 ? 1 : 2 * scores->probabilities[i];
+        doubt += part / (double)scores->documents[i];
+    }
+    return doubt;
+}
+
+double nb_scores_moderate(struct nb_scores *scores)
+{
+    assert(scores->best < scores->size && scores->second < scores->size);
+    double difference = scores->log_scores[scores->best] - scores->log_scores[scores->second];
+    double prior = log((double)scores->documents[scores->best]) -
+                   log((double)scores->documents[scores->second]);
+    double factor = nb_scores_moderation(difference, prior, doubt_of(scores));
+    for (size_t i = 0; i < scores->size; i++)
+        scores->log_scores[i] *= factor;
+    nb_scores_rank(scores);
+    return factor;
+}
+
+double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *model,
+                             uint32_t without)
+{
+    for (size_t i = 0; i < scores->size; i++) {
+        uint32_t label = scores->labels[i];
+        scores->documents[i] = nb_model_documents(model, label) - (label == without);
+    }
+    return nb_scores_moderate(scores);
 }

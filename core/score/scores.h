@@ -9,11 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct nb_model;
+
 struct nb_scores {
     size_t size;           /* labels that have documents, in the order of their names */
     uint32_t *labels;      /* label numbers; owned */
     double *log_scores;    /* ln P(v) + sum ln P(w|v), -INFINITY where one is 0; owned */
     double *probabilities; /* their soft-max (log-sum-exp); owned */
+    uint64_t *documents;   /* D_v, once nb_scores_moderate needs them; owned */
     size_t best;           /* index of the winner: highest score, ties to the first by name */
     size_t second;         /* index of the runner-up; == best when there is only one label */
     uint64_t total;        /* token positions of the document */
@@ -27,5 +30,36 @@ void nb_scores_deinit(struct nb_scores *scores);
 int nb_scores_grow(struct nb_scores *scores, size_t size);
 /* Winner, runner-up and probabilities from the `size` log scores, at least one. */
 void nb_scores_rank(struct nb_scores *scores);
+
+/* ---- scores from few documents ----------------------------------------------------------------
+ *
+ * Weights that are right on average say nothing of how far the counts of few documents are off. So
+ * the stack's log-odds a = s_best - s_second, which are 0 or above, are pulled towards the odds
+ * that the labels have before a document is read, as far as these are for the winner:
+ *
+ *     p  = min(max(ln(D_best / D_second), 0), a)
+ *     a' = p + (a - p) / sqrt(1 + 0.1 d (a - p)^2)      d = sum of q_v / D_v      s'_v = s_v a' / a
+ *
+ * q_v is 1 with two labels, else 2 P(v), so that a label which is unlikely, and has few documents,
+ * does not pull the others. This is the moderated output of MacKay (1992, The Evidence Framework
+ * Applied to Classification Networks, equation 10) where the standard deviation of the evidence
+ * a - p is half of (a - p) sqrt(d): that of the logarithm of an odds ratio is sqrt(d) (Woolf 1955,
+ * with D_v for the cells). a' never falls as a rises, is never above a, and not below 0: the order
+ * of the labels stays. With three documents of each of two labels no probability is above .98, with
+ * ten none above .9992, with a hundred none above 1 - 10^-9.
+ */
+
+/* a' / a of log-odds of one label against another, of either sign, in natural logarithms as
+ * `prior` = ln(D_one / D_other) and with d = `doubt` (0 or above). Above 0, at most 1. */
+double nb_scores_moderation(double difference, double prior, double doubt);
+/* Multiplies the log scores by that of the winner, and ranks them. They were ranked, and their
+ * `documents` are set (each above 0). Returns what they were multiplied by. */
+double nb_scores_moderate(struct nb_scores *scores);
+/* The same of scores of a model, whose labels have numbers there; sets `documents`. With the label
+ * of a document that the counts have, for `without` (else NB_LABELS_NONE): without that document.
+ * Under the model's read lock. */
+#define NB_LABELS_NONE UINT32_MAX
+double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *model,
+                             uint32_t without);
 
 #endif

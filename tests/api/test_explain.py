@@ -18,6 +18,37 @@ def assert_adds_up(got):
     return tokens
 
 
+def test_evidence_of_few_documents_adds_up(api):
+    """The stack is not surer than its documents allow; the rows sum to what it says."""
+    with Model(api, preset="text") as model:
+        for size in (1, 3, 10):
+            for i in range(size):
+                model.train(f"cheap pills win prize money {i} now", "spam", id=f"s{size}-{i}")
+                model.train(f"garden lunch minutes seeds draft {i} then", "ham", id=f"h{size}-{i}")
+            got = model.classify("cheap pills win prize money now " * 20, "?explain=10000")
+            equal(got["label"], "spam")
+            holds(got["probability"] < {1: 0.92, 3: 0.985, 10: 0.9999}[size], f"{size}: {got['probability']}")
+            odds = math.log(got["probabilities"]["spam"] / got["probabilities"]["ham"])
+            near(sum(row["evidence"] for row in got["explanation"]), odds, "sum", 1e-9)
+
+
+def test_evidence_for_the_larger_label_adds_up(api):
+    """Few documents of one label: the other is not pulled below its share, and this one is not surer than it may be."""
+    with Model(api, preset="text") as model:
+        for i in range(60):
+            model.train(f"cheap pills win prize money {i} now", "spam", id=f"s{i}")
+        for i in range(3):
+            model.train(f"garden lunch minutes seeds draft {i} then", "ham", id=f"h{i}")
+        limit = math.sqrt(10 / (1 / 60 + 1 / 3))
+        for text, label, prior in (("cheap pills win prize money now", "spam", math.log(20)),
+                                   ("garden lunch minutes seeds draft then", "ham", 0)):
+            got = model.classify((text + " ") * 20, "?explain=10000")
+            equal(got["label"], label)
+            odds = math.log(got["probability"] / (1 - got["probability"]))
+            holds(0 < odds < prior + limit, f"{label}: {odds}")
+            near(sum(row["evidence"] for row in got["explanation"]), odds, "sum", 1e-9)
+
+
 def test_evidence_adds_up(api):
     probes = ["win a prize in the garden today", "win " * 40 + "garden", "unheard", "",
               "the the the draft of cheap chapter seeds!"]

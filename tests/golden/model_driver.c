@@ -10,7 +10,7 @@
  * EVIDENCE ... PRIOR" in the bag's order
  *
  * and to the stack of the same model:
- *     stack WORD:COUNT ...            answers "LABEL=SCORE ..."
+ *     stack WORD:COUNT ...            answers "LABEL=SCORE=MODERATED ..."
  *     stack-learn LABEL WORD:COUNT ...
  */
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "core/score/score.h"
 #include "core/score/stack.h"
 
-enum { WORDS_MOST = 4096, WEIGHTS_MOST = 64 };
+enum { WORDS_MOST = 4096, WEIGHTS_MOST = 64, LABELS_MOST = 64 };
 
 static struct nb_model *model;
 static struct nb_scorer *scorer;
@@ -141,6 +141,21 @@ static void inputs_without(const struct nb_feature *bag, size_t size, uint32_t l
     require(nb_stack_inputs_of_rows(stack, model, rows, size, label, inputs) == 0, "inputs");
 }
 
+/* The scores, and what is left of them for labels of few documents, of which one is left out. */
+static void print_stacked(struct nb_scores *scores, uint32_t without)
+{
+    static double plain[LABELS_MOST];
+    require(scores->size <= LABELS_MOST, "too many labels");
+    memcpy(plain, scores->log_scores, scores->size * sizeof *plain);
+    (void)nb_scores_moderate_by(scores, model, without);
+    for (size_t i = 0; i < scores->size; i++)
+        printf("%s%s=%.17g=%.17g", i == 0 ? "" : " ",
+               nb_model_label_name(model, scores->labels[i]).bytes, plain[i],
+               scores->log_scores[i]);
+    printf("\n");
+    fflush(stdout);
+}
+
 /* "stack BAG" scores by the stack; "stack-learn WEIGHT LABEL BAG" learns, as every document in the
  * life of the weights does; "stack-without LABEL BAG" scores a learned document as if it were not
  * learned. */
@@ -166,11 +181,7 @@ static void stacked(char **rest, const char *verb)
         require(nb_stack_learn(stack_weights, &inputs, label, weight) == 0, "learn");
     } else {
         require(nb_stack_score(stack_weights, &inputs, &scores) == 0, "stack");
-        for (size_t i = 0; i < scores.size; i++)
-            printf("%s%s=%.17g", i == 0 ? "" : " ",
-                   nb_model_label_name(model, scores.labels[i]).bytes, scores.log_scores[i]);
-        printf("\n");
-        fflush(stdout);
+        print_stacked(&scores, label);
     }
     nb_stack_inputs_deinit(&inputs);
     nb_scores_deinit(&scores);

@@ -685,6 +685,100 @@ START_TEST(readers_see_whole_documents_only)
 }
 END_TEST
 
+/* ---- scores from few documents --------------------------------------------------------------- */
+
+START_TEST(moderation_by_hand)
+{
+    /* d = 1/5 + 1/2 = 0.7; p = +-ln(5/2) */
+    static const struct {
+        double difference, prior, doubt, expected;
+    } table[] = {
+        {6, -0.91629073187415511, 0.7, 0.53300179088902611}, /* 1 / sqrt(1 + 0.1 0.7 6^2) */
+        {6, 0.91629073187415511, 0.7, 0.65824503761212970},  /* only what is above the prior */
+        {-6, 0.91629073187415511, 0.7, 0.53300179088902611}, /* as the first, of the other label */
+        {-6, -0.91629073187415511, 0.7, 0.65824503761212970},
+        {0.5, 0.91629073187415511, 0.7, 1}, /* not surer than the prior */
+        {0, 1, 0.7, 1},
+        {6, 0, 0, 1},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        double found = nb_scores_moderation(table[i].difference, table[i].prior, table[i].doubt);
+        ck_assert_msg(fabs(found - table[i].expected) < 1e-9, "row %zu: %.17g", i, found);
+    }
+}
+END_TEST
+
+/* Whatever the prior: what was surer stays surer, and nothing becomes surer or another label's. */
+START_TEST(moderation_keeps_the_order)
+{
+    static const double priors[] = {-6.2, -1, 0, 0.3, 2, 6.2};
+    static const double doubts[] = {0, 0.001, 0.1, 1, 2};
+    for (size_t i = 0; i < 30; i++) {
+        double before = -HUGE_VAL;
+        for (int step = -400; step <= 400; step++) {
+            double a = step / 20.0;
+            double pulled = a * nb_scores_moderation(a, priors[i % 6], doubts[i / 6]);
+            ck_assert_msg(pulled >= before - 1e-12, "%zu: %g -> %g", i, a, pulled);
+            ck_assert_msg(fabs(pulled) <= fabs(a) && pulled * a >= 0, "%zu: %g -> %g", i, a,
+                          pulled);
+            before = pulled;
+        }
+    }
+}
+END_TEST
+
+static void begin_scores(struct nb_scores *s, size_t size, const double *log_scores,
+                         const uint64_t *documents)
+{
+    nb_scores_init(s);
+    ck_assert_int_eq(nb_scores_grow(s, size), 0);
+    s->size = size;
+    for (size_t i = 0; i < size; i++) {
+        s->log_scores[i] = log_scores[i];
+        s->documents[i] = documents[i];
+    }
+    nb_scores_rank(s);
+}
+
+START_TEST(moderation_of_three_labels_by_hand)
+{
+    static const double log_scores[] = {0, 4, 1};
+    static const uint64_t documents[] = {3, 8, 2};
+    static const double expected[] = {0.018451623105585877, 0.9323533653291094,
+                                      0.049195011565304765};
+    struct nb_scores s;
+    begin_scores(&s, 3, log_scores, documents);
+    /* d = 2 (P / D summed), p = ln(8/2), a = 3 */
+    ck_assert_double_eq_tol(nb_scores_moderate(&s), 0.980639887589155, 1e-9);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_double_eq_tol(s.probabilities[i], expected[i], 1e-9);
+    nb_scores_deinit(&s);
+}
+END_TEST
+
+/* However sure the scores are: the bounds of the comment in the header. */
+START_TEST(few_documents_do_not_make_sure)
+{
+    static const struct {
+        uint64_t documents;
+        double most;
+    } table[] = {{1, 0.91}, {3, 0.98}, {10, 0.9992}, {100, 1 - 1e-10}};
+    static const double log_scores[] = {0, 1e6};
+    double before = 0;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const uint64_t documents[] = {table[i].documents, table[i].documents};
+        struct nb_scores s;
+        begin_scores(&s, 2, log_scores, documents);
+        double factor = nb_scores_moderate(&s);
+        ck_assert_double_eq_tol(s.log_scores[1], factor * 1e6, 1e-9);
+        ck_assert_msg(s.best == 1 && s.probabilities[1] > before, "row %zu", i);
+        ck_assert_msg(s.probabilities[1] <= table[i].most, "row %zu: %.17g", i, s.probabilities[1]);
+        before = s.probabilities[1];
+        nb_scores_deinit(&s);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("score");
@@ -702,6 +796,12 @@ int main(void)
     tcase_add_loop_test(edges, an_empty_label_changes_nothing, 0, EVENTS);
     tcase_add_test(edges, extreme_counts_stay_finite);
     suite_add_tcase(suite, edges);
+    TCase *few = tcase_create("few documents");
+    tcase_add_test(few, moderation_by_hand);
+    tcase_add_test(few, moderation_keeps_the_order);
+    tcase_add_test(few, moderation_of_three_labels_by_hand);
+    tcase_add_test(few, few_documents_do_not_make_sure);
+    suite_add_tcase(suite, few);
     TCase *threads = tcase_create("threads");
     tcase_set_timeout(threads, 120);
     tcase_add_test(threads, readers_see_whole_documents_only);
