@@ -13,12 +13,13 @@ static const double most_odds = 8;      /* of the recent share, against that of 
 static const double fading = 1.0 / 20;  /* of a recent document, with the next */
 static const double recent_prior = 2;   /* documents in which the shares agree */
 static const uint64_t small = 1000;     /* documents of a model that is fitted whole */
-static const double least_turnover = 4; /* changes to a label, ... */
+static const double least_turnover = 4; /* changes to a label, or revised documents */
 static const double new_share = 0.25;   /* and as a share of what was there */
 static const double turned_share = 0.05;
 static const double skewed_share = 0.2;
 static const double idle_share = 0.02;
 static const double revised_share = 0.1;
+static const double corrected_share = 0.01;
 /* Documents, for a pass of the twin. */
 static const double pass_share = 0.05;
 static const uint64_t tiny = 250, large = 5000, largest = 30000;
@@ -162,7 +163,10 @@ enum nb_order_reason nb_order_reason(const struct nb_weights *order, uint64_t do
 bool nb_order_wants_idle(const struct nb_weights *order, uint64_t documents)
 {
     double not_taught = nb_weights_at(order, NOT_TAUGHT);
-    return documents > small && not_taught >= idle_share * (double)documents &&
+    double all = (double)documents;
+    if (nb_weights_at(order, REVISED) >= fmax(least_turnover, corrected_share * all))
+        return true;
+    return documents > small && not_taught >= idle_share * all &&
            not_taught >= nb_weights_at(order, LEARNED) / 2;
 }
 

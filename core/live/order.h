@@ -26,7 +26,8 @@
  *
  *     D <= 1000:  k_v >= max(4, (D_v - k_v) / 4) for some v, and the k_v sum to D / 20
  *     D > 1000:   S >= 0.2 D;  or, when the writer has nothing to do, S >= 0.02 D and S >= N / 2
- *     any D:      more than D / 10 were relabelled, replaced or forgotten, but not of age
+ *     any D:      more than D / 10 were relabelled, replaced or forgotten, but not of age; or, when
+ *                 the writer has nothing to do, max(4, D / 100)
  */
 #ifndef NB_CORE_LIVE_ORDER_H
 #define NB_CORE_LIVE_ORDER_H
@@ -67,7 +68,7 @@ bool nb_order_wants_idle(const struct nb_weights *order, uint64_t documents);
 /* Why a refit begins, and so what it must do. */
 enum nb_order_refit {
     NB_REFIT_OF_GROWTH,
-    NB_REFIT_OF_SKEW, /* of what was not taught while there was other work */
+    NB_REFIT_OF_SKEW, /* of what was not taught, or was revised, while there was other work */
     NB_REFIT_STALE,   /* the weights are wrong until it ends: they have missed documents, or have
                          learned from too many that are gone */
     NB_REFIT_ASKED,   /* nothing of a forgotten document shall be left: the twin learns anew */

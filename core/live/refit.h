@@ -48,7 +48,8 @@ int nb_refit_list(struct nb_live *live, const struct nb_view *view);
  * then the caller takes back what the weights learned and drops the refit, here and below. */
 int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t number,
                    enum nb_order_refit why);
-/* Why one begins by a REFIT that nobody asked for: the weights do not fit, or are of skew. */
+/* Why one begins by a REFIT that nobody asked for: the weights do not fit, or nb_order_wants_idle.
+ */
 enum nb_order_refit nb_refit_why(const struct nb_live *live);
 /* Runs one slice, of `most` units of work; `number` is that of the entry that does. If there is
  * none under way, nothing. */

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights of the stacked decision do not depend on the order of training, and are fitted anew when they must be."""
 import json
+import math
 import random
 import time
 
 import acknowledged
 from faults import Faults
-from harness import equal, holds, refused
+from harness import equal, holds, near, refused, wait_for
 
 M = "/v1/models/m"
 STACKED = {"decision": "stacked"}
@@ -144,6 +145,27 @@ def test_what_makes_the_weights_wrong(api):
         wait(client)
         faults.daemon.stop()
         acknowledged.verified(api, faults.daemon.data)
+
+
+def loss(client):
+    """Mean ln-loss over 200 further documents."""
+    return sum(-math.log(verdict(client, v, n)["probabilities"][v]) for v in ("ham", "spam") for n in range(100)) / 200
+
+
+def test_corrections_at_once(api):
+    """One label in twenty was wrong, and all are put right: soon verdicts are as if they never had been."""
+    for count in (60, 1500):
+        client = api.another().start().client
+        client.put(M, STACKED).ok(201)
+        rows = random.Random(3).sample(documents(count // 2), count)
+        wrong = [{**row, "label": "spam" if row["label"] == "ham" else "ham"} for row in rows[::20]]
+        train(client, [*rows, *wrong])
+        wait(client)
+        train(client, rows[::20])
+        wait_for(lambda c=client: b"bayesd_refits_waiting 0" in c.get("/metrics").body, "the refit", 20)
+        corrected = loss(client)
+        client.post(M + "/refit", None).ok()
+        near(corrected, loss(client), f"the loss of {count} documents", 0.1)
 
 
 def test_a_kill_in_the_middle(api):

@@ -199,6 +199,27 @@ START_TEST(what_was_learned_wrongly_is_told)
 }
 END_TEST
 
+/* Corrections of a hundredth, but of four documents at least, when there is nothing else to do. */
+START_TEST(what_was_corrected_waits_for_a_quiet_moment)
+{
+    static const uint64_t documents[] = {40, 399, 400, 401, 1000, 2000, 2001, 100000};
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        struct nb_weights order = {0};
+        uint64_t all = documents[i];
+        uint64_t least = all <= 400 ? 4 : (all + 99) / 100;
+        for (uint64_t n = 0; n < least; n++) {
+            ck_assert(!nb_order_wants_idle(&order, all));
+            ck_assert_int_eq(nb_order_note(&order, n % 2, all / 2, true), 0);
+        }
+        ck_assert(nb_order_wants_idle(&order, all));
+        ck_assert(!nb_order_is_stale(&order, all));
+        ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_OF_SKEW, all), 0);
+        ck_assert(!nb_order_wants_idle(&order, all) && !nb_order_is_stale(&order, all));
+        nb_weights_deinit(&order);
+    }
+}
+END_TEST
+
 START_TEST(the_twin_learns_anew_in_time)
 {
     struct nb_weights order = {0};
@@ -279,6 +300,7 @@ int main(void)
     tcase_add_loop_test(rule, small_models_are_fitted_as_they_grow, 0, 3);
     tcase_add_test(rule, large_models_are_fitted_when_much_was_not_taught);
     tcase_add_test(rule, what_was_learned_wrongly_is_told);
+    tcase_add_test(rule, what_was_corrected_waits_for_a_quiet_moment);
     suite_add_tcase(suite, rule);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
