@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/model/settings.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -262,16 +261,9 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
     };
 }
 
-static void weights_free(struct nb_prior_weight *weights, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(weights[i].label);
-    free(weights);
-}
-
 void nb_settings_deinit(struct nb_settings *settings)
 {
-    weights_free(settings->weights, settings->weight_count);
+    nb_label_weights_free(settings->weights, settings->weight_count);
     free(settings->parent);
     settings->weights = NULL;
     settings->weight_count = 0;
@@ -280,24 +272,12 @@ void nb_settings_deinit(struct nb_settings *settings)
 
 int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
 {
-    struct nb_prior_weight *weights = NULL;
-    if (from->weight_count != 0) {
-        weights = calloc(from->weight_count, sizeof *weights);
-        if (weights == NULL)
-            return NB_NO_MEMORY;
-    }
-    for (size_t i = 0; i < from->weight_count; i++) {
-        weights[i].weight = from->weights[i].weight;
-        weights[i].label = strdup(from->weights[i].label);
-        if (weights[i].label == NULL) {
-            weights_free(weights, i);
-            return NB_NO_MEMORY;
-        }
-    }
-    assert(from->weight_count == 0 || from->weights != NULL);
+    struct nb_prior_weight *weights;
+    if (nb_label_weights_copy(from->weights, from->weight_count, &weights) != 0)
+        return NB_NO_MEMORY;
     char *parent = from->parent == NULL ? NULL : strdup(from->parent);
     if (from->parent != NULL && parent == NULL) {
-        weights_free(weights, from->weight_count);
+        nb_label_weights_free(weights, from->weight_count);
         return NB_NO_MEMORY;
     }
     *to = *from;
@@ -308,21 +288,7 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
 
 double nb_settings_label_weight(const struct nb_settings *settings, const char *label)
 {
-    size_t low = 0, high = settings->weight_count;
-    double sum = 0;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        int order = strcmp(settings->weights[middle].label, label);
-        if (order == 0)
-            return settings->weights[middle].weight;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t i = 0; i < settings->weight_count; i++)
-        sum += settings->weights[i].weight / (double)settings->weight_count;
-    return sum;
+    return nb_label_weights_find(settings->weights, settings->weight_count, label);
 }
 
 bool nb_settings_leave_words_out(const struct nb_settings *settings)

@@ -13,6 +13,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/model/label_weights.h"
 
 enum nb_event_model {
     NB_EVENT_MULTINOMIAL,
@@ -24,11 +25,6 @@ enum nb_estimate { NB_ESTIMATE_MEAN, NB_ESTIMATE_MAP, NB_ESTIMATE_MLE };
 enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN };
 enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
 enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
-
-struct nb_prior_weight {
-    char *label; /* owned, UTF-8, NUL-terminated (labels hold no control characters) */
-    double weight;
-};
 
 struct nb_settings {
     int preset;      /* enum nb_preset: what the others' defaults are */

@@ -46,11 +46,7 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
         break;
     case NB_SETTING_PRIOR:
         write_name(w, s->names[settings->prior]);
-        nb_pack_varint(w, settings->weight_count);
-        for (size_t i = 0; i < settings->weight_count; i++) {
-            write_name(w, settings->weights[i].label);
-            nb_pack_double(w, settings->weights[i].weight);
-        }
+        nb_label_weights_write(w, settings->weights, settings->weight_count);
         break;
     case NB_SETTING_MODEL:
         write_name(w, nb_setting_get_model(settings, s));
@@ -128,28 +124,6 @@ static int find_name(const char *const *names, struct nb_string s)
     return -1;
 }
 
-static int read_weights(struct nb_unpacker *r, struct nb_settings *settings)
-{
-    /* each takes a length byte and eight of the weight at least, which bounds the allocation */
-    size_t count = (size_t)nb_unpack_bounded(r, (uint64_t)(r->end - r->at) / 9);
-    if (count == 0)
-        return 0;
-    settings->weights = calloc(count, sizeof *settings->weights);
-    if (settings->weights == NULL)
-        return NB_NO_MEMORY;
-    for (; settings->weight_count < count; settings->weight_count++) {
-        struct nb_prior_weight *w = &settings->weights[settings->weight_count];
-        struct nb_string label = nb_unpack_string(r);
-        w->weight = nb_unpack_double(r);
-        if (r->failed || memchr(label.bytes, '\0', label.length) != NULL)
-            return NB_CORRUPT;
-        w->label = nb_string_copy(label);
-        if (w->label == NULL)
-            return NB_NO_MEMORY;
-    }
-    return 0;
-}
-
 static int read_fields(struct nb_unpacker *r, const struct nb_setting *s, uint32_t *mask)
 {
     uint64_t count = nb_unpack_bounded(r, (uint64_t)(r->end - r->at)); /* a byte each at least */
@@ -200,7 +174,7 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
             return r->failed ? NB_CORRUPT : NB_VERSION;
         memcpy(to, &value, sizeof value);
         if (s->type == NB_SETTING_PRIOR)
-            return read_weights(r, settings);
+            return nb_label_weights_read(r, &settings->weights, &settings->weight_count);
     }
     return 0;
 }
