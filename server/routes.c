@@ -5,6 +5,7 @@
 #include "server/api/documents.h"
 #include "server/api/dump.h"
 #include "server/api/evaluation.h"
+#include "server/api/generate.h"
 #include "server/api/many.h"
 #include "server/api/models.h"
 #include "server/api/operations.h"
@@ -35,6 +36,8 @@ static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", "scores
 static const char *const FORMAT_QUERY[] = {"format", NULL};
 static const char *const LEARN_QUERY[] = {"alpha", "separators", "prior", "source", NULL};
 static const char *const VOCABULARY_QUERY[] = {"label", "limit", NULL};
+static const char *const SAMPLE_QUERY[] = {"label", "length", "seed", "temperature", NULL};
+static const char *const DISTRIBUTION_QUERY[] = {"label", "limit", "interval", NULL};
 static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NULL};
 
 /* A row of the API: method, path below it, role, body, query, handler. */
@@ -106,6 +109,9 @@ static const struct nb_route ROUTES[] = {
     QUARANTINE("/v1/models/{model}/quarantine/drop", DROP),
     LONG("GET", "/v1/models/{model}/vocabulary", CLASSIFY, NONE, VOCABULARY_QUERY,
          nb_route_vocabulary),
+    LONG("GET", "/v1/models/{model}/sample", CLASSIFY, NONE, SAMPLE_QUERY, nb_route_sample),
+    LONG("GET", "/v1/models/{model}/distribution", CLASSIFY, NONE, DISTRIBUTION_QUERY,
+         nb_route_distribution),
     LONG("GET", "/v1/models/{model}/evaluation", CLASSIFY, NONE, EVALUATION_QUERY,
          nb_route_evaluation),
     API("GET", "/v1/models/{model}/documents/{id}", CLASSIFY, NONE, NO_QUERY, nb_route_document),

@@ -171,3 +171,34 @@ double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, u
     return log_estimate(scorer, cell.occurrences, l->sum, words) -
            log_estimate(scorer, all - cell.occurrences, view->sum - l->sum, words);
 }
+
+int nb_word_law_of(struct nb_scorer *scorer, const struct nb_model *model, uint32_t label,
+                   struct nb_word_law *law)
+{
+    const struct nb_score_view *view;
+    int rc = nb_scorer_view(scorer, model, &view);
+    if (rc != 0)
+        return rc;
+    uint32_t position = view->position[label];
+    if (position == NB_NOT_SCORED)
+        return NB_CONFLICT;
+    bool is_frequency = scorer->settings.estimate == NB_ESTIMATE_MLE;
+    *law = (struct nb_word_law){.sum = view->labels[position].sum,
+                                .vocabulary = view->vocabulary,
+                                .addend = scorer->addend,
+                                .dirichlet = is_frequency ? 1 : scorer->settings.smoothing,
+                                .prior = exp(view->labels[position].prior)};
+    return 0;
+}
+
+bool nb_word_law_count(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
+                       uint32_t label, uint64_t *count)
+{
+    uint64_t all;
+    const struct nb_row *used = used_row(scorer, model, &scorer->view, row, &all);
+    if (used == NULL)
+        return false;
+    struct nb_cell cell = nb_counts_of(model, used, label);
+    *count = scorer->settings.event_model == NB_EVENT_BINARY ? cell.documents : cell.occurrences;
+    return true;
+}

@@ -6,6 +6,8 @@
 #ifndef NB_CORE_SCORE_EXPLAIN_H
 #define NB_CORE_SCORE_EXPLAIN_H
 
+#include <stdbool.h>
+
 #include "core/score/scorer.h"
 #include "core/score/scores.h"
 
@@ -31,5 +33,25 @@ void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most);
  * not in the used vocabulary. */
 double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
                        uint32_t label);
+
+/* What estimates of P(w|v) are made of, by the multinomial model: (count + addend) / (sum + addend
+ * * vocabulary). With the binary model, `count` and `sum` are documents. */
+struct nb_word_law {
+    uint64_t sum;        /* n_v, or d_v, of the used vocabulary */
+    uint64_t vocabulary; /* |V| of the used words */
+    double addend;       /* to counts, as the settings' estimate says; may be 0 */
+    /* The Dirichlet prior's parameter, the same of each word, under which the estimate is the mean
+     * or the mode of the posterior: `smoothing`; 1 if it is the relative frequency. */
+    double dirichlet;
+    double prior; /* P(v) */
+};
+/* Fills `law` for a label under the counts as they are. Returns 0, NB_CONFLICT (it has no
+ * documents) or NB_NO_MEMORY. */
+int nb_word_law_of(struct nb_scorer *scorer, const struct nb_model *model, uint32_t label,
+                   struct nb_word_law *law);
+/* Sets *count to n_wv, or d_wv, of the feature in `row`; false: it is not in the used vocabulary.
+ * After nb_word_law_of under the same lock. */
+bool nb_word_law_count(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
+                       uint32_t label, uint64_t *count);
 
 #endif

@@ -86,7 +86,7 @@ static void put_priors(const struct nb_settings *settings, const struct nb_model
     for (uint32_t i = 0; i < view->size; i++)
         sum += view->labels[i].base;
     for (uint32_t i = 0; i < view->size; i++)
-        view->labels[i].base = log(view->labels[i].base / sum);
+        view->labels[i].base = view->labels[i].prior = log(view->labels[i].base / sum);
 }
 
 /* ---- the used vocabulary, when the settings leave words out ---------------------------------- */

@@ -20,6 +20,7 @@ struct nb_score_label {
     uint32_t label;
     uint64_t documents;
     uint64_t sum;     /* n_v, or d_v with the binary model, of the used vocabulary */
+    double prior;     /* ln P(v) */
     double base;      /* ln P(v), and with Bernoulli the score of a document without words */
     double zero_term; /* what a known word that the label does not have adds per position */
 };

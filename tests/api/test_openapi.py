@@ -93,7 +93,7 @@ def test_every_operation_answers(api):
         for template, method, item, operation in operations(doc):
             path = template.replace("{model}", quoted(model.name)).replace("{id}", "known").replace("{label}", "ham")
             path = path.replace("{network}", quoted(model.name))
-            if template.endswith("/vocabulary"):
+            if template.endswith(("/vocabulary", "/sample", "/distribution")):
                 path += "?label=spam"
             for body, kind in bodies(template, method, item, dump):
                 target = path

@@ -197,6 +197,7 @@ def test_states_that_forbid(api):
 def test_unknown_models(api):
     path = "/v1/models/" + api.name()
     for method, tail, body in (("GET", "", None), ("DELETE", "", None), ("GET", "/vocabulary?label=a", None),
+                               ("GET", "/sample?label=a", None), ("GET", "/distribution?label=a", None),
                                ("GET", "/documents/x", None), ("GET", "/export", None),
                                ("POST", "/classify", {"text": "x"}), ("POST", "/tokenize", {"text": "x"}),
                                ("POST", "/untrain", {"id": "x"})):

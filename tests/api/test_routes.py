@@ -9,7 +9,8 @@ VALGRIND = True
 ROUTES = [
     ("/healthz", {"GET"}), ("/readyz", {"GET"}), ("/metrics", {"GET"}), ("/openapi.json", {"GET"}), ("/", {"GET"}),
     ("/v1/classify", {"POST"}), ("/v1/models", {"GET"}), ("{m}", {"GET", "PUT", "DELETE"}), ("{m}/train", {"POST"}), ("{m}/untrain", {"POST"}),
-    ("{m}/classify", {"POST"}), ("{m}/tokenize", {"POST"}), ("{m}/vocabulary", {"GET"}), ("{m}/documents/x", {"GET"}),
+    ("{m}/classify", {"POST"}), ("{m}/tokenize", {"POST"}), ("{m}/vocabulary", {"GET"}),
+    ("{m}/sample", {"GET"}), ("{m}/distribution", {"GET"}), ("{m}/documents/x", {"GET"}),
     ("{m}/export", {"GET"}), ("{m}/import", {"PUT"}), ("{m}/labels/x", {"PATCH"}), ("{m}/undo", {"GET", "POST"}), ("{m}/refit", {"POST"}),
     ("/v1/backup", {"POST"}), ("{m}/quarantine", {"GET"}), ("{m}/quarantine/effect", {"GET"}),
     ("{m}/quarantine/apply", {"POST"}), ("{m}/quarantine/drop", {"POST"}),

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The other direction: a model says not what label a document has, but what documents of a label
+ * are like. Documents drawn from P(X | Y), and the estimates P(w | v) and P(v) with intervals, by
+ * the book's multinomial model of the counts as they are (core/score/explain.h: nb_word_law). Any
+ * thread; the callers wait for the disk.
+ *
+ * A walk over all rows takes the read lock for a step of rows at a time, so that the writer never
+ * waits long. Each step is consistent in itself; training may go on between steps.
+ */
+#ifndef NB_CORE_GENERATE_GENERATE_H
+#define NB_CORE_GENERATE_GENERATE_H
+
+#include <stdbool.h>
+
+#include "core/engine/engine.h"
+#include "core/generate/beta.h"
+
+/* Powers of probabilities that a double holds, whatever the counts are. */
+#define NB_TEMPERATURE_LEAST 0.05
+#define NB_TEMPERATURE_MOST 100.0
+
+/* A document to draw. Words are independent given the label: each is drawn from P(w | v)^(1 /
+ * temperature), normalized. Above 1 it flattens, below 1 it sharpens. */
+struct nb_sampling {
+    struct nb_string label;
+    size_t length; /* words */
+    uint64_t seed;
+    double temperature; /* from NB_TEMPERATURE_LEAST to NB_TEMPERATURE_MOST */
+};
+
+/* Calls `word` (which returns 0 to go on) for each word of the document, in order; the string is
+ * borrowed for the call. A document is a function of the counts and the seed, and begins with the
+ * words of a shorter one. Words that were forgotten while it was drawn are left out. It takes one
+ * walk over the rows and 32 bytes for each word of the document. Returns 0, what `word` returns,
+ * NB_NOT_FOUND (model, label), NB_CONFLICT (the label has no words, or the texts of its words were
+ * not kept), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
+int nb_generate_sample(struct nb_engine *engine, struct nb_string model,
+                       const struct nb_sampling *sampling,
+                       int (*word)(void *user, struct nb_string word), void *user,
+                       struct nb_error *error);
+
+/* What is known of a probability: the estimate, as the settings say, and the equal-tailed interval
+ * of the posterior. */
+struct nb_posterior {
+    double probability;
+    struct nb_interval interval;
+};
+
+struct nb_label_posterior {
+    uint64_t documents, documents_all;
+    bool is_prior_estimated; /* else the settings give it, and it has no interval */
+    struct nb_posterior prior;
+    uint64_t words; /* n_v, or d_v with the binary model */
+    uint64_t vocabulary;
+    double dirichlet;           /* the prior's parameter */
+    struct nb_posterior unseen; /* of each word that the label does not have */
+};
+
+struct nb_word_posterior {
+    struct nb_string word; /* the id in hexadecimal after '#' when words are not kept */
+    uint64_t count;
+    struct nb_posterior posterior;
+};
+
+/* Receives a listing piece by piece; everything is borrowed for the call. Returns 0 to go on. */
+struct nb_distribution_sink {
+    int (*header)(void *user, const struct nb_label_posterior *label);
+    int (*word)(void *user, const struct nb_word_posterior *word);
+    void *user;
+};
+
+/* Hands the `limit` words that are most probable in documents of the label to `sink`, most probable
+ * first, with intervals that have `mass` (above 0, below 1) of the posterior: the one of P(w | v)
+ * is Beta(count + a, the counts of all other words + a for each), the marginal of the Dirichlet
+ * posterior, with a = nb_word_law.dirichlet. That of P(v) is nb_share_interval. Takes 24 bytes for
+ * each word. Returns as nb_generate_sample does; NB_CONFLICT: the label has no documents. */
+int nb_generate_distribution(struct nb_engine *engine, struct nb_string model,
+                             struct nb_string label, size_t limit, double mass,
+                             const struct nb_distribution_sink *sink, struct nb_error *error);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/generate.h"
+
+#include "config/config.h"
+#include "core/generate/generate.h"
+#include "server/json/emit.h"
+#include "server/request/answer.h"
+#include "server/request/query.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+
+/* When the query does not say. */
+enum { LENGTH_DEFAULT = 50, LIMIT_DEFAULT = 50 };
+#define INTERVAL_DEFAULT 0.95
+#define INTERVAL_MOST 0.999999
+
+/* A reply that is written piece by piece into the spool. */
+struct reply {
+    struct nb_request *request;
+    struct nb_string label;
+    double mass;           /* of the intervals of a distribution */
+    size_t written;        /* tokens */
+    struct nb_error error; /* failures of writing, which the engine does not know */
+};
+
+static struct nb_emitter emitter_of(struct reply *r)
+{
+    return nb_emit_begin(&r->request->reply.spool.tail);
+}
+
+static int settle(struct reply *r, struct nb_emitter *e)
+{
+    if (nb_emit_end(e) != 0)
+        return nb_error_no_memory(&r->error);
+    if (atomic_load_explicit(&r->request->server->is_cutting, memory_order_relaxed))
+        return nb_error_set(&r->error, NB_STOPPING, "the daemon is stopping");
+    return nb_spool_settle(&r->request->reply.spool, &r->error);
+}
+
+static int begin(struct reply *r, struct nb_request *request, struct nb_error *error)
+{
+    *r = (struct reply){.request = request, .label = nb_request_query(request, "label")};
+    if (r->label.bytes == NULL)
+        return nb_error_set(error, NB_INVALID, "query parameter 'label' is missing");
+    return 0;
+}
+
+static void open_head(struct reply *r, struct nb_emitter *e)
+{
+    nb_emit_open(e, '{');
+    nb_emit_member_string(e, "model", r->request->model);
+    nb_emit_member_string(e, "label", r->label);
+}
+
+/* The comma, which an emitter that begins anew does not know of. */
+static struct nb_emitter next_token(struct reply *r)
+{
+    struct nb_emitter e = emitter_of(r);
+    if (r->written++ > 0)
+        nb_emit_raw(&e, ",");
+    return e;
+}
+
+/* `rc` is what the engine returned, and `engines` its reason. */
+static int end(struct reply *r, int rc, const struct nb_error *engines, struct nb_error *error)
+{
+    if (rc == 0) {
+        struct nb_emitter e = emitter_of(r);
+        nb_emit_raw(&e, "]}");
+        rc = settle(r, &e);
+    }
+    if (rc != 0) {
+        *error = r->error.code != 0 ? r->error : *engines;
+        return error->code;
+    }
+    return nb_reply_spooled(r->request, 200, "application/json", error);
+}
+
+/* ---- a sample -------------------------------------------------------------------------------- */
+
+static int read_sampling(const struct nb_request *request, struct nb_sampling *sampling,
+                         struct nb_error *error)
+{
+    uint64_t length, most = request->config->listing_rows;
+    sampling->temperature = 1;
+    int rc = nb_request_query_count(
+        request, "length", most < LENGTH_DEFAULT ? most : LENGTH_DEFAULT, most, &length, error);
+    if (rc == 0)
+        rc = nb_request_query_count(request, "seed", 0, INT64_MAX, &sampling->seed, error);
+    if (rc == 0)
+        rc = nb_request_query_number(request, "temperature", NB_TEMPERATURE_MOST,
+                                     &sampling->temperature, error);
+    if (rc == 0 && sampling->temperature < NB_TEMPERATURE_LEAST)
+        rc = nb_error_set(error, NB_INVALID, "query parameter 'temperature' must be at least %g",
+                          NB_TEMPERATURE_LEAST);
+    sampling->length = (size_t)length;
+    return rc;
+}
+
+static int write_sample_head(struct reply *r, const struct nb_sampling *sampling)
+{
+    struct nb_emitter e = emitter_of(r);
+    open_head(r, &e);
+    nb_emit_member_u64(&e, "seed", sampling->seed);
+    nb_emit_member_short_double(&e, "temperature", sampling->temperature);
+    nb_emit_key(&e, "tokens");
+    nb_emit_raw(&e, "[");
+    return settle(r, &e);
+}
+
+static int write_word(void *user, struct nb_string word)
+{
+    struct nb_emitter e = next_token(user);
+    if (e.code == 0)
+        e.code = nb_json_string(e.out, word);
+    return settle(user, &e);
+}
+
+int nb_route_sample(struct nb_request *request, struct nb_error *error)
+{
+    struct reply r;
+    struct nb_sampling sampling;
+    struct nb_error engines = {0};
+    int rc = begin(&r, request, error);
+    if (rc == 0)
+        rc = read_sampling(request, &sampling, error);
+    if (rc != 0)
+        return rc;
+    sampling.label = r.label;
+    nb_reply_spool(request);
+    rc = write_sample_head(&r, &sampling);
+    if (rc == 0)
+        rc = nb_generate_sample(request->server->engine, request->model, &sampling, write_word, &r,
+                                &engines);
+    return end(&r, rc, &engines, error);
+}
+
+/* ---- the distribution ------------------------------------------------------------------------ */
+
+/* The members `probability` and, if there is one, `interval`. */
+static void emit_posterior(struct nb_emitter *e, const struct nb_posterior *posterior,
+                           bool has_interval)
+{
+    nb_emit_member_short_double(e, "probability", posterior->probability);
+    if (!has_interval)
+        return;
+    nb_emit_key(e, "interval");
+    nb_emit_open(e, '[');
+    nb_emit_short_double(e, posterior->interval.low);
+    nb_emit_short_double(e, posterior->interval.high);
+    nb_emit_close(e, ']');
+}
+
+static int write_label(void *user, const struct nb_label_posterior *label)
+{
+    struct reply *r = user;
+    struct nb_emitter e = emitter_of(r);
+    open_head(r, &e);
+    nb_emit_member_short_double(&e, "interval", r->mass);
+    nb_emit_key(&e, "prior");
+    nb_emit_open(&e, '{');
+    nb_emit_member_u64(&e, "documents", label->documents);
+    nb_emit_member_u64(&e, "of", label->documents_all);
+    emit_posterior(&e, &label->prior, label->is_prior_estimated);
+    nb_emit_close(&e, '}');
+    nb_emit_member_u64(&e, "occurrences", label->words);
+    nb_emit_member_u64(&e, "vocabulary", label->vocabulary);
+    nb_emit_member_short_double(&e, "dirichlet", label->dirichlet);
+    nb_emit_key(&e, "unseen");
+    nb_emit_open(&e, '{');
+    emit_posterior(&e, &label->unseen, true);
+    nb_emit_close(&e, '}');
+    nb_emit_key(&e, "tokens");
+    nb_emit_raw(&e, "[");
+    return settle(r, &e);
+}
+
+static int write_posterior(void *user, const struct nb_word_posterior *word)
+{
+    struct nb_emitter e = next_token(user);
+    nb_emit_raw(&e, "{");
+    nb_emit_member_string(&e, "token", word->word);
+    nb_emit_member_u64(&e, "count", word->count);
+    emit_posterior(&e, &word->posterior, true);
+    nb_emit_close(&e, '}');
+    return settle(user, &e);
+}
+
+static int read_distribution(const struct nb_request *request, uint64_t *limit, double *mass,
+                             struct nb_error *error)
+{
+    *mass = INTERVAL_DEFAULT;
+    int rc = nb_request_query_count(request, "limit", LIMIT_DEFAULT, request->config->listing_rows,
+                                    limit, error);
+    if (rc == 0)
+        rc = nb_request_query_number(request, "interval", INTERVAL_MOST, mass, error);
+    if (rc == 0 && !(*mass > 0))
+        rc = nb_error_set(error, NB_INVALID, "query parameter 'interval' must be above 0");
+    return rc;
+}
+
+int nb_route_distribution(struct nb_request *request, struct nb_error *error)
+{
+    struct reply r;
+    struct nb_error engines = {0};
+    struct nb_distribution_sink sink = {write_label, write_posterior, &r};
+    uint64_t limit = 0;
+    int rc = begin(&r, request, error);
+    if (rc == 0)
+        rc = read_distribution(request, &limit, &r.mass, error);
+    if (rc != 0)
+        return rc;
+    nb_reply_spool(request);
+    rc = nb_generate_distribution(request->server->engine, request->model, r.label, (size_t)limit,
+                                  r.mass, &sink, &engines);
+    return end(&r, rc, &engines, error);
+}

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents drawn from a model, and the estimates they are drawn from, recomputed from counts."""
+import math
+import random
+from collections import Counter
+
+from book import Counts, Model
+from harness import equal, holds, near, quoted, refused
+
+DRAWN = 10000
+
+
+def texts(rng):
+    """Words of one label alone, of both, frequent and rare."""
+    words = [f"word{i}" for i in range(60)]
+    for i in range(40):
+        label = ("spam", "ham")[i % 2]
+        own = words[:40] if label == "spam" else words[20:]
+        yield label, " ".join(rng.choice(own[:rng.randrange(1, len(own))]) for _ in range(rng.randrange(1, 60)))
+
+
+def filled(api, **settings):
+    model, rng = Model(api, **settings), random.Random(api.seed)
+    for label, text in texts(rng):
+        model.train(text, label)
+    return model
+
+
+def probabilities(model, label):
+    """{word: P(w | label)} by the definition, from the living documents."""
+    s = model.settings
+    counts = Counts(model.documents.values())
+    used = counts.used(s.get("min_count", 0), s.get("skip_top", 0))
+    n = counts.d if s.get("event_model") == "binary" else counts.n
+    total = sum(n[label][w] for w in used)
+    a = s.get("smoothing", 1.0)
+    a = {"mean": a, "map": a - 1, "mle": 0}[s.get("estimate", "mean")]
+    return {w: (n[label][w] + a) / (total + a * len(used)) for w in used}
+
+
+def sample(model, **query):
+    query = "&".join(f"{name}={quoted(str(value))}" for name, value in query.items())
+    return model.api.get(f"{model.path}/sample?{query}")
+
+
+def distribution(model, **query):
+    query = "&".join(f"{name}={quoted(str(value))}" for name, value in query.items())
+    return model.api.get(f"{model.path}/distribution?{query}")
+
+
+# ---- samples -------------------------------------------------------------------------------------
+def assert_follows(tokens, wanted, what):
+    """Pearson's test: each probability of `wanted` is the share of its word. The bound is six standard deviations of
+    chi-squared above its mean; cells that expect less than 5 are one."""
+    got, rest = Counter(tokens), [0, 0.0]
+    equal(set(got) - {w for w, p in wanted.items() if p > 0}, set(), what)
+    x, cells = 0.0, 0
+    for word, p in wanted.items():
+        expected = p * len(tokens)
+        if expected < 5:
+            rest[0] += got[word]
+            rest[1] += expected
+            continue
+        x += (got[word] - expected) ** 2 / expected
+        cells += 1
+    if rest[1] > 0:
+        x += (rest[0] - rest[1]) ** 2 / rest[1]
+        cells += 1
+    holds(cells > 10, f"{what}: only {cells} cells")
+    holds(x < cells + 6 * math.sqrt(2 * cells), f"{what}: chi-squared {x} of {cells} cells")
+
+
+def test_words_come_as_often_as_the_model_says(api):
+    for settings in ({}, {"smoothing": 0.01}, {"smoothing": 5}, {"min_count": 12, "skip_top": 3}, {"event_model": "binary"},
+                     {"event_model": "bernoulli"}, {"event_model": "complement"}, {"estimate": "mle"},
+                     {"estimate": "map", "smoothing": 1.5}):
+        with filled(api, **settings) as model:
+            for label in ("spam", "ham"):
+                tokens = sample(model, label=label, length=DRAWN, seed=api.seed % 1000).ok().json["tokens"]
+                equal(len(tokens), DRAWN)
+                assert_follows(tokens, probabilities(model, label), f"{settings} {label}")
+
+
+def test_temperature(api):
+    with filled(api) as model:
+        for temperature in (0.5, 0.8, 2, 100):
+            p = {w: q ** (1 / temperature) for w, q in probabilities(model, "spam").items()}
+            whole = sum(p.values())
+            reply = sample(model, label="spam", length=DRAWN, seed=3, temperature=temperature).ok().json
+            equal(reply["temperature"], temperature)
+            assert_follows(reply["tokens"], {w: q / whole for w, q in p.items()}, f"temperature {temperature}")
+        best = max(probabilities(model, "spam").values())
+        cold = sample(model, label="spam", length=200, temperature=0.05).ok().json["tokens"]
+        holds(all(probabilities(model, "spam")[w] > best / 2 for w in cold), f"{set(cold)}")
+
+
+def test_a_seed_is_a_document(api):
+    with filled(api) as model:
+        first = sample(model, label="spam", length=200, seed=7).ok()
+        equal(sample(model, label="spam", length=200, seed=7).ok().body, first.body)
+        tokens = first.json["tokens"]
+        equal(sample(model, label="spam", length=30, seed=7).ok().json["tokens"], tokens[:30])
+        equal(sample(model, label="spam", length=0, seed=7).ok().json["tokens"], [])
+        holds(sample(model, label="spam", length=200, seed=8).ok().json["tokens"] != tokens, "another seed")
+        plain = sample(model, label="spam").ok().json
+        equal((plain["seed"], plain["temperature"], len(plain["tokens"])), (0, 1.0, 50))
+        equal(plain, sample(model, label="spam", length=50, seed=0, temperature=1).ok().json)
+        equal((first.json["model"], first.json["label"], first.json["seed"]), (model.name, "spam", 7))
+
+
+def test_a_sample_is_of_its_label(api):
+    """A document of a label is classified as that label: generation and classification are one model."""
+    with filled(api, smoothing=0.1) as model:
+        for seed in range(10):
+            for label in ("spam", "ham"):
+                tokens = sample(model, label=label, length=100, seed=seed).ok().json["tokens"]
+                equal(model.classify(" ".join(tokens))["label"], label)
+
+
+def test_samples_while_documents_come_and_go(api):
+    """Words of rows that are dropped and taken again: what is drawn was a word of the model."""
+    daemon = api.another().start()
+    client, path = daemon.client, "/v1/models/m"
+    client.post(path + "/train", {"text": "steady words stay", "label": "a", "id": "stay"}).ok()
+    for i in range(30):
+        text = " ".join(f"r{i}w{k}" for k in range(50))
+        client.post(path + "/train", {"text": text, "label": "a", "id": "come"}).ok()
+        tokens = client.get(f"{path}/sample?label=a&length=100&seed={i}").ok().json["tokens"]
+        known = set(text.split()) | {"steady", "words", "stay"}
+        equal(set(tokens) - known, set(), "a word of a document that was replaced")
+        equal(len(tokens), 100)
+
+
+def test_samples_survive_a_restart(api):
+    daemon = api.another().start()
+    rng = random.Random(api.seed)
+    for label, text in texts(rng):
+        daemon.client.post("/v1/models/m/train", {"text": text, "label": label}).ok()
+    before = daemon.client.get("/v1/models/m/sample?label=ham&length=100&seed=5").ok().body
+    daemon.stop()
+    daemon.start()
+    equal(daemon.client.get("/v1/models/m/sample?label=ham&length=100&seed=5").ok().body, before)
+
+
+def test_where_words_are_not_kept(api):
+    daemon = api.another(config={"store": {"keep_words": "no"}}).start()
+    daemon.client.post("/v1/models/m/train", {"text": "secretword other", "label": "a"}).ok()
+    refused(daemon.client.get("/v1/models/m/sample?label=a"), 409, "keep_words")
+    tokens = daemon.client.get("/v1/models/m/distribution?label=a").ok().json["tokens"]
+    equal([len(t["token"]) for t in tokens], [17, 17])
+    holds(all(t["token"].startswith("#") for t in tokens), f"{tokens}")
+
+
+def test_refusals(api):
+    with Model(api) as model:
+        receipt = model.train("only one", "a")
+        model.train("other", "b")
+        for tail in ("sample", "distribution"):
+            refused(model.api.get(f"{model.path}/{tail}"), 400, "label")
+            refused(model.api.get(f"{model.path}/{tail}?label=c"), 404, "c", model.name)
+            refused(model.api.get(f"{model.path}/{tail}?label=a&explain=1"), 400, "explain")
+        for name, values in (("length", ("-1", "x", "10001")), ("seed", ("-1", "1.5", "9223372036854775808")),
+                             ("temperature", ("0", "0.04", "101", "x", "-1", "nan"))):
+            for value in values:
+                refused(sample(model, label="a", **{name: value}), 400, name)
+        for name, values in (("limit", ("-1", "10001")), ("interval", ("0", "1", "x", "nan"))):
+            for value in values:
+                refused(distribution(model, label="a", **{name: value}), 400, name)
+        model.post("untrain", {"id": receipt["id"]}).ok()
+        refused(sample(model, label="a"), 409, "a", "no documents")
+        refused(distribution(model, label="a"), 409, "a", "no documents")
+    with Model(api) as model:
+        model.train("", "a")
+        refused(sample(model, label="a"), 409, "no words")
+        equal(distribution(model, label="a").ok().json["tokens"], [])
+
+
+# ---- the distribution ----------------------------------------------------------------------------
+def tail_above(a, b, x):
+    """P(X >= x) of Beta(a, b), whole numbers: a - 1 successes or fewer in a + b - 1 trials (DLMF 8.17.5)."""
+    n = a + b - 1
+    return math.fsum(math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+                              + k * math.log(x) + (n - k) * math.log1p(-x)) for k in range(a))
+
+
+def quantile(a, b, above):
+    """Where P(X >= x) is `above`, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(80):
+        x = (low + high) / 2
+        low, high = (x, high) if x > 0 and tail_above(a, b, x) > above else (low, x)
+    return (low + high) / 2
+
+
+def test_estimates_and_their_intervals(api):
+    for settings in ({}, {"smoothing": 3.0}, {"min_count": 12, "skip_top": 3}, {"event_model": "binary"},
+                     {"estimate": "map", "smoothing": 2.0}, {"estimate": "mle", "smoothing": 3.0}):
+        with filled(api, **settings) as model:
+            counts = Counts(model.documents.values())
+            n = counts.d if settings.get("event_model") == "binary" else counts.n
+            right, a = probabilities(model, "spam"), int(settings.get("smoothing", 1))
+            if settings.get("estimate") == "mle":
+                a = 1
+            got = distribution(model, label="spam", limit=1000).ok().json
+            whole = sum(n["spam"][w] for w in right)
+            equal((got["occurrences"], got["vocabulary"], got["dirichlet"]), (whole, len(right), a))
+            equal({t["token"]: t["count"] for t in got["tokens"]}, {w: n["spam"][w] for w in right})
+            equal([t["count"] for t in got["tokens"]], sorted((t["count"] for t in got["tokens"]), reverse=True))
+            near(sum(t["probability"] for t in got["tokens"]), 1, "sum", 1e-12)
+            for t in [*got["tokens"], {**got["unseen"], "count": 0, "token": "unseen"}]:
+                c, rest = t["count"] + a, whole - t["count"] + a * (len(right) - 1)
+                near(t["probability"], right.get(t["token"], min(right.values())), t["token"], 1e-12)
+                near(t["interval"][0], quantile(c, rest, 0.975), t["token"], 1e-9)
+                near(t["interval"][1], quantile(c, rest, 0.025), t["token"], 1e-9)
+
+
+def test_the_prior_has_an_interval(api):
+    with Model(api) as model:
+        for i in range(12):
+            model.train(f"text {i}", "spam" if i < 3 else "ham")
+        prior = distribution(model, label="spam", limit=0).ok().json["prior"]
+        equal((prior["documents"], prior["of"], prior["probability"]), (3, 12, 0.25))
+        # Beta(3.5, 9.5): Brown, Cai and DasGupta 2001, Jeffreys' interval for 3 of 12.
+        near(prior["interval"][0], 0.0759423, "low", 1e-6)
+        near(prior["interval"][1], 0.5291911, "high", 1e-6)
+        narrow = distribution(model, label="spam", limit=0, interval=0.5).ok().json
+        equal(narrow["interval"], 0.5)
+        holds(prior["interval"][0] < narrow["prior"]["interval"][0] < 0.25 < narrow["prior"]["interval"][1]
+              < prior["interval"][1], f"{narrow}")
+        model.put(prior="uniform")
+        equal(distribution(model, label="spam", limit=0).ok().json["prior"],
+              {"documents": 3, "of": 12, "probability": 0.5})
+    with Model(api) as model:
+        model.train("text", "only")
+        got = distribution(model, label="only").ok().json
+        equal((got["prior"]["probability"], got["prior"]["interval"][1]), (1.0, 1.0))
+        equal((got["tokens"][0]["probability"], got["tokens"][0]["interval"]), (1.0, [1.0, 1.0]))
