@@ -231,21 +231,35 @@ struct copying {
     struct nb_store *to;
     struct nb_view view; /* the open transaction, or ended */
     uint64_t bytes;      /* that it has */
-    void (*lost)(void *user);
+    nb_named_lost *lost;
     void *user;
 };
+
+/* Of an entry whose checksum is wrong: that of the value, or of a key that cannot be believed. */
+static void tell_lost(const struct copying *c, struct nb_string key)
+{
+    struct nb_string rest = nb_string_of("");
+    if (begins(key, PREFIX, sizeof PREFIX - 1))
+        rest = nb_string_from(key, sizeof PREFIX - 1);
+    const char *slash = rest.length > 0 ? memchr(rest.bytes, '/', rest.length) : NULL;
+    size_t kind = slash != NULL ? (size_t)(slash - rest.bytes) : 0;
+    if (slash == NULL || nb_check_model_name((struct nb_string){rest.bytes, kind}, NULL) != 0 ||
+        nb_check_model_name(nb_string_from(rest, kind + 1), NULL) != 0)
+        rest.length = 0;
+    c->lost(c->user, rest);
+}
 
 static int copy(void *user, enum nb_table table, struct nb_string key, struct nb_string value,
                 bool sound, struct nb_error *error)
 {
     struct copying *c = user;
     int rc = 0;
-    if (!begins(key, PREFIX, sizeof PREFIX - 1))
-        return 0;
     if (!sound) {
-        c->lost(c->user);
+        tell_lost(c, key);
         return 0;
     }
+    if (!begins(key, PREFIX, sizeof PREFIX - 1))
+        return 0;
     if (c->view.transaction != NULL && c->bytes + value.length > TRANSACTION_BYTES)
         rc = nb_store_commit(&c->view, error);
     if (rc == 0 && c->view.transaction == NULL) {
@@ -256,14 +270,14 @@ static int copy(void *user, enum nb_table table, struct nb_string key, struct nb
     return rc != 0 ? rc : nb_store_put(&c->view, table, key, value, error);
 }
 
-int nb_named_copy(const struct nb_view *from, struct nb_store *to, void (*lost)(void *user),
-                  void *user, struct nb_error *error)
+int nb_named_copy(const struct nb_view *from, struct nb_store *to, nb_named_lost *lost, void *user,
+                  struct nb_error *error)
 {
     struct copying c = {.to = to, .lost = lost, .user = user};
     struct nb_error why;
     int rc = nb_store_inspect(from, NB_TABLE_META, copy, &c, &why);
     if (rc == NB_CORRUPT) { /* its pages are damaged */
-        lost(user);
+        lost(user, nb_string_of(""));
         rc = 0;
     }
     if (rc == 0 && c.view.transaction != NULL)

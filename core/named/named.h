@@ -53,8 +53,11 @@ int nb_named_list(struct nb_engine *engine, const char *kind, struct nb_string a
                   nb_named_visit *visit, void *user, struct nb_error *error);
 
 /* For a rebuild. Copies all that is kept from one store to another; calls `lost` for each value
- * that is damaged. Returns 0 or a code. */
-int nb_named_copy(const struct nb_view *from, struct nb_store *to, void (*lost)(void *user),
-                  void *user, struct nb_error *error);
+ * that is damaged, with its kind and name as the key has them, "network/NAME". Of an entry whose
+ * key is damaged, too, nothing can be told, not even whether it was such a value: then the name is
+ * empty. Returns 0 or a code. */
+typedef void nb_named_lost(void *user, struct nb_string kind_and_name);
+int nb_named_copy(const struct nb_view *from, struct nb_store *to, nb_named_lost *lost, void *user,
+                  struct nb_error *error);
 
 #endif

@@ -494,9 +494,12 @@ static int open_old(const struct nb_engine_settings *settings, struct rebuild *r
     return nb_survey_read(view, &r->survey, lost_entry, r->d, error);
 }
 
-static void lost_named(void *user)
+static void lost_named(void *user, struct nb_string name)
 {
-    nb_differ(user, "a network is lost");
+    if (name.length > 0)
+        nb_differ(user, "%.*s is lost: its stored bytes are damaged", (int)name.length, name.bytes);
+    else
+        nb_differ(user, "an entry of table meta cannot be read: if it was a network, that is lost");
 }
 
 static int build(struct rebuild *r, struct nb_error *error)

@@ -5,10 +5,12 @@ import json
 import math
 import os
 import re
+import shutil
 import xml.etree.ElementTree
 
 import test_backup
 from harness import equal, holds, near, quoted, refused
+from lmdb_pages import places_of
 
 N = "/v1/networks/"
 SPRINKLER = {"nodes": [
@@ -19,6 +21,8 @@ SPRINKLER = {"nodes": [
      "table": [[0.99, 0.01], [0.9, 0.1], [0.85, 0.15], [0.02, 0.98]]},
     {"name": "slippery", "states": ["yes", "no"], "parents": ["wet"], "table": [[0.8, 0.2], [0.05, 0.95]]}]}
 NAMES = [node["name"] for node in SPRINKLER["nodes"]]
+# Its stored value takes pages of its own.
+LARGE = {"nodes": [{"name": f"node {i}", "states": ["yes", "no"], "table": [[0.5, 0.5]]} for i in range(100)]}
 
 
 def put(api, network, name=None):
@@ -390,6 +394,78 @@ def test_survives(api):
         equal(again.client.post(N + "two/query", {"of": ["rain"]}).ok().status, 200)
         equal(again.client.get("/v1/models/m").ok().json["documents"], 1)
         again.stop()
+
+
+def damaged(api, daemon, damage, count):
+    """A copy of the store in which `count` bytes in the middle of the key or value of a network are wrong."""
+    data = shutil.copytree(daemon.data, os.path.join(api.new_folder(), "data"))
+    path = os.path.join(data, "data.mdb")
+    kind, name = damage
+    places = [p for p in places_of(path) if (p.kind, p.table) == (kind, "meta") and p.key == name]
+    equal(len(places), 1, f"places of {damage}")
+    with open(path, "r+b") as file:
+        file.seek(places[0].at + places[0].length // 2)
+        found = file.read(count)
+        file.seek(-count, 1)
+        file.write(bytes(byte ^ 0x55 for byte in found))
+    return data
+
+
+def test_a_damaged_network(api):
+    """It says so and can be put again or deleted; the other networks and the models are not concerned; a rebuild names what
+    it has lost and keeps the rest."""
+    daemon = api.another().start()
+    daemon.client.post("/v1/models/m/train", {"text": "a b", "label": "a"}).ok()
+    for name, network in (("small", SPRINKLER), ("large", LARGE), ("other", SPRINKLER)):
+        daemon.client.put(N + name, network).ok(201)
+    wanted = {name: daemon.client.get(N + name).ok().json for name in ("small", "large", "other")}
+    daemon.stop()
+    for hit, count in (("small", 2), ("large", 1)):  # a wrong byte in a value that shares a page would be put right
+        data = damaged(api, daemon, ("value", b"named/network/" + hit.encode()), count)
+        again = api.another(data=data).start()
+        refused(again.client.get(N + hit), 503, hit, "damaged")
+        refused(again.client.post(N + hit + "/query", {"of": ["rain"]}), 503, hit, "damaged")
+        rows = again.client.get("/v1/networks").ok().json["networks"]
+        equal([row["name"] for row in rows], ["large", "other", "small"])
+        equal([row["name"] for row in rows if row.get("state") == "damaged"], [hit])
+        equal(again.client.get(N + "other").ok().json, wanted["other"])
+        again.stop()
+        equal(api.tool("--verify", "--data", data)[0] != 0, True, "--verify finds it")
+        done = api.tool("--rebuild", "--data", data)
+        holds(f"network/{hit} is lost" in done[1] + done[2], f"--rebuild does not name it: {done}")
+        equal(api.tool("--verify", "--data", data)[0], 0, "after --rebuild")
+        again = api.another(data=data).start()
+        refused(again.client.get(N + hit), 404)
+        for name in {"small", "large", "other"} - {hit}:
+            equal(again.client.get(N + name).ok().json, wanted[name])
+        equal(again.client.get("/v1/models/m").ok().json["documents"], 1)
+        again.client.put(N + hit, SPRINKLER).ok(201)
+        again.stop()
+
+
+def test_a_damaged_network_is_put_again_or_deleted(api):
+    daemon = api.another().start()
+    daemon.client.put(N + "large", LARGE).ok(201)
+    daemon.stop()
+    for mend in ("PUT", "DELETE"):
+        again = api.another(data=damaged(api, daemon, ("value", b"named/network/large"), 1)).start()
+        refused(again.client.get(N + "large"), 503, "damaged")
+        again.client.call(mend, N + "large", LARGE if mend == "PUT" else None).ok(200 if mend == "PUT" else 204)
+        equal(again.client.get(N + "large").status, 200 if mend == "PUT" else 404)
+        again.stop()
+
+
+def test_a_network_whose_key_is_damaged(api):
+    """Nothing is left to tell that it was one: a rebuild says that something is lost."""
+    daemon = api.another().start()
+    for name in ("one", "two"):
+        daemon.client.put(N + name, SPRINKLER).ok(201)
+    daemon.stop()
+    data = damaged(api, daemon, ("key", b"named/network/one"), 8)
+    done = api.tool("--rebuild", "--data", data)
+    holds("is lost" in done[1] + done[2], f"--rebuild is silent: {done}")
+    again = api.another(data=data).start()
+    equal(again.client.get("/v1/networks").ok().json, {"networks": [{"name": "two"}]})
 
 
 def test_access(api):
