@@ -200,6 +200,24 @@ static int replay_one(struct nb_learner *l, struct nb_live *live, const struct n
 
 /* ---- refits ---------------------------------------------------------------------------------- */
 
+/* Whether the label has got the first document that teaches, and the only other label has as many:
+ * what came of that one while it was alone has taught nothing. (With more labels, weights that are
+ * fitted so early are worse than the start values.) */
+static bool starts_beside_another(const struct nb_model *counts, uint32_t label)
+{
+    uint64_t documents = nb_model_documents(counts, label);
+    uint32_t labels = nb_order_begins_to_teach(documents) ? nb_model_label_count(counts) : 0;
+    unsigned others = 0;
+    bool has_enough = false;
+    for (uint32_t other = 0; other < labels; other++) {
+        if (other == label || nb_model_documents(counts, other) == 0)
+            continue;
+        others++;
+        has_enough = nb_model_documents(counts, other) >= documents;
+    }
+    return others == 1 && has_enough;
+}
+
 /* What the change turned over. What a document taught that was relabelled, replaced or forgotten is
  * still in the weights. One that is taken out because of its age is none that was learned wrongly,
  * and another one has come for it. */
@@ -214,6 +232,8 @@ static int note(struct nb_live *live, const struct nb_lesson *lesson)
     if (lesson->rows != NULL)
         rc = nb_order_note(order, lesson->label, nb_model_documents(live->counts, lesson->label),
                            is_taken && !is_moved);
+    if (rc == 0 && lesson->rows != NULL && starts_beside_another(live->counts, lesson->label))
+        rc = nb_order_note_start(order);
     if (rc == 0 && is_moved)
         rc = nb_order_note(order, lesson->taken, nb_model_documents(live->counts, lesson->taken),
                            true);

@@ -32,7 +32,7 @@ enum {
     NOT_TAUGHT, /* S */
     LEARNED,    /* N */
     TURNOVER,   /* sum of the k_v */
-    IS_RIPE,    /* 1: some k_v is large enough */
+    IS_RIPE,    /* 1: some k_v is large enough, or a label has begun to teach */
     REVISED,    /* documents that were relabelled, replaced or forgotten */
     REFITS,     /* that began */
     IS_REFITTING,
@@ -115,6 +115,11 @@ bool nb_order_teaches(uint64_t others)
     return others >= least_others;
 }
 
+bool nb_order_begins_to_teach(uint64_t documents)
+{
+    return documents == least_others + 1;
+}
+
 bool nb_order_take_credit(struct nb_weights *order)
 {
     if (nb_weights_at(order, CREDIT) < 1)
@@ -145,6 +150,14 @@ int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, b
     if (turnover >= fmax(least_turnover, new_share * ((double)of_label - turnover)))
         nb_weights_set(order, IS_RIPE, 1);
     return 0;
+}
+
+int nb_order_note_start(struct nb_weights *order)
+{
+    int rc = make_room(order, 0);
+    if (rc == 0)
+        nb_weights_set(order, IS_RIPE, 1);
+    return rc;
 }
 
 enum nb_order_reason nb_order_reason(const struct nb_weights *order, uint64_t documents)

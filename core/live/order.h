@@ -24,7 +24,8 @@
  * The weights are fitted anew (core/live/refit.h) when, with k_v the changes to documents of v, S
  * the sum of 1 - w and N the number of documents learned, all since the last refit began,
  *
- *     D <= 1000:  k_v >= max(4, (D_v - k_v) / 4) for some v, and the k_v sum to D / 20
+ *     D <= 1000:  k_v >= max(4, (D_v - k_v) / 4) for some v, or the second of two labels begins to
+ *                 teach; and the k_v sum to D / 20
  *     D > 1000:   S >= 0.2 D;  or, when the writer has nothing to do, S >= 0.02 D and S >= N / 2
  *     any D:      more than D / 10 were relabelled, replaced or forgotten, but not of age; or, when
  *                 the writer has nothing to do, max(4, D / 100)
@@ -43,6 +44,8 @@ double nb_order_weight(const struct nb_weights *order, uint32_t label, uint64_t 
                        uint64_t documents);
 /* Whether a document teaches whose label so many others have. */
 bool nb_order_teaches(uint64_t others);
+/* Whether a label of so many documents has just got the first that teaches. */
+bool nb_order_begins_to_teach(uint64_t documents);
 /* A document of the label has taught with this weight; the model has so many now. */
 int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint64_t documents);
 /* Takes one from the credit, if there is a whole one; nb_order_count has made room for that. */
@@ -53,6 +56,9 @@ bool nb_order_take_credit(struct nb_weights *order);
 /* A document of the label came, went, or changed; `of_label` have the label now. `back`: it was
  * relabelled, replaced or forgotten. */
 int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, bool back);
+
+/* The second of two labels has the first document that teaches; the other label had it before. */
+int nb_order_note_start(struct nb_weights *order);
 
 /* Why a refit should begin now. */
 enum nb_order_reason {

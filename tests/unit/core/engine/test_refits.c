@@ -369,6 +369,27 @@ START_TEST(few_documents_leave_the_start_values)
 }
 END_TEST
 
+/* The third ones of the first label teach nothing while it is alone: not those of the second label
+ * only, either. */
+START_TEST(three_documents_of_two_labels_teach_in_any_order)
+{
+    static const char *const names[] = {"mixed", "first", "last"};
+    double loss[3];
+    for (int o = 0; o < 3; o++) {
+        put(names[o], NB_DECISION_STACKED, 0.02);
+        train(names[o], 2, 3, (enum order)o, 1);
+        settle();
+        loss[o] = loss_of(names[o], 2);
+    }
+    printf("log-loss %g %g %g\n", loss[0], loss[1], loss[2]);
+    ck_assert_double_eq_tol(loss[1], loss[0], 0.02);
+    ck_assert_double_eq_tol(loss[2], loss[0], 0.02);
+    nb_engine_close(&engine);
+    verify(directory);
+    open_engine();
+}
+END_TEST
+
 START_TEST(settings_that_change_are_followed_by_a_refit)
 {
     settings.refit_units = 20000; /* many slices */
@@ -635,6 +656,7 @@ int main(void)
     tcase_add_loop_test(refits, verdicts_do_not_depend_on_the_order, 0,
                         (int)(sizeof sizes / sizeof *sizes));
     tcase_add_test(refits, few_documents_leave_the_start_values);
+    tcase_add_test(refits, three_documents_of_two_labels_teach_in_any_order);
     tcase_add_test(refits, settings_that_change_are_followed_by_a_refit);
     tcase_add_test(refits, a_twin_that_missed_documents_learns_anew);
     tcase_add_test(refits, what_is_forgotten_leaves_the_weights);
