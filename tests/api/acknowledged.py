@@ -11,7 +11,7 @@ import os
 import shutil
 from collections import Counter
 
-from harness import equal, holds, quoted
+from harness import equal, holds, quoted, slow, wait_for
 
 NDJSON = "application/x-ndjson"
 LISTED = 10000  # rows that a vocabulary listing may have
@@ -35,6 +35,13 @@ def models_of(client):
         found += reply["models"]
     equal([row["name"] for row in found], sorted(row["name"] for row in found), "order of the listing")
     return {row["name"]: row for row in found}
+
+
+def settled(client, names=None):
+    """Until no weights are to be fitted anew, of these models (None: of all): what is served then stays as it is."""
+    for name in models_of(client) if names is None else names:
+        client.get(path_of(name)).ok()  # it is loaded
+    wait_for(lambda: b"\nbayesd_refits_waiting 0\n" in client.get("/metrics").ok().body, "refits to end", 60 * slow())
 
 
 def exported(client, name):
@@ -254,6 +261,7 @@ def rebuilt(api, data, config=None):
 
 def exports_of(api, data, config=None):
     daemon = api.another(data=data, config=config).start()
+    settled(daemon.client)
     dumps = export_all(daemon.client)
     daemon.stop(seconds=30)
     return dumps

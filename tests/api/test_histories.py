@@ -9,7 +9,7 @@ import os
 import random
 import shutil
 
-from acknowledged import Acknowledged, NDJSON, exported, has_rebuild, models_of, path_of, verified
+from acknowledged import Acknowledged, NDJSON, exported, has_rebuild, models_of, path_of, settled, verified
 from harness import equal, holds, near, quoted
 
 LABELS = ("ham", "spam", "other", "fourth")
@@ -227,6 +227,7 @@ def one_history(api, rng, rebuild, can_rename):
         except AssertionError as error:
             if config["store"]["keep_words"] == "yes" or "counts of" not in str(error):
                 raise AssertionError(f"{what}: {error}") from error
+        settled(daemon.client)
         want = served(daemon.client)
         how = rng.choice(("kill", "stop"))
         getattr(daemon, how)()

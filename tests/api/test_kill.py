@@ -4,6 +4,7 @@ import json
 import random
 import time
 
+from acknowledged import settled
 from harness import equal, holds, refused, slow
 from load import Load
 from wire import Wire, request
@@ -140,6 +141,7 @@ def test_restarts_change_nothing(api):
     load = Load(random.Random(api.random.random()), PATH).start(daemon)
     load.progress.wait(500, 60 * slow())
     load.stop()
+    settled(daemon.client)
     # Which log_scores a label has may not depend on how often the daemon was started.
     want = None
     for how in ("stop", "kill", "kill", "stop", "stop"):

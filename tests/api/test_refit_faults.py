@@ -13,7 +13,7 @@ import shutil
 import threading
 import time
 
-from acknowledged import Acknowledged, NDJSON, exported, path_of, rebuilt, verified
+from acknowledged import Acknowledged, NDJSON, exported, path_of, rebuilt, settled, verified
 from faults import Faults
 from harness import equal, holds, refused, slow, wait_for
 
@@ -57,13 +57,6 @@ def verdicts(client, name="m"):
 def waiting(client):
     page = client.get("/metrics").ok().body.decode()
     return int(next(line.split()[1] for line in page.splitlines() if line.startswith("bayesd_refits_waiting ")))
-
-
-def settled(client, names=("m",)):
-    """Until nothing is to be fitted any more."""
-    for name in names:
-        client.get(path_of(name)).ok()  # it is loaded
-    wait_for(lambda: waiting(client) == 0, "the refit to end", 60 * slow())
 
 
 def apart(one, other):
@@ -219,6 +212,7 @@ def a_fault(world, call):
     world.faults.clear()
     world.join()
     world.faults.delay(0)
+    wait_for(lambda: world.client.get("/readyz").status == 200, "it serves again by itself", 30 * slow())
     return hit
 
 
@@ -260,7 +254,7 @@ class Undisturbed:
 def judged(world, want):
     """Everything acknowledged is there; verdicts are as they must be; the ledger says the same as the weights."""
     world.known.settle(world.client)
-    settled(world.client, world.known.models)
+    settled(world.client)
     world.known.check(world.client, world.rng, 20)
     if "m" in world.known.models:
         far = apart(verdicts(world.client), want)
@@ -386,7 +380,7 @@ def test_an_import_and_a_refit_at_once(api):
         world.known.replace(world.client, "copy", dump, world.known.models["m"])
         world.meanwhile(lambda _, client: answered(client, "POST", path_of("copy") + "/refit", b""))
         a_kill(world)
-        settled(world.client, ("copy",))
+        settled(world.client)
         far = apart(verdicts(world.client, "copy"), undisturbed.verdicts(asked))
         holds(far < APART, f"verdicts are {far} apart from those of a model that was left alone")
         judged(world, undisturbed.verdicts())

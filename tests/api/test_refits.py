@@ -7,7 +7,7 @@ import time
 
 import acknowledged
 from faults import Faults
-from harness import equal, holds, near, refused, wait_for
+from harness import equal, holds, near, refused
 
 M = "/v1/models/m"
 STACKED = {"decision": "stacked"}
@@ -162,7 +162,7 @@ def test_corrections_at_once(api):
         train(client, [*rows, *wrong])
         wait(client)
         train(client, rows[::20])
-        wait_for(lambda c=client: b"bayesd_refits_waiting 0" in c.get("/metrics").body, "the refit", 20)
+        acknowledged.settled(client)
         corrected = loss(client)
         client.post(M + "/refit", None).ok()
         near(corrected, loss(client), f"the loss of {count} documents", 0.1)
