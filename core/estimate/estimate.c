@@ -17,9 +17,48 @@ double nb_estimate_addend(enum nb_estimate estimate, double smoothing)
     return smoothing;
 }
 
-bool nb_estimate_is_plain(const struct nb_settings *settings)
+bool nb_estimate_is_plain(const struct nb_settings *s)
 {
-    return nb_estimate_addend((enum nb_estimate)settings->estimate, settings->smoothing) > 0;
+    return s->smoothing_by.kind == NB_SMOOTHING_ONE &&
+           nb_estimate_addend((enum nb_estimate)s->estimate, s->smoothing) > 0;
+}
+
+bool nb_estimate_is_by_word(const struct nb_settings *s)
+{
+    return s->smoothing_by.kind == NB_SMOOTHING_M && s->smoothing_by.p == NB_SMOOTHING_VOCABULARY;
+}
+
+struct nb_addends nb_estimate_addends_of_share(double m, double share)
+{
+    assert(share >= 0 && share <= 1);
+    return (struct nb_addends){m * share, m * (1 - share)};
+}
+
+struct nb_addends nb_estimate_addends(const struct nb_settings *s, const char *label,
+                                      uint64_t vocabulary)
+{
+    const struct nb_smoothing *by = &s->smoothing_by;
+    enum nb_estimate estimate = (enum nb_estimate)s->estimate;
+    double present = s->smoothing;
+    if (by->kind == NB_SMOOTHING_M) {
+        uint64_t kinds = s->event_model == NB_EVENT_BERNOULLI ? 2 : vocabulary;
+        return nb_estimate_addends_of_share(s->smoothing, kinds > 0 ? 1 / (double)kinds : 0);
+    }
+    if (by->kind == NB_SMOOTHING_LABELS)
+        present = nb_label_weights_find(by->labels, by->label_count, label);
+    double absent = by->kind == NB_SMOOTHING_BETA ? by->beta : present;
+    return (struct nb_addends){nb_estimate_addend(estimate, present),
+                               nb_estimate_addend(estimate, absent)};
+}
+
+double nb_estimate_added(const struct nb_settings *s, struct nb_addends addends,
+                         uint64_t vocabulary)
+{
+    if (s->smoothing_by.kind == NB_SMOOTHING_M)
+        return s->smoothing;
+    if (s->event_model == NB_EVENT_BERNOULLI)
+        return addends.present + addends.absent;
+    return addends.present * (double)vocabulary;
 }
 
 /* ln of a part of a fraction; of 0 it says so, and the logarithm is that of 1. */
@@ -29,21 +68,36 @@ static double log_part(double part, bool *is_zero)
     return *is_zero ? 0 : log(part);
 }
 
-struct nb_factor nb_estimate_word(enum nb_event_model event_model, double addend,
-                                  uint64_t documents, struct nb_cell cell, uint32_t count)
+static struct nb_factor presence(struct nb_addends addends, uint64_t documents, struct nb_cell cell)
+{
+    struct nb_factor f;
+    double absent = documents > cell.documents ? (double)(documents - cell.documents) : 0;
+    f.log = log_part((double)cell.documents + addends.present, &f.is_zero);
+    f.log -= log_part(absent + addends.absent, &f.is_pole);
+    if (f.is_pole)
+        f.log -= log((double)documents + addends.present + addends.absent);
+    return f;
+}
+
+struct nb_factor nb_estimate_word(enum nb_event_model event_model, struct nb_addends addends,
+                                  uint64_t documents, uint64_t all, struct nb_cell cell,
+                                  uint32_t count)
 {
     struct nb_factor f = {.is_pole = false};
-    assert(event_model != NB_EVENT_COMPLEMENT && addend >= 0);
-    if (event_model == NB_EVENT_MULTINOMIAL) {
-        f.log = count * log_part((double)cell.occurrences + addend, &f.is_zero);
+    assert(addends.present >= 0 && addends.absent >= 0 && all >= cell.occurrences);
+    switch (event_model) {
+    case NB_EVENT_BERNOULLI:
+        return presence(addends, documents, cell);
+    case NB_EVENT_BINARY:
+        f.log = log_part((double)cell.documents + addends.present, &f.is_zero);
         return f;
+    case NB_EVENT_COMPLEMENT:
+        f.log = -(double)count * log((double)(all - cell.occurrences) + addends.present);
+        return f;
+    case NB_EVENT_MULTINOMIAL:
+        break;
     }
-    f.log = log_part((double)cell.documents + addend, &f.is_zero);
-    if (event_model == NB_EVENT_BERNOULLI) {
-        uint64_t absent = documents > cell.documents ? documents - cell.documents : 0;
-        (void)log_part((double)absent + addend, &f.is_pole);
-        f.log -= log((double)(f.is_pole ? documents : absent) + addend * (f.is_pole ? 2 : 1));
-    }
+    f.log = count * log_part((double)cell.occurrences + addends.present, &f.is_zero);
     return f;
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Estimates of P(w|v) that may be 0: the factors of a document's likelihood, one for each word.
- * core/score has a faster way for the estimates that are always above 0. Pure functions; any
- * thread.
+ * Estimates of P(w|v): the factors of a document's likelihood, one for each word. core/score has a
+ * faster way for the estimates that are always above 0 and to which one number is added. Pure
+ * functions; any thread.
  *
  * With a Dirichlet prior of the parameter a for each of |V| words, the estimate from n of N counts
  * is the mean of the posterior (n + a) / (N + a |V|), its mode (n + a - 1) / (N + (a - 1) |V|), or
  * without a prior the relative frequency n / N, which makes what was seen most likely (Murphy 2012,
- * Machine Learning, section 3.4). So each is (n + b) / (N + b |V|) for an addend b of its own.
+ * Machine Learning, section 3.4). So each is (n + b) / (N + b |V|) for an addend b of its own. With
+ * a prior that differs by label or word, so does the addend (core/model/smoothing.h).
  */
 #ifndef NB_CORE_ESTIMATE_ESTIMATE_H
 #define NB_CORE_ESTIMATE_ESTIMATE_H
@@ -34,16 +35,34 @@ struct nb_log_product {
  * nb_settings_check has no objection. */
 double nb_estimate_addend(enum nb_estimate estimate, double smoothing);
 
-/* Whether no estimate can be 0, so that core/score needs nothing of this. */
+/* What is added to the counts of a word: of documents that have it (or of its occurrences), and
+ * with the Bernoulli model of those that do not. */
+struct nb_addends {
+    double present, absent;
+};
+
+/* Whether one number above 0 is added to all counts, so that core/score needs nothing of this. */
 bool nb_estimate_is_plain(const struct nb_settings *settings);
+/* Whether the addends differ by word: those of nb_estimate_addends_of_share. */
+bool nb_estimate_is_by_word(const struct nb_settings *settings);
+/* The addends of a label, for all words of a vocabulary of this size. */
+struct nb_addends nb_estimate_addends(const struct nb_settings *settings, const char *label,
+                                      uint64_t vocabulary);
+/* The m-estimate: those of a word with this share of all counts, or of all documents. */
+struct nb_addends nb_estimate_addends_of_share(double m, double share);
+/* What is added to the denominators: the addends of all words, or with the Bernoulli model both. */
+double nb_estimate_added(const struct nb_settings *settings, struct nb_addends addends,
+                         uint64_t vocabulary);
 
 /* The factor that a word brings to the likelihood of a label with so many documents, of which
  * `cell` has the counts of the word: (n + b) to the power `count` with the multinomial model, d + b
- * with the binary one. The denominators are the same for all words and not in it. With the
- * Bernoulli model it is (d + b) / (documents - d + b), both over documents + 2b: what having the
- * word is worth over not having it. The complement model has none: its settings are plain. */
-struct nb_factor nb_estimate_word(enum nb_event_model event_model, double addend,
-                                  uint64_t documents, struct nb_cell cell, uint32_t count);
+ * with the binary one, and with the complement model 1 / (all - n + b) to that power, of `all`
+ * occurrences in all labels, which with b is never 0 (nb_settings_check). The denominators are the
+ * same for all words and not in it. With the Bernoulli model it is (d + b) / (documents - d + b'),
+ * both over documents + b + b': what having the word is worth over not having it. */
+struct nb_factor nb_estimate_word(enum nb_event_model event_model, struct nb_addends addends,
+                                  uint64_t documents, uint64_t all, struct nb_cell cell,
+                                  uint32_t count);
 
 static inline void nb_log_product_add(struct nb_log_product *p, struct nb_factor f)
 {

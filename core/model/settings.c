@@ -54,14 +54,14 @@ static const struct nb_setting table[] = {
              "(mle: Murphy 2012, section 3.4). With mle, and with map where `smoothing` is 1, a "
              "word that a label does not have makes it impossible."},
     {.name = "smoothing",
-     .type = NB_SETTING_DOUBLE,
+     .type = NB_SETTING_SMOOTHING,
      .offset = offsetof(struct nb_settings, smoothing),
      .minimum = 0,
      .maximum = 1e6,
      .exclusive_minimum = true,
-     .help =
-         "Virtual occurrences per vocabulary word: 1 is Laplace; m = smoothing times vocabulary "
-         "in the m-estimate (Mitchell 1997, equation 6.22)."},
+     .help = "Virtual occurrences per vocabulary word: 1 is Laplace. Or one number for each label, "
+             "alpha and beta of a word's presence with the Bernoulli model, or m and p of the "
+             "m-estimate (Mitchell 1997, equation 6.22)."},
     {.name = "prior",
      .type = NB_SETTING_PRIOR,
      .offset = offsetof(struct nb_settings, prior),
@@ -264,6 +264,7 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
 void nb_settings_deinit(struct nb_settings *settings)
 {
     nb_label_weights_free(settings->weights, settings->weight_count);
+    nb_smoothing_deinit(&settings->smoothing_by);
     free(settings->parent);
     settings->weights = NULL;
     settings->weight_count = 0;
@@ -276,12 +277,16 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
     if (nb_label_weights_copy(from->weights, from->weight_count, &weights) != 0)
         return NB_NO_MEMORY;
     char *parent = from->parent == NULL ? NULL : strdup(from->parent);
-    if (from->parent != NULL && parent == NULL) {
+    struct nb_smoothing smoothing = {.kind = NB_SMOOTHING_ONE};
+    if ((from->parent != NULL && parent == NULL) ||
+        nb_smoothing_copy(&smoothing, &from->smoothing_by) != 0) {
         nb_label_weights_free(weights, from->weight_count);
+        free(parent);
         return NB_NO_MEMORY;
     }
     *to = *from;
     to->weights = weights;
+    to->smoothing_by = smoothing;
     to->parent = parent;
     return 0;
 }

@@ -13,7 +13,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/model/label_weights.h"
+#include "core/model/smoothing.h"
 
 enum nb_event_model {
     NB_EVENT_MULTINOMIAL,
@@ -27,12 +27,13 @@ enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
 enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
 
 struct nb_settings {
-    int preset;      /* enum nb_preset: what the others' defaults are */
-    int event_model; /* enum nb_event_model */
-    int estimate;    /* enum nb_estimate: core/estimate/estimate.h */
-    double smoothing;
-    int prior;                       /* enum nb_prior_kind */
-    struct nb_prior_weight *weights; /* owned; sorted by label; only with NB_PRIOR_GIVEN */
+    int preset;                       /* enum nb_preset: what the others' defaults are */
+    int event_model;                  /* enum nb_event_model */
+    int estimate;                     /* enum nb_estimate: core/estimate/estimate.h */
+    double smoothing;                 /* or alpha or m of: */
+    struct nb_smoothing smoothing_by; /* owned */
+    int prior;                        /* enum nb_prior_kind */
+    struct nb_prior_weight *weights;  /* owned; sorted by label; only with NB_PRIOR_GIVEN */
     size_t weight_count;
     uint64_t min_count;
     uint64_t skip_top;
@@ -57,13 +58,14 @@ struct nb_settings {
 };
 
 enum nb_setting_type {
-    NB_SETTING_ENUM,   /* int; `names` lists the values in order, NULL-terminated */
-    NB_SETTING_DOUBLE, /* double in (exclusive_minimum ? > : >=) minimum .. maximum */
-    NB_SETTING_COUNT,  /* uint64_t in minimum .. maximum */
-    NB_SETTING_BOOL,   /* bool */
-    NB_SETTING_PRIOR,  /* prior, weights, weight_count */
-    NB_SETTING_MODEL,  /* char *, owned: the name of a model; NULL: none */
-    NB_SETTING_FIELDS  /* the bits of a mask; `names[i]` names bit i (NULL: not settable) */
+    NB_SETTING_ENUM,      /* int; `names` lists the values in order, NULL-terminated */
+    NB_SETTING_DOUBLE,    /* double in (exclusive_minimum ? > : >=) minimum .. maximum */
+    NB_SETTING_COUNT,     /* uint64_t in minimum .. maximum */
+    NB_SETTING_BOOL,      /* bool */
+    NB_SETTING_PRIOR,     /* prior, weights, weight_count */
+    NB_SETTING_SMOOTHING, /* smoothing, smoothing_by */
+    NB_SETTING_MODEL,     /* char *, owned: the name of a model; NULL: none */
+    NB_SETTING_FIELDS     /* the bits of a mask; `names[i]` names bit i (NULL: not settable) */
 };
 
 struct nb_setting {

@@ -33,6 +33,25 @@ static int check_number(const struct nb_setting *s, const char *what, double val
     return nb_error_set(error, NB_UNUSABLE, "%s must be at most %.15g", what, s->maximum);
 }
 
+/* A list of numbers by label. */
+static int check_labels(const struct nb_setting *s, const struct nb_prior_weight *list,
+                        size_t count, struct nb_error *error)
+{
+    if (count == 0)
+        return nb_error_set(error, NB_UNUSABLE, "%s must name at least one label", s->name);
+    for (size_t i = 0; i < count; i++) {
+        char what[128];
+        (void)snprintf(what, sizeof what, "%s of \"%.64s\"", s->name, list[i].label);
+        int rc = check_number(s, what, list[i].weight, error);
+        if (rc != 0)
+            return rc;
+        if (i > 0 && strcmp(list[i - 1].label, list[i].label) >= 0)
+            return nb_error_set(error, NB_UNUSABLE, "%s must name each label once, in order (%s)",
+                                s->name, list[i].label);
+    }
+    return 0;
+}
+
 static int check_prior(const struct nb_setting *s, const struct nb_settings *settings,
                        struct nb_error *error)
 {
@@ -45,20 +64,23 @@ static int check_prior(const struct nb_setting *s, const struct nb_settings *set
         return nb_error_set(error, NB_UNUSABLE, "%s has weights, but is %s", s->name,
                             s->names[settings->prior]);
     }
-    if (settings->weight_count == 0)
-        return nb_error_set(error, NB_UNUSABLE, "%s must name at least one label", s->name);
-    for (size_t i = 0; i < settings->weight_count; i++) {
-        const struct nb_prior_weight *w = &settings->weights[i];
-        char what[128];
-        (void)snprintf(what, sizeof what, "%s of \"%.64s\"", s->name, w->label);
-        rc = check_number(s, what, w->weight, error);
-        if (rc != 0)
-            return rc;
-        if (i > 0 && strcmp(w[-1].label, w->label) >= 0)
-            return nb_error_set(error, NB_UNUSABLE, "%s must name each label once, in order (%s)",
-                                s->name, w->label);
-    }
-    return 0;
+    return check_labels(s, settings->weights, settings->weight_count, error);
+}
+
+static int check_smoothing(const struct nb_setting *s, const struct nb_settings *settings,
+                           struct nb_error *error)
+{
+    const struct nb_smoothing *by = &settings->smoothing_by;
+    int rc = check_number(s, s->name, settings->smoothing, error);
+    if (by->kind == NB_SMOOTHING_LABELS)
+        return rc == 0 ? check_labels(s, by->labels, by->label_count, error) : rc;
+    if (rc == 0 && by->label_count != 0)
+        return nb_error_set(error, NB_UNUSABLE, "%s has labels, but is not by label", s->name);
+    if (rc == 0 && by->kind == NB_SMOOTHING_BETA)
+        return check_number(s, "smoothing: beta", by->beta, error);
+    assert(by->kind >= NB_SMOOTHING_ONE && by->kind <= NB_SMOOTHING_M);
+    assert(by->p == NB_SMOOTHING_UNIFORM || by->p == NB_SMOOTHING_VOCABULARY);
+    return rc;
 }
 
 static int check_mask(const struct nb_setting *s, uint32_t mask, struct nb_error *error)
@@ -87,6 +109,8 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
         return 0;
     case NB_SETTING_PRIOR:
         return check_prior(s, settings, error);
+    case NB_SETTING_SMOOTHING:
+        return check_smoothing(s, settings, error);
     case NB_SETTING_FIELDS:
         return check_mask(s, nb_setting_get_mask(settings, s), error);
     }
@@ -94,14 +118,53 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
 }
 
 /* What is wrong of two settings together. */
+static double least_smoothing(const struct nb_settings *s)
+{
+    const struct nb_smoothing *by = &s->smoothing_by;
+    double least = s->smoothing;
+    if (by->kind == NB_SMOOTHING_BETA && by->beta < least)
+        return by->beta;
+    for (size_t i = 0; i < by->label_count; i++)
+        least = i == 0 || by->labels[i].weight < least ? by->labels[i].weight : least;
+    return least;
+}
+
+/* The kinds of smoothing that go with the other settings. */
+static int check_kind(const struct nb_settings *s, struct nb_error *error)
+{
+    int kind = s->smoothing_by.kind;
+    if (kind == NB_SMOOTHING_ONE)
+        return 0;
+    if (s->estimate == NB_ESTIMATE_MLE)
+        return nb_error_set(
+            error, NB_UNUSABLE,
+            "estimate: \"mle\" has no prior: smoothing, which it does not use, must "
+            "be one number");
+    if (s->estimate == NB_ESTIMATE_MAP && kind == NB_SMOOTHING_M)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "estimate: the m-estimate of smoothing is a \"mean\"");
+    if (kind == NB_SMOOTHING_BETA && s->event_model != NB_EVENT_BERNOULLI)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "smoothing: alpha and beta are of a word's presence, with event_model "
+                            "\"bernoulli\" alone");
+    if (s->parent != NULL)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "smoothing: a model with a parent must have one number");
+    return 0;
+}
+
 static int check_estimate(const struct nb_settings *s, struct nb_error *error)
 {
     bool is_mode = s->estimate == NB_ESTIMATE_MAP;
-    if (is_mode && s->smoothing < 1)
+    double least = least_smoothing(s);
+    int rc = check_kind(s, error);
+    if (rc != 0)
+        return rc;
+    if (is_mode && least < 1)
         return nb_error_set(error, NB_UNUSABLE,
                             "estimate: \"map\" needs a smoothing of at least 1, because with less "
                             "the posterior has no mode inside its range");
-    bool may_be_zero = s->estimate == NB_ESTIMATE_MLE || (is_mode && s->smoothing <= 1);
+    bool may_be_zero = s->estimate == NB_ESTIMATE_MLE || (is_mode && least <= 1);
     if (may_be_zero && s->event_model == NB_EVENT_COMPLEMENT)
         return nb_error_set(error, NB_UNUSABLE,
                             "estimate: with event_model \"complement\" no estimate may be 0, "

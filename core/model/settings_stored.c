@@ -11,6 +11,8 @@
 /* In the store only: the version of the tokenizer that made the counts. */
 static const char version_name[] = "tokenizer_version";
 static const char parent_name[] = "parent";
+/* In the store only, and only where `smoothing` is more than one number. */
+static const char smoothing_by_name[] = "smoothing_by";
 
 /* The place of a setting in the table. */
 static size_t place_of(const char *name)
@@ -36,6 +38,7 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
         write_name(w, s->names[nb_setting_get_int(settings, s)]);
         break;
     case NB_SETTING_DOUBLE:
+    case NB_SETTING_SMOOTHING:
         nb_pack_double(w, nb_setting_get_double(settings, s));
         break;
     case NB_SETTING_COUNT:
@@ -65,17 +68,19 @@ struct writing {
     struct nb_buffer value;
 };
 
-/* `s`: NULL for the version of the tokenizer. */
-static void write_entry(struct writing *to, const struct nb_setting *s,
-                        const struct nb_settings *settings)
+/* What was packed as a value becomes an entry. */
+static void write_entry(struct writing *to, const char *name)
 {
-    to->value.length = 0;
-    if (s != NULL)
-        write_value(&to->v, s, settings);
-    else
-        nb_pack_varint(&to->v, settings->tokenizer_version);
-    write_name(&to->w, s != NULL ? s->name : version_name);
+    write_name(&to->w, name);
     nb_pack_string(&to->w, (struct nb_string){to->value.bytes, to->value.length});
+    to->value.length = 0;
+}
+
+static void write_setting(struct writing *to, const struct nb_setting *s,
+                          const struct nb_settings *settings)
+{
+    write_value(&to->v, s, settings);
+    write_entry(to, s->name);
 }
 
 /* A parent comes first, where a start finds it (nb_settings_stored_parent); without one there is no
@@ -88,13 +93,19 @@ int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
     const struct nb_setting *table = nb_settings_table(&count);
     const struct nb_setting *parent = &table[place_of(parent_name)];
     to.v.out = &to.value;
-    nb_pack_varint(&to.w, settings->parent != NULL ? count + 1 : count);
+    bool has_more = settings->smoothing_by.kind != NB_SMOOTHING_ONE;
+    nb_pack_varint(&to.w, count + (settings->parent != NULL) + has_more);
     if (settings->parent != NULL)
-        write_entry(&to, parent, settings);
+        write_setting(&to, parent, settings);
     for (size_t i = 0; i < count; i++)
         if (&table[i] != parent)
-            write_entry(&to, &table[i], settings);
-    write_entry(&to, NULL, settings);
+            write_setting(&to, &table[i], settings);
+    nb_pack_varint(&to.v, settings->tokenizer_version);
+    write_entry(&to, version_name);
+    if (has_more) {
+        nb_smoothing_write(&to.v, &settings->smoothing_by);
+        write_entry(&to, smoothing_by_name);
+    }
     nb_buffer_deinit(&to.value);
     int rc = to.w.code != 0 ? to.w.code : to.v.code;
     if (rc != 0)
@@ -151,7 +162,7 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
                       struct nb_settings *settings)
 {
     char *to = (char *)settings + s->offset;
-    if (s->type == NB_SETTING_DOUBLE) {
+    if (s->type == NB_SETTING_DOUBLE || s->type == NB_SETTING_SMOOTHING) {
         double value = nb_unpack_double(r);
         memcpy(to, &value, sizeof value);
     } else if (s->type == NB_SETTING_COUNT) {
@@ -179,7 +190,7 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
     return 0;
 }
 
-/* One entry; `seen` has a bit for each of the table's and, above, one for the version. */
+/* One entry; `seen` has a bit for each of the table's and, above, those of the store only. */
 static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint64_t *seen,
                       struct nb_error *error)
 {
@@ -189,9 +200,11 @@ static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint6
     struct nb_string stored = nb_unpack_string(r);
     struct nb_unpacker value = nb_unpacker_of(stored.bytes, stored.length);
     size_t i = 0;
-    assert(count < 64); /* a bit each in `seen` */
+    assert(count + 1 < 64); /* a bit each in `seen` */
     while (i < count && !nb_string_equals(name, table[i].name))
         i++;
+    bool is_smoothing = nb_string_equals(name, smoothing_by_name);
+    i += is_smoothing;
     int rc = 0;
     if (r->failed || (*seen >> i & 1) != 0)
         rc = NB_CORRUPT;
@@ -199,6 +212,8 @@ static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint6
         rc = read_value(&value, &table[i], settings);
     else if (nb_string_equals(name, version_name))
         settings->tokenizer_version = (uint32_t)nb_unpack_bounded(&value, UINT32_MAX);
+    else if (is_smoothing)
+        rc = nb_smoothing_read(&value, &settings->smoothing_by);
     else
         rc = NB_VERSION;
     *seen |= UINT64_C(1) << i;

@@ -32,55 +32,58 @@ static const struct nb_row *used_row(const struct nb_scorer *s, const struct nb_
     return counts && nb_score_view_uses(s, view, row->id, *all) ? row : NULL;
 }
 
-/* The two labels that an explanation tells apart. Where an estimate may be 0: how many words that
- * all documents of each have the document lacks. */
+/* The two labels that an explanation tells apart. With factors: how many words without which no
+ * document of each is the document lacks. */
 struct sides {
-    const struct nb_score_label *best, *second;
+    uint32_t best, second; /* positions */
     uint64_t best_lacks, second_lacks;
 };
 
 static struct sides sides_of(const struct nb_score_view *view, const struct nb_scores *scores)
 {
-    struct sides sides = {.best = &view->labels[scores->best],
-                          .second = &view->labels[scores->second]};
+    struct sides sides = {.best = (uint32_t)scores->best, .second = (uint32_t)scores->second};
     assert(scores->best < view->size && scores->second < view->size);
-    if (view->certain != NULL) {
-        sides.best_lacks = view->certain[scores->best];
-        sides.second_lacks = view->certain[scores->second];
+    if (view->estimates != NULL) {
+        sides.best_lacks = view->estimates[sides.best].certain;
+        sides.second_lacks = view->estimates[sides.second].certain;
     }
     return sides;
 }
 
-/* Where an estimate may be 0: what a word adds. */
+/* With factors: what a word adds. */
 static double factor_evidence(const struct nb_scorer *s, const struct nb_model *model,
-                              const struct nb_row *row, uint32_t weight, struct sides *sides)
+                              const struct nb_score_view *view, const struct nb_row *row,
+                              uint32_t weight, struct sides *sides)
 {
-    struct nb_factor best = nb_factor_of(s, model, sides->best, row, weight);
-    struct nb_factor second = nb_factor_of(s, model, sides->second, row, weight);
-    best.log += weight * sides->best->zero_term;
-    second.log += weight * sides->second->zero_term;
+    struct nb_factor_word word = nb_factor_word_of(s, model, view, row, weight);
+    struct nb_factor best = nb_factor_of(s, model, view, sides->best, &word);
+    struct nb_factor second = nb_factor_of(s, model, view, sides->second, &word);
+    best.log += weight * view->labels[sides->best].zero_term;
+    second.log += weight * view->labels[sides->second].zero_term;
     sides->best_lacks -= best.is_pole;
     sides->second_lacks -= second.is_pole;
     return nb_factor_evidence(best, second);
 }
 
 /* What no word of the document adds: the prior, and with Bernoulli the words that it lacks. */
-static double rest_evidence(const struct sides *sides)
+static double rest_evidence(const struct nb_score_view *view, const struct sides *sides)
 {
-    struct nb_factor best = {.log = sides->best->base, .is_zero = sides->best_lacks > 0};
-    struct nb_factor second = {.log = sides->second->base, .is_zero = sides->second_lacks > 0};
+    struct nb_factor best = {.log = view->labels[sides->best].base,
+                             .is_zero = sides->best_lacks > 0};
+    struct nb_factor second = {.log = view->labels[sides->second].base,
+                               .is_zero = sides->second_lacks > 0};
     return nb_factor_evidence(best, second);
 }
 
 static double word_evidence(const struct nb_scorer *s, const struct nb_model *model,
-                            const struct nb_row *row, uint64_t all, uint32_t count,
-                            struct sides *sides)
+                            const struct nb_score_view *view, const struct nb_row *row,
+                            uint64_t all, uint32_t count, struct sides *sides)
 {
     uint32_t weight = nb_weight_of(s, count);
-    if (s->may_be_zero)
-        return factor_evidence(s, model, row, weight, sides);
-    return weight *
-           (term(s, model, sides->best, row, all) - term(s, model, sides->second, row, all));
+    if (s->has_factors)
+        return factor_evidence(s, model, view, row, weight, sides);
+    return weight * (term(s, model, &view->labels[sides->best], row, all) -
+                     term(s, model, &view->labels[sides->second], row, all));
 }
 
 int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
@@ -102,10 +105,11 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
         const struct nb_row *row = used_row(scorer, model, view, numbers[i % NB_MODEL_STEP], &all);
         if (row == NULL)
             continue;
-        double evidence = word_evidence(scorer, model, row, all, features[i].count, &sides);
+        double evidence = word_evidence(scorer, model, view, row, all, features[i].count, &sides);
         rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
     }
-    rows[filled++] = (struct nb_evidence){.feature = SIZE_MAX, .evidence = rest_evidence(&sides)};
+    rows[filled++] =
+        (struct nb_evidence){.feature = SIZE_MAX, .evidence = rest_evidence(view, &sides)};
     *count = filled;
     return 0;
 }
@@ -133,13 +137,32 @@ void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most)
 /* ---- one row -----------------------------------------------------------------------------------
  */
 
-/* ln of the estimate of P(w|v) from a count, a sum and what is added to both; -infinity of 0. */
-static double log_estimate(const struct nb_scorer *s, uint64_t count, uint64_t sum,
-                           double virtual_all)
+/* What the logarithms of one row's estimates take: the addend of its count, and of the sum. */
+struct row_addends {
+    double own, all;
+};
+
+static struct row_addends row_addends_of(const struct nb_scorer *s, const struct nb_model *model,
+                                         const struct nb_score_view *view, uint32_t position,
+                                         const struct nb_row *row)
 {
-    if (s->may_be_zero && count == 0)
+    bool bernoulli = s->settings.event_model == NB_EVENT_BERNOULLI;
+    if (!s->has_factors)
+        return (struct row_addends){s->addend,
+                                    s->addend * (bernoulli ? 2 : (double)view->vocabulary)};
+    struct nb_factor_word word = nb_factor_word_of(s, model, view, row, 1);
+    return (struct row_addends){nb_addends_of(s, view, position, &word).present,
+                                view->estimates[position].added};
+}
+
+/* ln of the estimate of P(w|v) from a count and a sum; -infinity of 0. */
+static double log_estimate(const struct nb_scorer *s, uint64_t count, uint64_t sum,
+                           struct row_addends added)
+{
+    double above = (double)count + added.own;
+    if (!(above > 0))
         return -(double)INFINITY;
-    return nb_log_of(s, count) - log((double)sum + virtual_all);
+    return (s->has_factors ? log(above) : nb_log_of(s, count)) - log((double)sum + added.all);
 }
 
 double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
@@ -155,21 +178,20 @@ double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, u
     const struct nb_score_label *l = &view->labels[view->position[label]];
     struct nb_cell cell = nb_counts_of(model, r, label);
     uint64_t rest = nb_counts_documents(model, r) - cell.documents;
-    double alpha = scorer->addend;
-    double words = alpha * (double)view->vocabulary;
+    struct row_addends added = row_addends_of(scorer, model, view, view->position[label], r);
     switch ((enum nb_event_model)scorer->settings.event_model) {
     case NB_EVENT_BERNOULLI:
-        return log_estimate(scorer, cell.documents, l->documents, 2 * alpha) -
-               log_estimate(scorer, rest, nb_model_documents_all(model) - l->documents, 2 * alpha);
+        return log_estimate(scorer, cell.documents, l->documents, added) -
+               log_estimate(scorer, rest, nb_model_documents_all(model) - l->documents, added);
     case NB_EVENT_BINARY:
-        return log_estimate(scorer, cell.documents, l->sum, words) -
-               log_estimate(scorer, rest, view->sum - l->sum, words);
+        return log_estimate(scorer, cell.documents, l->sum, added) -
+               log_estimate(scorer, rest, view->sum - l->sum, added);
     case NB_EVENT_MULTINOMIAL:
     case NB_EVENT_COMPLEMENT:
         break;
     }
-    return log_estimate(scorer, cell.occurrences, l->sum, words) -
-           log_estimate(scorer, all - cell.occurrences, view->sum - l->sum, words);
+    return log_estimate(scorer, cell.occurrences, l->sum, added) -
+           log_estimate(scorer, all - cell.occurrences, view->sum - l->sum, added);
 }
 
 int nb_word_law_of(struct nb_scorer *scorer, const struct nb_model *model, uint32_t label,

@@ -13,7 +13,7 @@ struct pass {
     const struct nb_model *model;
     const struct nb_score_view *view;
     double *sums; /* corrections, by position in the view */
-    /* Where an estimate may be 0, instead of the sums: owned. Else NULL. */
+    /* Of a scorer with factors, instead of the sums: owned. Else NULL. */
     struct nb_log_product *products;
     double common;   /* what every label gets (complement) */
     uint64_t weight; /* known positions, or known distinct words with a model of presence */
@@ -41,9 +41,9 @@ static inline void add_cell(void *user, struct nb_cell cell)
 
 static void add_factors(struct pass *p, const struct nb_row *row, uint32_t weight)
 {
+    struct nb_factor_word word = nb_factor_word_of(p->scorer, p->model, p->view, row, weight);
     for (uint32_t i = 0; i < p->view->size; i++)
-        nb_log_product_add(&p->products[i],
-                           nb_factor_of(p->scorer, p->model, &p->view->labels[i], row, weight));
+        nb_log_product_add(&p->products[i], nb_factor_of(p->scorer, p->model, p->view, i, &word));
 }
 
 static void add_row(struct pass *p, const struct nb_row *row, uint32_t count)
@@ -89,13 +89,13 @@ static void add_features(struct pass *p, const struct nb_feature *features, size
 /* Makes the products, that of a document without words first. */
 static int begin_products(struct pass *p)
 {
-    if (!p->scorer->may_be_zero)
+    if (!p->scorer->has_factors)
         return 0;
     p->products = malloc(p->view->size * sizeof *p->products);
     if (p->products == NULL)
         return NB_NO_MEMORY;
     for (uint32_t i = 0; i < p->view->size; i++)
-        p->products[i] = (struct nb_log_product){0, (int64_t)p->view->certain[i]};
+        p->products[i] = (struct nb_log_product){0, (int64_t)p->view->estimates[i].certain};
     return 0;
 }
 
@@ -115,7 +115,7 @@ static void finish(const struct pass *p, struct nb_scores *scores)
         const struct nb_score_label *l = &p->view->labels[i];
         scores->labels[i] = l->label;
         double score = l->base;
-        if (p->weight != 0 || p->scorer->may_be_zero)
+        if (p->weight != 0 || p->scorer->has_factors)
             score += (double)p->weight * l->zero_term + p->common + p->sums[i];
         scores->log_scores[i] = score;
     }

@@ -14,7 +14,7 @@ static void note_bytes(struct nb_scorer *s)
 {
     const struct nb_score_view *view = &s->view;
     size_t each = sizeof *view->labels + sizeof *view->position;
-    each += view->certain != NULL ? sizeof *view->certain : 0;
+    each += view->estimates != NULL ? sizeof *view->estimates : 0;
     atomic_store(&s->view_bytes, view->room * each);
 }
 
@@ -28,7 +28,7 @@ int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
         return NB_NO_MEMORY;
     }
     s->addend = nb_estimate_addend((enum nb_estimate)settings->estimate, settings->smoothing);
-    s->may_be_zero = !nb_estimate_is_plain(settings);
+    s->has_factors = !nb_estimate_is_plain(settings);
     if (nb_log_table_init(&s->logs, s->addend) != 0 || pthread_mutex_init(&s->mutex, NULL) != 0) {
         nb_log_table_deinit(&s->logs);
         nb_settings_deinit(&s->settings);
@@ -52,7 +52,7 @@ void nb_scorer_free(struct nb_scorer **scorer)
     nb_settings_deinit(&s->settings);
     free(s->view.labels);
     free(s->view.position);
-    free(s->view.certain);
+    free(s->view.estimates);
     free(s);
 }
 
@@ -242,30 +242,97 @@ static void put_terms(const struct nb_scorer *s, const struct nb_model *model,
         for_used(s, model, view, add_absent);
 }
 
-/* A used word that the label has, where the estimate that a document lacks it may be 0. */
-static void add_absent_or_certain(const struct nb_scorer *s, struct nb_score_label *l,
-                                  struct nb_cell cell)
+/* ---- the same with factors: Bernoulli, a document without words ------------------------------ */
+
+/* A used word that a document lacks. `absent`: documents of the label without it, and what is added
+ * to them. */
+static void add_absence(struct nb_score_label *l, struct nb_label_estimate *e, double absent)
 {
-    if (l->documents > cell.documents)
-        l->base += log((double)(l->documents - cell.documents) / (double)l->documents);
+    if (absent > 0)
+        l->base += log(absent / ((double)l->documents + e->added));
     else
-        s->view.certain[l - s->view.labels]++;
+        e->certain++;
 }
 
-/* Where an estimate may be 0: the denominators alone. */
-static void put_ends(const struct nb_scorer *s, const struct nb_model *model,
-                     struct nb_score_view *view)
+static double absent_of(const struct nb_score_label *l, struct nb_cell cell)
 {
-    bool bernoulli = s->settings.event_model == NB_EVENT_BERNOULLI;
-    assert(s->settings.event_model != NB_EVENT_COMPLEMENT);
+    return l->documents > cell.documents ? (double)(l->documents - cell.documents) : 0;
+}
+
+/* ln of the estimate that a document lacks a word that no document of the label has. */
+static double log_never(const struct nb_score_label *l, const struct nb_label_estimate *e)
+{
+    double documents = (double)l->documents;
+    return log((documents + e->addends.absent) / (documents + e->added));
+}
+
+/* A word that the label has stood among those that it never has. */
+static void correct_absence(void *user, struct nb_cell cell)
+{
+    const struct nb_score_view *view = user;
+    uint32_t position = view->position[cell.label];
+    if (position == NB_NOT_SCORED)
+        return;
+    struct nb_score_label *l = &view->labels[position];
+    struct nb_label_estimate *e = &view->estimates[position];
+    l->base -= log_never(l, e);
+    add_absence(l, e, absent_of(l, cell) + e->addends.absent);
+}
+
+/* A word whose addends are its own. */
+static void add_absences(const struct nb_scorer *s, const struct nb_model *model,
+                         struct nb_score_view *view, const struct nb_row *row)
+{
+    struct nb_factor_word word = nb_factor_word_of(s, model, view, row, 1);
     for (uint32_t i = 0; i < view->size; i++) {
         struct nb_score_label *l = &view->labels[i];
-        l->zero_term = bernoulli || l->sum == 0 ? 0 : -log((double)l->sum);
-        view->certain[i] = 0;
+        struct nb_cell cell = nb_counts_of(model, row, l->label);
+        add_absence(l, &view->estimates[i], absent_of(l, cell) + word.addends.absent);
+    }
+}
+
+static void put_absences(const struct nb_scorer *s, const struct nb_model *model,
+                         struct nb_score_view *view)
+{
+    bool is_by_word = nb_estimate_is_by_word(&s->settings);
+    for (uint32_t i = 0; i < view->size && !is_by_word; i++)
+        view->labels[i].base +=
+            (double)view->vocabulary * log_never(&view->labels[i], &view->estimates[i]);
+    uint32_t rows = nb_model_rows(model);
+    for (uint32_t r = 0; r < rows; r++) {
+        const struct nb_row *row = nb_model_row(model, r);
+        if (!is_token_row(row) ||
+            !nb_score_view_uses(s, view, row->id, nb_counts_occurrences(model, row)))
+            continue;
+        if (is_by_word)
+            add_absences(s, model, view, row);
+        else
+            nb_counts_each(model, row, correct_absence, view);
+    }
+}
+
+/* Their denominators, and with Bernoulli the likelihood of a document without words. */
+static void put_factors(const struct nb_scorer *s, const struct nb_model *model,
+                        struct nb_score_view *view)
+{
+    bool bernoulli = s->settings.event_model == NB_EVENT_BERNOULLI;
+    bool complement = s->settings.event_model == NB_EVENT_COMPLEMENT;
+    for (uint32_t i = 0; i < view->size; i++) {
+        struct nb_score_label *l = &view->labels[i];
+        struct nb_label_estimate *e = &view->estimates[i];
+        const char *name = nb_model_label_name(model, l->label).bytes;
+        *e = (struct nb_label_estimate){
+            .addends = nb_estimate_addends(&s->settings, name, view->vocabulary)};
+        e->added = nb_estimate_added(&s->settings, e->addends, view->vocabulary);
+        double end = (double)(complement ? view->sum - l->sum : l->sum) + e->added;
+        double log_end = end > 0 && !bernoulli ? log(end) : 0;
+        l->zero_term = complement ? log_end : -log_end;
     }
     if (bernoulli)
-        for_used(s, model, view, add_absent_or_certain);
+        put_absences(s, model, view);
 }
+
+/* ---- the view as a whole --------------------------------------------------------------------- */
 
 static int view_grow(struct nb_scorer *s, uint32_t labels)
 {
@@ -275,19 +342,19 @@ static int view_grow(struct nb_scorer *s, uint32_t labels)
     uint32_t room = labels + labels / 2;
     struct nb_score_label *l = malloc(room * sizeof *l);
     uint32_t *position = malloc(room * sizeof *position);
-    uint64_t *certain = s->may_be_zero ? malloc(room * sizeof *certain) : NULL;
-    if (l == NULL || position == NULL || (s->may_be_zero && certain == NULL)) {
+    struct nb_label_estimate *estimates = s->has_factors ? malloc(room * sizeof *estimates) : NULL;
+    if (l == NULL || position == NULL || (s->has_factors && estimates == NULL)) {
         free(l);
         free(position);
-        free(certain);
+        free(estimates);
         return NB_NO_MEMORY;
     }
     free(view->labels);
     free(view->position);
-    free(view->certain);
+    free(view->estimates);
     view->labels = l;
     view->position = position;
-    view->certain = certain;
+    view->estimates = estimates;
     view->room = room;
     return 0;
 }
@@ -312,8 +379,8 @@ static int view_make(struct nb_scorer *s, const struct nb_model *model)
     rc = put_sums(s, model, view);
     if (rc == 0)
         rc = nb_log_table_grow(&s->logs, view->sum);
-    if (rc == 0 && s->may_be_zero)
-        put_ends(s, model, view);
+    if (rc == 0 && s->has_factors)
+        put_factors(s, model, view);
     else if (rc == 0)
         put_terms(s, model, view);
     note_bytes(s);

@@ -25,18 +25,23 @@ struct nb_score_label {
     double zero_term; /* what a known word that the label does not have adds per position */
 };
 
+/* What only a scorer with factors needs of a label. */
+struct nb_label_estimate {
+    struct nb_addends addends; /* unless they differ by word */
+    double added;              /* to the denominator */
+    uint64_t certain; /* Bernoulli: words without which its estimates say that no document is */
+};
+
 /* Where a label stands in the view, or NB_NOT_SCORED. */
 #define NB_NOT_SCORED UINT32_MAX
 
 struct nb_score_view {
-    struct nb_score_label *labels; /* owned; those with documents, by name */
-    uint32_t *position;            /* owned; by label number */
-    uint32_t size, room;           /* `room` is that of the arrays */
-    /* Bernoulli: words that all documents of the label have, where the estimate that one lacks them
-     * is 0. Owned; NULL when no estimate can be 0. */
-    uint64_t *certain;
-    uint64_t vocabulary; /* |V| of the used words */
-    uint64_t sum;        /* over all labels */
+    struct nb_score_label *labels;       /* owned; those with documents, by name */
+    uint32_t *position;                  /* owned; by label number */
+    uint32_t size, room;                 /* `room` is that of the arrays */
+    struct nb_label_estimate *estimates; /* owned; by position; NULL: without factors */
+    uint64_t vocabulary;                 /* |V| of the used words */
+    uint64_t sum;                        /* over all labels */
     /* With skip_top: the last word that is left out, in the order (occurrences, smaller id). */
     bool skips;
     uint64_t skip_occurrences, skip_id;
@@ -46,7 +51,7 @@ struct nb_scorer {
     struct nb_settings settings; /* owned */
     bool filters;                /* min_count or skip_top leave words out */
     double addend;               /* to counts: core/estimate/estimate.h */
-    bool may_be_zero;            /* an estimate: then the logarithms are not looked up */
+    bool has_factors;            /* the settings are not plain: a score is made of factors */
     struct nb_log_table logs;    /* ln(i + addend); grows with the view */
     /* The view changes under the mutex, when the model's generation has moved on. That it does only
      * while no reader has the model's read lock; so no reader ever uses a view that changes. */
@@ -106,13 +111,51 @@ static inline uint32_t nb_weight_of(const struct nb_scorer *s, uint32_t count)
     return presence ? 1 : count;
 }
 
-/* Where an estimate may be 0: what a word of a document brings to the likelihood of a label. */
-static inline struct nb_factor nb_factor_of(const struct nb_scorer *s, const struct nb_model *model,
-                                            const struct nb_score_label *label,
-                                            const struct nb_row *row, uint32_t count)
+/* ---- a scorer with factors: core/estimate/estimate.h ----------------------------------------- */
+
+/* A word of a document. */
+struct nb_factor_word {
+    const struct nb_row *row;
+    uint32_t weight;
+    uint64_t all;              /* occurrences in all labels */
+    struct nb_addends addends; /* where they differ by word */
+};
+
+static inline struct nb_factor_word nb_factor_word_of(const struct nb_scorer *s,
+                                                      const struct nb_model *model,
+                                                      const struct nb_score_view *view,
+                                                      const struct nb_row *row, uint32_t weight)
 {
-    return nb_estimate_word((enum nb_event_model)s->settings.event_model, s->addend,
-                            label->documents, nb_counts_of(model, row, label->label), count);
+    struct nb_factor_word word = {
+        .row = row, .weight = weight, .all = nb_counts_occurrences(model, row)};
+    if (!nb_estimate_is_by_word(&s->settings))
+        return word;
+    bool presence = nb_weight_of(s, 2) == 1;
+    bool bernoulli = s->settings.event_model == NB_EVENT_BERNOULLI;
+    uint64_t mine = presence ? nb_counts_documents(model, row) : word.all;
+    uint64_t of = bernoulli ? nb_model_documents_all(model) : view->sum;
+    word.addends = nb_estimate_addends_of_share(s->settings.smoothing, (double)mine / (double)of);
+    return word;
+}
+
+/* What the word adds to both counts of the label at a position. */
+static inline struct nb_addends nb_addends_of(const struct nb_scorer *s,
+                                              const struct nb_score_view *view, uint32_t position,
+                                              const struct nb_factor_word *word)
+{
+    bool is_by_word = nb_estimate_is_by_word(&s->settings);
+    return is_by_word ? word->addends : view->estimates[position].addends;
+}
+
+/* What the word brings to the likelihood of the label at a position. */
+static inline struct nb_factor nb_factor_of(const struct nb_scorer *s, const struct nb_model *model,
+                                            const struct nb_score_view *view, uint32_t position,
+                                            const struct nb_factor_word *word)
+{
+    const struct nb_score_label *label = &view->labels[position];
+    return nb_estimate_word((enum nb_event_model)s->settings.event_model,
+                            nb_addends_of(s, view, position, word), label->documents, word->all,
+                            nb_counts_of(model, word->row, label->label), word->weight);
 }
 
 #endif

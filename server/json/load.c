@@ -85,7 +85,7 @@ static const char *wanted(unsigned types)
     if (types & NB_TYPE_STRING)
         return types & NB_TYPE_OBJECT ? "a string or an object" : "a string";
     if (types & 1u << JSON_REAL)
-        return "a number";
+        return types & NB_TYPE_OBJECT ? "a number or an object" : "a number";
     if (types & NB_TYPE_COUNT)
         return "a whole number";
     if (types & NB_TYPE_BOOLEAN)

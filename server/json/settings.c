@@ -26,6 +26,8 @@ static unsigned json_types(const struct nb_setting *setting)
         return NB_TYPE_BOOLEAN;
     case NB_SETTING_PRIOR:
         return NB_TYPE_STRING | NB_TYPE_OBJECT;
+    case NB_SETTING_SMOOTHING:
+        return NB_TYPE_NUMBER | NB_TYPE_OBJECT;
     case NB_SETTING_MODEL:
         return NB_TYPE_STRING | NB_TYPE_NULL;
     case NB_SETTING_FIELDS:
@@ -108,45 +110,43 @@ static int by_label(const void *a, const void *b)
     return strcmp(left->label, right->label);
 }
 
-static int take_weight(const char *label, const json_t *value, struct nb_prior_weight *weight,
-                       struct nb_error *error)
+/* A number given to labels, of the member `name`. */
+static int take_weight(const char *name, const char *label, const json_t *value,
+                       struct nb_prior_weight *weight, struct nb_error *error)
 {
     int rc = nb_check_label(nb_string_of(label), error);
     if (rc != 0)
         return rc;
     if (!json_is_number(value))
         return nb_error_set(error, NB_INVALID,
-                            "member \"prior\": the weight of \"%s\" must be a number, not %s",
+                            "member \"%s\": the weight of \"%s\" must be a number, not %s", name,
                             label, nb_json_type_name(value));
     weight->weight = json_number_value(value);
     if (!(weight->weight > 0))
         return nb_error_set(error, NB_UNUSABLE,
-                            "member \"prior\": the weight of \"%s\" must be above 0", label);
+                            "member \"%s\": the weight of \"%s\" must be above 0", name, label);
     weight->label = strdup(label);
     return weight->label == NULL ? nb_error_no_memory(error) : 0;
 }
 
-static int take_weights(const json_t *value, struct nb_settings *settings, struct nb_error *error)
+/* Fills a list, which is freed with the settings, also when one of the weights turns out wrong. */
+static int take_weights(const char *name, const json_t *value, struct nb_prior_weight **list,
+                        size_t *count, struct nb_error *error)
 {
     json_t *object = (json_t *)(uintptr_t)value; /* iterators only read it */
     size_t size = json_object_size(object);
-    if (size == 0)
-        return nb_error_set(error, NB_UNUSABLE,
-                            "member \"prior\" names no label; it is \"empirical\", \"uniform\" or "
-                            "{\"label\": weight, ...}");
-    /* Freed with the settings, also when one of the weights turns out wrong. */
-    settings->weights = calloc(size, sizeof *settings->weights);
-    if (settings->weights == NULL)
+    *list = calloc(size + 1, sizeof **list);
+    if (*list == NULL)
         return nb_error_no_memory(error);
     int rc = 0;
     for (void *at = json_object_iter(object); at != NULL && rc == 0;
          at = json_object_iter_next(object, at)) {
-        rc = take_weight(json_object_iter_key(at), json_object_iter_value(at),
-                         &settings->weights[settings->weight_count], error);
-        settings->weight_count += rc == 0;
+        rc = take_weight(name, json_object_iter_key(at), json_object_iter_value(at),
+                         &(*list)[*count], error);
+        *count += rc == 0;
     }
     if (rc == 0)
-        qsort(settings->weights, size, sizeof *settings->weights, by_label);
+        qsort(*list, size, sizeof **list, by_label);
     return rc;
 }
 
@@ -157,7 +157,58 @@ static int take_prior(const struct nb_setting *setting, const json_t *value,
         return take_enum(setting->name, value, setting->names, NB_PRIOR_GIVEN, &settings->prior,
                          error);
     settings->prior = NB_PRIOR_GIVEN;
-    return take_weights(value, settings, error);
+    if (json_object_size(value) == 0)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "member \"prior\" names no label; it is \"empirical\", \"uniform\" or "
+                            "{\"label\": weight, ...}");
+    return take_weights(setting->name, value, &settings->weights, &settings->weight_count, error);
+}
+
+/* What an object says: which members are together. */
+static int smoothing_kind_of(const json_t *labels, const json_t *alpha, const json_t *beta,
+                             const json_t *m, const json_t *p)
+{
+    bool is_beta = alpha != NULL && beta != NULL, is_m = m != NULL && p != NULL;
+    bool has_beta = alpha != NULL || beta != NULL, has_m = m != NULL || p != NULL;
+    if (labels != NULL)
+        return has_beta || has_m ? NB_SMOOTHING_ONE : NB_SMOOTHING_LABELS;
+    if (is_beta && !has_m)
+        return NB_SMOOTHING_BETA;
+    return is_m && !has_beta ? NB_SMOOTHING_M : NB_SMOOTHING_ONE;
+}
+
+static int take_smoothing(const struct nb_setting *setting, const json_t *value,
+                          struct nb_settings *settings, struct nb_error *error)
+{
+    static const struct nb_member members[] = {{"labels", NB_TYPE_OBJECT, false},
+                                               {"alpha", NB_TYPE_NUMBER, false},
+                                               {"beta", NB_TYPE_NUMBER, false},
+                                               {"m", NB_TYPE_NUMBER, false},
+                                               {"p", NB_TYPE_STRING, false}};
+    enum { LABELS, ALPHA, BETA, M, P, COUNT };
+    const json_t *is[COUNT];
+    struct nb_smoothing *by = &settings->smoothing_by;
+    if (json_is_number(value)) {
+        settings->smoothing = json_number_value(value);
+        return 0;
+    }
+    int rc = nb_json_take(value, setting->name, members, COUNT, is, error);
+    if (rc != 0)
+        return rc;
+    by->kind = smoothing_kind_of(is[LABELS], is[ALPHA], is[BETA], is[M], is[P]);
+    if (by->kind == NB_SMOOTHING_ONE)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "member \"%s\" is a number, {\"labels\": {\"label\": number, ...}}, "
+                            "{\"alpha\": number, \"beta\": number} or {\"m\": number, \"p\": ...}",
+                            setting->name);
+    if (by->kind == NB_SMOOTHING_LABELS)
+        return take_weights(setting->name, is[LABELS], &by->labels, &by->label_count, error);
+    settings->smoothing = json_number_value(by->kind == NB_SMOOTHING_BETA ? is[ALPHA] : is[M]);
+    if (by->kind == NB_SMOOTHING_M)
+        return take_enum("p", is[P], nb_smoothing_p_names, count_names(nb_smoothing_p_names),
+                         &by->p, error);
+    by->beta = json_number_value(is[BETA]);
+    return 0;
 }
 
 static int take_fields(const struct nb_setting *setting, const json_t *value, uint32_t *mask,
@@ -218,6 +269,8 @@ static int take_setting(const struct nb_setting *setting, const json_t *value,
         return 0;
     case NB_SETTING_PRIOR:
         return take_prior(setting, value, settings, error);
+    case NB_SETTING_SMOOTHING:
+        return take_smoothing(setting, value, settings, error);
     case NB_SETTING_MODEL:
         return take_model(setting, value, field, error);
     case NB_SETTING_FIELDS:
@@ -298,6 +351,37 @@ int nb_json_settings_read(struct nb_string text, const struct nb_settings *exist
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+static void emit_weights(struct nb_emitter *e, const struct nb_prior_weight *list, size_t count)
+{
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < count; i++) {
+        nb_emit_name(e, nb_string_of(list[i].label));
+        nb_emit_short_double(e, list[i].weight);
+    }
+    nb_emit_close(e, '}');
+}
+
+static void emit_smoothing(struct nb_emitter *e, const struct nb_settings *settings)
+{
+    const struct nb_smoothing *by = &settings->smoothing_by;
+    if (by->kind == NB_SMOOTHING_ONE) {
+        nb_emit_short_double(e, settings->smoothing);
+        return;
+    }
+    nb_emit_open(e, '{');
+    if (by->kind == NB_SMOOTHING_LABELS) {
+        nb_emit_key(e, "labels");
+        emit_weights(e, by->labels, by->label_count);
+    } else if (by->kind == NB_SMOOTHING_BETA) {
+        nb_emit_member_short_double(e, "alpha", settings->smoothing);
+        nb_emit_member_short_double(e, "beta", by->beta);
+    } else {
+        nb_emit_member_short_double(e, "m", settings->smoothing);
+        nb_emit_member_text(e, "p", nb_smoothing_p_names[by->p]);
+    }
+    nb_emit_close(e, '}');
+}
+
 static void emit_prior(struct nb_emitter *e, const struct nb_setting *setting,
                        const struct nb_settings *settings)
 {
@@ -305,12 +389,7 @@ static void emit_prior(struct nb_emitter *e, const struct nb_setting *setting,
         nb_emit_text(e, setting->names[settings->prior]);
         return;
     }
-    nb_emit_open(e, '{');
-    for (size_t i = 0; i < settings->weight_count; i++) {
-        nb_emit_name(e, nb_string_of(settings->weights[i].label));
-        nb_emit_short_double(e, settings->weights[i].weight);
-    }
-    nb_emit_close(e, '}');
+    emit_weights(e, settings->weights, settings->weight_count);
 }
 
 static void emit_fields(struct nb_emitter *e, const struct nb_setting *setting, uint32_t mask)
@@ -344,6 +423,9 @@ static void emit_setting(struct nb_emitter *e, const struct nb_setting *setting,
         break;
     case NB_SETTING_PRIOR:
         emit_prior(e, setting, settings);
+        break;
+    case NB_SETTING_SMOOTHING:
+        emit_smoothing(e, settings);
         break;
     case NB_SETTING_MODEL:
         if (*(char *const *)value != NULL)

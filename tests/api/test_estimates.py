@@ -91,14 +91,82 @@ def test_explanations_add_up_where_labels_are_possible(api):
                     holds(None in rows.values(), f"nothing makes {second} impossible: {text}")
 
 
+def test_smoothing_by_label(api):
+    """Each label has its own; one that is not named has the mean of the named."""
+    with Model(api, smoothing={"labels": {"a": 0.5, "b": 2}}) as model:
+        model.train("sun sun rain", "a", id="1")
+        model.train("rain hail", "b", id="2")
+        model.train("wind", "c", id="3")
+        scores = model.classify("sun", "?explain=5")["log_scores"]
+        near(scores["a"], math.log(1 / 3 * 2.5 / (3 + 0.5 * 4)))
+        near(scores["b"], math.log(1 / 3 * 2 / (2 + 2 * 4)))
+        near(scores["c"], math.log(1 / 3 * 1.25 / (1 + 1.25 * 4)))
+        equal(model.row()["settings"]["smoothing"], {"labels": {"a": 0.5, "b": 2}})
+        model.put(smoothing={"labels": {"a": 1, "b": 3}}, estimate="map")
+        got = model.classify("hail", "?explain=5")
+        equal(got["log_scores"]["a"], None)
+        near(got["log_scores"]["b"], math.log(1 / 3 * 3 / (2 + 2 * 4)))
+        near(got["log_scores"]["c"], math.log(1 / 3 * 1 / (1 + 1 * 4)))
+        near(sum(rows_of(got).values()), got["log_scores"]["b"] - got["log_scores"]["c"], "evidence")
+
+
+def test_beta(api):
+    """(d + alpha) / (D + alpha + beta), and what is left for its absence."""
+    with Model(api, event_model="bernoulli", smoothing={"alpha": 0.5, "beta": 3}) as model:
+        model.train("sun rain", "a", id="1")
+        model.train("sun", "a", id="2")
+        model.train("hail", "b", id="3")
+        scores = model.classify("sun")["log_scores"]
+        near(scores["a"], math.log(2 / 3 * 2.5 / 5.5 * (1 - 1.5 / 5.5) * (1 - 0.5 / 5.5)))
+        near(scores["b"], math.log(1 / 3 * 0.5 / 4.5 * (1 - 0.5 / 4.5) * (1 - 1.5 / 4.5)))
+        equal(model.row()["settings"]["smoothing"], {"alpha": 0.5, "beta": 3})
+
+
+def test_m_estimate(api):
+    with Model(api) as model:
+        model.train("sun sun rain", "a", id="1")
+        model.train("rain hail", "b", id="2")
+        model.put(smoothing={"m": 6, "p": "uniform"})
+        near(model.classify("sun")["log_scores"]["a"], math.log(1 / 2 * (2 + 6 / 3) / (3 + 6)))
+        model.put(smoothing={"m": 6, "p": "vocabulary"})
+        got = model.classify("sun", "?explain=5")
+        near(got["log_scores"]["a"], math.log(1 / 2 * (2 + 6 * 2 / 5) / (3 + 6)))
+        near(got["log_scores"]["b"], math.log(1 / 2 * (0 + 6 * 2 / 5) / (2 + 6)))
+        near(sum(rows_of(got).values()), got["log_scores"]["a"] - got["log_scores"]["b"], "evidence")
+        model.put(smoothing={"m": 6, "p": "vocabulary"}, event_model="bernoulli")
+        equal(model.classify("sun")["log_scores"], {"a": None, "b": None}, "all documents have rain")
+        near(model.classify("sun rain")["log_scores"]["b"], math.log(1 / 2 * (0 + 6 / 2) / 7 * 1 * (0 + 6 / 2) / 7))
+        equal(model.row()["settings"]["smoothing"], {"m": 6, "p": "vocabulary"})
+
+
 def test_refusals(api):
     with Model(api) as model:
         for settings, words in (({"estimate": "median"}, ("estimate", "mean, map, mle")),
                                 ({"estimate": "map", "smoothing": 0.99}, ("estimate", "smoothing", "at least 1")),
                                 ({"estimate": "mle", "event_model": "complement"}, ("estimate", "complement")),
-                                ({"estimate": "map", "event_model": "complement"}, ("estimate", "above 1"))):
+                                ({"estimate": "map", "event_model": "complement"}, ("estimate", "above 1")),
+                                ({"smoothing": {}}, ("smoothing", "labels", "alpha", "m")),
+                                ({"smoothing": {"m": 1}}, ("smoothing", "p")),
+                                ({"smoothing": {"m": 1, "p": "uniform", "beta": 1}}, ("smoothing",)),
+                                ({"smoothing": {"labels": {"a": 1}, "m": 1, "p": "uniform"}}, ("smoothing",)),
+                                ({"smoothing": {"m": 1, "p": "parents"}}, ("p", "uniform, vocabulary")),
+                                ({"smoothing": {"m": 0, "p": "uniform"}}, ("smoothing", "above 0")),
+                                ({"smoothing": {"labels": {}}}, ("smoothing", "at least one label")),
+                                ({"smoothing": {"labels": {"a": 0}}}, ("smoothing", "a", "above 0")),
+                                ({"smoothing": {"labels": {"a": 1e7}}}, ("smoothing", "a", "at most")),
+                                ({"smoothing": {"alpha": 1, "beta": 0}}, ("beta", "above 0")),
+                                ({"smoothing": {"alpha": 1, "beta": 1}}, ("smoothing", "bernoulli")),
+                                ({"smoothing": {"m": 1, "p": "uniform"}, "estimate": "mle"}, ("estimate", "no prior")),
+                                ({"smoothing": {"m": 1, "p": "uniform"}, "estimate": "map"}, ("estimate", "mean")),
+                                ({"smoothing": {"labels": {"a": 0.5}}, "estimate": "map"}, ("estimate", "at least 1"))):
             refused(api.put(model.path, settings), 422, *words)
+        for smoothing, word in (([1], "array"), ({"labels": 1}, "labels"), ({"labels": {"a": "1"}}, "a"),
+                                ({"m": "1", "p": "uniform"}, "m"), ({"n": 1, "p": "uniform"}, "n"), ({"m": 1, "p": 2}, "p")):
+            refused(api.put(model.path, {"smoothing": smoothing}), 400, word)
         equal(model.row()["settings"]["estimate"], "mean")
+        equal(model.row()["settings"]["smoothing"], 1.0)
+        with Model(api, parent=model.name) as child:
+            refused(api.put(child.path, {"parent": model.name, "smoothing": {"m": 1, "p": "uniform"}}), 422, "smoothing", "parent")
         api.put(model.path, {"estimate": "map", "smoothing": 1.5, "event_model": "complement"}).ok(200)
 
 
@@ -122,6 +190,27 @@ def test_scores_of_impossible_labels_are_kept(api):
         equal(window_of(copy), window_of(model))
         for text in ("sun word1", "sun rain", "word0", ""):
             equal(copy.classify(text)["log_scores"], model.classify(text)["log_scores"], text)
+
+
+def test_priors_are_stored(api):
+    """In the ledger, in a dump, and after a start."""
+    daemon = api.another().start()
+    client = daemon.client
+    forms = [{"labels": {"a": 0.5, "ü": 2.0}}, {"alpha": 0.25, "beta": 3.0}, {"m": 50.0, "p": "vocabulary"}, {"m": 2.5, "p": "uniform"}]
+    said = []
+    for i, smoothing in enumerate(forms):
+        client.put(f"/v1/models/m{i}", {"preset": "book", "smoothing": smoothing, "event_model": "bernoulli"}).ok(201)
+        for n, (text, label) in enumerate((("sun sun rain", "a"), ("rain hail", "ü"), ("wind", "c"))):
+            client.post(f"/v1/models/m{i}/train", {"text": text, "label": label, "id": str(n)}).ok()
+        dump = client.get(f"/v1/models/m{i}/export").ok().body
+        client.put(f"/v1/models/copy{i}/import", dump, "application/x-ndjson").ok(201)
+        said.append(client.post(f"/v1/models/m{i}/classify", {"text": "sun hail"}).ok().json["log_scores"])
+    daemon.kill()
+    client = daemon.start().client
+    for i, smoothing in enumerate(forms):
+        for name in (f"m{i}", f"copy{i}"):
+            equal(client.get("/v1/models/" + name).ok().json["settings"]["smoothing"], smoothing)
+            equal(client.post(f"/v1/models/{name}/classify", {"text": "sun hail"}).ok().json["log_scores"], said[i], name)
 
 
 def test_two_labels_are_evaluated(api):

@@ -17,6 +17,7 @@ from collections import Counter
 EVENTS = ["multinomial", "binary", "bernoulli", "complement"]
 PRIORS = ["empirical", "uniform", "given"]
 ESTIMATES = ["mean", "map", "mle"]
+SHARES = ["uniform", "vocabulary"]
 
 
 class Driver:
@@ -90,30 +91,53 @@ class Book:
         mean = sum(weights.values()) / len(weights)
         return math.log(weights.get(v, mean) / sum(weights.get(u, mean) for u in self.labels))
 
-    def estimate(self, n, size, kinds):
-        """P of one of so many kinds, under a Dirichlet prior: posterior mean, posterior mode, relative frequency."""
-        a = self.s["smoothing"]
+    def estimate(self, n, size, a, others):
+        """P of a kind that has n of size counts: posterior mean, posterior mode or relative frequency. a: the Dirichlet
+        prior's parameter for the kind; others: the sum of the parameters of all other kinds, and how many these are."""
+        total, count = others
         if self.s["estimate"] == "mean":
-            return (n + a) / (size + a * kinds)
-        if self.s["estimate"] == "map" and a > 1:
-            return (n + a - 1) / (size + (a - 1) * kinds)
+            return (n + a) / (size + a + total)
+        if self.s["estimate"] == "map" and a + total > count + 1:
+            return (n + a - 1) / (size + a - 1 + total - count)
         return n / size if size else 0.0
+
+    def share(self, w):
+        """p of the m-estimate."""
+        event = self.s["event"]
+        if self.s["smoothing"][2] == "uniform":
+            return 1 / 2 if event == "bernoulli" else 1 / len(self.used)
+        if event == "bernoulli":
+            return sum(self.d[v][w] for v in self.labels) / sum(self.docs.values())
+        counts = self.d if event == "binary" else self.n
+        return sum(counts[v][w] for v in self.labels) / sum(counts[v][u] for v in self.labels for u in self.used)
+
+    def prior_of(self, v, w):
+        """The Dirichlet prior's parameter for a word, and those of all other words: their sum, and how many."""
+        s, V = self.s["smoothing"], len(self.used)
+        if isinstance(s, tuple) and s[0] == "m":
+            p = self.share(w)
+            return s[1] * p, (s[1] * (1 - p), V - 1)
+        if isinstance(s, tuple):
+            return s[1], (s[2], 1)
+        a = s.get(v, sum(s.values()) / len(s)) if isinstance(s, dict) else s
+        return a, (a, 1) if self.s["event"] == "bernoulli" else (a * (V - 1), V - 1)
 
     def word(self, v, w, c, log=log):
         """What c occurrences of the used word w add to the score of v; c = 0 with Bernoulli only."""
-        V = len(self.used)
         event = self.s["event"]
+        a, others = self.prior_of(v, w)
         if event == "bernoulli":
-            d = self.d[v][w] if c else self.docs[v] - self.d[v][w]
-            return log(self.estimate(d, self.docs[v], 2))
+            if c:
+                return log(self.estimate(self.d[v][w], self.docs[v], a, (others[0], 1)))
+            return log(self.estimate(self.docs[v] - self.d[v][w], self.docs[v], others[0], (a, 1)))
         if event == "binary":
-            return log(self.estimate(self.d[v][w], sum(self.d[v][u] for u in self.used), V))
+            return log(self.estimate(self.d[v][w], sum(self.d[v][u] for u in self.used), a, others))
         if event == "multinomial":
-            return c * log(self.estimate(self.n[v][w], sum(self.n[v][u] for u in self.used), V))
+            return c * log(self.estimate(self.n[v][w], sum(self.n[v][u] for u in self.used), a, others))
         rest = [u for u in self.labels if u != v]
         count = sum(self.n[u][w] for u in rest)
         size = sum(self.n[u][x] for u in rest for x in self.used)
-        return -c * log(self.estimate(count, size, V))
+        return -c * log(self.estimate(count, size, a, others))
 
     def score(self, v, bag):
         words = self.used if self.s["event"] == "bernoulli" else [w for w in bag if w in self.used]
@@ -324,18 +348,48 @@ def random_settings(rnd, labels):
     s = {"event": rnd.choice(EVENTS), "prior": rnd.choice(PRIORS), "weights": {},
          "estimate": rnd.choice(ESTIMATES), "smoothing": rnd.choice([1.0, 0.5, 0.02, 1e-5, 30.0]),
          "min_count": rnd.choice([0, 0, 0, 2, 3, 6]), "skip_top": rnd.choice([0, 0, 0, 1, 5, 10**5])}
-    if s["estimate"] == "map" and s["smoothing"] < 1:
-        s["smoothing"] += 1
-    if s["event"] == "complement" and (s["estimate"] == "mle" or s["estimate"] == "map" and s["smoothing"] == 1):
-        s["estimate"] = "mean"  # with none of the others
+    kind = rnd.choice(["one", "one", "labels", "beta", "m"])
+    if kind == "labels":
+        s["smoothing"] = {v: rnd.choice([1.0, 0.3, 2.5]) for v in sorted(rnd.sample(labels, rnd.randint(1, len(labels))))}
+    elif kind == "beta" and s["event"] == "bernoulli":
+        s["smoothing"] = ("beta", rnd.choice([1.0, 0.1, 2.0]), rnd.choice([1.0, 0.1, 5.0]))
+    elif kind == "m":
+        s["smoothing"] = ("m", rnd.choice([1.0, 0.01, 50.0]), rnd.choice(SHARES))
+    fit_estimate(s)
     if s["prior"] == "given":
         named = sorted(rnd.sample(labels, rnd.randint(1, len(labels))))
         s["weights"] = {v: rnd.uniform(0.01, 5) for v in named}
     return s
 
 
+def fit_estimate(s):
+    """What does not go with an estimate is changed."""
+    a = s["smoothing"]
+    is_mode = s["estimate"] == "map"
+    if isinstance(a, tuple) and a[0] == "m" or isinstance(a, (tuple, dict)) and s["estimate"] == "mle":
+        s["estimate"] = "mean"
+    elif is_mode and isinstance(a, dict):
+        s["smoothing"] = {v: max(1.0, x) for v, x in a.items()}
+    elif is_mode and isinstance(a, tuple):
+        s["smoothing"] = (a[0], max(1.0, a[1]), max(1.0, a[2]))
+    elif is_mode and a < 1:
+        s["smoothing"] += 1
+    a = s["smoothing"]
+    least = min(a.values()) if isinstance(a, dict) else a
+    if s["event"] == "complement" and (s["estimate"] == "mle" or s["estimate"] == "map" and least == 1):
+        s["estimate"] = "mean"  # with none of the others
+
+
+def smoothing_text(a):
+    if isinstance(a, dict):
+        return ",".join(f"{v}={x!r}" for v, x in a.items())
+    if isinstance(a, tuple):
+        return f"{a[0]}:{a[1]!r}:{SHARES.index(a[2]) if a[0] == 'm' else repr(a[2])}"
+    return repr(a)
+
+
 def settings_line(s):
-    numbers = [EVENTS.index(s["event"]), PRIORS.index(s["prior"]), ESTIMATES.index(s["estimate"]), repr(s["smoothing"]), s["min_count"], s["skip_top"]]
+    numbers = [EVENTS.index(s["event"]), PRIORS.index(s["prior"]), ESTIMATES.index(s["estimate"]), smoothing_text(s["smoothing"]), s["min_count"], s["skip_top"]]
     return " ".join(["settings", *map(str, numbers), *(f"{v}={w!r}" for v, w in s["weights"].items())])
 
 

@@ -61,24 +61,50 @@ static size_t read_bag(char **rest, struct nb_feature *bag)
     return size;
 }
 
+static struct nb_prior_weight weight_of(char *item)
+{
+    char *equals = strchr(item, '=');
+    require(equals != NULL, "LABEL=WEIGHT expected");
+    *equals = '\0';
+    return (struct nb_prior_weight){item, strtod(equals + 1, NULL)};
+}
+
+/* A number, "LABEL=NUMBER,...", "beta:ALPHA:BETA" or "m:M:P", P being the number of an enum. */
+static void smoothing(char *text, struct nb_settings *s, struct nb_prior_weight *by_label)
+{
+    struct nb_smoothing *by = &s->smoothing_by;
+    char *rest = NULL, *second = strchr(text, ':');
+    if (strchr(text, '=') != NULL) {
+        by->kind = NB_SMOOTHING_LABELS;
+        by->labels = by_label;
+        for (char *item = strtok_r(text, ",", &rest); item != NULL;
+             item = strtok_r(NULL, ",", &rest))
+            by_label[by->label_count++] = weight_of(item);
+    } else if (second == NULL) {
+        s->smoothing = strtod(text, NULL);
+    } else {
+        char *end;
+        s->smoothing = strtod(second + 1, &end);
+        by->kind = text[0] == 'b' ? NB_SMOOTHING_BETA : NB_SMOOTHING_M;
+        by->beta = strtod(end + 1, NULL);
+        by->p = by->kind == NB_SMOOTHING_M ? atoi(end + 1) : 0;
+    }
+}
+
 static void settings(char **rest)
 {
     struct nb_settings s;
-    struct nb_prior_weight weights[WEIGHTS_MOST];
+    struct nb_prior_weight weights[WEIGHTS_MOST], by_label[WEIGHTS_MOST];
     nb_settings_init(&s, NB_PRESET_BOOK);
     s.event_model = atoi(next(rest));
     s.prior = atoi(next(rest));
     s.estimate = atoi(next(rest));
-    s.smoothing = strtod(next(rest), NULL);
+    smoothing(next(rest), &s, by_label);
     s.min_count = strtoull(next(rest), NULL, 10);
     s.skip_top = strtoull(next(rest), NULL, 10);
     s.weights = weights;
-    for (char *item; (item = next(rest)) != NULL && s.weight_count < WEIGHTS_MOST;) {
-        char *equals = strchr(item, '=');
-        require(equals != NULL, "LABEL=WEIGHT expected");
-        *equals = '\0';
-        weights[s.weight_count++] = (struct nb_prior_weight){item, strtod(equals + 1, NULL)};
-    }
+    for (char *item; (item = next(rest)) != NULL && s.weight_count < WEIGHTS_MOST;)
+        weights[s.weight_count++] = weight_of(item);
     require(nb_settings_check(&s, NULL) == 0, "bad settings");
     nb_scorer_free(&scorer);
     require(nb_scorer_new(&s, &scorer) == 0, "out of memory");

@@ -309,6 +309,59 @@ START_TEST(what_is_written_reads_back)
 }
 END_TEST
 
+/* Of each form of smoothing but one number: which is stored as it always was. */
+static void put_form(struct nb_settings *s, int kind)
+{
+    nb_settings_init(s, NB_PRESET_BOOK);
+    s->event_model = NB_EVENT_BERNOULLI;
+    s->smoothing = 0.25;
+    s->smoothing_by.kind = kind;
+    if (kind == NB_SMOOTHING_BETA)
+        s->smoothing_by.beta = 3;
+    if (kind == NB_SMOOTHING_M)
+        s->smoothing_by.p = NB_SMOOTHING_VOCABULARY;
+    if (kind == NB_SMOOTHING_LABELS) {
+        s->smoothing_by.label_count = 2;
+        s->smoothing_by.labels = calloc(2, sizeof *s->smoothing_by.labels);
+        s->smoothing_by.labels[0] = weight("ham", 0.5);
+        s->smoothing_by.labels[1] = weight("späm", 2);
+    }
+}
+
+START_TEST(forms_of_smoothing_read_back)
+{
+    struct nb_settings s, copy, back;
+    struct nb_buffer out = {0}, again = {0};
+    put_form(&s, _i);
+    ck_assert_int_eq(nb_settings_check(&s, NULL), 0);
+    ck_assert_int_eq(nb_settings_copy(&copy, &s), 0);
+    ck_assert_int_eq(nb_settings_write(&copy, &out), 0);
+    nb_settings_deinit(&copy);
+    ck_assert_int_eq(nb_settings_read(&back, stored(&out), NULL), 0);
+    ck_assert(back.smoothing == s.smoothing);
+    ck_assert_int_eq(back.smoothing_by.kind, _i);
+    ck_assert(back.smoothing_by.beta == s.smoothing_by.beta);
+    ck_assert_int_eq(back.smoothing_by.p, s.smoothing_by.p);
+    ck_assert_uint_eq(back.smoothing_by.label_count, s.smoothing_by.label_count);
+    for (size_t i = 0; i < s.smoothing_by.label_count; i++) {
+        ck_assert_str_eq(back.smoothing_by.labels[i].label, s.smoothing_by.labels[i].label);
+        ck_assert(back.smoothing_by.labels[i].weight == s.smoothing_by.labels[i].weight);
+    }
+    static const char name[] = "smoothing_by";
+    bool has = memmem(out.bytes, out.length, name, sizeof name - 1) != NULL;
+    ck_assert_int_eq(has, _i != NB_SMOOTHING_ONE);
+    ck_assert_int_eq(nb_settings_write(&back, &again), 0);
+    ck_assert_uint_eq(out.length, again.length);
+    for (size_t length = 1; length < out.length; length++)
+        ck_assert_int_eq(nb_settings_read(&copy, (struct nb_string){out.bytes, length}, NULL),
+                         NB_CORRUPT);
+    nb_settings_deinit(&s);
+    nb_settings_deinit(&back);
+    nb_buffer_deinit(&out);
+    nb_buffer_deinit(&again);
+}
+END_TEST
+
 START_TEST(the_parent_is_found_without_reading_the_rest)
 {
     struct nb_settings s;
@@ -393,6 +446,11 @@ START_TEST(older_forms_get_defaults_and_newer_are_refused)
         {"tokenizer", "\0", 1, NB_CORRUPT},
         {"event_model", "\6binaryx", 8, NB_CORRUPT}, /* more than the value */
         {"smoothing", "\0\0\0\0\0\0\0\0", 8, NB_CORRUPT},
+        {"smoothing_by", "\1m\7uniform", 10, 0},
+        {"smoothing_by", "\1m\5newer", 8, NB_VERSION},
+        {"smoothing_by", "\5newer", 6, NB_VERSION},
+        {"smoothing_by", "\3one", 4, NB_CORRUPT},
+        {"smoothing_by", "\1m", 2, NB_CORRUPT},
         {"prior", "\5given\xff\xff\xff\xff\x0f", 11, NB_CORRUPT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -513,6 +571,7 @@ int main(void)
     tcase_add_test(form, what_is_not_stored_is_the_presets);
     tcase_add_test(form, fields_are_stored_by_name);
     tcase_add_loop_test(form, what_is_written_reads_back, 0, 3);
+    tcase_add_loop_test(form, forms_of_smoothing_read_back, 0, 4);
     tcase_add_test(form, the_parent_is_found_without_reading_the_rest);
     tcase_add_test(form, damage_is_noticed_or_harmless);
     tcase_add_test(form, older_forms_get_defaults_and_newer_are_refused);

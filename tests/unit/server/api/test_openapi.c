@@ -306,6 +306,12 @@ START_TEST(settings_are_those_of_the_table)
                         json_object_get(json_array_get(json_object_get(schema, "oneOf"), 1),
                                         "additionalProperties"));
             break;
+        case NB_SETTING_SMOOTHING:
+            check_range(&table[i], json_array_get(json_object_get(schema, "oneOf"), 0));
+            check_names(
+                find(json_array_get(json_object_get(schema, "oneOf"), 3), "properties/p/enum"),
+                nb_smoothing_p_names, name_count(nb_smoothing_p_names));
+            break;
         case NB_SETTING_FIELDS:
             check_names(find(schema, "properties/fields/items/enum"), table[i].names,
                         name_count(table[i].names));

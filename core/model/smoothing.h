@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The prior of P(w|v) where it is more than one number for all words and labels. Pure functions;
+ * any thread.
+ *
+ *     one number           Dirichlet(a, ..., a), the number being the setting `smoothing`
+ *     {"labels": {...}}    the same with a number of each label; a label that is not named has the
+ *                          mean of the named
+ *     {"alpha", "beta"}    Beta(alpha, beta) of a word's presence, with the Bernoulli model
+ *     {"m", "p"}           the m-estimate (Mitchell 1997, equation 6.22): m virtual counts, shared
+ *                          out by p; the Dirichlet prior of m p_w for each word w
+ */
+#ifndef NB_CORE_MODEL_SMOOTHING_H
+#define NB_CORE_MODEL_SMOOTHING_H
+
+#include "core/model/label_weights.h"
+
+enum nb_smoothing_kind { NB_SMOOTHING_ONE, NB_SMOOTHING_LABELS, NB_SMOOTHING_BETA, NB_SMOOTHING_M };
+/* p of the m-estimate: the same for all words; or their share of the counts of all labels. */
+enum nb_smoothing_p { NB_SMOOTHING_UNIFORM, NB_SMOOTHING_VOCABULARY };
+extern const char *const nb_smoothing_p_names[]; /* as in JSON and in the store; NULL at the end */
+
+/* What a kind other than ONE has beside `smoothing`, which is alpha or m. Zeros: of kind ONE. */
+struct nb_smoothing {
+    int kind;                       /* enum nb_smoothing_kind */
+    double beta;                    /* BETA */
+    int p;                          /* M: enum nb_smoothing_p */
+    struct nb_prior_weight *labels; /* LABELS: owned; by label */
+    size_t label_count;
+};
+void nb_smoothing_deinit(struct nb_smoothing *smoothing);
+/* Returns 0, or NB_NO_MEMORY with `to` as it was. */
+int nb_smoothing_copy(struct nb_smoothing *to, const struct nb_smoothing *from);
+
+/* The stored form of a kind other than ONE. */
+void nb_smoothing_write(struct nb_packer *w, const struct nb_smoothing *smoothing);
+/* Reads it back into `smoothing`, which holds zeros before and is the caller's to deinit, also
+ * after a failure. Returns 0, NB_VERSION (a name that this program does not know), NB_CORRUPT or
+ * NB_NO_MEMORY. Order and range are not checked. */
+int nb_smoothing_read(struct nb_unpacker *r, struct nb_smoothing *smoothing);
+
+#endif
