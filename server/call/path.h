@@ -10,6 +10,8 @@
 /* Appends "/v1/models/MODEL" and `rest`, and a NUL that `length` does not count. The name of the
  * model is percent-encoded, `rest` is not. Returns 0 or NB_NO_MEMORY. */
 int nb_path_model(struct nb_buffer *path, const char *model, const char *rest);
+/* The same of "/v1/networks/NETWORK". */
+int nb_path_network(struct nb_buffer *path, const char *network, const char *rest);
 
 /* Appends "NAME=VALUE" behind "?", or behind "&" when the path has a query already; the value is
  * percent-encoded. A value of NULL appends nothing. Returns 0 or NB_NO_MEMORY. */

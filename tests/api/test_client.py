@@ -20,7 +20,7 @@ SAMPLE = os.path.join(TOP, "scripts", "sample")
 VALGRIND = True
 USAGE, DATAERR, NOINPUT, UNAVAILABLE, CANTCREAT, IOERR, TEMPFAIL, NOPERM = 64, 65, 66, 69, 73, 74, 75, 77
 COMMANDS = ("train", "classify", "explain", "filter", "untrain", "models", "stats", "evaluate",
-            "export", "import", "undo", "backup", "quarantine", "refit")
+            "export", "import", "undo", "backup", "quarantine", "refit", "sample", "network")
 HAM = b"From: anna@example.org\nTo: ben@example.org\nSubject: garden %d\nDate: today\n\nlunch in the garden %d\n"
 SPAM = b"From: win@example.net\nTo: ben@example.org\nSubject: prize %d\nDate: today\n\ncheap pills, win a prize %d\n"
 
@@ -667,6 +667,118 @@ def test_evaluate_removes_its_model_when_broken_off(api):
     process.send_signal(signal.SIGINT)
     holds(process.wait(20 * slow()) != 0, "broken off")
     holds(not there(), "the model is left behind")
+
+
+# ---- what a model or a network says of the world -------------------------------------------------
+def test_sample(api):
+    client, model, _ = trained(api)
+    path = "/v1/models/" + model
+    wanted = api.get(f"{path}/sample?label=spam&length=12&seed=7&temperature=0.5").ok().json
+    flags = ("-l", "spam", "-n", "12", "-s", "7", "-t", "0.5")
+    equal(client.run("sample", model, *flags).decode(), " ".join(wanted["tokens"]) + "\n")
+    equal(client.json("sample", "-m", model, *flags), wanted)
+    equal(client.json("sample", model, "-l", "ham"), api.get(f"{path}/sample?label=ham").ok().json)
+    got = client.json("sample", model, "-l", "spam", "-e", "3", "--interval", "0.5")
+    equal(got, api.get(f"{path}/distribution?label=spam&limit=3&interval=0.5").ok().json)
+    lines = client.run("sample", model, "-l", "spam", "-e", "3", "--interval", "0.5").decode().splitlines()
+    equal([line.split()[0] for line in lines[2:5]], [t["token"] for t in got["tokens"]])
+    for line, row in zip(lines[2:5], got["tokens"]):
+        count, p, low, high = line.split()[1:]
+        equal(int(count), row["count"])
+        for shown, wanted in zip((p, low, high), (row["probability"], *row["interval"])):
+            near(float(shown), wanted, line, 1e-3)
+    holds(lines[1].startswith("(the label) ") and lines[5].startswith("(any other word) "), lines)
+    api.put(path, {"prior": "uniform"}).ok()
+    holds(client.run("sample", model, "-l", "spam", "-e", "1").decode().splitlines()[1].endswith(" -"), "a given prior")
+    client.run("sample", model, status=USAGE)
+    holds("--label" in client.said, client.said)
+    client.run("sample", model, "-l", "spam", "-t", "0", status=USAGE)
+    client.run("sample", model, "-l", "no-such-label", status=NOINPUT)
+    client.run("sample", "no-such-model", "-l", "spam", status=NOINPUT)
+
+
+PAVEMENT = {"nodes": [
+    {"name": "rain", "states": ["yes", "no"], "table": [[0.3, 0.7]]},
+    {"name": "sprinkler", "states": ["on", "off"], "table": [[0.4, 0.6]]},
+    {"name": "wet=slippery", "states": ["yes", "no"], "parents": ["rain", "sprinkler"],
+     "table": [[0.99, 0.01], [0.9, 0.1], [0.85, 0.15], [0.02, 0.98]]}]}
+
+
+def test_network_kept_and_drawn(api):
+    client, name, folder = Bayesc(api), api.name(), api.new_folder()
+    path = "/v1/networks/" + name
+    file = write(folder, "pavement.json", content=json.dumps(PAVEMENT).encode())
+    equal(client.run("network", "put", name, file, "--source", "ann").decode(), f"{name}: 3 nodes, 2 arrows\n")
+    kept = api.get(path).ok().json
+    equal((kept["source"], kept["nodes"][2]["table"]), ("ann", PAVEMENT["nodes"][2]["table"]))
+    equal(json.loads(client.run("network", "show", name)), kept)
+    equal(client.json("network", "put", name, "-", stdin=json.dumps(PAVEMENT).encode())["source"], "http")
+    holds(name in client.run("network", "list").decode().splitlines(), "it is listed")
+    holds({"name": name} in client.json("network", "list")["networks"], "it is listed in JSON")
+    equal(client.run("network", "dot", name), api.get(path + "?format=dot").ok().body)
+    picture = os.path.join(folder, "pavement.svg")
+    client.run("network", "svg", name, picture)
+    with open(picture, "rb") as drawn:
+        equal(drawn.read(), api.get(path + "?format=svg").ok().body)
+    client.run("network", "svg", "no-such-network", picture, status=NOINPUT)
+    holds(os.path.exists(picture), "a failure leaves the file")
+    client.run("network", "put", name, write(folder, "bad.json", content=b'{"nodes": []}'), status=DATAERR)
+    holds("at least one" in client.said, client.said)
+    client.run("network", "put", name, os.path.join(folder, "nothing"), status=NOINPUT)
+    client.run("network", "delete", name)
+    client.run("network", "delete", name, status=NOINPUT)
+
+
+def test_network_lists_pages(api):
+    daemon = api.another(config={"server": {"listing_rows": 2}}).start()
+    client = Bayesc(api, f"http://{daemon.host}:{daemon.port}")
+    for i in range(5):
+        daemon.client.put(f"/v1/networks/n{i}", PAVEMENT).ok(201)
+    equal(client.run("network", "list").decode().split(), [f"n{i}" for i in range(5)])
+
+
+def test_network_asked(api):
+    client, name = Bayesc(api), api.name()
+    path = "/v1/networks/" + name
+    api.put(path, PAVEMENT).ok(201)
+    given = ("--given", "wet=slippery=yes", "-g", "sprinkler=on")
+    wanted = api.post(path + "/query", {"of": ["rain"], "evidence": {"wet=slippery": "yes", "sprinkler": "on"}}).ok().json
+    equal(client.json("network", "query", name, "--of", "rain", *given), wanted)
+    rows = [line.split() for line in client.run("network", "query", name, "-o", "rain", *given).decode().splitlines()]
+    equal(rows[0], ["node", "state", "probability"])
+    equal([row[-2] for row in rows[1:]], ["yes", "no"])
+    for row, p in zip(rows[1:], wanted["probabilities"]["rain"].values()):
+        near(float(row[-1]), p, "rain", 1e-5)
+    equal(len(client.run("network", "query", name).decode().splitlines()), 7)
+    equal(client.run("network", "independent", name, "rain", "sprinkler").decode(), "rain and sprinkler are independent\n")
+    equal(client.run("network", "independent", name, "rain", "sprinkler", "-g", "wet=slippery").decode(),
+          "rain and sprinkler may depend on each other given wet=slippery\n")
+    equal(client.json("network", "independent", name, "rain", "sprinkler"), {"network": name, "independent": True})
+    client.run("network", "query", name, "-g", "rain=perhaps", status=DATAERR)
+    for arguments in (("query", name, "-g", "rain"), ("query", name, "-g", "=yes"), ("independent", name, "rain"),
+                      ("draw", name), ("put", name), ("show", name, "-o", "rain"), ("list", "-g", "rain"), (),
+                      ("dot", name, "--source", "x"), ("query", name, "--alpha", "0.5")):
+        client.run("network", *arguments, status=USAGE)
+
+
+def test_network_learned(api):
+    """Rows in each format give the same network; what contradicts itself is told."""
+    client, name, folder = Bayesc(api), api.name(), api.new_folder()
+    path = "/v1/networks/" + name
+    api.put(path, PAVEMENT).ok(201)
+    drawn = api.post(path + "/query", {"samples": 20000, "seed": 1}).ok().json
+    columns, rows = drawn["columns"], drawn["rows"]
+    files = {"rows.csv": "\n".join(",".join(row) for row in [columns, *rows]),
+             "rows.ndjson": "\n".join(json.dumps(dict(zip(columns, row))) for row in rows),
+             "rows.json": json.dumps({"columns": columns, "rows": rows})}
+    for file, content in files.items():
+        said = client.run("network", "learn", name, write(folder, file, content=content.encode())).decode()
+        equal(said.splitlines(), [f"{name}: learned from 20,000 rows", "  rain -> wet=slippery", "  sprinkler -> wet=slippery"])
+    got = client.json("network", "learn", name, os.path.join(folder, "rows.csv"), "--alpha", "0.001", "--prior", "2",
+                      "--separators", "1", "--source", "ann")
+    equal((got["kept"], got["rows"]), (True, 20000))
+    equal(api.get(path).ok().json["source"], "ann")
+    client.run("network", "learn", name, write(folder, "x.csv", content=b"a,a\n1,2\n"), status=DATAERR)
 
 
 # ---- the whole ----------------------------------------------------------------------------------
