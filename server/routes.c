@@ -11,6 +11,7 @@
 #include "server/api/operations.h"
 #include "server/api/quarantine.h"
 #include "server/api/undo.h"
+#include "server/console/model.h"
 #include "server/console/page.h"
 #include "server/json/document.h"
 #include "server/mail/filter_load.h"
@@ -157,7 +158,8 @@ static const struct nb_route ROUTES[] = {
      .is_of_all = true,
      .is_long = true},
     API("GET", "/openapi.json", CLASSIFY, NONE, NO_QUERY, nb_route_openapi),
-    API("GET", "/", CLASSIFY, NONE, NO_QUERY, nb_route_page),
+    LONG("GET", "/", CLASSIFY, NONE, NO_QUERY, nb_route_page),
+    LONG("GET", "/models/{model}", CLASSIFY, NONE, SAMPLE_QUERY, nb_route_model_page),
 };
 
 const struct nb_route *nb_route_table(size_t *count)

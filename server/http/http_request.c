@@ -122,7 +122,8 @@ static void add_fields_of_page(struct fields *to)
     add_field(to, "X-Frame-Options", "DENY");
     add_field(to, "Referrer-Policy", "no-referrer");
     add_field(to, "Content-Security-Policy",
-              "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+              "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; "
+              "frame-ancestors 'none'");
 }
 
 static unsigned retry_after(const struct nb_reply *reply)
