@@ -8,6 +8,7 @@
 #include "core/store/row_texts.h"
 
 struct candidate {
+    double weight; /* the count and its addend */
     uint64_t count, feature;
     uint32_t row;
 };
@@ -18,8 +19,7 @@ struct listing {
     double mass;
     struct nb_word_law law; /* when the walk was over */
     uint64_t documents, documents_all;
-    /* Of the last count, because many words have the same. */
-    uint64_t last_count;
+    double last_weight; /* many words have the same */
     struct nb_posterior last;
 };
 
@@ -27,32 +27,33 @@ struct listing {
 static int compare(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
-    if (x->count != y->count)
-        return x->count > y->count ? -1 : 1;
+    if (x->weight < y->weight || x->weight > y->weight)
+        return x->weight > y->weight ? -1 : 1;
     return (x->row > y->row) - (x->row < y->row);
 }
 
 static void offer(void *user, const struct nb_word_law *law, const struct nb_walked_word *word)
 {
-    const struct candidate c = {word->count, word->feature, word->row};
+    const struct candidate c = {(double)word->count + word->addend, word->count, word->feature,
+                                word->row};
     (void)law;
     nb_heap_add(user, &c);
 }
 
 /* ---- posteriors ------------------------------------------------------------------------------ */
 
-/* Training between the steps of the walk may have left the sum behind a count. */
-static struct nb_posterior posterior_of(const struct listing *l, uint64_t count)
+/* Training between the steps of the walk may have left the sum behind a count. `weight` is the
+ * count with its addend. */
+static struct nb_posterior posterior_of(const struct listing *l, uint64_t count, double weight)
 {
     const struct nb_word_law *law = &l->law;
-    double of = (double)count, rest = law->sum > count ? (double)(law->sum - count) : 0;
-    double words = (double)law->vocabulary;
-    double whole = of + rest + law->addend * words;
-    struct nb_posterior p = {.probability = whole > 0 ? (of + law->addend) / whole : 0,
-                             .interval = {1, 1}};
-    if (words > 1) /* else it is the only word that there is */
-        p.interval =
-            nb_beta_interval(of + law->dirichlet, rest + law->dirichlet * (words - 1), l->mass);
+    double rest = law->sum > count ? (double)(law->sum - count) : 0;
+    double whole = (double)count + rest + law->added;
+    struct nb_posterior p = {.probability = whole > 0 ? weight / whole : 0, .interval = {1, 1}};
+    double own = weight + law->offset;
+    double others = whole - weight + law->offset * ((double)law->vocabulary - 1);
+    if (law->vocabulary > 1 && others > 0) /* else it is the only word that there is */
+        p.interval = nb_beta_interval(own, others, l->mass);
     return p;
 }
 
@@ -72,13 +73,14 @@ static int tell_label(struct listing *l, const struct nb_distribution_sink *sink
                                        .prior.probability = l->law.prior,
                                        .words = l->law.sum,
                                        .vocabulary = l->law.vocabulary,
-                                       .dirichlet = l->law.dirichlet};
+                                       .has_unseen = !l->law.is_by_word && l->law.vocabulary > 0};
     label.is_prior_estimated = l->walk.published->settings.prior == NB_PRIOR_EMPIRICAL;
     if (label.is_prior_estimated)
         label.prior.interval =
             nb_share_interval((double)l->documents, (double)l->documents_all, l->mass);
-    if (l->law.vocabulary > 0)
-        label.unseen = posterior_of(l, 0);
+    label.dirichlet = l->law.added + l->law.offset * (double)l->law.vocabulary;
+    if (label.has_unseen)
+        label.unseen = posterior_of(l, 0, l->law.addend);
     return sink->header(sink->user, &label);
 }
 
@@ -91,9 +93,9 @@ static int tell_word(struct listing *l, struct nb_row_texts *texts, const struct
     int rc = nb_row_texts_get(texts, c->row, c->feature, &word.word, NULL, error);
     if (rc == NB_NOT_FOUND)
         return 0; /* forgotten meanwhile */
-    if (rc == 0 && c->count != l->last_count) {
-        l->last = posterior_of(l, c->count);
-        l->last_count = c->count;
+    if (rc == 0 && (c->weight < l->last_weight || c->weight > l->last_weight)) {
+        l->last = posterior_of(l, c->count, c->weight);
+        l->last_weight = c->weight;
     }
     word.posterior = l->last;
     return rc != 0 ? rc : sink->word(sink->user, &word);
@@ -131,7 +133,7 @@ int nb_generate_distribution(struct nb_engine *engine, struct nb_string model,
                              struct nb_string label, size_t limit, double mass,
                              const struct nb_distribution_sink *sink, struct nb_error *error)
 {
-    struct listing l = {.mass = mass, .last_count = UINT64_MAX};
+    struct listing l = {.mass = mass, .last_weight = -1};
     struct nb_error why = {0};
     int rc = nb_label_walk_begin(&l.walk, engine, model, label, error);
     if (rc != 0)

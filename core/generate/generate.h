@@ -53,8 +53,9 @@ struct nb_label_posterior {
     struct nb_posterior prior;
     uint64_t words; /* n_v, or d_v with the binary model */
     uint64_t vocabulary;
-    double dirichlet;           /* the prior's parameter */
-    struct nb_posterior unseen; /* of each word that the label does not have */
+    double dirichlet; /* the sum of the prior's parameters: so many words is it worth */
+    bool has_unseen;  /* all words that the label does not have have the same estimate: */
+    struct nb_posterior unseen;
 };
 
 struct nb_word_posterior {
@@ -73,8 +74,9 @@ struct nb_distribution_sink {
 /* Hands the `limit` words that are most probable in documents of the label to `sink`, most probable
  * first, with intervals that have `mass` (above 0, below 1) of the posterior: the one of P(w | v)
  * is Beta(count + a, the counts of all other words + a for each), the marginal of the Dirichlet
- * posterior, with a = nb_word_law.dirichlet. That of P(v) is nb_share_interval. Takes 24 bytes for
- * each word. Returns as nb_generate_sample does; NB_CONFLICT: the label has no documents. */
+ * posterior, with a = addend + offset of nb_word_law. That of P(v) is nb_share_interval. Takes 32
+ * bytes for each word. Returns as nb_generate_sample does; NB_CONFLICT: the label has no documents.
+ */
 int nb_generate_distribution(struct nb_engine *engine, struct nb_string model,
                              struct nb_string label, size_t limit, double mass,
                              const struct nb_distribution_sink *sink, struct nb_error *error);

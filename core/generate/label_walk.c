@@ -73,7 +73,8 @@ static int copy_step(struct nb_label_walk *walk, uint32_t *row, bool *is_last,
     *count = 0;
     for (; rc == 0 && *row < end; ++*row) {
         struct nb_walked_word *word = &walk->words[*count];
-        if (!nb_word_law_count(walk->published->scorer, counts, *row, walk->label, &word->count))
+        if (!nb_word_law_count(walk->published->scorer, counts, *row, walk->label, law,
+                               &word->count, &word->addend))
             continue;
         word->row = *row;
         word->feature = nb_model_row_id(counts, *row);

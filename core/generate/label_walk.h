@@ -19,6 +19,7 @@ struct nb_label_walk {
 
 struct nb_walked_word {
     uint64_t feature, count;
+    double addend; /* to the count */
     uint32_t row;
 };
 

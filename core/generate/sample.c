@@ -29,11 +29,9 @@ struct position {
 struct drawing {
     struct position *heap; /* owned; `next` of a node is at most that of its children */
     size_t length;
-    double power; /* 1 / temperature */
-    double sum;   /* of the weights so far */
-    /* Of the last count, because most words have few: its weight. */
-    uint64_t last_count;
-    double last_weight;
+    double power;             /* 1 / temperature */
+    double sum;               /* of the weights so far */
+    double last, last_weight; /* the count with its addend: most words have the same as others */
 };
 
 /* ---- the walk -------------------------------------------------------------------------------- */
@@ -62,12 +60,14 @@ static void sift(struct drawing *d)
 }
 
 /* In proportion to P(w | v): what all words of the label are divided by is left out. */
-static double weight_of(struct drawing *d, const struct nb_word_law *law, uint64_t count)
+static double weight_of(struct drawing *d, const struct nb_walked_word *word)
 {
-    if (count != d->last_count) {
-        double weight = (double)count + law->addend;
-        d->last_count = count;
-        d->last_weight = d->power == 1 ? weight : pow(weight, d->power);
+    double count = (double)word->count + word->addend;
+    if (d->power == 1)
+        return count;
+    if (count < d->last || count > d->last) {
+        d->last = count;
+        d->last_weight = pow(count, d->power);
     }
     return d->last_weight;
 }
@@ -75,7 +75,8 @@ static double weight_of(struct drawing *d, const struct nb_word_law *law, uint64
 static void pass_word(void *user, const struct nb_word_law *law, const struct nb_walked_word *word)
 {
     struct drawing *d = user;
-    double weight = weight_of(d, law, word->count);
+    (void)law;
+    double weight = weight_of(d, word);
     if (!(weight > 0)) /* the estimate is 0, or a power that a double cannot hold */
         return;
     d->sum += weight;
@@ -133,7 +134,7 @@ static int begin(struct drawing *d, const struct nb_sampling *sampling, struct n
     assert(sampling->temperature >= NB_TEMPERATURE_LEAST &&
            sampling->temperature <= NB_TEMPERATURE_MOST);
     *d = (struct drawing){
-        .length = sampling->length, .power = 1 / sampling->temperature, .last_count = UINT64_MAX};
+        .length = sampling->length, .power = 1 / sampling->temperature, .last = -1};
     d->heap = calloc(d->length + 1, sizeof *d->heap);
     if (d->heap == NULL)
         return nb_error_no_memory(error);

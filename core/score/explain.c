@@ -194,6 +194,22 @@ double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, u
            log_estimate(scorer, all - cell.occurrences, view->sum - l->sum, added);
 }
 
+/* ---- the law of a label's words ----------------------------------------------------------------
+ */
+
+/* The addends of the multinomial model, whatever the event model is. */
+static void put_addends(const struct nb_scorer *s, const char *label, struct nb_word_law *law)
+{
+    struct nb_settings settings = s->settings; /* a borrowed view of the scorer's */
+    if (settings.event_model == NB_EVENT_BERNOULLI)
+        settings.event_model = NB_EVENT_MULTINOMIAL;
+    struct nb_addends addends = nb_estimate_addends(&settings, label, law->vocabulary);
+    law->addend = addends.present;
+    law->is_by_word = nb_estimate_is_by_word(&settings);
+    law->added = nb_estimate_added(&settings, addends, law->vocabulary);
+    law->offset = settings.estimate == NB_ESTIMATE_MEAN ? 0 : 1;
+}
+
 int nb_word_law_of(struct nb_scorer *scorer, const struct nb_model *model, uint32_t label,
                    struct nb_word_law *law)
 {
@@ -204,23 +220,29 @@ int nb_word_law_of(struct nb_scorer *scorer, const struct nb_model *model, uint3
     uint32_t position = view->position[label];
     if (position == NB_NOT_SCORED)
         return NB_CONFLICT;
-    bool is_frequency = scorer->settings.estimate == NB_ESTIMATE_MLE;
     *law = (struct nb_word_law){.sum = view->labels[position].sum,
                                 .vocabulary = view->vocabulary,
-                                .addend = scorer->addend,
-                                .dirichlet = is_frequency ? 1 : scorer->settings.smoothing,
                                 .prior = exp(view->labels[position].prior)};
+    put_addends(scorer, nb_model_label_name(model, label).bytes, law);
     return 0;
 }
 
 bool nb_word_law_count(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
-                       uint32_t label, uint64_t *count)
+                       uint32_t label, const struct nb_word_law *law, uint64_t *count,
+                       double *addend)
 {
     uint64_t all;
+    bool is_binary = scorer->settings.event_model == NB_EVENT_BINARY;
     const struct nb_row *used = used_row(scorer, model, &scorer->view, row, &all);
     if (used == NULL)
         return false;
     struct nb_cell cell = nb_counts_of(model, used, label);
-    *count = scorer->settings.event_model == NB_EVENT_BINARY ? cell.documents : cell.occurrences;
+    *count = is_binary ? cell.documents : cell.occurrences;
+    *addend = law->addend;
+    if (law->is_by_word) {
+        uint64_t mine = is_binary ? nb_counts_documents(model, used) : all;
+        double share = (double)mine / (double)scorer->view.sum;
+        *addend = nb_estimate_addends_of_share(scorer->settings.smoothing, share).present;
+    }
     return true;
 }

@@ -34,24 +34,28 @@ void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most);
 double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
                        uint32_t label);
 
-/* What estimates of P(w|v) are made of, by the multinomial model: (count + addend) / (sum + addend
- * * vocabulary). With the binary model, `count` and `sum` are documents. */
+/* What estimates of P(w|v) are made of, by the multinomial model: (count + addend) / (sum + added),
+ * under the settings' smoothing and estimate. With the binary model, `count` and `sum` are
+ * documents. */
 struct nb_word_law {
     uint64_t sum;        /* n_v, or d_v, of the used vocabulary */
     uint64_t vocabulary; /* |V| of the used words */
-    double addend;       /* to counts, as the settings' estimate says; may be 0 */
-    /* The Dirichlet prior's parameter, the same of each word, under which the estimate is the mean
-     * or the mode of the posterior: `smoothing`; 1 if it is the relative frequency. */
-    double dirichlet;
+    double addend;       /* to the count of a word; may be 0 */
+    bool is_by_word;     /* addends differ by word: nb_word_law_count has them */
+    double added;        /* the addends of all words */
+    /* A word's parameter of the Dirichlet prior less its addend. With it the estimate is the mean
+     * or the mode of the posterior, and the relative frequency the mode after a uniform prior. */
+    double offset;
     double prior; /* P(v) */
 };
 /* Fills `law` for a label under the counts as they are. Returns 0, NB_CONFLICT (it has no
  * documents) or NB_NO_MEMORY. */
 int nb_word_law_of(struct nb_scorer *scorer, const struct nb_model *model, uint32_t label,
                    struct nb_word_law *law);
-/* Sets *count to n_wv, or d_wv, of the feature in `row`; false: it is not in the used vocabulary.
- * After nb_word_law_of under the same lock. */
+/* Sets *count to n_wv, or d_wv, of the feature in `row`, and *addend to what is added to it; false:
+ * it is not in the used vocabulary. After nb_word_law_of under the same lock. */
 bool nb_word_law_count(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
-                       uint32_t label, uint64_t *count);
+                       uint32_t label, const struct nb_word_law *law, uint64_t *count,
+                       double *addend);
 
 #endif

@@ -166,10 +166,12 @@ static int write_label(void *user, const struct nb_label_posterior *label)
     nb_emit_member_u64(&e, "occurrences", label->words);
     nb_emit_member_u64(&e, "vocabulary", label->vocabulary);
     nb_emit_member_short_double(&e, "dirichlet", label->dirichlet);
-    nb_emit_key(&e, "unseen");
-    nb_emit_open(&e, '{');
-    emit_posterior(&e, &label->unseen, true);
-    nb_emit_close(&e, '}');
+    if (label->has_unseen) {
+        nb_emit_key(&e, "unseen");
+        nb_emit_open(&e, '{');
+        emit_posterior(&e, &label->unseen, true);
+        nb_emit_close(&e, '}');
+    }
     nb_emit_key(&e, "tokens");
     nb_emit_raw(&e, "[");
     return settle(r, &e);

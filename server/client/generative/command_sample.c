@@ -75,6 +75,7 @@ static void print_estimates(const json_t *reply)
 {
     static const char *const HEAD[] = {"", ">count", ">probability", ">from", ">to"};
     const json_t *prior = json_object_get(reply, "prior"), *row;
+    const json_t *unseen = json_object_get(reply, "unseen");
     struct nb_table table;
     size_t i;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
@@ -88,9 +89,11 @@ static void print_estimates(const json_t *reply)
         add_estimate(&table, row);
     }
 
-    nb_table_cell(&table, "(any other word)");
-    nb_table_cell(&table, "0");
-    add_estimate(&table, json_object_get(reply, "unseen"));
+    if (unseen != NULL) {
+        nb_table_cell(&table, "(any other word)");
+        nb_table_cell(&table, "0");
+        add_estimate(&table, unseen);
+    }
     nb_table_print(&table, stdout);
     nb_table_deinit(&table);
 }
