@@ -11,6 +11,7 @@ struct against {
     uint32_t label;
     double offsets[NB_STACK_EXPERTS][NB_FIELDS];
     double x[NB_STACK_EXPERTS][NB_STACK_GROUPS];
+    double twin[NB_FIELDS]; /* sums of u times r */
     uint32_t features[NB_STACK_GROUPS];
 };
 
@@ -43,13 +44,17 @@ static void add_feature(struct against *a, uint64_t id)
     a->features[field]++;
     a->features[NB_STACK_TOTAL] += field != NB_FIELD_NGRAM;
     nb_blend_find(b, id, rows);
+    double r = 0;
     if (!nb_blend_read(b, rows))
         return;
     for (unsigned e = 0; e < b->stack.two.size; e++) {
         const struct nb_stack_expert *x = &b->stack.two.experts[e];
-        double r = log_ratio(b->documents[a->label], b->all_documents, x->smoothing * b->smoothing);
-        a->x[e][field] += nb_blend_power(x->power, r - a->offsets[e][field]);
+        r = log_ratio(b->documents[a->label], b->all_documents, x->smoothing * b->smoothing) -
+            a->offsets[e][field];
+        a->x[e][field] += nb_blend_power(x->power, r);
     }
+    if (nb_blend_has_twin(b))
+        a->twin[field] += nb_blend_slot(b, id) * r;
 }
 
 /* What an expert says, without the biases. */
@@ -62,6 +67,17 @@ static double sum_of(struct against *a, const struct nb_blend_weights *weights, 
     for (unsigned g = 0; g < NB_STACK_GROUPS; g++)
         sum += weights->groups[e][g] * x[g] * nb_stack_share(&a->blend->stack, a->features[g]);
     return sum;
+}
+
+/* What the twin says. */
+static double score_twin(const struct against *a, uint32_t other)
+{
+    double shares[NB_FIELDS];
+    double t = nb_blend_twin_bias(a->blend, a->label) - nb_blend_twin_bias(a->blend, other);
+    nb_stack_evidence_shares(a->features, shares);
+    for (unsigned field = 0; field < NB_FIELDS; field++)
+        t += shares[field] * a->twin[field];
+    return t;
 }
 
 void nb_blend_against(struct nb_blend *b, const struct nb_feature *features, size_t size,
@@ -78,4 +94,7 @@ void nb_blend_against(struct nb_blend *b, const struct nb_feature *features, siz
     for (unsigned e = 0; e < b->stack.two.size; e++)
         *log_odds += weights.trust[e] * (nb_blend_bias(b, e, label) - nb_blend_bias(b, e, other) +
                                          sum_of(&a, &weights, e));
+    *log_odds *= weights.stack;
+    if (nb_blend_has_twin(b))
+        *log_odds += weights.twin * score_twin(&a, other);
 }

@@ -177,8 +177,9 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
                    struct nb_scores *scores);
 
 /* Sets *log_odds to ln P / (1 - P) of `label` against all other labels together, with the weights
- * of two labels as they were learned last and the biases of `label` and `other`: what the stack
- * says if these two are the only ones, and next to the same if the others have few documents. Under
+ * of two labels as they were learned last and the biases of `label` and `other`, and the twin: what
+ * nb_stack_score says if these two are the only ones, and next to the same if the others have few
+ * documents. Under
  * the same locks as nb_stack_inputs and nb_stack_score. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_against(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_stack_weights *weights, const struct nb_feature *features,

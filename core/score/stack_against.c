@@ -15,6 +15,8 @@ struct against {
     unsigned experts;
     double offsets[NB_STACK_EXPERTS][NB_FIELDS];
     double x[NB_STACK_EXPERTS][NB_STACK_GROUPS];
+    const struct nb_slots *slots; /* of the twin, or NULL */
+    double twin[NB_FIELDS];       /* sums of u times r */
     uint32_t features[NB_STACK_GROUPS];
 };
 
@@ -34,14 +36,19 @@ static void put_offsets(struct against *a, const struct nb_stack_view *view)
     }
 }
 
+/* The twin reads the counts as the last expert does. */
 static void add_row(struct against *a, unsigned field, const struct nb_row *row)
 {
     uint64_t all = nb_counts_documents(a->model, row);
     uint64_t own = nb_counts_of(a->model, row, a->label).documents;
+    double r = 0;
     for (unsigned e = 0; e < a->experts && all > 0; e++) {
-        const struct nb_stack_reading *r = &a->stack->two[e];
-        a->x[e][field] += nb_stack_power(r, nb_stack_gain(r, own, all) - a->offsets[e][field]);
+        const struct nb_stack_reading *reading = &a->stack->two[e];
+        r = nb_stack_gain(reading, own, all) - a->offsets[e][field];
+        a->x[e][field] += nb_stack_power(reading, r);
     }
+    if (a->slots != NULL)
+        a->twin[field] += (double)nb_slots_at(a->slots, row->id) * r;
 }
 
 static void add_features(struct against *a, const struct nb_feature *features, size_t size)
@@ -74,6 +81,27 @@ static double sum_of(struct against *a, const struct nb_stack_weights *weights, 
     return sum;
 }
 
+/* d of a label. Where there are two, the column is the second's. */
+static double twin_bias(const struct nb_stack_view *view, const struct nb_stack_weights *weights,
+                        uint32_t label)
+{
+    bool is_first = view->size == 2 && view->labels[0] == label;
+    return is_first ? 0 : nb_stack_twin_bias_of(weights, label);
+}
+
+/* The log-odds with the twin, of those without it. */
+static double with_twin(const struct against *a, const struct nb_stack_view *view,
+                        const struct nb_stack_weights *weights, uint32_t other, double log_odds)
+{
+    struct nb_stack_twin_part part = nb_stack_twin_part(weights);
+    double shares[NB_FIELDS];
+    double t = twin_bias(view, weights, a->label) - twin_bias(view, weights, other);
+    nb_stack_evidence_shares(a->features, shares);
+    for (unsigned field = 0; field < NB_FIELDS; field++)
+        t += shares[field] * a->twin[field];
+    return part.stack * log_odds + part.twin * t;
+}
+
 int nb_stack_against(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_stack_weights *weights, const struct nb_feature *features,
                      size_t size, uint32_t label, uint32_t other, double *log_odds)
@@ -84,6 +112,7 @@ int nb_stack_against(struct nb_stack *stack, const struct nb_model *model,
     double trust[NB_STACK_EXPERTS] = {0};
     if (nb_stack_view(stack, model, &view) != 0)
         return NB_NO_MEMORY;
+    a.slots = weights->settings.twin ? &weights->slots : NULL;
     put_offsets(&a, view);
     add_features(&a, features, size);
     nb_stack_trust(weights, 2, trust);
@@ -91,5 +120,7 @@ int nb_stack_against(struct nb_stack *stack, const struct nb_model *model,
     for (unsigned e = 0; e < a.experts; e++)
         *log_odds += trust[e] * (nb_stack_bias(weights, label, e) -
                                  nb_stack_bias(weights, other, e) + sum_of(&a, weights, e));
+    if (a.slots != NULL)
+        *log_odds = with_twin(&a, view, weights, other, *log_odds);
     return 0;
 }

@@ -292,13 +292,19 @@ static inline struct nb_stack_twin_part nb_stack_twin_part(const struct nb_stack
     return (struct nb_stack_twin_part){.stack = 1 - trust + sharpened, .twin = sharpened};
 }
 
+/* d of a label. */
+static inline double nb_stack_twin_bias_of(const struct nb_stack_weights *weights, uint32_t label)
+{
+    return nb_weights_at(&weights->twin_biases, nb_stack_bias_place(label));
+}
+
 /* d of the label in this place of `labels`, which are `size`. */
 static inline double nb_stack_twin_bias(const struct nb_stack_weights *weights,
                                         const uint32_t *labels, size_t size, size_t place)
 {
     if (size == 2 && place == 0)
         return 0; /* the column is the second's */
-    return nb_weights_at(&weights->twin_biases, nb_stack_bias_place(labels[place]));
+    return nb_stack_twin_bias_of(weights, labels[place]);
 }
 
 /* How far each expert in use is trusted: sums to 1. */

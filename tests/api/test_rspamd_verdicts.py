@@ -113,6 +113,23 @@ def mistype(daemon, label, number):
     daemon.client.post(f"{rspamd.MAIL}/train?label={label}", spam(number), "message/rfc822").ok()
 
 
+def probability_told(daemon):
+    """Of spam, of a mail that is spam, as a client is told."""
+    said = check(daemon, spam())["milter"]["add_headers"]["X-Bayes-Status"]
+    holds(not said.startswith("ham"), said)
+    return float(re.search(r"probability=([\d.]+)", said)[1])
+
+
+def test_other_spam_under_a_mistyped_label(api):
+    """Three in a row, of another kind: that spam is spam does not change."""
+    daemon = taught(api)
+    before = probability_told(daemon)
+    rows = [{"mail": phishing(number).decode(), "label": "Spam"} for number in range(3)]
+    equal(daemon.client.post(f"{rspamd.MAIL}/train", {"documents": rows}).ok().json["failed"], 0)
+    holds(probability_told(daemon) > 0.95 and before > 0.95, (before, probability_told(daemon)))
+    daemon.stop()
+
+
 def test_a_label_of_others_does_not_turn_the_filter_off(api):
     """Spam is judged against all other labels, and only the two labels of the filter must be ready."""
     daemon = taught(api)
@@ -123,12 +140,11 @@ def test_a_label_of_others_does_not_turn_the_filter_off(api):
         holds("BAYES_NOT_READY" not in report["symbols"], report["symbols"])
     # A verdict of the model is ready for the same reason.
     probability(daemon, spam())
-    # A label that has three spam in a row does not take the rest of them.
+    # A label that has three spam in a row does not take the rest of them, even if they have the same words.
     for number in (96, 97):
         mistype(daemon, "Spam", number)
-    said = check(daemon, spam())["milter"]["add_headers"]["X-Bayes-Status"]
-    p = float(re.search(r"probability=([\d.]+)", said)[1])
-    holds(p > 0.8 > probability(daemon, spam()), said)  # the model thinks it may be Spam
+    p = probability_told(daemon)
+    holds(p > 0.5 > probability(daemon, spam()), p)  # the model thinks it may be Spam
     holds(check(daemon, ham())["milter"]["add_headers"]["X-Bayes-Status"].startswith("ham, "), "ham is spam")
     daemon.stop()
     # Other labels of [filter]: the model is not one of mail filtering, and all of its labels count.

@@ -218,6 +218,19 @@ class Stack:
         r = math.log((own + a) / (own_all + size)) - math.log((other + a) / (other_all + size))
         return math.copysign(abs(r) ** p, r)
 
+    def against(self, living, bag, label, other):
+        """ln(P / (1 - P)) of a label against all others as if they were one, by what was learned of two labels."""
+        two = [("label" if v == label else "others", words) for v, words in living]
+        x, terms = self.inputs(two, bag)["label"], self.terms(two, bag)
+        trust = {e: math.exp(-0.5 * self.losses[e]) for e in self.TWO}
+        one = {e: self.bias[place, label] - self.bias[place, other] +
+               math.fsum(self.weights[i] * xi for i, xi in x.items() if i[0] == e) for place, e in enumerate(self.TWO)}
+        base = math.fsum(trust[e] * one[e] for e in self.TWO) / math.fsum(trust.values())
+        names = sorted({v for v, _ in living})
+        d = {v: 0.0 if len(names) == 2 and v == names[0] else self.twin.d[v] for v in (label, other)}
+        t = d[label] - d[other] + math.fsum(self.twin.u[slot] * share * r["label"] for slot, share, r in terms)
+        return self.twin.mixed(base, t)
+
     def base(self, x):
         bank = self.TWO if len(x) <= 2 else self.MANY
         trust = {e: math.exp(-0.5 * self.losses[e]) for e in bank}
@@ -298,13 +311,16 @@ class Twin:
         mine = self.column(base)[1]
         return {v: self.d[v] + math.fsum(self.u[slot] * x * r[v] for slot, x, r in terms) if v in mine else 0.0 for v in base}
 
-    def scores(self, base, terms):
+    def mixed(self, base, t):
         trust = 1 / (1 + math.exp(0.5 * (self.losses[1] - self.losses[0])))
+        return (1 - trust) * base + trust * self.c * (base + t)
+
+    def scores(self, base, terms):
         t = self.corrections(base, terms)
         if len(base) == 2:
             half = sum(t.values()) / 2
             t = {v: t[v] - half for v in t}
-        return {v: (1 - trust) * base[v] + trust * self.c * (base[v] + t[v]) for v in base}
+        return {v: self.mixed(base[v], t[v]) for v in base}
 
     def learn(self, base, terms, label, weight):
         b, mine = self.column(base)
@@ -429,6 +445,21 @@ def check_stack(driver, stack, living, bag, question="stack "):
     return 2 * len(want)
 
 
+def check_against(driver, stack, living, bag, rnd):
+    """One label against all others; there are two at least, but for the first documents."""
+    labels = sorted({v for v, _ in living})
+    if len(labels) < 2:
+        return 0
+    label, other = rnd.sample(labels, 2)
+    want = stack.against(living, bag, label, other)
+    got, = driver.ask(f"stack-against {label} {other} {bag_text(bag)}")
+    agree(got, want, f"log-odds of {label} against all others")
+    if len(labels) == 2:
+        scores = stack.scores(stack.inputs(living, bag), stack.terms(living, bag))
+        agree(got, scores[label] - scores[other], f"log-odds of {label} against {other}")
+    return 1
+
+
 def check_without(driver, stack, living, document):
     """A learned document, as if it were not learned; unless it is the only one of its label."""
     label, bag = document
@@ -448,6 +479,7 @@ def run_stack(path, rnd, labels):
         bag = {w + labels.index(label) if rnd.random() < 0.4 else w: c for w, c in bag.items()}
         if living and (len(labels) <= 30 or n >= 45):
             compared += check_stack(driver, stack, living, bag)
+            compared += check_against(driver, stack, living, bag, rnd)
             weight = rnd.choice([1, 1, 0.3, 0.01])
             stack.learn(stack.inputs(living, bag), stack.terms(living, bag), label, weight)
             driver.tell(f"stack-learn {weight} {label} {bag_text(bag)}")

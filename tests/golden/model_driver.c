@@ -12,6 +12,7 @@
  * and to the stack of the same model:
  *     stack WORD:COUNT ...            answers "LABEL=SCORE=MODERATED ..."
  *     stack-learn LABEL WORD:COUNT ...
+ *     stack-against LABEL LABEL WORD:COUNT ...
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,6 +214,20 @@ static void stacked(char **rest, const char *verb)
     nb_scores_deinit(&scores);
 }
 
+/* "stack-against LABEL OTHER BAG" answers with the log-odds of a label against all others. */
+static void stacked_against(char **rest)
+{
+    static struct nb_feature bag[WORDS_MOST];
+    double log_odds;
+    uint32_t label = nb_model_find_label(model, nb_string_of(next(rest)));
+    uint32_t other = nb_model_find_label(model, nb_string_of(next(rest)));
+    size_t size = read_bag(rest, bag);
+    require(nb_stack_against(stack, model, stack_weights, bag, size, label, other, &log_odds) == 0,
+            "against");
+    printf("%.17g\n", log_odds);
+    fflush(stdout);
+}
+
 int main(void)
 {
     char *line = NULL;
@@ -236,6 +251,8 @@ int main(void)
             change(&rest, -1);
         else if (strcmp(verb, "score") == 0 || strcmp(verb, "explain") == 0)
             score(&rest, verb[0] == 'e');
+        else if (strcmp(verb, "stack-against") == 0)
+            stacked_against(&rest);
         else if (strncmp(verb, "stack", 5) == 0)
             stacked(&rest, verb);
         else

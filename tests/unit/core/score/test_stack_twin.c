@@ -269,6 +269,34 @@ START_TEST(leave_one_out_teaches_as_without_the_document)
 }
 END_TEST
 
+/* ---- one label against all others ------------------------------------------------------------ */
+
+/* With two labels it is one against the other; and the switch is that of the weights. */
+START_TEST(against_all_others_it_counts_too)
+{
+    struct fixture f;
+    struct document d;
+    fixture_start(&f, label_counts[_i], 78);
+    train(&f, 200);
+    for (int i = 0; i < 20; i++) {
+        double with = 0, without = 0;
+        make_document(&f, &d);
+        score(&f, &d);
+        for (int twin = 0; twin < 2; twin++) {
+            f.weights->settings.twin = twin;
+            ck_assert_int_eq(nb_stack_against(f.stack, f.model, f.weights, d.bag, d.size, 1, 0,
+                                              twin ? &with : &without),
+                             0);
+        }
+        ck_assert(fabs(with - without) > 1e-6);
+        double difference =
+            f.scores.log_scores[place_of(&f, 1)] - f.scores.log_scores[place_of(&f, 0)];
+        ck_assert(f.labels > 2 || fabs(with - difference) < 1e-9);
+    }
+    fixture_deinit(&f);
+}
+END_TEST
+
 /* ---- explanations ---------------------------------------------------------------------------- */
 
 START_TEST(explanations_add_up)
@@ -396,6 +424,7 @@ int main(void)
     tcase_add_loop_test(t, a_step_follows_the_gradient, 0, 2 * counts);
     tcase_add_test(t, what_is_settled_teaches_nothing);
     tcase_add_loop_test(t, leave_one_out_teaches_as_without_the_document, 0, counts);
+    tcase_add_loop_test(t, against_all_others_it_counts_too, 0, counts);
     tcase_add_loop_test(t, explanations_add_up, 0, counts);
     tcase_add_loop_test(t, the_switch_turns_the_twin_off, 0, counts);
     tcase_add_loop_test(t, learning_and_reset_are_taken_back, 0, counts);
