@@ -148,22 +148,36 @@ void nb_learner_reset(struct nb_learner *l)
 
 /* The one place where weights learn from inputs, of a new document or of one that is drawn. The
  * twin is first: it corrects the scores that the stack had. */
-static int learn(struct nb_live *live, const struct nb_stack_inputs *inputs, uint32_t label,
-                 double weight)
+static int learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                 uint32_t label, double weight)
 {
-    int rc = nb_stack_twin_learn(live->published->weights, inputs, label, weight);
-    return rc != 0 ? rc : nb_stack_learn(live->published->weights, inputs, label, weight);
+    int rc = nb_stack_twin_learn(weights, inputs, label, weight);
+    return rc != 0 ? rc : nb_stack_learn(weights, inputs, label, weight);
 }
 
 /* Inputs that the document of a change has without itself in the counts. *has: it has some. */
 static int inputs_of(struct nb_learner *l, const struct nb_live *live,
-                     const struct nb_lesson *lesson, bool *has)
+                     const struct nb_stack_weights *weights, const struct nb_lesson *lesson,
+                     bool *has)
 {
-    nb_stack_inputs_twin(&l->inputs, live->published->weights, true);
+    nb_stack_inputs_twin(&l->inputs, weights, true);
     int rc = nb_stack_inputs_of_rows(live->published->stack, live->counts, lesson->rows->counts,
                                      lesson->rows->size, lesson->label, &l->inputs);
     *has = rc == 0;
     return rc == NB_CONFLICT ? 0 : rc;
+}
+
+/* A document of which the counts were those before it has its leave-one-out inputs: they are the
+ * same, but for the twin, which is that of the new weights. */
+static int learn_ahead(struct nb_learner *l, const struct nb_live *live,
+                       const struct nb_lesson *lesson, double weight)
+{
+    struct nb_stack_weights *weights = nb_refit_weights(live);
+    bool has;
+    if (weights == NULL)
+        return 0;
+    int rc = inputs_of(l, live, weights, lesson, &has);
+    return rc == 0 && has ? learn(weights, &l->inputs, lesson->label, weight) : rc;
 }
 
 /* One step, of which the weight says how much: the recent documents have the label more often than
@@ -176,26 +190,38 @@ static int step(struct nb_learner *l, struct nb_live *live, const struct nb_less
     bool has = l->ready;
     assert(documents > 0 && of_label > 0);
     double weight = nb_order_weight(order, lesson->label, of_label - 1, documents - 1);
-    int rc = has ? 0 : inputs_of(l, live, lesson, &has);
+    int rc = has ? 0 : inputs_of(l, live, live->published->weights, lesson, &has);
     if (rc == 0 && has && nb_order_teaches(of_label - 1))
-        rc = learn(live, &l->inputs, lesson->label, weight);
+        rc = learn(live->published->weights, &l->inputs, lesson->label, weight);
+    if (rc == 0 && nb_order_teaches(of_label - 1))
+        rc = learn_ahead(l, live, lesson, weight);
     if (rc == 0 && documents == 1)
         rc = nb_order_set_fingerprint(order, nb_stack_fingerprint(live->published->stack, true));
     return rc != 0 ? rc : nb_order_count(order, lesson->label, weight, documents);
+}
+
+static int replay_to(struct nb_learner *l, struct nb_live *live, const struct nb_view *view,
+                     uint64_t number, struct nb_stack_weights *weights)
+{
+    bool found = false;
+    int rc = weights == NULL
+                 ? 0
+                 : nb_drawn_read(&l->drawn, live, live->published, view, number, weights, &found);
+    return rc != 0 || !found || !nb_drawn_teaches(&l->drawn, live)
+               ? rc
+               : learn(weights, &l->drawn.inputs, l->drawn.entry.change.label, 1);
 }
 
 /* A document that is drawn from all teaches as if it were the only one that is not learned yet. */
 static int replay_one(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_random random = nb_random_of(live->number, lesson->number);
-    bool found = false;
     int rc = nb_refit_list(live, lesson->view);
-    if (rc == 0 && nb_living_count(live->living) > 0)
-        rc = nb_drawn_read(&l->drawn, live, live->published, lesson->view,
-                           nb_living_draw(live->living, &random), live->published->weights, &found);
-    return rc != 0 || !found || !nb_drawn_teaches(&l->drawn, live)
-               ? rc
-               : learn(live, &l->drawn.inputs, l->drawn.entry.change.label, 1);
+    if (rc != 0 || nb_living_count(live->living) == 0)
+        return rc;
+    uint64_t number = nb_living_draw(live->living, &random);
+    rc = replay_to(l, live, lesson->view, number, live->published->weights);
+    return rc != 0 ? rc : replay_to(l, live, lesson->view, number, nb_refit_weights(live));
 }
 
 /* ---- refits ---------------------------------------------------------------------------------- */

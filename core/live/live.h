@@ -113,7 +113,7 @@ struct nb_live {
     /* Owned; the writer's; NULL: not made yet (core/store/living.h). */
     struct nb_living *living;
     struct nb_stack_fit *fit; /* owned; the writer's: of a refit under way, or NULL */
-    struct nb_pass *pass;     /* owned; the same: of the twin, behind the fit */
+    struct nb_pass *pass;     /* owned; the same: of the new twin, behind the fit */
     /* Set by nb_refit_note (core/live/refit.h): the weights are wrong until a refit ends; a refit
      * is under way, or should begin. */
     atomic_bool is_stale, wants_refit;

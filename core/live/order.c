@@ -264,7 +264,9 @@ bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents)
 int nb_order_begin_pass(struct nb_weights *order)
 {
     int rc = make_room(order, 0);
-    if (rc == 0)
-        nb_weights_set(order, TWIN_NOT_TAUGHT, 0);
-    return rc;
+    if (rc != 0)
+        return rc;
+    nb_weights_set(order, TWIN_NOT_TAUGHT, 0);
+    nb_weights_set(order, TWIN_IS_DUE, 1); /* for a pass that is lost */
+    return 0;
 }

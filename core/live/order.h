@@ -96,7 +96,7 @@ bool nb_order_is_stale(const struct nb_weights *order, uint64_t documents);
  * its last pass is a 20th of them; or from 1,001 to 5,000. To 30,000 where the refit is of skew, or
  * the weights were stale; always where it was asked for. Else replays carry it. */
 bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents);
-/* That begins. */
+/* That begins. If it is lost, the next refit has one. */
 int nb_order_begin_pass(struct nb_weights *order);
 
 /* For which constants the weights were fitted, or learned from the first document on. 0: they have

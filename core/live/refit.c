@@ -138,10 +138,14 @@ static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_
     return rc;
 }
 
+/* The new weights take the place of the old ones. */
 static int end(struct nb_live *live)
 {
-    struct nb_weights *order = nb_stack_weights_order(live->published->weights);
-    int rc = nb_order_end_refit(order, nb_stack_fit_fingerprint(live->fit));
+    struct nb_stack_weights *weights = live->published->weights;
+    int rc = nb_stack_fit_finish(live->fit, live->pass != NULL, weights);
+    if (rc == 0)
+        rc = nb_order_end_refit(nb_stack_weights_order(weights),
+                                nb_stack_fit_fingerprint(live->fit));
     nb_refit_drop(live);
     return rc;
 }
@@ -156,11 +160,10 @@ static void shuffle(struct nb_pass *pass, struct nb_random random)
     }
 }
 
-/* The twin begins anew, beside the new weights of the stack; until it knows something, verdicts are
- * the stack's. All living documents will teach it, once, in any order. */
+/* The twin begins anew, behind the new weights of the stack. All living documents will teach it,
+ * once, in any order. */
 static int begin_pass(struct nb_live *live, uint64_t number)
 {
-    struct nb_stack_weights *weights = live->published->weights;
     struct nb_random random = nb_random_of(number, live->number);
     uint32_t size = (uint32_t)nb_living_count(live->living);
     struct nb_pass *pass = malloc(sizeof *pass + size * sizeof *pass->numbers);
@@ -171,21 +174,19 @@ static int begin_pass(struct nb_live *live, uint64_t number)
     nb_living_sample(live->living, &random, size, pass->numbers);
     shuffle(pass, random);
     live->pass = pass;
-    int rc = nb_stack_twin_reset(weights);
-    return rc != 0 ? rc : nb_order_begin_pass(nb_stack_weights_order(weights));
+    return nb_order_begin_pass(nb_stack_weights_order(live->published->weights));
 }
 
 static int teach_twin(struct nb_live *live, const struct nb_view *view, struct nb_drawn *drawn,
                       uint64_t number, uint64_t *units)
 {
+    struct nb_stack_weights *weights = nb_stack_fit_weights(live->fit);
     bool found;
     if (!nb_living_has(live->living, number))
         return 0;
-    int rc =
-        nb_drawn_read(drawn, live, live->published, view, number, live->published->weights, &found);
+    int rc = nb_drawn_read(drawn, live, live->published, view, number, weights, &found);
     if (rc == 0 && found && nb_drawn_teaches(drawn, live))
-        rc = nb_stack_twin_learn(live->published->weights, &drawn->inputs,
-                                 drawn->entry.change.label, 1);
+        rc = nb_stack_twin_learn(weights, &drawn->inputs, drawn->entry.change.label, 1);
     *units += TWIN_TIMES * cost_of(drawn, found);
     return rc;
 }
@@ -198,20 +199,23 @@ static int pass_slice(struct nb_live *live, const struct nb_view *view, uint64_t
     int rc = 0;
     while (rc == 0 && units < most && pass->next < pass->size)
         rc = teach_twin(live, view, drawn, pass->numbers[pass->next++], &units);
+    nb_stack_weights_commit(nb_stack_fit_weights(live->fit)); /* frees what a rollback would need */
     return rc == 0 && pass->next == pass->size ? end(live) : rc;
 }
 
-/* The new weights take the place of the old ones. Then it is the twin's turn. */
-static int finish(struct nb_live *live, uint64_t number)
+/* The stack's weights are found. If the twin is to learn anew, it is its turn. */
+static int close_stack(struct nb_live *live, uint64_t number)
 {
-    struct nb_stack_weights *weights = live->published->weights;
+    const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     uint64_t documents = nb_model_documents_all(live->counts);
-    int rc = nb_stack_fit_finish(live->fit, documents, weights);
-    if (rc != 0)
-        return rc;
-    bool wants = live->published->settings.twin &&
-                 nb_order_wants_pass(nb_stack_weights_order(weights), documents);
+    nb_stack_fit_close(live->fit, documents);
+    bool wants = live->published->settings.twin && nb_order_wants_pass(order, documents);
     return wants ? begin_pass(live, number) : end(live);
+}
+
+struct nb_stack_weights *nb_refit_weights(const struct nb_live *live)
+{
+    return live->pass == NULL ? NULL : nb_stack_fit_weights(live->fit);
 }
 
 int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t number, uint64_t most,
@@ -233,7 +237,7 @@ int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t nu
         rc = nb_stack_fit_step(live->fit, &cost);
     if (rc != 0 || !nb_stack_fit_is_done(live->fit))
         return rc;
-    rc = finish(live, number);
+    rc = close_stack(live, number);
     return rc == 0 && live->pass != NULL && units < most
                ? pass_slice(live, view, most - units, drawn)
                : rc;

@@ -7,11 +7,10 @@
  * replay does the same. It begins by an entry of the ledger, whose number seeds the choice of
  * documents and their order: the change that gave the reason (core/live/order.h), or a REFIT. While
  * it is under way, each change of the model runs one slice after it, and when the writer has
- * nothing else to do REFIT entries run one each. The old weights serve and learn until the new ones
- * take their place, after the last slice.
- *
- * Then the twin learns anew from all living documents, in the same slices, where the order's
- * numbers want it (nb_order_wants_pass). It is in use meanwhile, and begins as the stack alone.
+ * nothing else to do REFIT entries run one each. Where the order's numbers want it
+ * (nb_order_wants_pass), the twin learns anew behind the stack, from all living documents, in the
+ * same slices. The old weights, with the old twin, serve and learn until the new ones take their
+ * place, after the last slice; the new ones learn from what comes during the twin's pass, too.
  *
  * What a refit has done so far is in memory alone. The numbers of the order say that one began: if
  * it is lost, with the process or with a commit that failed, it begins again, by a REFIT before the
@@ -58,6 +57,9 @@ int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t nu
                    struct nb_drawn *drawn);
 /* Drops one that is under way: the order's numbers still say that it began. */
 void nb_refit_drop(struct nb_live *live);
+/* The new weights while the twin's pass is under way: the steps of changes are theirs, too. Else
+ * NULL. */
+struct nb_stack_weights *nb_refit_weights(const struct nb_live *live);
 
 /* Whether a REFIT must come before the next change of the model: the weights have missed documents
  * or are of other constants, or a refit was lost. */

@@ -4,9 +4,9 @@
  * as it has features, all over the table. So a commit appends the slots that changed to a log, and
  * ranges of slots are a checkpoint of it, as ranges of rows are of the ledger: when the log is half
  * as long as the table, a sweep passes over all ranges, a bounded number with each commit, and what
- * the log had when it began is dropped. A table that was exchanged (it has doubled, or came with an
- * import or other settings) is written whole, at once: 2 MB at most, and that six times in a
- * model's life.
+ * the log had when it began is dropped. A table that was exchanged (it has doubled, came with an
+ * import or other settings, or was learned anew by a refit) is written whole, at once: 2 MB at
+ * most.
  *
  * Loading reads the ranges, and then the log in its order: also where a range is newer than a part
  * of the log, the last to say what a slot holds is right. On the writer's thread, but for loading.

@@ -201,9 +201,6 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
  * NB_NO_MEMORY, and then nothing was changed. */
 int nb_stack_twin_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                         uint32_t label, double weight);
-/* Back to the twin's start values; can be rolled back. Returns 0 or NB_NO_MEMORY, and then nothing
- * was changed. */
-int nb_stack_twin_reset(struct nb_stack_weights *weights);
 /* A copy of what the stack has learned, with the twin's start values; order's numbers are 0. Under
  * the read lock of `weights`. NULL: out of memory. */
 struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_weights *weights);

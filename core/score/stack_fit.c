@@ -232,13 +232,53 @@ bool nb_stack_fit_is_done(const struct nb_stack_fit *fit)
     return fit->pass == NB_STACK_FIT_PASSES;
 }
 
-/* ---- what was learned ------------------------------------------------------------------------ */
+/* ---- closing --------------------------------------------------------------------------------- */
 
 /* M(k). */
 static double faded_sum(const struct nb_stack_settings *settings, double k)
 {
     return settings->memory * (1 - pow(1 - 1 / settings->memory, k));
 }
+
+/* The sum of squares of each of these weights. */
+static void divide_squares(struct nb_weights *w, size_t first, size_t end)
+{
+    for (size_t place = first; place < end; place += 2)
+        w->values[place + 1] /= NB_STACK_FIT_PASSES;
+}
+
+static void free_samples(struct nb_stack_fit *fit)
+{
+    free(fit->samples);
+    free(fit->values);
+    fit->samples = NULL;
+    fit->values = NULL;
+    fit->room = fit->value_count = fit->value_room = 0;
+}
+
+void nb_stack_fit_close(struct nb_stack_fit *fit, uint64_t documents)
+{
+    double foretold = faded_sum(&fit->settings, (double)fit->size);
+    double more = fit->size == 0 ? 0 : faded_sum(&fit->settings, (double)documents) / foretold;
+    struct nb_stack_weights *w = fit->weights;
+    assert(nb_stack_fit_is_done(fit));
+    for (unsigned set = 0; set < NB_STACK_SETS; set++) {
+        size_t loss = nb_stack_place(set, NB_STACK_LOSS);
+        divide_squares(&w->shared, nb_stack_place(set, 0), loss);
+        w->shared.values[loss] *= more;
+    }
+    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
+        divide_squares(&w->biases[e], 0, nb_weights_places(&w->biases[e]));
+    nb_stack_weights_commit(w);
+    free_samples(fit);
+}
+
+struct nb_stack_weights *nb_stack_fit_weights(struct nb_stack_fit *fit)
+{
+    return fit->weights;
+}
+
+/* ---- what was learned ------------------------------------------------------------------------ */
 
 /* Whether a set is of the experts that learned. From no document at all, all of them get start
  * values. */
@@ -258,44 +298,37 @@ static int make_room(const struct nb_stack_fit *fit, struct nb_stack_weights *we
         if (rc == 0)
             rc = nb_weights_reserve(&weights->biases[e], nb_weights_places(&weights->biases[e]));
     }
-    return rc;
+    return rc != 0 ? rc : nb_stack_twin_room(weights, fit->weights);
 }
 
-/* Weights, each with the sum of its squares. */
-static void put_pairs(struct nb_weights *to, const struct nb_weights *from, size_t first,
-                      size_t end)
+static void put(struct nb_weights *to, const struct nb_weights *from, size_t first, size_t end)
 {
-    for (size_t place = first; place < end; place += 2) {
+    for (size_t place = first; place < end; place++)
         nb_weights_set(to, place, nb_weights_at(from, place));
-        nb_weights_set(to, place + 1, nb_weights_at(from, place + 1) / NB_STACK_FIT_PASSES);
-    }
 }
 
-static void put_set(struct nb_stack_fit *fit, unsigned set, double more_losses,
-                    struct nb_stack_weights *weights)
+static void put_stack(const struct nb_stack_fit *fit, struct nb_stack_weights *weights)
 {
-    size_t loss = nb_stack_place(set, NB_STACK_LOSS);
-    put_pairs(&weights->shared, &fit->weights->shared, nb_stack_place(set, 0), loss);
-    nb_weights_set(&weights->shared, loss, more_losses * fit->weights->shared.values[loss]);
+    for (unsigned set = 0; set < NB_STACK_SETS; set++)
+        if (has_learned(fit, set))
+            put(&weights->shared, &fit->weights->shared, nb_stack_place(set, 0),
+                nb_stack_place(set, NB_STACK_COLUMNS));
+    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
+        if (fit->size == 0 || e < experts_of(fit))
+            put(&weights->biases[e], &fit->weights->biases[e], 0,
+                nb_weights_places(&weights->biases[e]));
 }
 
-int nb_stack_fit_finish(struct nb_stack_fit *fit, uint64_t documents,
-                        struct nb_stack_weights *weights)
+int nb_stack_fit_finish(struct nb_stack_fit *fit, bool with_twin, struct nb_stack_weights *weights)
 {
-    double foretold = faded_sum(&fit->settings, (double)fit->size);
-    double more = fit->size == 0 ? 0 : faded_sum(&fit->settings, (double)documents) / foretold;
     if (make_room(fit, weights) != 0)
         return NB_NO_MEMORY;
     nb_lock_write(weights->lock);
-    for (unsigned set = 0; set < NB_STACK_SETS; set++)
-        if (has_learned(fit, set))
-            put_set(fit, set, more, weights);
-    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-        if (fit->size == 0 || e < experts_of(fit))
-            put_pairs(&weights->biases[e], &fit->weights->biases[e], 0,
-                      nb_weights_places(&weights->biases[e]));
+    int rc = with_twin ? nb_stack_twin_take(weights, fit->weights) : 0;
+    if (rc == 0)
+        put_stack(fit, weights);
     nb_lock_release(weights->lock);
-    return 0;
+    return rc;
 }
 
 /* ---- constants ------------------------------------------------------------------------------- */

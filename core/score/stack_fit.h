@@ -38,11 +38,17 @@ int nb_stack_fit_add(struct nb_stack_fit *fit, const struct nb_stack_inputs *inp
 int nb_stack_fit_step(struct nb_stack_fit *fit, uint64_t *cost);
 bool nb_stack_fit_is_done(const struct nb_stack_fit *fit);
 
-/* Puts what was learned, of a model of so many documents, in the place of those weights for as many
- * labels as the inputs had; weights for the other number of labels stay. Takes the lock of
- * `weights`; can be rolled back. Returns 0, or NB_NO_MEMORY with nothing changed. */
-int nb_stack_fit_finish(struct nb_stack_fit *fit, uint64_t documents,
-                        struct nb_stack_weights *weights);
+/* When all passes are done, of a model of so many documents: the weights are as after one pass, and
+ * the inputs are freed. */
+void nb_stack_fit_close(struct nb_stack_fit *fit, uint64_t documents);
+/* The weights of the fit, with the twin's start values. After nb_stack_fit_close they may learn
+ * further, and their twin; the caller commits what they learn. */
+struct nb_stack_weights *nb_stack_fit_weights(struct nb_stack_fit *fit);
+/* Puts the weights of a closed fit in the place of those for as many labels as the inputs had;
+ * weights for the other number of labels stay. `with_twin`: and the twin, which the fit loses. All
+ * of it at once, under the lock of `weights`, which is taken; can be rolled back. Returns 0, or
+ * NB_NO_MEMORY with nothing changed. */
+int nb_stack_fit_finish(struct nb_stack_fit *fit, bool with_twin, struct nb_stack_weights *weights);
 
 /* A number for the constants of the stack, and the start values: weights that were fitted with
  * others do not fit. `with_twin`: for weights of which the twin has seen the documents, too. Above

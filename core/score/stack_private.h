@@ -307,6 +307,13 @@ static inline double nb_stack_twin_bias(const struct nb_stack_weights *weights,
     return nb_stack_twin_bias_of(weights, labels[place]);
 }
 
+/* Weights take the twin of others over, in the place of their own, while their lock is held for
+ * writing; it can be rolled back. The others have no slots then. There must be room, which
+ * nb_stack_twin_room makes without the lock. Both return 0 or NB_NO_MEMORY, and then nothing was
+ * changed. */
+int nb_stack_twin_room(struct nb_stack_weights *weights, const struct nb_stack_weights *from);
+int nb_stack_twin_take(struct nb_stack_weights *weights, struct nb_stack_weights *from);
+
 /* How far each expert in use is trusted: sums to 1. */
 void nb_stack_trust(const struct nb_stack_weights *weights, uint32_t labels,
                     double trust[NB_STACK_EXPERTS]);

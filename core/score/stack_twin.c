@@ -207,7 +207,7 @@ int nb_stack_twin_learn(struct nb_stack_weights *weights, const struct nb_stack_
     return 0;
 }
 
-/* ---- start values ---------------------------------------------------------------------------- */
+/* ---- from other weights ---------------------------------------------------------------------- */
 
 static int copy_places(struct nb_weights *to, const struct nb_weights *from)
 {
@@ -228,18 +228,23 @@ struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_we
     return copy;
 }
 
-int nb_stack_twin_reset(struct nb_stack_weights *weights)
+int nb_stack_twin_room(struct nb_stack_weights *weights, const struct nb_stack_weights *from)
 {
-    size_t places = nb_weights_places(&weights->twin_biases);
-    if (nb_weights_reserve(&weights->twin, NB_STACK_TWIN_PLACES) != 0 ||
-        nb_weights_reserve(&weights->twin_biases, places) != 0)
-        return NB_NO_MEMORY;
-    nb_lock_write(weights->lock);
-    int rc = nb_slots_clear(&weights->slots);
+    size_t places = nb_weights_places(&from->twin_biases);
+    int rc = nb_weights_reserve(&weights->twin, NB_STACK_TWIN_PLACES);
+    if (rc == 0)
+        rc = nb_weights_grow(&weights->twin_biases, places, weights->lock);
+    return rc != 0 ? rc
+                   : nb_weights_reserve(&weights->twin_biases,
+                                        nb_weights_places(&weights->twin_biases));
+}
+
+int nb_stack_twin_take(struct nb_stack_weights *weights, struct nb_stack_weights *from)
+{
+    int rc = nb_slots_take(&weights->slots, &from->slots);
     for (size_t i = 0; rc == 0 && i < NB_STACK_TWIN_PLACES; i++)
-        nb_weights_set(&weights->twin, i, i == NB_STACK_SHARPNESS);
-    for (size_t i = 0; rc == 0 && i < places; i++)
-        nb_weights_set(&weights->twin_biases, i, 0);
-    nb_lock_release(weights->lock);
+        nb_weights_set(&weights->twin, i, from->twin.values[i]);
+    for (size_t i = 0; rc == 0 && i < nb_weights_places(&weights->twin_biases); i++)
+        nb_weights_set(&weights->twin_biases, i, nb_weights_at(&from->twin_biases, i));
     return rc;
 }

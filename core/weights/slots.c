@@ -148,15 +148,18 @@ int nb_slots_grow(struct nb_slots *s, uint64_t features, pthread_rwlock_t *lock)
     return 0;
 }
 
-int nb_slots_clear(struct nb_slots *s)
+int nb_slots_take(struct nb_slots *s, struct nb_slots *from)
 {
-    if (s->table.values == NULL)
+    if (s->table.values == NULL && from->table.values == NULL)
         return 0;
     if (keep_table(s) != 0)
         return NB_NO_MEMORY;
-    s->table = (struct nb_slots_table){.bits = 0};
+    nb_slots_commit(from);
+    s->table = from->table;
     s->is_whole = true;
+    from->table = (struct nb_slots_table){.bits = 0};
     note_memory(s);
+    note_memory(from);
     return 0;
 }
 

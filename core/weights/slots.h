@@ -10,7 +10,7 @@
  *
  * How it is stored: slots_stored.h. Threads: one writer calls the functions that change; others may
  * call nb_slots_at under a lock of the owner, which the writer holds for nb_slots_set,
- * nb_slots_clear and nb_slots_rollback, and nb_slots_grow takes.
+ * nb_slots_take and nb_slots_rollback, and nb_slots_grow takes.
  */
 #ifndef NB_CORE_WEIGHTS_SLOTS_H
 #define NB_CORE_WEIGHTS_SLOTS_H
@@ -87,8 +87,9 @@ static inline void nb_slots_prefetch(const struct nb_slots *s, uint64_t id)
  * It never gets fewer. Takes `lock` (may be NULL) for writing while it exchanges the table. Returns
  * 0 or NB_NO_MEMORY, and then nothing was changed. */
 int nb_slots_grow(struct nb_slots *s, uint64_t features, pthread_rwlock_t *lock);
-/* Back to a table without slots. Returns 0 or NB_NO_MEMORY, and then nothing was changed. */
-int nb_slots_clear(struct nb_slots *s);
+/* Takes the table of `from` over in the place of its own. `from` has none then, and cannot be
+ * rolled back. Returns 0 or NB_NO_MEMORY, and then nothing was changed. */
+int nb_slots_take(struct nb_slots *s, struct nb_slots *from);
 
 /* Makes room for the old values of `count` more changes: nb_slots_set cannot fail. Returns 0 or
  * NB_NO_MEMORY. */

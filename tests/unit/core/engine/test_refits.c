@@ -16,9 +16,12 @@
 #include <unistd.h>
 
 #include "core/base/random.h"
+#include "core/engine/batch.h"
 #include "core/engine/engine.h"
+#include "core/live/refit.h"
 #include "core/live/state.h"
 #include "core/repair/repair.h"
+#include "core/score/stack_private.h"
 #include "tests/unit/folder.h"
 
 enum { WORDS_MOST = 600, LABELS = 3 };
@@ -545,13 +548,79 @@ static struct nb_batch *revising_batch(uint32_t forgotten, uint32_t from, uint32
     return batch;
 }
 
-static size_t memory_of(const char *model)
+static struct nb_live *live_of(const char *model)
 {
     for (size_t i = 0; i < engine->model_count; i++)
         if (strcmp(engine->models[i]->name, model) == 0)
-            return nb_live_memory(engine->models[i]);
+            return engine->models[i];
     ck_abort_msg("no model %s", model);
 }
+
+static size_t memory_of(const char *model)
+{
+    return nb_live_memory(live_of(model));
+}
+
+static struct nb_batch *refit_batch(enum nb_refit_part part)
+{
+    struct nb_batch *batch;
+    ck_assert_int_eq(nb_batch_new(engine, str("m"), false, &batch, NULL), 0);
+    ck_assert_int_eq(nb_batch_refit(batch, part, str("root"), NULL), 0);
+    return batch;
+}
+
+/* In no slice is a verdict one of weights that are fitted in part, or of a twin that has learned
+ * from some of the documents only. */
+START_TEST(old_weights_serve_until_the_new_ones_are_there)
+{
+    unsigned passed = 0;
+    settings.refit_units = 20000;
+    nb_engine_close(&engine);
+    open_engine();
+    put("idle", NB_DECISION_BAYES, 0.02);
+    put("m", NB_DECISION_STACKED, 0.02);
+    train("m", 3, 60, FIRST_TO_LAST, 20);
+    settle();
+    double before = verdict_of("m", 1, 1, NULL);
+    stand_behind(refit_batch(NB_REFIT_WHOLE));
+    for (; live_of("m")->fit != NULL; stand_behind(refit_batch(NB_REFIT_SLICE))) {
+        passed += live_of("m")->pass != NULL;
+        ck_assert_double_eq(verdict_of("m", 1, 1, NULL), before);
+    }
+    double after = verdict_of("m", 1, 1, NULL);
+    ck_assert_uint_gt(passed, 20);
+    ck_assert(before < after || before > after);
+    go_on();
+}
+END_TEST
+
+/* The new weights, too: they would have missed them. */
+START_TEST(what_comes_while_the_twin_learns_teaches_the_new_weights)
+{
+    settings.refit_units = 20000;
+    nb_engine_close(&engine);
+    open_engine();
+    put("idle", NB_DECISION_BAYES, 0.02);
+    put("m", NB_DECISION_STACKED, 0.02);
+    train("m", 2, 90, MIXED, 20);
+    settle();
+    stand_behind(refit_batch(NB_REFIT_WHOLE));
+    while (nb_refit_weights(live_of("m")) == NULL)
+        stand_behind(refit_batch(NB_REFIT_SLICE));
+    double before = nb_stack_bias(nb_refit_weights(live_of("m")), 0, 0);
+    stand_behind(refit_batch(NB_REFIT_SLICE));
+    ck_assert_double_eq(nb_stack_bias(nb_refit_weights(live_of("m")), 0, 0), before);
+    stand_behind(one_more(1000));
+    double after = nb_stack_bias(nb_refit_weights(live_of("m")), 0, 0);
+    ck_assert(before < after || before > after);
+    go_on();
+    settle();
+    ck_assert_double_lt(loss_of("m", 2), 0.2);
+    nb_engine_close(&engine);
+    verify(directory);
+    open_engine();
+}
+END_TEST
 
 /* The list of living entries stays; what a refit takes is there while it is under way. */
 START_TEST(a_refit_counts_as_memory)
@@ -662,6 +731,8 @@ int main(void)
     tcase_add_test(refits, what_is_forgotten_leaves_the_weights);
     tcase_add_test(refits, a_slice_ends_where_it_does_in_a_replay);
     tcase_add_test(refits, a_refit_on_request);
+    tcase_add_test(refits, old_weights_serve_until_the_new_ones_are_there);
+    tcase_add_test(refits, what_comes_while_the_twin_learns_teaches_the_new_weights);
     tcase_add_test(refits, a_refit_counts_as_memory);
     tcase_add_test(refits, a_refit_that_is_cut_off_begins_again);
     suite_add_tcase(suite, refits);

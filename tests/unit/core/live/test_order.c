@@ -231,6 +231,8 @@ START_TEST(the_twin_learns_anew_in_time)
         ck_assert_int_eq(nb_order_count(&order, 0, 0.5, 600), 0);
     ck_assert(nb_order_wants_pass(&order, 300) && !nb_order_wants_pass(&order, 301));
     ck_assert_int_eq(nb_order_begin_pass(&order), 0);
+    ck_assert(nb_order_wants_pass(&order, 300)); /* again, if it is lost */
+    ck_assert_int_eq(nb_order_end_refit(&order, 77), 0);
     ck_assert(!nb_order_wants_pass(&order, 300));
     nb_weights_deinit(&order);
 }

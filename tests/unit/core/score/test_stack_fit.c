@@ -76,7 +76,8 @@ static void fit_all(struct fixture *f, struct nb_random random, uint64_t documen
         ck_assert_int_eq(nb_stack_fit_step(fit, &cost), 0);
         ck_assert_uint_gt(cost, 0);
     }
-    ck_assert_int_eq(nb_stack_fit_finish(fit, documents, f->weights), 0);
+    nb_stack_fit_close(fit, documents);
+    ck_assert_int_eq(nb_stack_fit_finish(fit, false, f->weights), 0);
     nb_stack_fit_free(&fit);
 }
 
@@ -157,7 +158,8 @@ START_TEST(a_fit_of_nothing_gives_start_values)
     uint64_t cost;
     while (!nb_stack_fit_is_done(fit))
         ck_assert_int_eq(nb_stack_fit_step(fit, &cost), 0);
-    ck_assert_int_eq(nb_stack_fit_finish(fit, 0, f.weights), 0);
+    nb_stack_fit_close(fit, 0);
+    ck_assert_int_eq(nb_stack_fit_finish(fit, false, f.weights), 0);
     nb_stack_fit_free(&fit);
     struct nb_stack_weights *fresh = nb_stack_weights_new(&f.set);
     ck_assert_mem_eq(f.weights->shared.values, fresh->shared.values,

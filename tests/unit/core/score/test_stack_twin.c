@@ -360,7 +360,27 @@ END_TEST
 
 /* ---- taking back, storing -------------------------------------------------------------------- */
 
-START_TEST(learning_and_reset_are_taken_back)
+/* Takes the twin of weights that learned something else, or nothing. */
+static void take_twin(struct fixture *f, bool has_learned)
+{
+    struct nb_stack_weights *other = nb_stack_weights_new(&f->set);
+    struct nb_stack_weights *own = f->weights;
+    f->weights = other;
+    train(f, has_learned ? 20 : 0);
+    float u = nb_slots_at(&other->slots, word_id(3));
+    double c = other->twin.values[NB_STACK_SHARPNESS];
+    double d = nb_weights_at(&other->twin_biases, nb_stack_bias_place(1));
+    f->weights = own;
+    ck_assert_int_eq(nb_stack_twin_room(own, other), 0);
+    ck_assert_int_eq(nb_stack_twin_take(own, other), 0);
+    ck_assert(nb_slots_at(&own->slots, word_id(3)) == u && nb_slots_count(&other->slots) == 0);
+    ck_assert(has_learned == (nb_slots_count(&own->slots) > 0));
+    ck_assert(own->twin.values[NB_STACK_SHARPNESS] == c);
+    ck_assert(nb_weights_at(&own->twin_biases, nb_stack_bias_place(1)) == d);
+    nb_stack_weights_free(&other);
+}
+
+START_TEST(what_was_learned_or_taken_over_is_taken_back)
 {
     struct fixture f;
     fixture_start(&f, label_counts[_i], 8);
@@ -371,9 +391,9 @@ START_TEST(learning_and_reset_are_taken_back)
     struct nb_stack_mark mark = nb_stack_weights_mark(f.weights);
     struct nb_buffer before = bytes_of(f.weights);
     train(&f, 5);
-    ck_assert_int_eq(nb_stack_twin_reset(f.weights), 0);
-    ck_assert_uint_eq(nb_slots_count(&f.weights->slots), 0);
-    ck_assert(f.weights->twin.values[NB_STACK_SHARPNESS] == 1);
+    take_twin(&f, true);
+    train(&f, 5);
+    take_twin(&f, false);
     train(&f, 30);
     nb_stack_weights_rollback(f.weights, mark);
     expect_bytes(f.weights, &before);
@@ -427,7 +447,7 @@ int main(void)
     tcase_add_loop_test(t, against_all_others_it_counts_too, 0, counts);
     tcase_add_loop_test(t, explanations_add_up, 0, counts);
     tcase_add_loop_test(t, the_switch_turns_the_twin_off, 0, counts);
-    tcase_add_loop_test(t, learning_and_reset_are_taken_back, 0, counts);
+    tcase_add_loop_test(t, what_was_learned_or_taken_over_is_taken_back, 0, counts);
     tcase_add_loop_test(t, copies_say_the_same, 0, counts);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);

@@ -73,6 +73,23 @@ START_TEST(a_table_doubles_by_copying)
 }
 END_TEST
 
+/* A table that another one has learned takes its place: of any size, or without slots. */
+static void exchange(struct nb_slots *s, struct nb_random *random)
+{
+    struct nb_slots from = {.old = NULL};
+    if (nb_random_below(random, 3) > 0) {
+        ck_assert_int_eq(nb_slots_grow(&from, LEAST << nb_random_below(random, 3), NULL), 0);
+        change(&from, random, 200);
+    }
+    struct nb_slots want = copy_of(&from);
+    ck_assert_int_eq(nb_slots_take(s, &from), 0);
+    expect_same(s, &want);
+    ck_assert_uint_eq(nb_slots_count(&from), 0);
+    ck_assert(s->is_whole);
+    nb_slots_deinit(&want);
+    nb_slots_deinit(&from);
+}
+
 /* One of the things that can happen to a table. */
 static void happen(struct nb_slots *s, struct nb_random *random)
 {
@@ -80,7 +97,7 @@ static void happen(struct nb_slots *s, struct nb_random *random)
     if (what == 0)
         ck_assert_int_eq(nb_slots_grow(s, (uint64_t)nb_slots_count(s) * 2, NULL), 0);
     else if (what == 1)
-        ck_assert_int_eq(nb_slots_clear(s), 0);
+        exchange(s, random);
     else if (nb_slots_count(s) > 0)
         change(s, random, nb_random_below(random, 300));
 }
