@@ -19,7 +19,7 @@ double nb_estimate_addend(enum nb_estimate estimate, double smoothing)
 
 bool nb_estimate_is_plain(const struct nb_settings *s)
 {
-    return s->smoothing_by.kind == NB_SMOOTHING_ONE &&
+    return s->smoothing_by.kind == NB_SMOOTHING_ONE && s->predict == NB_PREDICT_ESTIMATE &&
            nb_estimate_addend((enum nb_estimate)s->estimate, s->smoothing) > 0;
 }
 

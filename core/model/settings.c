@@ -10,6 +10,7 @@
 static const char *const event_models[] = {"multinomial", "binary", "bernoulli", "complement",
                                            NULL};
 static const char *const estimates[] = {"mean", "map", "mle", NULL};
+static const char *const predictions[] = {"estimate", "integrate", NULL};
 static const char *const priors[] = {"empirical", "uniform", "given", NULL};
 static const char *const decisions[] = {"bayes", "stacked", NULL};
 
@@ -53,6 +54,14 @@ static const struct nb_setting table[] = {
              "`smoothing`: its mean, its mode (map), or without a prior the relative frequency "
              "(mle: Murphy 2012, section 3.4). With mle, and with map where `smoothing` is 1, a "
              "word that a label does not have makes it impossible."},
+    {.name = "predict",
+     .type = NB_SETTING_ENUM,
+     .offset = offsetof(struct nb_settings, predict),
+     .names = predictions,
+     .help = "How a document is scored under the posterior of P(word|label): by the estimate for "
+             "each word (estimate), or by the whole document's likelihood with the probabilities "
+             "integrated out (integrate: Dirichlet-multinomial, Murphy 2012, section 3.4), under "
+             "which a word that came once is more likely to come again."},
     {.name = "smoothing",
      .type = NB_SETTING_SMOOTHING,
      .offset = offsetof(struct nb_settings, smoothing),
@@ -233,6 +242,7 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
         .preset = (int)preset,
         .event_model = NB_EVENT_MULTINOMIAL,
         .estimate = NB_ESTIMATE_MEAN,
+        .predict = NB_PREDICT_ESTIMATE,
         .smoothing = 1.0,
         .prior = NB_PRIOR_EMPIRICAL,
         .decision = (int)decision,

@@ -22,6 +22,7 @@ enum nb_event_model {
     NB_EVENT_COMPLEMENT
 };
 enum nb_estimate { NB_ESTIMATE_MEAN, NB_ESTIMATE_MAP, NB_ESTIMATE_MLE };
+enum nb_predict { NB_PREDICT_ESTIMATE, NB_PREDICT_INTEGRATE };
 enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN };
 enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
 enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
@@ -30,6 +31,7 @@ struct nb_settings {
     int preset;                       /* enum nb_preset: what the others' defaults are */
     int event_model;                  /* enum nb_event_model */
     int estimate;                     /* enum nb_estimate: core/estimate/estimate.h */
+    int predict;                      /* enum nb_predict: core/estimate/rising.h */
     double smoothing;                 /* or alpha or m of: */
     struct nb_smoothing smoothing_by; /* owned */
     int prior;                        /* enum nb_prior_kind */

@@ -129,6 +129,24 @@ static double least_smoothing(const struct nb_settings *s)
     return least;
 }
 
+static int check_predict(const struct nb_settings *s, struct nb_error *error)
+{
+    if (s->predict == NB_PREDICT_ESTIMATE)
+        return 0;
+    if (s->event_model != NB_EVENT_MULTINOMIAL)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "predict: \"integrate\" is for event_model \"multinomial\" alone");
+    if (s->estimate != NB_ESTIMATE_MEAN)
+        return nb_error_set(
+            error, NB_UNUSABLE,
+            "predict: \"integrate\" is over the whole posterior: estimate, which it "
+            "does not use, must be \"mean\"");
+    if (s->parent != NULL)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "predict: a model with a parent cannot have \"integrate\"");
+    return 0;
+}
+
 /* The kinds of smoothing that go with the other settings. */
 static int check_kind(const struct nb_settings *s, struct nb_error *error)
 {
@@ -158,6 +176,8 @@ static int check_estimate(const struct nb_settings *s, struct nb_error *error)
     bool is_mode = s->estimate == NB_ESTIMATE_MAP;
     double least = least_smoothing(s);
     int rc = check_kind(s, error);
+    if (rc == 0)
+        rc = check_predict(s, error);
     if (rc != 0)
         return rc;
     if (is_mode && least < 1)

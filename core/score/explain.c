@@ -37,15 +37,19 @@ static const struct nb_row *used_row(const struct nb_scorer *s, const struct nb_
 struct sides {
     uint32_t best, second; /* positions */
     uint64_t best_lacks, second_lacks;
+    double best_term, second_term; /* of each known position */
 };
 
-static struct sides sides_of(const struct nb_score_view *view, const struct nb_scores *scores)
+static struct sides sides_of(const struct nb_scorer *s, const struct nb_score_view *view,
+                             const struct nb_scores *scores)
 {
     struct sides sides = {.best = (uint32_t)scores->best, .second = (uint32_t)scores->second};
     assert(scores->best < view->size && scores->second < view->size);
     if (view->estimates != NULL) {
         sides.best_lacks = view->estimates[sides.best].certain;
         sides.second_lacks = view->estimates[sides.second].certain;
+        sides.best_term = nb_position_term(s, view, sides.best, scores->known);
+        sides.second_term = nb_position_term(s, view, sides.second, scores->known);
     }
     return sides;
 }
@@ -58,8 +62,8 @@ static double factor_evidence(const struct nb_scorer *s, const struct nb_model *
     struct nb_factor_word word = nb_factor_word_of(s, model, view, row, weight);
     struct nb_factor best = nb_factor_of(s, model, view, sides->best, &word);
     struct nb_factor second = nb_factor_of(s, model, view, sides->second, &word);
-    best.log += weight * view->labels[sides->best].zero_term;
-    second.log += weight * view->labels[sides->second].zero_term;
+    best.log += weight * sides->best_term;
+    second.log += weight * sides->second_term;
     sides->best_lacks -= best.is_pole;
     sides->second_lacks -= second.is_pole;
     return nb_factor_evidence(best, second);
@@ -94,7 +98,7 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
     int rc = nb_scorer_view(scorer, model, &view);
     if (rc != 0)
         return rc;
-    struct sides sides = sides_of(view, scores);
+    struct sides sides = sides_of(scorer, view, scores);
     size_t filled = 0;
     uint32_t numbers[NB_MODEL_STEP];
     for (size_t i = 0; i < size; i++) {

@@ -115,7 +115,11 @@ static void finish(const struct pass *p, struct nb_scores *scores)
         const struct nb_score_label *l = &p->view->labels[i];
         scores->labels[i] = l->label;
         double score = l->base;
-        if (p->weight != 0 || p->scorer->has_factors)
+        if (p->scorer->has_factors)
+            score +=
+                (double)p->weight * nb_position_term(p->scorer, p->view, (uint32_t)i, p->weight) +
+                p->sums[i];
+        else if (p->weight != 0)
             score += (double)p->weight * l->zero_term + p->common + p->sums[i];
         scores->log_scores[i] = score;
     }

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "core/estimate/estimate.h"
+#include "core/estimate/rising.h"
 #include "core/model/counts.h"
 #include "core/score/log_table.h"
 #include "core/score/scorer.h"
@@ -153,9 +154,24 @@ static inline struct nb_factor nb_factor_of(const struct nb_scorer *s, const str
                                             const struct nb_factor_word *word)
 {
     const struct nb_score_label *label = &view->labels[position];
-    return nb_estimate_word((enum nb_event_model)s->settings.event_model,
-                            nb_addends_of(s, view, position, word), label->documents, word->all,
-                            nb_counts_of(model, word->row, label->label), word->weight);
+    struct nb_cell cell = nb_counts_of(model, word->row, label->label);
+    struct nb_addends addends = nb_addends_of(s, view, position, word);
+    if (s->settings.predict == NB_PREDICT_INTEGRATE)
+        return (struct nb_factor){
+            .log = nb_log_rising((double)cell.occurrences + addends.present, word->weight)};
+    return nb_estimate_word((enum nb_event_model)s->settings.event_model, addends, label->documents,
+                            word->all, cell, word->weight);
+}
+
+/* What each of so many known positions of a document brings beside its factor. */
+static inline double nb_position_term(const struct nb_scorer *s, const struct nb_score_view *view,
+                                      uint32_t position, uint64_t known)
+{
+    const struct nb_score_label *label = &view->labels[position];
+    if (s->settings.predict != NB_PREDICT_INTEGRATE)
+        return label->zero_term;
+    double size = (double)label->sum + view->estimates[position].added;
+    return known == 0 ? 0 : -nb_log_rising(size, known) / (double)known;
 }
 
 #endif

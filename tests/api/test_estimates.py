@@ -139,12 +139,44 @@ def test_m_estimate(api):
         equal(model.row()["settings"]["smoothing"], {"m": 6, "p": "vocabulary"})
 
 
+def test_integrated(api):
+    """Each word is learned before the next: the same text, word for word, under the mean."""
+    with Model(api, predict="integrate", smoothing=0.5) as model:
+        model.train("sun sun rain", "a", id="1")
+        model.train("rain hail", "b", id="2")
+        got = model.classify("sun sun unheard sun rain", "?explain=5")
+        near(got["log_scores"]["a"], math.log(1 / 2 * 2.5 * 3.5 * 4.5 * 1.5 / (4.5 * 5.5 * 6.5 * 7.5)))
+        near(got["log_scores"]["b"], math.log(1 / 2 * 0.5 * 1.5 * 2.5 * 1.5 / (3.5 * 4.5 * 5.5 * 6.5)))
+        near(sum(rows_of(got).values()), got["log_scores"]["a"] - got["log_scores"]["b"], "evidence")
+        near(model.classify("sun")["log_scores"]["a"], math.log(1 / 2 * 2.5 / 4.5), "one word is the mean")
+        near(model.classify("")["log_scores"]["a"], math.log(1 / 2))
+        model.put(predict="integrate", smoothing={"m": 6, "p": "vocabulary"})
+        near(model.classify("sun sun")["log_scores"]["b"], math.log(1 / 2 * 2.4 * 3.4 / (8 * 9)))
+        model.put(predict="integrate", smoothing={"labels": {"a": 2, "b": 1}})
+        near(model.classify("sun sun")["log_scores"]["b"], math.log(1 / 2 * 1 * 2 / (5 * 6)))
+        equal(model.row()["settings"]["predict"], "integrate")
+
+
+def test_a_long_document_is_integrated_at_once(api):
+    """A word 100,000 times: the logarithm of its rising factorial, as lgamma has it."""
+    with Model(api, predict="integrate") as model:
+        model.train("sun sun rain", "a", id="1")
+        model.train("rain hail", "b", id="2")
+        scores = model.classify("rain " * 100000)["log_scores"]
+        for label, mine, size in (("a", 2, 6), ("b", 2, 5)):
+            near(scores[label], math.log(1 / 2) + math.lgamma(mine + 100000) - math.lgamma(mine)
+                 - math.lgamma(size + 100000) + math.lgamma(size), label)
+
+
 def test_refusals(api):
     with Model(api) as model:
         for settings, words in (({"estimate": "median"}, ("estimate", "mean, map, mle")),
                                 ({"estimate": "map", "smoothing": 0.99}, ("estimate", "smoothing", "at least 1")),
                                 ({"estimate": "mle", "event_model": "complement"}, ("estimate", "complement")),
                                 ({"estimate": "map", "event_model": "complement"}, ("estimate", "above 1")),
+                                ({"predict": "guess"}, ("predict", "estimate, integrate")),
+                                ({"predict": "integrate", "event_model": "binary"}, ("predict", "multinomial")),
+                                ({"predict": "integrate", "estimate": "mle"}, ("predict", "mean")),
                                 ({"smoothing": {}}, ("smoothing", "labels", "alpha", "m")),
                                 ({"smoothing": {"m": 1}}, ("smoothing", "p")),
                                 ({"smoothing": {"m": 1, "p": "uniform", "beta": 1}}, ("smoothing",)),
@@ -167,6 +199,7 @@ def test_refusals(api):
         equal(model.row()["settings"]["smoothing"], 1.0)
         with Model(api, parent=model.name) as child:
             refused(api.put(child.path, {"parent": model.name, "smoothing": {"m": 1, "p": "uniform"}}), 422, "smoothing", "parent")
+            refused(api.put(child.path, {"parent": model.name, "predict": "integrate"}), 422, "predict", "parent")
         api.put(model.path, {"estimate": "map", "smoothing": 1.5, "event_model": "complement"}).ok(200)
 
 

@@ -17,7 +17,7 @@ WAITS = "somebody"  # a source without trust
 PROBES = ("w1 w2 w3", "w3 w3 w40 never", "")
 SETTINGS = ({"decision": "bayes"}, {"decision": "stacked"}, {"decision": "bayes", "smoothing": 0.5},
             {"decision": "stacked", "ready_documents": 2}, {"decision": "bayes", "event_model": "bernoulli"},
-            {"decision": "bayes", "estimate": "mle"})
+            {"decision": "bayes", "estimate": "mle"}, {"decision": "bayes", "predict": "integrate"})
 
 
 def histories_wanted(api):

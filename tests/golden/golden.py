@@ -18,6 +18,7 @@ EVENTS = ["multinomial", "binary", "bernoulli", "complement"]
 PRIORS = ["empirical", "uniform", "given"]
 ESTIMATES = ["mean", "map", "mle"]
 SHARES = ["uniform", "vocabulary"]
+PREDICTIONS = ["estimate", "integrate"]
 
 
 class Driver:
@@ -140,13 +141,36 @@ class Book:
         return -c * log(self.estimate(count, size, a, others))
 
     def score(self, v, bag):
+        if self.s["predict"] == "integrate":
+            return self.prior(v) + self.urn(v, bag)
         words = self.used if self.s["event"] == "bernoulli" else [w for w in bag if w in self.used]
         terms = [self.word(v, w, bag.get(w, 0)) for w in words]
         return self.prior(v) + (-math.inf if -math.inf in terms else math.fsum(terms))
 
-    def evidence(self, best, second, w, c):
+    def urn(self, v, bag):
+        """The known positions one after the other, each learned before the next: the urn of Polya."""
+        n, size, terms = Counter(self.n[v]), sum(self.n[v][u] for u in self.used), []
+        for w, c in bag.items():
+            for _ in range(c if w in self.used else 0):
+                a, (others, _) = self.prior_of(v, w)
+                terms.append(math.log((n[w] + a) / (size + a + others)))
+                n[w] += 1
+                size += 1
+        return math.fsum(terms)
+
+    def urn_evidence(self, v, w, c, bag):
+        """The word's own part, and of what all positions are divided by as many parts as it has positions."""
+        a, (others, _) = self.prior_of(v, w)
+        known = sum(x for u, x in bag.items() if u in self.used)
+        size = sum(self.n[v][u] for u in self.used) + a + others
+        return math.fsum(math.log(self.n[v][w] + a + i) for i in range(c)) - c / known * math.fsum(
+            math.log(size + i) for i in range(known))
+
+    def evidence(self, best, second, w, c, bag):
         if w not in self.used:
             return 0.0
+        if self.s["predict"] == "integrate":
+            return self.urn_evidence(best, w, c, bag) - self.urn_evidence(second, w, c, bag)
         impossible = [math.isinf(self.word(v, w, c)) for v in (best, second)]
         if any(impossible):
             return 0.0 if all(impossible) else -math.inf if impossible[0] else math.inf
@@ -371,6 +395,9 @@ def random_settings(rnd, labels):
         s["smoothing"] = ("beta", rnd.choice([1.0, 0.1, 2.0]), rnd.choice([1.0, 0.1, 5.0]))
     elif kind == "m":
         s["smoothing"] = ("m", rnd.choice([1.0, 0.01, 50.0]), rnd.choice(SHARES))
+    s["predict"] = rnd.choice(PREDICTIONS) if s["event"] == "multinomial" else "estimate"
+    if s["predict"] == "integrate":
+        s["estimate"] = "mean"
     fit_estimate(s)
     if s["prior"] == "given":
         named = sorted(rnd.sample(labels, rnd.randint(1, len(labels))))
@@ -405,7 +432,7 @@ def smoothing_text(a):
 
 
 def settings_line(s):
-    numbers = [EVENTS.index(s["event"]), PRIORS.index(s["prior"]), ESTIMATES.index(s["estimate"]), smoothing_text(s["smoothing"]), s["min_count"], s["skip_top"]]
+    numbers = [EVENTS.index(s["event"]), PRIORS.index(s["prior"]), ESTIMATES.index(s["estimate"]), PREDICTIONS.index(s["predict"]), smoothing_text(s["smoothing"]), s["min_count"], s["skip_top"]]
     return " ".join(["settings", *map(str, numbers), *(f"{v}={w!r}" for v, w in s["weights"].items())])
 
 
@@ -424,7 +451,7 @@ def check(driver, living, settings, bag):
         sys.exit(f"golden.py: {best} wins, but the scores are {want}")
     first, second, *evidence = driver.ask("explain " + bag_text(bag))
     for (w, c), e in zip(bag.items(), evidence):
-        agree(e, book.evidence(first, second, w, c), f"evidence of {w} with {settings}")
+        agree(e, book.evidence(first, second, w, c, bag), f"evidence of {w} with {settings}")
     if math.inf not in (-want[first], -want[second]):
         agree(math.fsum(map(float, evidence)), want[first] - want[second], "sum of the evidence")
     elif want[first] > want[second]:

@@ -4,10 +4,10 @@
  * computation. Words are numbers: word w is of field w % 3, a token; but of the field of pairs
  * when w % 11 is 10, or else of n-grams when w % 9 is 8, which are none.
  *
- *     settings EVENT PRIOR ESTIMATE SMOOTHING MIN_COUNT SKIP_TOP [LABEL=WEIGHT ...]   (numbers of
- * the enums) train LABEL WORD:COUNT ...      untrain LABEL WORD:COUNT ... score WORD:COUNT ...
- * answers "KNOWN BEST LABEL=SCORE ..." explain WORD:COUNT ...          answers "LABEL LABEL
- * EVIDENCE ... PRIOR" in the bag's order
+ *     settings EVENT PRIOR ESTIMATE PREDICT SMOOTHING MIN_COUNT SKIP_TOP [LABEL=WEIGHT ...]
+ * (numbers of the enums) train LABEL WORD:COUNT ...      untrain LABEL WORD:COUNT ... score
+ * WORD:COUNT ... answers "KNOWN BEST LABEL=SCORE ..." explain WORD:COUNT ...          answers
+ * "LABEL LABEL EVIDENCE ... PRIOR" in the bag's order
  *
  * and to the stack of the same model:
  *     stack WORD:COUNT ...            answers "LABEL=SCORE=MODERATED ..."
@@ -100,6 +100,7 @@ static void settings(char **rest)
     s.event_model = atoi(next(rest));
     s.prior = atoi(next(rest));
     s.estimate = atoi(next(rest));
+    s.predict = atoi(next(rest));
     smoothing(next(rest), &s, by_label);
     s.min_count = strtoull(next(rest), NULL, 10);
     s.skip_top = strtoull(next(rest), NULL, 10);

@@ -38,6 +38,7 @@ static void compare(const struct nb_settings *a, const struct nb_settings *b)
 {
     ck_assert_int_eq(a->event_model, b->event_model);
     ck_assert_int_eq(a->estimate, b->estimate);
+    ck_assert_int_eq(a->predict, b->predict);
     ck_assert(a->smoothing == b->smoothing);
     ck_assert_int_eq(a->prior, b->prior);
     ck_assert_uint_eq(a->weight_count, b->weight_count);
@@ -62,6 +63,7 @@ START_TEST(the_table_is_complete)
     static const char *const names[] = {"preset",
                                         "event_model",
                                         "estimate",
+                                        "predict",
                                         "smoothing",
                                         "prior",
                                         "min_count",
@@ -230,6 +232,21 @@ static void spoil(struct nb_settings *s, int i)
     case 20:
         s->estimate = NB_ESTIMATE_MLE;
         break;
+    case 21:
+        s->predict = 2;
+        break;
+    case 22:
+        s->predict = NB_PREDICT_INTEGRATE;
+        break;
+    case 23:
+        s->event_model = NB_EVENT_MULTINOMIAL;
+        s->predict = NB_PREDICT_INTEGRATE;
+        break;
+    case 24:
+        s->event_model = NB_EVENT_MULTINOMIAL;
+        s->estimate = NB_ESTIMATE_MEAN;
+        s->predict = NB_PREDICT_INTEGRATE;
+        break;
     default:
         s->tokenizer_fields = 1u << NB_FIELDS;
         break;
@@ -260,9 +277,13 @@ START_TEST(bad_values_are_refused_by_name)
         "estimate: \"map\" needs a smoothing of at least 1",
         "estimate: with event_model \"complement\" no estimate may be 0",
         "estimate: with event_model \"complement\" no estimate may be 0",
+        "predict must be one of \"estimate\", \"integrate\"",
+        "predict: \"integrate\" is for event_model \"multinomial\" alone",
+        "predict: \"integrate\" is over the whole posterior",
+        "predict: a model with a parent cannot have \"integrate\"",
         "tokenizer has a field that does not exist",
     };
-    ck_assert_uint_eq(sizeof texts / sizeof *texts, 22);
+    ck_assert_uint_eq(sizeof texts / sizeof *texts, 26);
     struct nb_settings s;
     struct nb_error error = {0};
     fill(&s);
@@ -562,7 +583,7 @@ int main(void)
     tcase_add_test(values, the_table_is_complete);
     tcase_add_test(values, presets_are_as_documented);
     tcase_add_test(values, a_copy_is_equal_and_its_own);
-    tcase_add_loop_test(values, bad_values_are_refused_by_name, 0, 22);
+    tcase_add_loop_test(values, bad_values_are_refused_by_name, 0, 26);
     tcase_add_test(values, a_given_prior_needs_a_label);
     tcase_add_test(values, words_are_left_out_from_a_count_of_two_on);
     tcase_add_test(values, a_model_keeps_the_tokenizer_that_counted_it);
