@@ -8,6 +8,7 @@
 #include "tokenizer/mail/mail.h"
 #include "tokenizer/mail/mail_decode.h"
 #include "tokenizer/text/text.h"
+#include "tokenizer/values.h"
 
 int nb_tokenizer_setup(struct nb_error *error)
 {
@@ -66,6 +67,15 @@ static size_t expected_features(const struct nb_tokenizer_settings *settings, si
     return bytes / ((settings->fields >> NB_FIELD_NGRAM & 1u) != 0 ? 3 : 8);
 }
 
+static size_t bytes_of_values(struct nb_values values)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < values.count; i++)
+        for (size_t k = 0; k < values.values[i].count; k++)
+            bytes += values.values[i].items[k].length;
+    return bytes;
+}
+
 int nb_document_tokenize(const struct nb_document *document, const struct nb_key *key,
                          const struct nb_tokenizer_settings *settings,
                          const struct nb_tokenizer_limits *limits, struct nb_bag *bag)
@@ -75,6 +85,7 @@ int nb_document_tokenize(const struct nb_document *document, const struct nb_key
     size_t read = document->length;
     if (is_mail && read > limits->mail_bytes)
         read = limits->mail_bytes;
+    read += bytes_of_values(document->values);
     if (nb_bag_begin(bag, expected_features(settings, read)) != 0)
         return NB_NO_MEMORY;
     struct nb_tokenizing t = {.key = key,
@@ -85,6 +96,8 @@ int nb_document_tokenize(const struct nb_document *document, const struct nb_key
                               .work = nb_work_of(read, limits->work)};
     int rc = is_mail ? nb_tokenize_mail(&t, document->bytes, document->length)
                      : tokenize_text(&t, document->bytes, document->length);
+    if (rc == 0 && document->values.count > 0)
+        rc = nb_tokenize_values(&t, document->values, settings->attributes);
     bag->truncated |= t.work.is_short;
     if (rc == 0 && settings->max_count > 0)
         nb_bag_cap(bag, settings->max_count);

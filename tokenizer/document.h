@@ -9,6 +9,7 @@
 #ifndef NB_TOKENIZER_DOCUMENT_H
 #define NB_TOKENIZER_DOCUMENT_H
 
+#include "core/base/attribute.h"
 #include "core/base/error.h"
 #include "tokenizer/bag/bag.h"
 #include "tokenizer/bag/tokenizing.h"
@@ -22,6 +23,7 @@ struct nb_document {
     enum nb_document_kind kind;
     const char *bytes; /* borrowed */
     size_t length;
+    struct nb_values values; /* borrowed; beside the bytes, or alone */
 };
 
 /* Builds the Unicode tables and prepares the MIME library. To be called once, before any thread
@@ -31,7 +33,8 @@ int nb_tokenizer_setup(struct nb_error *error);
 /* Frees what nb_tokenizer_setup allocated; no thread may tokenize any more. */
 void nb_tokenizer_teardown(void);
 
-/* Resets `bag` and fills it with the features of the document. No input is an error: any bytes give
+/* Resets `bag` and fills it with the features of the document, whose values must be good for the
+ * attributes of the settings (nb_values_check). No input is an error: any bytes give
  * a bag, in time linear in their number. Returns 0 or NB_NO_MEMORY. */
 int nb_document_tokenize(const struct nb_document *document, const struct nb_key *key,
                          const struct nb_tokenizer_settings *settings,

@@ -28,10 +28,12 @@ enum nb_field {
     NB_FIELD_CASE = 8,      /* words of body and Subject that have capitals, as they stand */
     NB_FIELD_PAIR = 9,      /* two adjacent words of body or Subject */
     NB_FIELD_NGRAM = 10,    /* character 5-grams */
-    NB_FIELDS = 11
+    NB_FIELDS = 11,
+    NB_FIELD_VALUE = 30 /* values of attributes, which a model's settings name (attribute.h) */
 };
 
 enum { NB_FIELD_BITS = 5, NB_FIELD_SHIFT = 64 - NB_FIELD_BITS };
+#define NB_FIELD_HASH (((uint64_t)1 << NB_FIELD_SHIFT) - 1) /* the bits of a hash in an id */
 
 struct nb_feature {
     uint64_t id;    /* field in the top NB_FIELD_BITS bits, keyed hash of the text in the others */
@@ -42,7 +44,7 @@ struct nb_feature {
  * hash: among 10^7 features the probability of any collision is about 10^-4. */
 static inline uint64_t nb_feature_id(enum nb_field field, uint64_t hash)
 {
-    return ((uint64_t)field << NB_FIELD_SHIFT) | (hash & (((uint64_t)1 << NB_FIELD_SHIFT) - 1));
+    return ((uint64_t)field << NB_FIELD_SHIFT) | (hash & NB_FIELD_HASH);
 }
 
 static inline enum nb_field nb_feature_field(uint64_t id)
@@ -50,9 +52,50 @@ static inline enum nb_field nb_feature_field(uint64_t id)
     return (enum nb_field)(id >> NB_FIELD_SHIFT);
 }
 
+/* Of features that are values of attributes the id says more: the attribute's number, times two,
+ * is a part; the part after it has the one feature that says that a document has a value there. */
+enum { NB_PART_BITS = 9, NB_PARTS_MOST = 1 << NB_PART_BITS };
+enum { NB_PART_SHIFT = NB_FIELD_SHIFT - NB_PART_BITS };
+#define NB_PART_HASH (((uint64_t)1 << NB_PART_SHIFT) - 1)
+
+/* The id of a feature of `part`, of whose hash it keeps 50 bits: among the 10^5 values of an
+ * attribute the probability of any collision is below 10^-5. */
+static inline uint64_t nb_feature_value_id(unsigned part, uint64_t hash)
+{
+    return ((uint64_t)NB_FIELD_VALUE << NB_FIELD_SHIFT) | ((uint64_t)part << NB_PART_SHIFT) |
+           (hash & NB_PART_HASH);
+}
+
+/* The part of a feature of NB_FIELD_VALUE. */
+static inline unsigned nb_feature_part(uint64_t id)
+{
+    return (unsigned)(id >> NB_PART_SHIFT) & (NB_PARTS_MOST - 1);
+}
+
+/* Whether a part has not values of an attribute but whether documents have any. */
+static inline bool nb_part_is_presence(unsigned part)
+{
+    return (part & 1) != 0;
+}
+
+/* Whether an id is that of a feature: it has a field. */
+static inline bool nb_feature_has_field(uint64_t id)
+{
+    unsigned field = nb_feature_field(id);
+    return field < NB_FIELDS || field == NB_FIELD_VALUE;
+}
+
+/* The id that a feature of the field, and part, of `id` has whose text has the hash `hash`. */
+static inline uint64_t nb_feature_id_like(uint64_t id, uint64_t hash)
+{
+    return nb_feature_field(id) == NB_FIELD_VALUE ? nb_feature_value_id(nb_feature_part(id), hash)
+                                                  : nb_feature_id(nb_feature_field(id), hash);
+}
+
 enum nb_field_kind {
     NB_FIELD_KIND_TEXT,     /* running text: its words are the features */
     NB_FIELD_KIND_CATEGORY, /* values out of a set: each is a feature as a whole */
+    NB_FIELD_KIND_SET,      /* any number of such values in one document */
     NB_FIELD_KIND_NUMBER    /* values on a scale; no field of a mail is one */
 };
 
@@ -81,6 +124,14 @@ enum nb_field nb_field_find(struct nb_string name);
 static inline bool nb_field_is_token(enum nb_field field)
 {
     return field < NB_FIELD_CASE;
+}
+
+/* Whether a feature is a token: of such a field, or a value of an attribute. */
+static inline bool nb_feature_is_token(uint64_t id)
+{
+    enum nb_field field = nb_feature_field(id);
+    return nb_field_is_token(field) ||
+           (field == NB_FIELD_VALUE && !nb_part_is_presence(nb_feature_part(id)));
 }
 
 #endif

@@ -161,6 +161,11 @@ static int check_existing(struct nb_engine *engine, struct put *put, struct nb_l
                           "the model '%s' has documents: `tokenizer` (also as part of a `preset`) "
                           "is fixed with the first one",
                           live->name);
+    if (rc == 0 && !nb_settings_keep_attributes(&put->settings, &old))
+        rc = nb_error_set(error, NB_CONFLICT,
+                          "the model '%s' has other `fields`: fields can be added, and those that "
+                          "there are stay, with their kinds",
+                          live->name);
     nb_settings_set_tokenizer(&put->settings, documents > 0 ? &old : NULL);
     nb_settings_deinit(&old);
     return rc;
@@ -351,7 +356,7 @@ static int write_rename(struct nb_engine *engine, struct nb_view *view, void *ar
     struct nb_label_record record = {
         .name = task->change.label_name,
         .documents = nb_model_documents(live->counts, task->change.label),
-        .tokens = nb_model_occurrences(live->counts, task->change.label, NB_FIELDS)};
+        .tokens = nb_model_occurrences(live->counts, task->change.label, NB_ALL_TOKENS)};
     struct nb_store_key key = nb_store_key_number(live->number, task->change.label);
     struct nb_buffer stored = {0};
     assert(task->change.label < nb_model_label_count(live->counts));

@@ -82,7 +82,7 @@ static int find_model(struct nb_batch *batch, const struct nb_document *document
                       struct nb_error *error)
 {
     struct nb_string name = {batch->name.bytes, batch->name.length};
-    if (!make)
+    if (!make || document->values.count > 0) /* whose fields somebody must have named */
         return nb_registry_acquire(batch->engine, name, false, &batch->live, error);
     struct nb_settings settings;
     nb_settings_init(&settings,
@@ -119,6 +119,33 @@ static int acquire(struct nb_batch *batch, const struct nb_document *document, b
     return rc;
 }
 
+/* The bytes of which a document with values has its id. */
+static int write_content(const struct nb_document *document, struct nb_buffer *out)
+{
+    struct nb_packer w = {.out = out};
+    nb_pack_u8(&w, (uint8_t)document->kind);
+    nb_pack_string(&w, (struct nb_string){document->bytes, document->length});
+    for (size_t i = 0; i < document->values.count; i++) {
+        const struct nb_value *value = &document->values.values[i];
+        nb_pack_string(&w, value->name);
+        nb_pack_varint(&w, value->is_list ? value->count + 1 : 0);
+        for (size_t k = 0; k < value->count; k++)
+            nb_pack_string(&w, value->items[k]);
+    }
+    return w.code;
+}
+
+static int make_values_id(const struct nb_key *key, const struct nb_document *document, char *made)
+{
+    enum { KIND = 2 }; /* after those of enum nb_document_kind */
+    struct nb_buffer content = {0};
+    int rc = write_content(document, &content);
+    if (rc == 0)
+        nb_key_content_id(key, KIND, content.bytes, content.length, made);
+    nb_buffer_deinit(&content);
+    return rc;
+}
+
 static int set_id(const struct nb_batch *batch, const struct nb_document *document,
                   struct nb_string id, struct nb_submitted *change)
 {
@@ -126,10 +153,15 @@ static int set_id(const struct nb_batch *batch, const struct nb_document *docume
     assert(batch->live != NULL);
     if (id.length == 0) {
         const struct nb_key *key = batch->live->id_key;
-        if (document->kind == NB_DOCUMENT_MAIL)
+        int rc = 0;
+        if (document->values.count > 0)
+            rc = make_values_id(key, document, made);
+        else if (document->kind == NB_DOCUMENT_MAIL)
             nb_key_mail_id(key, NB_DOCUMENT_MAIL, document->bytes, document->length, made);
         else
             nb_key_content_id(key, NB_DOCUMENT_TEXT, document->bytes, document->length, made);
+        if (rc != 0)
+            return rc;
         id = (struct nb_string){made, NB_CONTENT_ID_LENGTH};
     }
     return nb_buffer_append(&change->id, id.bytes, id.length);
@@ -221,13 +253,11 @@ static int tokenize(struct nb_batch *batch, const struct nb_document *document,
 {
     assert(batch->live->counts != NULL);
     struct nb_published *published = nb_live_settings(batch->live);
-    struct nb_tokenizer_settings settings = {.fields = published->settings.tokenizer_fields,
-                                             .max_count =
-                                                 (uint32_t)published->settings.max_term_count};
-    nb_published_release(&published);
+    struct nb_tokenizer_settings settings = nb_published_tokenizer(published);
     change->fields = settings.fields;
     int rc = nb_document_tokenize(document, batch->live->key, &settings,
                                   &batch->engine->settings.tokenizer, &batch->scratch);
+    nb_published_release(&published);
     return rc != 0 ? rc : take_features(batch->live->counts, &batch->scratch, change);
 }
 
@@ -255,6 +285,18 @@ static int end_change(struct nb_batch *batch, struct nb_submitted *change, int r
     return nb_error_no_memory(error);
 }
 
+/* Attributes are never taken away: what is good now is so when the document is tokenized. */
+static int check_values(const struct nb_batch *batch, const struct nb_document *document,
+                        struct nb_error *error)
+{
+    if (document->values.count == 0)
+        return 0;
+    struct nb_published *published = nb_live_settings(batch->live);
+    int rc = nb_values_check(document->values, nb_settings_attributes(&published->settings), error);
+    nb_published_release(&published);
+    return rc;
+}
+
 static int check(struct nb_string id, struct nb_string source, struct nb_error *error)
 {
     int rc = nb_check_source(source, error);
@@ -270,6 +312,8 @@ int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
         rc = check(id, source, error);
     if (rc == 0)
         rc = acquire(batch, document, !batch->quarantined, error);
+    if (rc == 0)
+        rc = check_values(batch, document, error);
     if (rc != 0)
         return rc;
     struct nb_submitted change = {.quarantined = batch->quarantined};

@@ -132,9 +132,11 @@ static void sum_fields(struct nb_verdict *verdict, size_t count)
     memset(verdict->field_evidence, 0, sizeof verdict->field_evidence);
     for (size_t i = 0; i < count; i++) {
         const struct nb_evidence *e = &p->evidence[i];
-        if (e->feature != SIZE_MAX)
-            verdict->field_evidence[nb_feature_field(p->bag.features[e->feature].id)] +=
-                e->evidence;
+        if (e->feature == SIZE_MAX)
+            continue;
+        unsigned field = nb_feature_field(p->bag.features[e->feature].id);
+        if (field < NB_FIELDS)
+            verdict->field_evidence[field] += e->evidence;
     }
 }
 
@@ -429,40 +431,38 @@ static int score(struct nb_verdict *verdict, size_t most, struct nb_error *error
     return rc;
 }
 
-static struct nb_tokenizer_settings settings_of(const struct nb_published *published)
-{
-    return (struct nb_tokenizer_settings){.fields = published->settings.tokenizer_fields,
-                                          .max_count =
-                                              (uint32_t)published->settings.max_term_count};
-}
-
 static int tokenize(struct nb_engine *engine, const struct nb_live *live,
                     const struct nb_published *published, const struct nb_document *document,
-                    struct nb_bag *bag)
+                    struct nb_bag *bag, struct nb_error *error)
 {
-    struct nb_tokenizer_settings settings = settings_of(published);
-    return nb_document_tokenize(document, live->key, &settings, &engine->settings.tokenizer, bag);
+    struct nb_tokenizer_settings settings = nb_published_tokenizer(published);
+    int rc = nb_values_check(document->values, settings.attributes, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_document_tokenize(document, live->key, &settings, &engine->settings.tokenizer, bag);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
 /* Whether the model sees what is in the bag already. Models share the key of the store, except
- * those that were imported from another one. */
-static bool sees_the_same(const struct nb_verdict_private *p, const struct nb_published *published)
+ * those that were imported from another one; attributes are each model's own. */
+static bool sees_the_same(const struct nb_verdict_private *p, const struct nb_document *document,
+                          const struct nb_published *published)
 {
-    struct nb_tokenizer_settings settings = settings_of(published);
-    return p->has_bag && p->seen_by.fields == settings.fields &&
+    struct nb_tokenizer_settings settings = nb_published_tokenizer(published);
+    return p->has_bag && document->values.count == 0 && p->seen_by.fields == settings.fields &&
            p->seen_by.max_count == settings.max_count &&
            memcmp(p->key, p->live->key->bytes, sizeof p->key) == 0;
 }
 
 static int fill_bag(struct nb_verdict_private *p, const struct nb_published *published,
-                    const struct nb_document *document)
+                    const struct nb_document *document, struct nb_error *error)
 {
     p->has_bag = false;
-    int rc = tokenize(p->engine, p->live, published, document, &p->bag);
+    int rc = tokenize(p->engine, p->live, published, document, &p->bag, error);
     if (rc != 0)
         return rc;
     p->has_bag = true;
-    p->seen_by = settings_of(published);
+    p->seen_by = nb_published_tokenizer(published);
     memcpy(p->key, p->live->key->bytes, sizeof p->key);
     return 0;
 }
@@ -479,8 +479,8 @@ static int classify(struct nb_engine *engine, struct nb_string model,
     if (rc != 0)
         return rc;
     rc = nb_family_begin(&p->family, engine, p->live, error);
-    if (rc == 0 && !sees_the_same(p, p->family.published[0]))
-        rc = fill_bag(p, p->family.published[0], document);
+    if (rc == 0 && !sees_the_same(p, document, p->family.published[0]))
+        rc = fill_bag(p, p->family.published[0], document, error);
     if (rc == 0)
         rc = score(verdict, most, error);
     return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
@@ -509,8 +509,8 @@ int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,
     if (rc != 0)
         return rc;
     struct nb_published *published = nb_live_settings(live);
-    rc = tokenize(engine, live, published, document, bag);
+    rc = tokenize(engine, live, published, document, bag, error);
     nb_published_release(&published);
     nb_registry_release(engine, &live);
-    return rc == 0 ? 0 : nb_error_no_memory(error);
+    return rc;
 }

@@ -186,7 +186,8 @@ struct nb_verdict {
      * documents, from it upwards, as `shares` have them; NUL-terminated, stable as `labels`. */
     const char *sources[NB_VERDICT_SOURCES];
     size_t source_count;
-    /* Of all tokens of a field; filled with an explanation. NaN: tokens rule both labels out. */
+    /* Of all tokens of a field, those of attributes left out; filled with an explanation. NaN:
+     * tokens rule both labels out. */
     double field_evidence[NB_FIELDS];
     struct nb_verdict_private *private_;
 };

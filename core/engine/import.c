@@ -350,8 +350,8 @@ static int needs_header(const struct nb_import *import, struct nb_error *error)
 static int carry(struct nb_import *import, uint64_t id, struct nb_string text)
 {
     struct nb_slots *slots = nb_stack_twin_slots(import->live->published->weights);
-    uint64_t dumped = nb_feature_id(nb_feature_field(id),
-                                    nb_key_hash(&import->slots_key, text.bytes, text.length));
+    uint64_t dumped =
+        nb_feature_id_like(id, nb_key_hash(&import->slots_key, text.bytes, text.length));
     return nb_slots_carry(slots, id, &import->slots, dumped);
 }
 
@@ -370,10 +370,9 @@ static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
     bool carries = nb_slots_count(&import->slots) > 0 && words->texts != NULL;
     for (size_t i = 0; i < words->count; i++) {
         uint64_t id = words->ids[i];
-        if (rehashes && nb_feature_field(id) < NB_FIELDS)
-            id = nb_feature_id(
-                nb_feature_field(id),
-                nb_key_hash(&import->engine->key, words->texts[i].bytes, words->texts[i].length));
+        if (rehashes && nb_feature_has_field(id))
+            id = nb_feature_id_like(id, nb_key_hash(&import->engine->key, words->texts[i].bytes,
+                                                    words->texts[i].length));
         if (carries && carry(import, id, words->texts[i]) != 0)
             return nb_error_no_memory(error);
         import->ids[i] = id;
@@ -389,7 +388,7 @@ static int add_rows(struct nb_import *import, const struct nb_dump_words *words,
     for (size_t i = 0; i < words->count; i++) {
         uint64_t id = import->ids[i];
         uint32_t row;
-        if (nb_feature_field(id) >= NB_FIELDS || nb_model_find(counts, id) != NB_NO_ROW)
+        if (!nb_feature_has_field(id) || nb_model_find(counts, id) != NB_NO_ROW)
             return nb_error_set(error, NB_INVALID,
                                 "feature %llu of the dump is of an unknown field, or there twice",
                                 (unsigned long long)words->first_row + i);
@@ -449,7 +448,7 @@ static int take_bag(struct nb_import *import, const struct nb_dump_document *doc
         if (nb_rows_add(&import->rows, row, document->counts[i]) != 0)
             return nb_error_no_memory(error);
         import->totals.occurrences += document->counts[i];
-        if (nb_field_is_token(nb_feature_field(nb_model_row_id(counts, row))))
+        if (nb_feature_is_token(nb_model_row_id(counts, row)))
             *tokens += document->counts[i];
     }
     return 0;

@@ -333,7 +333,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
         s->models_loaded++;
         s->refits += atomic_load(&live->wants_refit);
         s->documents += nb_model_documents_all(live->counts);
-        s->vocabulary += nb_model_vocabulary(live->counts, NB_FIELDS);
+        s->vocabulary += nb_model_vocabulary(live->counts, NB_ALL_TOKENS);
         nb_model_unlock(live->counts);
         s->memory += nb_live_memory(live);
     }

@@ -205,6 +205,8 @@ static bool would_overflow(const struct stage *s)
     assert(label < nb_model_label_count(counts));
     for (unsigned field = 0; field < NB_FIELDS; field++)
         occurrences += nb_model_occurrences(counts, label, field);
+    for (unsigned part = 0; part < nb_model_parts(counts); part++)
+        occurrences += nb_model_occurrences(counts, label, NB_FIRST_PART + part);
     if (occurrences < UINT32_MAX / 2)
         return false;
     for (size_t i = 0; i < rows->size; i++)

@@ -56,7 +56,7 @@ static bool in_vocabulary(const struct nb_model *counts, uint32_t row)
 {
     struct nb_cell cell;
     return nb_model_cells(counts, row, &cell, 1) > 0 &&
-           nb_field_is_token(nb_feature_field(nb_model_row_id(counts, row)));
+           nb_feature_is_token(nb_model_row_id(counts, row));
 }
 
 /* Every step is consistent in itself; training may go on between steps. */
@@ -128,7 +128,7 @@ static int copy_labels(struct search *s)
 static int list(struct nb_engine *engine, struct search *s, struct nb_error *error)
 {
     nb_model_read_lock(s->live->counts);
-    uint64_t size = nb_model_vocabulary(s->live->counts, NB_FIELDS);
+    uint64_t size = nb_model_vocabulary(s->live->counts, NB_ALL_TOKENS);
     int rc = copy_labels(s);
     nb_model_unlock(s->live->counts);
     if (rc != 0)

@@ -117,6 +117,9 @@ int nb_parents_check_pair(const struct nb_live *live, const struct nb_settings *
         return nb_error_set(error, NB_CONFLICT,
                             "parent: '%s' counts other fields than '%s' (`preset`, `tokenizer`)",
                             parent->name, live->name);
+    if (settings->attribute_count > 0 || parents->attribute_count > 0)
+        return nb_error_set(error, NB_CONFLICT, "parent: neither '%s' nor '%s' may have `fields`",
+                            live->name, parent->name);
     if (settings->max_term_count != parents->max_term_count)
         return nb_error_set(error, NB_CONFLICT,
                             "parent: '%s' has another `max_term_count` than '%s'", parent->name,

@@ -69,7 +69,7 @@ static int add_new(struct nb_live *live, uint32_t row, uint64_t id, struct nb_er
     int rc = 0;
     if (row < nb_model_rows(live->counts) && nb_model_row_id(live->counts, row) == id)
         return 0;
-    if (nb_feature_field(id) >= NB_FIELDS || nb_model_find(live->counts, id) != NB_NO_ROW)
+    if (!nb_feature_has_field(id) || nb_model_find(live->counts, id) != NB_NO_ROW)
         return damaged(error, "a ledger entry's new features do not fit");
     while (rc == 0 && nb_model_rows(live->counts) < row)
         rc = nb_model_append_dropped(live->counts);

@@ -21,7 +21,7 @@ struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t 
     return (struct nb_state_record){.last = last,
                                     .replay = c->replay,
                                     .tail = c->tail,
-                                    .vocabulary = nb_model_vocabulary(live->counts, NB_FIELDS),
+                                    .vocabulary = nb_model_vocabulary(live->counts, NB_ALL_TOKENS),
                                     .rows = nb_model_rows(live->counts),
                                     .labels = nb_model_label_count(live->counts),
                                     .weights = c->weights,

@@ -19,6 +19,7 @@
 #include "core/score/score.h"
 #include "core/score/stack_fit.h"
 #include "core/store/record.h"
+#include "tokenizer/bag/tokenizing.h"
 
 struct nb_living;
 struct nb_twins;
@@ -46,6 +47,16 @@ void nb_published_release(struct nb_published **published);
 static inline bool nb_published_is_stacked(const struct nb_published *published)
 {
     return published->settings.decision == NB_DECISION_STACKED;
+}
+
+/* How the model sees documents. Borrows from `published`. */
+static inline struct nb_tokenizer_settings
+nb_published_tokenizer(const struct nb_published *published)
+{
+    const struct nb_settings *settings = &published->settings;
+    return (struct nb_tokenizer_settings){.fields = settings->tokenizer_fields,
+                                          .max_count = (uint32_t)settings->max_term_count,
+                                          .attributes = nb_settings_attributes(settings)};
 }
 
 /* The log of the twin, and how far the running sweep over the ranges of its slots has come. */

@@ -40,7 +40,7 @@ int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const str
     struct nb_label_record record = {.name = nb_model_label_name(live->counts, label),
                                      .documents = nb_model_documents(live->counts, label),
                                      .tokens =
-                                         nb_model_occurrences(live->counts, label, NB_FIELDS)};
+                                         nb_model_occurrences(live->counts, label, NB_ALL_TOKENS)};
     assert(live->number != 0 && label < nb_model_label_count(live->counts));
     out->length = 0;
     if (nb_label_write(&record, out) != 0)

@@ -24,6 +24,8 @@ uint32_t nb_unused_rows(const struct nb_live *live)
     uint64_t used = nb_model_dropped_rows(counts);
     for (unsigned field = 0; field < NB_FIELDS; field++)
         used += nb_model_vocabulary(counts, field);
+    for (unsigned part = 0; part < nb_model_parts(counts); part++)
+        used += nb_model_vocabulary(counts, NB_FIRST_PART + part);
     assert(used <= nb_model_rows(counts));
     return nb_model_rows(counts) - (uint32_t)used;
 }

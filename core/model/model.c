@@ -101,6 +101,7 @@ void nb_model_free(struct nb_model **model)
     free(m->dropped);
     free(m->labels);
     free(m->sorted);
+    nb_parts_free(&m->parts);
     nb_index_deinit(&m->index);
     nb_segments_deinit(&m->rows);
     nb_cell_pool_deinit(&m->pool);
@@ -144,7 +145,6 @@ void nb_model_add_documents(struct nb_model *model, uint32_t label, int64_t chan
 
 static uint64_t over_fields(const uint64_t counts[NB_FIELDS], unsigned field)
 {
-    assert(field <= NB_FIELDS);
     if (field < NB_FIELDS)
         return counts[field];
     uint64_t sum = 0;
@@ -153,21 +153,73 @@ static uint64_t over_fields(const uint64_t counts[NB_FIELDS], unsigned field)
     return sum;
 }
 
+unsigned nb_model_parts(const struct nb_model *model)
+{
+    return model->parts == NULL ? 0 : model->parts->count;
+}
+
+int nb_model_grow_parts(struct nb_model *model, unsigned count, uint32_t label_room)
+{
+    struct nb_parts *old = model->parts;
+    struct nb_parts *made = nb_parts_new(count, label_room, old);
+    if (made == NULL)
+        return NB_NO_MEMORY;
+    nb_model_write_lock(model);
+    model->parts = made;
+    nb_model_unlock(model);
+    atomic_fetch_add(&model->other_bytes, nb_parts_memory(made) - nb_parts_memory(old));
+    nb_parts_free(&old);
+    return 0;
+}
+
+/* What the sums are over that no field's are. */
+struct parts_range {
+    unsigned first, end, step;
+};
+
+static struct parts_range parts_of(const struct nb_model *model, unsigned field)
+{
+    unsigned count = nb_model_parts(model), part = field - NB_FIRST_PART;
+    if (field >= NB_FIRST_PART)
+        return (struct parts_range){part, part < count ? part + 1 : part, 1};
+    return (struct parts_range){0, field == NB_ALL_TOKENS ? count : 0, 2}; /* those of values */
+}
+
+static struct nb_part_sum part_sums(const struct nb_model *model, uint32_t label, unsigned field)
+{
+    struct parts_range r = parts_of(model, field);
+    struct nb_part_sum sum = {0, 0};
+    for (unsigned part = r.first; part < r.end; part += r.step) {
+        const struct nb_part_sum *s = nb_parts_at(model->parts, label, part);
+        sum.occurrences += s->occurrences;
+        sum.presences += s->presences;
+    }
+    return sum;
+}
+
 uint64_t nb_model_occurrences(const struct nb_model *model, uint32_t label, unsigned field)
 {
     assert(label < model->label_count);
-    return over_fields(model->labels[label]->occurrences, field);
+    uint64_t fields =
+        field < NB_FIRST_PART ? over_fields(model->labels[label]->occurrences, field) : 0;
+    return field < NB_ALL_TOKENS ? fields : fields + part_sums(model, label, field).occurrences;
 }
 
 uint64_t nb_model_presences(const struct nb_model *model, uint32_t label, unsigned field)
 {
     assert(label < model->label_count);
-    return over_fields(model->labels[label]->presences, field);
+    uint64_t fields =
+        field < NB_FIRST_PART ? over_fields(model->labels[label]->presences, field) : 0;
+    return field < NB_ALL_TOKENS ? fields : fields + part_sums(model, label, field).presences;
 }
 
 uint64_t nb_model_vocabulary(const struct nb_model *model, unsigned field)
 {
-    return over_fields(model->vocabulary, field);
+    uint64_t sum = field < NB_FIRST_PART ? over_fields(model->vocabulary, field) : 0;
+    struct parts_range r = parts_of(model, field);
+    for (unsigned part = r.first; part < r.end; part += r.step)
+        sum += model->parts->vocabulary[part];
+    return sum;
 }
 
 uint64_t nb_model_generation(const struct nb_model *model)

@@ -169,12 +169,17 @@ int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cel
 
 /* ---- sums, kept up to date ------------------------------------------------------------------- */
 
-/* n_v and d_v: token occurrences, and the sum of d_wv, of a label over the features of a field;
- * NB_FIELDS for `field` means all fields that are tokens. */
+/* What a sum can be over, beside one field (its number): the fields that are tokens; these and the
+ * values of attributes; and, with its number added to the last one, a part of an attribute. */
+enum { NB_TOKEN_FIELDS = NB_FIELDS, NB_ALL_TOKENS, NB_FIRST_PART };
+/* n_v and d_v: token occurrences, and the sum of d_wv, of a label over the features of a field, or
+ * of what is said above. */
 uint64_t nb_model_occurrences(const struct nb_model *model, uint32_t label, unsigned field);
 uint64_t nb_model_presences(const struct nb_model *model, uint32_t label, unsigned field);
-/* |V| of a field: rows with a count above 0; NB_FIELDS: of all token fields. */
+/* |V| of a field, or of what is said above: rows with a count above 0. */
 uint64_t nb_model_vocabulary(const struct nb_model *model, unsigned field);
+/* Above the number of every part that a row has had; 0: the model has no values of attributes. */
+unsigned nb_model_parts(const struct nb_model *model);
 
 /* Changes with every change of the counts; never 0, and never the same for two models of the
  * process, one after the other or side by side. Views computed from the counts note it. */

@@ -8,19 +8,30 @@
 
 #include "core/model/model_private.h"
 
-/* Adds to the sums what a cell has gained (or lost), and to the vocabulary what it has. */
-static void add_sums(struct nb_model *model, unsigned field, uint32_t label, uint64_t occurrences,
-                     uint64_t presences, int sign)
+/* Adds to the sums what a cell of a feature has gained (or lost). */
+static inline void add_sums(struct nb_model *model, uint64_t id, uint32_t label,
+                            uint64_t occurrences, uint64_t presences, int sign)
 {
     struct nb_label *l = model->labels[label];
-    l->occurrences[field] += sign > 0 ? occurrences : -occurrences;
-    l->presences[field] += sign > 0 ? presences : -presences;
+    unsigned field = nb_feature_field(id);
+    bool is_value = field == NB_FIELD_VALUE;
+    struct nb_part_sum *part =
+        is_value ? nb_parts_at(model->parts, label, nb_feature_part(id)) : NULL;
+    *(is_value ? &part->occurrences : &l->occurrences[field]) +=
+        sign > 0 ? occurrences : -occurrences;
+    *(is_value ? &part->presences : &l->presences[field]) += sign > 0 ? presences : -presences;
+}
+
+static inline void add_vocabulary(struct nb_model *model, uint64_t id, uint64_t change)
+{
+    unsigned field = nb_feature_field(id);
+    *(field == NB_FIELD_VALUE ? &model->parts->vocabulary[nb_feature_part(id)]
+                              : &model->vocabulary[field]) += change;
 }
 
 static int cell_add(struct nb_model *model, uint32_t label, struct nb_row_count c, size_t *fresh)
 {
     struct nb_row *row = nb_model_row(model, c.row);
-    enum nb_field field = nb_feature_field(row->id);
     bool empty = row->n[0] == 0;
     bool there;
     uint32_t place = nb_row_find(&model->pool, row, label, &there);
@@ -36,16 +47,15 @@ static int cell_add(struct nb_model *model, uint32_t label, struct nb_row_count 
         if (rc != 0)
             return rc;
     }
-    model->vocabulary[field] += empty;
-    *fresh += empty && nb_field_is_token(field);
-    add_sums(model, field, label, c.count, 1, 1);
+    add_vocabulary(model, row->id, empty);
+    *fresh += empty && nb_feature_is_token(row->id);
+    add_sums(model, row->id, label, c.count, 1, 1);
     return 0;
 }
 
 static void cell_take(struct nb_model *model, uint32_t label, struct nb_row_count c)
 {
     struct nb_row *row = nb_model_row(model, c.row);
-    enum nb_field field = nb_feature_field(row->id);
     bool there;
     uint32_t place = nb_row_find(&model->pool, row, label, &there);
     assert(there);
@@ -58,8 +68,8 @@ static void cell_take(struct nb_model *model, uint32_t label, struct nb_row_coun
         nb_row_remove(&model->pool, row, place);
     else
         nb_row_set(&model->pool, row, place, cell);
-    model->vocabulary[field] -= row->n[0] == 0;
-    add_sums(model, field, label, c.count, 1, -1);
+    add_vocabulary(model, row->id, row->n[0] == 0 ? UINT64_MAX : 0);
+    add_sums(model, row->id, label, c.count, 1, -1);
 }
 
 static void prefetch_row(const struct nb_model *model, const struct nb_row_count *counts,
@@ -197,14 +207,13 @@ int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cel
 {
     assert(row < nb_model_rows(model));
     struct nb_row *r = nb_model_row(model, row);
-    unsigned field = nb_feature_field(r->id);
     if (!cells_are_possible(model, cells, size))
         return NB_CORRUPT;
     assert(r->n[0] == 0);
     int rc = put_cells(&model->pool, r, cells, size);
     for (size_t i = 0; rc == 0 && i < size; i++)
-        add_sums(model, field, cells[i].label, cells[i].occurrences, cells[i].documents, 1);
-    model->vocabulary[field] += rc == 0 && size != 0;
+        add_sums(model, r->id, cells[i].label, cells[i].occurrences, cells[i].documents, 1);
+    add_vocabulary(model, r->id, rc == 0 && size != 0);
     nb_model_next_generation(model);
     return rc;
 }

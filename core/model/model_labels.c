@@ -48,6 +48,11 @@ static int labels_grow(struct nb_model *model)
         memcpy(labels, model->labels, model->label_count * sizeof *labels);
         memcpy(sorted, model->sorted, model->label_count * sizeof *sorted);
     }
+    if (model->parts != NULL && nb_model_grow_parts(model, model->parts->count, room) != 0) {
+        free(labels);
+        free(sorted);
+        return NB_NO_MEMORY;
+    }
     struct nb_label **old_labels = model->labels;
     uint32_t *old_sorted = model->sorted;
     nb_model_write_lock(model);

@@ -11,6 +11,7 @@
 #include "core/model/cells.h"
 #include "core/model/index.h"
 #include "core/model/model.h"
+#include "core/model/parts.h"
 
 struct nb_label {
     struct nb_label *retired; /* the next of those that are labels no more */
@@ -39,6 +40,7 @@ struct nb_model {
     struct nb_label *retired; /* owned: names that readers may still hold */
     uint64_t documents;
     uint64_t vocabulary[NB_FIELDS];
+    struct nb_parts *parts; /* owned; NULL: no row is a value of an attribute */
     uint64_t generation;
     atomic_size_t other_bytes; /* memory but that of rows and cells */
 };
@@ -69,6 +71,10 @@ enum { NB_MODEL_STEP = 256 };
  * generation, before the lock is given back. */
 void nb_model_write_lock(struct nb_model *model);
 void nb_model_next_generation(struct nb_model *model);
+
+/* Makes room for the sums of so many parts and labels. Takes the write lock inside. Returns 0 or
+ * NB_NO_MEMORY, in which case nothing has changed. */
+int nb_model_grow_parts(struct nb_model *model, unsigned count, uint32_t label_room);
 
 /* Keeps a label that is one no more until the model is freed: readers may still hold its name. */
 void nb_model_retire(struct nb_model *model, struct nb_label *label);

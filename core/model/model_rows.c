@@ -186,13 +186,23 @@ static int reserve_row(struct nb_model *model, uint32_t count)
     return rc;
 }
 
+/* Room for the sums of the feature's part, and of the other part of its attribute. */
+static int reserve_part(struct nb_model *model, uint64_t id)
+{
+    if (nb_feature_field(id) != NB_FIELD_VALUE || nb_feature_part(id) < nb_model_parts(model))
+        return 0;
+    return nb_model_grow_parts(model, (nb_feature_part(id) | 1) + 1, model->label_room);
+}
+
 int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
 {
     uint32_t count = nb_model_rows(model);
-    assert(id >> NB_FIELD_SHIFT < NB_FIELDS);
+    assert(nb_feature_has_field(id));
     if (count >= NB_NO_ROW - 1)
         return NB_TOO_LARGE;
-    int rc = reserve_row(model, count);
+    int rc = reserve_part(model, id);
+    if (rc == 0)
+        rc = reserve_row(model, count);
     if (rc != 0)
         return rc;
     assert(nb_segments_room(&model->rows) > count && model->index.room > count);
@@ -280,7 +290,9 @@ int nb_model_drop_row(struct nb_model *model, uint32_t row)
 
 int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id)
 {
-    assert(id >> NB_FIELD_SHIFT < NB_FIELDS);
+    assert(nb_feature_has_field(id));
+    if (reserve_part(model, id) != 0)
+        return NB_NO_MEMORY;
     nb_model_write_lock(model);
     struct nb_row *r = nb_model_row(model, row);
     assert(r->n[0] == 0 && nb_model_is_dropped(r->id));
@@ -294,7 +306,7 @@ void nb_model_undrop_row(struct nb_model *model, uint64_t id, uint32_t *row)
 {
     assert(model->dropped_count > 0);
     *row = model->dropped[--model->dropped_count];
-    (void)nb_model_name_row(model, *row, id); /* needs no memory */
+    (void)nb_model_name_row(model, *row, id); /* needs no memory: its part has had a row */
 }
 
 int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row)
@@ -304,6 +316,8 @@ int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row)
     int rc = model->dropped_count == 0 || waits ? nb_model_append(model, id, row) : NB_TOO_LARGE;
     if (rc != NB_TOO_LARGE || model->dropped_count == 0)
         return rc;
+    if (reserve_part(model, id) != 0)
+        return NB_NO_MEMORY;
     nb_model_undrop_row(model, id, row);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/feature.h"
 
 /* Values as they stand in JSON and in the store, in the order of their enums. */
@@ -20,6 +21,9 @@ static const char *const decisions[] = {"bayes", "stacked", NULL};
 #define STACKED_TEXT_FIELDS                                                                        \
     (TEXT_FIELDS | 1u << NB_FIELD_STRUCTURE | 1u << NB_FIELD_URL | 1u << NB_FIELD_CASE |           \
      1u << NB_FIELD_PAIR | 1u << NB_FIELD_NGRAM)
+
+/* In the order of enum nb_field_kind. */
+static const char *const kinds[] = {"text", "category", "set", NULL};
 
 static const char *const presets[] = {"text", "mail", "book", NULL};
 
@@ -215,6 +219,13 @@ static const struct nb_setting table[] = {
      .maximum = 1e9,
      .help = "The parent's counts weigh as much as so many documents at most; from as many of its "
              "own on, the model's word is the greater."},
+    {.name = "fields",
+     .type = NB_SETTING_ATTRIBUTES,
+     .offset = offsetof(struct nb_settings, attributes),
+     .names = kinds,
+     .help = "Fields that documents can have values of beside their text: each is an attribute of "
+             "its own (Mitchell 1997, section 6.9: the naive Bayes classifier). A field can be "
+             "added at any time, and stays."},
     {.name = "tokenizer",
      .type = NB_SETTING_FIELDS,
      .offset = offsetof(struct nb_settings, tokenizer_fields),
@@ -271,14 +282,58 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
     };
 }
 
+static void attributes_free(struct nb_attribute *attributes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(attributes[i].name);
+    free(attributes);
+}
+
 void nb_settings_deinit(struct nb_settings *settings)
 {
     nb_label_weights_free(settings->weights, settings->weight_count);
     nb_smoothing_deinit(&settings->smoothing_by);
+    attributes_free(settings->attributes, settings->attribute_count);
     free(settings->parent);
     settings->weights = NULL;
     settings->weight_count = 0;
+    settings->attributes = NULL;
+    settings->attribute_count = 0;
     settings->parent = NULL;
+}
+
+int nb_settings_add_attribute(struct nb_settings *settings, struct nb_string name, int kind)
+{
+    char *copy = nb_string_copy(name);
+    if (copy == NULL || nb_array_resize(&settings->attributes, settings->attribute_count + 1,
+                                        sizeof *settings->attributes) != 0) {
+        free(copy);
+        return NB_NO_MEMORY;
+    }
+    settings->attributes[settings->attribute_count++] =
+        (struct nb_attribute){.name = copy, .kind = kind};
+    return 0;
+}
+
+bool nb_settings_keep_attributes(const struct nb_settings *settings, const struct nb_settings *old)
+{
+    if (settings->attribute_count < old->attribute_count)
+        return false;
+    for (size_t i = 0; i < old->attribute_count; i++)
+        if (settings->attributes[i].kind != old->attributes[i].kind ||
+            strcmp(settings->attributes[i].name, old->attributes[i].name) != 0)
+            return false;
+    return true;
+}
+
+/* Appends them. */
+static int copy_attributes(struct nb_settings *to, const struct nb_settings *from)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < from->attribute_count; i++)
+        rc = nb_settings_add_attribute(to, nb_string_of(from->attributes[i].name),
+                                       from->attributes[i].kind);
+    return rc;
 }
 
 int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
@@ -288,8 +343,12 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
         return NB_NO_MEMORY;
     char *parent = from->parent == NULL ? NULL : strdup(from->parent);
     struct nb_smoothing smoothing = {.kind = NB_SMOOTHING_ONE};
+    struct nb_settings copied = {0};
     if ((from->parent != NULL && parent == NULL) ||
-        nb_smoothing_copy(&smoothing, &from->smoothing_by) != 0) {
+        nb_smoothing_copy(&smoothing, &from->smoothing_by) != 0 ||
+        copy_attributes(&copied, from) != 0) {
+        attributes_free(copied.attributes, copied.attribute_count);
+        nb_smoothing_deinit(&smoothing);
         nb_label_weights_free(weights, from->weight_count);
         free(parent);
         return NB_NO_MEMORY;
@@ -298,6 +357,7 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
     to->weights = weights;
     to->smoothing_by = smoothing;
     to->parent = parent;
+    to->attributes = copied.attributes;
     return 0;
 }
 
@@ -313,7 +373,10 @@ bool nb_settings_leave_words_out(const struct nb_settings *settings)
 
 bool nb_settings_walk_vocabulary(const struct nb_settings *settings)
 {
-    return settings->event_model == NB_EVENT_BERNOULLI || nb_settings_leave_words_out(settings);
+    bool walks = settings->event_model == NB_EVENT_BERNOULLI;
+    for (size_t i = 0; i < settings->attribute_count; i++) /* the values that a set has not */
+        walks = walks || settings->attributes[i].kind == NB_FIELD_KIND_SET;
+    return walks || nb_settings_leave_words_out(settings);
 }
 
 /* ---- the tokenizer's version ----------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/attribute.h"
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/model/smoothing.h"
@@ -54,20 +55,23 @@ struct nb_settings {
     uint64_t near_duplicates, near_duplicate_window;
     double near_duplicate_similarity;
     char *parent; /* owned; the model whose counts come in, too (core/blend/blend.h); NULL: none */
-    uint64_t parent_strength;   /* documents that outweigh it */
+    uint64_t parent_strength;        /* documents that outweigh it */
+    struct nb_attribute *attributes; /* owned, with their names; fields beside those of the text */
+    size_t attribute_count;
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
 };
 
 enum nb_setting_type {
-    NB_SETTING_ENUM,      /* int; `names` lists the values in order, NULL-terminated */
-    NB_SETTING_DOUBLE,    /* double in (exclusive_minimum ? > : >=) minimum .. maximum */
-    NB_SETTING_COUNT,     /* uint64_t in minimum .. maximum */
-    NB_SETTING_BOOL,      /* bool */
-    NB_SETTING_PRIOR,     /* prior, weights, weight_count */
-    NB_SETTING_SMOOTHING, /* smoothing, smoothing_by */
-    NB_SETTING_MODEL,     /* char *, owned: the name of a model; NULL: none */
-    NB_SETTING_FIELDS     /* the bits of a mask; `names[i]` names bit i (NULL: not settable) */
+    NB_SETTING_ENUM,       /* int; `names` lists the values in order, NULL-terminated */
+    NB_SETTING_DOUBLE,     /* double in (exclusive_minimum ? > : >=) minimum .. maximum */
+    NB_SETTING_COUNT,      /* uint64_t in minimum .. maximum */
+    NB_SETTING_BOOL,       /* bool */
+    NB_SETTING_PRIOR,      /* prior, weights, weight_count */
+    NB_SETTING_SMOOTHING,  /* smoothing, smoothing_by */
+    NB_SETTING_MODEL,      /* char *, owned: the name of a model; NULL: none */
+    NB_SETTING_ATTRIBUTES, /* attributes, attribute_count; `names` lists the kinds */
+    NB_SETTING_FIELDS      /* the bits of a mask; `names[i]` names bit i (NULL: not settable) */
 };
 
 struct nb_setting {
@@ -93,6 +97,19 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);
 /* The weight that the prior gives a label: the one of its name, or of a label that is not named the
  * mean of the named. With NB_PRIOR_GIVEN. */
 double nb_settings_label_weight(const struct nb_settings *settings, const char *label);
+
+/* The attributes of a model, borrowed from its settings. */
+static inline struct nb_attributes nb_settings_attributes(const struct nb_settings *settings)
+{
+    return (struct nb_attributes){settings->attributes, settings->attribute_count};
+}
+
+/* Appends an attribute; `name` is copied. Returns 0, or NB_NO_MEMORY with nothing changed. */
+int nb_settings_add_attribute(struct nb_settings *settings, struct nb_string name, int kind);
+
+/* Whether `settings` have all attributes of `old`, of the same kinds and in the same places, as
+ * those of a model must that features may have been counted for. */
+bool nb_settings_keep_attributes(const struct nb_settings *settings, const struct nb_settings *old);
 
 /* Checks every value against the table. Returns 0 or NB_UNUSABLE with the setting's name. */
 int nb_settings_check(const struct nb_settings *settings, struct nb_error *error);

@@ -94,6 +94,37 @@ static int check_mask(const struct nb_setting *s, uint32_t mask, struct nb_error
     return 0;
 }
 
+static int check_attributes(const struct nb_setting *s, const struct nb_settings *settings,
+                            struct nb_error *error)
+{
+    const struct nb_attributes all = nb_settings_attributes(settings);
+    if (all.count > NB_ATTRIBUTES_MOST)
+        return nb_error_set(error, NB_UNUSABLE, "%s must be at most %d", s->name,
+                            NB_ATTRIBUTES_MOST);
+    for (size_t i = 0; i < all.count; i++) {
+        struct nb_string name = nb_string_of(all.list[i].name);
+        if (!nb_attribute_name_is_good(name))
+            return nb_error_set(error, NB_UNUSABLE,
+                                "%s: a name is 1 to %d bytes of UTF-8 without control characters, "
+                                "'=' and ':'",
+                                s->name, NB_ATTRIBUTE_NAME_MOST);
+        if (nb_attribute_find(all, name) != i)
+            return nb_error_set(error, NB_UNUSABLE, "%s must name each field once (%s)", s->name,
+                                all.list[i].name);
+        int rc = check_enum(s, all.list[i].kind, error);
+        if (rc != 0)
+            return rc;
+    }
+    if (all.count > 0 && settings->smoothing_by.kind != NB_SMOOTHING_ONE)
+        return nb_error_set(error, NB_UNUSABLE, "%s needs a `smoothing` that is one number",
+                            s->name);
+    if (all.count > 0 && settings->decision == NB_DECISION_STACKED)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "%s needs \"decision\": \"bayes\" (as in the preset \"book\")",
+                            s->name);
+    return 0;
+}
+
 static int check_one(const struct nb_setting *s, const struct nb_settings *settings,
                      struct nb_error *error)
 {
@@ -111,6 +142,8 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
         return check_prior(s, settings, error);
     case NB_SETTING_SMOOTHING:
         return check_smoothing(s, settings, error);
+    case NB_SETTING_ATTRIBUTES:
+        return check_attributes(s, settings, error);
     case NB_SETTING_FIELDS:
         return check_mask(s, nb_setting_get_mask(settings, s), error);
     }
@@ -144,6 +177,9 @@ static int check_predict(const struct nb_settings *s, struct nb_error *error)
     if (s->parent != NULL)
         return nb_error_set(error, NB_UNUSABLE,
                             "predict: a model with a parent cannot have \"integrate\"");
+    if (nb_settings_attributes(s).count > 0)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "predict: a model with fields cannot have \"integrate\"");
     return 0;
 }
 

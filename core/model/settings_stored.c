@@ -54,6 +54,13 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
     case NB_SETTING_MODEL:
         write_name(w, nb_setting_get_model(settings, s));
         break;
+    case NB_SETTING_ATTRIBUTES: /* in the order of their numbers */
+        nb_pack_varint(w, settings->attribute_count);
+        for (size_t i = 0; i < settings->attribute_count; i++) {
+            write_name(w, settings->attributes[i].name);
+            write_name(w, s->names[settings->attributes[i].kind]);
+        }
+        break;
     case NB_SETTING_FIELDS: /* by name: fields may be added, or be others in another program */
         nb_pack_varint(w, (uint64_t)__builtin_popcount(nb_setting_get_mask(settings, s)));
         for (int i = 0; s->names[i] != NULL; i++)
@@ -83,8 +90,15 @@ static void write_setting(struct writing *to, const struct nb_setting *s,
     write_entry(to, s->name);
 }
 
-/* A parent comes first, where a start finds it (nb_settings_stored_parent); without one there is no
- * entry. */
+/* Whether a setting has an entry: not a parent, and attributes, that there are none of. */
+static bool has_entry(const struct nb_setting *s, const struct nb_settings *settings)
+{
+    if (s->type == NB_SETTING_MODEL)
+        return settings->parent != NULL;
+    return s->type != NB_SETTING_ATTRIBUTES || settings->attribute_count > 0;
+}
+
+/* A parent comes first, where a start finds it (nb_settings_stored_parent). */
 int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
 {
     struct writing to = {.w = {.out = out}};
@@ -92,13 +106,16 @@ int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
     const struct nb_setting *parent = &table[place_of(parent_name)];
+    size_t entries = 1; /* the version */
     to.v.out = &to.value;
     bool has_more = settings->smoothing_by.kind != NB_SMOOTHING_ONE;
-    nb_pack_varint(&to.w, count + (settings->parent != NULL) + has_more);
-    if (settings->parent != NULL)
+    for (size_t i = 0; i < count; i++)
+        entries += has_entry(&table[i], settings);
+    nb_pack_varint(&to.w, entries + has_more);
+    if (has_entry(parent, settings))
         write_setting(&to, parent, settings);
     for (size_t i = 0; i < count; i++)
-        if (&table[i] != parent)
+        if (&table[i] != parent && has_entry(&table[i], settings))
             write_setting(&to, &table[i], settings);
     nb_pack_varint(&to.v, settings->tokenizer_version);
     write_entry(&to, version_name);
@@ -148,6 +165,24 @@ static int read_fields(struct nb_unpacker *r, const struct nb_setting *s, uint32
     return r->failed || (uint64_t)__builtin_popcount(*mask) != count ? NB_CORRUPT : 0;
 }
 
+static int read_attributes(struct nb_unpacker *r, const struct nb_setting *s,
+                           struct nb_settings *settings)
+{
+    uint64_t count = nb_unpack_bounded(r, NB_ATTRIBUTES_MOST);
+    for (uint64_t i = 0; i < count; i++) {
+        struct nb_string name = nb_unpack_string(r);
+        struct nb_string kind = nb_unpack_string(r);
+        int number = r->failed ? -1 : find_name(s->names, kind);
+        if (number < 0)
+            return r->failed ? NB_CORRUPT : NB_VERSION;
+        if (!nb_attribute_name_is_good(name))
+            return NB_CORRUPT;
+        if (nb_settings_add_attribute(settings, name, number) != 0)
+            return NB_NO_MEMORY;
+    }
+    return r->failed ? NB_CORRUPT : 0;
+}
+
 /* The one setting that names a model. */
 static int read_model(struct nb_unpacker *r, struct nb_settings *settings)
 {
@@ -173,6 +208,8 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
         memcpy(to, &value, sizeof value);
     } else if (s->type == NB_SETTING_MODEL) {
         return read_model(r, settings);
+    } else if (s->type == NB_SETTING_ATTRIBUTES) {
+        return read_attributes(r, s, settings);
     } else if (s->type == NB_SETTING_FIELDS) {
         uint32_t mask;
         int rc = read_fields(r, s, &mask);

@@ -307,7 +307,8 @@ static void compare_label(const struct pair *p, uint32_t label)
     struct nb_string fresh = nb_model_label_name(b, label);
     bool same =
         nb_string_same(name, fresh) && nb_model_documents(a, label) == nb_model_documents(b, label);
-    for (unsigned field = 0; same && field < NB_FIELDS; field++)
+    unsigned parts = nb_model_parts(a) > nb_model_parts(b) ? nb_model_parts(a) : nb_model_parts(b);
+    for (unsigned field = 0; same && field < NB_FIRST_PART + parts; field++)
         same = nb_model_occurrences(a, label, field) == nb_model_occurrences(b, label, field) &&
                nb_model_presences(a, label, field) == nb_model_presences(b, label, field);
     if (!same)
@@ -361,7 +362,7 @@ static int compare_state(const struct pair *p, const struct nb_replayed *replaye
     const struct nb_surveyed_model *model = nb_survey_model(c->survey, p->stored->number);
     if (rc != 0)
         return rc;
-    bool same = state.vocabulary == nb_model_vocabulary(p->fresh->counts, NB_FIELDS) &&
+    bool same = state.vocabulary == nb_model_vocabulary(p->fresh->counts, NB_ALL_TOKENS) &&
                 state.last >= replayed->last && state.totals.entries == model->entries &&
                 state.totals.living == model->living && state.totals.scores == model->scores;
     if (!same)

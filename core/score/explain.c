@@ -90,6 +90,56 @@ static double word_evidence(const struct nb_scorer *s, const struct nb_model *mo
                      term(s, model, &view->labels[sides->second], row, all));
 }
 
+/* How many of the values that all documents of the label at `place` have the document has, of the
+ * set that the feature `at` says is there. */
+static int64_t count_poles(const struct nb_scorer *s, const struct nb_model *model,
+                           const struct nb_feature *features, size_t size, size_t at,
+                           uint32_t place)
+{
+    unsigned part = nb_feature_part(features[at].id) - 1;
+    int64_t poles = 0;
+    for (size_t i = 0; s->has_factors && i < size; i++) {
+        uint64_t id = features[i].id;
+        uint32_t number = nb_feature_field(id) == NB_FIELD_VALUE && nb_feature_part(id) == part
+                              ? nb_model_find(model, id)
+                              : NB_NO_ROW;
+        const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(model, number);
+        if (row != NULL && nb_attribute_says(&s->attributes, &features[i], row))
+            poles += nb_attribute_value(&s->attributes, model, &features[i], row, place).is_pole;
+    }
+    return poles;
+}
+
+/* What a set that is there adds for one label, by the values that the document lacks. */
+static double presence(const struct nb_scorer *s, const struct nb_model *model,
+                       const struct nb_feature *features, size_t size, size_t at, size_t place)
+{
+    struct nb_log_product none =
+        nb_attribute_presence(&s->attributes, features[at].id, (uint32_t)place);
+    none.zeros -= count_poles(s, model, features, size, at, (uint32_t)place);
+    return nb_log_product_value(none);
+}
+
+/* A feature of an attribute. Returns whether it says anything. */
+static bool explain_value(const struct nb_scorer *s, const struct nb_model *model,
+                          const struct nb_feature *features, size_t size, size_t at,
+                          uint32_t number, const struct nb_scores *scores, double *evidence)
+{
+    const struct nb_feature *feature = &features[at];
+    const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(model, number);
+    if (!nb_attribute_says(&s->attributes, feature, row))
+        return false;
+    uint32_t best = (uint32_t)scores->best, second = (uint32_t)scores->second;
+    if (nb_part_is_presence(nb_feature_part(feature->id)))
+        *evidence = nb_log_evidence(presence(s, model, features, size, at, best),
+                                    presence(s, model, features, size, at, second));
+    else
+        *evidence =
+            nb_factor_evidence(nb_attribute_value(&s->attributes, model, feature, row, best),
+                               nb_attribute_value(&s->attributes, model, feature, row, second));
+    return true;
+}
+
 int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
                const struct nb_feature *features, size_t size, const struct nb_scores *scores,
                struct nb_evidence *rows, size_t *count)
@@ -106,10 +156,17 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
             nb_model_find_all(model, features + i,
                               size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, numbers);
         uint64_t all;
-        const struct nb_row *row = used_row(scorer, model, view, numbers[i % NB_MODEL_STEP], &all);
+        double evidence;
+        uint32_t number = numbers[i % NB_MODEL_STEP];
+        if (nb_feature_field(features[i].id) == NB_FIELD_VALUE) {
+            if (explain_value(scorer, model, features, size, i, number, scores, &evidence))
+                rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
+            continue;
+        }
+        const struct nb_row *row = used_row(scorer, model, view, number, &all);
         if (row == NULL)
             continue;
-        double evidence = word_evidence(scorer, model, view, row, all, features[i].count, &sides);
+        evidence = word_evidence(scorer, model, view, row, all, features[i].count, &sides);
         rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
     }
     rows[filled++] =
@@ -176,7 +233,10 @@ double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, u
     if (nb_scorer_view(scorer, model, &view) != 0 || view->position[label] == NB_NOT_SCORED)
         return 0;
     uint64_t all;
-    const struct nb_row *r = used_row(scorer, model, view, row, &all);
+    const struct nb_row *r = nb_model_row(model, row);
+    if (nb_feature_field(r->id) == NB_FIELD_VALUE)
+        return nb_attribute_evidence(&scorer->attributes, model, r, view->position[label]);
+    r = used_row(scorer, model, view, row, &all);
     if (r == NULL)
         return 0;
     const struct nb_score_label *l = &view->labels[view->position[label]];

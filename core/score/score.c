@@ -18,6 +18,7 @@ struct pass {
     double common;   /* what every label gets (complement) */
     uint64_t weight; /* known positions, or known distinct words with a model of presence */
     uint64_t total, known;
+    bool has_values; /* of attributes: they are in the sums */
 };
 
 /* One feature of the document on its way into the sums. */
@@ -66,6 +67,24 @@ static void add_row(struct pass *p, const struct nb_row *row, uint32_t count)
     nb_counts_each(p->model, row, add_cell, &word);
 }
 
+/* A feature of an attribute. */
+static void add_value(struct pass *p, const struct nb_feature *feature, uint32_t number)
+{
+    const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(p->model, number);
+    bool is_token = nb_feature_is_token(feature->id);
+    p->total += is_token ? feature->count : 0;
+    if (!nb_attribute_says(&p->scorer->attributes, feature, row))
+        return;
+    p->known += is_token ? feature->count : 0;
+    p->has_values = true;
+    for (uint32_t i = 0; i < p->view->size; i++) {
+        struct nb_log_product one = {0, 0};
+        struct nb_log_product *product = p->products != NULL ? &p->products[i] : &one;
+        nb_attribute_add(&p->scorer->attributes, p->model, feature, row, i, product);
+        p->sums[i] += one.log; /* no estimate is 0 unless there are products */
+    }
+}
+
 static void add_features(struct pass *p, const struct nb_feature *features, size_t size)
 {
     uint32_t rows[NB_MODEL_STEP];
@@ -74,8 +93,11 @@ static void add_features(struct pass *p, const struct nb_feature *features, size
         nb_model_find_all(p->model, features + start, step, rows);
         for (size_t i = 0; i < step; i++) {
             const struct nb_feature *f = &features[start + i];
-            if (!nb_field_is_token(nb_feature_field(f->id)))
+            if (!nb_field_is_token(nb_feature_field(f->id))) {
+                if (nb_feature_field(f->id) == NB_FIELD_VALUE)
+                    add_value(p, f, rows[i]);
                 continue;
+            }
             p->total += f->count;
             if (rows[i] == NB_NO_ROW)
                 continue;
@@ -121,6 +143,8 @@ static void finish(const struct pass *p, struct nb_scores *scores)
                 p->sums[i];
         else if (p->weight != 0)
             score += (double)p->weight * l->zero_term + p->common + p->sums[i];
+        else if (p->has_values)
+            score += p->sums[i];
         scores->log_scores[i] = score;
     }
     scores->total = p->total;

@@ -15,7 +15,7 @@ static void note_bytes(struct nb_scorer *s)
     const struct nb_score_view *view = &s->view;
     size_t each = sizeof *view->labels + sizeof *view->position;
     each += view->estimates != NULL ? sizeof *view->estimates : 0;
-    atomic_store(&s->view_bytes, view->room * each);
+    atomic_store(&s->view_bytes, view->room * each + nb_attribute_scores_memory(&s->attributes));
 }
 
 int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
@@ -50,6 +50,7 @@ void nb_scorer_free(struct nb_scorer **scorer)
     pthread_mutex_destroy(&s->mutex);
     nb_log_table_deinit(&s->logs);
     nb_settings_deinit(&s->settings);
+    nb_attribute_scores_deinit(&s->attributes);
     free(s->view.labels);
     free(s->view.position);
     free(s->view.estimates);
@@ -383,6 +384,8 @@ static int view_make(struct nb_scorer *s, const struct nb_model *model)
         put_factors(s, model, view);
     else if (rc == 0)
         put_terms(s, model, view);
+    if (rc == 0)
+        rc = nb_attribute_scores_make(&s->attributes, &s->settings, model);
     note_bytes(s);
     return rc;
 }

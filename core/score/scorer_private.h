@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/attribute/attribute_scores.h"
 #include "core/estimate/estimate.h"
 #include "core/estimate/rising.h"
 #include "core/model/counts.h"
@@ -59,6 +60,7 @@ struct nb_scorer {
     pthread_mutex_t mutex;
     _Atomic uint64_t generation; /* of the view; 0: none yet */
     struct nb_score_view view;
+    struct nb_attribute_scores attributes; /* changes with the view */
     atomic_size_t view_bytes;
 };
 

@@ -20,7 +20,11 @@ enum {
 
 /* Added to the field of a feature: what its text is stored without. */
 enum { WITHOUT_NAME = 32, WITHOUT_TAIL = 64, FIELD = WITHOUT_NAME - 1 };
-_Static_assert((int)NB_FIELDS <= (int)WITHOUT_NAME, "a field leaves room for what is added to it");
+_Static_assert((int)NB_FIELD_VALUE < (int)WITHOUT_NAME && (int)NB_FIELDS <= (int)NB_FIELD_VALUE,
+               "a field leaves room for what is added to it");
+
+/* In front of the text of a value of an attribute: its part, the low byte first. */
+enum { PART_BYTES = 2 };
 
 /* A longer tail is never left out: a damaged store cannot make texts grow without a bound. */
 enum { TAIL_MOST = 255 };
@@ -103,6 +107,22 @@ static int write_ids(const uint64_t *ids, size_t count, struct nb_buffer *out)
     return w.code;
 }
 
+/* A value of an attribute: nothing of its text is left out. */
+static int put_value(struct nb_buffer *raw, unsigned part, struct nb_string text)
+{
+    if (nb_buffer_reserve(raw, 1 + NB_VARINT_MOST + PART_BYTES + text.length) != 0)
+        return NB_NO_MEMORY;
+    char *at = raw->bytes + raw->length;
+    *at++ = NB_FIELD_VALUE;
+    at = nb_put_varint(at, PART_BYTES + text.length);
+    *at++ = (char)(part & 0xFF);
+    *at++ = (char)(part >> 8);
+    if (text.length > 0)
+        memcpy(at, text.bytes, text.length);
+    raw->length = (size_t)(at - raw->bytes) + text.length;
+    return 0;
+}
+
 static int put_text(struct nb_buffer *raw, unsigned head, struct nb_string text)
 {
     if (nb_buffer_reserve(raw, 1 + NB_VARINT_MOST + text.length) != 0)
@@ -125,6 +145,11 @@ static int collect_texts(struct nb_features_coder *c, const uint64_t *ids,
     c->raw.length = 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         unsigned field = nb_feature_field(ids[i]);
+        if (field == NB_FIELD_VALUE) {
+            rc = put_value(&c->raw, nb_feature_part(ids[i]), texts[i]);
+            before = NB_FIELDS;
+            continue;
+        }
         size_t name = name_length(c->names[field], texts[i]);
         unsigned head = field + (name > 0 ? WITHOUT_NAME : 0);
         struct nb_string text = nb_string_from(texts[i], name);
@@ -228,10 +253,22 @@ static bool read_ids(struct nb_features_coder *c, struct nb_unpacker *r, size_t 
  * empty. */
 struct part {
     unsigned field;
+    unsigned part; /* of a value of an attribute */
     struct nb_string name;
     size_t tail_length; /* of the text before, at the end of c->whole */
     struct nb_string rest;
 };
+
+/* part->rest begins with its part. */
+static bool unpack_value(const struct nb_unpacker *r, struct part *part)
+{
+    if (r->failed || part->rest.length < PART_BYTES)
+        return false;
+    const unsigned char *at = (const unsigned char *)part->rest.bytes;
+    part->part = at[0] | (unsigned)at[1] << 8;
+    part->rest = nb_string_from(part->rest, PART_BYTES);
+    return part->part < NB_PARTS_MOST;
+}
 
 /* `before`: the field of the text before, and the length of its tail. */
 static bool unpack_part(const struct nb_features_coder *c, struct nb_unpacker *r,
@@ -240,6 +277,8 @@ static bool unpack_part(const struct nb_features_coder *c, struct nb_unpacker *r
     unsigned head = nb_unpack_u8(r);
     bool shares = (head & WITHOUT_TAIL) != 0;
     *part = (struct part){.field = head & FIELD, .name = {"", 0}, .rest = nb_unpack_string(r)};
+    if (part->field == NB_FIELD_VALUE && head == NB_FIELD_VALUE)
+        return unpack_value(r, part);
     if (part->field >= NB_FIELDS)
         return false;
     if ((head & WITHOUT_NAME) != 0)
@@ -300,7 +339,9 @@ static int read_texts(struct nb_features_coder *c, struct nb_unpacker *r, size_t
         if (put_whole(c, &part, &length) != 0)
             return NB_NO_MEMORY;
         const char *text = c->whole.bytes + c->whole.length - length;
-        c->ids[i] = nb_feature_id((enum nb_field)part.field, nb_key_hash(key, text, length));
+        uint64_t hash = nb_key_hash(key, text, length);
+        c->ids[i] = part.field == NB_FIELD_VALUE ? nb_feature_value_id(part.part, hash)
+                                                 : nb_feature_id((enum nb_field)part.field, hash);
         c->texts[i].length = length;
         before = part;
     }

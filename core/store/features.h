@@ -18,6 +18,9 @@
  *   The tail of a pair is its second word, that of an n-gram all but its first character: the next
  *   pair, or n-gram, of the same words begins with it.
  *
+ * Of a value of an attribute (NB_FIELD_VALUE) nothing is left out: its string is the number of its
+ * part, two bytes, little-endian, and the text.
+ *
  * Measured on SpamAssassin's corpus: the texts of a mail, 3,700 bytes, become 2,150 in this way,
  * and 1,130 when these are compressed; without it compressing gives 1,410, and takes 4 us more.
  */

@@ -138,7 +138,7 @@ static int read_row(struct nb_model *model, uint32_t row, struct stored_row *sto
     if (nb_model_is_dropped(stored->id))
         return size == 0 && nb_model_rows(model) == row ? nb_model_append_dropped(model)
                                                         : NB_CORRUPT;
-    if (nb_feature_field(stored->id) >= NB_FIELDS || nb_model_find(model, stored->id) != NB_NO_ROW)
+    if (!nb_feature_has_field(stored->id) || nb_model_find(model, stored->id) != NB_NO_ROW)
         return NB_CORRUPT;
     rc = nb_model_append(model, stored->id, &made);
     if (rc == 0 && made != row)

@@ -110,8 +110,10 @@ static int next_whole(struct nb_document_source *s, struct nb_error *error)
             return rc;
         content = (struct nb_string){s->text.bytes, s->text.length};
     }
-    s->document.document = (struct nb_document){is_text ? NB_DOCUMENT_TEXT : NB_DOCUMENT_MAIL,
-                                                content.bytes, content.length};
+    s->document.document =
+        (struct nb_document){.kind = is_text ? NB_DOCUMENT_TEXT : NB_DOCUMENT_MAIL,
+                             .bytes = content.bytes,
+                             .length = content.length};
     return 1;
 }
 
@@ -128,7 +130,8 @@ static int next_mail(struct nb_document_source *s, struct nb_error *error)
                             "the mbox holds more than the limit of %llu documents "
                             "(batch_documents)",
                             (unsigned long long)most);
-    s->document.document = (struct nb_document){NB_DOCUMENT_MAIL, s->text.bytes, s->text.length};
+    s->document.document = (struct nb_document){
+        .kind = NB_DOCUMENT_MAIL, .bytes = s->text.bytes, .length = s->text.length};
     return 1;
 }
 

@@ -233,8 +233,8 @@ static int tokenize(struct handling *h, struct nb_scratch *scratch,
     return rc != 0 ? rc : nb_results_tokens(&h->results, &scratch->bag, error);
 }
 
-/* Asks the engine about a document. Its failures are of the model or the daemon, never of the
- * document. */
+/* Asks the engine about a document. Its failures are of the model or the daemon; of a document that
+ * has values, NB_UNUSABLE says that these are not the model's. */
 static int ask(struct handling *h, const struct nb_json_document *document, struct nb_error *error)
 {
     struct nb_scratch_pool *pool = h->request->server->scratch;
@@ -258,7 +258,10 @@ static int take(struct handling *h, const struct nb_json_document *document, str
     /* When the model is deleted in the middle of a stream, each further line is answered with
      * the error. */
     bool is_model_gone = rc == NB_NOT_FOUND || rc == NB_CONFLICT;
-    if (!is_model_gone || !nb_results_has_lines(&h->results))
+    bool is_told = is_model_gone && nb_results_has_lines(&h->results);
+    if (rc == NB_UNUSABLE && document->document.values.count > 0)
+        is_told = true;
+    if (!is_told)
         return rc;
     struct nb_error why = *error;
     return nb_results_error(&h->results, &why, error);

@@ -33,7 +33,7 @@ int nb_wishes_read(const struct nb_request *request, struct nb_wishes *wishes,
 /* Writes the verdict of the model results->model about a document, and logs it where that is
  * wanted. `is_again`: `verdict` was asked about this document last. `made` is filled if a decision
  * is wanted. Returns what nb_engine_classify and nb_decision_make do: failures of the model or the
- * daemon, never of the document. */
+ * daemon, and of a document with values NB_UNUSABLE, as nb_values_check. */
 int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *results,
                        const struct nb_json_document *document, bool is_again,
                        struct nb_verdict *verdict, struct nb_decision_made *made,

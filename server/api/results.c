@@ -186,7 +186,7 @@ static void emit_tokens(struct nb_emitter *e, const struct nb_bag *bag)
     nb_emit_key(e, "tokens");
     nb_emit_open(e, '[');
     for (size_t i = 0; i < bag->size; i++) {
-        if (!nb_field_is_token(nb_feature_field(bag->features[i].id)))
+        if (!nb_feature_is_token(bag->features[i].id))
             continue;
         nb_emit_open(e, '{');
         nb_emit_member_string(e, "token", bag->texts[i]);

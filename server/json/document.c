@@ -15,7 +15,7 @@
 
 /* Values that a text may have beside those of its documents, and per document. The first is
  * above the depth that jansson follows, so that a text nested too deep gets that error. */
-enum { VALUES_BESIDE = 4096, VALUES_PER_DOCUMENT = 8 };
+enum { VALUES_BESIDE = 4096, VALUES_PER_DOCUMENT = 40 };
 
 /* A document's members, from wherever they came. */
 struct members {
@@ -29,7 +29,8 @@ static bool has_content(const struct members *m)
 }
 
 /* Which members must be there, and which exclude each other. */
-static int check_members(const struct members *m, enum nb_verb verb, struct nb_error *error)
+static int check_members(const struct members *m, bool has_values, enum nb_verb verb,
+                         struct nb_error *error)
 {
     int found = -1;
     for (int i = NB_MEMBER_TEXT; i <= NB_MEMBER_MAIL_BASE64; i++) {
@@ -42,14 +43,15 @@ static int check_members(const struct members *m, enum nb_verb verb, struct nb_e
                                 nb_scan_members[found], nb_scan_members[i]);
         found = i;
     }
-    if (found < 0 && verb == NB_VERB_UNTRAIN && !m->given[NB_MEMBER_ID])
+    bool has_nothing = found < 0 && !has_values;
+    if (has_nothing && verb == NB_VERB_UNTRAIN && !m->given[NB_MEMBER_ID])
         return nb_error_set(error, NB_INVALID,
                             "untrain wants \"id\", or the document: one of \"text\", \"mail\" and "
-                            "\"mail_base64\"");
-    if (found < 0 && verb != NB_VERB_UNTRAIN)
-        return nb_error_set(
-            error, NB_INVALID,
-            "the document is missing: one of \"text\", \"mail\" and \"mail_base64\"");
+                            "\"mail_base64\", or \"values\"");
+    if (has_nothing && verb != NB_VERB_UNTRAIN)
+        return nb_error_set(error, NB_INVALID,
+                            "the document is missing: one of \"text\", \"mail\" and "
+                            "\"mail_base64\", or \"values\"");
     if (verb == NB_VERB_TRAIN && !m->given[NB_MEMBER_LABEL])
         return nb_error_set(error, NB_INVALID,
                             "member \"label\" is missing: a document to learn has one");
@@ -89,12 +91,12 @@ static int decode_base64(struct nb_string text, struct nb_buffer *out, struct nb
 static int fill(const struct members *m, enum nb_verb verb, struct nb_json_document *document,
                 struct nb_error *error)
 {
-    int rc = check_members(m, verb, error);
+    int rc = check_members(m, document->values.count > 0, verb, error);
     if (rc == 0)
         rc = check_values(m, error);
     if (rc != 0)
         return rc;
-    document->has_content = has_content(m);
+    document->has_content = has_content(m) || document->values.count > 0;
     document->label = m->value[NB_MEMBER_LABEL];
     document->id = m->value[NB_MEMBER_ID];
     document->source = m->value[NB_MEMBER_SOURCE];
@@ -110,10 +112,10 @@ static int fill(const struct members *m, enum nb_verb verb, struct nb_json_docum
             (struct nb_string){document->decoded.bytes + before, document->decoded.length - before};
     }
     document->document = (struct nb_document){
-        .kind = m->given[NB_MEMBER_TEXT] || !document->has_content ? NB_DOCUMENT_TEXT
-                                                                   : NB_DOCUMENT_MAIL,
+        .kind = m->given[NB_MEMBER_TEXT] || !has_content(m) ? NB_DOCUMENT_TEXT : NB_DOCUMENT_MAIL,
         .bytes = content.bytes == NULL ? "" : content.bytes,
-        .length = content.length};
+        .length = content.length,
+        .values = {document->values.values, document->values.count}};
     return 0;
 }
 
@@ -156,19 +158,25 @@ static int from_flat(const struct nb_flat_document *flat, enum nb_verb verb,
 static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
                      struct nb_json_document *document, struct nb_error *error)
 {
-    const json_t *values[NB_MEMBERS + 1];
-    struct nb_member members[NB_MEMBERS + 1];
+    enum { VALUES = NB_MEMBERS, MODELS, ALL };
+    const json_t *values[ALL];
+    struct nb_member members[ALL];
     for (unsigned i = 0; i < NB_MEMBERS; i++)
         members[i] = (struct nb_member){nb_scan_members[i], NB_TYPE_STRING, false};
-    members[NB_MEMBERS] = (struct nb_member){"models", NB_TYPE_ARRAY, true};
+    members[VALUES] = (struct nb_member){"values", NB_TYPE_OBJECT, false};
+    members[MODELS] = (struct nb_member){"models", NB_TYPE_ARRAY, true};
     int rc =
-        nb_json_take(object, "a document", members, NB_MEMBERS + (models != NULL), values, error);
+        nb_json_take(object, "a document", members, models != NULL ? ALL : MODELS, values, error);
     if (rc != 0)
         return rc;
     if (models != NULL)
-        *models = values[NB_MEMBERS];
+        *models = values[MODELS];
     struct members m = {0};
     struct nb_json_document made = {0};
+    if (values[VALUES] != NULL)
+        rc = nb_json_values_read(values[VALUES], &made.values, error);
+    if (rc != 0)
+        return rc;
     for (unsigned i = 0; i < NB_MEMBERS; i++) {
         m.given[i] = values[i] != NULL;
         if (m.given[i])
@@ -176,7 +184,7 @@ static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
     }
     if (m.given[NB_MEMBER_MAIL_BASE64] &&
         nb_buffer_reserve(&made.decoded, m.value[NB_MEMBER_MAIL_BASE64].length / 4 * 3 + 3) != 0)
-        return nb_error_no_memory(error);
+        return deliver(nb_error_no_memory(error), &made, document);
     made.json = json_incref(object);
     return deliver(fill(&m, verb, &made, error), &made, document);
 }
@@ -257,6 +265,7 @@ int nb_json_document_read_models(struct nb_string text, size_t most,
 
 void nb_json_document_deinit(struct nb_json_document *document)
 {
+    nb_json_values_deinit(&document->values);
     nb_buffer_deinit(&document->decoded);
     json_decref(document->json);
     *document = (struct nb_json_document){0};

@@ -16,6 +16,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "server/json/values.h"
 #include "tokenizer/document.h"
 
 /* What is asked of a document, which says which members it must have. `label`, `id` and
@@ -34,11 +35,12 @@ struct json_t;
 struct nb_json_document {
     bool has_content; /* false: untrain by id alone; `document` is then empty */
     struct nb_document document;
-    struct nb_string label;   /* length 0: none given; else checked by nb_check_label */
-    struct nb_string id;      /* length 0: none given; else checked by nb_check_id */
-    struct nb_string source;  /* length 0: none given; else checked by nb_check_source */
-    struct nb_buffer decoded; /* private: owned bytes of decoded strings */
-    struct json_t *json;      /* private: reference on the parsed value, or NULL */
+    struct nb_string label;       /* length 0: none given; else checked by nb_check_label */
+    struct nb_string id;          /* length 0: none given; else checked by nb_check_id */
+    struct nb_string source;      /* length 0: none given; else checked by nb_check_source */
+    struct nb_json_values values; /* private: owned; those of `document` */
+    struct nb_buffer decoded;     /* private: owned bytes of decoded strings */
+    struct json_t *json;          /* private: reference on the parsed value, or NULL */
 };
 
 /* Reads one document object: the line of an NDJSON body. `line` is borrowed. On failure nothing

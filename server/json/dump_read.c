@@ -221,7 +221,7 @@ static int take_id(const json_t *value, uint64_t *id)
             return NB_INVALID; /* one id has one spelling */
     if (text.length != NB_DUMP_ID_LENGTH || !nb_hex_read(text, id))
         return NB_INVALID;
-    return nb_feature_field(*id) < NB_FIELDS ? 0 : NB_INVALID;
+    return nb_feature_has_field(*id) ? 0 : NB_INVALID;
 }
 
 static int take_ids(struct nb_json_dump_reader *r, const json_t *list, struct nb_error *error)

@@ -30,6 +30,7 @@ static unsigned json_types(const struct nb_setting *setting)
         return NB_TYPE_NUMBER | NB_TYPE_OBJECT;
     case NB_SETTING_MODEL:
         return NB_TYPE_STRING | NB_TYPE_NULL;
+    case NB_SETTING_ATTRIBUTES:
     case NB_SETTING_FIELDS:
         break;
     }
@@ -251,6 +252,56 @@ static int take_model(const struct nb_setting *setting, const json_t *value, cha
     return *name == NULL ? nb_error_no_memory(error) : 0;
 }
 
+static int take_attribute(const struct nb_setting *setting, const char *name, const json_t *kind,
+                          struct nb_settings *settings, struct nb_error *error)
+{
+    int number = 0;
+    if (!json_is_string(kind))
+        return nb_error_set(error, NB_INVALID, "member \"%s\": a field's kind is a string, not %s",
+                            setting->name, nb_json_type_name(kind));
+    int rc =
+        take_enum(setting->name, kind, setting->names, count_names(setting->names), &number, error);
+    if (rc != 0)
+        return rc;
+    return nb_settings_add_attribute(settings, nb_string_of(name), number) == 0
+               ? 0
+               : nb_error_no_memory(error);
+}
+
+/* Fields that the model has keep their numbers; new ones have the next, in their order. */
+static int take_attributes(const struct nb_setting *setting, const json_t *value,
+                           const struct nb_settings *existing, struct nb_settings *settings,
+                           struct nb_error *error)
+{
+    json_t *object = (json_t *)(uintptr_t)value; /* iterators only read it */
+    int rc = 0;
+    for (size_t i = 0; existing != NULL && i < existing->attribute_count && rc == 0; i++) {
+        const char *name = existing->attributes[i].name;
+        const json_t *kind = json_object_get(object, name);
+        if (kind != NULL)
+            rc = take_attribute(setting, name, kind, settings, error);
+    }
+    for (void *at = json_object_iter(object); at != NULL && rc == 0;
+         at = json_object_iter_next(object, at)) {
+        struct nb_string name = nb_string_of(json_object_iter_key(at));
+        if (nb_attribute_find(nb_settings_attributes(settings), name) == settings->attribute_count)
+            rc = take_attribute(setting, json_object_iter_key(at), json_object_iter_value(at),
+                                settings, error);
+    }
+    return rc;
+}
+
+/* Settings that do not say which fields there are leave them as they are. */
+static int keep_attributes(const struct nb_settings *existing, struct nb_settings *settings,
+                           struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; existing != NULL && i < existing->attribute_count && rc == 0; i++)
+        rc = nb_settings_add_attribute(settings, nb_string_of(existing->attributes[i].name),
+                                       existing->attributes[i].kind);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
 static int take_setting(const struct nb_setting *setting, const json_t *value,
                         struct nb_settings *settings, struct nb_error *error)
 {
@@ -273,6 +324,8 @@ static int take_setting(const struct nb_setting *setting, const json_t *value,
         return take_smoothing(setting, value, settings, error);
     case NB_SETTING_MODEL:
         return take_model(setting, value, field, error);
+    case NB_SETTING_ATTRIBUTES: /* take_attributes */
+        return 0;
     case NB_SETTING_FIELDS:
         break;
     }
@@ -323,9 +376,13 @@ int nb_json_settings_take(const json_t *value, const struct nb_settings *existin
     struct nb_settings made;
     nb_settings_init(&made, (enum nb_preset)preset);
     made.tokenizer_fields = 0; /* not given */
-    for (size_t i = 0; i < count && rc == 0; i++)
-        if (values[i] != NULL)
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        if (table[i].type == NB_SETTING_ATTRIBUTES)
+            rc = values[i] != NULL ? take_attributes(&table[i], values[i], existing, &made, error)
+                                   : keep_attributes(existing, &made, error);
+        else if (values[i] != NULL)
             rc = take_setting(&table[i], values[i], &made, error);
+    }
     if (made.tokenizer_fields == 0)
         made.tokenizer_fields = choose_fields(&made, keep_tokenizer ? existing : NULL);
     if (rc == 0)
@@ -404,6 +461,17 @@ static void emit_fields(struct nb_emitter *e, const struct nb_setting *setting, 
     nb_emit_close(e, '}');
 }
 
+static void emit_attributes(struct nb_emitter *e, const struct nb_setting *setting,
+                            const struct nb_settings *settings)
+{
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < settings->attribute_count; i++) {
+        nb_emit_name(e, nb_string_of(settings->attributes[i].name));
+        nb_emit_text(e, setting->names[settings->attributes[i].kind]);
+    }
+    nb_emit_close(e, '}');
+}
+
 static void emit_setting(struct nb_emitter *e, const struct nb_setting *setting,
                          const struct nb_settings *settings)
 {
@@ -432,6 +500,9 @@ static void emit_setting(struct nb_emitter *e, const struct nb_setting *setting,
             nb_emit_text(e, *(char *const *)value);
         else
             nb_emit_raw(e, "null");
+        break;
+    case NB_SETTING_ATTRIBUTES:
+        emit_attributes(e, setting, settings);
         break;
     case NB_SETTING_FIELDS:
         emit_fields(e, setting, *(const uint32_t *)value);

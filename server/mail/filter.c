@@ -593,11 +593,12 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
 {
     enum { EACH = 1 };
     enum nb_filter_action action;
-    struct asking asking = {.server = server,
-                            .config = config,
-                            .models = models,
-                            .each = config->filter_several_users == EACH ? each : NULL,
-                            .document = {NB_DOCUMENT_MAIL, mail.bytes, mail.length}};
+    struct asking asking = {
+        .server = server,
+        .config = config,
+        .models = models,
+        .each = config->filter_several_users == EACH ? each : NULL,
+        .document = {.kind = NB_DOCUMENT_MAIL, .bytes = mail.bytes, .length = mail.length}};
     report->action = NB_FILTER_NO_ACTION;
     report->status = "unsure";
     report->note = "";

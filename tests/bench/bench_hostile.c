@@ -49,7 +49,8 @@ static double seconds_of(const struct nb_buffer *mail)
 {
     const struct nb_tokenizer_settings all = {.fields = (1u << NB_FIELDS) - 1};
     const struct nb_tokenizer_limits limits = NB_TOKENIZER_LIMITS_DEFAULT;
-    const struct nb_document document = {NB_DOCUMENT_MAIL, mail->bytes, mail->length};
+    const struct nb_document document = {
+        .kind = NB_DOCUMENT_MAIL, .bytes = mail->bytes, .length = mail->length};
     double begin = cpu_seconds();
     if (nb_document_tokenize(&document, &key, &all, &limits, &bag) != 0)
         exit(EXIT_FAILURE);

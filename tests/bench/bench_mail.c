@@ -56,7 +56,8 @@ static void read_mails(struct mails *m, const char *path)
         if ((m->count & (m->count - 1)) == 0) /* a power of two: full */
             m->documents = realloc(m->documents, (m->count * 2 + 1) * sizeof *m->documents);
         require(m->documents == NULL, "memory");
-        m->documents[m->count] = (struct nb_document){NB_DOCUMENT_MAIL, body, length};
+        m->documents[m->count] =
+            (struct nb_document){.kind = NB_DOCUMENT_MAIL, .bytes = body, .length = length};
         at = body + length;
     }
     require(m->count == 0, "no mails");

@@ -89,7 +89,8 @@ static void measure(const char *name, const struct nb_buffer *texts, size_t coun
     uint64_t passed = 0;
     while ((passed = cpu_time() - begin) < SECONDS * UINT64_C(1000000000)) {
         for (size_t i = 0; i < count; i++) {
-            struct nb_document d = {NB_DOCUMENT_TEXT, texts[i].bytes, texts[i].length};
+            struct nb_document d = {
+                .kind = NB_DOCUMENT_TEXT, .bytes = texts[i].bytes, .length = texts[i].length};
             if (nb_document_tokenize(&d, &key, &settings, &limits, &bag) != 0)
                 exit(1);
             bytes_done += d.length;

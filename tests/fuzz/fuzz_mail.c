@@ -28,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         limits.header_bytes = data[0];
         limits.work = data[0] % 11;
     }
-    const struct nb_document mail = {NB_DOCUMENT_MAIL, (const char *)data + 1, size - 1};
+    const struct nb_document mail = {
+        .kind = NB_DOCUMENT_MAIL, .bytes = (const char *)data + 1, .length = size - 1};
     const struct nb_tokenizer_settings all = {.fields = (1u << NB_FIELDS) - 1};
     if (nb_document_tokenize(&mail, &key, &all, &limits, &bag) != 0)
         abort();

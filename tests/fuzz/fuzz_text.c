@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct nb_tokenizer_limits limits = NB_TOKENIZER_LIMITS_DEFAULT;
     if (data[1] < 128)
         limits.tokens = data[1];
-    const struct nb_document document = {NB_DOCUMENT_TEXT, (const char *)data + 2, size - 2};
+    const struct nb_document document = {
+        .kind = NB_DOCUMENT_TEXT, .bytes = (const char *)data + 2, .length = size - 2};
     if (nb_document_tokenize(&document, &key, &settings, &limits, &bag) != 0)
         __builtin_trap();
     uint64_t counted = 0;

@@ -207,8 +207,7 @@ int nb_bag_grow(struct nb_bag *bag)
     return in->room > in->room_end ? next_chunk(in, FIRST_CHUNK) : 0;
 }
 
-int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field, const char *text,
-               size_t length)
+int nb_bag_add_id(struct nb_bag *bag, uint64_t id, const char *text, size_t length)
 {
     int rc = nb_bag_prepare(bag);
     if (rc != 0)
@@ -223,8 +222,14 @@ int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field
     }
     if (length > 0)
         memcpy(in->room, text, length);
-    uint64_t id = nb_feature_id(field, nb_key_hash(key, in->room, length));
-    return nb_bag_count(bag, id, length, nb_field_is_token(field));
+    return nb_bag_count(bag, id, length, nb_feature_is_token(id));
+}
+
+int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field, const char *text,
+               size_t length)
+{
+    uint64_t hash = nb_key_hash(key, length > 0 ? text : "", length);
+    return nb_bag_add_id(bag, nb_feature_id(field, hash), text, length);
 }
 
 void nb_bag_cap(struct nb_bag *bag, uint32_t most)
@@ -234,7 +239,7 @@ void nb_bag_cap(struct nb_bag *bag, uint32_t most)
         struct nb_feature *feature = &bag->features[i];
         if (feature->count <= most)
             continue;
-        if (nb_field_is_token(nb_feature_field(feature->id)))
+        if (nb_feature_is_token(feature->id))
             bag->positions -= feature->count - most;
         feature->count = most;
     }

@@ -43,6 +43,9 @@ void nb_bag_deinit(struct nb_bag *bag);
 int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field, const char *text,
                size_t length);
 
+/* The same, of the feature with this id, which follows from the text. */
+int nb_bag_add_id(struct nb_bag *bag, uint64_t id, const char *text, size_t length);
+
 /* Lowers each count to `most` (at least 1), and the number of positions with them. */
 void nb_bag_cap(struct nb_bag *bag, uint32_t most);
 

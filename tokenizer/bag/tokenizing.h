@@ -10,13 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/attribute.h"
 #include "tokenizer/bag/bag.h"
 #include "tokenizer/bag/work.h"
 
 /* What is counted: the fields, a bit each (a field that is off costs nothing), and how often. */
 struct nb_tokenizer_settings {
-    uint32_t fields;    /* 1u << enum nb_field ... */
-    uint32_t max_count; /* occurrences of one feature that count; 0: all */
+    uint32_t fields;                 /* 1u << enum nb_field ... */
+    uint32_t max_count;              /* occurrences of one feature that count; 0: all */
+    struct nb_attributes attributes; /* of values; borrowed */
 };
 
 /* Limits, each a setting of the configuration ([tokenizer]). What exceeds a limit is left out, and

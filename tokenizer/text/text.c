@@ -104,27 +104,33 @@ static int scan_ascii(struct nb_text_run *run, const unsigned char **at, const u
     return rc;
 }
 
-static int scan(struct nb_tokenizing *t, enum nb_field field, const char *prefix, const char *text,
-                size_t length)
+static int scan(struct nb_text_run *run, const char *text, size_t length)
 {
-    assert(nb_character_table != NULL && strlen(prefix) <= NB_PREFIX_BYTES);
-    struct nb_derived derived = {.length = 0};
-    struct nb_text_run run = {.t = t,
-                              .storage = t->bag->private_,
-                              .field = field,
-                              .step = nb_field_is_token(field),
-                              .prefix = prefix,
-                              .prefix_length = strnlen(prefix, NB_PREFIX_BYTES),
-                              .derived = nb_derived_wants_words(t, field) ? &derived : NULL};
+    assert(nb_character_table != NULL && strlen(run->prefix) <= NB_PREFIX_BYTES);
     const unsigned char *at = (const unsigned char *)text;
     const unsigned char *end = at + length;
     int rc = 0;
+    run->storage = run->t->bag->private_;
+    run->prefix_length = strnlen(run->prefix, NB_PREFIX_BYTES);
     while (rc == 0 && at < end) {
-        rc = scan_ascii(&run, &at, end);
+        rc = scan_ascii(run, &at, end);
         if (rc == 0 && at < end)
-            rc = nb_words_scan(&run, &at, end);
+            rc = nb_words_scan(run, &at, end);
     }
     return rc;
+}
+
+static int scan_field(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
+                      const char *text, size_t length)
+{
+    struct nb_derived derived = {.length = 0};
+    struct nb_text_run run = {.t = t,
+                              .space = nb_feature_id(field, 0),
+                              .hashed = NB_FIELD_HASH,
+                              .step = nb_field_is_token(field),
+                              .prefix = prefix,
+                              .derived = nb_derived_wants_words(t, field) ? &derived : NULL};
+    return scan(&run, text, length);
 }
 
 int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
@@ -135,13 +141,30 @@ int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *p
         return 0;
     int rc = nb_bag_prepare(t->bag);
     if (rc == 0 && nb_tokenizing_wants(t, field))
-        rc = scan(t, field, prefix, text, length);
+        rc = scan_field(t, field, prefix, text, length);
     bool is_text = field == NB_FIELD_BODY || field == NB_FIELD_SUBJECT;
     if (rc == 0 && is_text)
         rc = nb_derived_text(t, field, text, length);
     if (rc == 0 && is_text && nb_tokenizing_wants(t, NB_FIELD_STRUCTURE) &&
         nb_scripts_zero_width(text, length))
         rc = nb_tokenize_feature(t, NB_FIELD_STRUCTURE, "text:zero-width", 15);
+    return rc == NB_BUDGET_SPENT ? 0 : rc;
+}
+
+int nb_tokenize_value(struct nb_tokenizing *t, unsigned part, const char *prefix, const char *text,
+                      size_t length)
+{
+    struct nb_text_run run = {.t = t,
+                              .space = nb_feature_value_id(part, 0),
+                              .hashed = NB_PART_HASH,
+                              .step = 1,
+                              .prefix = prefix};
+    length = nb_work_take(&t->work, length, NB_WORK_WORDS);
+    if (length == 0)
+        return 0;
+    int rc = nb_bag_prepare(t->bag);
+    if (rc == 0)
+        rc = scan(&run, text, length);
     return rc == NB_BUDGET_SPENT ? 0 : rc;
 }
 

@@ -15,6 +15,11 @@
 int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                      const char *text, size_t length);
 
+/* The same of a text that is the value of an attribute: its words alone, as features of `part`
+ * (core/base/feature.h), whatever fields the settings leave out. */
+int nb_tokenize_value(struct nb_tokenizing *t, unsigned part, const char *prefix, const char *text,
+                      size_t length);
+
 /* Build and free the table of characters (see nb_tokenizer_setup). Setup returns 0 or
  * NB_NO_MEMORY. */
 int nb_text_setup(void);

@@ -20,7 +20,8 @@ enum {
 struct nb_text_run {
     struct nb_tokenizing *t;
     struct nb_bag_private *storage;
-    enum nb_field field;
+    uint64_t space,
+        hashed;    /* the bits of a feature's id that name its field, and those of its hash */
     unsigned step; /* see nb_bag_count */
     const char *prefix;
     size_t prefix_length;
@@ -36,10 +37,11 @@ static inline unsigned char *nb_text_token(struct nb_text_run *run)
     return (unsigned char *)room + run->prefix_length;
 }
 
-/* Counts the feature whose text is the `length` bytes at the room of the bag. Returns 0,
+/* Counts the feature whose text is the `length` bytes at the room of the bag, and whose id is
+ * `space` with the bits of its hash that are in `hashed`. Returns 0,
  * NB_BUDGET_SPENT (bag->truncated is set) or NB_NO_MEMORY. */
-static inline int nb_text_count_room(struct nb_tokenizing *t, enum nb_field field, unsigned step,
-                                     size_t length)
+static inline int nb_text_count_id(struct nb_tokenizing *t, uint64_t space, uint64_t hashed,
+                                   unsigned step, size_t length)
 {
     if (t->tokens_left == 0) {
         t->bag->truncated = true;
@@ -47,13 +49,20 @@ static inline int nb_text_count_room(struct nb_tokenizing *t, enum nb_field fiel
     }
     t->tokens_left--;
     uint64_t hash = nb_key_hash(t->key, t->bag->private_->room, length);
-    return nb_bag_count(t->bag, nb_feature_id(field, hash), length, step);
+    return nb_bag_count(t->bag, space | (hash & hashed), length, step);
+}
+
+/* The same of a feature of a field. */
+static inline int nb_text_count_room(struct nb_tokenizing *t, enum nb_field field, unsigned step,
+                                     size_t length)
+{
+    return nb_text_count_id(t, nb_feature_id(field, 0), NB_FIELD_HASH, step, length);
 }
 
 /* Counts the token whose `bytes` bytes were written at nb_text_token(). */
 static inline int nb_text_count(struct nb_text_run *run, size_t bytes)
 {
-    return nb_text_count_room(run->t, run->field, run->step, run->prefix_length + bytes);
+    return nb_text_count_id(run->t, run->space, run->hashed, run->step, run->prefix_length + bytes);
 }
 
 /* Counts a token of more than NB_TOKEN_CHARACTERS characters as "long:", its first character, ':'

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/attribute.h"
 #include "core/base/buffer.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -332,6 +333,68 @@ START_TEST(fields_are_a_table)
 }
 END_TEST
 
+START_TEST(a_value_names_its_part)
+{
+    for (unsigned part = 0; part < NB_PARTS_MOST; part++) {
+        uint64_t id = nb_feature_value_id(part, UINT64_MAX);
+        ck_assert_int_eq(nb_feature_field(id), NB_FIELD_VALUE);
+        ck_assert_uint_eq(nb_feature_part(id), part);
+        ck_assert(nb_feature_is_token(id) == (part % 2 == 0));
+        ck_assert(nb_feature_has_field(id));
+        ck_assert_uint_eq(nb_feature_id_like(id, 5), nb_feature_value_id(part, 5));
+    }
+    uint64_t word = nb_feature_id(NB_FIELD_PAIR, 7);
+    ck_assert_uint_eq(nb_feature_id_like(word, 5), nb_feature_id(NB_FIELD_PAIR, 5));
+    ck_assert(nb_feature_has_field(word) && !nb_feature_has_field(UINT64_MAX));
+    ck_assert(!nb_feature_has_field(nb_feature_id(NB_FIELDS, 1)));
+}
+END_TEST
+
+START_TEST(values_are_those_of_attributes)
+{
+    const struct nb_attribute list[] = {{(char[]){"title"}, NB_FIELD_KIND_TEXT},
+                                        {(char[]){"land"}, NB_FIELD_KIND_CATEGORY},
+                                        {(char[]){"tags"}, NB_FIELD_KIND_SET}};
+    const struct nb_attributes attributes = {list, 3};
+    char bytes[NB_CATEGORY_MOST + 1] = {0};
+    memset(bytes, 'x', sizeof bytes);
+    const struct nb_string fits = {bytes, NB_CATEGORY_MOST}, longer = {bytes, sizeof bytes};
+    const struct {
+        const char *name;
+        bool is_list;
+        const struct nb_string *item;
+        int rc;
+    } cases[] = {
+        {"title", false, &longer, 0},
+        {"land", false, &fits, 0},
+        {"tags", true, &fits, 0},
+        {"land", false, &longer, NB_UNUSABLE},
+        {"tags", true, &longer, NB_UNUSABLE},
+        {"tags", false, &fits, NB_UNUSABLE},
+        {"land", true, &fits, NB_UNUSABLE},
+        {"title", true, &fits, NB_UNUSABLE},
+        {"Land", false, &fits, NB_UNUSABLE},
+        {"", false, &fits, NB_UNUSABLE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct nb_value value = {nb_string_of(cases[i].name), cases[i].is_list, cases[i].item,
+                                       1};
+        struct nb_error error = {0};
+        int rc = nb_values_check((struct nb_values){&value, 1}, attributes, &error);
+        ck_assert_msg(rc == cases[i].rc, "case %zu: %s", i, error.text);
+        ck_assert(rc == 0 || strstr(error.text, cases[i].name) != NULL);
+    }
+    ck_assert_uint_eq(nb_attribute_find(attributes, nb_string_of("tags")), 2);
+    ck_assert_uint_eq(nb_attribute_find(attributes, nb_string_of("tag")), 3);
+    static const char *const bad[] = {"",    "a=b",  "a:b",
+                                      "a\n", "\xFF", "123456789012345678901234567890123"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(!nb_attribute_name_is_good(nb_string_of(bad[i])), "%s", bad[i]);
+    ck_assert(nb_attribute_name_is_good(nb_string_of("Gr\xC3\xB6\xC3\x9F"
+                                                     "e 1")));
+}
+END_TEST
+
 START_TEST(clocks_go_forward)
 {
     int64_t year_2024 = INT64_C(1704067200000);
@@ -364,6 +427,8 @@ int main(void)
     tcase_add_test(all, a_mail_has_one_id_however_it_travelled);
     tcase_add_test(all, a_feature_names_its_field);
     tcase_add_test(all, fields_are_a_table);
+    tcase_add_test(all, a_value_names_its_part);
+    tcase_add_test(all, values_are_those_of_attributes);
     tcase_add_test(all, clocks_go_forward);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);

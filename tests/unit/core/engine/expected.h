@@ -28,7 +28,7 @@ struct expected_model {
 
 static struct nb_document document_of(enum nb_document_kind kind, const char *bytes)
 {
-    return (struct nb_document){kind, bytes, strlen(bytes)};
+    return (struct nb_document){.kind = kind, .bytes = bytes, .length = strlen(bytes)};
 }
 
 static void expected_clear(struct expected_model *m)

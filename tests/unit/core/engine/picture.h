@@ -196,7 +196,8 @@ static void say_info(struct picture *p, const struct nb_model_info *info)
 static void say_verdict(struct picture *p, const char *model, const char *bytes)
 {
     struct nb_verdict v;
-    struct nb_document document = {NB_DOCUMENT_TEXT, bytes, strlen(bytes)};
+    struct nb_document document = {
+        .kind = NB_DOCUMENT_TEXT, .bytes = bytes, .length = strlen(bytes)};
     nb_verdict_init(&v);
     int rc = nb_engine_classify(p->engine, string_at(model), &document, 5, &v, NULL);
     say(p, "verdict %d", rc);

@@ -30,7 +30,7 @@ static struct nb_string str(const char *s)
 
 static struct nb_document text(const char *s)
 {
-    return (struct nb_document){NB_DOCUMENT_TEXT, s, strlen(s)};
+    return (struct nb_document){.kind = NB_DOCUMENT_TEXT, .bytes = s, .length = strlen(s)};
 }
 
 static void open_engine(void)

@@ -101,7 +101,8 @@ static void add(struct nb_batch *batch, uint32_t label, uint32_t n)
     char id[24];
     words_of(label, n, words);
     snprintf(id, sizeof id, "%u-%u", label, n);
-    struct nb_document document = {NB_DOCUMENT_TEXT, words, strlen(words)};
+    struct nb_document document = {
+        .kind = NB_DOCUMENT_TEXT, .bytes = words, .length = strlen(words)};
     ck_assert_int_eq(
         nb_batch_train(batch, &document, str(label_names[label]), str(id), str(""), NULL), 0);
 }
@@ -150,7 +151,8 @@ static double verdict_of(const char *model, uint32_t label, uint32_t n, bool *ca
     struct nb_verdict v;
     double own = 0;
     words_of(label, 100000 + n, words);
-    struct nb_document document = {NB_DOCUMENT_TEXT, words, strlen(words)};
+    struct nb_document document = {
+        .kind = NB_DOCUMENT_TEXT, .bytes = words, .length = strlen(words)};
     nb_verdict_init(&v);
     ck_assert_int_eq(nb_engine_classify(engine, str(model), &document, 0, &v, NULL), 0);
     for (size_t i = 0; i < v.size; i++)
@@ -685,7 +687,8 @@ static void learn_one(const char *model, uint32_t label, uint32_t n)
     struct nb_batch *batch;
     char words[WORDS_MOST];
     words_of(label, n, words);
-    struct nb_document document = {NB_DOCUMENT_TEXT, words, strlen(words)};
+    struct nb_document document = {
+        .kind = NB_DOCUMENT_TEXT, .bytes = words, .length = strlen(words)};
     ck_assert_int_eq(nb_batch_new(engine, str(model), false, &batch, NULL), 0);
     ck_assert_int_eq(
         nb_batch_train(batch, &document, str(label_names[label]), str("one"), str(""), NULL), 0);

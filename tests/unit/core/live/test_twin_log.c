@@ -83,7 +83,7 @@ static void train(int documents)
     ck_assert_int_eq(nb_batch_new(engine, str("m"), true, &batch, NULL), 0);
     for (int i = 0; i < documents; i++) {
         char id[16];
-        struct nb_document document = {NB_DOCUMENT_TEXT, text, 0};
+        struct nb_document document = {.kind = NB_DOCUMENT_TEXT, .bytes = text, .length = 0};
         make_document(text);
         document.length = strlen(text);
         snprintf(id, sizeof id, "%d", number++);
@@ -316,7 +316,7 @@ START_TEST(a_missing_record_is_damage)
 {
     struct nb_verdict verdict;
     struct nb_error error = {0};
-    struct nb_document document = {NB_DOCUMENT_TEXT, "w1 w2 w3", 8};
+    struct nb_document document = {.kind = NB_DOCUMENT_TEXT, .bytes = "w1 w2 w3", .length = 8};
     put_model("m");
     train(20);
     for (int i = 0; i < 4; i++)

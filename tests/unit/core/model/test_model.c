@@ -736,6 +736,70 @@ START_TEST(generations_of_two_models_never_meet)
 }
 END_TEST
 
+/* Sums over parts grow with the labels and the parts, and are those of no field. */
+START_TEST(values_are_summed_by_part)
+{
+    struct nb_model *m = nb_model_new();
+    enum { LABELS = 9, PARTS = 12 };
+    struct nb_row_count counts[PARTS + 1] = {{append(m, word_id(NB_FIELD_BODY, 1)), 2}};
+    ck_assert_uint_eq(nb_model_parts(m), 0);
+    for (unsigned part = 0; part < PARTS; part++)
+        counts[part + 1] = (struct nb_row_count){append(m, nb_feature_value_id(part, 7)), part + 1};
+    ck_assert_uint_eq(nb_model_parts(m), PARTS);
+    for (uint32_t label = 0; label < LABELS; label++) {
+        char name[8];
+        uint32_t number;
+        size_t fresh;
+        (void)snprintf(name, sizeof name, "l%u", label);
+        ck_assert_int_eq(nb_model_label(m, str(name), &number), 0);
+        ck_assert_int_eq(nb_model_add(m, number, counts, label + 2, 1, &fresh), 0);
+        ck_assert_uint_eq(fresh, label == 0 ? 2 : label % 2 == 0); /* presence is no token */
+    }
+    ck_assert_uint_eq(nb_model_vocabulary(m, NB_TOKEN_FIELDS), 1);
+    ck_assert_uint_eq(nb_model_vocabulary(m, NB_ALL_TOKENS), 1 + (LABELS + 1) / 2);
+    for (uint32_t label = 0; label < LABELS; label++) {
+        uint64_t tokens = 2;
+        for (unsigned part = 0; part < PARTS; part++) {
+            unsigned field = NB_FIRST_PART + part;
+            ck_assert_uint_eq(nb_model_occurrences(m, label, field), part <= label ? part + 1 : 0);
+            ck_assert_uint_eq(nb_model_presences(m, label, field), part <= label);
+            ck_assert_uint_eq(nb_model_vocabulary(m, field), part < LABELS);
+            tokens += part <= label && part % 2 == 0 ? part + 1 : 0;
+        }
+        ck_assert_uint_eq(nb_model_occurrences(m, label, NB_TOKEN_FIELDS), 2);
+        ck_assert_uint_eq(nb_model_occurrences(m, label, NB_ALL_TOKENS), tokens);
+        ck_assert_uint_eq(nb_model_occurrences(m, label, NB_FIRST_PART + PARTS), 0);
+    }
+    for (uint32_t label = 0; label < LABELS; label++)
+        ck_assert_int_eq(nb_model_add(m, label, counts, label + 2, -1, NULL), 0);
+    for (unsigned field = 0; field < NB_FIRST_PART + PARTS; field++) {
+        ck_assert_uint_eq(nb_model_vocabulary(m, field), 0);
+        ck_assert_uint_eq(nb_model_occurrences(m, LABELS - 1, field), 0);
+    }
+    nb_model_free(&m);
+}
+END_TEST
+
+/* A row that was dropped can become one of a part that no row had. */
+START_TEST(a_dropped_row_becomes_a_value)
+{
+    struct nb_model *m = nb_model_new();
+    uint32_t label, row;
+    ck_assert_int_eq(nb_model_label(m, str("a"), &label), 0);
+    for (unsigned i = 0; i < 100; i++)
+        append(m, word_id(NB_FIELD_BODY, i));
+    for (uint32_t i = 0; i < 100; i++)
+        ck_assert_int_eq(nb_model_drop_row(m, i), 0);
+    nb_model_sort_dropped(m);
+    ck_assert_int_eq(nb_model_add_row(m, nb_feature_value_id(300, 1), &row), 0);
+    ck_assert_uint_lt(row, 100);
+    const struct nb_row_count count = {row, 3};
+    ck_assert_int_eq(nb_model_add(m, label, &count, 1, 1, NULL), 0);
+    ck_assert_uint_eq(nb_model_occurrences(m, label, NB_FIRST_PART + 300), 3);
+    nb_model_free(&m);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("model");
@@ -766,6 +830,8 @@ int main(void)
     tcase_add_test(counts, large_sums_of_documents_are_exact);
     tcase_add_test(counts, unused_rows_are_told);
     tcase_add_test(counts, loaded_cells_are_counted_and_checked);
+    tcase_add_test(counts, values_are_summed_by_part);
+    tcase_add_test(counts, a_dropped_row_becomes_a_value);
     tcase_add_test(counts, changes_change_the_generation);
     tcase_add_test(counts, generations_of_two_models_never_meet);
     suite_add_tcase(suite, counts);

@@ -93,6 +93,7 @@ START_TEST(the_table_is_complete)
                                         "near_duplicate_window",
                                         "parent",
                                         "parent_strength",
+                                        "fields",
                                         "tokenizer"};
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
@@ -102,7 +103,7 @@ START_TEST(the_table_is_complete)
         ck_assert_ptr_nonnull(table[i].help);
         ck_assert_uint_lt(table[i].offset, sizeof(struct nb_settings));
         bool listed = table[i].type == NB_SETTING_ENUM || table[i].type == NB_SETTING_FIELDS ||
-                      table[i].type == NB_SETTING_PRIOR;
+                      table[i].type == NB_SETTING_ATTRIBUTES || table[i].type == NB_SETTING_PRIOR;
         ck_assert_int_eq(table[i].names != NULL, listed);
     }
 }
@@ -576,6 +577,60 @@ START_TEST(a_model_keeps_the_tokenizer_that_counted_it)
 }
 END_TEST
 
+static struct nb_settings with_attributes(size_t count)
+{
+    static const char *const names[] = {"title", "land", "tags"};
+    struct nb_settings s;
+    nb_settings_init(&s, NB_PRESET_BOOK);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_int_eq(nb_settings_add_attribute(&s, text(names[i]), (int)i), 0);
+    return s;
+}
+
+/* In their order; settings without them are stored as ever. */
+START_TEST(attributes_are_stored_and_copied)
+{
+    size_t bytes = 0;
+    for (size_t count = 0; count <= 3; count++) {
+        struct nb_settings s = with_attributes(count), back, copy;
+        struct nb_buffer out = {0};
+        ck_assert_int_eq(nb_settings_write(&s, &out), 0);
+        ck_assert_int_eq(nb_settings_read(&back, stored(&out), NULL), 0);
+        ck_assert_int_eq(nb_settings_copy(&copy, &back), 0);
+        ck_assert_uint_eq(copy.attribute_count, count);
+        ck_assert(nb_settings_keep_attributes(&copy, &s) && nb_settings_keep_attributes(&s, &copy));
+        ck_assert(count == 0 || out.length > bytes);
+        ck_assert_int_eq(memmem(out.bytes, out.length, "\6fields", 7) != NULL, count > 0);
+        ck_assert_int_eq(nb_settings_walk_vocabulary(&copy), count == 3);
+        bytes = out.length;
+        nb_buffer_deinit(&out);
+        nb_settings_deinit(&s);
+        nb_settings_deinit(&back);
+        nb_settings_deinit(&copy);
+    }
+}
+END_TEST
+
+START_TEST(attributes_stay)
+{
+    struct nb_settings two = with_attributes(2), three = with_attributes(3);
+    ck_assert(nb_settings_keep_attributes(&three, &two));
+    ck_assert(!nb_settings_keep_attributes(&two, &three));
+    three.attributes[1].kind = NB_FIELD_KIND_TEXT;
+    ck_assert(!nb_settings_keep_attributes(&three, &two));
+    struct nb_error error;
+    ck_assert_int_eq(nb_settings_add_attribute(&two, text("title"), 0), 0);
+    ck_assert_int_eq(nb_settings_check(&two, &error), NB_UNUSABLE);
+    ck_assert_ptr_nonnull(strstr(error.text, "title"));
+    ck_assert_int_eq(nb_settings_check(&three, &error), 0);
+    three.decision = NB_DECISION_STACKED;
+    ck_assert_int_eq(nb_settings_check(&three, &error), NB_UNUSABLE);
+    ck_assert_ptr_nonnull(strstr(error.text, "decision"));
+    nb_settings_deinit(&two);
+    nb_settings_deinit(&three);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("settings");
@@ -587,10 +642,12 @@ int main(void)
     tcase_add_test(values, a_given_prior_needs_a_label);
     tcase_add_test(values, words_are_left_out_from_a_count_of_two_on);
     tcase_add_test(values, a_model_keeps_the_tokenizer_that_counted_it);
+    tcase_add_test(values, attributes_stay);
     suite_add_tcase(suite, values);
     TCase *form = tcase_create("stored form");
     tcase_add_test(form, what_is_not_stored_is_the_presets);
     tcase_add_test(form, fields_are_stored_by_name);
+    tcase_add_test(form, attributes_are_stored_and_copied);
     tcase_add_loop_test(form, what_is_written_reads_back, 0, 3);
     tcase_add_loop_test(form, forms_of_smoothing_read_back, 0, 4);
     tcase_add_test(form, the_parent_is_found_without_reading_the_rest);

@@ -44,7 +44,8 @@ static void train(const char *id, const char *words, bool quarantined)
 {
     struct nb_batch *batch;
     struct nb_error error = {0};
-    struct nb_document document = {NB_DOCUMENT_TEXT, words, strlen(words)};
+    struct nb_document document = {
+        .kind = NB_DOCUMENT_TEXT, .bytes = words, .length = strlen(words)};
     ck_assert_int_eq(nb_batch_new(engine, str("m"), true, &batch, &error), 0);
     nb_batch_quarantine(batch, quarantined);
     ck_assert_int_eq(nb_batch_train(batch, &document, str("spam"), str(id), str("user"), &error),

@@ -405,6 +405,9 @@ START_TEST(texts_are_stored_without_what_they_share)
          "63617365"
          "2906"
          "636173652062"},
+        {{NB_FIELD_BODY, NB_FIELD_PAIR, NB_FIELD_VALUE, NB_FIELD_PAIR},
+         {"a", "pair:a b", "", "pair:b c"},
+         NULL}, /* the bytes of the part are those of a hash */
     };
     struct nb_buffer out = {0};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -412,7 +415,8 @@ START_TEST(texts_are_stored_without_what_they_share)
         for (size_t i = 0; i < 4; i++)
             texts[i] = nb_string_of(cases[c].texts[i]);
         expect_back(cases[c].fields, texts, 4, &out);
-        expect_hex(&out, cases[c].hex);
+        if (cases[c].hex != NULL)
+            expect_hex(&out, cases[c].hex);
     }
     nb_buffer_deinit(&out);
 }
@@ -422,7 +426,7 @@ END_TEST
 START_TEST(texts_of_any_kind_come_back)
 {
     enum { COUNT = 400, MOST = 700 };
-    static const unsigned any[] = {NB_FIELD_PAIR, NB_FIELD_NGRAM, NB_FIELD_NGRAM, NB_FIELD_URL};
+    static const unsigned any[] = {NB_FIELD_PAIR, NB_FIELD_NGRAM, NB_FIELD_VALUE, NB_FIELD_URL};
     static const char *const letters[] = {"a", "b", " ", "\xC3\xA4", "\xE2\x82\xAC"};
     char *memory = malloc((size_t)COUNT * MOST);
     unsigned fields[COUNT];
@@ -466,6 +470,9 @@ START_TEST(impossible_texts_are_found)
         {"\x01\x8A\x01x", 4},                                 /* a bit without a meaning */
         {"\x01\x0B\x01x", 4},                                 /* no field */
         {"\x01\x2B\x01x", 4},           {"\x03\x00\x01x", 4}, /* no form */
+        {"\x01\x1E\x01x", 4},                                 /* a value without a part */
+        {"\x01\x1E\x03\x00\x02x", 6},                         /* of a part that there is not */
+        {"\x01\x3E\x03\x00\x00x", 6},                         /* without a name */
     };
     struct nb_features_coder *coder = nb_features_coder_new();
     struct nb_key *key = new_key();

@@ -312,6 +312,10 @@ START_TEST(settings_are_those_of_the_table)
                 find(json_array_get(json_object_get(schema, "oneOf"), 3), "properties/p/enum"),
                 nb_smoothing_p_names, name_count(nb_smoothing_p_names));
             break;
+        case NB_SETTING_ATTRIBUTES:
+            check_names(find(schema, "additionalProperties/enum"), table[i].names,
+                        name_count(table[i].names));
+            break;
         case NB_SETTING_FIELDS:
             check_names(find(schema, "properties/fields/items/enum"), table[i].names,
                         name_count(table[i].names));

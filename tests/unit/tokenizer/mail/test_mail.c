@@ -34,7 +34,7 @@ static struct nb_tokenizer_limits limits;
 
 static void tokenize(const char *bytes, size_t length, uint32_t fields)
 {
-    struct nb_document mail = {NB_DOCUMENT_MAIL, bytes, length};
+    struct nb_document mail = {.kind = NB_DOCUMENT_MAIL, .bytes = bytes, .length = length};
     struct nb_tokenizer_settings settings = {.fields = fields};
     ck_assert_int_eq(nb_document_tokenize(&mail, &key, &settings, &limits, &bag), 0);
 }

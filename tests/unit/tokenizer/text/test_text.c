@@ -24,7 +24,7 @@ static void tokenize(struct nb_bag *bag, const char *text, size_t length, size_t
 {
     struct nb_tokenizer_limits limits = NB_TOKENIZER_LIMITS_DEFAULT;
     limits.tokens = tokens;
-    const struct nb_document document = {NB_DOCUMENT_TEXT, text, length};
+    const struct nb_document document = {.kind = NB_DOCUMENT_TEXT, .bytes = text, .length = length};
     ck_assert_int_eq(nb_document_tokenize(&document, &key, &body_only, &limits, bag), 0);
 }
 
@@ -160,7 +160,8 @@ START_TEST(a_text_may_begin_with_a_subject)
     const uint32_t tokens = 1u << NB_FIELD_BODY | 1u << NB_FIELD_SUBJECT;
     const struct nb_tokenizer_limits limits = NB_TOKENIZER_LIMITS_DEFAULT;
     const char *text = subjects[_i].text;
-    const struct nb_document document = {NB_DOCUMENT_TEXT, text, strlen(text)};
+    const struct nb_document document = {
+        .kind = NB_DOCUMENT_TEXT, .bytes = text, .length = strlen(text)};
     struct nb_bag body = {0};
     struct nb_bag both = {0};
     struct nb_buffer got = {0};

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values of attributes by the book: CLASSIFY-NEW-INSTANCE (Mitchell 1997, section 6.9) adds ln
+ * P(a|v) for each attribute of which the document has a value. Each has a vocabulary of its own,
+ * that of the values seen; b is what the estimate adds to counts (core/estimate/estimate.h):
+ *
+ * - a category is drawn once: P(m|v) = (n_mv + b) / (n_v + b values), where n_v is the number of
+ * the label's documents that have a value of the attribute;
+ * - a set is a Bernoulli for each value seen: P(m|v) = (d_mv + b) / (D_v + 2b), where D_v is the
+ *   number of the label's documents that have a set there, be it empty;
+ * - a text has the event model of the settings. With the Bernoulli model it is as a set.
+ *
+ * The complement model takes the counts of all other labels, except for sets. Of an attribute that
+ * a document has no value of nothing is added, and nothing was counted when it was learned.
+ *
+ * Threads: one makes the scores anew; any number reads them, under the model's read lock.
+ */
+#ifndef NB_CORE_ATTRIBUTE_ATTRIBUTE_SCORES_H
+#define NB_CORE_ATTRIBUTE_ATTRIBUTE_SCORES_H
+
+#include "core/estimate/estimate.h"
+#include "core/model/counts.h"
+
+/* What the counts say of an attribute and a label. */
+struct nb_attribute_label {
+    uint64_t documents;         /* D_v */
+    uint64_t sum;               /* n_v; with the binary model that of the documents of each value */
+    double ends;                /* ln of the denominator of an estimate, 0 where it is 0 */
+    struct nb_log_product none; /* Bernoulli: of a document that has a set with no known value */
+};
+
+struct nb_attribute_counts {
+    enum nb_event_model event;
+    uint64_t vocabulary;
+    uint64_t sum; /* n_v of all labels */
+};
+
+/* All zeros: there are no attributes. */
+struct nb_attribute_scores {
+    size_t count;    /* of attributes */
+    uint32_t size;   /* of labels: those that have documents, in the order of their names */
+    double addend;   /* b */
+    uint32_t *names; /* label numbers; owned */
+    struct nb_attribute_counts *counts; /* by attribute; owned */
+    struct nb_attribute_label *labels;  /* [attribute * size + place]; owned */
+    size_t room;                        /* of `labels` */
+};
+
+/* Makes the scores of the model's counts as they are. Of models without attributes it does nothing;
+ * with sets it walks over all rows. Returns 0 or NB_NO_MEMORY. */
+int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb_settings *settings,
+                             const struct nb_model *model);
+void nb_attribute_scores_deinit(struct nb_attribute_scores *scores);
+size_t nb_attribute_scores_memory(const struct nb_attribute_scores *scores);
+
+/* Whether a feature of NB_FIELD_VALUE says anything: a known value, or a set that is there. `row`
+ * is its row or NULL. */
+bool nb_attribute_says(const struct nb_attribute_scores *scores, const struct nb_feature *feature,
+                       const struct nb_row *row);
+
+/* The factor of a known value for the label at `place`; of a set, over what it is worth that the
+ * value is not there. */
+struct nb_factor nb_attribute_value(const struct nb_attribute_scores *scores,
+                                    const struct nb_model *model, const struct nb_feature *feature,
+                                    const struct nb_row *row, uint32_t place);
+
+/* What a set that is there brings to the label at `place`, as if it had none of the known values.
+ * `id` is that of the feature that says it is there. */
+struct nb_log_product nb_attribute_presence(const struct nb_attribute_scores *scores, uint64_t id,
+                                            uint32_t place);
+
+/* Adds what a feature that says anything brings to the label at `place`. */
+void nb_attribute_add(const struct nb_attribute_scores *scores, const struct nb_model *model,
+                      const struct nb_feature *feature, const struct nb_row *row, uint32_t place,
+                      struct nb_log_product *product);
+
+/* How telling a value is for the label at `place`: ln of its estimate less that for all other
+ * labels together; infinite where one of them is 0. 0 of what is no value in use. */
+double nb_attribute_evidence(const struct nb_attribute_scores *scores, const struct nb_model *model,
+                             const struct nb_row *row, uint32_t place);
+
+#endif

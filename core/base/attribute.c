@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/attribute.h"
+
+#include <string.h>
+
+#include "core/base/utf8.h"
+
+size_t nb_attribute_find(struct nb_attributes attributes, struct nb_string name)
+{
+    size_t i = 0;
+    while (i < attributes.count && !nb_string_equals(name, attributes.list[i].name))
+        i++;
+    return i;
+}
+
+bool nb_attribute_name_is_good(struct nb_string name)
+{
+    return name.length >= 1 && name.length <= NB_ATTRIBUTE_NAME_MOST && nb_utf8_is_valid(name) &&
+           !nb_utf8_has_control(name) && memchr(name.bytes, '=', name.length) == NULL &&
+           memchr(name.bytes, ':', name.length) == NULL;
+}
+
+static int unknown(struct nb_string name, struct nb_error *error)
+{
+    struct nb_string shown = nb_utf8_cut(name, NB_ATTRIBUTE_NAME_MOST);
+    return nb_error_set(error, NB_UNUSABLE,
+                        "`values`: the model has no field '%.*s'; the setting `fields` names them",
+                        (int)shown.length, shown.bytes);
+}
+
+static int check_value(const struct nb_value *value, const struct nb_attribute *attribute,
+                       struct nb_error *error)
+{
+    bool takes_list = attribute->kind == NB_FIELD_KIND_SET;
+    if (value->is_list != takes_list)
+        return nb_error_set(error, NB_UNUSABLE,
+                            takes_list ? "`values`: '%s' is a set and takes a list of strings"
+                                       : "`values`: '%s' takes one string; a field that takes a "
+                                         "list is of the kind set",
+                            attribute->name);
+    bool is_text = attribute->kind == NB_FIELD_KIND_TEXT;
+    for (size_t i = 0; !is_text && i < value->count; i++)
+        if (value->items[i].length > NB_CATEGORY_MOST)
+            return nb_error_set(error, NB_UNUSABLE,
+                                "`values`: a value of '%s' has %zu bytes, and may have %d",
+                                attribute->name, value->items[i].length, NB_CATEGORY_MOST);
+    return 0;
+}
+
+int nb_values_check(struct nb_values values, struct nb_attributes attributes,
+                    struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < values.count; i++) {
+        const struct nb_value *value = &values.values[i];
+        size_t number = nb_attribute_find(attributes, value->name);
+        rc = number < attributes.count ? check_value(value, &attributes.list[number], error)
+                                       : unknown(value->name, error);
+    }
+    return rc;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attributes: the fields that a model's settings name, and the values that a document has of them.
+ * Their numbers are their places in the settings, and lie in the ids of features
+ * (core/base/feature.h): they never change. Pure functions; any thread.
+ */
+#ifndef NB_CORE_BASE_ATTRIBUTE_H
+#define NB_CORE_BASE_ATTRIBUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/error.h"
+#include "core/base/feature.h"
+
+enum {
+    NB_ATTRIBUTES_MOST = NB_PARTS_MOST / 2, /* of one model */
+    NB_ATTRIBUTE_NAME_MOST = 32,            /* bytes */
+    NB_CATEGORY_MOST = 256                  /* bytes of a value of a category or a set */
+};
+
+struct nb_attribute {
+    char *name; /* NUL-terminated */
+    int kind;   /* enum nb_field_kind */
+};
+
+/* A value of an attribute in a document; all of it is borrowed. What has no value is left out. */
+struct nb_value {
+    struct nb_string name;         /* of the attribute */
+    bool is_list;                  /* a set of values; else one */
+    const struct nb_string *items; /* UTF-8; of a set in ascending order, each once */
+    size_t count;                  /* of `items`; 1 unless it is a set */
+};
+
+/* The values of a document, in the order of their names. */
+struct nb_values {
+    const struct nb_value *values;
+    size_t count;
+};
+
+/* The attributes of a model. */
+struct nb_attributes {
+    const struct nb_attribute *list;
+    size_t count;
+};
+
+/* The number of the attribute of a name; `attributes.count` if there is none. */
+size_t nb_attribute_find(struct nb_attributes attributes, struct nb_string name);
+
+/* Whether a name can be that of an attribute: UTF-8 of 1 to NB_ATTRIBUTE_NAME_MOST bytes without
+ * control characters, '=' and ':', which follow it in the texts of features. */
+bool nb_attribute_name_is_good(struct nb_string name);
+
+/* Whether values can be those of a document in a model with these attributes. Returns 0, or
+ * NB_UNUSABLE with what is wrong: no such attribute, one value where it takes a set, or a set where
+ * it takes one, or a category that is too long. */
+int nb_values_check(struct nb_values values, struct nb_attributes attributes,
+                    struct nb_error *error);
+
+#endif

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Naive Bayes over attributes by the book, slowly: CLASSIFY-NEW-INSTANCE (Mitchell 1997, section 6.9).
+
+Nothing is incremental here: every expectation is counted anew from the living documents.
+"""
+import math
+from collections import Counter
+
+import book
+from harness import equal, holds, near, quoted
+
+PLAY_TENNIS_FIELDS = ("outlook", "temperature", "humidity", "wind")
+# Mitchell 1997, table 3.2.
+PLAY_TENNIS = """sunny hot high weak no
+sunny hot high strong no
+overcast hot high weak yes
+rain mild high weak yes
+rain cool normal weak yes
+rain cool normal strong no
+overcast cool normal strong yes
+sunny mild high weak no
+sunny cool normal weak yes
+rain mild normal weak yes
+sunny mild normal strong yes
+overcast mild high strong yes
+overcast hot normal weak yes
+rain mild high strong no"""
+NEW_DAY = dict(zip(PLAY_TENNIS_FIELDS, ("sunny", "cool", "high", "strong")))
+
+TUMOUR_FIELDS = ("shape", "size", "colour", "surface", "thickness")
+TUMOURS = """circular large light smooth thick malignant
+circular large light irregular thick malignant
+oval large dark smooth thin benign
+oval large light irregular thick malignant
+circular small light smooth thick benign"""
+NEW_TUMOUR = dict(zip(TUMOUR_FIELDS, ("circular", "small", "light", "irregular", "thin")))
+
+
+def table(rows, names):
+    """[(values, label)]: the last column is the label."""
+    split = [row.split() for row in rows.splitlines()]
+    return [(dict(zip(names, row)), row[-1]) for row in split]
+
+
+def categories(names):
+    return {name: "category" for name in names}
+
+
+def texts(kind, value):
+    """A value as the items that are counted."""
+    plain = {True: "true", False: "false"}
+    items = value if isinstance(value, list) else [value]
+    return [plain[item] if isinstance(item, bool) else str(item) for item in items]
+
+
+def log_likelihood(kind, event, estimate, learned, label, bag):
+    """ln P(value | label) of one attribute; `learned` is [(label, bag)] of the documents that have one."""
+    values = set().union(*(b for _, b in learned)) if learned else set()
+    known = {m: n for m, n in bag.items() if m in values}
+    if kind == "set":
+        event = "bernoulli"
+    elif kind == "category" and event != "complement":
+        event = "multinomial"
+    return book.EVENTS[event](Counted(learned, label), label, known, values, estimate)
+
+
+class Counted(book.Counts):
+    """Counts of one attribute; labels without a value of it are there, with zeros."""
+
+    def __init__(self, learned, label):
+        super().__init__(learned)
+        for counts in (self.n, self.d):
+            counts.setdefault(label, Counter())
+
+
+class Attributes:
+    """A model of the daemon with `fields` and, beside it, what it must have learned. Deleted at the end."""
+
+    def __init__(self, api, fields, **settings):
+        settings.setdefault("preset", "book")
+        self.api, self.fields, self.settings, self.documents, self._words = api, fields, settings, {}, {}
+        self.name = api.name()
+        self.path = "/v1/models/" + quoted(self.name)
+        api.put(self.path, {**settings, "fields": fields}).ok(201)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.api.daemon.running():
+            self.api.delete(self.path)
+
+    def post(self, verb, body, kind=None):
+        return self.api.post(f"{self.path}/{verb}", body, kind)
+
+    def put(self, **settings):
+        self.settings = settings
+        return self.api.put(self.path, settings).ok(200)
+
+    def words(self, text):
+        """The words of a text as the daemon sees them, by way of the model's own text."""
+        if text not in self._words:
+            rows = self.post("tokenize", {"text": text}).ok().json["tokens"]
+            self._words[text] = Counter({row["token"]: row["count"] for row in rows})
+        return self._words[text]
+
+    def bags(self, values, text=""):
+        """{field: bag}; the text's own words under None."""
+        bags = {None: self.words(text)}
+        for name, value in values.items():
+            if value is None:
+                continue
+            kind = self.fields[name]
+            bags[name] = self.words(value) if kind == "text" else Counter(set(texts(kind, value)))
+        return bags
+
+    def train(self, values, label, id=None, text=None):
+        document = {"values": values, "label": label}
+        document.update({"id": id} if id is not None else {})
+        document.update({"text": text} if text is not None else {})
+        receipt = self.post("train", document).ok().json
+        self.documents[receipt["id"]] = (label, self.bags(values, text or ""))
+        return receipt
+
+    def untrain(self, **document):
+        receipt = self.post("untrain", document).ok().json
+        del self.documents[receipt["id"]]
+        return receipt
+
+    def classify(self, values, query="", **more):
+        return self.post("classify" + query, {"values": values, **more}).ok().json
+
+    def filled(self, rows):
+        for values, label in rows:
+            self.train(values, label, id=str(len(self.documents) + 1))
+        return self
+
+    def row(self):
+        return self.api.get(self.path).ok().json
+
+    def expected(self, values, text=""):
+        event = self.settings.get("event_model", "multinomial")
+        by = [self.settings.get("estimate", "mean"), self.settings.get("smoothing", 1.0)]
+        living = list(self.documents.values())
+        bags = self.bags(values, text)
+        scores = book.log_scores([(label, b[None]) for label, b in living], bags.pop(None), event, by[1],
+                                 self.settings.get("prior", "empirical"), estimate=by[0])
+        for label in scores:
+            for name, bag in bags.items():
+                learned = [(v, b[name]) for v, b in living if name in b]
+                scores[label] += log_likelihood(self.fields[name], event, book.Estimate(*by), learned, label, bag)
+        return scores
+
+    def assert_scores(self, values, text=""):
+        """The daemon's verdict is the book's, number for number, and its explanation adds up to it."""
+        got = self.classify(values, "?explain=10000", **({"text": text} if text else {}))
+        want, what = self.expected(values, text), f"{values} {text!r} under {self.settings}"
+        equal(sorted(got["log_scores"]), sorted(want), "labels scored for " + what)
+        for v, score in want.items():
+            told = got["log_scores"][v]
+            near(-math.inf if told is None else told, score, f"log score of {v!r} for {what}")
+        for v, p in book.soft_max(want).items():
+            near(got["probabilities"][v], p, f"probability of {v!r} for {what}", 1e-7)
+        others = [s for v, s in want.items() if v != got["label"]]
+        evidence = [row["evidence"] for row in got["explanation"]]
+        if others and max(others) > -math.inf:
+            near(sum(evidence), want[got["label"]] - max(others), what)
+        elif others and want[got["label"]] > -math.inf:
+            holds(None in evidence, "nothing makes the others impossible: " + what)
+        return got
+
+    def assert_counts(self):
+        """The model's row says what the living documents say."""
+        row, documents, tokens, vocabulary = self.row(), Counter(), Counter(), set()
+        for label, bags in self.documents.values():
+            documents[label] += 1
+            tokens[label] += sum(sum(bag.values()) for bag in bags.values())
+            vocabulary |= {(name, m) for name, bag in bags.items() for m in bag}
+        got = {v: (x["documents"], x["tokens"]) for v, x in row["labels"].items() if x["documents"]}
+        equal(got, {v: (documents[v], tokens[v]) for v in documents}, "documents and tokens by label")
+        equal(row["vocabulary"], len(vocabulary), "vocabulary")
+        holds(row["documents"] == len(self.documents), row)

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents with values of fields that the settings name, by the book."""
+import json
+import math
+
+import attributes
+from attributes import Attributes
+from harness import equal, holds, near, refused
+
+NDJSON = "application/x-ndjson"
+ALL_KINDS = {"title": "text", "country": "category", "tags": "set", "note": "text", "paid": "category"}
+EVENTS = ("multinomial", "binary", "bernoulli", "complement")
+
+
+def test_play_tennis(api):
+    """Mitchell 1997, section 6.9.1, with the relative frequencies of the book, and with Laplace."""
+    rows = attributes.table(attributes.PLAY_TENNIS, attributes.PLAY_TENNIS_FIELDS)
+    with Attributes(api, attributes.categories(attributes.PLAY_TENNIS_FIELDS), estimate="mle") as model:
+        model.filled(rows)
+        got = model.assert_scores(attributes.NEW_DAY)
+        equal(got["label"], "no")
+        near(round(math.exp(got["log_scores"]["yes"]), 4), 0.0053)
+        near(round(math.exp(got["log_scores"]["no"]), 4), 0.0206)
+        near(round(got["probability"], 3), 0.795)
+        equal(got["tokens"], {"total": 4, "known": 4, "unknown": 0})
+        model.put(preset="book")
+        got = model.assert_scores(attributes.NEW_DAY)
+        near(math.exp(got["log_scores"]["yes"]), 9 / 14 * 3 / 12 * 4 / 12 * 4 / 11 * 4 / 11)
+        near(math.exp(got["log_scores"]["no"]), 5 / 14 * 4 / 8 * 2 / 8 * 5 / 7 * 4 / 7)
+
+
+def test_tumours(api):
+    rows = attributes.table(attributes.TUMOURS, attributes.TUMOUR_FIELDS)
+    with Attributes(api, attributes.categories(attributes.TUMOUR_FIELDS)) as model:
+        model.filled(rows)
+        got = model.assert_scores(attributes.NEW_TUMOUR)
+        near(math.exp(got["log_scores"]["malignant"]), 3 / 5 * 3 / 5 * 1 / 5 * 4 / 5 * 3 / 5 * 1 / 5)
+        near(math.exp(got["log_scores"]["benign"]), 2 / 5 * 2 / 4 * 2 / 4 * 2 / 4 * 1 / 4 * 2 / 4)
+        equal(got["label"], "malignant")
+
+
+def test_explanation_names_values(api):
+    rows = attributes.table(attributes.PLAY_TENNIS, attributes.PLAY_TENNIS_FIELDS)
+    with Attributes(api, attributes.categories(attributes.PLAY_TENNIS_FIELDS)) as model:
+        model.filled(rows)
+        got = {row["token"]: row["evidence"] for row in model.classify(attributes.NEW_DAY, "?explain=9")["explanation"]}
+        equal(set(got), {None, "humidity=high", "outlook=sunny", "temperature=cool", "wind=strong"})
+        near(got["outlook=sunny"], math.log(4 / 8) - math.log(3 / 12))
+        near(got[None], math.log(5 / 9))
+        tokens = model.post("tokenize", {"values": {"wind": "strong"}}).ok().json["tokens"]
+        equal(tokens, [{"token": "wind=strong", "count": 1}])
+        telling = api.get(model.path + "/vocabulary?label=no&limit=100").ok().json
+        equal((telling["vocabulary"], len(telling["tokens"])), (10, 10))
+        evidence = {row["token"]: row["evidence"] for row in telling["tokens"]}
+        near(evidence["outlook=overcast"], math.log(1 / 8) - math.log(5 / 12))
+
+
+def test_missing_values(api):
+    """A document that has no value of a field says nothing of it, learned or asked."""
+    with Attributes(api, {"a": "category", "b": "category"}) as model:
+        model.train({"a": "x", "b": None}, "one")
+        model.train({"a": "y"}, "two")
+        model.train({"b": "z"}, "two")
+        for values in ({"a": "x"}, {"b": "z"}, {"a": None, "b": "z"}, {"a": "x", "b": "z"}, {"a": "unheard"}):
+            model.assert_scores(values)
+        near(model.classify({"a": "unheard"})["probabilities"]["two"], 2 / 3)
+        equal(model.classify({"a": "unheard"})["tokens"], {"total": 1, "known": 0, "unknown": 1})
+        model.assert_counts()
+
+
+def random_values(rnd):
+    words = ["free", "lunch", "Money", "now", "garden", "seeds"]
+    values = {}
+    if rnd.random() < 0.8:
+        values["title"] = " ".join(rnd.choice(words) for _ in range(rnd.randrange(6)))
+    if rnd.random() < 0.5:
+        values["note"] = " ".join(rnd.choice(words) for _ in range(3))
+    if rnd.random() < 0.8:
+        values["country"] = rnd.choice(["DE", "FR", "IT", "de", ""])
+    if rnd.random() < 0.8:
+        values["tags"] = [rnd.choice("abcdef") for _ in range(rnd.randrange(4))]
+    if rnd.random() < 0.8:
+        values["paid"] = rnd.choice([True, False, 7, -3])
+    return values
+
+
+def random_document(rnd):
+    values = random_values(rnd)
+    return values, rnd.choice(["", "", "free seeds for the garden", "money now"])
+
+
+def test_every_kind_under_every_event_model(api):
+    rnd = api.random
+    with Attributes(api, ALL_KINDS) as model:
+        for n in range(60):
+            values, text = random_document(rnd)
+            model.train(values, rnd.choice(["ham", "spam", "other"]), id=str(n % 40), text=text)
+            if n % 7 == 3:
+                model.untrain(id=rnd.choice(sorted(model.documents)))
+        model.assert_counts()
+        for event in EVENTS:
+            for settings in ({}, {"smoothing": 0.01}, {"prior": "uniform"}, {"estimate": "mle"},
+                             {"estimate": "map", "smoothing": 1}, {"estimate": "map", "smoothing": 1.5}):
+                if event == "complement" and "estimate" in settings:
+                    continue  # it may not be 0
+                model.put(preset="book", event_model=event, **settings)
+                for _ in range(6):
+                    model.assert_scores(*random_document(rnd))
+                for _, bags in list(model.documents.values())[:6]:  # of which none is impossible
+                    known = {name: list(bag) for name, bag in bags.items() if name and model.fields[name] == "set"}
+                    model.assert_scores(known)
+
+
+def test_content_is_an_id(api):
+    """The same values are the same document, in whatever order they come, and other values another one."""
+    with Attributes(api, ALL_KINDS) as model:
+        first = model.train({"country": "DE", "tags": ["b", "a"]}, "ham")
+        again = model.post("train", {"values": {"tags": ["a", "b"], "country": "DE"}, "label": "ham"}).ok().json
+        equal((again["id"], again["status"]), (first["id"], "unchanged"))
+        for other in ({"country": "FR", "tags": ["a", "b"]}, {"country": "DE"}, {"country": "DE", "tags": ["a"]}):
+            equal(model.train(other, "spam")["status"], "learned")
+        relabelled = model.train({"country": "DE", "tags": ["a", "b"]}, "spam")
+        equal((relabelled["status"], relabelled["previous_label"]), ("relabelled", "ham"))
+        model.assert_counts()
+        equal(model.untrain(values={"tags": ["b", "a"], "country": "DE"})["status"], "forgotten")
+        model.assert_counts()
+        model.assert_scores({"country": "DE", "tags": ["a"]})
+
+
+def test_batches_and_lines(api):
+    with Attributes(api, {"country": "category"}) as model:
+        documents = [{"values": {"country": "DE"}, "label": "one", "id": "1"},
+                     {"values": {"land": "DE"}, "label": "one", "id": "2"},
+                     {"values": {"country": "FR"}, "label": "two", "id": "3"}]
+        reply = model.post("train", {"documents": documents}).ok().json
+        equal((reply["learned"], reply["failed"]), (2, 1))
+        refused_one = reply["results"][1]["error"]
+        equal(refused_one["status"], 422)
+        holds("'land'" in refused_one["detail"], refused_one)
+        lines = model.post("classify", "".join(json.dumps({"values": d["values"]}) + "\n" for d in documents), NDJSON)
+        got = lines.ok().lines
+        equal([line.get("label") for line in got], ["one", None, "two"])
+        lines = model.post("train", "".join(json.dumps({**d, "id": "n" + d["id"]}) + "\n" for d in documents), NDJSON)
+        equal([line.get("status") for line in lines.ok().lines], ["learned", None, "learned"])
+
+
+def test_refusals(api):
+    with Attributes(api, ALL_KINDS) as model:
+        def train(values):
+            return model.post("train", {"values": values, "label": "x"})
+        refused(train({"colour": "red"}), 422, "colour", "fields")
+        refused(train({"country": ["DE"]}), 422, "country", "set")
+        refused(train({"tags": "a"}), 422, "tags", "list")
+        refused(train({"title": ["a"]}), 422, "title")
+        refused(train({"country": "x" * 257}), 422, "country", "256")
+        refused(train({"country": 1.5}), 400, "country", "string")
+        refused(train({"country": {"a": 1}}), 400, "country")
+        refused(train({"tags": [None]}), 400, "tags")
+        refused(train("DE"), 400, "values")
+        refused(train({}), 400, "values")
+        refused(model.post("classify", {"values": {"colour": "red"}}), 422, "colour")
+        refused(model.post("tokenize", {"values": {"colour": "red"}}), 422, "colour")
+        equal(model.row()["documents"], 0)
+        train({"country": "x" * 256}).ok()
+    name = api.name()
+    refused(api.post(f"/v1/models/{name}/train", {"values": {"a": "b"}, "label": "x"}), 404, name)
+    refused(api.get(f"/v1/models/{name}"), 404)
+
+
+def test_settings(api):
+    with Attributes(api, {"b": "category", "a": "text"}) as model:
+        equal(model.row()["settings"]["fields"], {"b": "category", "a": "text"})
+        model.train({"a": "word", "b": "DE"}, "one", id="1")
+        model.train({"a": "other", "b": "FR"}, "two", id="2")
+        model.put(preset="book", smoothing=0.5)  # left out: they stay
+        equal(list(model.row()["settings"]["fields"].items()), [("b", "category"), ("a", "text")])
+        model.assert_scores({"a": "word", "b": "DE"})
+        model.fields = {"c": "set", "a": "text", "b": "category"}
+        api.put(model.path, {**model.settings, "fields": model.fields}).ok(200)
+        equal(list(model.row()["settings"]["fields"].items()), [("b", "category"), ("a", "text"), ("c", "set")])
+        model.train({"c": ["x"]}, "two", id="3")
+        model.assert_scores({"a": "word", "b": "DE", "c": ["x", "y"]})
+        book = {"preset": "book"}
+        refused(api.put(model.path, {**book, "fields": {"a": "text", "b": "category"}}), 409, "fields")
+        refused(api.put(model.path, {**book, "fields": {"a": "text", "b": "text", "c": "set"}}), 409, "fields")
+        refused(api.put(model.path, {**book, "fields": {}}), 409, "fields")
+        refused(api.put(model.path, {**book, "fields": {"b": "category", "a": "text", "c": "colour"}}), 422, "colour")
+        refused(api.put(model.path, {**book, "fields": {"a": 1}}), 400, "fields")
+        refused(api.put(model.path, {**book, "fields": ["a"]}), 400, "fields")
+        for bad in ("", "x" * 33, "a=b", "a:b", "a\n"):
+            refused(api.put("/v1/models/" + api.name(), {**book, "fields": {bad: "text"}}), 422, "fields")
+        many = {f"f{n}": "category" for n in range(257)}
+        refused(api.put("/v1/models/" + api.name(), {**book, "fields": many}), 422, "256")
+        refused(api.put("/v1/models/" + api.name(), {"fields": {"a": "text"}}), 422, "decision")
+        by_label = {**book, "fields": {"a": "text"}, "smoothing": {"labels": {"x": 2}}}
+        refused(api.put("/v1/models/" + api.name(), by_label), 422, "smoothing")
+        whole = {**book, "fields": {"a": "text"}, "predict": "integrate"}
+        refused(api.put("/v1/models/" + api.name(), whole), 422, "predict", "fields")
+        refused(api.put("/v1/models/" + api.name(), {**book, "fields": {"a": "text"}, "parent": model.name}), 409, "fields")
+        equal(model.row()["documents"], 3)
+    plain = "/v1/models/" + api.name()
+    equal(api.put(plain, {}).ok(201).json["settings"]["fields"], {})
+    api.delete(plain).ok(204)
+
+
+def filled(api, model, rnd):
+    for n in range(40):
+        values, text = random_document(rnd)
+        model.train(values, rnd.choice(["ham", "spam"]), id=str(n % 25), text=text)
+    model.untrain(id="3")
+    model.assert_counts()
+
+
+def verdicts(client, path, probes):
+    return [client.post(path + "/classify?explain=100", {"values": v, "text": t}).ok().json for v, t in probes]
+
+
+def without_model(replies):
+    return [{k: v for k, v in reply.items() if k != "model"} for reply in replies]
+
+
+def test_import_under_another_key(api):
+    """Ids of features are others there; the counts, and so the verdicts, are the same."""
+    other = api.another().start()
+    probes = [random_document(api.random) for _ in range(10)]
+    with Attributes(api, ALL_KINDS) as model:
+        filled(api, model, api.random)
+        dump = api.get(model.path + "/export").ok().body
+        want = verdicts(api, model.path, probes)
+        for client, path in ((other.client, "/v1/models/copy"), (api, "/v1/models/" + api.name())):
+            client.put(path + "/import", dump, NDJSON).ok(201)
+            for got, wanted in zip(without_model(verdicts(client, path, probes)), without_model(want)):
+                equal(got["log_scores"].keys(), wanted["log_scores"].keys())
+                for v in got["log_scores"]:
+                    near(got["log_scores"][v], wanted["log_scores"][v], "log score", 1e-12)
+            forgotten = client.post(path + "/untrain", {"id": "7"}).ok().json
+            equal(forgotten["status"], "forgotten")
+    other.stop()
+
+
+def test_restart_verify_rebuild(api):
+    """What was learned is in the ledger: a start after a kill, and a new store, have the same counts."""
+    own = api.another()
+    probes = [random_document(api.random) for _ in range(10)]
+    own.start()
+    fields, path = ALL_KINDS, "/v1/models/m"
+    own.client.put(path, {"preset": "book", "fields": fields}).ok(201)
+    for n in range(30):
+        values, text = random_document(api.random)
+        own.client.post(path + "/train", {"values": values, "text": text, "id": str(n % 20),
+                                          "label": api.random.choice(["ham", "spam"])}).ok()
+    want = verdicts(own.client, path, probes)
+    own.kill()
+    own.start()
+    equal(verdicts(own.client, path, probes), want, "after a kill")
+    own.stop()
+    status, out, err = api.tool("--data", own.data, "--verify")
+    equal(status, 0, out + err)
+    own.start()
+    equal(verdicts(own.client, path, probes), want, "after a stop")
+    own.stop()
+    status, out, err = api.tool("--data", own.data, "--rebuild")
+    equal(status, 0, out + err)
+    own.start()
+    equal(verdicts(own.client, path, probes), want, "after --rebuild")
+    own.stop()
+
+
+def test_undo(api):
+    with Attributes(api, ALL_KINDS) as model:
+        filled(api, model, api.random)
+        before = dict(model.documents)
+        for n in range(100, 105):
+            values, text = random_document(api.random)
+            document = {"values": values, "text": text, "label": "spam", "id": str(n), "source": "mistaken"}
+            model.post("train", document).ok()
+        api.post(model.path + "/undo", {"source": "mistaken"}).ok()
+        equal(model.documents, before)
+        model.assert_counts()
+        model.assert_scores(*random_document(api.random))

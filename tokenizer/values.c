@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/values.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "tokenizer/text/text.h"
+
+/* A feature of a part, by its whole text. */
+static int count_feature(struct nb_tokenizing *t, unsigned part, const char *text, size_t length)
+{
+    if (t->tokens_left == 0) {
+        t->bag->truncated = true;
+        return 0;
+    }
+    t->tokens_left--;
+    return nb_bag_add_id(t->bag, nb_feature_value_id(part, nb_key_hash(t->key, text, length)), text,
+                         length);
+}
+
+static int count_category(struct nb_tokenizing *t, unsigned part, struct nb_string name,
+                          struct nb_string value)
+{
+    char text[NB_ATTRIBUTE_NAME_MOST + 1 + NB_CATEGORY_MOST];
+    assert(name.length <= NB_ATTRIBUTE_NAME_MOST && value.length <= NB_CATEGORY_MOST);
+    memcpy(text, name.bytes, name.length);
+    text[name.length] = '=';
+    if (value.length > 0)
+        memcpy(text + name.length + 1, value.bytes, value.length);
+    return count_feature(t, part, text, name.length + 1 + value.length);
+}
+
+static int count_text(struct nb_tokenizing *t, unsigned part, struct nb_string name,
+                      struct nb_string value)
+{
+    char prefix[NB_ATTRIBUTE_NAME_MOST + 2];
+    assert(name.length <= NB_ATTRIBUTE_NAME_MOST);
+    memcpy(prefix, name.bytes, name.length);
+    memcpy(prefix + name.length, ":", 2);
+    return nb_tokenize_value(t, part, prefix, value.bytes, value.length);
+}
+
+static int count_value(struct nb_tokenizing *t, const struct nb_value *value, unsigned part,
+                       int kind)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < value->count; i++)
+        rc = kind == NB_FIELD_KIND_TEXT ? count_text(t, part, value->name, value->items[i])
+                                        : count_category(t, part, value->name, value->items[i]);
+    if (rc == 0 && kind != NB_FIELD_KIND_CATEGORY)
+        rc = count_feature(t, part + 1, value->name.bytes, value->name.length);
+    return rc;
+}
+
+int nb_tokenize_values(struct nb_tokenizing *t, struct nb_values values,
+                       struct nb_attributes attributes)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < values.count; i++) {
+        size_t number = nb_attribute_find(attributes, values.values[i].name);
+        assert(number < attributes.count && number < NB_ATTRIBUTES_MOST);
+        rc = count_value(t, &values.values[i], (unsigned)number * 2, attributes.list[number].kind);
+    }
+    return rc;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values of attributes to features. Any thread; a tokenizing belongs to one.
+ */
+#ifndef NB_TOKENIZER_VALUES_H
+#define NB_TOKENIZER_VALUES_H
+
+#include "core/base/attribute.h"
+#include "tokenizer/bag/tokenizing.h"
+
+/* Counts the values of a document, which nb_values_check has found good for these attributes:
+ * - a category, and each value of a set, as a whole ("country=DE"), without folding;
+ * - the words of a text, folded, with the attribute's name in front ("title:free"), without what is
+ *   derived from words (capitals, pairs, n-grams);
+ * - of a text and a set that there is one, by the name ("title").
+ * Returns 0 or NB_NO_MEMORY. */
+int nb_tokenize_values(struct nb_tokenizing *t, struct nb_values values,
+                       struct nb_attributes attributes);
+
+#endif
