@@ -23,6 +23,7 @@ static const double corrected_share = 0.01;
 /* Documents, for a pass of the twin. */
 static const double pass_share = 0.05;
 static const uint64_t tiny = 250, large = 5000, largest = 30000;
+static const uint64_t most_lessons = 600000; /* documents times labels, in a large model */
 
 /* The places of the model. Stored: never renumber. */
 enum {
@@ -250,7 +251,7 @@ int nb_order_forget(struct nb_weights *order)
 
 /* ---- the twin's pass ------------------------------------------------------------------------- */
 
-bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents)
+bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents, uint32_t labels)
 {
     double not_taught = nb_weights_at(order, TWIN_NOT_TAUGHT);
     if (nb_weights_at(order, TWIN_IS_DUE) > 0 ||
@@ -258,7 +259,7 @@ bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents)
         return true;
     if (documents <= small)
         return documents <= tiny || not_taught >= pass_share * (double)documents;
-    return documents <= large;
+    return documents <= large || (documents <= largest && documents * labels <= most_lessons);
 }
 
 int nb_order_begin_pass(struct nb_weights *order)

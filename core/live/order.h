@@ -91,11 +91,13 @@ bool nb_order_is_refitting(const struct nb_weights *order);
  * since the refit before, be it while this one is under way. */
 bool nb_order_is_stale(const struct nb_weights *order, uint64_t documents);
 
-/* Whether the twin of a model of so many documents shall learn anew from all of them, once, when
- * the refit has found the stack's weights: at most 250, or at most 1,000 and the sum of 1 - w since
- * its last pass is a 20th of them; or from 1,001 to 5,000. To 30,000 where the refit is of skew, or
- * the weights were stale; always where it was asked for. Else replays carry it. */
-bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents);
+/* Whether the twin of a model of so many documents, of so many labels, shall learn anew from all of
+ * them, once, when the refit has found the stack's weights: at most 250, or at most 1,000 and the
+ * sum of 1 - w since its last pass is a 20th of them; from 1,001 to 5,000, and to 30,000 if that is
+ * at most 600,000 times a label. To 30,000 with any number of labels where the refit is of skew, or
+ * the weights were stale; always where it was asked for. Else replays carry it, and documents that
+ * came last have taught it least. */
+bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents, uint32_t labels);
 /* That begins. If it is lost, the next refit has one. */
 int nb_order_begin_pass(struct nb_weights *order);
 

@@ -209,7 +209,8 @@ static int close_stack(struct nb_live *live, uint64_t number)
     const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     uint64_t documents = nb_model_documents_all(live->counts);
     nb_stack_fit_close(live->fit, documents);
-    bool wants = live->published->settings.twin && nb_order_wants_pass(order, documents);
+    bool wants = live->published->settings.twin &&
+                 nb_order_wants_pass(order, documents, labels_with_documents(live->counts));
     return wants ? begin_pass(live, number) : end(live);
 }
 

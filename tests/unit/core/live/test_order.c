@@ -224,16 +224,18 @@ START_TEST(the_twin_learns_anew_in_time)
 {
     struct nb_weights order = {0};
     ck_assert_int_eq(nb_order_note(&order, 0, 1, false), 0);
-    ck_assert(nb_order_wants_pass(&order, 250) && !nb_order_wants_pass(&order, 251));
-    ck_assert(nb_order_wants_pass(&order, 1001) && nb_order_wants_pass(&order, 5000));
-    ck_assert(!nb_order_wants_pass(&order, 5001));
+    ck_assert(nb_order_wants_pass(&order, 250, 3) && !nb_order_wants_pass(&order, 251, 3));
+    ck_assert(nb_order_wants_pass(&order, 1001, 3) && nb_order_wants_pass(&order, 5000, 1000));
+    ck_assert(!nb_order_wants_pass(&order, 5001, 1000) && nb_order_wants_pass(&order, 6000, 100));
+    ck_assert(nb_order_wants_pass(&order, 30000, 20) && !nb_order_wants_pass(&order, 30000, 21));
+    ck_assert(!nb_order_wants_pass(&order, 30001, 2));
     for (int i = 0; i < 30; i++)
         ck_assert_int_eq(nb_order_count(&order, 0, 0.5, 600), 0);
-    ck_assert(nb_order_wants_pass(&order, 300) && !nb_order_wants_pass(&order, 301));
+    ck_assert(nb_order_wants_pass(&order, 300, 3) && !nb_order_wants_pass(&order, 301, 3));
     ck_assert_int_eq(nb_order_begin_pass(&order), 0);
-    ck_assert(nb_order_wants_pass(&order, 300)); /* again, if it is lost */
+    ck_assert(nb_order_wants_pass(&order, 300, 3)); /* again, if it is lost */
     ck_assert_int_eq(nb_order_end_refit(&order, 77), 0);
-    ck_assert(!nb_order_wants_pass(&order, 300));
+    ck_assert(!nb_order_wants_pass(&order, 300, 3));
     nb_weights_deinit(&order);
 }
 END_TEST
@@ -245,12 +247,12 @@ START_TEST(what_is_revised_meanwhile_is_told)
     for (int n = 0; n < 35; n++)
         ck_assert_int_eq(nb_order_note(&order, 0, 200, true), 0);
     ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_OF_GROWTH, 400), 0);
-    ck_assert(!nb_order_is_stale(&order, 400) && !nb_order_wants_pass(&order, 400));
+    ck_assert(!nb_order_is_stale(&order, 400) && !nb_order_wants_pass(&order, 400, 3));
     for (int n = 0; n < 5; n++)
         ck_assert_int_eq(nb_order_note(&order, 0, 200, true), 0);
     ck_assert(!nb_order_is_stale(&order, 400));
     ck_assert_int_eq(nb_order_note(&order, 0, 200, true), 0);
-    ck_assert(nb_order_is_stale(&order, 400) && nb_order_wants_pass(&order, 400));
+    ck_assert(nb_order_is_stale(&order, 400) && nb_order_wants_pass(&order, 400, 3));
     ck_assert_int_eq(nb_order_end_refit(&order, 77), 0);
     ck_assert(!nb_order_is_stale(&order, 400));
     /* Those meanwhile may be in the new weights. */
@@ -268,7 +270,7 @@ START_TEST(the_twin_learns_anew_where_it_must)
         enum nb_order_refit why;
         uint64_t documents;
         bool wants;
-    } cases[] = {{NB_REFIT_OF_GROWTH, 600, false}, {NB_REFIT_OF_GROWTH, 5001, false},
+    } cases[] = {{NB_REFIT_OF_GROWTH, 600, false}, {NB_REFIT_OF_GROWTH, 20001, false},
                  {NB_REFIT_OF_SKEW, 30000, true},  {NB_REFIT_OF_SKEW, 30001, false},
                  {NB_REFIT_STALE, 600, true},      {NB_REFIT_STALE, 30000, true},
                  {NB_REFIT_STALE, 30001, false},   {NB_REFIT_ASKED, 600, true},
@@ -277,12 +279,12 @@ START_TEST(the_twin_learns_anew_where_it_must)
         struct nb_weights order = {0};
         uint64_t documents = cases[i].documents;
         ck_assert_int_eq(nb_order_begin_refit(&order, cases[i].why, documents), 0);
-        ck_assert(nb_order_wants_pass(&order, documents) == cases[i].wants);
+        ck_assert(nb_order_wants_pass(&order, documents, 30) == cases[i].wants);
         /* That one is lost, and begins again. */
         ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_OF_GROWTH, documents), 0);
-        ck_assert(nb_order_wants_pass(&order, documents) == cases[i].wants);
+        ck_assert(nb_order_wants_pass(&order, documents, 30) == cases[i].wants);
         ck_assert_int_eq(nb_order_end_refit(&order, 77), 0);
-        ck_assert(nb_order_wants_pass(&order, documents) == (documents <= 250));
+        ck_assert(nb_order_wants_pass(&order, documents, 30) == (documents <= 250));
         nb_weights_deinit(&order);
     }
 }
