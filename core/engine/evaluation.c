@@ -190,9 +190,9 @@ static int score_left_out(struct nb_drawn *drawn, struct nb_family *family,
     if (rc == 0 && *found)
         (void)nb_scores_moderate_by(scores, family->live[0]->counts, label);
     if (rc == 0 && *found)
-        rc = nb_stack_twin_learn(weights, &drawn->inputs, label, 1);
+        rc = nb_family_score_left_out(family, &drawn->rows, label, weights, scores);
     if (rc == 0 && *found)
-        rc = nb_family_score_left_out(family, &drawn->rows, label, scores);
+        rc = nb_stack_twin_learn(weights, &drawn->inputs, label, 1);
     nb_family_unlock(family);
     return rc;
 }

@@ -206,13 +206,14 @@ int nb_family_keep_score_of_rows(struct nb_family *f, struct nb_engine *engine,
 /* ---- leave-one-out --------------------------------------------------------------------------- */
 
 int nb_family_score_left_out(struct nb_family *f, const struct nb_rows *rows, uint32_t label,
-                             struct nb_scores *scores)
+                             const struct nb_stack_weights *weights, struct nb_scores *scores)
 {
     struct nb_blend_source sources[NB_BLEND_MOST];
     struct nb_scores all = {0};
     if (f->speaker_count < 2 || f->speakers[0] != 0)
         return 0;
     const struct nb_settings *settings = list_sources(f, sources);
+    sources[0].weights = weights;
     int rc = take_features(f, f->live[0]->counts, rows);
     if (rc == 0)
         rc = nb_blend_begin_without(&f->blend, settings, sources, f->speaker_count, f->features,

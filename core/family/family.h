@@ -66,9 +66,10 @@ int nb_family_keep_score_of_rows(struct nb_family *family, struct nb_engine *eng
 
 /* Replaces the leave-one-out score of a learned document of the model, by its own counts, by that
  * of the family; it stays where nb_family_keep_score lets it stay, and when nobody but the model
- * has documents. Under the locks; the model is stacked. Returns 0, NB_CONFLICT (no other document
- * has the label) or NB_NO_MEMORY. */
+ * has documents. The model has `weights`, whose twin the document has not taught, for its own;
+ * nobody else uses them. Under the locks; the model is stacked. Returns 0, NB_CONFLICT (no other
+ * document has the label) or NB_NO_MEMORY. */
 int nb_family_score_left_out(struct nb_family *family, const struct nb_rows *rows, uint32_t label,
-                             struct nb_scores *scores);
+                             const struct nb_stack_weights *weights, struct nb_scores *scores);
 
 #endif

@@ -207,9 +207,24 @@ def test_which_scores(api):
 
 
 def test_scores_of_what_was_learned_by_heart(api):
-    """One label in five is wrong, and rare words let the twin learn which. Leave-one-out scores do not know it."""
-    client = api.another().start().client
-    client.put(M, STACKED).ok(201)
+    """One label in five is wrong, and rare words let the twin learn which. Leave-one-out scores do not know it, of a
+    model with a parent neither."""
+    losses = []
+    for parent in (None, "everybody"):
+        client = api.another().start().client
+        client.put("/v1/models/everybody", STACKED).ok(201)
+        train(client, documents(5), "/v1/models/everybody")
+        client.put(M, {**STACKED, "parent": parent, "parent_strength": 1}).ok(201)
+        train(client, wrong_in_five())
+        wait(client)
+        whole = client.get(M + "/evaluation?scores=leave-one-out").ok().json["windows"][2]
+        equal(whole["documents"], 800)
+        holds(0.75 < whole["accuracy"] < 0.85 and whole["log_loss"] > 0.45, (parent, whole))  # of right labels .80, .50
+        losses.append(whole["log_loss"])
+    near(losses[1], losses[0], "the loss with a parent of ten documents", 0.03)
+
+
+def wrong_in_five():
     rng = random.Random(4)
     rows = []
     for n in range(800):
@@ -217,11 +232,7 @@ def test_scores_of_what_was_learned_by_heart(api):
         words = [f"{label}{rng.randrange(20)}" for _ in range(10)] + [f"w{rng.randrange(3000)}" for _ in range(30)]
         wrong = "ham" if label == "spam" else "spam"
         rows.append({"label": wrong if rng.random() < 0.2 else label, "id": str(n), "text": " ".join(words)})
-    train(client, rows)
-    wait(client)
-    whole = client.get(M + "/evaluation?scores=leave-one-out").ok().json["windows"][2]
-    equal(whole["documents"], 800)
-    holds(0.75 < whole["accuracy"] < 0.85 and whole["log_loss"] > 0.45, whole)  # of right labels .80, .50
+    return rows
 
 
 def test_on_request(api):
