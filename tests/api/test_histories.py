@@ -10,7 +10,7 @@ import random
 import shutil
 
 from acknowledged import Acknowledged, NDJSON, exported, has_rebuild, models_of, path_of, settled, verified
-from harness import equal, holds, near, quoted
+from harness import equal, holds, near, quoted, refused
 
 LABELS = ("ham", "spam", "other", "fourth")
 WAITS = "somebody"  # a source without trust
@@ -38,6 +38,7 @@ class History:
     def __init__(self, daemon, rng, can_rename):
         self.daemon, self.rng, self.can_rename = daemon, rng, can_rename
         self.known, self.steps = Acknowledged(), []
+        self.parents = {}  # {model: its parent}
         self.waiting = {}  # {model: {id: (label, text), or None if it is to be forgotten}}
 
     def name(self):
@@ -70,21 +71,50 @@ class History:
             self.known.untrain(client, name, id)
 
     def settings(self, client):
-        name = self.name()
-        reply = client.put(path_of(name), self.rng.choice(SETTINGS))
+        """Sometimes with a parent, old or new, or without the one that it had."""
+        name, parent = self.name(), self.rng.choice((None, *sorted(self.known.models)))
+        settings = self.rng.choice(SETTINGS[:4] if parent else SETTINGS)  # some cannot have a parent
+        reply = client.put(path_of(name), {**settings, "parent": parent,
+                                           "parent_strength": self.rng.choice((1, 10, 100))})
+        if reply.status in (400, 409, 422):
+            return self.refused(reply, name, parent)
         holds(reply.status in (200, 201), reply.body)
         self.known.models.setdefault(name, {})
+        return self.has_parent(name, parent)
+
+    def refused(self, reply, name, parent):
+        """Who has no parent, and is none, can have any settings."""
+        is_alone = parent is None and name not in self.parents and name not in self.parents.values()
+        holds(not is_alone and (b"parent" in reply.body or b"child" in reply.body), reply.body)
+
+    def has_parent(self, name, parent):
+        self.parents.pop(name, None)
+        if parent is not None:
+            holds(parent in self.known.models and parent != name and self.parents.get(parent) != name, self.parents)
+            self.parents[name] = parent
 
     def delete(self, client):
         name = self.name()
+        if name in self.parents.values():
+            refused(client.delete(path_of(name)), 409, "parent")
+            return
         self.known.delete(client, name)
         self.waiting.pop(name, None)
+        self.parents.pop(name, None)
 
     def copy(self, client):
         """An import of another model's export, or of its own."""
         source, name = self.name(), self.name()
-        if source in self.known.models:
-            self.known.replace(client, name, exported(client, source), self.known.models[source])
+        if source not in self.known.models:
+            return
+        state, parent = dict(self.known.models[source]), self.parents.get(source)
+        reply = client.put(path_of(name) + "/import", exported(client, source), NDJSON)
+        if reply.status in (400, 409, 422):
+            self.refused(reply, name, parent)
+            return
+        reply.ok(200 if name in self.known.models else 201)
+        self.known.models[name] = state
+        self.has_parent(name, parent)
 
     def rename(self, client):
         name, old, new = self.name(), *self.rng.sample(LABELS, 2)
@@ -133,7 +163,7 @@ class History:
         changes = (self.train, self.relabel, self.untrain, self.settings, self.delete, self.copy, self.rename,
                    self.wait, self.apply, self.drop)
         for _ in range(steps):
-            change = self.rng.choices(changes, (50, 20, 20, 4, 3, 3, 4, 20, 2, 2))[0]
+            change = self.rng.choices(changes, (50, 20, 20, 8, 3, 3, 4, 20, 2, 2))[0]
             self.steps.append(change.__name__)
             change(self.daemon.client)
 
@@ -193,13 +223,21 @@ def assert_like(got, want, what):
                 near(a["log_scores"][v], score, f"log score of {v} {what}")
 
 
+def ancestors(name, parents):
+    found = [parents[name]]
+    while found[-1] is not None:
+        found.append(parents[found[-1]])
+    return found
+
+
 # ---- the tests ----------------------------------------------------------------------------------
 def copies_are_the_same(api, daemon, want, what):
     other = api.another().start()
-    for name, parts in want.items():
-        other.client.put(path_of("copy") + "/import", exported(daemon.client, name), NDJSON)
-        got = one(other.client, "copy", models_of(other.client)["copy"])
-        assert_like(got, parts, f"of a copy of {name} {what}")
+    parents = {name: parts["row"]["settings"]["parent"] for name, parts in want.items()}
+    for name in sorted(want, key=lambda name: len(ancestors(name, parents))):
+        other.client.put(path_of(name) + "/import", exported(daemon.client, name), NDJSON).ok(201)
+        got = one(other.client, name, models_of(other.client)[name])
+        assert_like(got, want[name], f"of a copy of {name} {what}")
     other.stop(seconds=30)
 
 
