@@ -40,13 +40,6 @@ static inline void add_cell(void *user, struct nb_cell cell)
     p->sums[position] += w->weight * nb_correction(p->scorer, documents, cell, w->all);
 }
 
-static void add_factors(struct pass *p, const struct nb_row *row, uint32_t weight)
-{
-    struct nb_factor_word word = nb_factor_word_of(p->scorer, p->model, p->view, row, weight);
-    for (uint32_t i = 0; i < p->view->size; i++)
-        nb_log_product_add(&p->products[i], nb_factor_of(p->scorer, p->model, p->view, i, &word));
-}
-
 static void add_row(struct pass *p, const struct nb_row *row, uint32_t count)
 {
     const struct nb_scorer *s = p->scorer;
@@ -58,10 +51,6 @@ static void add_row(struct pass *p, const struct nb_row *row, uint32_t count)
     struct word word = {.pass = p, .weight = weight, .all = all};
     p->known += count;
     p->weight += weight;
-    if (p->products != NULL) {
-        add_factors(p, row, weight);
-        return;
-    }
     if (complement)
         p->common -= weight * nb_log_of(s, all);
     nb_counts_each(p->model, row, add_cell, &word);
@@ -85,7 +74,25 @@ static void add_value(struct pass *p, const struct nb_feature *feature, uint32_t
     }
 }
 
-static void add_features(struct pass *p, const struct nb_feature *features, size_t size)
+/* The same of a scorer with factors. */
+static void add_factor_row(struct pass *p, const struct nb_row *row, uint32_t count)
+{
+    const struct nb_scorer *s = p->scorer;
+    uint32_t weight = nb_weight_of(s, count);
+    if (!nb_score_view_uses(s, p->view, row->id, nb_counts_occurrences(p->model, row)))
+        return;
+    p->known += count;
+    p->weight += weight;
+    struct nb_factor_word word = nb_factor_word_of(s, p->model, p->view, row, weight);
+    for (uint32_t i = 0; i < p->view->size; i++)
+        nb_log_product_add(&p->products[i], nb_factor_of(s, p->model, p->view, i, &word));
+}
+
+typedef void add_each(struct pass *p, const struct nb_row *row, uint32_t count);
+
+/* `add` is a constant where this is called, and is inlined. */
+static inline __attribute__((always_inline)) void
+add_features(struct pass *p, const struct nb_feature *features, size_t size, add_each *add)
 {
     uint32_t rows[NB_MODEL_STEP];
     for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
@@ -103,7 +110,7 @@ static void add_features(struct pass *p, const struct nb_feature *features, size
                 continue;
             const struct nb_row *row = nb_model_row(p->model, rows[i]);
             if (nb_counts_any(row))
-                add_row(p, row, f->count);
+                add(p, row, f->count);
         }
     }
 }
@@ -169,7 +176,10 @@ int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
     struct pass pass = {.scorer = scorer, .model = model, .view = view, .sums = scores->log_scores};
     if (begin_products(&pass) != 0)
         return nb_error_no_memory(error);
-    add_features(&pass, features, size);
+    if (scorer->has_factors)
+        add_features(&pass, features, size, add_factor_row);
+    else
+        add_features(&pass, features, size, add_row);
     end_products(&pass);
     finish(&pass, scores);
     nb_scores_rank(scores);
