@@ -355,6 +355,10 @@ def server_listing_rows(api):
     client.post(M + "/classify?explain=5", {"text": "a"}).ok()
     refused(client.post(M + "/classify?explain=6", {"text": "a"}), 400, "explain", "5")
     refused(client.get(M + "/vocabulary?label=a&limit=6"), 400, "limit", "5")
+    for what in ("sample?label=a&length=", "distribution?label=a&limit="):
+        client.get(M + "/" + what + "5").ok()
+        refused(client.get(M + "/" + what + "6"), 400, what.split("&")[1].rstrip("="), "5")
+    equal(len(client.get(M + "/sample?label=a").ok().json["tokens"]), 5)
 
 
 def temporary_files(daemon, folder):
