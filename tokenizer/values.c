@@ -40,15 +40,16 @@ static int count_text(struct nb_tokenizing *t, unsigned part, struct nb_string n
     return nb_tokenize_value(t, part, prefix, value.bytes, value.length);
 }
 
+/* That there is a value comes first: where a limit ends the count, no value is of none. */
 static int count_value(struct nb_tokenizing *t, const struct nb_value *value, unsigned part,
                        int kind)
 {
     int rc = 0;
+    if (kind != NB_FIELD_KIND_CATEGORY)
+        rc = count_feature(t, part + 1, value->name.bytes, value->name.length);
     for (size_t i = 0; rc == 0 && i < value->count; i++)
         rc = kind == NB_FIELD_KIND_TEXT ? count_text(t, part, value->name, value->items[i])
                                         : count_category(t, part, value->name, value->items[i]);
-    if (rc == 0 && kind != NB_FIELD_KIND_CATEGORY)
-        rc = count_feature(t, part + 1, value->name.bytes, value->name.length);
     return rc;
 }
 

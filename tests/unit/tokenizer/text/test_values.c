@@ -65,8 +65,8 @@ START_TEST(each_kind_has_its_features)
     struct nb_buffer got = {0};
     tokenize(values, 3, 1000, &bag);
     listing(&bag, &got);
-    ck_assert_str_eq(got.bytes, "free 1;2 land=De  1;4 tags= 1;4 tags=b c 1;5 tags 1;"
-                                "0 title:free 2;0 title:, 1;0 title:now 1;1 title 1;");
+    ck_assert_str_eq(got.bytes, "free 1;2 land=De  1;5 tags 1;4 tags= 1;4 tags=b c 1;"
+                                "1 title 1;0 title:free 2;0 title:, 1;0 title:now 1;");
     ck_assert_uint_eq(bag.positions, 1 + 1 + 2 + 4); /* what says that there is one is no token */
     ck_assert(!bag.truncated);
     nb_bag_deinit(&bag);
@@ -100,6 +100,10 @@ START_TEST(limits_hold_for_values)
         tokenize(values, 2, tokens, &bag);
         ck_assert_uint_eq(bag.size, tokens);
         ck_assert(bag.truncated == (tokens < ALL));
+        for (size_t i = 0; i < bag.size && i < 2; i++) /* no value without the set */
+            ck_assert_uint_eq(bag.features[i].id,
+                              i == 0 ? nb_feature_id(NB_FIELD_BODY, nb_key_hash(&key, "free", 4))
+                                     : nb_feature_value_id(5, nb_key_hash(&key, "tags", 4)));
         nb_bag_deinit(&bag);
     }
 }
