@@ -91,12 +91,13 @@ static int decode_base64(struct nb_string text, struct nb_buffer *out, struct nb
 static int fill(const struct members *m, enum nb_verb verb, struct nb_json_document *document,
                 struct nb_error *error)
 {
-    int rc = check_members(m, document->values.count > 0, verb, error);
+    bool has_values = document->values.values != NULL;
+    int rc = check_members(m, has_values, verb, error);
     if (rc == 0)
         rc = check_values(m, error);
     if (rc != 0)
         return rc;
-    document->has_content = has_content(m) || document->values.count > 0;
+    document->has_content = has_content(m) || has_values;
     document->label = m->value[NB_MEMBER_LABEL];
     document->id = m->value[NB_MEMBER_ID];
     document->source = m->value[NB_MEMBER_SOURCE];

@@ -12,7 +12,7 @@ struct json_t;
 
 /* The values borrow from the JSON value that they were read from. */
 struct nb_json_values {
-    struct nb_value *values; /* owned; by name */
+    struct nb_value *values; /* owned; by name; not NULL after reading, also of none */
     size_t count;
     struct nb_string *items; /* private: owned; those of all values */
     char *numbers;           /* private: owned; their texts */

@@ -66,6 +66,11 @@ def test_missing_values(api):
         near(model.classify({"a": "unheard"})["probabilities"]["two"], 2 / 3)
         equal(model.classify({"a": "unheard"})["tokens"], {"total": 1, "known": 0, "unknown": 1})
         model.assert_counts()
+        model.train({}, "one", id="nothing")  # a document all the same
+        model.train({"a": None}, "three", id="nothing, too")
+        got = model.assert_scores({"a": None})
+        equal(got["tokens"]["total"], 0)
+        near(got["probabilities"]["three"], 1 / 5)
 
 
 def random_values(rnd):
@@ -157,7 +162,6 @@ def test_refusals(api):
         refused(train({"country": {"a": 1}}), 400, "country")
         refused(train({"tags": [None]}), 400, "tags")
         refused(train("DE"), 400, "values")
-        refused(train({}), 400, "values")
         refused(model.post("classify", {"values": {"colour": "red"}}), 422, "colour")
         refused(model.post("tokenize", {"values": {"colour": "red"}}), 422, "colour")
         equal(model.row()["documents"], 0)
