@@ -46,6 +46,22 @@ static double log_or_nothing(double value)
     return value > 0 ? log(value) : 0;
 }
 
+/* What is added to the counts of a value. */
+static struct nb_addends addends_of(const struct nb_attribute_scores *s,
+                                    const struct nb_model *model, const struct nb_row *row,
+                                    size_t attribute, uint32_t place)
+{
+    const struct nb_attribute_counts *c = &s->counts[attribute];
+    if (!(s->by_value > 0))
+        return label_at(s, attribute, place)->addends;
+    bool of_documents = c->event == NB_EVENT_BERNOULLI || c->event == NB_EVENT_BINARY;
+    uint64_t mine =
+        of_documents ? nb_counts_documents(model, row) : nb_counts_occurrences(model, row);
+    uint64_t all = c->event == NB_EVENT_BERNOULLI ? c->documents : c->sum;
+    /* A dump may have values of a set without saying that there is one. */
+    return nb_estimate_addends_of_share(s->by_value, mine < all ? (double)mine / (double)all : 1);
+}
+
 /* ---- making ---------------------------------------------------------------------------------- */
 
 static void put_labels(struct nb_attribute_scores *s, const struct nb_model *model)
@@ -74,7 +90,7 @@ static void put_sums(struct nb_attribute_scores *s, const struct nb_model *model
 {
     struct nb_attribute_counts *c = &s->counts[attribute];
     c->vocabulary = nb_model_vocabulary(model, values_of(attribute));
-    c->sum = 0;
+    c->sum = c->documents = 0;
     for (uint32_t i = 0; i < s->size; i++) {
         struct nb_attribute_label *l = label_at(s, attribute, i);
         l->sum = c->event == NB_EVENT_BINARY
@@ -82,41 +98,42 @@ static void put_sums(struct nb_attribute_scores *s, const struct nb_model *model
                      : nb_model_occurrences(model, s->names[i], values_of(attribute));
         l->documents = nb_model_occurrences(model, s->names[i], presence_of(attribute));
         c->sum += l->sum;
+        c->documents += l->documents;
     }
 }
 
-/* ln of the estimate that a document of D_v lacks a value that none of them has; not both 0. */
-static double log_absent(double documents, double addend)
+/* As for words, of a vocabulary that is the attribute's, and of its event model. */
+static void put_addends(struct nb_attribute_scores *s, const struct nb_settings *settings,
+                        const struct nb_model *model, size_t attribute)
 {
-    return log((documents + addend) / (documents + 2 * addend));
+    const struct nb_attribute_counts *c = &s->counts[attribute];
+    struct nb_settings own = *settings;
+    own.event_model = (int)c->event;
+    for (uint32_t i = 0; i < s->size; i++) {
+        struct nb_attribute_label *l = label_at(s, attribute, i);
+        const char *label = nb_model_label_name(model, s->names[i]).bytes;
+        l->addends = nb_estimate_addends(&own, label, c->vocabulary);
+        l->added = nb_estimate_added(&own, l->addends, c->vocabulary);
+    }
 }
 
 static void put_ends(struct nb_attribute_scores *s, size_t attribute)
 {
     const struct nb_attribute_counts *c = &s->counts[attribute];
-    double words = s->addend * (double)c->vocabulary;
     for (uint32_t i = 0; i < s->size; i++) {
         struct nb_attribute_label *l = label_at(s, attribute, i);
         uint64_t sum = c->event == NB_EVENT_COMPLEMENT ? c->sum - l->sum : l->sum;
-        l->ends = log_or_nothing((double)sum + words);
+        l->ends = log_or_nothing((double)sum + l->added);
         l->none = (struct nb_log_product){0, 0};
-        if (c->event != NB_EVENT_BERNOULLI)
-            continue;
-        if ((double)l->documents + s->addend > 0)
-            l->none.log = (double)c->vocabulary * log_absent((double)l->documents, s->addend);
-        else
-            l->none.zeros = (int64_t)c->vocabulary;
     }
 }
 
-/* A value that the label has, for a document that lacks it. */
-static void lack(const struct nb_attribute_scores *s, struct nb_attribute_label *l, uint64_t have)
+/* A value, for a document that lacks it. */
+static void lack(struct nb_attribute_label *l, struct nb_addends addends, uint64_t have)
 {
-    double documents = (double)l->documents;
-    double absent = (double)(l->documents > have ? l->documents - have : 0) + s->addend;
-    l->none.log -= log_absent(documents, s->addend);
+    double absent = (double)(l->documents > have ? l->documents - have : 0) + addends.absent;
     if (absent > 0)
-        l->none.log += log(absent / (documents + 2 * s->addend));
+        l->none.log += log(absent / ((double)l->documents + l->added));
     else
         l->none.zeros++;
 }
@@ -127,16 +144,15 @@ static void walk(struct nb_attribute_scores *s, const struct nb_model *model)
     uint32_t rows = nb_model_rows(model);
     for (uint32_t number = 0; number < rows; number++) {
         const struct nb_row *row = nb_model_row(model, number);
-        if (nb_feature_field(row->id) != NB_FIELD_VALUE || !nb_feature_is_token(row->id))
+        if (nb_feature_field(row->id) != NB_FIELD_VALUE || !nb_feature_is_token(row->id) ||
+            !nb_counts_any(row))
             continue;
         size_t attribute = attribute_of(row->id);
         if (attribute >= s->count || s->counts[attribute].event != NB_EVENT_BERNOULLI)
             continue;
-        for (uint32_t i = 0; i < s->size; i++) {
-            uint64_t have = nb_counts_of(model, row, s->names[i]).documents;
-            if (have > 0)
-                lack(s, label_at(s, attribute, i), have);
-        }
+        for (uint32_t i = 0; i < s->size; i++)
+            lack(label_at(s, attribute, i), addends_of(s, model, row, attribute, i),
+                 nb_counts_of(model, row, s->names[i]).documents);
     }
 }
 
@@ -149,11 +165,12 @@ int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb
         return 0;
     if (make_room(s, settings, model) != 0)
         return NB_NO_MEMORY;
-    s->addend = nb_estimate_addend((enum nb_estimate)settings->estimate, settings->smoothing);
+    s->by_value = nb_estimate_is_by_word(settings) ? settings->smoothing : 0;
     put_labels(s, model);
     for (size_t attribute = 0; attribute < s->count; attribute++) {
         s->counts[attribute].event = event_of(settings, attribute);
         put_sums(s, model, attribute);
+        put_addends(s, settings, model, attribute);
         put_ends(s, attribute);
         walks = walks || s->counts[attribute].event == NB_EVENT_BERNOULLI;
     }
@@ -199,7 +216,7 @@ struct nb_factor nb_attribute_value(const struct nb_attribute_scores *scores,
     struct nb_cell cell = nb_counts_of(model, row, scores->names[place]);
     uint32_t count =
         event == NB_EVENT_MULTINOMIAL || event == NB_EVENT_COMPLEMENT ? feature->count : 1;
-    const struct nb_addends addends = {scores->addend, scores->addend};
+    const struct nb_addends addends = addends_of(scores, model, row, attribute, place);
     uint64_t all = nb_counts_occurrences(model, row);
     struct nb_factor f = nb_estimate_word(event, addends, l->documents, all, cell, count);
     if (event == NB_EVENT_COMPLEMENT)
@@ -247,10 +264,9 @@ double nb_attribute_evidence(const struct nb_attribute_scores *scores, const str
     uint64_t own = of_documents ? cell.documents : cell.occurrences;
     uint64_t all =
         of_documents ? nb_counts_documents(model, row) : nb_counts_occurrences(model, row);
-    uint64_t sum = bernoulli ? l->documents : l->sum, total = bernoulli ? 0 : c->sum;
-    for (uint32_t i = 0; bernoulli && i < scores->size; i++)
-        total += label_at(scores, attribute, i)->documents;
-    double b = scores->addend, values = b * (bernoulli ? 2 : (double)c->vocabulary);
-    return nb_log_evidence(log_estimate((double)own + b, (double)sum + values),
-                           log_estimate((double)(all - own) + b, (double)(total - sum) + values));
+    uint64_t sum = bernoulli ? l->documents : l->sum;
+    uint64_t others = (bernoulli ? c->documents : c->sum) - sum;
+    double b = addends_of(scores, model, row, attribute, place).present;
+    return nb_log_evidence(log_estimate((double)own + b, (double)sum + l->added),
+                           log_estimate((double)(all - own) + b, (double)others + l->added));
 }

@@ -2,13 +2,18 @@
  *
  * Values of attributes by the book: CLASSIFY-NEW-INSTANCE (Mitchell 1997, section 6.9) adds ln
  * P(a|v) for each attribute of which the document has a value. Each has a vocabulary of its own,
- * that of the values seen; b is what the estimate adds to counts (core/estimate/estimate.h):
+ * that of the values seen; b is what the estimate adds to counts (core/estimate/estimate.h), here
+ * one number:
  *
  * - a category is drawn once: P(m|v) = (n_mv + b) / (n_v + b values), where n_v is the number of
  * the label's documents that have a value of the attribute;
  * - a set is a Bernoulli for each value seen: P(m|v) = (d_mv + b) / (D_v + 2b), where D_v is the
  *   number of the label's documents that have a set there, be it empty;
  * - a text has the event model of the settings. With the Bernoulli model it is as a set.
+ *
+ * A smoothing of each label has a b_v of its own; one of alpha and beta adds these to what a set
+ * has and lacks, and alpha elsewhere; the m-estimate adds m p, and m below, where p is 1 / values
+ * (of a set 1 / 2), or the value's share of the attribute's counts of all labels.
  *
  * The complement model takes the counts of all other labels, except for sets. Of an attribute that
  * a document has no value of nothing is added, and nothing was counted when it was learned.
@@ -24,6 +29,8 @@
 /* What the counts say of an attribute and a label. */
 struct nb_attribute_label {
     uint64_t documents;         /* D_v */
+    struct nb_addends addends;  /* of each value, unless they differ by value */
+    double added;               /* to n_v, or to D_v */
     uint64_t sum;               /* n_v; with the binary model that of the documents of each value */
     double ends;                /* ln of the denominator of an estimate, 0 where it is 0 */
     struct nb_log_product none; /* Bernoulli: of a document that has a set with no known value */
@@ -32,14 +39,15 @@ struct nb_attribute_label {
 struct nb_attribute_counts {
     enum nb_event_model event;
     uint64_t vocabulary;
-    uint64_t sum; /* n_v of all labels */
+    uint64_t sum;       /* n_v of all labels */
+    uint64_t documents; /* D_v of all labels */
 };
 
 /* All zeros: there are no attributes. */
 struct nb_attribute_scores {
     size_t count;    /* of attributes */
     uint32_t size;   /* of labels: those that have documents, in the order of their names */
-    double addend;   /* b */
+    double by_value; /* m of the m-estimate by shares, whose addends differ by value; else 0 */
     uint32_t *names; /* label numbers; owned */
     struct nb_attribute_counts *counts; /* by attribute; owned */
     struct nb_attribute_label *labels;  /* [attribute * size + place]; owned */

@@ -188,7 +188,6 @@ def test_refusals(api):
                                 ({"smoothing": {"labels": {"a": 1e7}}}, ("smoothing", "a", "at most")),
                                 ({"smoothing": {"alpha": 1, "beta": 0}}, ("beta", "above 0")),
                                 ({"smoothing": {"alpha": 1, "beta": 1}}, ("smoothing", "bernoulli")),
-                                ({"smoothing": {"m": 1, "p": "uniform"}, "fields": {"size": "category"}}, ("smoothing", "fields")),
                                 ({"smoothing": {"m": 1, "p": "uniform"}, "estimate": "mle"}, ("estimate", "no prior")),
                                 ({"smoothing": {"m": 1, "p": "uniform"}, "estimate": "map"}, ("estimate", "mean")),
                                 ({"smoothing": {"labels": {"a": 0.5}}, "estimate": "map"}, ("estimate", "at least 1"))):
