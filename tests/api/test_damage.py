@@ -336,7 +336,11 @@ def test_a_rebuild_says_when_weights_are_learned_anew(api):
     """Documents that were forgotten have taught weights, and only the old store has these."""
     daemon = api.another(config=CONFIG).start()
     for name, decision in (("plain", "bayes"), ("stack", "stacked")):
-        fill(daemon.client, name, {"decision": decision}, lines_of(api.random, 60, ["ham", "spam"]), ["ham"])
+        daemon.client.put(f"/v1/models/{name}", {"decision": decision}).ok(201)
+        rows = lines_of(api.random, 60, ["ham", "spam"])
+        daemon.client.post(f"/v1/models/{name}/train", {"documents": rows}).ok()
+        for row in rows[10:13]:  # with one more, weights are fitted anew in a quiet moment
+            daemon.client.post(f"/v1/models/{name}/untrain", {"id": row["id"]}).ok()
     stacks = stacks_of(daemon.client)
     daemon.stop()
     for table, is_anew in (("rows", False), ("labels", False), ("weights", True), ("state", True)):
