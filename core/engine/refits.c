@@ -21,14 +21,15 @@ static bool commit(struct nb_engine *engine, struct nb_batch *batch)
     return batch->changes[0].receipt.code == 0;
 }
 
-bool nb_refits_some(struct nb_engine *engine)
+bool nb_refits_some(struct nb_engine *engine, bool quiet)
 {
     static const struct nb_string source = {"refit", sizeof "refit" - 1};
     struct nb_batch *batch = NULL;
     bool is_done = false;
     if (nb_transaction_health(engine, NULL) != 0)
         return false;
-    struct nb_live *live = nb_registry_first(engine, nb_refit_is_wanted);
+    struct nb_live *live =
+        nb_registry_first(engine, quiet ? nb_refit_is_wanted : nb_refit_is_begun);
     if (live == NULL)
         return false;
     bool begin = live->fit == NULL || nb_refit_is_due(live);

@@ -8,8 +8,10 @@
 
 #include "core/live/state.h"
 
-/* Commits one slice of a refit that is under way, or begins one that some loaded model needs.
+/* Commits one slice of a refit that is under way, or begins one that some loaded model must have;
+ * when it is `quiet`, also one that would make its weights better. In each gap between two requests
+ * of a trainer that would be the wrong time: every change runs a slice while one is under way.
  * Returns whether it has. */
-bool nb_refits_some(struct nb_engine *engine);
+bool nb_refits_some(struct nb_engine *engine, bool quiet);
 
 #endif

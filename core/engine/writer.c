@@ -108,7 +108,7 @@ static void tidy(struct nb_engine *engine)
         ;
     if (!work_waits(engine))
         age_disk(engine);
-    while (!work_waits(engine) && nb_refits_some(engine))
+    while (!work_waits(engine) && nb_refits_some(engine, true))
         ;
     while (engine->purge && !work_waits(engine))
         if (nb_purge_slice(engine) != 0)
@@ -177,7 +177,7 @@ static void wait_for_work(struct nb_engine *engine)
     bool quiet = engine->trim;
     if (!quiet && !failed && atomic_exchange(&engine->refits, false)) {
         pthread_mutex_unlock(&engine->queue_lock);
-        if (nb_refits_some(engine))
+        if (nb_refits_some(engine, false))
             atomic_store(&engine->refits, true);
         pthread_mutex_lock(&engine->queue_lock);
         return;

@@ -304,13 +304,17 @@ bool nb_refit_is_due(const struct nb_live *live)
            (nb_model_documents_all(live->counts) > 0 && !is_fitted(live));
 }
 
+bool nb_refit_is_begun(const struct nb_live *live)
+{
+    return nb_refit_is_due(live) || (live->fit != NULL && has_stacked_documents(live));
+}
+
 bool nb_refit_is_wanted(const struct nb_live *live)
 {
     const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
-    return nb_refit_is_due(live) ||
+    return nb_refit_is_begun(live) ||
            (has_stacked_documents(live) &&
-            (live->fit != NULL ||
-             nb_order_wants_idle(order, nb_model_documents_all(live->counts))));
+            nb_order_wants_idle(order, nb_model_documents_all(live->counts)));
 }
 
 void nb_refit_note(struct nb_live *live)

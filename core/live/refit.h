@@ -64,7 +64,9 @@ struct nb_stack_weights *nb_refit_weights(const struct nb_live *live);
 /* Whether a REFIT must come before the next change of the model: the weights have missed documents
  * or are of other constants, or a refit was lost. */
 bool nb_refit_is_due(const struct nb_live *live);
-/* Whether the writer should write one when it has nothing else to do. */
+/* Whether one is due or under way: the writer writes one whenever nothing else waits. */
+bool nb_refit_is_begun(const struct nb_live *live);
+/* The same, or one should begin when the writer has had nothing else to do for a while. */
 bool nb_refit_is_wanted(const struct nb_live *live);
 /* A document came or went: the twin has missed it if it is switched off. Returns 0 or NB_NO_MEMORY.
  */

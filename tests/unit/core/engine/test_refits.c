@@ -624,6 +624,35 @@ START_TEST(what_comes_while_the_twin_learns_teaches_the_new_weights)
 }
 END_TEST
 
+/* One that is under way goes on in each gap between two changes. One that would make the weights
+ * better begins when the writer has had nothing else to do for a second. */
+START_TEST(a_short_gap_begins_no_refit_of_skew)
+{
+    enum { EACH = 350, ONE_LABEL = 300 };
+    settings.refit_units = 200000;
+    nb_engine_close(&engine);
+    open_engine();
+    put("idle", NB_DECISION_BAYES, 0.02);
+    put("m", NB_DECISION_STACKED, 0.02);
+    train("m", 3, EACH, MIXED, 100);
+    settle();
+    const struct nb_live *m = live_of("m");
+    stand_behind(refit_batch(NB_REFIT_WHOLE));
+    for (uint32_t n = 0; n < ONE_LABEL; n++)
+        stand_behind(one_more(1000 + n));
+    while (m->fit != NULL)
+        stand_behind(refit_batch(NB_REFIT_SLICE));
+    ck_assert(atomic_load(&m->wants_refit));
+    go_on();
+    usleep(20000);
+    stand_behind(idle_batch());
+    ck_assert(atomic_load(&m->wants_refit) && m->fit == NULL);
+    go_on();
+    settle();
+    ck_assert(!atomic_load(&m->wants_refit));
+}
+END_TEST
+
 /* The list of living entries stays; what a refit takes is there while it is under way. */
 START_TEST(a_refit_counts_as_memory)
 {
@@ -736,6 +765,7 @@ int main(void)
     tcase_add_test(refits, a_refit_on_request);
     tcase_add_test(refits, old_weights_serve_until_the_new_ones_are_there);
     tcase_add_test(refits, what_comes_while_the_twin_learns_teaches_the_new_weights);
+    tcase_add_test(refits, a_short_gap_begins_no_refit_of_skew);
     tcase_add_test(refits, a_refit_counts_as_memory);
     tcase_add_test(refits, a_refit_that_is_cut_off_begins_again);
     suite_add_tcase(suite, refits);
