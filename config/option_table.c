@@ -334,7 +334,8 @@ static const struct nb_option options[] = {
     {"filter", "user_model", NB_OPTION_STRING, AT(filter_user_model), 0, MODEL_BYTES, NULL, "",
      "Models of users: a name in which %u stands for the address that the client gives "
      "(Deliver-To, User), in lower case, as in \"mail-%u\". Mail of a user is learned by the model "
-     "of that user, and classified by it as soon as it is ready; until then by the common model. "
+     "of that user, and classified by it as soon as it is ready; until then by the common model, "
+     "unless that has learned nothing. "
      "Mail to several users has the mildest verdict of their models. "
      "Empty: there are no models of users.",
      NB_LIVE},

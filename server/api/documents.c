@@ -129,7 +129,7 @@ int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
 /* ---- classify and tokenize ----------------------------------------------------------------------
  */
 
-/* A model of the mail filter is ready when the filter would use it. */
+/* A model of the mail filter is ready when the labels of the filter are. */
 static void need_labels(const struct nb_config *config, struct nb_verdict *verdict)
 {
     bool has_spam = false, has_ham = false;

@@ -33,7 +33,7 @@ struct said {
 struct common {
     size_t verdicts;
     bool knows_spam; /* every model that gave a verdict has the label of [filter] spam_label */
-    bool may_act;    /* every model gave a verdict, and is ready */
+    bool may_act;    /* every model gave a verdict, and knows spam and other mail */
     bool agrees;     /* on the label, and ... */
     bool decides;    /* ... on the decision */
     enum nb_filter_action action; /* the mildest of all */
@@ -64,7 +64,7 @@ static int add(struct common *c, const struct nb_config *config, struct nb_strin
         enum nb_filter_action action = nb_filter_action_of(config, &spam);
         c->action = is_first || action < c->action ? action : c->action;
     }
-    c->may_act = c->may_act && verdict->ready;
+    c->may_act = c->may_act && spam.has_others;
     c->agrees = c->agrees && (is_first || strcmp(said.label, c->least_sure.label) == 0);
     c->decides = c->decides && (is_first || strcmp(said.decision, c->least_sure.decision) == 0);
     if (is_first || said.spam < c->mildest.spam)

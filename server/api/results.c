@@ -71,6 +71,17 @@ static void emit_log_scores(struct nb_emitter *e, const struct nb_verdict *verdi
     nb_emit_close(e, '}');
 }
 
+/* Of a verdict that is not ready: what is missing, and what there is. */
+static void emit_missing(struct nb_emitter *e, const struct nb_verdict *verdict)
+{
+    nb_emit_member_text(e, "missing", verdict->missing);
+    nb_emit_key(e, "documents");
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < verdict->size; i++)
+        nb_emit_member_u64(e, verdict->labels[i], verdict->documents[i]);
+    nb_emit_close(e, '}');
+}
+
 /* By name, with the label that has no document yet where it belongs. */
 static void emit_probabilities(struct nb_emitter *e, const struct nb_verdict *verdict)
 {
@@ -162,7 +173,7 @@ static void emit_verdict(struct nb_emitter *e, struct nb_string model,
     nb_emit_key(e, "ready");
     nb_emit_bool(e, verdict->ready);
     if (!verdict->ready)
-        nb_emit_member_text(e, "missing", verdict->missing);
+        emit_missing(e, verdict);
     emit_decision(e, decision);
     if (verdict->explanation_count > 0)
         emit_explanation(e, verdict);

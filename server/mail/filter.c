@@ -409,12 +409,26 @@ static int classify(struct asking *a, const char *model, struct nb_error *error)
                                          explain, a->verdict, error);
 }
 
-/* Asks one model. `is_last`: there is no other one to ask. Sets *is_done when the report is made. A
- * label that the model does not know says nothing about ham: the configuration names another. Only
- * the labels of [filter] must be ready: spam is judged against all others together, whatever else
- * somebody has trained. */
-static int ask(struct asking *a, bool is_last, struct nb_filter_report *report, bool *is_done,
-               struct nb_error *error)
+/* What a model can say of a mail. */
+enum knowledge {
+    KNOWS_NOTHING,  /* there is no spam among its documents, or nothing else */
+    KNOWS_A_LITTLE, /* it gives a verdict, and is not ready: another model is preferred */
+    KNOWS,
+};
+
+static const char *missing_of(bool is_unknown, const struct nb_filter_spam *spam)
+{
+    if (is_unknown)
+        return "nothing was learned yet";
+    return spam->is_known ? "all documents are spam, there must be another label"
+                          : "no mail has a label of [filter] spam_label";
+}
+
+/* Asks one model, and makes the report if it says `least`, at least. A label that the model does
+ * not know says nothing about ham: the configuration names another. Only the labels of [filter]
+ * must be ready: spam is judged against all others together, whatever else somebody has trained. */
+static int ask(struct asking *a, enum knowledge least, struct nb_filter_report *report,
+               enum knowledge *knowledge, struct nb_error *error)
 {
     struct nb_verdict *verdict = a->verdict;
     struct nb_error why = {0};
@@ -427,37 +441,38 @@ static int ask(struct asking *a, bool is_last, struct nb_filter_report *report, 
         nb_filter_need(a->config, verdict);
     if (rc == 0 && nb_filter_find_spam(a->config, verdict, &spam) != 0)
         return nb_error_no_memory(error);
-    bool knows = spam.is_known && verdict->ready;
-    if (knows)
+    *knowledge = !spam.has_others ? KNOWS_NOTHING : verdict->ready ? KNOWS : KNOWS_A_LITTLE;
+    if (*knowledge != KNOWS_NOTHING && *knowledge >= least)
         judge(a->config, verdict, &spam, report);
-    else if (is_last && is_unknown)
-        say_not_ready("nothing was learned yet", ", nothing learned", report);
-    else if (is_last && !spam.is_known)
-        say_not_ready("no mail has a label of [filter] spam_label", ", too little learned", report);
-    else if (is_last)
-        say_not_ready(verdict->missing, ", too little learned", report);
-    *is_done = is_last || knows;
+    else if (least == KNOWS_NOTHING)
+        say_not_ready(missing_of(is_unknown, &spam),
+                      is_unknown ? ", nothing learned" : ", too little learned", report);
     nb_verdict_reset(verdict);
     return 0;
 }
 
-/* The model of one user, or the one of all. */
+/* The model of one user when it is ready, else the one of all; when that knows nothing, the user's
+ * own as it is. */
 static int ask_for(struct asking *a, struct nb_string user, struct nb_filter_report *report,
                    struct nb_error *error)
 {
     const char *common = a->config->filter_model;
-    bool is_done = false;
+    enum knowledge own = KNOWS_NOTHING, of_all = KNOWS_NOTHING;
     report->symbol_count = 0;
     bool has_own = nb_filter_model(a->config, user, report->model, NULL) == 0 &&
                    strcmp(report->model, common) != 0;
     bool has_common = nb_models_match(a->models, nb_string_of(common));
     int rc = nb_models_check(a->models, nb_string_of(has_own ? report->model : common), error);
     if (rc == 0 && has_own)
-        rc = ask(a, !has_common, report, &is_done, error);
-    if (rc != 0 || is_done)
+        rc = ask(a, has_common ? KNOWS : KNOWS_NOTHING, report, &own, error);
+    if (rc != 0 || own == KNOWS || (has_own && !has_common))
         return rc;
     (void)snprintf(report->model, sizeof report->model, "%s", common);
-    return ask(a, true, report, &is_done, error);
+    rc = ask(a, own == KNOWS_NOTHING ? KNOWS_NOTHING : KNOWS_A_LITTLE, report, &of_all, error);
+    if (rc != 0 || own == KNOWS_NOTHING || of_all != KNOWS_NOTHING)
+        return rc;
+    (void)nb_filter_model(a->config, user, report->model, NULL); /* as above */
+    return ask(a, KNOWS_NOTHING, report, &own, error);
 }
 
 /* Notes the verdict of a user, under the name of the user's own model: a user whose model is not

@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "core/engine/engine.h"
+#include "server/mail/caution.h"
 
 /* ---- the lists ----------------------------------------------------------------------------------
  */
@@ -101,13 +102,20 @@ void nb_filter_need(const struct nb_config *config, struct nb_verdict *verdict)
     nb_verdict_need(verdict, labels, 2);
 }
 
-int nb_filter_find_spam(const struct nb_config *config, struct nb_verdict *verdict,
-                        struct nb_filter_spam *spam)
+/* Documents. */
+struct parts {
+    uint64_t spam, others;
+};
+
+static void add_labels(const struct nb_config *config, const struct nb_verdict *verdict,
+                       struct nb_filter_spam *spam, struct parts *parts)
 {
     double most = -1;
     *spam = (struct nb_filter_spam){.is_known = false};
     for (size_t i = 0; i < verdict->size; i++) {
-        if (!nb_filter_is_spam(config, verdict->labels[i]))
+        bool is_spam = nb_filter_is_spam(config, verdict->labels[i]);
+        *(is_spam ? &parts->spam : &parts->others) += verdict->documents[i];
+        if (!is_spam)
             continue;
         spam->count++;
         spam->probability += verdict->probabilities[i];
@@ -117,10 +125,32 @@ int nb_filter_find_spam(const struct nb_config *config, struct nb_verdict *verdi
         }
     }
     spam->probability = fmin(spam->probability, 1);
+}
+
+static uint64_t documents_of(const struct nb_verdict *verdict, const char *label)
+{
+    size_t i = 0;
+    while (strcmp(verdict->labels[i], label) != 0)
+        i++;
+    return verdict->documents[i];
+}
+
+int nb_filter_find_spam(const struct nb_config *config, struct nb_verdict *verdict,
+                        struct nb_filter_spam *spam)
+{
+    struct parts parts = {0, 0};
+    add_labels(config, verdict, spam, &parts);
     spam->is_known = spam->count > 0;
+    spam->has_others = spam->is_known && parts.others > 0;
     if (!spam->is_known)
         return 0;
     const char *const alone[] = {most_taught(config, verdict), config->filter_ham_label};
-    return nb_verdict_against(verdict, alone, &spam->probability) == NB_NO_MEMORY ? NB_NO_MEMORY
-                                                                                  : 0;
+    int rc = nb_verdict_against(verdict, alone, &spam->probability);
+    if (rc == NB_NO_MEMORY)
+        return rc;
+    if (rc == 0)
+        parts = (struct parts){documents_of(verdict, alone[0]), documents_of(verdict, alone[1])};
+    if (spam->has_others)
+        spam->probability = nb_caution(spam->probability, parts.spam, parts.others);
+    return 0;
 }

@@ -34,14 +34,15 @@ void nb_filter_learned_label(const struct nb_config *config, char label[NB_FILTE
 /* How a verdict stands to the labels of [filter]. */
 struct nb_filter_spam {
     bool is_known;      /* documents have at least one label of spam; else the rest is not set */
-    double probability; /* of all labels of spam together */
+    bool has_others;    /* and at least one label that is none: then there is a verdict */
+    double probability; /* of all labels of spam together, with caution (server/mail/caution.h) */
     const char *label;  /* the likeliest of them; the verdict's */
     size_t count;       /* labels of spam that documents have */
 };
 
 /* Decides `ready` and `missing` of a verdict by the labels of [filter] alone: ham, and that label
  * of spam which has the most documents, must have enough. The model may have others, be it by a
- * mistyped name. */
+ * mistyped name. For who asks: the filter judges by fewer documents, too. */
 void nb_filter_need(const struct nb_config *config, struct nb_verdict *verdict);
 
 /* The probability of spam in a verdict that was not reset: the sum of the labels of spam, against

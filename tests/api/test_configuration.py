@@ -737,6 +737,7 @@ def filter_spam_label(api):
     daemon = with_options(api, "filter", spam_label="junk")
     rspamd.learn(daemon, "spam", rspamd.spam()).ok()
     equal(rspamd.documents(daemon), {"junk": 1})
+    daemon.client.delete(rspamd.MAIL).ok(204)
     # And it is asked for: a model that knows only "spam" says nothing about junk.
     rspamd.teach(daemon)
     equal(list(rspamd.check(daemon, rspamd.spam())["symbols"]), ["BAYES_NOT_READY"])

@@ -108,14 +108,19 @@ def test_the_mildest_action(api):
         holds(severe[1] > severe[3], f"one model alone is as mild as three: {seen}")
 
 
-def test_who_is_not_ready_allows_no_action(api):
-    with models(api, {}, {}, {}) as (good, young, empty):
+def test_who_knows_spam_only_allows_no_action(api):
+    with models(api, {}, {}, {}, {}) as (good, young, few, empty):
         teach(good, 12)
-        teach(young, 3, 3)
+        for i in range(12):
+            young.train(mixed(SPAM, i), "spam")
+        teach(few, 1, 1)
         alone = ask(api, [good], text=SPAM)["common"]
         holds(alone["action"] != "no action", alone)
         got = ask(api, [good, young], text=SPAM)
         equal((got["common"]["rule"], got["common"]["action"]), ("mildest", "no action"))
+        equal([result["ready"] for result in got["results"]], [True, False])
+        got = ask(api, [good, few], text=SPAM)
+        equal((got["common"]["action"], got["common"]["model"]), ("no action", few.name), "one of each makes not sure")
         got = ask(api, [good, empty], text=SPAM)
         equal((got["failed"], got["common"]["action"], got["common"]["label"]), (1, "no action", "spam"))
         equal((got["results"][1]["model"], got["results"][1]["error"]["status"]), (empty.name, 409))

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/filter/status.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "server/mail/caution.h"
+
+/* Where no thresholds are given, and there are few documents. */
+static const double SPAM_FROM = 0.9, HAM_TO = 0.5;
+
+/* As many documents as a sum of all labels can hold. */
+static const json_int_t DOCUMENTS_MOST = (json_int_t)1 << 40;
 
 /* Returns the most probable label except the positive one and sets its probability; "" when there
  * is no other label. */
@@ -24,6 +32,26 @@ static const char *best_other(json_t *probabilities, const char *positive, doubl
     return best;
 }
 
+/* Of a verdict that is not ready: whether the model has documents of the positive label and of
+ * others. Then the probability is taken with caution. */
+static bool take_care(const json_t *documents, const char *positive, double *of_positive)
+{
+    const char *name;
+    const json_t *value;
+    json_int_t own = 0, others = 0;
+    json_object_foreach((json_t *)(uintptr_t)documents, name, value)
+    {
+        json_int_t count = json_integer_value(value);
+        if (count < 0 || count > DOCUMENTS_MOST)
+            return false;
+        *(strcmp(name, positive) == 0 ? &own : &others) += count;
+    }
+    if (own == 0 || others == 0)
+        return false;
+    *of_positive = nb_caution(*of_positive, (uint64_t)own, (uint64_t)others);
+    return true;
+}
+
 int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t *verdict,
                     struct nb_status *status)
 {
@@ -34,11 +62,19 @@ int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t 
     const char *best = best_other(probabilities, positive, &other);
     *status = (struct nb_status){.note = ""};
     status->of_spam = json_number_value(json_object_get(probabilities, positive));
-    status->is_spam = thresholds->spam_from >= 0 ? status->of_spam >= thresholds->spam_from
-                                                 : label != NULL && strcmp(label, positive) == 0;
-    status->is_unsure =
-        !status->is_spam && thresholds->ham_to >= 0 && status->of_spam > thresholds->ham_to;
-    if (!json_is_true(json_object_get(verdict, "ready"))) {
+    bool is_ready = json_is_true(json_object_get(verdict, "ready"));
+    bool takes_care =
+        !is_ready && take_care(json_object_get(verdict, "documents"), positive, &status->of_spam);
+    double spam_from = thresholds->spam_from, ham_to = thresholds->ham_to;
+    if (takes_care) {
+        spam_from = spam_from < 0 ? SPAM_FROM : spam_from;
+        ham_to = ham_to < 0 ? HAM_TO : ham_to;
+        other = fmax(other, 1 - status->of_spam);
+    }
+    status->is_spam = spam_from >= 0 ? status->of_spam >= spam_from
+                                     : label != NULL && strcmp(label, positive) == 0;
+    status->is_unsure = !status->is_spam && ham_to >= 0 && status->of_spam > ham_to;
+    if (!is_ready && !takes_care) {
         status->is_spam = false;
         status->is_unsure = true;
         status->note = ", too little learned";

@@ -468,11 +468,13 @@ END_TEST
 START_TEST(readings_are_as_described)
 {
     const char *labels[] = {"ham"};
+    uint64_t documents[] = {3};
     double scores[] = {-1.5}, probabilities[] = {1};
     struct nb_explained rows[] = {{.token = {"a", 1}, .count = 1, .evidence = 2},
                                   {.evidence = 0.5}};
     struct nb_verdict verdict = {.size = 1,
                                  .labels = labels,
+                                 .documents = documents,
                                  .log_scores = scores,
                                  .probabilities = probabilities,
                                  .stacked = true,

@@ -230,11 +230,13 @@ END_TEST
 static const char *verdict_labels[] = {"ham", "spam \xC3\xA9"};
 static double verdict_scores[] = {-1041.2260000000001, -1034.9610000000002};
 static double verdict_probabilities[] = {0.0018999999999999998, 0.99809999999999999};
+static uint64_t verdict_documents[] = {3, 500};
 static struct nb_explained verdict_rows[] = {
     {.token = {BYTES("unsub\xFFscribe")}, .count = 2, .evidence = 4.7100000000000009},
     {.evidence = -0.1}};
 static const struct nb_verdict verdict = {.size = 2,
                                           .labels = verdict_labels,
+                                          .documents = verdict_documents,
                                           .log_scores = verdict_scores,
                                           .probabilities = verdict_probabilities,
                                           .best = 1,
@@ -262,11 +264,14 @@ START_TEST(verdicts)
         is_count(at(value, "tokens"), "total", 213);
         is_count(at(value, "tokens"), "known", 201);
         is_count(at(value, "tokens"), "unknown", 12);
-        ck_assert_uint_eq(json_object_size(value), full ? 10 : 8);
+        ck_assert_uint_eq(json_object_size(value), full ? 10 : 9);
         ck_assert_int_eq(json_is_true(at(value, "ready")), full);
         ck_assert_ptr_null(json_object_get(value, "evidence"));
-        if (!full)
+        if (!full) {
             is_text(value, "missing", "more documents");
+            is_count(at(value, "documents"), "ham", 3);
+            is_count(at(value, "documents"), verdict_labels[1], 500);
+        }
         if (full) {
             ck_assert(json_is_true(at(value, "calibrated")) &&
                       json_is_true(at(value, "truncated")));

@@ -35,6 +35,38 @@ static const struct {
     {-1, -1, "{'label': 'spam', 'ready': false, 'probabilities': {'spam': 0.9, 'ham': 0.1}}",
      "unsure", 0.9, 0.9, false, true},
     {-1, -1,
+     "{'label': 'spam', 'ready': false, 'documents': {'spam': 7}, 'probabilities': {'spam': 0.9, "
+     "'ham': 0.1}}",
+     "unsure", 0.9, 0.9, false, true},
+    {-1, -1,
+     "{'label': 'ham', 'ready': false, 'documents': {'ham': 7}, 'probabilities': {'spam': 0.1, "
+     "'ham': 0.9}}",
+     "unsure", 0.1, 0.1, false, true},
+    {-1, -1,
+     "{'label': 'spam', 'ready': false, 'documents': {'spam': -7, 'ham': 3}, 'probabilities': "
+     "{'spam': 0.9, 'ham': 0.1}}",
+     "unsure", 0.9, 0.9, false, true},
+    {-1, -1,
+     "{'label': 'spam', 'ready': false, 'documents': {'spam': 3, 'ham': 3}, 'probabilities': "
+     "{'spam': 0.9, 'ham': 0.1}}",
+     "spam", 0.9, 0.9, true, false},
+    {-1, -1,
+     "{'label': 'spam', 'ready': false, 'documents': {'spam': 3, 'ham': 3}, 'probabilities': "
+     "{'spam': 0.8, 'ham': 0.2}}",
+     "unsure", 0.8, 0.8, false, true},
+    {0.75, -1,
+     "{'label': 'spam', 'ready': false, 'documents': {'spam': 3, 'ham': 3}, 'probabilities': "
+     "{'spam': 0.8, 'ham': 0.2}}",
+     "spam", 0.8, 0.8, true, false},
+    {0.9, -1,
+     "{'label': 'spam', 'ready': false, 'documents': {'spam': 500, 'ham': 3}, 'probabilities': "
+     "{'spam': 0.2, 'ham': 0.8}}",
+     "ham", 0.99708505861575220, 0.0029149413842478006, false, false},
+    {0.9, -1,
+     "{'label': 'spam', 'ready': false, 'documents': {'spam': 500, 'ham': 3}, 'probabilities': "
+     "{'spam': 0.999, 'ham': 0.001}}",
+     "unsure", 0.7735707427062558, 0.7735707427062558, false, true},
+    {-1, -1,
      "{'label': 'spam', 'ready': true, 'evidence': 'none', 'probabilities': {'spam': 0.9, 'ham': "
      "0.1}}",
      "unsure", 0.9, 0.9, false, true},

@@ -351,7 +351,8 @@ static struct nb_document mail_of(const char *mail)
 }
 
 /* Learns `count` mails of each label. */
-static void train(const char *model, int count)
+/* `count` documents of a label, or of both when it is NULL. */
+static void train_label(const char *model, const char *label, int count)
 {
     static const char *const words[] = {"prize pills", "garden seeds"};
     struct nb_batch *batch;
@@ -359,18 +360,24 @@ static void train(const char *model, int count)
     ck_assert_int_eq(nb_batch_new(engine, str(model), false, &batch, &error), 0);
     for (int i = 0; i < 2 * count; i++) {
         char mail[1024], id[16];
+        const char *own = i % 2 == 0 ? "spam" : "ham";
         snprintf(mail, sizeof mail, "X-Number: n%d\n%s%s %d\n", i, i % 2 == 0 ? SPAM : HAM,
                  words[i % 2], i);
         snprintf(id, sizeof id, "%d", i);
         struct nb_document document = mail_of(mail);
-        ck_assert_int_eq(nb_batch_train(batch, &document, str(i % 2 == 0 ? "spam" : "ham"), str(id),
-                                        str(""), &error),
-                         0);
+        if (label == NULL || strcmp(label, own) == 0)
+            ck_assert_int_eq(nb_batch_train(batch, &document, str(own), str(id), str(""), &error),
+                             0);
     }
     nb_engine_apply(engine, batch);
     for (size_t i = 0; i < nb_batch_size(batch); i++)
         ck_assert_int_eq(nb_batch_receipt(batch, i)->code, 0);
     nb_batch_free(&batch);
+}
+
+static void train(const char *model, int count)
+{
+    train_label(model, NULL, count);
 }
 
 /* The probability of spam by the engine itself. */
@@ -647,15 +654,50 @@ START_TEST(too_little_training_is_said)
     ck_assert_uint_eq(report.symbol_count, 1);
     ck_assert_ptr_nonnull(strstr(report.symbols[0].description, "nothing was learned yet"));
     ck_assert_str_eq(report.note, ", nothing learned");
-    train("mail", 9);
+    train_label("mail", "spam", 12);
     expect(SPAM, NB_FILTER_NO_ACTION, "BAYES_NOT_READY", "unsure");
-    ck_assert_ptr_nonnull(strstr(report.symbols[0].description, "10"));
+    ck_assert_ptr_nonnull(strstr(report.symbols[0].description, "another label"));
     ck_assert_str_eq(report.note, ", too little learned");
     ck_assert_str_eq(report.message_id, "s@spam.example");
     check_sum();
-    train("mail", 10);
+    train_label("mail", "ham", 1);
     check(SPAM);
-    ck_assert(report.is_ready);
+    ck_assert(report.is_ready && report.action == NB_FILTER_NO_ACTION);
+    check_sum();
+    train("mail", 12);
+    check(SPAM);
+    ck_assert(report.is_ready && report.action != NB_FILTER_NO_ACTION);
+}
+END_TEST
+
+START_TEST(ham_alone_is_not_enough)
+{
+    train_label("mail", "ham", 12);
+    expect(SPAM, NB_FILTER_NO_ACTION, "BAYES_NOT_READY", "unsure");
+    ck_assert_ptr_nonnull(strstr(report.symbols[0].description, "spam_label"));
+}
+END_TEST
+
+/* The model of a user is the one that decides when it is ready; before, only if there is no other.
+ */
+START_TEST(a_model_of_few_documents_decides_if_there_is_no_other)
+{
+    static const struct nb_string user = {"ann", 3};
+    struct nb_error error = {0};
+    set("user_model", "mail-%u");
+    train("mail-ann", 3);
+    for (int i = 0; i < 3; i++) {
+        const char *want[] = {"mail-ann", "mail", "mail-ann"};
+        if (i == 1)
+            train("mail", 1);
+        if (i == 2)
+            train("mail-ann", 12);
+        ck_assert_int_eq(
+            nb_filter_check(&server, &config, "*", str(SPAM), &user, 1, &report, NULL, &error), 0);
+        ck_assert(report.is_ready);
+        ck_assert_str_eq(report.model, want[i]);
+        check_sum();
+    }
 }
 END_TEST
 
@@ -962,6 +1004,8 @@ static TCase *with_engine(void)
     tcase_add_test(tcase, symbols_speak_for_what_their_words_speak_for);
     tcase_add_test(tcase, certainty_does_not_reach_1);
     tcase_add_test(tcase, too_little_training_is_said);
+    tcase_add_test(tcase, ham_alone_is_not_enough);
+    tcase_add_test(tcase, a_model_of_few_documents_decides_if_there_is_no_other);
     tcase_add_test(tcase, a_model_without_the_label_is_not_ready);
     tcase_add_test(tcase, no_mail_is_no_verdict);
     tcase_add_test(tcase, a_users_model_is_asked_once_it_is_ready);
