@@ -51,8 +51,8 @@ double nb_label_weights_find(const struct nb_prior_weight *list, size_t count, c
             high = middle;
     }
     for (size_t i = 0; i < count; i++)
-        sum += list[i].weight / (double)count;
-    return sum;
+        sum += list[i].weight;
+    return sum / (double)count; /* not below the least of them, as a sum of quotients may be */
 }
 
 void nb_label_weights_write(struct nb_packer *w, const struct nb_prior_weight *list, size_t count)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -577,6 +578,19 @@ START_TEST(a_model_keeps_the_tokenizer_that_counted_it)
 }
 END_TEST
 
+/* A mean below a bound that all of them keep would be out of range. */
+START_TEST(a_mean_of_ones_is_one)
+{
+    char names[50][8];
+    struct nb_prior_weight list[50];
+    for (size_t i = 0; i < 50; i++) {
+        (void)snprintf(names[i], sizeof names[i], "l%02zu", i);
+        list[i] = (struct nb_prior_weight){names[i], 1};
+        ck_assert_msg(nb_label_weights_find(list, i + 1, "other") == 1, "%zu labels", i + 1);
+    }
+}
+END_TEST
+
 static struct nb_settings with_attributes(size_t count)
 {
     static const char *const names[] = {"title", "land", "tags"};
@@ -642,6 +656,7 @@ int main(void)
     tcase_add_test(values, a_given_prior_needs_a_label);
     tcase_add_test(values, words_are_left_out_from_a_count_of_two_on);
     tcase_add_test(values, a_model_keeps_the_tokenizer_that_counted_it);
+    tcase_add_test(values, a_mean_of_ones_is_one);
     tcase_add_test(values, attributes_stay);
     suite_add_tcase(suite, values);
     TCase *form = tcase_create("stored form");
