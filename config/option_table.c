@@ -140,7 +140,8 @@ static const struct nb_option options[] = {
     {"server", "classify_models", NB_OPTION_COUNT, AT(classify_models), 1, 1000, NULL, "100",
      "Models that one call of /v1/classify may name; more are answered with 413.", NB_LIVE},
     {"server", "listing_rows", NB_OPTION_COUNT, AT(listing_rows), 1, 10000000, NULL, "10000",
-     "Rows that ?explain=, ?limit= and ?length= may request: tokens, or models of one page.", NB_LIVE},
+     "Rows that ?explain=, ?limit= and ?length= may request: tokens, or models of one page.",
+     NB_LIVE},
     {"server", "listing_cells", NB_OPTION_COUNT, AT(listing_cells), 1, 1000000000, NULL, "1000000",
      "Tokens times labels that one vocabulary may list; the listing ends before the token that "
      "exceeds it.",

@@ -78,7 +78,8 @@ static void exchange(struct nb_slots *s, struct nb_random *random)
 {
     struct nb_slots from = {.old = NULL};
     if (nb_random_below(random, 3) > 0) {
-        ck_assert_int_eq(nb_slots_grow(&from, (uint64_t)LEAST << nb_random_below(random, 3), NULL), 0);
+        ck_assert_int_eq(nb_slots_grow(&from, (uint64_t)LEAST << nb_random_below(random, 3), NULL),
+                         0);
         change(&from, random, 200);
     }
     struct nb_slots want = copy_of(&from);
