@@ -77,8 +77,10 @@ static void emit_missing(struct nb_emitter *e, const struct nb_verdict *verdict)
     nb_emit_member_text(e, "missing", verdict->missing);
     nb_emit_key(e, "documents");
     nb_emit_open(e, '{');
-    for (size_t i = 0; i < verdict->size; i++)
-        nb_emit_member_u64(e, verdict->labels[i], verdict->documents[i]);
+    for (size_t i = 0; i < verdict->size; i++) {
+        nb_emit_name(e, nb_string_of(verdict->labels[i]));
+        nb_emit_u64(e, verdict->documents[i]);
+    }
     nb_emit_close(e, '}');
 }
 

@@ -227,7 +227,7 @@ START_TEST(receipts)
 END_TEST
 
 /* Two labels, everything that a verdict can say. */
-static const char *verdict_labels[] = {"ham", "spam \xC3\xA9"};
+static const char *verdict_labels[] = {"ham", "\"spam\" \xC3\xA9"};
 static double verdict_scores[] = {-1041.2260000000001, -1034.9610000000002};
 static double verdict_probabilities[] = {0.0018999999999999998, 0.99809999999999999};
 static uint64_t verdict_documents[] = {3, 500};
