@@ -2,6 +2,7 @@
  *
  * bayesc network: keeps, shows, learns and asks Bayes nets.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -207,6 +208,7 @@ static int put(const struct nb_client *client, const struct network_options *opt
 {
     struct nb_buffer path = {0};
     json_t *reply = NULL;
+    assert(file != NULL); /* VERB_ROWS demands it */
     int rc = nb_path_network(&path, network, "") == 0 &&
                      nb_path_query(&path, "source", options->source) == 0
                  ? send_file(client, "PUT", path.bytes, file, "application/json", &reply, error)
@@ -261,6 +263,7 @@ static int learn(const struct nb_client *client, const struct network_options *o
 {
     struct nb_buffer path = {0}, query = {0};
     json_t *reply = NULL;
+    assert(file != NULL); /* VERB_ROWS demands it */
     int rc = nb_buffer_printf(&query, "/learn?alpha=%.17g&prior=%.17g&separators=%ju",
                               options->alpha, options->prior, (uintmax_t)options->separators);
     if (rc == 0)
