@@ -147,7 +147,10 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
     return nb_error_set(error, NB_UNUSABLE, "%s is of no known type", s->name);
 }
 
-/* What is wrong of two settings together. */
+/* ---- settings that do not go together ----------------------------------------------------------
+ */
+
+/* Of all numbers that a form of smoothing has. */
 static double least_smoothing(const struct nb_settings *s)
 {
     const struct nb_smoothing *by = &s->smoothing_by;
