@@ -444,7 +444,8 @@ struct nb_dump_sink {
 struct nb_export;
 
 /* Begins; the caller ends it. Nothing is handed out yet. While it lasts, the store keeps the data
- * as they are now, for at most `seconds`. NB_NOT_FOUND, NB_UNUSABLE (name), NB_DAMAGED,
+ * as they are now, for at most `seconds`; it takes them back to grow, which ends the export only
+ * if a document of the model changes as well. NB_NOT_FOUND, NB_UNUSABLE (name), NB_DAMAGED,
  * NB_NO_MEMORY, NB_IO. *export is NULL after a failure. */
 int nb_export_begin(struct nb_engine *engine, struct nb_string model, uint64_t seconds,
                     struct nb_export **export, struct nb_error *error);
@@ -456,8 +457,8 @@ int nb_export_begin(struct nb_engine *engine, struct nb_string model, uint64_t s
 int nb_export_next(struct nb_export *export, const struct nb_dump_sink *sink, bool *end,
                    struct nb_error *error);
 
-/* Whether the failure was that the store had to take the data back, because it had to grow or the
- * time was over: another export may work. */
+/* Whether the failure was that the store had to take the data back, because it had to grow while
+ * the model changed, or the time was over: another export may work. */
 bool nb_export_is_lost(const struct nb_export *export);
 
 /* Frees it; NULL is allowed inside. */

@@ -4,8 +4,9 @@
  * is read from memory, so that no model is loaded for it.
  *
  * It goes on step by step, and between two steps the writer may take the snapshot back (lease.h):
- * a reader that is slow holds up nobody. The ledger is read twice, since the header tells whether
- * all words have texts; the documents follow in the order in which they were first learned.
+ * a reader that is slow holds up nobody. It then goes on with a later snapshot if no document of
+ * the model has changed in between. The ledger is read twice, since the header tells whether all
+ * words have texts; the documents follow in the order in which they were first learned.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -32,13 +33,19 @@ enum { STEP_NANOSECONDS = 2000000 };
 
 enum { PAUSE = 1 }; /* a walk ends because the step is over */
 
+/* How many snapshots in a row may be taken back before one is entered. */
+enum { LATER_MOST = 8 };
+
+enum { SECOND = 1000000000 };
+
 enum phase { SURVEY, SORT, HEADER, WORDS, DOCUMENTS, END, DONE };
 
 struct nb_export {
     struct nb_engine *engine;
     struct nb_live *live; /* held */
     struct nb_lease *lease;
-    bool is_lost; /* the snapshot was taken back */
+    uint64_t deadline; /* nb_clock_monotonic; of all snapshots together */
+    bool is_lost;      /* the snapshot was taken back, and a later one is another state */
     enum phase phase;
     uint64_t next;  /* the ledger's entry, or the row, that a walk goes on with */
     size_t arrival; /* the document that comes next */
@@ -323,7 +330,7 @@ static int dump_end(struct nb_export *e, struct nb_error *error)
     return e->sink->end(e->sink->user, &e->totals);
 }
 
-/* ---- steps ----------------------------------------------------------------------------------- */
+/* ---- phases ---------------------------------------------------------------------------------- */
 
 static int begin_survey(struct nb_export *e, struct nb_error *error)
 {
@@ -366,10 +373,63 @@ static int go_on(struct nb_export *e, struct nb_error *error)
     }
 }
 
-static int step(struct nb_export *e, struct nb_error *error)
+/* ---- a snapshot that was taken back ---------------------------------------------------------- */
+
+static int is_no_document(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    (void)user;
+    return entry->change.kind == NB_CHANGE_REFIT
+               ? 0
+               : nb_error_set(error, NB_IO, "the model has changed since the store had to grow");
+}
+
+/* NB_IO unless `view` has the documents that the export began with: refits alone came after. */
+static int check_same(struct nb_export *e, const struct nb_view *view, struct nb_error *error)
+{
+    struct nb_string value;
+    struct nb_model_record record;
+    int rc = nb_store_get(view, NB_TABLE_MODELS, nb_live_name(e->live), &value, error);
+    if (rc == 0)
+        rc = nb_model_record_read(&record, value, error);
+    if (rc == NB_NOT_FOUND || (rc == 0 && record.number != e->live->number))
+        return nb_error_set(error, NB_IO, "the model was replaced or deleted meanwhile");
+    return rc != 0 ? rc
+                   : nb_ledger_walk(view, e->live->number, e->state.last + 1, is_no_document, NULL,
+                                    error);
+}
+
+/* Takes a later snapshot and enters it. */
+static int enter_later(struct nb_export *e, struct nb_error *error)
+{
+    uint64_t now = nb_clock_monotonic(), left = e->deadline > now ? e->deadline - now : 0;
+    struct nb_lease *later;
+    int rc = nb_lease_take(e->engine->store, left / SECOND, &later, error);
+    if (rc != 0)
+        return rc;
+    nb_lease_end(&e->lease);
+    e->lease = later;
+    rc = nb_lease_enter(e->lease, &e->view, error);
+    bool has_begun = e->state.last > 0; /* before that nothing was read */
+    if (rc == 0 && has_begun && (rc = check_same(e, e->view, error)) != 0)
+        nb_lease_leave(e->lease);
+    return rc;
+}
+
+static int enter(struct nb_export *e, struct nb_error *error)
 {
     int rc = nb_lease_enter(e->lease, &e->view, error);
+    for (int times = 0; rc != 0 && times < LATER_MOST && nb_clock_monotonic() < e->deadline;
+         times++)
+        rc = enter_later(e, error);
     e->is_lost = rc != 0;
+    return rc;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static int step(struct nb_export *e, struct nb_error *error)
+{
+    int rc = enter(e, error);
     if (rc != 0)
         return rc;
     e->over = nb_clock_monotonic() + STEP_NANOSECONDS;
@@ -417,6 +477,7 @@ int nb_export_begin(struct nb_engine *engine, struct nb_string model, uint64_t s
     if (e == NULL)
         return nb_error_no_memory(error);
     e->engine = engine;
+    e->deadline = nb_clock_monotonic() + seconds * SECOND;
     e->has_texts = true;
     e->coder = nb_features_coder_new();
     int rc = e->coder != NULL ? nb_registry_find(engine, model, false, &e->live, error)
