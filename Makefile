@@ -18,7 +18,7 @@ PACKAGES := libmicrohttpd gnutls libsystemd jansson libutf8proc lmdb libxxhash l
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check check-interop clean help format install-deps docker uninstall
+FREE_GOALS := run check check-interop check-peers clean help format install-deps docker uninstall
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
@@ -259,6 +259,14 @@ check-interop:
 check-interop-here: all
 	$(Q)tests/interop/run $(BUILD)
 
+# Weka's and scikit-learn's naive Bayes on the same documents (tests/peers/README.md).
+.PHONY: check-peers check-peers-here
+check-peers:
+	$(Q)scripts/install-deps --peers
+	$(Q)$(MAKE) $(JOBS) check-peers-here
+check-peers-here: $(BUILD)/bayesd
+	$(Q)tests/peers/run $(BUILD)
+
 .PHONY: fuzz fuzz-here
 fuzz:
 	$(Q)scripts/install-deps --all
@@ -385,6 +393,7 @@ help:
 	@echo '  check-crash                          kill -9 in everything, ROUNDS=300'
 	@echo '  check-valgrind                       unit tests and a short API test under valgrind'
 	@echo 'make check-interop   real mail servers and clients against bayesd (as root)'
+	@echo 'make check-peers     probabilities of Weka and scikit-learn against those of bayesd'
 	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'
 	@echo '                     clang-format, layers, shellcheck'
 	@echo 'make format          clang-format -i'
