@@ -6,16 +6,20 @@
 
 #include "tokenizer/text/text.h"
 
-/* A feature of a part, by its whole text. */
-static int count_feature(struct nb_tokenizing *t, unsigned part, const char *text, size_t length)
+static int count_id(struct nb_tokenizing *t, uint64_t id, const char *text, size_t length)
 {
     if (t->tokens_left == 0) {
         t->bag->truncated = true;
         return 0;
     }
     t->tokens_left--;
-    return nb_bag_add_id(t->bag, nb_feature_value_id(part, nb_key_hash(t->key, text, length)), text,
-                         length);
+    return nb_bag_add_id(t->bag, id, text, length);
+}
+
+/* A feature of a part, by its whole text. */
+static int count_feature(struct nb_tokenizing *t, unsigned part, const char *text, size_t length)
+{
+    return count_id(t, nb_feature_value_id(part, nb_key_hash(t->key, text, length)), text, length);
 }
 
 static int count_category(struct nb_tokenizing *t, unsigned part, struct nb_string name,
@@ -30,6 +34,19 @@ static int count_category(struct nb_tokenizing *t, unsigned part, struct nb_stri
     return count_feature(t, part, text, name.length + 1 + value.length);
 }
 
+static int count_number(struct nb_tokenizing *t, unsigned part, struct nb_string name,
+                        struct nb_string value)
+{
+    char text[NB_ATTRIBUTE_NAME_MOST + 1 + NB_DECIMAL_TEXT];
+    uint64_t number;
+    bool is_number = nb_decimal_read(value, &number);
+    assert(name.length <= NB_ATTRIBUTE_NAME_MOST && is_number);
+    memcpy(text, name.bytes, name.length);
+    text[name.length] = '=';
+    size_t length = name.length + 1 + nb_decimal_write(number, text + name.length + 1);
+    return count_id(t, nb_feature_number_id(part, number), text, length);
+}
+
 static int count_text(struct nb_tokenizing *t, unsigned part, struct nb_string name,
                       struct nb_string value)
 {
@@ -40,16 +57,24 @@ static int count_text(struct nb_tokenizing *t, unsigned part, struct nb_string n
     return nb_tokenize_value(t, part, prefix, value.bytes, value.length);
 }
 
+static int count_item(struct nb_tokenizing *t, unsigned part, int kind, struct nb_string name,
+                      struct nb_string item)
+{
+    if (kind == NB_FIELD_KIND_NUMBER)
+        return count_number(t, part, name, item);
+    return kind == NB_FIELD_KIND_TEXT ? count_text(t, part, name, item)
+                                      : count_category(t, part, name, item);
+}
+
 /* That there is a value comes first: where a limit ends the count, no value is of none. */
 static int count_value(struct nb_tokenizing *t, const struct nb_value *value, unsigned part,
                        int kind)
 {
     int rc = 0;
-    if (kind != NB_FIELD_KIND_CATEGORY)
+    if (kind == NB_FIELD_KIND_TEXT || kind == NB_FIELD_KIND_SET)
         rc = count_feature(t, part + 1, value->name.bytes, value->name.length);
     for (size_t i = 0; rc == 0 && i < value->count; i++)
-        rc = kind == NB_FIELD_KIND_TEXT ? count_text(t, part, value->name, value->items[i])
-                                        : count_category(t, part, value->name, value->items[i]);
+        rc = count_item(t, part, kind, value->name, value->items[i]);
     return rc;
 }
 

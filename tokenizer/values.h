@@ -10,6 +10,7 @@
 
 /* Counts the values of a document, which nb_values_check has found good for these attributes:
  * - a category, and each value of a set, as a whole ("country=DE"), without folding;
+ * - a number as that number ("amount=12.5"): equal numbers are the same however they are written;
  * - the words of a text, folded, with the attribute's name in front ("title:free"), without what is
  *   derived from words (capitals, pairs, n-grams);
  * - of a text and a set that there is one, by the name ("title").

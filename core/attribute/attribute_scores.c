@@ -128,6 +128,8 @@ static void put_ends(struct nb_attribute_scores *s, size_t attribute)
     }
 }
 
+/* ---- sets ------------------------------------------------------------------------------------ */
+
 /* A value, for a document that lacks it. */
 static void lack(struct nb_attribute_label *l, struct nb_addends addends, uint64_t have)
 {
@@ -176,7 +178,7 @@ int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb
     }
     if (walks)
         walk(s, model);
-    return 0;
+    return nb_numbers_make(&s->numbers, settings, model, s->names, s->size);
 }
 
 void nb_attribute_scores_deinit(struct nb_attribute_scores *scores)
@@ -184,13 +186,14 @@ void nb_attribute_scores_deinit(struct nb_attribute_scores *scores)
     free(scores->names);
     free(scores->counts);
     free(scores->labels);
+    nb_numbers_deinit(&scores->numbers);
     *scores = (struct nb_attribute_scores){0};
 }
 
 size_t nb_attribute_scores_memory(const struct nb_attribute_scores *scores)
 {
     return scores->count * sizeof *scores->counts + scores->size * sizeof *scores->names +
-           scores->room * sizeof *scores->labels;
+           scores->room * sizeof *scores->labels + nb_numbers_memory(&scores->numbers);
 }
 
 /* ---- features -------------------------------------------------------------------------------- */
@@ -203,6 +206,8 @@ bool nb_attribute_says(const struct nb_attribute_scores *scores, const struct nb
         return false;
     if (nb_part_is_presence(nb_feature_part(feature->id)))
         return scores->counts[attribute].event == NB_EVENT_BERNOULLI;
+    if (nb_numbers_have(&scores->numbers, attribute))
+        return nb_numbers_say(&scores->numbers, feature->id);
     return row != NULL && nb_counts_any(row);
 }
 
@@ -213,6 +218,8 @@ struct nb_factor nb_attribute_value(const struct nb_attribute_scores *scores,
     size_t attribute = attribute_of(feature->id);
     const struct nb_attribute_label *l = label_at(scores, attribute, place);
     enum nb_event_model event = scores->counts[attribute].event;
+    if (nb_numbers_have(&scores->numbers, attribute))
+        return nb_numbers_factor(&scores->numbers, feature->id, place);
     struct nb_cell cell = nb_counts_of(model, row, scores->names[place]);
     uint32_t count =
         event == NB_EVENT_MULTINOMIAL || event == NB_EVENT_COMPLEMENT ? feature->count : 1;
@@ -258,6 +265,8 @@ double nb_attribute_evidence(const struct nb_attribute_scores *scores, const str
         return 0;
     const struct nb_attribute_counts *c = &scores->counts[attribute];
     const struct nb_attribute_label *l = label_at(scores, attribute, place);
+    if (nb_numbers_have(&scores->numbers, attribute))
+        return nb_numbers_evidence(&scores->numbers, model, row->id, place);
     struct nb_cell cell = nb_counts_of(model, row, scores->names[place]);
     bool bernoulli = c->event == NB_EVENT_BERNOULLI;
     bool of_documents = bernoulli || c->event == NB_EVENT_BINARY;

@@ -9,20 +9,24 @@
  * the label's documents that have a value of the attribute;
  * - a set is a Bernoulli for each value seen: P(m|v) = (d_mv + b) / (D_v + 2b), where D_v is the
  *   number of the label's documents that have a set there, be it empty;
+ * - a number has a Gaussian of each label (core/attribute/numbers.h), whatever the event model and
+ *   the estimate are; it says nothing where all numbers that were learned are equal;
  * - a text has the event model of the settings. With the Bernoulli model it is as a set.
  *
  * A smoothing of each label has a b_v of its own; one of alpha and beta adds these to what a set
  * has and lacks, and alpha elsewhere; the m-estimate adds m p, and m below, where p is 1 / values
  * (of a set 1 / 2), or the value's share of the attribute's counts of all labels.
  *
- * The complement model takes the counts of all other labels, except for sets. Of an attribute that
- * a document has no value of nothing is added, and nothing was counted when it was learned.
+ * The complement model takes the counts of all other labels, except for sets and numbers. Of an
+ * attribute that a document has no value of nothing is added, and nothing was counted when it was
+ * learned.
  *
  * Threads: one makes the scores anew; any number reads them, under the model's read lock.
  */
 #ifndef NB_CORE_ATTRIBUTE_ATTRIBUTE_SCORES_H
 #define NB_CORE_ATTRIBUTE_ATTRIBUTE_SCORES_H
 
+#include "core/attribute/numbers.h"
 #include "core/estimate/estimate.h"
 #include "core/model/counts.h"
 
@@ -52,6 +56,7 @@ struct nb_attribute_scores {
     struct nb_attribute_counts *counts; /* by attribute; owned */
     struct nb_attribute_label *labels;  /* [attribute * size + place]; owned */
     size_t room;                        /* of `labels` */
+    struct nb_numbers numbers;          /* of the attributes that are numbers */
 };
 
 /* Makes the scores of the model's counts as they are. Of models without attributes it does nothing;

@@ -28,6 +28,19 @@ static int unknown(struct nb_string name, struct nb_error *error)
                         (int)shown.length, shown.bytes);
 }
 
+static int check_number(struct nb_string text, const struct nb_attribute *attribute,
+                        struct nb_error *error)
+{
+    uint64_t number;
+    struct nb_string shown = nb_utf8_cut(text, NB_ATTRIBUTE_NAME_MOST);
+    if (nb_decimal_read(text, &number))
+        return 0;
+    return nb_error_set(error, NB_UNUSABLE,
+                        "`values`: '%s' takes a number between -10^15 and 10^15, and '%.*s' is "
+                        "none",
+                        attribute->name, (int)shown.length, shown.bytes);
+}
+
 static int check_value(const struct nb_value *value, const struct nb_attribute *attribute,
                        struct nb_error *error)
 {
@@ -35,8 +48,13 @@ static int check_value(const struct nb_value *value, const struct nb_attribute *
     if (value->is_list != takes_list)
         return nb_error_set(error, NB_UNUSABLE,
                             takes_list ? "`values`: '%s' is a set and takes a list of strings"
-                                       : "`values`: '%s' takes one string; a field that takes a "
+                                       : "`values`: '%s' takes one value; a field that takes a "
                                          "list is of the kind set",
+                            attribute->name);
+    if (attribute->kind == NB_FIELD_KIND_NUMBER)
+        return check_number(value->items[0], attribute, error);
+    if (value->type == NB_VALUE_FRACTION)
+        return nb_error_set(error, NB_INVALID, "`values`: '%s' takes a string, not a fraction",
                             attribute->name);
     bool is_text = attribute->kind == NB_FIELD_KIND_TEXT;
     for (size_t i = 0; !is_text && i < value->count; i++)

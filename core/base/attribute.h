@@ -24,12 +24,16 @@ struct nb_attribute {
     int kind;   /* enum nb_field_kind */
 };
 
+/* What a value was before it was a text, where that matters. */
+enum nb_value_type { NB_VALUE_TEXT, NB_VALUE_WHOLE_NUMBER, NB_VALUE_FRACTION };
+
 /* A value of an attribute in a document; all of it is borrowed. What has no value is left out. */
 struct nb_value {
     struct nb_string name;         /* of the attribute */
     bool is_list;                  /* a set of values; else one */
     const struct nb_string *items; /* UTF-8; of a set in ascending order, each once */
     size_t count;                  /* of `items`; 1 unless it is a set */
+    enum nb_value_type type;       /* of one value */
 };
 
 /* The values of a document, in the order of their names. */
@@ -51,9 +55,10 @@ size_t nb_attribute_find(struct nb_attributes attributes, struct nb_string name)
  * control characters, '=' and ':', which follow it in the texts of features. */
 bool nb_attribute_name_is_good(struct nb_string name);
 
-/* Whether values can be those of a document in a model with these attributes. Returns 0, or
- * NB_UNUSABLE with what is wrong: no such attribute, one value where it takes a set, or a set where
- * it takes one, or a category that is too long. */
+/* Whether values can be those of a document in a model with these attributes. Returns 0, NB_INVALID
+ * (a fraction where none is a value), or NB_UNUSABLE with what is wrong: no such attribute, one
+ * value where it takes a set, or a set where it takes one, a category that is too long, or a text
+ * that is no number where one is taken, or none in range. */
 int nb_values_check(struct nb_values values, struct nb_attributes attributes,
                     struct nb_error *error);
 

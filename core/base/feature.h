@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/decimal.h"
 #include "core/base/string.h"
 
 /* Raised whenever the same bytes would give other features; stored with every model. */
@@ -56,14 +57,29 @@ static inline enum nb_field nb_feature_field(uint64_t id)
  * is a part; the part after it has the one feature that says that a document has a value there. */
 enum { NB_PART_BITS = 9, NB_PARTS_MOST = 1 << NB_PART_BITS };
 enum { NB_PART_SHIFT = NB_FIELD_SHIFT - NB_PART_BITS };
-#define NB_PART_HASH (((uint64_t)1 << NB_PART_SHIFT) - 1)
+/* Below the part a bit says whether the others are the number that the value is, or a hash. */
+#define NB_PART_IS_NUMBER ((uint64_t)1 << (NB_PART_SHIFT - 1))
+#define NB_PART_HASH (NB_PART_IS_NUMBER - 1)
+_Static_assert(NB_DECIMAL_BITS == NB_PART_SHIFT - 1, "a number fits where a hash does");
 
-/* The id of a feature of `part`, of whose hash it keeps 50 bits: among the 10^5 values of an
- * attribute the probability of any collision is below 10^-5. */
+/* The id of a feature of `part`, of whose hash it keeps 49 bits: among the 10^5 values of an
+ * attribute the probability of any collision is about 10^-5. */
 static inline uint64_t nb_feature_value_id(unsigned part, uint64_t hash)
 {
     return ((uint64_t)NB_FIELD_VALUE << NB_FIELD_SHIFT) | ((uint64_t)part << NB_PART_SHIFT) |
            (hash & NB_PART_HASH);
+}
+
+/* The id of a value that is a number (core/base/decimal.h). */
+static inline uint64_t nb_feature_number_id(unsigned part, uint64_t number)
+{
+    return nb_feature_value_id(part, number) | NB_PART_IS_NUMBER;
+}
+
+/* Whether an id is that of a number; its bits are those below NB_PART_IS_NUMBER. */
+static inline bool nb_feature_is_number(uint64_t id)
+{
+    return (id >> NB_FIELD_SHIFT) == NB_FIELD_VALUE && (id & NB_PART_IS_NUMBER) != 0;
 }
 
 /* The part of a feature of NB_FIELD_VALUE. */
@@ -85,9 +101,12 @@ static inline bool nb_feature_has_field(uint64_t id)
     return field < NB_FIELDS || field == NB_FIELD_VALUE;
 }
 
-/* The id that a feature of the field, and part, of `id` has whose text has the hash `hash`. */
+/* The id that a feature of the field, and part, of `id` has whose text has the hash `hash`. A
+ * number is the same under every key. */
 static inline uint64_t nb_feature_id_like(uint64_t id, uint64_t hash)
 {
+    if (nb_feature_is_number(id))
+        return id;
     return nb_feature_field(id) == NB_FIELD_VALUE ? nb_feature_value_id(nb_feature_part(id), hash)
                                                   : nb_feature_id(nb_feature_field(id), hash);
 }
@@ -96,7 +115,7 @@ enum nb_field_kind {
     NB_FIELD_KIND_TEXT,     /* running text: its words are the features */
     NB_FIELD_KIND_CATEGORY, /* values out of a set: each is a feature as a whole */
     NB_FIELD_KIND_SET,      /* any number of such values in one document */
-    NB_FIELD_KIND_NUMBER    /* values on a scale; no field of a mail is one */
+    NB_FIELD_KIND_NUMBER    /* values on a scale (decimal.h); no field of a mail is one */
 };
 
 struct nb_field_info {

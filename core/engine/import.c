@@ -355,6 +355,14 @@ static int carry(struct nb_import *import, uint64_t id, struct nb_string text)
     return nb_slots_carry(slots, id, &import->slots, dumped);
 }
 
+/* Whether the text of a number, from which a store makes its id again, is that of the id. */
+static bool text_fits(uint64_t id, struct nb_string text)
+{
+    uint64_t number;
+    return !nb_feature_is_number(id) || (nb_decimal_of_feature(text, &number) &&
+                                         id == nb_feature_number_id(nb_feature_part(id), number));
+}
+
 /* The ids that the rows get: those of the dump, or under the store's key. */
 static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
                     struct nb_error *error)
@@ -370,6 +378,10 @@ static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
     bool carries = nb_slots_count(&import->slots) > 0 && words->texts != NULL;
     for (size_t i = 0; i < words->count; i++) {
         uint64_t id = words->ids[i];
+        if (words->texts != NULL && !text_fits(id, words->texts[i]))
+            return nb_error_set(error, NB_INVALID,
+                                "feature %llu of the dump is a number, and its text another",
+                                (unsigned long long)words->first_row + i);
         if (rehashes && nb_feature_has_field(id))
             id = nb_feature_id_like(id, nb_key_hash(&import->engine->key, words->texts[i].bytes,
                                                     words->texts[i].length));

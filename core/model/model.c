@@ -158,10 +158,11 @@ unsigned nb_model_parts(const struct nb_model *model)
     return model->parts == NULL ? 0 : model->parts->count;
 }
 
-int nb_model_grow_parts(struct nb_model *model, unsigned count, uint32_t label_room)
+int nb_model_grow_parts(struct nb_model *model, unsigned count, uint32_t label_room,
+                        bool has_moments)
 {
     struct nb_parts *old = model->parts;
-    struct nb_parts *made = nb_parts_new(count, label_room, old);
+    struct nb_parts *made = nb_parts_new(count, label_room, has_moments, old);
     if (made == NULL)
         return NB_NO_MEMORY;
     nb_model_write_lock(model);
@@ -220,6 +221,14 @@ uint64_t nb_model_vocabulary(const struct nb_model *model, unsigned field)
     for (unsigned part = r.first; part < r.end; part += r.step)
         sum += model->parts->vocabulary[part];
     return sum;
+}
+
+struct nb_moments nb_model_moments(const struct nb_model *model, uint32_t label, unsigned attribute)
+{
+    assert(label < model->label_count);
+    if (attribute >= nb_model_parts(model) / 2 || model->parts->moments == NULL)
+        return (struct nb_moments){0};
+    return *nb_parts_moments(model->parts, label, attribute * 2);
 }
 
 uint64_t nb_model_generation(const struct nb_model *model)

@@ -178,6 +178,9 @@ uint64_t nb_model_occurrences(const struct nb_model *model, uint32_t label, unsi
 uint64_t nb_model_presences(const struct nb_model *model, uint32_t label, unsigned field);
 /* |V| of a field, or of what is said above: rows with a count above 0. */
 uint64_t nb_model_vocabulary(const struct nb_model *model, unsigned field);
+/* Of the values of an attribute that are numbers, in the label's documents: exact. */
+struct nb_moments nb_model_moments(const struct nb_model *model, uint32_t label,
+                                   unsigned attribute);
 /* Above the number of every part that a row has had; 0: the model has no values of attributes. */
 unsigned nb_model_parts(const struct nb_model *model);
 

@@ -20,6 +20,9 @@ static inline void add_sums(struct nb_model *model, uint64_t id, uint32_t label,
     *(is_value ? &part->occurrences : &l->occurrences[field]) +=
         sign > 0 ? occurrences : -occurrences;
     *(is_value ? &part->presences : &l->presences[field]) += sign > 0 ? presences : -presences;
+    if (is_value && nb_feature_is_number(id))
+        nb_moments_add(nb_parts_moments(model->parts, label, nb_feature_part(id)),
+                       nb_decimal_fixed(id), presences, sign);
 }
 
 static inline void add_vocabulary(struct nb_model *model, uint64_t id, uint64_t change)

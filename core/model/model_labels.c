@@ -48,7 +48,7 @@ static int labels_grow(struct nb_model *model)
         memcpy(labels, model->labels, model->label_count * sizeof *labels);
         memcpy(sorted, model->sorted, model->label_count * sizeof *sorted);
     }
-    if (model->parts != NULL && nb_model_grow_parts(model, model->parts->count, room) != 0) {
+    if (model->parts != NULL && nb_model_grow_parts(model, model->parts->count, room, false) != 0) {
         free(labels);
         free(sorted);
         return NB_NO_MEMORY;

@@ -72,9 +72,11 @@ enum { NB_MODEL_STEP = 256 };
 void nb_model_write_lock(struct nb_model *model);
 void nb_model_next_generation(struct nb_model *model);
 
-/* Makes room for the sums of so many parts and labels. Takes the write lock inside. Returns 0 or
- * NB_NO_MEMORY, in which case nothing has changed. */
-int nb_model_grow_parts(struct nb_model *model, unsigned count, uint32_t label_room);
+/* Makes room for the sums of so many parts and labels, and for moments if `has_moments` or there
+ * was. Takes the write lock inside. Returns 0 or NB_NO_MEMORY, in which case nothing has changed.
+ */
+int nb_model_grow_parts(struct nb_model *model, unsigned count, uint32_t label_room,
+                        bool has_moments);
 
 /* Keeps a label that is one no more until the model is freed: readers may still hold its name. */
 void nb_model_retire(struct nb_model *model, struct nb_label *label);

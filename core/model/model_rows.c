@@ -189,9 +189,14 @@ static int reserve_row(struct nb_model *model, uint32_t count)
 /* Room for the sums of the feature's part, and of the other part of its attribute. */
 static int reserve_part(struct nb_model *model, uint64_t id)
 {
-    if (nb_feature_field(id) != NB_FIELD_VALUE || nb_feature_part(id) < nb_model_parts(model))
+    if (nb_feature_field(id) != NB_FIELD_VALUE)
         return 0;
-    return nb_model_grow_parts(model, (nb_feature_part(id) | 1) + 1, model->label_room);
+    unsigned count = nb_model_parts(model), needed = (nb_feature_part(id) | 1) + 1;
+    bool is_number = nb_feature_is_number(id);
+    if (needed <= count && (!is_number || model->parts->moments != NULL))
+        return 0;
+    return nb_model_grow_parts(model, needed > count ? needed : count, model->label_room,
+                               is_number);
 }
 
 int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)

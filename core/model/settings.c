@@ -23,7 +23,7 @@ static const char *const decisions[] = {"bayes", "stacked", NULL};
      1u << NB_FIELD_PAIR | 1u << NB_FIELD_NGRAM)
 
 /* In the order of enum nb_field_kind. */
-static const char *const kinds[] = {"text", "category", "set", NULL};
+static const char *const kinds[] = {"text", "category", "set", "number", NULL};
 
 static const char *const presets[] = {"text", "mail", "book", NULL};
 

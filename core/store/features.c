@@ -24,7 +24,8 @@ _Static_assert((int)NB_FIELD_VALUE < (int)WITHOUT_NAME && (int)NB_FIELDS <= (int
                "a field leaves room for what is added to it");
 
 /* In front of the text of a value of an attribute: its part, the low byte first. */
-enum { PART_BYTES = 2 };
+enum { PART_BYTES = 2, IS_NUMBER = 0x8000 };
+_Static_assert((int)NB_PARTS_MOST <= (int)IS_NUMBER, "a part has a bit to spare");
 
 /* A longer tail is never left out: a damaged store cannot make texts grow without a bound. */
 enum { TAIL_MOST = 255 };
@@ -107,6 +108,11 @@ static int write_ids(const uint64_t *ids, size_t count, struct nb_buffer *out)
     return w.code;
 }
 
+static unsigned stored_part(uint64_t id)
+{
+    return nb_feature_part(id) | (nb_feature_is_number(id) ? (unsigned)IS_NUMBER : 0);
+}
+
 /* A value of an attribute: nothing of its text is left out. */
 static int put_value(struct nb_buffer *raw, unsigned part, struct nb_string text)
 {
@@ -146,7 +152,7 @@ static int collect_texts(struct nb_features_coder *c, const uint64_t *ids,
     for (size_t i = 0; rc == 0 && i < count; i++) {
         unsigned field = nb_feature_field(ids[i]);
         if (field == NB_FIELD_VALUE) {
-            rc = put_value(&c->raw, nb_feature_part(ids[i]), texts[i]);
+            rc = put_value(&c->raw, stored_part(ids[i]), texts[i]);
             before = NB_FIELDS;
             continue;
         }
@@ -253,7 +259,7 @@ static bool read_ids(struct nb_features_coder *c, struct nb_unpacker *r, size_t 
  * empty. */
 struct part {
     unsigned field;
-    unsigned part; /* of a value of an attribute */
+    unsigned part; /* of a value of an attribute; as it is stored */
     struct nb_string name;
     size_t tail_length; /* of the text before, at the end of c->whole */
     struct nb_string rest;
@@ -267,7 +273,7 @@ static bool unpack_value(const struct nb_unpacker *r, struct part *part)
     const unsigned char *at = (const unsigned char *)part->rest.bytes;
     part->part = at[0] | (unsigned)at[1] << 8;
     part->rest = nb_string_from(part->rest, PART_BYTES);
-    return part->part < NB_PARTS_MOST;
+    return (part->part & ~(unsigned)IS_NUMBER) < NB_PARTS_MOST;
 }
 
 /* `before`: the field of the text before, and the length of its tail. */
@@ -326,6 +332,23 @@ static void point_to_texts(struct nb_features_coder *c, size_t count)
     }
 }
 
+/* False: the text of a number is none. */
+static bool set_id(const struct part *part, struct nb_string text, const struct nb_key *key,
+                   uint64_t *id)
+{
+    uint64_t bits;
+    if (part->field == NB_FIELD_VALUE && (part->part & IS_NUMBER) != 0) {
+        if (!nb_decimal_of_feature(text, &bits))
+            return false;
+        *id = nb_feature_number_id(part->part & ~(unsigned)IS_NUMBER, bits);
+        return true;
+    }
+    bits = nb_key_hash(key, text.bytes, text.length);
+    *id = part->field == NB_FIELD_VALUE ? nb_feature_value_id(part->part, bits)
+                                        : nb_feature_id((enum nb_field)part->field, bits);
+    return true;
+}
+
 static int read_texts(struct nb_features_coder *c, struct nb_unpacker *r, size_t count,
                       const struct nb_key *key)
 {
@@ -339,9 +362,8 @@ static int read_texts(struct nb_features_coder *c, struct nb_unpacker *r, size_t
         if (put_whole(c, &part, &length) != 0)
             return NB_NO_MEMORY;
         const char *text = c->whole.bytes + c->whole.length - length;
-        uint64_t hash = nb_key_hash(key, text, length);
-        c->ids[i] = part.field == NB_FIELD_VALUE ? nb_feature_value_id(part.part, hash)
-                                                 : nb_feature_id((enum nb_field)part.field, hash);
+        if (!set_id(&part, (struct nb_string){text, length}, key, &c->ids[i]))
+            return NB_CORRUPT;
         c->texts[i].length = length;
         before = part;
     }

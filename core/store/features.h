@@ -19,7 +19,8 @@
  *   pair, or n-gram, of the same words begins with it.
  *
  * Of a value of an attribute (NB_FIELD_VALUE) nothing is left out: its string is the number of its
- * part, two bytes, little-endian, and the text.
+ * part, two bytes, little-endian, and the text. If the value is a number the topmost bit is added
+ * to the part: its id follows from the number in the text.
  *
  * Measured on SpamAssassin's corpus: the texts of a mail, 3,700 bytes, become 2,150 in this way,
  * and 1,130 when these are compressed; without it compressing gives 1,410, and takes 4 us more.

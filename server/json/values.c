@@ -6,7 +6,7 @@
 
 #include "server/json/load.h"
 
-enum { NUMBER_BYTES = 24 }; /* -9223372036854775808, and a NUL */
+enum { NUMBER_BYTES = 32 }; /* -9223372036854775808, or 17 digits with an exponent, and a NUL */
 
 /* Where the next item goes. */
 struct reading {
@@ -27,7 +27,16 @@ static size_t count_items(json_t *object)
     return items;
 }
 
-static int read_item(struct reading *to, const char *name, const json_t *item,
+/* The shortest text that is read as the same number again. */
+static void write_fraction(double value, char *text)
+{
+    int digits = 15;
+    do
+        (void)snprintf(text, NUMBER_BYTES, "%.*g", digits, value);
+    while (strtod(text, NULL) != value && ++digits <= 17);
+}
+
+static int read_item(struct reading *to, const char *name, const json_t *item, bool is_listed,
                      struct nb_error *error)
 {
     if (json_is_string(item)) {
@@ -38,10 +47,14 @@ static int read_item(struct reading *to, const char *name, const json_t *item,
         (void)snprintf(to->number, NUMBER_BYTES, "%" JSON_INTEGER_FORMAT, json_integer_value(item));
         *to->item = nb_string_of(to->number);
         to->number += NUMBER_BYTES;
+    } else if (json_is_real(item) && !is_listed) {
+        write_fraction(json_real_value(item), to->number);
+        *to->item = nb_string_of(to->number);
+        to->number += NUMBER_BYTES;
     } else {
         return nb_error_set(error, NB_INVALID,
-                            "member \"values\": \"%.64s\" has %s where a string is right, or a "
-                            "list of strings",
+                            "member \"values\": \"%.64s\" has %s where a string or a number is "
+                            "right, or a list of strings",
                             name, nb_json_type_name(item));
     }
     to->item++;
@@ -80,10 +93,12 @@ static int read_value(struct reading *to, const char *name, const json_t *json,
                                .is_list = json_is_array(json),
                                .items = first,
                                .count = items_of(json)};
+    if (json_is_number(json))
+        value->type = json_is_real(json) ? NB_VALUE_FRACTION : NB_VALUE_WHOLE_NUMBER;
     if (!value->is_list)
-        return read_item(to, name, json, error);
+        return read_item(to, name, json, false, error);
     for (size_t i = 0; rc == 0 && i < value->count; i++)
-        rc = read_item(to, name, json_array_get(json, i), error);
+        rc = read_item(to, name, json_array_get(json, i), true, error);
     if (rc == 0)
         value->count = sort_set(first, value->count);
     return rc;

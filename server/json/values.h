@@ -18,9 +18,9 @@ struct nb_json_values {
     char *numbers;           /* private: owned; their texts */
 };
 
-/* Reads an object: a string, or a whole number or a boolean, which stand for their texts, is one
- * value, a list of these a set; null is none. On failure nothing needs freeing. Returns 0,
- * NB_INVALID (other types) or NB_NO_MEMORY. */
+/* Reads an object: a string, or a number or a boolean, which stand for their texts, is one value, a
+ * list of strings, whole numbers and booleans a set; null is none. On failure nothing needs
+ * freeing. Returns 0, NB_INVALID (other types) or NB_NO_MEMORY. */
 int nb_json_values_read(const struct json_t *object, struct nb_json_values *values,
                         struct nb_error *error);
 void nb_json_values_deinit(struct nb_json_values *values);

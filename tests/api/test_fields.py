@@ -8,7 +8,8 @@ from attributes import Attributes
 from harness import equal, holds, near, refused
 
 NDJSON = "application/x-ndjson"
-ALL_KINDS = {"title": "text", "country": "category", "tags": "set", "note": "text", "paid": "category"}
+ALL_KINDS = {"title": "text", "country": "category", "tags": "set", "note": "text", "paid": "category",
+             "amount": "number", "size": "number"}
 EVENTS = ("multinomial", "binary", "bernoulli", "complement")
 
 
@@ -76,6 +77,82 @@ def test_tumours(api):
         equal(got["label"], "malignant")
 
 
+def test_weather_with_numbers(api):
+    """Witten and Frank 2005, section 4.2: the new day sunny, 66, 90, windy with densities."""
+    rows = attributes.table(attributes.WEATHER_NUMERIC, attributes.WEATHER)
+    days = [({**day, "temperature": int(day["temperature"]), "humidity": int(day["humidity"])}, v) for day, v in rows]
+    with Attributes(api, attributes.WEATHER, estimate="mle") as model:
+        model.filled(days)
+        day = {"outlook": "sunny", "temperature": 66, "humidity": 90, "windy": "true"}
+        equal(model.assert_scores(day)["label"], "no")
+        for temperature in (66, 66.0, "66", "6.60e1", "+66.", 66.0001, -40, 1e6):
+            for humidity in (90, 0, 86.2, None):
+                model.assert_scores({"temperature": temperature, "humidity": humidity})
+        model.put(preset="book")
+        got = model.assert_scores(day)
+        tokens = {row["token"] for row in got["explanation"]}
+        equal(tokens, {None, "outlook=sunny", "temperature=66", "humidity=90", "windy=true"})
+        equal(got["tokens"], {"total": 4, "known": 4, "unknown": 0})
+        telling = {row["token"]: row["evidence"] for row in
+                   api.get(model.path + "/vocabulary?label=no&limit=100").ok().json["tokens"]}
+        holds(telling["humidity=95"] > 0 > telling["humidity=65"], telling)
+        model.assert_counts()
+
+
+def test_labels_of_few_numbers(api):
+    """Of no number a label has the mean and the variance of all; of one the variance; equal numbers say nothing."""
+    with Attributes(api, {"x": "number", "y": "number"}) as model:
+        model.train({"x": 5}, "a", id="1")
+        model.train({}, "b", id="2")
+        equal(model.assert_scores({"x": 7})["tokens"], {"total": 1, "known": 0, "unknown": 1})
+        model.train({"x": 5}, "a", id="3")
+        model.assert_scores({"x": 5, "y": 1})  # nothing varies
+        model.train({"x": 9}, "c", id="4")
+        model.train({"y": 3}, "c", id="5")
+        for x in (5, 6, 9, -100):
+            model.assert_scores({"x": x, "y": 3})
+        near(model.classify({"y": 3})["probabilities"]["c"], 2 / 5)  # all are the same there
+        model.untrain(id="4")
+        model.assert_scores({"x": 9})
+        model.assert_counts()
+
+
+def test_numbers_are_decimals(api):
+    with Attributes(api, {"x": "number", "c": "category"}) as model:
+        def shown(value):
+            return [row["token"] for row in model.post("tokenize", {"values": {"x": value}}).ok().json["tokens"]]
+        for value, text in ((0, "0"), (-0.0, "0"), (1500, "1500"), (0.1, "0.1"), (-12.50, "-12.5"), ("1e3", "1000"),
+                            (999999999999900, "999999999999900"), (1 / 3, "0.3333333333333"), ("-.5", "-0.5"),
+                            (1e-13, "0.0000000000001"), (1e-20, "0"), (2 / 3 * 1e6, "666666.6666667"),
+                            (123456789012345, "123456789012300"), (0.99999999999999, "1")):
+            equal(shown(value), ["x=" + text])
+        for value in (1e15, -1e15, 10**18, "1e15", 999999999999999.9):
+            refused(model.post("train", {"values": {"x": value}, "label": "a"}), 422, "'x'", "10^15")
+        for value in ("", "12,5", "NaN", "inf", "0x10", " 1", "1 ", "1e", "-", ".", "1.2.3", True, "9" * 300, "1\0"):
+            refused(model.post("train", {"values": {"x": value}, "label": "a"}), 422, "'x'", "number")
+        refused(model.post("train", {"values": {"x": [1]}, "label": "a"}), 422, "'x'", "one value")
+        refused(model.post("train", {"values": {"x": [1.5]}, "label": "a"}), 400, "\"x\"")
+        refused(model.post("train", {"values": {"c": 1.5}, "label": "a"}), 400, "'c'")
+        model.train({"x": 1.5, "c": 2}, "a", id="1")
+        equal(model.post("train", {"values": {"x": "1.50", "c": "2"}, "label": "a", "id": "1"}).ok().json["status"],
+              "unchanged")
+
+
+def test_sums_of_numbers_are_exact(api):
+    """Large means and small differences: what was learned and forgotten leaves no trace."""
+    with Attributes(api, {"x": "number"}) as model:
+        for n in range(20):
+            model.train({"x": 1_700_000_000_000 + n * n}, "ab"[n % 2], id=str(n))
+        model.assert_scores({"x": 1_700_000_000_100})
+        for n in range(20, 40):
+            model.train({"x": api.random.choice([9e14, -9e14, 1e-13, 7.25])}, "ab"[n % 2], id=str(n))
+        for n in range(20, 40):
+            model.untrain(id=str(n))
+        for x in (0, 50, 100, 361):
+            model.assert_scores({"x": 1_700_000_000_000 + x})
+        model.assert_counts()
+
+
 def test_explanation_names_values(api):
     rows = attributes.table(attributes.PLAY_TENNIS, attributes.PLAY_TENNIS_FIELDS)
     with Attributes(api, attributes.categories(attributes.PLAY_TENNIS_FIELDS)) as model:
@@ -123,6 +200,10 @@ def random_values(rnd):
         values["tags"] = [rnd.choice("abcdef") for _ in range(rnd.randrange(4))]
     if rnd.random() < 0.8:
         values["paid"] = rnd.choice([True, False, 7, -3])
+    if rnd.random() < 0.8:
+        values["amount"] = rnd.choice([12.5, 0, -3, 1e-3, round(rnd.gauss(100, 30), 2)])
+    if rnd.random() < 0.3:
+        values["size"] = rnd.choice([123456789012345, 5e14, -0.0000001, rnd.randrange(-10**6, 10**6)])
     return values
 
 
@@ -196,6 +277,8 @@ def test_refusals(api):
         refused(train({"title": ["a"]}), 422, "title")
         refused(train({"country": "x" * 257}), 422, "country", "256")
         refused(train({"country": 1.5}), 400, "country", "string")
+        refused(train({"tags": ["a", 1.5]}), 400, "tags", "string")
+        refused(train({"amount": "12 EUR"}), 422, "amount", "number", "12 EUR")
         refused(train({"country": {"a": 1}}), 400, "country")
         refused(train({"tags": [None]}), 400, "tags")
         refused(train("DE"), 400, "values")
@@ -303,6 +386,20 @@ def test_restart_verify_rebuild(api):
     own.start()
     equal(verdicts(own.client, path, probes), want, "after --rebuild")
     own.stop()
+
+
+def test_dump_with_another_number(api):
+    """A store makes a number's id of its text: a dump in which they differ is refused."""
+    with Attributes(api, {"x": "number"}) as model:
+        model.train({"x": 12.5}, "a", id="1")
+        dump = api.get(model.path + "/export").ok().body
+        holds(b'"x=12.5"' in dump, dump)
+        path = "/v1/models/" + api.name()
+        for text in (b'"x=13.5"', b'"x=none"', b'"x"'):
+            refused(api.put(path + "/import", dump.replace(b'"x=12.5"', text), NDJSON), 400, "number")
+        refused(api.get(path), 404)
+        api.put(path + "/import", dump, NDJSON).ok(201)
+        api.delete(path).ok(204)
 
 
 def test_undo(api):

@@ -342,11 +342,16 @@ START_TEST(a_value_names_its_part)
         ck_assert(nb_feature_is_token(id) == (part % 2 == 0));
         ck_assert(nb_feature_has_field(id));
         ck_assert_uint_eq(nb_feature_id_like(id, 5), nb_feature_value_id(part, 5));
+        uint64_t number = nb_feature_number_id(part, UINT64_MAX);
+        ck_assert(nb_feature_is_number(number) && !nb_feature_is_number(id));
+        ck_assert_uint_eq(nb_feature_part(number), part);
+        ck_assert_uint_eq(nb_feature_id_like(number, 5), number);
     }
     uint64_t word = nb_feature_id(NB_FIELD_PAIR, 7);
     ck_assert_uint_eq(nb_feature_id_like(word, 5), nb_feature_id(NB_FIELD_PAIR, 5));
     ck_assert(nb_feature_has_field(word) && !nb_feature_has_field(UINT64_MAX));
     ck_assert(!nb_feature_has_field(nb_feature_id(NB_FIELDS, 1)));
+    ck_assert(!nb_feature_is_number(word) && !nb_feature_is_number(UINT64_MAX));
 }
 END_TEST
 
@@ -378,7 +383,7 @@ START_TEST(values_are_those_of_attributes)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct nb_value value = {nb_string_of(cases[i].name), cases[i].is_list, cases[i].item,
-                                       1};
+                                       1, NB_VALUE_TEXT};
         struct nb_error error = {0};
         int rc = nb_values_check((struct nb_values){&value, 1}, attributes, &error);
         ck_assert_msg(rc == cases[i].rc, "case %zu: %s", i, error.text);

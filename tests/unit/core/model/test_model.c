@@ -780,6 +780,45 @@ START_TEST(values_are_summed_by_part)
 }
 END_TEST
 
+static nb_int128 sum_of(const struct nb_model *m, uint32_t label, unsigned attribute)
+{
+    return (nb_int128)nb_model_moments(m, label, attribute).sum;
+}
+
+/* Sums of numbers begin with the first one, grow with labels and parts, and forget exactly. */
+START_TEST(numbers_are_summed)
+{
+    struct nb_model *m = nb_model_new();
+    enum { LABELS = 9 };
+    uint64_t bits = 0;
+    ck_assert(nb_decimal_read(str("-2.5"), &bits));
+    nb_int128 number = nb_decimal_fixed(bits);
+    struct nb_row_count counts[] = {{append(m, nb_feature_value_id(0, 7)), 1},
+                                    {append(m, nb_feature_number_id(0, bits)), 1}};
+    ck_assert_uint_eq(nb_model_parts(m), 2);
+    uint32_t numbers[LABELS];
+    for (uint32_t i = 0; i < LABELS; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "l%u", i);
+        ck_assert_int_eq(nb_model_label(m, str(name), &numbers[i]), 0);
+        for (uint32_t n = 0; n <= i; n++)
+            ck_assert_int_eq(nb_model_add(m, numbers[i], counts, 2, 1, NULL), 0);
+        if (i == 4)
+            append(m, nb_feature_number_id(30, bits));
+    }
+    for (uint32_t i = 0; i < LABELS; i++) {
+        ck_assert_uint_eq(nb_model_moments(m, numbers[i], 0).count, i + 1);
+        ck_assert(sum_of(m, numbers[i], 0) == number * (nb_int128)(i + 1));
+        ck_assert_uint_eq(nb_model_moments(m, numbers[i], 15).count, 0);
+        ck_assert_uint_eq(nb_model_moments(m, numbers[i], 200).count, 0);
+        ck_assert_int_eq(nb_model_add(m, numbers[i], counts, 2, -1, NULL), 0);
+        ck_assert_uint_eq(nb_model_moments(m, numbers[i], 0).count, i);
+        ck_assert(sum_of(m, numbers[i], 0) == number * (nb_int128)i);
+    }
+    nb_model_free(&m);
+}
+END_TEST
+
 /* A row that was dropped can become one of a part that no row had. */
 START_TEST(a_dropped_row_becomes_a_value)
 {
@@ -831,6 +870,7 @@ int main(void)
     tcase_add_test(counts, unused_rows_are_told);
     tcase_add_test(counts, loaded_cells_are_counted_and_checked);
     tcase_add_test(counts, values_are_summed_by_part);
+    tcase_add_test(counts, numbers_are_summed);
     tcase_add_test(counts, a_dropped_row_becomes_a_value);
     tcase_add_test(counts, changes_change_the_generation);
     tcase_add_test(counts, generations_of_two_models_never_meet);

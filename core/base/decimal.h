@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers as values of attributes: decimals that fit into the id of a feature, so that counts of
+ * features are counts of numbers, and sums of them are exact. Pure functions; any thread.
+ *
+ * A number has a sign, 13 significant digits and at most 13 decimals, and is below 10^15. Its bits
+ * are, from the lowest on: the digits as a whole number (44), 13 less the number of decimals (4),
+ * the sign (1). Of the forms that a number could have it is the one with the fewest digits, and 0
+ * has no sign: equal numbers have equal bits.
+ */
+#ifndef NB_CORE_BASE_DECIMAL_H
+#define NB_CORE_BASE_DECIMAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/string.h"
+#include "core/base/wide.h"
+
+enum {
+    NB_DECIMAL_BITS = 49,
+    NB_DECIMAL_DECIMALS = 13,
+    NB_DECIMAL_TEXT = 24 /* bytes of its text, at least: -0.0000000000001, and a NUL */
+};
+
+#define NB_FIXED_UNIT 1e-13
+
+/* The number nearest to `value`. False: it is not finite, or not below 10^15. */
+bool nb_decimal_of_double(double value, uint64_t *number);
+
+/* Reads a decimal: a sign or none, digits with a point or none, an exponent or none. False: it is
+ * something else, or out of range. */
+bool nb_decimal_read(struct nb_string text, uint64_t *number);
+
+/* Reads the text of a feature, "name=12.5". */
+bool nb_decimal_of_feature(struct nb_string text, uint64_t *number);
+
+/* In units of 10^-13; below 2^94 whatever the bits are. Bits above those of a number, as an id has,
+ * are passed over. */
+nb_int128 nb_decimal_fixed(uint64_t number);
+
+/* Writes it without an exponent, as "-12.5", and a NUL. `out` has room for NB_DECIMAL_TEXT bytes.
+ * Returns the length. */
+size_t nb_decimal_write(uint64_t number, char *out);
+
+/* Count, sum and sum of squares of numbers in units of 10^-13, and what follows from them. Exact
+ * for up to 2^32 numbers; a dump that was made up may claim more, and they wrap. */
+struct nb_moments {
+    uint64_t count;
+    nb_uint128 sum; /* two's complement */
+    struct nb_wide squares;
+};
+
+/* Adds a number so many times, or takes it out where `sign` is -1. */
+void nb_moments_add(struct nb_moments *moments, nb_int128 fixed, uint64_t times, int sign);
+/* Adds others' numbers, or takes them out. */
+void nb_moments_merge(struct nb_moments *moments, const struct nb_moments *others, int sign);
+/* Of no numbers 0. The variance is the mean of the squared differences from the mean. */
+double nb_moments_mean(const struct nb_moments *moments);
+double nb_moments_variance(const struct nb_moments *moments);
+/* A number less the mean, of one number at least: without the cancellation of two doubles. */
+double nb_moments_deviation(const struct nb_moments *moments, nb_int128 fixed);
+
+#endif

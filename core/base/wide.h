@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whole numbers of 256 bits, modulo 2^256: sums of squares that must be exact. Pure functions; any
+ * thread.
+ */
+#ifndef NB_CORE_BASE_WIDE_H
+#define NB_CORE_BASE_WIDE_H
+
+#include <stdint.h>
+
+__extension__ typedef __int128 nb_int128;
+__extension__ typedef unsigned __int128 nb_uint128;
+
+struct nb_wide {
+    nb_uint128 low, high;
+};
+
+static inline struct nb_wide nb_wide_add(struct nb_wide a, struct nb_wide b)
+{
+    nb_uint128 low = a.low + b.low;
+    return (struct nb_wide){low, a.high + b.high + (low < a.low)};
+}
+
+static inline struct nb_wide nb_wide_subtract(struct nb_wide a, struct nb_wide b)
+{
+    return (struct nb_wide){a.low - b.low, a.high - b.high - (a.low < b.low)};
+}
+
+/* The whole product. By halves, as on paper: none of the sums below passes 2^128. */
+static inline struct nb_wide nb_wide_product(nb_uint128 a, nb_uint128 b)
+{
+    nb_uint128 a0 = (uint64_t)a, a1 = a >> 64, b0 = (uint64_t)b, b1 = b >> 64;
+    nb_uint128 low = a0 * b0;
+    nb_uint128 middle = a1 * b0 + (low >> 64);
+    nb_uint128 other = a0 * b1 + (uint64_t)middle;
+    return (struct nb_wide){other << 64 | (uint64_t)low, a1 * b1 + (middle >> 64) + (other >> 64)};
+}
+
+static inline struct nb_wide nb_wide_times(struct nb_wide a, uint64_t times)
+{
+    struct nb_wide product = nb_wide_product(a.low, times);
+    product.high += a.high * times;
+    return product;
+}
+
+static inline double nb_wide_double(struct nb_wide a)
+{
+    return (double)a.high * 0x1p128 + (double)a.low;
+}
+
+#endif
