@@ -171,6 +171,17 @@ void nb_blend_put_offsets(struct nb_blend *b, unsigned field)
     memset(sums, 0, b->size * sizeof *sums);
 }
 
+/* n' + V' + 1 of the source that gives p_w. */
+static double pool_sum(const struct nb_blend *b)
+{
+    const struct nb_model *pool = b->pool;
+    double sum = (double)nb_model_vocabulary(pool, NB_FIELDS) + 1;
+    for (uint32_t v = 0; v < nb_model_label_count(pool); v++)
+        sum += (double)(nb_blend_is_binary(b) ? nb_model_presences(pool, v, NB_FIELDS)
+                                              : nb_model_occurrences(pool, v, NB_FIELDS));
+    return sum;
+}
+
 /* By the book: the sums, and the priors, which the scores begin with. */
 void nb_blend_put_sums(struct nb_blend *b)
 {
@@ -179,6 +190,8 @@ void nb_blend_put_sums(struct nb_blend *b)
     double weights = 0;
     b->sum = 0;
     b->vocabulary = nb_blend_vocabulary(b, NB_FIELDS);
+    b->pool_sum = b->pool != NULL ? pool_sum(b) : 0;
+    double added = b->pool != NULL ? s->smoothing : b->smoothing * b->addend * b->vocabulary;
     for (uint32_t v = 0; v < b->size; v++) {
         double documents = 0;
         b->sum += b->sums[v] = nb_blend_sum(b, v, NB_FIELDS, nb_blend_is_binary(b));
@@ -193,7 +206,7 @@ void nb_blend_put_sums(struct nb_blend *b)
     }
     for (uint32_t v = 0; v < b->size; v++) {
         double of = complement ? fmax(b->sum - b->sums[v], 0) : b->sums[v];
-        b->ends[v] = log(of + b->smoothing * b->addend * b->vocabulary);
+        b->ends[v] = log(of + added);
         b->scores[v] = log(b->scores[v] / weights);
     }
 }
@@ -284,7 +297,9 @@ static int begin(struct nb_blend *b, const struct nb_settings *settings,
     assert(settings->event_model != NB_EVENT_BERNOULLI && !nb_settings_leave_words_out(settings));
     b->settings = settings;
     b->addend = nb_estimate_addend((enum nb_estimate)settings->estimate, settings->smoothing);
-    b->count = count;
+    bool has_pool = count > 1 && nb_smoothing_is_of_parent(&settings->smoothing_by);
+    b->pool = has_pool ? sources[1].counts : NULL;
+    b->count = b->pool != NULL ? 1 : count;
     b->fields = 0;
     b->is_stacked = sources[0].weights != NULL;
     memcpy(b->sources, sources, count * sizeof *sources);

@@ -22,6 +22,15 @@
  * largest vocabulary of a source. The formulas are those of core/score/score.h and stack.h, whose
  * weights enter as the weighted means above; labels are the same where they have the same name.
  *
+ * By the book the parent may be the prior in another way, with the smoothing {"m", "p": "parent"}:
+ * the m-estimate (n_wv + m p_w) / (n_v + m) from the model's own counts, labels and vocabulary,
+ * whose p_w is Laplace's estimate from the next source's counts of all labels together,
+ *
+ *     p_w = (n'_w + 1) / (n' + V' + 1)                 n' = sum of n'_w over its V' words
+ *
+ * The 1 beside V' is for all words that it does not know, so that none has p_w = 0; with the binary
+ * model the counts are documents that have w. Then m stands for `parent_strength`.
+ *
  * Nothing of this is stored: a model's own counts and weights do not depend on its parent, so that
  * they are a function of its part of the ledger.
  *
@@ -76,6 +85,7 @@ struct nb_blend {
     bool is_stacked;
     struct nb_blend_source sources[NB_BLEND_MOST];
     unsigned count;
+    const struct nb_model *pool; /* borrowed: whose counts give p_w; NULL: none's */
     double scale[NB_BLEND_MOST]; /* what a count of each source is worth: s_0 ... s_i-1 */
     double share[NB_BLEND_MOST]; /* of each source in the weights; they sum to 1 */
     double smoothing;            /* K */
@@ -91,6 +101,7 @@ struct nb_blend {
     double *sums, *ends, *scores;       /* by the book: n_v; the logarithm of the denominator */
     double *offsets, *x, *twin;         /* [expert][field], [expert][group], [field] by label */
     double sum, vocabulary, addend;     /* by the book; a */
+    double pool_sum;                    /* n' + V' + 1 */
     uint32_t fields;                    /* 1u << field: whose offsets are there */
     uint32_t features[NB_STACK_GROUPS]; /* of the document */
     struct nb_blend_weights weights;

@@ -49,15 +49,26 @@ bool nb_blend_read(struct nb_blend *b, const uint32_t rows[NB_BLEND_MOST])
     return b->all_documents > 0;
 }
 
+double nb_blend_addend(const struct nb_blend *b, uint64_t id)
+{
+    if (b->pool == NULL)
+        return b->smoothing * b->addend;
+    uint32_t number = nb_model_find(b->pool, id);
+    const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(b->pool, number);
+    uint64_t pooled = row == NULL             ? 0
+                      : nb_blend_is_binary(b) ? nb_counts_documents(b->pool, row)
+                                              : nb_counts_occurrences(b->pool, row);
+    return b->settings->smoothing * ((double)pooled + 1) / b->pool_sum;
+}
+
 void nb_blend_find(const struct nb_blend *b, uint64_t id, uint32_t rows[NB_BLEND_MOST])
 {
     for (unsigned i = 0; i < b->count; i++)
         rows[i] = nb_model_find(b->sources[i].counts, id);
 }
 
-double nb_blend_term(const struct nb_blend *b, uint32_t place)
+double nb_blend_term(const struct nb_blend *b, double smoothing, uint32_t place)
 {
-    double smoothing = b->smoothing * b->addend;
     bool binary = nb_blend_is_binary(b);
     double own = binary ? b->documents[place] : b->occurrences[place];
     if (b->settings->event_model == NB_EVENT_COMPLEMENT)
@@ -77,11 +88,12 @@ double nb_blend_reading(const struct nb_blend *b, unsigned e, unsigned field, ui
 
 /* ---- the features of a document -------------------------------------------------------------- */
 
-static void add_to_book(struct nb_blend *b, uint32_t count)
+static void add_to_book(struct nb_blend *b, const struct nb_feature *feature)
 {
-    double weight = nb_blend_is_binary(b) ? 1 : (double)count;
+    double weight = nb_blend_is_binary(b) ? 1 : (double)feature->count;
+    double addend = nb_blend_addend(b, feature->id);
     for (uint32_t v = 0; v < b->size; v++)
-        b->scores[v] += weight * nb_blend_term(b, v);
+        b->scores[v] += weight * nb_blend_term(b, addend, v);
 }
 
 static void add_to_stack(struct nb_blend *b, unsigned field, uint64_t id)
@@ -117,7 +129,7 @@ static void add_feature(struct nb_blend *b, const struct nb_feature *feature,
         return;
     if (is_token && book != NULL) {
         book->known += feature->count;
-        add_to_book(b, feature->count);
+        add_to_book(b, feature);
     }
     if (b->is_stacked && b->size > 1)
         add_to_stack(b, field, feature->id);
@@ -291,9 +303,10 @@ void nb_blend_explain(struct nb_blend *b, const struct nb_feature *features, siz
         if (!nb_blend_read(b, found) || (!stacked && !nb_field_is_token(field)))
             continue;
         double weight = nb_blend_is_binary(b) ? 1 : (double)features[i].count;
-        double evidence =
-            stacked ? stack_evidence(b, &worth, field, features[i].id, scores)
-                    : weight * nb_log_evidence(nb_blend_term(b, best), nb_blend_term(b, second));
+        double addend = nb_blend_addend(b, features[i].id);
+        double evidence = stacked ? stack_evidence(b, &worth, field, features[i].id, scores)
+                                  : weight * nb_log_evidence(nb_blend_term(b, addend, best),
+                                                             nb_blend_term(b, addend, second));
         rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
     }
     nb_blend_put_sums(b);

@@ -79,7 +79,7 @@ static int check_smoothing(const struct nb_setting *s, const struct nb_settings 
     if (rc == 0 && by->kind == NB_SMOOTHING_BETA)
         return check_number(s, "smoothing: beta", by->beta, error);
     assert(by->kind >= NB_SMOOTHING_ONE && by->kind <= NB_SMOOTHING_M);
-    assert(by->p == NB_SMOOTHING_UNIFORM || by->p == NB_SMOOTHING_VOCABULARY);
+    assert(by->p >= NB_SMOOTHING_UNIFORM && by->p <= NB_SMOOTHING_PARENT);
     return rc;
 }
 
@@ -183,6 +183,19 @@ static int check_predict(const struct nb_settings *s, struct nb_error *error)
     return 0;
 }
 
+/* The m-estimate whose p is the parent's. */
+static int check_parent_share(const struct nb_settings *s, struct nb_error *error)
+{
+    if (s->parent == NULL)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "smoothing: p \"parent\" is of a model that has one (`parent`)");
+    if (s->decision != NB_DECISION_BAYES)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "smoothing: p \"parent\" needs \"decision\": \"bayes\" (as in the "
+                            "preset \"book\")");
+    return 0;
+}
+
 /* The kinds of smoothing that go with the other settings. */
 static int check_kind(const struct nb_settings *s, struct nb_error *error)
 {
@@ -201,9 +214,12 @@ static int check_kind(const struct nb_settings *s, struct nb_error *error)
         return nb_error_set(error, NB_UNUSABLE,
                             "smoothing: alpha and beta are of a word's presence, with event_model "
                             "\"bernoulli\" alone");
+    if (nb_smoothing_is_of_parent(&s->smoothing_by))
+        return check_parent_share(s, error);
     if (s->parent != NULL)
         return nb_error_set(error, NB_UNUSABLE,
-                            "smoothing: a model with a parent must have one number");
+                            "smoothing: a model with a parent must have one number, or an "
+                            "m-estimate with p \"parent\"");
     return 0;
 }
 

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 
-const char *const nb_smoothing_p_names[] = {"uniform", "vocabulary", NULL};
+const char *const nb_smoothing_p_names[] = {"uniform", "vocabulary", "parent", NULL};
 
 /* In the store; ONE is not stored. */
 static const char *const kinds[] = {"one", "labels", "beta", "m", NULL};

@@ -13,11 +13,14 @@
 #ifndef NB_CORE_MODEL_SMOOTHING_H
 #define NB_CORE_MODEL_SMOOTHING_H
 
+#include <stdbool.h>
+
 #include "core/model/label_weights.h"
 
 enum nb_smoothing_kind { NB_SMOOTHING_ONE, NB_SMOOTHING_LABELS, NB_SMOOTHING_BETA, NB_SMOOTHING_M };
-/* p of the m-estimate: the same for all words; or their share of the counts of all labels. */
-enum nb_smoothing_p { NB_SMOOTHING_UNIFORM, NB_SMOOTHING_VOCABULARY };
+/* p of the m-estimate: the same for all words; their share of the counts of all labels; or their
+ * estimate by the parent (core/blend/blend.h). */
+enum nb_smoothing_p { NB_SMOOTHING_UNIFORM, NB_SMOOTHING_VOCABULARY, NB_SMOOTHING_PARENT };
 extern const char *const nb_smoothing_p_names[]; /* as in JSON and in the store; NULL at the end */
 
 /* What a kind other than ONE has beside `smoothing`, which is alpha or m. Zeros: of kind ONE. */
@@ -29,6 +32,11 @@ struct nb_smoothing {
     size_t label_count;
 };
 void nb_smoothing_deinit(struct nb_smoothing *smoothing);
+/* Whether it is the m-estimate with p from the parent. */
+static inline bool nb_smoothing_is_of_parent(const struct nb_smoothing *smoothing)
+{
+    return smoothing->kind == NB_SMOOTHING_M && smoothing->p == NB_SMOOTHING_PARENT;
+}
 /* Returns 0, or NB_NO_MEMORY with `to` as it was. */
 int nb_smoothing_copy(struct nb_smoothing *to, const struct nb_smoothing *from);
 

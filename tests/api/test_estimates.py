@@ -139,6 +139,33 @@ def test_m_estimate(api):
         equal(model.row()["settings"]["smoothing"], {"m": 6, "p": "vocabulary"})
 
 
+def test_m_estimate_of_a_parent(api):
+    """p_w is Laplace's estimate from the parent's counts of all labels; labels and vocabulary are the model's own."""
+    with Model(api) as parent, Model(api, parent=parent.name, smoothing={"m": 6, "p": "parent"}) as model:
+        model.train("sun sun rain", "a", id="1")
+        near(model.classify("sun")["log_scores"]["a"], math.log(1 * (2 + 6 / 2) / (3 + 6)), "a parent without documents: uniform")
+        for i, (text, label) in enumerate((("sun sun sun hail", "a"), ("sun rain", "b"), ("snow", "other"))):
+            parent.train(text, label, id=str(i))
+        near(model.classify("sun")["log_scores"]["a"], math.log((2 + 6 * 5 / 12) / 9), "4 of 7 counts, 4 words and one")
+        model.train("rain wind", "b", id="2")
+        got = model.classify("sun wind snow", "?explain=5")
+        equal(sorted(got["log_scores"]), ["a", "b"])
+        equal(got["tokens"], {"total": 3, "known": 2, "unknown": 1}, "snow is none of the model's words")
+        near(got["log_scores"]["a"], math.log(1 / 2 * (2 + 6 * 5 / 12) / 9 * (0 + 6 * 1 / 12) / 9))
+        near(got["log_scores"]["b"], math.log(1 / 2 * (0 + 6 * 5 / 12) / 8 * (1 + 6 * 1 / 12) / 8))
+        near(sum(rows_of(got).values()), got["log_scores"]["b"] - got["log_scores"]["a"], "evidence")
+        near(rows_of(got)["wind"], math.log(1.5 / 8) - math.log(0.5 / 9))
+        model.put(preset="book", parent=parent.name, smoothing={"m": 6, "p": "parent"}, event_model="binary")
+        near(model.classify("sun")["log_scores"]["b"], math.log(1 / 2 * (0 + 6 * 3 / 10) / 8), "2 of 5, 4 words and one")
+        model.put(preset="book", parent=parent.name, smoothing={"m": 6, "p": "parent"}, event_model="complement")
+        near(model.classify("sun")["log_scores"]["b"], math.log(1 / 2) - math.log((2 + 6 * 5 / 12) / 9))
+        equal(model.row()["settings"]["smoothing"], {"m": 6, "p": "parent"})
+        refused(api.delete(parent.path), 409, model.name)
+        for id in ("1", "2"):
+            model.untrain(id=id)
+        equal(model.classify("snow sun")["log_scores"], parent.classify("snow sun")["log_scores"], "without documents: the parent")
+
+
 def test_integrated(api):
     """Each word is learned before the next: the same text, word for word, under the mean."""
     with Model(api, predict="integrate", smoothing=0.5) as model:
@@ -183,6 +210,7 @@ def test_refusals(api):
                                 ({"smoothing": {"labels": {"a": 1}, "m": 1, "p": "uniform"}}, ("smoothing",)),
                                 ({"smoothing": {"m": 1, "p": "parents"}}, ("p", "uniform, vocabulary")),
                                 ({"smoothing": {"m": 0, "p": "uniform"}}, ("smoothing", "above 0")),
+                                ({"smoothing": {"m": 1, "p": "parent"}}, ("smoothing", "parent")),
                                 ({"smoothing": {"labels": {}}}, ("smoothing", "at least one label")),
                                 ({"smoothing": {"labels": {"a": 0}}}, ("smoothing", "a", "above 0")),
                                 ({"smoothing": {"labels": {"a": 1e7}}}, ("smoothing", "a", "at most")),
@@ -200,6 +228,10 @@ def test_refusals(api):
         with Model(api, parent=model.name) as child:
             refused(api.put(child.path, {"parent": model.name, "smoothing": {"m": 1, "p": "uniform"}}), 422, "smoothing", "parent")
             refused(api.put(child.path, {"parent": model.name, "predict": "integrate"}), 422, "predict", "parent")
+            by_parent = {"parent": model.name, "smoothing": {"m": 1, "p": "parent"}}
+            refused(api.put(child.path, {**by_parent, "decision": "stacked"}), 422, "smoothing", "bayes")
+            refused(api.put(child.path, {**by_parent, "preset": "book", "event_model": "bernoulli"}), 422, "bernoulli")
+            refused(api.put(child.path, {**by_parent, "preset": "book", "estimate": "map"}), 422, "mean")
         api.put(model.path, {"estimate": "map", "smoothing": 1.5, "event_model": "complement"}).ok(200)
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 EVENTS = ["multinomial", "binary", "bernoulli", "complement"]
 PRIORS = ["empirical", "uniform", "given"]
 ESTIMATES = ["mean", "map", "mle"]
-SHARES = ["uniform", "vocabulary"]
+SHARES = ["uniform", "vocabulary", "parent"]
 PREDICTIONS = ["estimate", "integrate"]
 
 
@@ -66,8 +66,8 @@ def log_of_part(x):
 class Book:
     """LEARN_NAIVE_BAYES_TEXT over all living documents, each time afresh."""
 
-    def __init__(self, living, settings):
-        self.s = settings
+    def __init__(self, living, settings, parent=()):
+        self.s, self.parent = settings, [bag for _, bag in parent]
         self.docs = Counter(label for label, _ in living)
         self.labels = sorted(self.docs)
         self.n = {v: Counter() for v in self.labels}
@@ -105,12 +105,21 @@ class Book:
     def share(self, w):
         """p of the m-estimate."""
         event = self.s["event"]
+        if self.s["smoothing"][2] == "parent":
+            return self.share_by_parent(w)
         if self.s["smoothing"][2] == "uniform":
             return 1 / 2 if event == "bernoulli" else 1 / len(self.used)
         if event == "bernoulli":
             return sum(self.d[v][w] for v in self.labels) / sum(self.docs.values())
         counts = self.d if event == "binary" else self.n
         return sum(counts[v][w] for v in self.labels) / sum(counts[v][u] for v in self.labels for u in self.used)
+
+    def share_by_parent(self, w):
+        """Laplace's estimate from all documents of the parent, with one word more for those that it does not know."""
+        counts = Counter()
+        for bag in self.parent:
+            counts.update({u: 1 if self.s["event"] == "binary" else c for u, c in bag.items() if is_token(u)})
+        return (counts[w] + 1) / (sum(counts.values()) + len(counts) + 1)
 
     def prior_of(self, v, w):
         """The Dirichlet prior's parameter for a word, and those of all other words: their sum, and how many."""
@@ -398,11 +407,20 @@ def random_settings(rnd, labels):
     s["predict"] = rnd.choice(PREDICTIONS) if s["event"] == "multinomial" else "estimate"
     if s["predict"] == "integrate":
         s["estimate"] = "mean"
+    if kind == "m" and s["smoothing"][2] == "parent":
+        fit_parent(s)
     fit_estimate(s)
     if s["prior"] == "given":
         named = sorted(rnd.sample(labels, rnd.randint(1, len(labels))))
         s["weights"] = {v: rnd.uniform(0.01, 5) for v in named}
     return s
+
+
+def fit_parent(s):
+    """A parent's words have all documents in any event but Bernoulli's, and none is left out."""
+    s.update(predict="estimate", min_count=0, skip_top=0)
+    if s["event"] == "bernoulli":
+        s["event"] = "multinomial"
 
 
 def fit_estimate(s):
@@ -436,9 +454,9 @@ def settings_line(s):
     return " ".join(["settings", *map(str, numbers), *(f"{v}={w!r}" for v, w in s["weights"].items())])
 
 
-def check(driver, living, settings, bag):
+def check(driver, living, settings, bag, parent):
     """One document's scores and explanation; how many numbers were compared."""
-    book = Book(living, settings)
+    book = Book(living, settings, parent)
     known, best, *scores = driver.ask("score " + bag_text(bag))
     got = dict(x.split("=") for x in scores)
     if sorted(got) != book.labels or list(got) != book.labels:
@@ -528,6 +546,9 @@ def run(path, seed):
     compared = sum(run_stack(path, rnd, labels) for labels in stacked)
     for labels in (["only"], ["ham", "spam"], [f"l{i:02}" for i in range(12)]):
         driver, living = Driver(path), []
+        parent = [(rnd.choice(["spam", "others"]), random_bag(rnd, 350)) for _ in range(9)]
+        for label, bag in parent:
+            driver.tell(f"parent-train {label} {bag_text(bag)}")
         for _ in range(25):
             for _ in range(rnd.randint(1, 8)):
                 if living and rnd.random() < 0.3:
@@ -539,7 +560,7 @@ def run(path, seed):
             settings = random_settings(rnd, labels)
             driver.tell(settings_line(settings))
             if living:
-                compared += sum(check(driver, living, settings, random_bag(rnd, 400)) for _ in range(3))
+                compared += sum(check(driver, living, settings, random_bag(rnd, 400), parent) for _ in range(3))
         if driver.end() != 0:
             sys.exit("golden.py: the driver failed")
     print(f"golden: {compared} numbers agree to 1e-9 (seed {seed})")

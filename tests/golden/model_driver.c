@@ -9,6 +9,9 @@
  * WORD:COUNT ... answers "KNOWN BEST LABEL=SCORE ..." explain WORD:COUNT ...          answers
  * "LABEL LABEL EVIDENCE ... PRIOR" in the bag's order
  *
+ * and with the smoothing "m:M:2", whose p is a parent's, of these documents that the parent learns:
+ *     parent-train LABEL WORD:COUNT ...
+ *
  * and to the stack of the same model:
  *     stack WORD:COUNT ...            answers "LABEL=SCORE=MODERATED ..."
  *     stack-learn LABEL WORD:COUNT ...
@@ -18,12 +21,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/blend/blend.h"
 #include "core/score/score.h"
 #include "core/score/stack.h"
 
 enum { WORDS_MOST = 4096, WEIGHTS_MOST = 64, LABELS_MOST = 64 };
 
-static struct nb_model *model;
+static struct nb_model *model, *parent;
+static struct nb_blend blend;
+static struct nb_settings blended; /* what it borrows: without labels and weights */
 static struct nb_scorer *scorer;
 static struct nb_stack *stack;
 static struct nb_stack_weights *stack_weights;
@@ -95,6 +101,7 @@ static void smoothing(char *text, struct nb_settings *s, struct nb_prior_weight 
 static void settings(char **rest)
 {
     struct nb_settings s;
+    char parent_name[] = "parent";
     struct nb_prior_weight weights[WEIGHTS_MOST], by_label[WEIGHTS_MOST];
     nb_settings_init(&s, NB_PRESET_BOOK);
     s.event_model = atoi(next(rest));
@@ -107,26 +114,59 @@ static void settings(char **rest)
     s.weights = weights;
     for (char *item; (item = next(rest)) != NULL && s.weight_count < WEIGHTS_MOST;)
         weights[s.weight_count++] = weight_of(item);
+    if (nb_smoothing_is_of_parent(&s.smoothing_by))
+        s.parent = parent_name;
     require(nb_settings_check(&s, NULL) == 0, "bad settings");
+    nb_settings_deinit(&blended);
+    require(nb_settings_copy(&blended, &s) == 0, "out of memory");
     nb_scorer_free(&scorer);
     require(nb_scorer_new(&s, &scorer) == 0, "out of memory");
 }
 
-static void change(char **rest, int sign)
+static void change(struct nb_model *to, char **rest, int sign)
 {
     static struct nb_feature bag[WORDS_MOST];
     static struct nb_row_count counts[WORDS_MOST];
     uint32_t label;
     char *name = next(rest);
-    require(nb_model_label(model, (struct nb_string){name, strlen(name)}, &label) == 0, "label");
+    require(nb_model_label(to, (struct nb_string){name, strlen(name)}, &label) == 0, "label");
     size_t size = read_bag(rest, bag);
     for (size_t i = 0; i < size; i++) {
-        counts[i] = (struct nb_row_count){nb_model_find(model, bag[i].id), bag[i].count};
+        counts[i] = (struct nb_row_count){nb_model_find(to, bag[i].id), bag[i].count};
         if (counts[i].row == NB_NO_ROW)
-            require(nb_model_append(model, bag[i].id, &counts[i].row) == 0, "row");
+            require(nb_model_append(to, bag[i].id, &counts[i].row) == 0, "row");
     }
-    require(nb_model_add(model, label, counts, size, sign, NULL) == 0, "add");
-    nb_model_add_documents(model, label, sign);
+    require(nb_model_add(to, label, counts, size, sign, NULL) == 0, "add");
+    nb_model_add_documents(to, label, sign);
+}
+
+/* By the counts of the model and its parent. */
+static const char *label_of(const struct nb_scores *scores, size_t i)
+{
+    uint32_t label = scores->labels[i];
+    return nb_smoothing_is_of_parent(&blended.smoothing_by)
+               ? blend.labels[label].name
+               : nb_model_label_name(model, label).bytes;
+}
+
+static void read_scores(const struct nb_feature *bag, size_t size, struct nb_scores *scores)
+{
+    const struct nb_blend_source both[] = {{.counts = model}, {.counts = parent}};
+    if (!nb_smoothing_is_of_parent(&blended.smoothing_by)) {
+        require(nb_score(scorer, model, bag, size, scores, NULL) == 0, "score");
+        return;
+    }
+    require(nb_blend_begin(&blend, &blended, both, 2) == 0, "blend");
+    require(nb_blend_score(&blend, bag, size, scores, NULL) == 0, "score of both");
+}
+
+static void read_evidence(const struct nb_feature *bag, size_t size, const struct nb_scores *scores,
+                          struct nb_evidence *rows, size_t *count)
+{
+    if (nb_smoothing_is_of_parent(&blended.smoothing_by))
+        nb_blend_explain(&blend, bag, size, scores, false, rows, count);
+    else
+        require(nb_explain(scorer, model, bag, size, scores, rows, count) == 0, "explain");
 }
 
 static void score(char **rest, bool explain)
@@ -136,13 +176,13 @@ static void score(char **rest, bool explain)
     struct nb_scores scores;
     nb_scores_init(&scores);
     size_t size = read_bag(rest, bag);
-    require(nb_score(scorer, model, bag, size, &scores, NULL) == 0, "score");
-    const char *best = nb_model_label_name(model, scores.labels[scores.best]).bytes;
+    read_scores(bag, size, &scores);
+    const char *best = label_of(&scores, scores.best);
     if (explain) {
         size_t count = 0;
         double evidence[WORDS_MOST] = {0};
-        require(nb_explain(scorer, model, bag, size, &scores, rows, &count) == 0, "explain");
-        printf("%s %s", best, nb_model_label_name(model, scores.labels[scores.second]).bytes);
+        read_evidence(bag, size, &scores, rows, &count);
+        printf("%s %s", best, label_of(&scores, scores.second));
         for (size_t i = 0; i + 1 < count; i++)
             evidence[rows[i].feature] = rows[i].evidence;
         for (size_t i = 0; i < size; i++)
@@ -151,8 +191,7 @@ static void score(char **rest, bool explain)
     } else {
         printf("%llu %s", (unsigned long long)scores.known, best);
         for (size_t i = 0; i < scores.size; i++)
-            printf(" %s=%.17g", nb_model_label_name(model, scores.labels[i]).bytes,
-                   scores.log_scores[i]);
+            printf(" %s=%.17g", label_of(&scores, i), scores.log_scores[i]);
         printf("\n");
     }
     fflush(stdout);
@@ -234,10 +273,11 @@ int main(void)
     char *line = NULL;
     size_t room = 0;
     model = nb_model_new();
+    parent = nb_model_new();
     struct nb_stack_settings constants;
     nb_stack_settings_init(&constants);
     stack_weights = nb_stack_weights_new(&constants);
-    require(model != NULL && stack_weights != NULL, "out of memory");
+    require(model != NULL && parent != NULL && stack_weights != NULL, "out of memory");
     require(nb_stack_new(&constants, &stack) == 0, "out of memory");
     while (getline(&line, &room, stdin) > 0) {
         char *rest = NULL;
@@ -247,9 +287,11 @@ int main(void)
         if (strcmp(verb, "settings") == 0)
             settings(&rest);
         else if (strcmp(verb, "train") == 0)
-            change(&rest, 1);
+            change(model, &rest, 1);
         else if (strcmp(verb, "untrain") == 0)
-            change(&rest, -1);
+            change(model, &rest, -1);
+        else if (strcmp(verb, "parent-train") == 0)
+            change(parent, &rest, 1);
         else if (strcmp(verb, "score") == 0 || strcmp(verb, "explain") == 0)
             score(&rest, verb[0] == 'e');
         else if (strcmp(verb, "stack-against") == 0)
@@ -264,5 +306,8 @@ int main(void)
     nb_stack_free(&stack);
     nb_stack_weights_free(&stack_weights);
     nb_model_free(&model);
+    nb_model_free(&parent);
+    nb_blend_deinit(&blend);
+    nb_settings_deinit(&blended);
     return 0;
 }

@@ -518,6 +518,66 @@ START_TEST(leaving_out_is_not_learning)
 }
 END_TEST
 
+/* n of a word and its sum, of all labels of the tables that are tokens. */
+static double pooled(const struct one *m, uint32_t word, double *sum, double *words)
+{
+    double of_word = 0;
+    *sum = *words = 0;
+    for (uint32_t w = 0; w < WORDS; w++) {
+        double n = m->n[0][w] + m->n[1][w] + m->n[2][w];
+        if (w % 4 > 1) /* n-grams and pairs */
+            continue;
+        *sum += n;
+        *words += n > 0;
+        of_word = w == word ? n : of_word;
+    }
+    return of_word;
+}
+
+/* The smoothing {"m", "p": "parent"}: own counts and labels, and the parent's share of a word. */
+START_TEST(the_parent_gives_the_share)
+{
+    struct nb_settings settings;
+    struct nb_blend b = {.size = 0};
+    struct nb_scores book;
+    struct one m[2];
+    enum { M = 7, WORD = 5 };
+    random_state = 11;
+    nb_settings_init(&settings, NB_PRESET_BOOK);
+    settings.smoothing = M;
+    settings.smoothing_by = (struct nb_smoothing){NB_SMOOTHING_M, .p = NB_SMOOTHING_PARENT};
+    for (unsigned i = 0; i < 2; i++) {
+        struct nb_stack_settings stack;
+        nb_stack_settings_init(&stack);
+        one_init(&m[i], &stack);
+        teach(&m[i], 30, i == 0 ? 2 : 3);
+    }
+    const struct nb_blend_source sources[] = {{.counts = m[0].counts}, {.counts = m[1].counts}};
+    const struct nb_feature bag = {.id = id_of(WORD), .count = 2};
+    double sum, words, own_sum, own_words;
+    double share = (pooled(&m[1], WORD, &sum, &words) + 1) / (sum + words + 1);
+    nb_scores_init(&book);
+    ck_assert_int_eq(nb_blend_begin(&b, &settings, sources, 2), 0);
+    ck_assert_int_eq(nb_blend_score(&b, &bag, 1, &book, NULL), 0);
+    ck_assert_uint_eq(book.size, 2); /* news is the parent's alone */
+    ck_assert_double_gt(pooled(&m[0], WORD, &own_sum, &own_words), 0);
+    for (uint32_t v = 0; v < 2; v++) {
+        uint32_t label = v * 2;
+        double n = 0;
+        for (uint32_t w = 0; w < WORDS; w++)
+            n += w % 4 > 1 ? 0 : m[0].n[label][w];
+        double want = log(m[0].documents[label] / documents_of(&m[0])) +
+                      2 * log((m[0].n[label][WORD] + M * share) / (n + M));
+        ck_assert_close(book.log_scores[v], want);
+    }
+    nb_scores_deinit(&book);
+    nb_blend_deinit(&b);
+    nb_settings_deinit(&settings);
+    one_free(&m[0]);
+    one_free(&m[1]);
+}
+END_TEST
+
 START_TEST(nothing_is_known)
 {
     struct nb_stack_settings constants;
@@ -543,6 +603,7 @@ int main(void)
     tcase_add_test(test, three_levels_by_hand);
     tcase_add_test(test, explanations_add_up);
     tcase_add_test(test, leaving_out_is_not_learning);
+    tcase_add_test(test, the_parent_gives_the_share);
     tcase_add_test(test, nothing_is_known);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
