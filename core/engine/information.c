@@ -9,11 +9,11 @@
 
 #include "core/base/array.h"
 #include "core/engine/engine.h"
+#include "core/estimate/log_table.h"
 #include "core/family/family.h"
 #include "core/family/parents.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
-#include "core/score/log_table.h"
 #include "core/store/ledger.h"
 
 void nb_model_info_deinit(struct nb_model_info *info)

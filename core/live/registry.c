@@ -7,10 +7,10 @@
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
+#include "core/estimate/log_table.h"
 #include "core/live/load.h"
 #include "core/live/names.h"
 #include "core/live/transaction.h"
-#include "core/score/log_table.h"
 #include "core/store/living.h"
 #include "core/store/twins.h"
 

@@ -12,9 +12,9 @@
 
 #include "core/attribute/attribute_scores.h"
 #include "core/estimate/estimate.h"
+#include "core/estimate/log_table.h"
 #include "core/estimate/rising.h"
 #include "core/model/counts.h"
-#include "core/score/log_table.h"
 #include "core/score/scorer.h"
 
 /* A label that has documents, under the settings and the counts of one generation. */

@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/estimate/log_table.h"
 #include "core/model/counts.h"
-#include "core/score/log_table.h"
 #include "core/score/stack.h"
 #include "core/weights/stack_evidence.h"
 #include "core/weights/weights.h"

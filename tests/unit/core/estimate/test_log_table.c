@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/score/log_table.h"
+#include "core/estimate/log_table.h"
 #include "core/score/score.h"
 #include "core/score/stack.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/score/log_table.h"
+#include "core/estimate/log_table.h"
 
 #include <assert.h>
 #include <pthread.h>

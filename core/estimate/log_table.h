@@ -7,8 +7,8 @@
  * table is as large as the counts that there are need. Looking up may be done by any number of
  * threads; init, grow and deinit of one table by one thread at a time.
  */
-#ifndef NB_CORE_SCORE_LOG_TABLE_H
-#define NB_CORE_SCORE_LOG_TABLE_H
+#ifndef NB_CORE_ESTIMATE_LOG_TABLE_H
+#define NB_CORE_ESTIMATE_LOG_TABLE_H
 
 #include <math.h>
 #include <stddef.h>
