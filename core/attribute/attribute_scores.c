@@ -158,6 +158,19 @@ static void walk(struct nb_attribute_scores *s, const struct nb_model *model)
     }
 }
 
+static int put_tree(struct nb_attribute_scores *s, const struct nb_model *model)
+{
+    if (nb_model_pairs(model) == NULL) {
+        free(s->tree);
+        s->tree = NULL;
+        return 0;
+    }
+    if (s->tree == NULL && (s->tree = malloc(sizeof *s->tree)) == NULL)
+        return NB_NO_MEMORY;
+    nb_tree_make(s->tree, model);
+    return 0;
+}
+
 int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb_settings *settings,
                              const struct nb_model *model)
 {
@@ -178,6 +191,8 @@ int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb
     }
     if (walks)
         walk(s, model);
+    if (put_tree(s, model) != 0)
+        return NB_NO_MEMORY;
     return nb_numbers_make(&s->numbers, settings, model, s->names, s->size);
 }
 
@@ -187,13 +202,15 @@ void nb_attribute_scores_deinit(struct nb_attribute_scores *scores)
     free(scores->counts);
     free(scores->labels);
     nb_numbers_deinit(&scores->numbers);
+    free(scores->tree);
     *scores = (struct nb_attribute_scores){0};
 }
 
 size_t nb_attribute_scores_memory(const struct nb_attribute_scores *scores)
 {
     return scores->count * sizeof *scores->counts + scores->size * sizeof *scores->names +
-           scores->room * sizeof *scores->labels + nb_numbers_memory(&scores->numbers);
+           scores->room * sizeof *scores->labels + nb_numbers_memory(&scores->numbers) +
+           (scores->tree != NULL ? sizeof *scores->tree : 0);
 }
 
 /* ---- features -------------------------------------------------------------------------------- */
@@ -231,6 +248,29 @@ struct nb_factor nb_attribute_value(const struct nb_attribute_scores *scores,
     else if (event != NB_EVENT_BERNOULLI)
         f.log -= count * l->ends;
     return f;
+}
+
+/* In how many documents of the label both rows come together; `one` may be NB_PAIR_ANY. */
+static uint32_t count_both(const struct nb_attribute_scores *s, size_t attribute, uint32_t one,
+                           size_t parent, uint32_t given, uint32_t place)
+{
+    return attribute < parent ? nb_pairs_count(s->tree->pairs, one, given, s->names[place])
+                              : nb_pairs_count(s->tree->pairs, given, one, s->names[place]);
+}
+
+struct nb_factor nb_attribute_value_given(const struct nb_attribute_scores *scores,
+                                          const struct nb_model *model, uint32_t row,
+                                          uint32_t given, uint32_t place)
+{
+    size_t attribute = attribute_of(nb_model_row_id(model, row));
+    size_t parent = attribute_of(nb_model_row_id(model, given));
+    double above = count_both(scores, attribute, row, parent, given, place) +
+                   addends_of(scores, model, nb_model_row(model, row), attribute, place).present;
+    double below = count_both(scores, attribute, NB_PAIR_ANY(attribute), parent, given, place) +
+                   label_at(scores, attribute, place)->added;
+    if (!(above > 0))
+        return (struct nb_factor){.is_zero = true};
+    return (struct nb_factor){.log = log(above) - log(below)};
 }
 
 struct nb_log_product nb_attribute_presence(const struct nb_attribute_scores *scores, uint64_t id,

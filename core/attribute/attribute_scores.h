@@ -21,12 +21,17 @@
  * attribute that a document has no value of nothing is added, and nothing was counted when it was
  * learned.
  *
+ * With "structure": "tan" a category has another one as its parent (core/attribute/tree.h): given
+ * the parent's value y it is P(m|yv) = (n_myv + b) / (n_yv + b values), of documents that have
+ * both. Where the document lacks the parent's value, or nobody has seen it, it is P(m|v) as above.
+ *
  * Threads: one makes the scores anew; any number reads them, under the model's read lock.
  */
 #ifndef NB_CORE_ATTRIBUTE_ATTRIBUTE_SCORES_H
 #define NB_CORE_ATTRIBUTE_ATTRIBUTE_SCORES_H
 
 #include "core/attribute/numbers.h"
+#include "core/attribute/tree.h"
 #include "core/estimate/estimate.h"
 #include "core/model/counts.h"
 
@@ -57,6 +62,7 @@ struct nb_attribute_scores {
     struct nb_attribute_label *labels;  /* [attribute * size + place]; owned */
     size_t room;                        /* of `labels` */
     struct nb_numbers numbers;          /* of the attributes that are numbers */
+    struct nb_tree *tree;               /* owned; NULL: no category depends on another one */
 };
 
 /* Makes the scores of the model's counts as they are. Of models without attributes it does nothing;
@@ -76,6 +82,12 @@ bool nb_attribute_says(const struct nb_attribute_scores *scores, const struct nb
 struct nb_factor nb_attribute_value(const struct nb_attribute_scores *scores,
                                     const struct nb_model *model, const struct nb_feature *feature,
                                     const struct nb_row *row, uint32_t place);
+
+/* The same of the value in row `row` of a category, of which the value of its parent in row `given`
+ * is known. */
+struct nb_factor nb_attribute_value_given(const struct nb_attribute_scores *scores,
+                                          const struct nb_model *model, uint32_t row,
+                                          uint32_t given, uint32_t place);
 
 /* What a set that is there brings to the label at `place`, as if it had none of the known values.
  * `id` is that of the feature that says it is there. */

@@ -23,6 +23,7 @@
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/store/ledger.h"
+#include "core/store/ledger_pairs.h"
 
 static struct nb_string string_of(const struct nb_buffer *buffer)
 {
@@ -234,26 +235,71 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
     return 0;
 }
 
+/* Documents times fields squared whose pairs the writer counts while others wait: about a second.
+ */
+enum { MOST_PAIRED = 1 << 25 };
+
+static int check_work(const struct nb_live *live, const struct nb_settings *settings,
+                      struct nb_error *error)
+{
+    double fields = (double)settings->attribute_count;
+    if (settings->structure == NB_STRUCTURE_NAIVE ||
+        (double)nb_model_documents_all(live->counts) * fields * fields <= MOST_PAIRED)
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "structure: the model '%s' has learned too many documents to become "
+                        "\"tan\"; a new model can have it from the start",
+                        live->name);
+}
+
+/* The pairs of values that the settings need of a loaded model, in place of those that it has. */
+static int put_pairs(struct nb_engine *engine, struct put *put, struct nb_live *live,
+                     struct nb_pairs **pairs, struct nb_error *error)
+{
+    struct nb_view view;
+    int rc = check_work(live, &put->settings, error);
+    if (rc == 0)
+        rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_ledger_pairs(&view, live->number, live->counts, &put->settings, pairs, error);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
 static int put_settings(struct nb_engine *engine, struct put *put, struct nb_live *live,
                         struct nb_error *error)
 {
     struct nb_buffer stored = {0};
     struct nb_published *published = NULL;
+    struct nb_pairs *pairs = NULL;
     bool is_cold = lock_cold(live);
     int rc = nb_settings_write(&put->settings, &stored) == 0 ? 0 : nb_error_no_memory(error);
     if (rc == 0 && !is_cold) {
         published = nb_published_next(&put->settings, live->published);
-        rc = published == NULL ? nb_error_no_memory(error) : 0;
+        rc = published == NULL ? nb_error_no_memory(error)
+                               : put_pairs(engine, put, live, &pairs, error);
     }
     if (rc == 0)
         rc = store_put(engine, put, live, string_of(&stored), &published, error);
+    if (rc == 0 && !is_cold)
+        nb_model_put_pairs(live->counts, &pairs);
     if (is_cold)
         pthread_mutex_unlock(&live->lock);
     if (rc == 0) /* takes the registry's lock, which comes before that of a model */
         nb_parents_note(engine, live, &put->parent);
     nb_published_release(&published);
+    nb_pairs_free(&pairs);
     nb_buffer_deinit(&stored);
     return rc;
+}
+
+/* Whether pairs can be counted is known of a loaded model alone. */
+static int load_for_pairs(struct nb_engine *engine, struct put *put, struct nb_live *live,
+                          struct nb_error *error)
+{
+    bool counts = put->settings.structure != NB_STRUCTURE_NAIVE && atomic_load(&live->persisted);
+    return counts ? nb_registry_load(engine, live, error) : 0;
 }
 
 static int put_task(struct nb_engine *engine, void *argument, struct nb_error *error)
@@ -263,6 +309,8 @@ static int put_task(struct nb_engine *engine, void *argument, struct nb_error *e
     int rc = find_or_make(engine, put, &live, error);
     if (rc == 0)
         rc = nb_parents_check(engine, live, &put->settings, error);
+    if (rc == 0)
+        rc = load_for_pairs(engine, put, live, error);
     if (rc == 0)
         rc = put_settings(engine, put, live, error);
     nb_registry_release(engine, &live);

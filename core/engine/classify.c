@@ -164,6 +164,8 @@ static int explain(struct nb_verdict *verdict, size_t most)
         *x = (struct nb_explained){.evidence = e->evidence};
         if (e->feature != SIZE_MAX) {
             x->token = p->bag.texts[e->feature];
+            if (e->given != 0)
+                x->given = p->bag.texts[e->given - 1];
             x->field = nb_feature_field(p->bag.features[e->feature].id);
             x->count = p->bag.features[e->feature].count;
         }

@@ -152,6 +152,7 @@ enum { NB_VERDICT_SOURCES = 3 }; /* a model, its parent, and its parent's parent
 
 struct nb_explained {
     struct nb_string token; /* bytes == NULL: the prior's row */
+    struct nb_string given; /* the value that it depends on; bytes == NULL: none */
     uint64_t count;
     double evidence;                   /* infinite when it makes one of the two labels impossible */
     enum nb_field field;               /* of the token */

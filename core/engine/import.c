@@ -26,6 +26,7 @@
 #include "core/live/stored_score.h"
 #include "core/live/transaction.h"
 #include "core/live/twin_log.h"
+#include "core/model/model_pairs.h"
 #include "core/store/ledger.h"
 #include "core/store/quarantine.h"
 
@@ -496,6 +497,11 @@ static int apply(struct nb_import *import, const struct nb_change *change, struc
     import->rows = delta.add;
     if (rc == NB_TOO_LARGE)
         return nb_error_set(error, rc, "a feature of the dump is counted over 4 billion times");
+    if (rc == 0 && !nb_model_pairs_fit(import->live->counts, NULL, 0))
+        return nb_error_set(
+            error, NB_TOO_LARGE,
+            "the dump has more pairs of values than \"structure\": \"tan\" has room "
+            "for");
     return rc;
 }
 

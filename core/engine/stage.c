@@ -10,6 +10,7 @@
 #include "core/live/learner.h"
 #include "core/live/refit.h"
 #include "core/live/stored_score.h"
+#include "core/model/model_pairs.h"
 #include "core/store/quarantine.h"
 #include "core/store/twins.h"
 
@@ -215,6 +216,19 @@ static bool would_overflow(const struct stage *s)
     return false;
 }
 
+/* A model with a structure counts pairs of values, which have a limit. */
+static bool pairs_fit(const struct stage *s)
+{
+    const struct nb_rows *rows = &s->change->delta.add;
+    return nb_model_pairs_fit(s->live->counts, rows->counts, rows->size);
+}
+
+static int refuse_pairs(struct stage *s)
+{
+    return refuse(s, NB_TOO_LARGE,
+                  "the model has as many pairs of values as \"structure\": \"tan\" has room for");
+}
+
 static int find_label(struct stage *s, struct nb_error *error)
 {
     struct nb_submitted *change = s->change;
@@ -416,6 +430,8 @@ static int prepare_train(struct stage *s, bool *found, struct nb_error *error)
         rc = nb_error_no_memory(error);
     if (rc == 0 && !s->refused && would_overflow(s))
         refuse(s, NB_TOO_LARGE, "a feature of the label was counted 4 billion times");
+    if (rc == 0 && !s->refused && !pairs_fit(s))
+        refuse_pairs(s);
     if (rc == 0 && !s->refused)
         rc = find_old(s, found);
     return rc;
@@ -566,6 +582,8 @@ static int restore(struct stage *s, struct nb_error *error)
     submitted->label_number = submitted->delta.add_label = back->label;
     if (would_overflow(s))
         return refuse(s, NB_TOO_LARGE, "a feature of the label was counted 4 billion times");
+    if (!pairs_fit(s))
+        return refuse_pairs(s);
     submitted->receipt.status = old->change.label != back->label ? NB_RELABELLED : NB_UPDATED;
     submitted->receipt.tokens = submitted->positions = back->tokens;
     submitted->truncated = back->truncated;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/pack.h"
+#include "core/model/model_pairs.h"
 #include "core/store/living.h"
 #include "core/store/range.h"
 #include "core/store/twins.h"
@@ -135,12 +136,24 @@ struct nb_live *nb_live_new(struct nb_string name, uint32_t number, const struct
     return live;
 }
 
+/* The table that a structure of the settings needs, of no document. */
+static int begin_pairs(struct nb_model *counts, const struct nb_settings *settings)
+{
+    if (settings->structure == NB_STRUCTURE_NAIVE)
+        return 0;
+    struct nb_pairs *pairs = nb_pairs_new(nb_settings_attributes(settings));
+    if (pairs == NULL)
+        return NB_NO_MEMORY;
+    nb_model_put_pairs(counts, &pairs);
+    return 0;
+}
+
 int nb_live_begin(struct nb_live *live, const struct nb_settings *settings)
 {
     assert(live->counts == NULL && live->published == NULL);
     live->published = nb_published_new(settings);
     live->counts = nb_model_new();
-    if (live->published == NULL || live->counts == NULL)
+    if (live->published == NULL || live->counts == NULL || begin_pairs(live->counts, settings) != 0)
         return NB_NO_MEMORY;
     atomic_store(&live->loaded, true);
     return 0;

@@ -10,6 +10,7 @@
 #include "core/live/refit.h"
 #include "core/live/twin_log.h"
 #include "core/store/ledger.h"
+#include "core/store/ledger_pairs.h"
 #include "core/store/range.h"
 
 struct loading {
@@ -204,6 +205,18 @@ static int load_weights(void *user, struct nb_string key, struct nb_string value
     return rc == 0 ? 0 : damaged(error, "the weights of a stack do not read back");
 }
 
+/* ---- pairs of values ------------------------------------------------------------------------- */
+
+static int load_pairs(struct loading *l, struct nb_error *error)
+{
+    struct nb_pairs *pairs;
+    int rc = nb_ledger_pairs(l->view, l->live->number, l->live->counts,
+                             &l->live->published->settings, &pairs, error);
+    if (rc == 0 && pairs != NULL)
+        nb_model_put_pairs(l->live->counts, &pairs);
+    return rc;
+}
+
 /* ---- the whole model ------------------------------------------------------------------------- */
 
 static int load_all(struct loading *l, struct nb_error *error)
@@ -241,7 +254,7 @@ static int load_all(struct loading *l, struct nb_error *error)
         rc = load_rows(l, error);
     if (rc == 0 && nb_model_documents_all(l->live->counts) != l->state.totals.living)
         rc = damaged(error, "the labels' documents do not sum to those of the model");
-    return rc;
+    return rc != 0 ? rc : load_pairs(l, error);
 }
 
 static void take_state(const struct loading *l)

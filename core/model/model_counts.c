@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "core/model/model_pairs.h"
 #include "core/model/model_private.h"
 
 /* Adds to the sums what a cell of a feature has gained (or lost). */
@@ -108,15 +109,19 @@ int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_cou
         prefetch_row(model, counts, size, i);
     nb_model_write_lock(model);
     if (sign > 0) {
-        rc = add_all(model, label, counts, size, &new_tokens);
+        rc = nb_model_reserve_pairs(model, counts, size);
+        if (rc == 0)
+            rc = add_all(model, label, counts, size, &new_tokens);
     } else {
         for (size_t i = 0; i < size; i++) {
             prefetch_row(model, counts, size, i + NB_MODEL_AHEAD);
             cell_take(model, label, counts[i]);
         }
     }
-    if (rc == 0)
+    if (rc == 0) {
+        nb_model_add_pairs(model, label, counts, size, sign);
         nb_model_next_generation(model);
+    }
     nb_model_unlock(model);
     if (rc == 0 && fresh != NULL)
         *fresh = new_tokens;
@@ -136,9 +141,13 @@ int nb_model_change(struct nb_model *model, const struct nb_model_change *change
     *fresh = 0;
     nb_model_write_lock(model);
     if (change->add_label != UINT32_MAX) {
-        rc = add_all(model, change->add_label, change->add, change->add_size, fresh);
+        rc = nb_model_reserve_pairs(model, change->add, change->add_size);
         if (rc == 0)
+            rc = add_all(model, change->add_label, change->add, change->add_size, fresh);
+        if (rc == 0) {
             add_documents(model, change->add_label, 1);
+            nb_model_add_pairs(model, change->add_label, change->add, change->add_size, 1);
+        }
     }
     if (rc == 0 && change->take_label != UINT32_MAX) {
         for (size_t i = 0; i < change->take_size; i++) {
@@ -146,6 +155,7 @@ int nb_model_change(struct nb_model *model, const struct nb_model_change *change
             cell_take(model, change->take_label, change->take[i]);
         }
         add_documents(model, change->take_label, -1);
+        nb_model_add_pairs(model, change->take_label, change->take, change->take_size, -1);
     }
     if (rc == 0)
         nb_model_next_generation(model);

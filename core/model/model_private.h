@@ -11,6 +11,7 @@
 #include "core/model/cells.h"
 #include "core/model/index.h"
 #include "core/model/model.h"
+#include "core/model/pairs.h"
 #include "core/model/parts.h"
 
 struct nb_label {
@@ -41,6 +42,7 @@ struct nb_model {
     uint64_t documents;
     uint64_t vocabulary[NB_FIELDS];
     struct nb_parts *parts; /* owned; NULL: no row is a value of an attribute */
+    struct nb_pairs *pairs; /* owned; NULL: the model has none */
     uint64_t generation;
     atomic_size_t other_bytes; /* memory but that of rows and cells */
 };

@@ -22,6 +22,8 @@ static const char *const decisions[] = {"bayes", "stacked", NULL};
     (TEXT_FIELDS | 1u << NB_FIELD_STRUCTURE | 1u << NB_FIELD_URL | 1u << NB_FIELD_CASE |           \
      1u << NB_FIELD_PAIR | 1u << NB_FIELD_NGRAM)
 
+static const char *const structures[] = {"naive", "tan", NULL};
+
 /* In the order of enum nb_field_kind. */
 static const char *const kinds[] = {"text", "category", "set", "number", NULL};
 
@@ -226,6 +228,12 @@ static const struct nb_setting table[] = {
      .help = "Fields that documents can have values of beside their text: each is an attribute of "
              "its own (Mitchell 1997, section 6.9: the naive Bayes classifier). A field can be "
              "added at any time, and stays."},
+    {.name = "structure",
+     .type = NB_SETTING_ENUM,
+     .offset = offsetof(struct nb_settings, structure),
+     .names = structures,
+     .help = "What a category depends on beside the label: nothing (naive), or one other category, "
+             "such that the tree of these tells most (tan: Friedman, Geiger and Goldszmidt 1997)."},
     {.name = "tokenizer",
      .type = NB_SETTING_FIELDS,
      .offset = offsetof(struct nb_settings, tokenizer_fields),

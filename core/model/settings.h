@@ -23,6 +23,7 @@ enum nb_event_model {
     NB_EVENT_COMPLEMENT
 };
 enum nb_estimate { NB_ESTIMATE_MEAN, NB_ESTIMATE_MAP, NB_ESTIMATE_MLE };
+enum nb_structure { NB_STRUCTURE_NAIVE, NB_STRUCTURE_TAN };
 enum nb_predict { NB_PREDICT_ESTIMATE, NB_PREDICT_INTEGRATE };
 enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN };
 enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
@@ -58,6 +59,7 @@ struct nb_settings {
     uint64_t parent_strength;        /* documents that outweigh it */
     struct nb_attribute *attributes; /* owned, with their names; fields beside those of the text */
     size_t attribute_count;
+    int structure;              /* enum nb_structure: core/attribute/tree.h */
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
 };

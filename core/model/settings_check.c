@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "core/model/pairs.h"
 #include "core/model/settings_private.h"
 
 static int check_enum(const struct nb_setting *s, int value, struct nb_error *error)
@@ -223,6 +224,24 @@ static int check_kind(const struct nb_settings *s, struct nb_error *error)
     return 0;
 }
 
+static int check_structure(const struct nb_settings *s, struct nb_error *error)
+{
+    size_t categories = 0;
+    for (size_t i = 0; i < s->attribute_count; i++)
+        categories += s->attributes[i].kind == NB_FIELD_KIND_CATEGORY;
+    if (s->structure == NB_STRUCTURE_NAIVE)
+        return 0;
+    if (s->decision == NB_DECISION_STACKED || s->event_model == NB_EVENT_COMPLEMENT)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "structure: \"tan\" needs \"decision\": \"bayes\" (as in the preset "
+                            "\"book\") and another event_model than \"complement\"");
+    if (categories > NB_PAIR_FIELDS_MOST)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "structure: \"tan\" is for at most %d fields of the kind category",
+                            NB_PAIR_FIELDS_MOST);
+    return 0;
+}
+
 static int check_estimate(const struct nb_settings *s, struct nb_error *error)
 {
     bool is_mode = s->estimate == NB_ESTIMATE_MAP;
@@ -254,5 +273,6 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
         if (rc != 0)
             return rc;
     }
-    return check_estimate(settings, error);
+    int rc = check_structure(settings, error);
+    return rc != 0 ? rc : check_estimate(settings, error);
 }

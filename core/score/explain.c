@@ -120,23 +120,40 @@ static double presence(const struct nb_scorer *s, const struct nb_model *model,
     return nb_log_product_value(none);
 }
 
-/* A feature of an attribute. Returns whether it says anything. */
+/* A category that depends on another one. */
+static double evidence_given(const struct nb_scorer *s, const struct nb_model *model, uint32_t row,
+                             uint32_t given, const struct nb_scores *scores)
+{
+    uint32_t best = (uint32_t)scores->best, second = (uint32_t)scores->second;
+    return nb_factor_evidence(nb_attribute_value_given(&s->attributes, model, row, given, best),
+                              nb_attribute_value_given(&s->attributes, model, row, given, second));
+}
+
+/* A feature of an attribute; `given` may be NULL. Returns whether it says anything. */
 static bool explain_value(const struct nb_scorer *s, const struct nb_model *model,
                           const struct nb_feature *features, size_t size, size_t at,
-                          uint32_t number, const struct nb_scores *scores, double *evidence)
+                          uint32_t number, const struct nb_scores *scores,
+                          const struct nb_given *given, struct nb_evidence *evidence)
 {
     const struct nb_feature *feature = &features[at];
     const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(model, number);
     if (!nb_attribute_says(&s->attributes, feature, row))
         return false;
     uint32_t best = (uint32_t)scores->best, second = (uint32_t)scores->second;
-    if (nb_part_is_presence(nb_feature_part(feature->id)))
-        *evidence = nb_log_evidence(presence(s, model, features, size, at, best),
-                                    presence(s, model, features, size, at, second));
-    else
-        *evidence =
+    uint8_t parent =
+        given == NULL ? NB_PAIR_NO_COLUMN : nb_given_parent(given, s->attributes.tree, feature->id);
+    *evidence = (struct nb_evidence){.feature = at};
+    if (parent != NB_PAIR_NO_COLUMN) {
+        evidence->given = given->places[parent];
+        evidence->evidence = evidence_given(s, model, number, given->rows[parent], scores);
+    } else if (nb_part_is_presence(nb_feature_part(feature->id))) {
+        evidence->evidence = nb_log_evidence(presence(s, model, features, size, at, best),
+                                             presence(s, model, features, size, at, second));
+    } else {
+        evidence->evidence =
             nb_factor_evidence(nb_attribute_value(&s->attributes, model, feature, row, best),
                                nb_attribute_value(&s->attributes, model, feature, row, second));
+    }
     return true;
 }
 
@@ -151,6 +168,9 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
     struct sides sides = sides_of(scorer, view, scores);
     size_t filled = 0;
     uint32_t numbers[NB_MODEL_STEP];
+    struct nb_given found, *given = scorer->attributes.tree != NULL ? &found : NULL;
+    if (given != NULL)
+        nb_given_find(given, scorer->attributes.tree, model, features, size);
     for (size_t i = 0; i < size; i++) {
         if (i % NB_MODEL_STEP == 0)
             nb_model_find_all(model, features + i,
@@ -159,8 +179,8 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
         double evidence;
         uint32_t number = numbers[i % NB_MODEL_STEP];
         if (nb_feature_field(features[i].id) == NB_FIELD_VALUE) {
-            if (explain_value(scorer, model, features, size, i, number, scores, &evidence))
-                rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
+            filled += explain_value(scorer, model, features, size, i, number, scores, given,
+                                    &rows[filled]);
             continue;
         }
         const struct nb_row *row = used_row(scorer, model, view, number, &all);

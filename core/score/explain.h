@@ -16,6 +16,7 @@
 struct nb_evidence {
     size_t feature;
     double evidence;
+    size_t given; /* the place in the bag, plus 1, of the value that it depends on; 0: none */
 };
 /* The evidence of every known feature, in the order of the bag, and the prior's row last. `rows`
  * has room for size + 1; sets *count. All rows sum to log_scores[best] - log_scores[second] where

@@ -18,7 +18,8 @@ struct pass {
     double common;   /* what every label gets (complement) */
     uint64_t weight; /* known positions, or known distinct words with a model of presence */
     uint64_t total, known;
-    bool has_values; /* of attributes: they are in the sums */
+    bool has_values;              /* of attributes: they are in the sums */
+    const struct nb_given *given; /* what categories depend on; NULL: none depends on another */
 };
 
 /* One feature of the document on its way into the sums. */
@@ -56,6 +57,21 @@ static void add_row(struct pass *p, const struct nb_row *row, uint32_t count)
     nb_counts_each(p->model, row, add_cell, &word);
 }
 
+/* What a feature of an attribute brings to the label at a position. */
+static void add_attribute(const struct pass *p, const struct nb_feature *feature, uint32_t number,
+                          uint32_t position, struct nb_log_product *product)
+{
+    const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(p->model, number);
+    const struct nb_attribute_scores *scores = &p->scorer->attributes;
+    uint8_t parent =
+        p->given == NULL ? NB_PAIR_NO_COLUMN : nb_given_parent(p->given, scores->tree, feature->id);
+    if (parent == NB_PAIR_NO_COLUMN)
+        nb_attribute_add(scores, p->model, feature, row, position, product);
+    else
+        nb_log_product_add(product, nb_attribute_value_given(scores, p->model, number,
+                                                             p->given->rows[parent], position));
+}
+
 /* A feature of an attribute. */
 static void add_value(struct pass *p, const struct nb_feature *feature, uint32_t number)
 {
@@ -69,7 +85,7 @@ static void add_value(struct pass *p, const struct nb_feature *feature, uint32_t
     for (uint32_t i = 0; i < p->view->size; i++) {
         struct nb_log_product one = {0, 0};
         struct nb_log_product *product = p->products != NULL ? &p->products[i] : &one;
-        nb_attribute_add(&p->scorer->attributes, p->model, feature, row, i, product);
+        add_attribute(p, feature, number, i, product);
         p->sums[i] += one.log; /* no estimate is 0 unless there are products */
     }
 }
@@ -174,6 +190,11 @@ int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
     scores->size = view->size;
     memset(scores->log_scores, 0, view->size * sizeof *scores->log_scores);
     struct pass pass = {.scorer = scorer, .model = model, .view = view, .sums = scores->log_scores};
+    struct nb_given given;
+    if (scorer->attributes.tree != NULL) {
+        nb_given_find(&given, scorer->attributes.tree, model, features, size);
+        pass.given = &given;
+    }
     if (begin_products(&pass) != 0)
         return nb_error_no_memory(error);
     if (scorer->has_factors)

@@ -2,8 +2,10 @@
 #include "server/api/results.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "core/base/attribute.h"
 #include "server/json/document.h"
 #include "server/json/emit.h"
 #include "server/json/problem.h"
@@ -114,6 +116,20 @@ static void emit_shares(struct nb_emitter *e, const struct nb_verdict *verdict,
     nb_emit_close(e, '}');
 }
 
+/* As in `country=DE given plan=gold`. */
+static void emit_token(struct nb_emitter *e, const struct nb_explained *row)
+{
+    char text[2 * (NB_ATTRIBUTE_NAME_MOST + NB_CATEGORY_MOST) + sizeof "= given ="];
+    if (row->given.bytes == NULL) {
+        nb_emit_string(e, row->token);
+        return;
+    }
+    int length = snprintf(text, sizeof text, "%.*s given %.*s", (int)row->token.length,
+                          row->token.bytes, (int)row->given.length, row->given.bytes);
+    assert(length > 0 && (size_t)length < sizeof text);
+    nb_emit_string(e, (struct nb_string){text, (size_t)length});
+}
+
 /* The prior's row has no token: null, and no count. */
 static void emit_explained(struct nb_emitter *e, const struct nb_verdict *verdict,
                            const struct nb_explained *row)
@@ -123,7 +139,7 @@ static void emit_explained(struct nb_emitter *e, const struct nb_verdict *verdic
     if (row->token.bytes == NULL) {
         nb_emit_raw(e, "null");
     } else {
-        nb_emit_string(e, row->token);
+        emit_token(e, row);
         nb_emit_member_u64(e, "count", row->count);
     }
     nb_emit_key(e, "evidence");

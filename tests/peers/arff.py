@@ -77,6 +77,11 @@ class Data:
         data.class_index = self.class_index
         return data
 
+    def without(self, names):
+        """Without some attributes; the class comes last."""
+        kept = [n for n in self.inputs() if self.attributes[n][0] not in names] + [self.class_index]
+        return Data([self.attributes[n] for n in kept], [[row[n] for n in kept] for row in self.rows], self.name)
+
     def complete(self):
         """Without the rows that have a missing value."""
         return self.of_rows([row for row in self.rows if None not in row])

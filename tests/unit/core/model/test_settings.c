@@ -56,6 +56,7 @@ static void compare(const struct nb_settings *a, const struct nb_settings *b)
     if (a->parent != NULL)
         ck_assert_str_eq(a->parent, b->parent);
     ck_assert_uint_eq(a->parent_strength, b->parent_strength);
+    ck_assert_int_eq(a->structure, b->structure);
     ck_assert_uint_eq(a->tokenizer_version, b->tokenizer_version);
 }
 
@@ -95,6 +96,7 @@ START_TEST(the_table_is_complete)
                                         "parent",
                                         "parent_strength",
                                         "fields",
+                                        "structure",
                                         "tokenizer"};
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
@@ -295,6 +297,27 @@ START_TEST(bad_values_are_refused_by_name)
     ck_assert_int_eq(error.code, NB_UNUSABLE);
     ck_assert_msg(strncmp(error.text, texts[_i], strlen(texts[_i])) == 0, "says: %s", error.text);
     nb_settings_deinit(&s);
+}
+END_TEST
+
+START_TEST(a_structure_is_of_models_by_the_book)
+{
+    struct nb_settings s, back;
+    struct nb_buffer out = {0};
+    nb_settings_init(&s, NB_PRESET_BOOK);
+    s.structure = NB_STRUCTURE_TAN;
+    ck_assert_int_eq(nb_settings_check(&s, NULL), 0);
+    ck_assert_int_eq(nb_settings_write(&s, &out), 0);
+    ck_assert_int_eq(nb_settings_read(&back, (struct nb_string){out.bytes, out.length}, NULL), 0);
+    compare(&s, &back);
+    s.event_model = NB_EVENT_COMPLEMENT;
+    ck_assert_int_eq(nb_settings_check(&s, NULL), NB_UNUSABLE);
+    s.event_model = NB_EVENT_BERNOULLI;
+    s.decision = NB_DECISION_STACKED;
+    ck_assert_int_eq(nb_settings_check(&s, NULL), NB_UNUSABLE);
+    nb_settings_deinit(&s);
+    nb_settings_deinit(&back);
+    nb_buffer_deinit(&out);
 }
 END_TEST
 
@@ -653,6 +676,7 @@ int main(void)
     tcase_add_test(values, presets_are_as_documented);
     tcase_add_test(values, a_copy_is_equal_and_its_own);
     tcase_add_loop_test(values, bad_values_are_refused_by_name, 0, 26);
+    tcase_add_test(values, a_structure_is_of_models_by_the_book);
     tcase_add_test(values, a_given_prior_needs_a_label);
     tcase_add_test(values, words_are_left_out_from_a_count_of_two_on);
     tcase_add_test(values, a_model_keeps_the_tokenizer_that_counted_it);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997, section 4.1): beside the label
+ * each category has at most one other category as its parent, and P(x|label) becomes P(x|parent's
+ * value, label). The parents are the spanning tree with the largest sum of conditional mutual
+ * information given the label (core/model/pairs.h), which makes the documents most likely among all
+ * such trees (Chow and Liu 1968), directed away from its root, the first category of the settings.
+ *
+ * Prim's algorithm finds it in the square of the categories. Ties go to the category, and then to
+ * the parent, that is first in the settings. So the tree is a function of the documents alone.
+ *
+ * Threads: as in core/attribute/attribute_scores.h.
+ */
+#ifndef NB_CORE_ATTRIBUTE_TREE_H
+#define NB_CORE_ATTRIBUTE_TREE_H
+
+#include "core/model/counts.h"
+#include "core/model/model_pairs.h"
+
+/* By column of the model's pairs. */
+struct nb_tree {
+    const struct nb_pairs *pairs; /* of the model; borrowed */
+    size_t columns;
+    uint8_t parents[NB_PAIR_FIELDS_MOST]; /* NB_PAIR_NO_COLUMN: it is the root */
+};
+
+/* What a document has of each category: the place in its bag plus 1, and the row, or 0. Only values
+ * that some document has. Of a tree without columns it is not read. */
+struct nb_given {
+    size_t places[NB_PAIR_FIELDS_MOST];
+    uint32_t rows[NB_PAIR_FIELDS_MOST];
+};
+
+/* The tree of the model's counts as they are; without columns if the model has no pairs. */
+void nb_tree_make(struct nb_tree *tree, const struct nb_model *model);
+
+/* Looks up what a document has. */
+void nb_given_find(struct nb_given *given, const struct nb_tree *tree, const struct nb_model *model,
+                   const struct nb_feature *features, size_t size);
+
+/* The column of the parent of a feature's category, if the document has a value of it; else, and of
+ * all that is no category, NB_PAIR_NO_COLUMN. */
+uint8_t nb_given_parent(const struct nb_given *given, const struct nb_tree *tree, uint64_t id);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pairs of values (core/model/pairs.h) of a model's living documents, counted from the ledger.
+ * On the thread that changes the counts.
+ */
+#ifndef NB_CORE_STORE_LEDGER_PAIRS_H
+#define NB_CORE_STORE_LEDGER_PAIRS_H
+
+#include "core/lmdb/store.h"
+#include "core/model/model_pairs.h"
+#include "core/model/settings.h"
+
+/* Makes a table of the living documents of model `number`, whose counts are `model`: in
+ * microseconds for each. A model without a number (0) has none yet. *pairs is NULL if the settings
+ * have "structure": "naive". Returns 0, NB_TOO_LARGE (over NB_PAIRS_MOST), NB_NO_MEMORY, NB_CORRUPT
+ * or what the store returns. */
+int nb_ledger_pairs(const struct nb_view *view, uint32_t number, const struct nb_model *model,
+                    const struct nb_settings *settings, struct nb_pairs **pairs,
+                    struct nb_error *error);
+
+#endif

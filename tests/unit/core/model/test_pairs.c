@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pairs of values against counts that are made anew from the documents.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/model/pairs.h"
+
+enum { FIELDS = 4, CATEGORIES = 3, VALUES = 3, LABELS = 2, DOCUMENTS = 200 };
+
+/* Of field 1, which is no category, nothing is counted. */
+static const struct nb_attribute attributes[FIELDS] = {{"a", NB_FIELD_KIND_CATEGORY},
+                                                       {"b", NB_FIELD_KIND_TEXT},
+                                                       {"c", NB_FIELD_KIND_CATEGORY},
+                                                       {"d", NB_FIELD_KIND_CATEGORY}};
+
+struct document {
+    uint32_t label;
+    int values[FIELDS]; /* -1: none */
+};
+
+static uint32_t row_of(int field, int value)
+{
+    return (uint32_t)(field * 100 + value);
+}
+
+static struct document random_document(void)
+{
+    struct document d = {.label = (uint32_t)rand() % LABELS};
+    for (int f = 0; f < FIELDS; f++)
+        d.values[f] = rand() % (VALUES + 1) - 1;
+    if (rand() % 2 == 0 && d.values[0] >= 0)
+        d.values[2] = d.values[0]; /* so that they tell of each other */
+    return d;
+}
+
+/* In an order that is not that of the fields. */
+static void count(struct nb_pairs *pairs, const struct document *d, int sign)
+{
+    struct nb_pair_values values = {.count = 0};
+    for (int f = FIELDS - 1; f >= 0; f--)
+        if (d->values[f] >= 0)
+            nb_pair_values_add(&values, pairs, row_of(f, d->values[f]), (uint32_t)f);
+    if (sign > 0)
+        ck_assert_int_eq(nb_pairs_reserve(pairs, &values), 0);
+    nb_pairs_add(pairs, d->label, &values, sign);
+}
+
+/* Documents of `label` with these values; -1 is any. */
+static uint32_t count_slowly(const struct document *d, size_t size, uint32_t label, int f, int x,
+                             int g, int y)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < size; i++)
+        n += d[i].label == label && d[i].values[f] >= 0 && d[i].values[g] >= 0 &&
+             (x < 0 || d[i].values[f] == x) && (y < 0 || d[i].values[g] == y);
+    return n;
+}
+
+static double entropy(uint32_t n)
+{
+    return n == 0 ? 0 : n * log(n);
+}
+
+static void assert_pair(const struct nb_pairs *pairs, const struct document *d, size_t size, int f,
+                        int g)
+{
+    double weight = 0;
+    for (uint32_t label = 0; label < LABELS; label++)
+        for (int x = -1; x < VALUES; x++)
+            for (int y = -1; y < VALUES; y++) {
+                uint32_t n = count_slowly(d, size, label, f, x, g, y);
+                uint32_t one = x < 0 ? NB_PAIR_ANY(f) : row_of(f, x);
+                uint32_t other = y < 0 ? NB_PAIR_ANY(g) : row_of(g, y);
+                ck_assert_uint_eq(nb_pairs_count(pairs, one, other, label), n);
+                weight += (x < 0) == (y < 0) ? entropy(n) : -entropy(n);
+            }
+    double got = ldexp((double)nb_pairs_weight(pairs, nb_pairs_column(pairs, (size_t)f),
+                                               nb_pairs_column(pairs, (size_t)g)),
+                       -24);
+    ck_assert_double_eq_tol(got, weight, 1e-5);
+}
+
+static struct nb_pairs *pairs_of(const struct document *d, size_t size)
+{
+    struct nb_pairs *pairs = nb_pairs_new((struct nb_attributes){attributes, FIELDS});
+    ck_assert_ptr_nonnull(pairs);
+    for (size_t i = 0; i < size; i++)
+        count(pairs, &d[i], 1);
+    return pairs;
+}
+
+START_TEST(documents_come_and_go)
+{
+    struct document d[DOCUMENTS];
+    srand((unsigned)_i);
+    for (size_t i = 0; i < DOCUMENTS; i++)
+        d[i] = random_document();
+    struct nb_pairs *pairs = pairs_of(d, DOCUMENTS);
+    for (size_t i = DOCUMENTS; i-- > DOCUMENTS / 3;)
+        count(pairs, &d[i], -1);
+    for (size_t i = 0; i < DOCUMENTS / 3; i++) { /* what was taken out leaves room */
+        count(pairs, &d[i], 1);
+        count(pairs, &d[i], -1);
+    }
+    assert_pair(pairs, d, DOCUMENTS / 3, 0, 2);
+    assert_pair(pairs, d, DOCUMENTS / 3, 0, 3);
+    assert_pair(pairs, d, DOCUMENTS / 3, 2, 3);
+    struct nb_pairs *fresh = pairs_of(d, DOCUMENTS / 3);
+    for (size_t i = 0; i < CATEGORIES; i++)
+        for (size_t j = 0; j < CATEGORIES; j++)
+            if (i != j)
+                ck_assert_int_eq(nb_pairs_weight(pairs, i, j), nb_pairs_weight(fresh, j, i));
+    nb_pairs_free(&fresh);
+    nb_pairs_free(&pairs);
+    ck_assert_ptr_null(pairs);
+}
+END_TEST
+
+START_TEST(columns_are_the_categories)
+{
+    struct nb_pairs *pairs = pairs_of(NULL, 0);
+    ck_assert_uint_eq(nb_pairs_columns(pairs), CATEGORIES);
+    ck_assert_uint_eq(nb_pairs_attribute(pairs, 1), 2);
+    ck_assert_uint_eq(nb_pairs_column(pairs, 1), NB_PAIR_NO_COLUMN);
+    ck_assert_uint_eq(nb_pairs_column(pairs, 3), 2);
+    struct nb_pair_values values = {.count = 0};
+    nb_pair_values_add(&values, pairs, 7, 1);
+    ck_assert_uint_eq(values.count, 0);
+    nb_pair_values_add(&values, pairs, 9, 0);
+    nb_pair_values_add(&values, pairs, 8, 0); /* a second value of a category */
+    ck_assert_uint_eq(values.count, 1);
+    ck_assert_uint_eq(values.at[0].row, 9);
+    nb_pair_values_add(&values, pairs, NB_PAIR_ANY(2), 2);
+    ck_assert_int_eq(nb_pairs_reserve(pairs, &values), NB_TOO_LARGE);
+    nb_pairs_free(&pairs);
+}
+END_TEST
+
+/* Many different pairs: the table grows, and has a limit. */
+START_TEST(there_is_a_limit)
+{
+    struct nb_pairs *pairs = pairs_of(NULL, 0);
+    size_t before = nb_pairs_memory(pairs);
+    uint32_t n = 0;
+    for (;; n++) {
+        struct nb_pair_values values = {.count = 0};
+        nb_pair_values_add(&values, pairs, n, 0);
+        nb_pair_values_add(&values, pairs, UINT32_C(1) << 30 | n, 2);
+        if (!nb_pairs_fit(pairs, &values))
+            break;
+        if (nb_pairs_reserve(pairs, &values) != 0)
+            break;
+        nb_pairs_add(pairs, 0, &values, 1);
+    }
+    ck_assert_uint_eq(n, (NB_PAIRS_MOST - 5) / 3 + 1);
+    ck_assert_uint_gt(nb_pairs_memory(pairs), before);
+    ck_assert_uint_le(nb_pairs_memory(pairs), before + (UINT32_C(128) << 20));
+    ck_assert_uint_eq(nb_pairs_count(pairs, NB_PAIR_ANY(0), NB_PAIR_ANY(2), 0), n);
+    nb_pairs_free(&pairs);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pairs");
+    TCase *tests = tcase_create("pairs");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, documents_come_and_go, 0, 10);
+    tcase_add_test(tests, columns_are_the_categories);
+    tcase_add_test(tests, there_is_a_limit);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
