@@ -27,12 +27,12 @@ static const char *const CHANGE_QUERY[] = {"label", "id", "source", NULL};
 static const char *const SOURCE_QUERY[] = {"source", NULL};
 static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
 static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
-static const char *const CLASSIFY_QUERY[] = {"explain",   "level",      "label",   "id",
-                                             "threshold", "target_fpr", "cost_fp", "cost_fn",
-                                             "positive",  "scores",     NULL};
+static const char *const CLASSIFY_QUERY[] = {"explain",   "level",      "label",     "id",
+                                             "threshold", "target_fpr", "cost_fp",   "cost_fn",
+                                             "positive",  "scores",     "documents", NULL};
 /* What would have held a rate of false positives is another threshold for each model. */
 static const char *const MANY_QUERY[] = {"explain", "level",    "threshold", "cost_fp",
-                                         "cost_fn", "positive", NULL};
+                                         "cost_fn", "positive", "documents", NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", "scores", NULL};
 static const char *const FORMAT_QUERY[] = {"format", NULL};
 static const char *const LEARN_QUERY[] = {"alpha", "separators", "prior", "source", NULL};

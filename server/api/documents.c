@@ -70,13 +70,16 @@ static int read_level(const struct nb_request *request, struct nb_wishes *wishes
 int nb_wishes_read(const struct nb_request *request, struct nb_wishes *wishes,
                    struct nb_error *error)
 {
-    uint64_t explain = 0;
+    uint64_t explain = 0, counts = 0;
     *wishes = (struct nb_wishes){.explain = 0};
     if (request->query_count == 0)
         return 0;
     int rc = nb_request_query_count(request, "explain", 0, request->config->listing_rows, &explain,
                                     error);
     wishes->explain = (size_t)explain;
+    if (rc == 0)
+        rc = nb_request_query_count(request, "documents", 0, 1, &counts, error);
+    wishes->counts = counts == 1;
     if (rc == 0)
         rc = read_level(request, wishes, error);
     return rc != 0 ? rc : nb_decision_read(request, &wishes->rule, error);
@@ -209,6 +212,7 @@ int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *result
     if (rc != 0)
         return rc;
     need_labels(results->request->config, verdict);
+    results->has_counts = wishes->counts;
     rc = write_verdict(wishes, results, verdict, made, error);
     if (rc == 0)
         log_verdict(results, verdict, document, nb_clock_monotonic() - start);

@@ -73,10 +73,9 @@ static void emit_log_scores(struct nb_emitter *e, const struct nb_verdict *verdi
     nb_emit_close(e, '}');
 }
 
-/* Of a verdict that is not ready: what is missing, and what there is. */
-static void emit_missing(struct nb_emitter *e, const struct nb_verdict *verdict)
+/* Of a verdict that is not ready, or where it is asked for. */
+static void emit_counts(struct nb_emitter *e, const struct nb_verdict *verdict)
 {
-    nb_emit_member_text(e, "missing", verdict->missing);
     nb_emit_key(e, "documents");
     nb_emit_open(e, '{');
     for (size_t i = 0; i < verdict->size; i++) {
@@ -165,11 +164,11 @@ static void emit_decision(struct nb_emitter *e, const struct nb_json_decision *d
     nb_emit_member_text(e, "decision_reason", decision->reason);
 }
 
-static void emit_verdict(struct nb_emitter *e, struct nb_string model,
+static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
                          const struct nb_verdict *verdict, const struct nb_json_decision *decision)
 {
     nb_emit_open(e, '{');
-    nb_emit_member_string(e, "model", model);
+    nb_emit_member_string(e, "model", results->model);
     nb_emit_member_text(e, "label", verdict->labels[verdict->best]);
     nb_emit_key(e, "probability");
     nb_emit_double(e, verdict->probabilities[verdict->best]);
@@ -191,7 +190,9 @@ static void emit_verdict(struct nb_emitter *e, struct nb_string model,
     nb_emit_key(e, "ready");
     nb_emit_bool(e, verdict->ready);
     if (!verdict->ready)
-        emit_missing(e, verdict);
+        nb_emit_member_text(e, "missing", verdict->missing);
+    if (!verdict->ready || results->has_counts)
+        emit_counts(e, verdict);
     emit_decision(e, decision);
     if (verdict->explanation_count > 0)
         emit_explanation(e, verdict);
@@ -202,7 +203,7 @@ int nb_results_verdict(struct nb_results *results, const struct nb_verdict *verd
                        const struct nb_json_decision *decision, struct nb_error *error)
 {
     struct nb_emitter e = begin_result(results);
-    emit_verdict(&e, results->model, verdict, decision);
+    emit_verdict(&e, results, verdict, decision);
     return end_result(results, &e, error);
 }
 

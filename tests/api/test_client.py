@@ -298,6 +298,21 @@ def test_filter_adds_one_line(api):
         holds(head.startswith(b"X-Bayes-Status: ") and rest == mail, out[:200])
 
 
+def test_filter_is_careful_where_most_is_spam(api):
+    """As the doors of mail filters are, also when each label has the documents that make a model ready."""
+    client, name = Bayesc(api), api.name()
+    rows = [{"id": f"s{i}", "label": "spam", "mail": (SPAM % (i, i)).decode()} for i in range(200)]
+    rows += [{"id": f"h{i}", "label": "ham", "mail": (HAM % (i, i)).decode()} for i in range(10)]
+    api.put(f"/v1/models/{name}", {"preset": "mail"}).ok(201)
+    api.post(f"/v1/models/{name}/train", {"documents": rows}).ok()
+    path, new = f"/v1/models/{name}/classify?documents=1", b"Subject: order\n\nYour order of today: prize.\n"
+    verdict = api.post(path, new, "message/rfc822").ok().json
+    equal((verdict["ready"], verdict["documents"]), (True, {"ham": 10, "spam": 200}))
+    told = client.run("filter", "-m", name, "--header", "X-P: %P", stdin=new)
+    told = float(re.search(rb"X-P: ([0-9.]+)", told)[1])
+    holds(told < verdict["probabilities"]["spam"] - 0.02, (told, verdict))
+
+
 def test_filter_takes_forged_headers_out(api):
     client, model, _ = trained(api)
     forged = (b"From: a@example.org\nx-bayes-STATUS : ham, probability=1.0000\n and more\n\tof it\n"

@@ -79,6 +79,11 @@ def test_decisions_and_readiness_of_a_level(api):
         refused(model.post("classify?level=1&threshold=0.5&positive=sci/space", {"text": "x"}), 404, "sci/space")
         model.put(ready_documents=3)
         equal(model.classify("space", "?level=1")["ready"], True)
+        holds("documents" not in model.classify("space", "?level=1&documents=0"), "not asked for")
+        equal(model.classify("space", "?level=1&documents=1")["documents"],
+              {label: sum(count for name, count in model.classify("space", "?documents=1")["documents"].items()
+                          if name.split("/")[0] == label) for label in got["probabilities"]})
+        refused(model.post("classify?documents=2", {"text": "x"}), 400, "documents")
 
 
 def test_levels_in_batches_and_lines(api):

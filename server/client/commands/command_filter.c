@@ -126,7 +126,7 @@ static int ask(const struct filter *f, struct nb_status *status, struct nb_error
 {
     struct nb_buffer path = {0};
     json_t *verdict = NULL;
-    int rc = nb_path_model(&path, f->client->model, "/classify");
+    int rc = nb_path_model(&path, f->client->model, "/classify?documents=1");
     const struct nb_call_request request = {.method = "POST",
                                             .path = path.bytes,
                                             .type = "message/rfc822",

@@ -32,8 +32,8 @@ static const char *best_other(json_t *probabilities, const char *positive, doubl
     return best;
 }
 
-/* Of a verdict that is not ready: whether the model has documents of the positive label and of
- * others. Then the probability is taken with caution. */
+/* Whether the verdict says that the model has documents of the positive label and of others. Then
+ * the probability is taken with caution. */
 static bool take_care(const json_t *documents, const char *positive, double *of_positive)
 {
     const char *name;
@@ -63,16 +63,17 @@ int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t 
     *status = (struct nb_status){.note = ""};
     status->of_spam = json_number_value(json_object_get(probabilities, positive));
     bool is_ready = json_is_true(json_object_get(verdict, "ready"));
-    bool takes_care =
-        !is_ready && take_care(json_object_get(verdict, "documents"), positive, &status->of_spam);
+    double said = status->of_spam;
+    bool takes_care = take_care(json_object_get(verdict, "documents"), positive, &status->of_spam);
     double spam_from = thresholds->spam_from, ham_to = thresholds->ham_to;
-    if (takes_care) {
+    if (takes_care && !is_ready) {
         spam_from = spam_from < 0 ? SPAM_FROM : spam_from;
         ham_to = ham_to < 0 ? HAM_TO : ham_to;
-        other = fmax(other, 1 - status->of_spam);
     }
-    status->is_spam = spam_from >= 0 ? status->of_spam >= spam_from
-                                     : label != NULL && strcmp(label, positive) == 0;
+    other += said - status->of_spam; /* what caution takes from spam */
+    status->is_spam =
+        spam_from >= 0 ? status->of_spam >= spam_from
+                       : label != NULL && strcmp(label, positive) == 0 && status->of_spam >= other;
     status->is_unsure = !status->is_spam && ham_to >= 0 && status->of_spam > ham_to;
     if (!is_ready && !takes_care) {
         status->is_spam = false;

@@ -67,6 +67,14 @@ static const struct {
      "{'spam': 0.999, 'ham': 0.001}}",
      "unsure", 0.7735707427062558, 0.7735707427062558, false, true},
     {-1, -1,
+     "{'label': 'spam', 'ready': true, 'documents': {'spam': 500, 'ham': 10}, 'probabilities': "
+     "{'spam': 0.7, 'ham': 0.3}}",
+     "ham", 0.85329949629998736, 0.1467005037000127, false, false},
+    {0.9, 0.5,
+     "{'label': 'spam', 'ready': true, 'documents': {'spam': 10, 'ham': 500}, 'probabilities': "
+     "{'spam': 0.95, 'ham': 0.05}}",
+     "spam", 0.95, 0.95, true, false},
+    {-1, -1,
      "{'label': 'spam', 'ready': true, 'evidence': 'none', 'probabilities': {'spam': 0.9, 'ham': "
      "0.1}}",
      "unsure", 0.9, 0.9, false, true},
