@@ -17,6 +17,7 @@
 #include "server/mail/filter_load.h"
 #include "server/mail/rspamd.h"
 #include "server/network/ask.h"
+#include "server/network/from_model.h"
 #include "server/network/learn.h"
 #include "server/network/networks.h"
 #include "server/request/answer.h"
@@ -128,9 +129,9 @@ static const struct nb_route ROUTES[] = {
      .is_long = true},
     LONG("GET", "/v1/networks", CLASSIFY, NONE, PAGE_QUERY, nb_route_networks),
     LONG("GET", "/v1/networks/{network}", CLASSIFY, NONE, FORMAT_QUERY, nb_route_network),
-    /* Both do the same: a network is put whole, and nothing is added to what was there. */
+    /* A network is put whole, and nothing is added to what was there. */
     LONG("PUT", "/v1/networks/{network}", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_put_network),
-    LONG("POST", "/v1/networks/{network}", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_put_network),
+    LONG("POST", "/v1/networks/{network}", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_post_network),
     LONG("DELETE", "/v1/networks/{network}", ADMIN, NONE, NO_QUERY, nb_route_delete_network),
     LONG("POST", "/v1/networks/{network}/query", CLASSIFY, SETTINGS, NO_QUERY,
          nb_route_query_network),

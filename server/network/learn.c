@@ -11,24 +11,19 @@
 #include "server/request/request.h"
 #include "server/request/server.h"
 
-/* What is asked for. */
-struct wish {
-    double alpha, prior;
-    uint64_t separators;
-};
-
-static bool is_cutting(void *user)
+bool nb_network_is_cutting(void *user)
 {
     const struct nb_request *request = user;
     return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed);
 }
 
-static int read_wish(const struct nb_request *request, struct wish *wish, struct nb_error *error)
+static int read_wish(const struct nb_request *request, struct nb_learn_wish *wish,
+                     struct nb_error *error)
 {
-    *wish = (struct wish){.alpha = .01, .prior = 1};
+    *wish = (struct nb_learn_wish){.alpha = NB_LEARN_ALPHA, .prior = NB_LEARN_PRIOR};
     int rc = nb_request_query_number(request, "alpha", 1, &wish->alpha, error);
     if (rc == 0)
-        rc = nb_request_query_number(request, "prior", 1e6, &wish->prior, error);
+        rc = nb_request_query_number(request, "prior", NB_LEARN_PRIOR_MOST, &wish->prior, error);
     if (rc == 0 && wish->prior <= 0)
         rc = nb_error_set(error, NB_INVALID, "query parameter 'prior' must be above 0");
     return rc != 0 ? rc
@@ -37,14 +32,15 @@ static int read_wish(const struct nb_request *request, struct wish *wish, struct
 }
 
 static int learn(struct nb_request *request, const struct nb_columns *columns,
-                 const struct wish *wish, struct nb_learned *learned, struct nb_error *error)
+                 const struct nb_learn_wish *wish, struct nb_learned *learned,
+                 struct nb_error *error)
 {
     const struct nb_config *config = request->config;
     struct nb_learn_settings settings = {.alpha = wish->alpha,
                                          .most_given = (size_t)wish->separators,
                                          .most_tests = config->network_tests,
                                          .most_cells = (size_t)config->network_factor_cells,
-                                         .stop = is_cutting,
+                                         .stop = nb_network_is_cutting,
                                          .user = request};
     return nb_learn_columns(columns, &settings, learned, error);
 }
@@ -86,8 +82,8 @@ static int reply(struct nb_request *request, const struct nb_columns *columns,
     return rc;
 }
 
-static int learn_and_keep(struct nb_request *request, const struct nb_columns *columns,
-                          const struct wish *wish, struct nb_error *error)
+int nb_network_learn(struct nb_request *request, const struct nb_columns *columns,
+                     const struct nb_learn_wish *wish, struct nb_error *error)
 {
     struct nb_learned learned;
     struct nb_network *network = NULL;
@@ -107,7 +103,7 @@ static int learn_and_keep(struct nb_request *request, const struct nb_columns *c
 int nb_route_learn_network(struct nb_request *request, struct nb_error *error)
 {
     struct nb_columns *columns = NULL;
-    struct wish wish;
+    struct nb_learn_wish wish;
     int rc = nb_network_check_own_name(request, error);
     if (rc == 0)
         rc = read_wish(request, &wish, error);
@@ -115,7 +111,7 @@ int nb_route_learn_network(struct nb_request *request, struct nb_error *error)
         rc = nb_rows_read(request->type.media, request->body,
                           (size_t)request->config->network_learn_values, &columns, error);
     if (rc == 0)
-        rc = learn_and_keep(request, columns, &wish, error);
+        rc = nb_network_learn(request, columns, &wish, error);
     nb_columns_free(&columns);
     return rc;
 }

@@ -332,6 +332,97 @@ def test_missing_values(api):
         equal({n["name"]: n["table"] for n in got["nodes"]}, {"a": [[3 / 5, 2 / 5]], "b": [[1 / 2, 1 / 2]]}, kind)
 
 
+# ---- from a model's documents ----------------------------------------------------------------------
+def model_of(api, table, label, client=None, name=None):
+    """A model whose documents are the rows of a table: one column is the label."""
+    client, name = client or api, name or api.name()
+    fields = [c for c in table["columns"] if c != label]
+    client.put("/v1/models/" + name, {"preset": "book", "fields": {f: "category" for f in reversed(fields)}}).ok(201)
+    body = ""
+    for n, row in enumerate(table["rows"]):
+        values = dict(zip(table["columns"], row))
+        body += json.dumps({"label": values.pop(label), "values": values, "id": str(n)}) + "\n"
+    lines = client.post(f"/v1/models/{name}/train", body, "application/x-ndjson").ok().lines
+    equal({line.get("status") for line in lines}, {"learned"})
+    return name
+
+
+def renamed(table, label):
+    return {**table, "columns": ["label" if c == label else c for c in table["columns"]]}
+
+
+def without_names(reply):
+    return {k: v for k, v in reply.items() if k != "network"}
+
+
+def test_learning_from_a_model(api):
+    """As from the same rows; from what is living of them, values missing or not, and from some of the fields."""
+    samples = api.post(put(api, SPRINKLER) + "/query", {"samples": 3000, "seed": 2}).ok().json
+    table = {k: samples[k] for k in ("columns", "rows")}
+    rain = table["columns"].index("rain")
+    for row in table["rows"][::11]:
+        row[rain] = None
+    model = model_of(api, table, "wet")
+    for n in range(0, 3000, 100):
+        api.post(f"/v1/models/{model}/untrain", {"id": str(n)}).ok()
+    table["rows"] = [row for n, row in enumerate(table["rows"]) if n % 100 != 0]
+    rows = renamed(table, "wet")
+    for query, body in (("", {}), ("?alpha=0.001&prior=0.5&separators=1",
+                                  {"alpha": 0.001, "prior": 0.5, "separators": 1})):
+        want = api.post(N + api.name() + "/learn" + query, rows).ok(201).json
+        got = api.post(N + api.name(), {"model": model, **body}).ok(201).json
+        equal(without_names(got), without_names(want))
+    equal(got["rows"], 2970)
+    kept = [i for i, c in enumerate(rows["columns"]) if c in ("label", "season", "rain")]
+    some = {"columns": [rows["columns"][i] for i in kept], "rows": [[row[i] for i in kept] for row in rows["rows"]]}
+    want = api.post(N + api.name() + "/learn", some).ok(201).json
+    name = api.name()
+    got = api.post(N + name + "?source=ann", {"model": model, "fields": ["season", "rain"], "alpha": 0.01}).ok(201).json
+    equal(without_names(got), without_names(want))
+    equal(api.get(N + name).ok().json["source"], "ann")
+    api.post(N + name, {"model": model}).ok(200)
+    refused(api.call("POST", N + name, {"model": model}, **{"If-None-Match": "*"}), 409)
+
+
+def test_models_that_give_no_network(api):
+    model = model_of(api, {"columns": ["a", "y"], "rows": [["u", "one"], ["v", "two"]]}, "y")
+    path = N + api.name()
+    for body, status, words in (
+            ({"model": "no-such"}, 404, ("no-such",)),
+            ({"model": model, "fields": ["b"]}, 422, ("'b'",)),
+            ({"model": model, "fields": ["a", "a"]}, 422, ("'a'", "twice")),
+            ({"model": model, "fields": []}, 400, ("fields",)),
+            ({"model": model, "fields": [1]}, 400, ("fields", "number")),
+            ({"model": model, "alpha": 2}, 400, ("alpha",)),
+            ({"model": model, "prior": 0}, 400, ("prior",)),
+            ({"model": model, "what": 1}, 400, ("what",)),
+            ({"model": 1}, 400, ("model",)),
+            ({"model": model, "nodes": []}, 400, ("nodes",))):
+        refused(api.post(path, body), status, *words)
+    refused(api.put(path, {"model": model}), 400, "model")
+    empty = api.name()
+    api.put("/v1/models/" + empty, {"preset": "book", "fields": {"a": "category", "t": "text"}}).ok(201)
+    refused(api.post(path, {"model": empty}), 400, "no rows")
+    refused(api.post(path, {"model": empty, "fields": ["t"]}), 422, "'t'", "category")
+    api.post(f"/v1/models/{empty}/train", {"values": {"t": "x"}, "label": "one"}).ok()
+    refused(api.post(path, {"model": empty}), 400, "'a'", "no value")
+    api.put("/v1/models/" + api.name(), {"preset": "book"}).ok(201)
+    labels = api.name()
+    api.put("/v1/models/" + labels, {"preset": "book", "fields": {"label": "category"}}).ok(201)
+    refused(api.post(path, {"model": labels}), 400, "'label'", "twice")
+    plain = api.name()
+    api.post(f"/v1/models/{plain}/train", {"text": "a b", "label": "one"}).ok()
+    refused(api.post(path, {"model": plain}), 422, "category")
+    refused(api.get(path), 404)
+
+
+def test_values_without_texts(api):
+    """A store that keeps no texts of features has no names for states."""
+    daemon = api.another(config={"store": {"keep_words": "no"}}).start()
+    model = model_of(api, {"columns": ["a", "y"], "rows": [["u", "one"], ["v", "two"]]}, "y", daemon.client, "m")
+    refused(daemon.client.post(N + "n", {"model": model}), 409, "keep_words")
+
+
 BAD_ROWS = (
     ("application/json", '{"columns": ["a"], "rows": [["x"]]}', 400, ("two columns",)),
     ("application/json", '{"columns": ["a", "a"], "rows": [["x", "y"]]}', 400, ("'a'", "twice")),

@@ -126,7 +126,7 @@ def test_every_line_of_the_readme_runs(api):
 
 
 def test_every_line_about_networks_runs(api):
-    equal(run_all(api, readme(NETWORKS)), 11, "commands")
+    equal(run_all(api, readme(NETWORKS)), 18, "commands")
 
 
 def test_no_curl_line_escapes_the_test(api):

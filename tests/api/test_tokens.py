@@ -231,6 +231,20 @@ def test_a_mail_to_several_users_needs_a_token_for_all_of_them(api):
     daemon.stop()
 
 
+def test_a_network_of_a_model_needs_a_token_for_the_model(api):
+    daemon, tokens, everything = for_users(api)
+    book = {"preset": "book", "fields": {"a": "category", "b": "category"}}
+    for model in ("user-x", "other"):
+        daemon.client.put("/v1/models/" + model, book, **bearer(everything)).ok(201)
+        for n, values in enumerate(({"a": "u", "b": "x"}, {"a": "v", "b": "y"})):
+            document = {"values": values, "label": str(n)}
+            daemon.client.post(f"/v1/models/{model}/train", document, **bearer(everything)).ok()
+    for model, status in (("user-x", 201), ("other", 403)):
+        reply = daemon.client.post("/v1/networks/user-net", {"model": model}, **bearer(tokens["admin"]))
+        equal(reply.status, status, model)
+    daemon.stop()
+
+
 def test_every_route_that_names_a_model_asks_for_it(api):
     """From the description of the API, so that a route that is added is asked, too."""
     daemon, tokens, everything = for_users(api)
