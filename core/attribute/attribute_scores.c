@@ -236,7 +236,7 @@ struct nb_factor nb_attribute_value(const struct nb_attribute_scores *scores,
     const struct nb_attribute_label *l = label_at(scores, attribute, place);
     enum nb_event_model event = scores->counts[attribute].event;
     if (nb_numbers_have(&scores->numbers, attribute))
-        return nb_numbers_factor(&scores->numbers, feature->id, place);
+        return nb_numbers_factor(&scores->numbers, model, feature->id, place);
     struct nb_cell cell = nb_counts_of(model, row, scores->names[place]);
     uint32_t count =
         event == NB_EVENT_MULTINOMIAL || event == NB_EVENT_COMPLEMENT ? feature->count : 1;

@@ -9,8 +9,9 @@
  * the label's documents that have a value of the attribute;
  * - a set is a Bernoulli for each value seen: P(m|v) = (d_mv + b) / (D_v + 2b), where D_v is the
  *   number of the label's documents that have a set there, be it empty;
- * - a number has a Gaussian of each label (core/attribute/numbers.h), whatever the event model and
- *   the estimate are; it says nothing where all numbers that were learned are equal;
+ * - a number has a Gaussian of each label, whatever the event model and the estimate are, and says
+ *   nothing where all numbers that were learned are equal; or it is cut into bins, which are values
+ *   of a category (core/attribute/numbers.h);
  * - a text has the event model of the settings. With the Bernoulli model it is as a set.
  *
  * A smoothing of each label has a b_v of its own; one of alpha and beta adds these to what a set

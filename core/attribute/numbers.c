@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/attribute/number_loss.h"
 #include "core/base/array.h"
 
 static struct nb_gaussian *gaussian_at(const struct nb_numbers *n, size_t attribute, uint32_t place)
@@ -29,6 +30,12 @@ static bool has_numbers(const struct nb_settings *settings)
     for (size_t i = 0; i < settings->attribute_count; i++)
         has = has || settings->attributes[i].kind == NB_FIELD_KIND_NUMBER;
     return has;
+}
+
+/* Whether any attribute may be cut into bins. */
+static bool has_bins(const struct nb_settings *settings)
+{
+    return settings->number != NB_NUMBER_GAUSSIAN;
 }
 
 static int make_room(struct nb_numbers *n, const struct nb_settings *settings, uint32_t size)
@@ -60,10 +67,61 @@ static void put_sums(struct nb_numbers *n, const struct nb_model *model)
     n->added = NB_VARIANCE_SMOOTHING * largest;
 }
 
-/* Whether the numbers of an attribute say anything. */
-static bool speaks(const struct nb_numbers *n, size_t attribute)
+/* Whether the numbers of an attribute say anything by Gaussians, or at all. */
+static bool varies(const struct nb_numbers *n, size_t attribute)
 {
     return n->counts[attribute].all.count > 0 && n->added > 0;
+}
+
+static bool speaks(const struct nb_numbers *n, size_t attribute)
+{
+    return n->counts[attribute].is_cut || varies(n, attribute);
+}
+
+static void put_gaussians(struct nb_numbers *n, const struct nb_model *model, size_t attribute)
+{
+    for (uint32_t i = 0; varies(n, attribute) && i < n->size; i++) {
+        struct nb_moments own = moments_at(n, model, attribute, i);
+        *gaussian_at(n, attribute, i) = nb_gaussian_of(&own, &n->counts[attribute].all, n->added);
+    }
+}
+
+/* Cuts, and chooses. */
+static int cut(struct nb_numbers *n, const struct nb_model *model, size_t attribute,
+               const struct nb_number_row *rows, size_t count)
+{
+    struct nb_number_counts *c = &n->counts[attribute];
+    int rc = nb_bins_make(&c->bins, model, n->names, n->size, rows, count);
+    c->is_cut = rc == 0 && c->bins.sum > 0;
+    if (rc == 0 && c->is_cut && n->settings->number == NB_NUMBER_AUTO) {
+        c->is_cut = false;
+        const struct nb_number_field field = {n->settings,
+                                              n->names,
+                                              n->size,
+                                              attribute,
+                                              &c->bins,
+                                              &c->all,
+                                              &n->gaussians[attribute * n->size],
+                                              n->added};
+        if (varies(n, attribute))
+            rc = nb_number_compare(&field, model, rows, count, &c->is_cut);
+    }
+    return rc;
+}
+
+static int put_bins(struct nb_numbers *n, const struct nb_model *model)
+{
+    struct nb_number_row *rows;
+    size_t *starts;
+    int rc = nb_number_rows(model, n->count, &rows, &starts);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; rc == 0 && i < n->count; i++)
+        if (n->counts[i].is_number)
+            rc = cut(n, model, i, rows + starts[i], starts[i + 1] - starts[i]);
+    free(rows);
+    free(starts);
+    return rc;
 }
 
 int nb_numbers_make(struct nb_numbers *numbers, const struct nb_settings *settings,
@@ -72,22 +130,21 @@ int nb_numbers_make(struct nb_numbers *numbers, const struct nb_settings *settin
     struct nb_numbers *n = numbers;
     if (!has_numbers(settings))
         return 0;
+    n->settings = settings;
     n->names = names;
     n->size = size;
     if (make_room(n, settings, size) != 0)
         return NB_NO_MEMORY;
     put_sums(n, model);
     for (size_t attribute = 0; attribute < n->count; attribute++)
-        for (uint32_t i = 0; speaks(n, attribute) && i < size; i++) {
-            struct nb_moments own = moments_at(n, model, attribute, i);
-            *gaussian_at(n, attribute, i) =
-                nb_gaussian_of(&own, &n->counts[attribute].all, n->added);
-        }
-    return 0;
+        put_gaussians(n, model, attribute);
+    return has_bins(settings) ? put_bins(n, model) : 0;
 }
 
 void nb_numbers_deinit(struct nb_numbers *numbers)
 {
+    for (size_t i = 0; i < numbers->count; i++)
+        nb_bins_deinit(&numbers->counts[i].bins);
     free(numbers->counts);
     free(numbers->gaussians);
     *numbers = (struct nb_numbers){0};
@@ -95,7 +152,10 @@ void nb_numbers_deinit(struct nb_numbers *numbers)
 
 size_t nb_numbers_memory(const struct nb_numbers *numbers)
 {
-    return numbers->count * sizeof *numbers->counts + numbers->room * sizeof *numbers->gaussians;
+    size_t bytes = numbers->room * sizeof *numbers->gaussians;
+    for (size_t i = 0; i < numbers->count; i++)
+        bytes += sizeof *numbers->counts + nb_bins_memory(&numbers->counts[i].bins);
+    return bytes;
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -105,10 +165,32 @@ bool nb_numbers_say(const struct nb_numbers *numbers, uint64_t id)
     return nb_feature_is_number(id) && speaks(numbers, attribute_of(id));
 }
 
-struct nb_factor nb_numbers_factor(const struct nb_numbers *numbers, uint64_t id, uint32_t place)
+struct nb_factor nb_numbers_factor(const struct nb_numbers *numbers, const struct nb_model *model,
+                                   uint64_t id, uint32_t place)
 {
-    const struct nb_gaussian *gaussian = gaussian_at(numbers, attribute_of(id), place);
+    size_t attribute = attribute_of(id);
+    const struct nb_bins *bins = &numbers->counts[attribute].bins;
+    if (numbers->counts[attribute].is_cut)
+        return nb_bin_factor(
+            numbers->settings, nb_model_label_name(model, numbers->names[place]).bytes,
+            nb_bin_counts_of(bins, nb_bins_find(bins, nb_decimal_fixed(id)), place));
+    const struct nb_gaussian *gaussian = gaussian_at(numbers, attribute, place);
     return (struct nb_factor){.log = nb_gaussian_log(gaussian, nb_decimal_fixed(id))};
+}
+
+/* Of a bin, as of a category. */
+static double bin_evidence(const struct nb_numbers *numbers, const struct nb_model *model,
+                           uint64_t id, uint32_t place)
+{
+    const struct nb_bins *bins = &numbers->counts[attribute_of(id)].bins;
+    const char *label = nb_model_label_name(model, numbers->names[place]).bytes;
+    struct nb_bin_counts own =
+        nb_bin_counts_of(bins, nb_bins_find(bins, nb_decimal_fixed(id)), place);
+    struct nb_bin_counts others = own;
+    others.own = own.all - own.own;
+    others.own_sum = own.all_sum - own.own_sum;
+    return nb_log_evidence(nb_bin_log(numbers->settings, label, own),
+                           nb_bin_log(numbers->settings, label, others));
 }
 
 double nb_numbers_evidence(const struct nb_numbers *numbers, const struct nb_model *model,
@@ -117,6 +199,8 @@ double nb_numbers_evidence(const struct nb_numbers *numbers, const struct nb_mod
     size_t attribute = attribute_of(id);
     if (!nb_numbers_say(numbers, id))
         return 0;
+    if (numbers->counts[attribute].is_cut)
+        return bin_evidence(numbers, model, id, place);
     const struct nb_moments *all = &numbers->counts[attribute].all;
     struct nb_moments own = moments_at(numbers, model, attribute, place), others = *all;
     nb_moments_merge(&others, &own, -1);

@@ -1,37 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attributes of a model that are numbers: what a number says of each label. With a density for
- * each, a continuous attribute adds its logarithm to a label's score (Mitchell 1997, section 6.9;
- * John and Langley 1995). A number that no document of the label had says as much as any other.
+ * The attributes of a model that are numbers: what a number says of each label. By the setting
+ * `number` that is
+ *
+ * - the logarithm of its density under a Gaussian of the label's numbers (gaussian.h), also if no
+ *   document had this number;
+ * - that of the estimate of the bin that it lies in, of bins as the values of a category (bins.h);
+ * - or of the two what predicts better (auto): the smaller mean log-loss over the documents that
+ * have a number, where each is predicted from its number alone by the numbers of all others
+ *   (leave-one-out). A label's prior there is its share of these others; documents of labels with
+ * one number are passed over; the borders of bins, and what is added to variances, stay those of
+ * all. On a tie the Gaussian is taken. So the choice is a function of the counts and the settings,
+ * and the same after a replay, on another node and after --rebuild.
+ *
+ * Gaussians follow from sums; for bins all rows are walked over once for each generation of the
+ * counts, and their numbers sorted.
  *
  * Threads: as in core/attribute/attribute_scores.h, of which this is a part.
  */
 #ifndef NB_CORE_ATTRIBUTE_NUMBERS_H
 #define NB_CORE_ATTRIBUTE_NUMBERS_H
 
+#include "core/attribute/bins.h"
 #include "core/attribute/gaussian.h"
-#include "core/estimate/estimate.h"
 #include "core/model/counts.h"
 
 /* Of an attribute. */
 struct nb_number_counts {
     bool is_number;
+    bool is_cut;           /* into bins, and these speak */
+    struct nb_bins bins;   /* owned; with `number` bins and auto */
     struct nb_moments all; /* of all labels */
 };
 
 /* All zeros: there are none. */
 struct nb_numbers {
-    size_t count;                    /* of attributes, of whatever kind; 0: none is a number */
-    uint32_t size;                   /* of labels */
-    const uint32_t *names;           /* label numbers; borrowed */
-    struct nb_number_counts *counts; /* by attribute; owned */
-    struct nb_gaussian *gaussians;   /* [attribute * size + place]; owned */
-    size_t room;                     /* of `gaussians` */
+    size_t count;                       /* of attributes, of whatever kind; 0: none is a number */
+    uint32_t size;                      /* of labels */
+    const uint32_t *names;              /* label numbers; borrowed */
+    struct nb_number_counts *counts;    /* by attribute; owned */
+    struct nb_gaussian *gaussians;      /* [attribute * size + place]; owned */
+    size_t room;                        /* of `gaussians` */
+    const struct nb_settings *settings; /* borrowed */
     double added; /* to the variances; 0: no number varies, and none says anything */
 };
 
-/* Makes them of the model's counts as they are, for labels that all have documents; `names` must
- * stay. Returns 0 or NB_NO_MEMORY. */
+/* Makes them of the model's counts as they are, for labels that all have documents; `names` and
+ * `settings` must stay. Returns 0 or NB_NO_MEMORY. */
 int nb_numbers_make(struct nb_numbers *numbers, const struct nb_settings *settings,
                     const struct nb_model *model, const uint32_t *names, uint32_t size);
 void nb_numbers_deinit(struct nb_numbers *numbers);
@@ -47,10 +62,11 @@ static inline bool nb_numbers_have(const struct nb_numbers *numbers, size_t attr
 bool nb_numbers_say(const struct nb_numbers *numbers, uint64_t id);
 
 /* What a value that says anything brings to the label at `place`. */
-struct nb_factor nb_numbers_factor(const struct nb_numbers *numbers, uint64_t id, uint32_t place);
+struct nb_factor nb_numbers_factor(const struct nb_numbers *numbers, const struct nb_model *model,
+                                   uint64_t id, uint32_t place);
 
-/* How telling it is for the label at `place`: ln of its density less that of a Gaussian of the
- * numbers of all other labels together. 0 of what says nothing. */
+/* How telling it is for the label at `place`: ln of its density, or of the estimate of its bin,
+ * less that for the numbers of all other labels together. 0 of what says nothing. */
 double nb_numbers_evidence(const struct nb_numbers *numbers, const struct nb_model *model,
                            uint64_t id, uint32_t place);
 

@@ -27,6 +27,8 @@ static const char *const structures[] = {"naive", "tan", NULL};
 /* In the order of enum nb_field_kind. */
 static const char *const kinds[] = {"text", "category", "set", "number", NULL};
 
+static const char *const numbers[] = {"gaussian", "bins", "auto", NULL};
+
 static const char *const presets[] = {"text", "mail", "book", NULL};
 
 #define NUMBER(member, low, high, text)                                                            \
@@ -234,6 +236,14 @@ static const struct nb_setting table[] = {
      .names = structures,
      .help = "What a category depends on beside the label: nothing (naive), or one other category, "
              "such that the tree of these tells most (tan: Friedman, Geiger and Goldszmidt 1997)."},
+    {.name = "number",
+     .type = NB_SETTING_ENUM,
+     .offset = offsetof(struct nb_settings, number),
+     .names = numbers,
+     .help =
+         "How fields of numbers are learned: by mean and variance of each label (gaussian: John "
+         "and Langley 1995), cut into bins that are categories then (bins: Yang and Webb 2001), "
+         "or of each field by the one of both that predicts better (auto)."},
     {.name = "tokenizer",
      .type = NB_SETTING_FIELDS,
      .offset = offsetof(struct nb_settings, tokenizer_fields),
@@ -382,8 +392,11 @@ bool nb_settings_leave_words_out(const struct nb_settings *settings)
 bool nb_settings_walk_vocabulary(const struct nb_settings *settings)
 {
     bool walks = settings->event_model == NB_EVENT_BERNOULLI;
-    for (size_t i = 0; i < settings->attribute_count; i++) /* the values that a set has not */
-        walks = walks || settings->attributes[i].kind == NB_FIELD_KIND_SET;
+    bool has_bins = settings->number != NB_NUMBER_GAUSSIAN;
+    for (size_t i = 0; i < settings->attribute_count; i++) { /* the values that a set has not */
+        int kind = settings->attributes[i].kind;
+        walks = walks || kind == NB_FIELD_KIND_SET || (has_bins && kind == NB_FIELD_KIND_NUMBER);
+    }
     return walks || nb_settings_leave_words_out(settings);
 }
 

@@ -26,6 +26,7 @@ enum nb_estimate { NB_ESTIMATE_MEAN, NB_ESTIMATE_MAP, NB_ESTIMATE_MLE };
 enum nb_structure { NB_STRUCTURE_NAIVE, NB_STRUCTURE_TAN };
 enum nb_predict { NB_PREDICT_ESTIMATE, NB_PREDICT_INTEGRATE };
 enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN };
+enum nb_number { NB_NUMBER_GAUSSIAN, NB_NUMBER_BINS, NB_NUMBER_AUTO };
 enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
 enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
 
@@ -60,6 +61,7 @@ struct nb_settings {
     struct nb_attribute *attributes; /* owned, with their names; fields beside those of the text */
     size_t attribute_count;
     int structure;              /* enum nb_structure: core/attribute/tree.h */
+    int number;                 /* enum nb_number: core/attribute/numbers.h */
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
 };

@@ -94,6 +94,79 @@ def log_gaussian(learned, label, bag, added):
     return -math.log(2 * math.pi * variance) / 2 - float(numbers_of([bag])[0] - mean) ** 2 / (2 * variance)
 
 
+def share_by_label(numbers):
+    """w(x) of all x in order: the mean over the labels of the share of x in the label's numbers."""
+    return [(x, sum(Fraction(own.count(x), len(own)) for own in numbers.values()) / len(numbers))
+            for x in sorted(set().union(*numbers.values()))]
+
+
+def cut(numbers):
+    """The bins of {label: numbers}, each a list of different numbers in order (core/attribute/bins.h)."""
+    most = min(64, max(2, math.isqrt(sum(len(own) for own in numbers.values()))))
+    bins, below = {}, Fraction(0)
+    for x, weight in share_by_label(numbers):
+        at = min(most - 1, math.floor(float(most * (below + weight / 2)) + 1e-9))
+        bins.setdefault(at, []).append(x)
+        below += weight
+    return [bins[at] for at in sorted(bins)]
+
+
+def bin_of(bins, x):
+    return sum(2 * x > low[-1] + high[0] for low, high in zip(bins, bins[1:]))
+
+
+def by_label(learned):
+    numbers = {}
+    for label, bag in learned:
+        numbers.setdefault(label, []).extend(numbers_of([bag]))
+    return numbers
+
+
+def log_bin(bins, event, estimate, numbers, label, x):
+    """A bin is a value of a category."""
+    of = [(v, Counter([str(bin_of(bins, y))])) for v, own in numbers.items() for y in own]
+    values = {str(n) for n in range(len(bins))}
+    event = "complement" if event == "complement" else "multinomial"
+    return book.EVENTS[event](Counted(of, label), label, {str(bin_of(bins, x)): 1}, values, estimate)
+
+
+def mean_loss(learned, log_score):
+    """-ln P(label | number) of each number, predicted by all others; log_score(others, label, number)."""
+    numbers, total = by_label(learned), 0
+    for label, own in numbers.items():
+        for at, x in enumerate(own):
+            if len(own) < 2:
+                continue
+            others = {**numbers, label: own[:at] + own[at + 1:]}
+            scores = {v: math.log(len(others[v])) + log_score(others, v, x) for v in others}
+            most = max(scores.values())
+            if scores[label] == -math.inf:
+                return math.inf
+            total += math.log(sum(math.exp(s - most) for s in scores.values())) + most - scores[label]
+    return total
+
+
+def bins_are_better(learned, event, estimate, added):
+    def density(others, label, x):
+        flat = [(v, Counter([number_text(float(y))])) for v, own in others.items() for y in own]
+        return log_gaussian(flat, label, Counter([number_text(float(x))]), added)
+    bins = cut(by_label(learned))
+    binned = mean_loss(learned, lambda others, v, x: log_bin(bins, event, estimate, others, v, x))
+    return binned < mean_loss(learned, density)
+
+
+def log_number(how, event, estimate, learned, label, bag, added):
+    """What a number adds to a label's score, by the setting `number`."""
+    if not learned:
+        return 0
+    if how == "auto":
+        how = "bins" if added and bins_are_better(learned, event, estimate, added) else "gaussian"
+    if how == "gaussian":
+        return log_gaussian(learned, label, bag, added)
+    numbers = by_label(learned)
+    return log_bin(cut(numbers), event, estimate, numbers, label, numbers_of([bag])[0])
+
+
 def texts(kind, value):
     """A value as the items that are counted."""
     plain = {True: "true", False: "false"}
@@ -203,7 +276,8 @@ class Attributes:
             for name, bag in bags.items():
                 learned = of[name]
                 if self.fields[name] == "number":
-                    scores[label] += log_gaussian(learned, label, bag, added)
+                    scores[label] += log_number(self.settings.get("number", "gaussian"), event, book.Estimate(*by),
+                                                learned, label, bag, added)
                     continue
                 scores[label] += log_likelihood(self.fields[name], event, book.Estimate(*by), learned, label, bag)
         return scores

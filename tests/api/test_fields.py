@@ -8,6 +8,7 @@ from attributes import Attributes
 from harness import equal, holds, near, refused
 
 NDJSON = "application/x-ndjson"
+NUMBERS = ("gaussian", "bins", "auto")
 ALL_KINDS = {"title": "text", "country": "category", "tags": "set", "note": "text", "paid": "category",
              "amount": "number", "size": "number"}
 EVENTS = ("multinomial", "binary", "bernoulli", "complement")
@@ -136,6 +137,57 @@ def test_numbers_are_decimals(api):
         model.train({"x": 1.5, "c": 2}, "a", id="1")
         equal(model.post("train", {"values": {"x": "1.50", "c": "2"}, "label": "a", "id": "1"}).ok().json["status"],
               "unchanged")
+
+
+def test_numbers_in_bins(api):
+    """Of x the labels' numbers are mixed, and a Gaussian cannot tell them apart; of y they are Gaussians."""
+    rnd = api.random
+    with Attributes(api, {"x": "number", "y": "number"}) as model:
+        for n in range(90):
+            if n % 3:
+                values, label = {"x": rnd.choice([5, 15]), "y": round(rnd.gauss(0, 1), 2)}, "odd"
+            else:
+                values, label = {"x": rnd.choice([0, 10, 20]), "y": round(rnd.gauss(3, 1), 2)}, "even"
+            model.train(values, label, id=str(n))
+        model.train({"x": 100}, "other", id="other")
+        for number in NUMBERS:
+            for settings in ({}, {"estimate": "mle"}, {"event_model": "complement"}, {"event_model": "bernoulli"}):
+                model.put(preset="book", number=number, **settings)
+                for x in (-100, 0, 2.5, 7, 12.25, 20, 100):
+                    model.assert_scores({"x": x, "y": round(rnd.uniform(-2, 5), 1)})
+        model.put(preset="book", number="auto")
+        scores = dict.fromkeys(NUMBERS)
+        for field in ("x", "y"):
+            for number in scores:
+                model.put(preset="book", number=number)
+                scores[number] = model.classify({field: 2.5})["log_scores"]
+            equal(scores["auto"], scores["bins" if field == "x" else "gaussian"], field)
+        model.put(preset="book", number="bins")
+        telling = {row["token"]: row["evidence"] for row in
+                   api.get(model.path + "/vocabulary?label=even&limit=1000").ok().json["tokens"]}
+        holds(telling["x=10"] > 0 > telling["x=15"], telling)
+        refused(api.put(model.path, {"preset": "book", "number": "median"}), 422, "number", "auto")
+
+
+def test_bins_follow_the_counts(api):
+    """Bins are those of the documents that are there, however they came; also of labels that are gone, and of ties."""
+    rnd = api.random
+    with Attributes(api, {"x": "number", "c": "category"}, number="bins") as model:
+        for n in range(70):
+            values = {"x": rnd.choice([1, 2, 2.5, 3, rnd.randrange(40)]), "c": rnd.choice("ab")}
+            model.train(values, rnd.choice(["one", "two", "three"]), id=str(n % 30))
+            if n % 5 == 4:
+                model.untrain(id=rnd.choice(sorted(model.documents)))
+            if n % 10 == 9:
+                model.put(preset="book", number=rnd.choice(["bins", "auto"]), smoothing=rnd.choice([0.1, 1]))
+                model.assert_scores({"x": rnd.randrange(40), "c": "a"})
+        for label in ("one", "two"):
+            for name in [name for name, (v, _) in model.documents.items() if v == label]:
+                model.untrain(id=name)
+            model.assert_scores({"x": 3})
+        for name in sorted(model.documents)[1:]:
+            model.untrain(id=name)
+        model.assert_scores({"x": 3})
 
 
 def test_sums_of_numbers_are_exact(api):
@@ -366,7 +418,7 @@ def test_restart_verify_rebuild(api):
     probes = [random_document(api.random) for _ in range(10)]
     own.start()
     fields, path = ALL_KINDS, "/v1/models/m"
-    own.client.put(path, {"preset": "book", "fields": fields}).ok(201)
+    own.client.put(path, {"preset": "book", "fields": fields, "number": api.random.choice(NUMBERS)}).ok(201)
     for n in range(30):
         values, text = random_document(api.random)
         own.client.post(path + "/train", {"values": values, "text": text, "id": str(n % 20),

@@ -32,6 +32,7 @@ static void fill(struct nb_settings *s)
     s->max_term_count = 5;
     s->parent = strdup("tenant-1");
     s->parent_strength = 250;
+    s->number = NB_NUMBER_AUTO;
     s->tokenizer_version = 77;
 }
 
@@ -57,6 +58,7 @@ static void compare(const struct nb_settings *a, const struct nb_settings *b)
         ck_assert_str_eq(a->parent, b->parent);
     ck_assert_uint_eq(a->parent_strength, b->parent_strength);
     ck_assert_int_eq(a->structure, b->structure);
+    ck_assert_int_eq(a->number, b->number);
     ck_assert_uint_eq(a->tokenizer_version, b->tokenizer_version);
 }
 
@@ -97,6 +99,7 @@ START_TEST(the_table_is_complete)
                                         "parent_strength",
                                         "fields",
                                         "structure",
+                                        "number",
                                         "tokenizer"};
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which of bins and Gaussians predicts better: the leave-one-out log-loss of both, as
+ * core/attribute/numbers.h defines it. Pure functions, under the model's read lock.
+ */
+#ifndef NB_CORE_ATTRIBUTE_NUMBER_LOSS_H
+#define NB_CORE_ATTRIBUTE_NUMBER_LOSS_H
+
+#include "core/attribute/bins.h"
+#include "core/attribute/gaussian.h"
+
+/* An attribute whose numbers vary; all of it is borrowed. */
+struct nb_number_field {
+    const struct nb_settings *settings;
+    const uint32_t *names; /* label numbers */
+    uint32_t size;         /* of labels */
+    size_t attribute;
+    const struct nb_bins *bins;
+    const struct nb_moments *all;        /* of the numbers of all labels */
+    const struct nb_gaussian *gaussians; /* by place */
+    double added;                        /* to variances */
+};
+
+/* Sets whether bins have the smaller loss, over the attribute's rows. It takes their number times
+ * the labels squared. Returns 0 or NB_NO_MEMORY. */
+int nb_number_compare(const struct nb_number_field *field, const struct nb_model *model,
+                      const struct nb_number_row *rows, size_t count, bool *bins_are_better);
+
+#endif
