@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scikit-learn's CategoricalNB, BernoulliNB and MultinomialNB, of categories, sets and texts."""
+"""scikit-learn's CategoricalNB, BernoulliNB, MultinomialNB and GaussianNB, of categories, sets, texts and numbers."""
 import numpy
-from sklearn.naive_bayes import BernoulliNB, CategoricalNB, MultinomialNB
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
 
 WORDS = "apple pear plum cherry quince medlar fig grape lemon melon".split()
 # What is added to each count.
@@ -59,3 +59,45 @@ def test_texts(peers):
     inputs, documents = random_documents(peers, "text", draw)
     texts = [({"text": " ".join(values["text"])}, label) for values, label in documents]
     compare(peers, MultinomialNB, numpy.array(inputs), texts, {"text": "text"})
+
+
+def gaussian(peers, data):
+    """The numbers of a data set; learned and asked."""
+    numbers = [name for name, values in data.attributes if values is None]
+    documents = [({name: values[name] for name in numbers}, v) for values, v in data.complete().documents()]
+    inputs = numpy.array([[values[name] for name in numbers] for values, _ in documents])
+    labels = [label for _, label in documents]
+    fitted = GaussianNB().fit(inputs, labels)
+    theirs = [dict(zip(fitted.classes_, row)) for row in fitted.predict_proba(inputs)]
+    with peers.model({name: "number" for name in numbers}) as model:
+        model.train(documents)
+        peers.equal_distributions(model.probabilities(documents), theirs, sorted(set(labels)), data)
+
+
+def test_numbers_of_iris(peers):
+    gaussian(peers, peers.weka_data("iris"))
+
+
+def test_numbers_of_diabetes(peers):
+    gaussian(peers, peers.weka_data("diabetes"))
+
+
+def test_numbers_of_glass(peers):
+    gaussian(peers, peers.weka_data("glass"))
+
+
+def test_numbers_of_ionosphere(peers):
+    """A field has one number in all rows, and another in all rows of a label: variance is what is added to it."""
+    gaussian(peers, peers.weka_data("ionosphere"))
+
+
+def test_numbers_of_segments(peers):
+    gaussian(peers, peers.weka_data("segment-challenge"))
+
+
+def test_numbers_of_weather(peers):
+    gaussian(peers, peers.weka_data("weather.numeric"))
+
+
+def test_numbers_of_credit(peers):
+    gaussian(peers, peers.weka_data("credit-g"))
