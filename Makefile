@@ -7,6 +7,9 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+DOCDIR ?= $(PREFIX)/share/doc/bayesd
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 LISTEN ?= 127.0.0.1:8763
 DATA ?= var
 FUZZ_SECONDS ?= 20
@@ -18,7 +21,7 @@ PACKAGES := libmicrohttpd gnutls libsystemd jansson libutf8proc lmdb libxxhash l
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check check-interop check-peers clean help format install-deps docker uninstall
+FREE_GOALS := run check check-interop check-peers clean help format install-deps docker uninstall dist
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
@@ -209,7 +212,7 @@ run:
 
 # ---- tests ---------------------------------------------------------------------------------------
 
-PARTS := layers unit golden fuzz api first-run
+PARTS := layers unit golden fuzz api first-run install
 
 .PHONY: check check-here check-unit check-api check-crash check-built fault
 # What the tests need is installed first; nothing is done or said when it is there.
@@ -335,28 +338,37 @@ format:
 
 # ---- install -------------------------------------------------------------------------------------
 
-.PHONY: install install-configuration uninstall docker
+.PHONY: install install-configuration uninstall dist docker
+# The documents keep their places, so that the links between them lead somewhere.
+DOCUMENTS := $(wildcard README.md SECURITY.md CHANGELOG.md LICENSE config/README.md config/bayesd.conf \
+                        config/bayesd.service config/bayesd-milter.service config/bayesd.sysusers) \
+             $(shell find config/integrations config/monitoring -type f 2>/dev/null)
+MANUALS := server/client/bayesc.1 config/bayesd.conf.5 server/bayesd.8 server/milter/bayesd-milter.8
+manual_place = $(PREFIX)/share/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+BASH_COMPLETIONS := $(PROGRAMS:%=$(PREFIX)/share/bash-completion/completions/%)
+FISH_COMPLETIONS := $(PROGRAMS:%=$(PREFIX)/share/fish/vendor_completions.d/%.fish)
+# An executable file of the source stays one: a script that a document tells to copy.
+install_document = install -D -m $(if $(shell test -x $(1) && echo x),755,644) $(1) $(DESTDIR)$(DOCDIR)/$(1) &&
+with_places = sed -e 's|/usr/local/share/doc/bayesd|$(DOCDIR)|' -e 's|/usr/local/|$(PREFIX)/|' \
+              -e 's|/etc/bayesd/|$(SYSCONFDIR)/bayesd/|'
+
 install: $(PROGRAMS:%=$(BUILD)/%) install-configuration
-	install -D -m 755 $(BUILD)/bayesd $(DESTDIR)$(PREFIX)/bin/bayesd
-	install -m 755 $(BUILD)/bayesc $(BUILD)/bayesd-milter $(DESTDIR)$(PREFIX)/bin/
-	install -D -m 644 server/client/bayesc.1 $(DESTDIR)$(PREFIX)/share/man/man1/bayesc.1
-	install -D -m 644 server/milter/bayesd-milter.8 \
-	    $(DESTDIR)$(PREFIX)/share/man/man8/bayesd-milter.8
-	install -D -m 644 server/client/bayesc.bash \
-	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bayesc
-	install -D -m 644 config/bayesd.conf $(DESTDIR)$(PREFIX)/share/doc/bayesd/bayesd.conf
-	install -m 644 LICENSE $(wildcard README.md) SECURITY.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/bayesd/
-	install -m 644 config/README.md $(DESTDIR)$(PREFIX)/share/doc/bayesd/configuration.md
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(PROGRAMS:%=$(BUILD)/%) $(DESTDIR)$(PREFIX)/bin/
+	$(Q)$(foreach page,$(MANUALS),install -D -m 644 $(page) $(DESTDIR)$(call manual_place,$(page)) &&) :
+	$(Q)$(foreach file,$(DOCUMENTS),$(call install_document,$(file))) :
+	$(Q)$(foreach file,$(BASH_COMPLETIONS),install -D -m 644 server/client/bayesc.bash $(DESTDIR)$(file) &&) :
+	$(Q)$(foreach file,$(FISH_COMPLETIONS),install -D -m 644 server/client/bayesc.fish $(DESTDIR)$(file) &&) :
+	install -D -m 644 server/client/bayesc.zsh $(DESTDIR)$(ZSHDIR)/_bayesc
 	install -d $(DESTDIR)$(UNITDIR)
-	sed -e 's|/usr/local/|$(PREFIX)/|' -e 's|/etc/bayesd/|$(SYSCONFDIR)/bayesd/|' \
-	    config/bayesd.service >$(DESTDIR)$(UNITDIR)/bayesd.service
-	sed -e 's|/usr/local/|$(PREFIX)/|' \
-	    config/bayesd-milter.service >$(DESTDIR)$(UNITDIR)/bayesd-milter.service
+	$(with_places) config/bayesd.service >$(DESTDIR)$(UNITDIR)/bayesd.service
+	$(with_places) config/bayesd-milter.service >$(DESTDIR)$(UNITDIR)/bayesd-milter.service
 
 # It may hold tokens: its group alone may read it, that of the user whom bayesd.service runs as. That
 # user is made now, unless this is for a package. A configuration that is there already is kept.
 install-configuration:
 	install -D -m 644 config/bayesd.sysusers $(DESTDIR)$(SYSUSERSDIR)/bayesd.conf
+	install -D -m 644 config/bayesd.tmpfiles $(DESTDIR)$(TMPFILESDIR)/bayesd.conf
 	[ -n '$(DESTDIR)' ] || [ "$$(id -u)" != 0 ] || getent group bayesd >/dev/null || \
 	    systemd-sysusers $(SYSUSERSDIR)/bayesd.conf 2>/dev/null || \
 	    useradd --system --user-group --home-dir /var/lib/bayesd --shell /usr/sbin/nologin bayesd
@@ -367,12 +379,22 @@ install-configuration:
 
 # The configuration, the data and the user stay.
 uninstall:
-	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%) $(DESTDIR)$(PREFIX)/share/man/man1/bayesc.1
-	rm -f $(DESTDIR)$(SYSUSERSDIR)/bayesd.conf
+	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%) $(foreach page,$(MANUALS),$(DESTDIR)$(call manual_place,$(page)))
+	rm -f $(addprefix $(DESTDIR),$(BASH_COMPLETIONS) $(FISH_COMPLETIONS) $(ZSHDIR)/_bayesc)
+	rm -f $(DESTDIR)$(SYSUSERSDIR)/bayesd.conf $(DESTDIR)$(TMPFILESDIR)/bayesd.conf
 	rm -f $(DESTDIR)$(UNITDIR)/bayesd.service $(DESTDIR)$(UNITDIR)/bayesd-milter.service
-	rm -f $(DESTDIR)$(PREFIX)/share/man/man8/bayesd-milter.8
-	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bayesc
-	rm -rf $(DESTDIR)$(PREFIX)/share/doc/bayesd
+	rm -rf $(DESTDIR)$(DOCDIR)
+
+# The source as it is committed, the same to the byte wherever it is packed: names in git's order, the
+# commit's time, no owner, no time in the header of gzip.
+VERSION = $(shell sed -n 's/^\#define NB_PROGRAM_VERSION "\(.*\)"/\1/p' server/base/version.h)
+DIST = build/bayesd-$(VERSION).tar.gz
+dist:
+	$(Q)mkdir -p build
+	$(Q)git -c tar.umask=0022 archive --format=tar --prefix=bayesd-$(VERSION)/ HEAD >$(DIST).tar
+	$(Q)gzip -n -9 <$(DIST).tar >$(DIST) && rm $(DIST).tar
+	@git diff --quiet HEAD || echo 'dist: what is not committed is not in it' >&2
+	@echo '$(DIST)'
 
 docker:
 	docker build -t bayesd .
@@ -402,7 +424,8 @@ help:
 	@echo '                     AGAINST=BUILD: another build in turns)'
 	@echo 'make coverage        lines covered by the tests, by file'
 	@echo 'make debug           a build for the debugger, build/debug/bayesd'
-	@echo 'make install         PREFIX=/usr/local SYSCONFDIR=/etc UNITDIR=... SYSUSERSDIR=... DESTDIR='
+	@echo 'make install         PREFIX=/usr/local SYSCONFDIR=/etc DESTDIR= and the like: see the top of Makefile'
+	@echo 'make dist            packs the committed source: build/bayesd-VERSION.tar.gz'
 	@echo 'make uninstall       removes what install put there, but configuration and data'
 	@echo 'make docker          builds the image bayesd'
 	@echo 'make install-deps    installs the packages that all of this needs'

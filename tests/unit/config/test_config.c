@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * With --update, writes config/bayesd.conf and the table of config/README.md instead of comparing
- * them (`make config/bayesd.conf`).
+ * With --update, writes config/bayesd.conf, the table of config/README.md and the options of the
+ * manual page instead of comparing them (`make config/bayesd.conf`).
  */
 #include <check.h>
 #include <stdlib.h>
@@ -17,6 +17,9 @@
 #define MANUAL "config/README.md"
 #define TABLE_BEGIN "<!-- options: written by `make config/bayesd.conf` -->\n"
 #define TABLE_END "<!-- end of options -->\n"
+#define PAGE "config/bayesd.conf.5"
+#define PAGE_BEGIN ".\\\" options: written by `make config/bayesd.conf`\n"
+#define PAGE_END ".\\\" end of options\n"
 
 static void ck_assert_has(const char *text, const char *part, int i)
 {
@@ -665,14 +668,66 @@ static char *manual_table(void)
     return text;
 }
 
-/* Where the table begins and ends in the manual. */
-static void table_place(const char *manual, const char **begin, const char **end)
+/* Text of the table as roff takes it: a minus that stays one, and no backslash of its own. */
+static void print_roff(const char *text, FILE *out)
 {
-    *begin = strstr(manual, TABLE_BEGIN);
-    ck_assert_msg(*begin != NULL, MANUAL " has no line " TABLE_BEGIN);
-    *begin += strlen(TABLE_BEGIN);
-    *end = strstr(*begin, TABLE_END);
-    ck_assert_msg(*end != NULL, MANUAL " has no line " TABLE_END);
+    for (; *text != '\0'; text++) {
+        if (*text == '\\')
+            (void)fputs("\\e", out);
+        else if (*text == '-')
+            (void)fputs("\\-", out);
+        else
+            (void)fputc(*text, out);
+    }
+}
+
+/* The options of bayesd.conf(5); freed by the caller. */
+static char *page_options(void)
+{
+    size_t count, length = 0;
+    const struct nb_option *options = nb_option_table(&count);
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &length);
+    ck_assert_ptr_nonnull(out);
+    for (size_t i = 0; i < count; i++) {
+        const struct nb_option *o = &options[i];
+        struct nb_buffer range = {0};
+        if (i == 0 || strcmp(o->group, options[i - 1].group) != 0)
+            (void)fprintf(out, ".SS [%s]\n", o->group);
+        ck_assert_int_eq(nb_value_range(o, &range), 0);
+        ck_assert_int_eq(nb_buffer_append(&range, "", 1), 0);
+        (void)fprintf(out, ".TP\n\\fB%s\\fR", o->key);
+        if (*o->default_text != '\0')
+            (void)fputs(" = ", out);
+        print_roff(o->default_text, out);
+        (void)fputs("\n\\&", out); /* a help text that begins with a dot is no request */
+        print_roff(o->help, out);
+        (void)fputs("\n.br\nValues: ", out);
+        print_roff(range.bytes, out);
+        (void)fprintf(out, ". Change: %s.\n", o->change == NB_LIVE ? "reload" : "restart");
+        nb_buffer_deinit(&range);
+    }
+    ck_assert_int_eq(fclose(out), 0);
+    return text;
+}
+
+/* The parts of documents that are made of the table, between two marks. */
+static const struct {
+    const char *file, *begin, *end;
+    char *(*text)(void); /* freed by the caller */
+} parts[] = {
+    {MANUAL, TABLE_BEGIN, TABLE_END, manual_table},
+    {PAGE, PAGE_BEGIN, PAGE_END, page_options},
+};
+
+/* Where part i begins and ends in its document. */
+static void part_place(int i, const char *document, const char **begin, const char **end)
+{
+    *begin = strstr(document, parts[i].begin);
+    ck_assert_msg(*begin != NULL, "%s has no line %s", parts[i].file, parts[i].begin);
+    *begin += strlen(parts[i].begin);
+    *end = strstr(*begin, parts[i].end);
+    ck_assert_msg(*end != NULL, "%s has no line %s", parts[i].file, parts[i].end);
 }
 
 START_TEST(the_example_file_is_the_table)
@@ -722,41 +777,46 @@ START_TEST(the_example_file_loads_with_every_setting_uncommented)
 }
 END_TEST
 
-START_TEST(the_manual_has_the_table)
+START_TEST(the_documents_have_the_table)
 {
     const char *begin, *end;
-    char *manual = contents(MANUAL), *table = manual_table();
-    table_place(manual, &begin, &end);
-    ck_assert_msg((size_t)(end - begin) == strlen(table) &&
-                      memcmp(begin, table, strlen(table)) == 0,
-                  MANUAL " differs: run `make " EXAMPLE "`");
-    free(manual);
-    free(table);
+    char *document = contents(parts[_i].file), *want = parts[_i].text();
+    part_place(_i, document, &begin, &end);
+    ck_assert_msg((size_t)(end - begin) == strlen(want) && memcmp(begin, want, strlen(want)) == 0,
+                  "%s differs: run `make " EXAMPLE "`", parts[_i].file);
+    free(document);
+    free(want);
 }
 END_TEST
 
-/* Not a test of anything: the way to write the two files (see above). */
-START_TEST(update_files)
+static void update_part(int i)
 {
     const char *begin, *end;
+    char *document = contents(parts[i].file), *text = parts[i].text();
+    part_place(i, document, &begin, &end);
+    FILE *out = fopen(parts[i].file, "we");
+    ck_assert_ptr_nonnull(out);
+    (void)fprintf(out, "%.*s%s%s", (int)(begin - document), document, text, end);
+    ck_assert_int_eq(fclose(out), 0);
+    free(document);
+    free(text);
+}
+
+#define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+/* Not a test of anything: the way to write the files (see above). */
+START_TEST(update_files)
+{
     struct nb_config config = defaults();
     FILE *out = fopen(EXAMPLE, "we");
     ck_assert_ptr_nonnull(out);
     ck_assert_int_eq(nb_config_print(&config, true, out), 0);
     ck_assert_int_eq(fclose(out), 0);
-    char *manual = contents(MANUAL), *table = manual_table();
-    table_place(manual, &begin, &end);
-    out = fopen(MANUAL, "we");
-    ck_assert_ptr_nonnull(out);
-    (void)fprintf(out, "%.*s%s%s", (int)(begin - manual), manual, table, end);
-    ck_assert_int_eq(fclose(out), 0);
-    free(manual);
-    free(table);
+    for (int i = 0; i < ROWS(parts); i++)
+        update_part(i);
     nb_config_deinit(&config);
 }
 END_TEST
-
-#define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 static Suite *config_suite(void)
 {
@@ -791,7 +851,7 @@ static Suite *config_suite(void)
     tcase_add_test(documents, the_example_file_is_the_table);
     tcase_add_test(documents, the_example_file_changes_nothing_when_loaded);
     tcase_add_test(documents, the_example_file_loads_with_every_setting_uncommented);
-    tcase_add_test(documents, the_manual_has_the_table);
+    tcase_add_loop_test(documents, the_documents_have_the_table, 0, ROWS(parts));
     suite_add_tcase(suite, documents);
     return suite;
 }
