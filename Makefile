@@ -295,17 +295,20 @@ stress: $(BUILD)/bayesd
 
 # ---- lint ----------------------------------------------------------------------------------------
 
-.PHONY: lint lint-all lint-layers lint-scripts lint-format lint-gcc lint-clang lint-tidy lint-cppcheck
+.PHONY: lint lint-all lint-layers lint-scripts lint-python lint-format lint-gcc lint-clang lint-tidy lint-cppcheck
 lint:
 	$(Q)scripts/install-deps --all
 	$(Q)$(MAKE) $(JOBS) lint-all
-lint-all: lint-layers lint-scripts lint-format lint-gcc lint-clang lint-tidy lint-cppcheck
+lint-all: lint-layers lint-scripts lint-python lint-format lint-gcc lint-clang lint-tidy lint-cppcheck
 	@echo 'lint: nothing found'
 
 lint-layers:
 	$(Q)scripts/check-layers
 lint-scripts:
 	$(Q)shellcheck $$(grep -lE '^#!.*\b(ba)?sh$$' scripts/* .ci/* tests/*/run 2>/dev/null)
+# Debian's mypy; the cache is not in the tree.
+lint-python:
+	$(Q)mypy --strict --cache-dir $(call BUILD_OF,mypy) clients/python/*.py
 lint-format:
 	$(Q)clang-format --dry-run -Werror $(ALL_SOURCES) $(HEADERS)
 lint-gcc:
@@ -341,7 +344,8 @@ format:
 .PHONY: install install-configuration uninstall dist docker
 # The documents keep their places, so that the links between them lead somewhere.
 DOCUMENTS := $(wildcard README.md SECURITY.md CHANGELOG.md LICENSE config/README.md config/bayesd.conf \
-                        config/bayesd.service config/bayesd-milter.service config/bayesd.sysusers) \
+                        config/bayesd.service config/bayesd-milter.service config/bayesd.sysusers \
+                        clients/README.md clients/python/*.py) \
              $(shell find config/integrations config/monitoring -type f 2>/dev/null)
 MANUALS := server/client/bayesc.1 config/bayesd.conf.5 server/bayesd.8 server/milter/bayesd-milter.8
 manual_place = $(PREFIX)/share/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
@@ -417,7 +421,7 @@ help:
 	@echo 'make check-interop   real mail servers and clients against bayesd (as root)'
 	@echo 'make check-peers     probabilities of Weka and scikit-learn against those of bayesd'
 	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'
-	@echo '                     clang-format, layers, shellcheck'
+	@echo '                     clang-format, layers, shellcheck, mypy'
 	@echo 'make format          clang-format -i'
 	@echo 'make fuzz            libFuzzer, FUZZ_SECONDS=20 for each target; T=600: seconds; T=NAME: one'
 	@echo 'make bench           the benchmarks (QUICK=1: short; CORPUS=FOLDER: real mails, spam and ham;'
