@@ -796,6 +796,28 @@ def test_network_learned(api):
     client.run("network", "learn", name, write(folder, "x.csv", content=b"a,a\n1,2\n"), status=DATAERR)
 
 
+def test_network_learned_from_a_model(api):
+    client, name = Bayesc(api), api.name()
+    model = "/v1/models/" + name
+    fields = {"country": "category", "plan": "category", "city": "category"}
+    api.put(model, {"preset": "book", "fields": fields}).ok(201)
+    documents = [{"values": {"country": "AB"[n % 2], "city": "ab"[n % 2], "plan": "xy"[n % 3 == 0]}, "label": "one" if n % 3 else "two"}
+                 for n in range(60)]
+    api.post(model + "/train", {"documents": [{**d, "id": str(n)} for n, d in enumerate(documents)]}).ok()
+    said = client.run("network", "from", name, name).decode().splitlines()
+    equal(said, [f"{name}: learned from 60 rows", "  city - country", "  label - plan"])
+    said = client.run("network", "from", name, name, "plan", "city", "--source", "ann").decode().splitlines()
+    equal(said, [f"{name}: learned from 60 rows", "  label - plan"])
+    equal(api.get("/v1/networks/" + name).ok().json["source"], "ann")
+    got = client.json("network", "from", name, name, "plan", "--alpha", "0.001", "--prior", "2", "--separators", "1")
+    want = api.post("/v1/networks/" + name, {"model": name, "fields": ["plan"], "alpha": 0.001, "prior": 2, "separators": 1})
+    equal(got, want.ok().json)
+    client.run("network", "from", name, name, "colour", status=DATAERR)
+    client.run("network", "from", name, "no-such-model", status=NOINPUT)
+    client.run("network", "from", name, status=USAGE)
+    client.run("network", "show", name, name, status=USAGE)
+
+
 # ---- the whole ----------------------------------------------------------------------------------
 def test_help_and_mistakes(api):
     client = Bayesc(api)

@@ -12,6 +12,7 @@
 #include "server/client/base/source_flag.h"
 #include "server/client/commands/commands.h"
 #include "server/client/files/write_file.h"
+#include "server/client/generative/network_learned.h"
 #include "server/client/generative/network_question.h"
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/terminal.h"
@@ -22,6 +23,9 @@ struct network_options {
     double alpha, prior;
     uint64_t separators;
 };
+
+/* Fields of a model: as many as a network has nodes beside the label. */
+enum { FIELDS_MOST = 255 };
 
 enum { SEPARATORS_DEFAULT = 256 };
 
@@ -34,11 +38,11 @@ static const struct nb_flag FLAGS[] = {
     {"given", 'g', NB_FLAG_LIST, "NODE=STATE", offsetof(struct network_options, given), 0, 0,
      "query: what is known; independent: NODE alone; may be repeated"},
     {"alpha", 'a', NB_FLAG_NUMBER, "P", offsetof(struct network_options, alpha), 1e-12, 1,
-     "learn: share of independent pairs that a test joins by mistake (default: .01)"},
+     "learn, from: share of independent pairs that a test joins by mistake (default: .01)"},
     {"separators", 0, NB_FLAG_COUNT, "N", offsetof(struct network_options, separators), 0, 256,
-     "learn: most nodes of a set that separates two (default: any number)"},
+     "learn, from: most nodes of a set that separates two (default: any number)"},
     {"prior", 'p', NB_FLAG_NUMBER, "N", offsetof(struct network_options, prior), 0, 1e6,
-     "learn: added to each count of the tables (default: 1)"},
+     "learn, from: added to each count of the tables (default: 1)"},
     NB_SOURCE_FLAG(struct network_options),
 };
 
@@ -235,29 +239,6 @@ static const char *type_of(const char *file)
     return "application/json";
 }
 
-static void print_edges(const json_t *reply, const char *kind, const char *sign)
-{
-    size_t i;
-    const json_t *pair;
-    json_array_foreach(json_object_get(reply, kind), i, pair)
-    {
-        (void)printf("  %s %s %s\n", nb_shown(json_string_value(json_array_get(pair, 0))).text,
-                     sign, nb_shown(json_string_value(json_array_get(pair, 1))).text);
-    }
-}
-
-static void print_learned(const char *network, const json_t *reply)
-{
-    (void)printf("%s: learned from %s rows\n", nb_shown(network).text,
-                 nb_figure_of(nb_answer_number(reply, "rows")).text);
-    print_edges(reply, "directed", "->");
-    print_edges(reply, "undirected", "-");
-    if (!json_is_true(json_object_get(reply, "kept")))
-        (void)printf("The tests contradict each other: no network has all of this, none is kept.\n"
-                     "More rows, or another --alpha, may help. Directions in doubt:\n");
-    print_edges(reply, "conflicts", "-");
-}
-
 static int learn(const struct nb_client *client, const struct network_options *options,
                  const char *network, const char *file, struct nb_error *error)
 {
@@ -272,19 +253,30 @@ static int learn(const struct nb_client *client, const struct network_options *o
         rc = nb_path_query(&path, "source", options->source);
     rc = rc == 0 ? send_file(client, "POST", path.bytes, file, type_of(file), &reply, error)
                  : nb_error_no_memory(error);
-    if (rc == 0 && client->json)
-        rc = nb_answer_print(reply, error);
-    else if (rc == 0)
-        print_learned(network, reply);
+    if (rc == 0)
+        rc = nb_network_print_learned(client, network, reply, error);
     json_decref(reply);
     nb_buffer_deinit(&query);
     nb_buffer_deinit(&path);
     return rc;
 }
 
+/* `arguments` are the network, the model, and fields. */
+static int from(const struct nb_client *client, const struct network_options *options,
+                char **arguments, size_t count, struct nb_error *error)
+{
+    const struct nb_network_wish wish = {.source = options->source,
+                                         .alpha = options->alpha,
+                                         .prior = options->prior,
+                                         .separators = options->separators};
+    assert(count >= 2); /* VERB_ROWS demands it */
+    return nb_network_learn_from(client, arguments[0], arguments[1], arguments + 2, count - 2,
+                                 &wish, error);
+}
+
 /* ---- which of them --------------------------------------------------------------------------- */
 
-enum verb { LIST, PUT, SHOW, QUERY, INDEPENDENT, LEARN, DOT, SVG, DELETE, VERBS };
+enum verb { LIST, PUT, SHOW, QUERY, INDEPENDENT, LEARN, FROM, DOT, SVG, DELETE, VERBS };
 
 static const struct {
     const char *name, *arguments;
@@ -296,6 +288,7 @@ static const struct {
     [QUERY] = {"query", "NETWORK", 1, 1},
     [INDEPENDENT] = {"independent", "NETWORK NODE NODE", 3, 3},
     [LEARN] = {"learn", "NETWORK FILE", 2, 2},
+    [FROM] = {"from", "NETWORK MODEL [FIELD]...", 2, 2 + FIELDS_MOST},
     [DOT] = {"dot", "NETWORK [FILE]", 1, 2},
     [SVG] = {"svg", "NETWORK [FILE]", 1, 2},
     [DELETE] = {"delete", "NETWORK", 1, 1},
@@ -313,8 +306,8 @@ static int find_verb(const char *name, size_t count, enum verb *verb, struct nb_
         return 0;
     }
     return nb_error_set(error, NB_CLIENT_USAGE,
-                        "'%s' is none of list, put, show, query, independent, learn, dot, svg, "
-                        "delete",
+                        "'%s' is none of list, put, show, query, independent, learn, from, "
+                        "dot, svg, delete",
                         name);
 }
 
@@ -324,9 +317,10 @@ static int check_flags(enum verb verb, const struct network_options *options,
 {
     bool learns = options->alpha != DEFAULTS.alpha || options->prior != DEFAULTS.prior ||
                   options->separators != DEFAULTS.separators;
+    bool may_learn = verb == LEARN || verb == FROM;
     if ((options->of.count > 0 && verb != QUERY) ||
         (options->given.count > 0 && verb != QUERY && verb != INDEPENDENT) ||
-        (learns && verb != LEARN) || (options->source != NULL && verb != LEARN && verb != PUT))
+        (learns && !may_learn) || (options->source != NULL && !may_learn && verb != PUT))
         return nb_error_set(error, NB_CLIENT_USAGE, "an option is not one of `network %s`",
                             VERB_ROWS[verb].name);
     return nb_source_check(options->source, error);
@@ -351,6 +345,8 @@ static int run_verb(const struct nb_client *client, enum verb verb,
                                           error);
     case LEARN:
         return learn(client, options, name, second, error);
+    case FROM:
+        return from(client, options, arguments, count, error);
     case DOT:
     case SVG:
         return draw(client, name, VERB_ROWS[verb].name, second, error);
@@ -374,7 +370,8 @@ static int run_network(struct nb_client *client, const void *user, char **argume
 
 const struct nb_command NB_COMMAND_NETWORK = {
     .name = "network",
-    .arguments = "list|put|show|query|independent|learn|dot|svg|delete [NETWORK] [ARGUMENT]...",
+    .arguments =
+        "list|put|show|query|independent|learn|from|dot|svg|delete [NETWORK] [ARGUMENT]...",
     .summary = "Keeps, shows, learns and asks Bayes nets",
     .details =
         "list                           the networks that there are\n"
@@ -383,6 +380,8 @@ const struct nb_command NB_COMMAND_NETWORK = {
         "query NETWORK                  probabilities of nodes, given what is known\n"
         "independent NETWORK NODE NODE  whether two nodes are independent, given others\n"
         "learn NETWORK FILE             learns it from rows: .csv, .ndjson, else JSON\n"
+        "from NETWORK MODEL [FIELD]...  learns it from a model's documents: their categories and\n"
+        "                               their label\n"
         "dot, svg NETWORK [FILE]        draws it: for Graphviz, or as a picture\n"
         "delete NETWORK                 deletes it\n"
         "\n"
@@ -392,7 +391,7 @@ const struct nb_command NB_COMMAND_NETWORK = {
     .defaults = &DEFAULTS,
     .options_size = sizeof DEFAULTS,
     .least = 1,
-    .most = 4,
+    .most = 3 + FIELDS_MOST,
     .patience = 60,
     .run = run_network,
 };
