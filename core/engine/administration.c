@@ -127,8 +127,8 @@ static int write_put(struct nb_engine *engine, struct nb_view *view, void *argum
     return rc != 0 ? rc : touch_state(engine, view, task, error);
 }
 
-/* How many documents a persisted model has learned. Of a damaged one that cannot be said: then it
- * counts as some. */
+/* How many documents a persisted model has, those without a label included. Of a damaged one that
+ * cannot be said: then it counts as some. */
 static uint64_t documents_of(struct nb_engine *engine, struct nb_live *live)
 {
     struct nb_view view;
@@ -136,7 +136,7 @@ static uint64_t documents_of(struct nb_engine *engine, struct nb_live *live)
     struct nb_string value;
     struct nb_state_record state = {.totals = {.living = 1}};
     if (atomic_load(&live->loaded))
-        return nb_model_documents_all(live->counts);
+        return nb_model_documents_all(live->counts) + atomic_load(&live->unlabelled);
     if (nb_store_snapshot(engine->store, &view, NULL) != 0)
         return 1;
     if (nb_store_get(&view, NB_TABLE_STATE, nb_store_key_string(&key), &value, NULL) == 0)

@@ -307,7 +307,7 @@ int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
                    struct nb_string label, struct nb_string id, struct nb_string source,
                    struct nb_error *error)
 {
-    int rc = nb_check_label(label, error);
+    int rc = label.bytes == NULL ? 0 : nb_check_label(label, error);
     if (rc == 0)
         rc = check(id, source, error);
     if (rc == 0)
@@ -343,6 +343,24 @@ static int add_bare(struct nb_batch *batch, struct nb_submitted *change, struct 
     if (rc == 0)
         rc = nb_buffer_append(&change->source, source.bytes, source.length);
     return end_change(batch, change, rc, error);
+}
+
+int nb_batch_label(struct nb_batch *batch, struct nb_string id, struct nb_string label,
+                   struct nb_string source, struct nb_error *error)
+{
+    struct nb_submitted change = {.is_label = true};
+    if (batch->quarantined) /* what waits there has its content */
+        return nb_error_set(error, NB_UNUSABLE,
+                            "a change of the label alone cannot wait in the quarantine: send the "
+                            "document, too");
+    int rc = label.bytes == NULL ? 0 : nb_check_label(label, error);
+    if (rc == 0)
+        rc = nb_check_id(id, error);
+    if (rc != 0)
+        return rc;
+    if (nb_buffer_append(&change.label, label.bytes, label.length) != 0)
+        return nb_error_no_memory(error);
+    return add_bare(batch, &change, id, source, error);
 }
 
 int nb_batch_take_back(struct nb_batch *batch, struct nb_string id, uint64_t taken,
@@ -447,7 +465,7 @@ const char *nb_status_name(enum nb_status status)
         [NB_LEARNED] = "learned",         [NB_UNCHANGED] = "unchanged",
         [NB_RELABELLED] = "relabelled",   [NB_UPDATED] = "updated",
         [NB_FORGOTTEN] = "forgotten",     [NB_NEAR_DUPLICATE] = "near_duplicate",
-        [NB_QUARANTINED] = "quarantined",
+        [NB_QUARANTINED] = "quarantined", [NB_STORED] = "stored",
     };
     assert(status < NB_STATUSES);
     return NAMES[status];

@@ -203,6 +203,7 @@ static void count(struct nb_counters *counters, const struct nb_submitted *chang
         [NB_FORGOTTEN] = &counters->forgotten,
         [NB_QUARANTINED] = &counters->quarantined,
         [NB_NEAR_DUPLICATE] = &counters->near_duplicates,
+        [NB_STORED] = &counters->stored,
     };
     if (change->is_note || change->is_refit)
         return;
@@ -225,6 +226,7 @@ static void finish_model(struct nb_engine *engine, const struct nb_group_model *
     assert(model->last == live->checkpoint.last || live->number != 0);
     live->checkpoint.last = model->last;
     live->labels_stored = nb_model_label_count(live->counts);
+    atomic_store(&live->unlabelled, live->checkpoint.totals.unlabelled);
     if (live->number != 0)
         atomic_store(&live->persisted, true);
     nb_refit_note(live);

@@ -56,11 +56,18 @@ void nb_batch_free(struct nb_batch **batch);
  * stands for one made from the content (of a mail: however it travelled, nb_key_mail_id). A model
  * that does not exist takes the preset of the first document's kind; it comes into being with the
  * commit, not before. `source` (length 0: none) says who asked for the change and is kept with it.
+ * A label without bytes (NULL): the document is stored without one, and counted nowhere.
  * On failure the batch is as it was: NB_UNUSABLE (label, id, source), NB_DAMAGED, NB_NOT_FOUND (no
  * such model and no auto_create), NB_NO_MEMORY. */
 int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
                    struct nb_string label, struct nb_string id, struct nb_string source,
                    struct nb_error *error);
+/* Adds a change of the label alone: of the learned or stored document `id`, whose content stays as
+ * it is. `label` as for nb_batch_train. NB_UNUSABLE: it would have to wait in the quarantine, too.
+ * NB_NOT_FOUND in the receipt: there is no such document.
+ * Errors: as nb_batch_untrain. */
+int nb_batch_label(struct nb_batch *batch, struct nb_string id, struct nb_string label,
+                   struct nb_string source, struct nb_error *error);
 /* Adds a change that takes a document back: by `id`, or with length 0 by the id that would be made
  * from the content of `document`. Errors: as nb_batch_train. NB_NOT_FOUND: no such model. */
 int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
@@ -102,6 +109,7 @@ enum nb_status {
     NB_FORGOTTEN,
     NB_NEAR_DUPLICATE, /* not learned: enough that is nearly the same is (near_duplicates) */
     NB_QUARANTINED,    /* kept, and not applied: it waits for an administrator */
+    NB_STORED,         /* without a label: counted nowhere */
     NB_STATUSES
 };
 
@@ -120,9 +128,9 @@ struct nb_receipt {
                  NB_IO, NB_STOPPING ... with `error` filled; nothing was changed */
     struct nb_error error;
     enum nb_status status;
-    struct nb_string id; /* owned by the batch */
-    struct nb_string label;
-    struct nb_string previous_label; /* with NB_RELABELLED, else length 0 */
+    struct nb_string id;             /* owned by the batch */
+    struct nb_string label;          /* length 0: it has none */
+    struct nb_string previous_label; /* with NB_RELABELLED, else length 0, as of no label */
     struct nb_string twin;           /* with NB_NEAR_DUPLICATE: the id of the nearest; owned by the
                                         batch; length 0: its entry does not read back */
     double similarity;               /* to it, estimated */
@@ -255,8 +263,9 @@ struct nb_label_info {
 struct nb_model_info {
     char *name;
     bool is_damaged;
-    char *damage; /* why; NULL if it is not damaged. Then only the name is known */
-    uint64_t documents;
+    char *damage;                 /* why; NULL if it is not damaged. Then only the name is known */
+    uint64_t documents;           /* with a label */
+    uint64_t unlabelled;          /* stored without one */
     uint64_t vocabulary;          /* distinct tokens with a count above 0 */
     struct nb_label_info *labels; /* sorted by name; those without documents included */
     size_t label_count;
@@ -276,7 +285,7 @@ int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t li
                      struct nb_error *error);
 
 struct nb_document_info {
-    char *label;
+    char *label;     /* NULL: it has none */
     char *source;    /* who taught it; empty: not known */
     int64_t learned; /* milliseconds since 1970 */
     uint64_t tokens;
@@ -417,9 +426,10 @@ struct nb_dump_words {
     const uint64_t *ids;
     const struct nb_string *texts; /* NULL when words are not kept */
 };
+enum { NB_DUMP_NO_LABEL = UINT16_MAX }; /* of a document that is stored without one */
 struct nb_dump_document {
     struct nb_string id;
-    uint32_t label;
+    uint32_t label; /* or NB_DUMP_NO_LABEL */
     int64_t learned;
     struct nb_string source;
     uint64_t tokens;
@@ -506,9 +516,10 @@ struct nb_engine_statistics {
     uint64_t vocabulary; /* of loaded models */
     uint64_t memory;     /* bytes of loaded models */
     uint64_t learned, unchanged, relabelled, updated, forgotten, aged, failed; /* since start */
-    uint64_t quarantined, near_duplicates;                                     /* since start */
-    uint64_t tokens_learned;                                                   /* since start */
-    uint64_t commits, commit_nanoseconds, commit_changes;                      /* since start */
+    uint64_t quarantined, near_duplicates, stored;                             /* since start */
+    uint64_t unlabelled;                                  /* stored documents of loaded models */
+    uint64_t tokens_learned;                              /* since start */
+    uint64_t commits, commit_nanoseconds, commit_changes; /* since start */
     uint64_t commit_failures;
     uint64_t refits; /* loaded models whose weights are being fitted anew, or wait for it */
     uint64_t features_dropped; /* because no document had them any more; since start */

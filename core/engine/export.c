@@ -297,7 +297,9 @@ static int dump_document(struct nb_export *e, const struct nb_entry *entry, stru
                                         .rows = e->row_list,
                                         .counts = e->count_list,
                                         .size = e->bag.size,
-                                        .score = c->score};
+                                        .score = c->label == NB_NO_LABEL ? (struct nb_string){"", 0}
+                                                                         : c->score};
+    static_assert((int)NB_DUMP_NO_LABEL == (int)NB_NO_LABEL, "a dump's numbers are the ledger's");
     assert(c->kind == NB_CHANGE_TRAIN);
     e->totals.documents++;
     return e->sink->document(e->sink->user, &document);

@@ -492,7 +492,7 @@ static int apply(struct nb_import *import, const struct nb_change *change, struc
 {
     static const struct nb_applying how;
     struct nb_delta delta = {
-        .add_label = change->label, .take_label = UINT32_MAX, .add = import->rows};
+        .add_label = nb_delta_label(change->label), .take_label = UINT32_MAX, .add = import->rows};
     int rc = nb_apply(import->live, change, &delta, &how, NULL, error);
     import->rows = delta.add;
     if (rc == NB_TOO_LARGE)
@@ -525,7 +525,8 @@ int nb_import_document(struct nb_import *import, const struct nb_dump_document *
     int rc = needs_header(import, error);
     if (rc == 0 && nb_check_id(document->id, error) != 0)
         rc = nb_error_set(error, NB_INVALID, "a document's id is not 1 to 256 bytes of UTF-8");
-    if (rc == 0 && document->label >= nb_model_label_count(import->live->counts))
+    if (rc == 0 && document->label != NB_NO_LABEL &&
+        document->label >= nb_model_label_count(import->live->counts))
         rc = nb_error_set(error, NB_INVALID,
                           "a document has label number %u, the dump has %u labels", document->label,
                           nb_model_label_count(import->live->counts));
@@ -693,6 +694,7 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
         import->created = naming.old == NULL || !atomic_load(&naming.old->persisted);
         live->checkpoint.last = naming.number;
         live->labels_stored = nb_model_label_count(live->counts);
+        atomic_store(&live->unlabelled, live->checkpoint.totals.unlabelled);
         if (naming.weights.length > 0)
             nb_stack_weights_commit(live->published->weights);
         atomic_store(&live->persisted, true);

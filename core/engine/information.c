@@ -90,7 +90,8 @@ static int read_model(const struct nb_view *view, struct nb_live *live, struct n
     if (rc == 0)
         rc = nb_store_scan(view, NB_TABLE_LABELS, nb_store_key_string(&key), key.length, fill_label,
                            &filling, error);
-    info->documents = state.totals.living;
+    info->documents = state.totals.living - state.totals.unlabelled;
+    info->unlabelled = state.totals.unlabelled;
     info->vocabulary = state.vocabulary;
     if (info->label_count > 0)
         qsort(info->labels, info->label_count, sizeof *info->labels, by_name);
@@ -223,7 +224,7 @@ static int read_document(const struct nb_view *view, const struct nb_live *live,
     if (rc == NB_NOT_FOUND)
         rc = nb_error_set(error, rc, "model '%s' has no document with the id '%.*s'", live->name,
                           (int)id.length, id.bytes);
-    if (rc == 0)
+    if (rc == 0 && entry.change.label != NB_NO_LABEL)
         rc = read_label(view, live->number, entry.change.label, &info->label, error);
     if (rc == 0) {
         info->source = nb_string_copy(entry.change.source);
@@ -333,6 +334,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
         s->models_loaded++;
         s->refits += atomic_load(&live->wants_refit);
         s->documents += nb_model_documents_all(live->counts);
+        s->unlabelled += atomic_load(&live->unlabelled);
         s->vocabulary += nb_model_vocabulary(live->counts, NB_ALL_TOKENS);
         nb_model_unlock(live->counts);
         s->memory += nb_live_memory(live);
@@ -350,6 +352,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     s->aged = atomic_load(&c->aged);
     s->quarantined = atomic_load(&c->quarantined);
     s->near_duplicates = atomic_load(&c->near_duplicates);
+    s->stored = atomic_load(&c->stored);
     s->failed = atomic_load(&c->failed);
     s->tokens_learned = atomic_load(&c->tokens_learned);
     s->commits = atomic_load(&c->commits);

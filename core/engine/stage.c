@@ -203,6 +203,8 @@ static bool would_overflow(const struct stage *s)
     uint32_t label = s->change->label_number;
     const struct nb_rows *rows = &s->change->delta.add;
     uint64_t occurrences = 0;
+    if (label == NB_NO_LABEL)
+        return false;
     assert(label < nb_model_label_count(counts));
     for (unsigned field = 0; field < NB_FIELDS; field++)
         occurrences += nb_model_occurrences(counts, label, field);
@@ -234,6 +236,9 @@ static int find_label(struct stage *s, struct nb_error *error)
     struct nb_submitted *change = s->change;
     struct nb_string name = string_of(&change->label);
     uint32_t count = nb_model_label_count(s->live->counts);
+    change->label_number = NB_NO_LABEL;
+    if (name.length == 0)
+        return 0;
     change->label_number = nb_model_find_label(s->live->counts, name);
     if (change->label_number != UINT32_MAX)
         return 0;
@@ -274,21 +279,39 @@ static uint64_t first_of(const struct nb_entry *old)
     return old->change.first != 0 ? old->change.first : old->number;
 }
 
+/* Whether the store can have a document of the label. */
+static bool is_label(const struct stage *s, uint32_t label)
+{
+    return label == NB_NO_LABEL || label < nb_model_label_count(s->live->counts);
+}
+
+/* The label's record is written with the commit. */
+static int touch_label(struct stage *s, uint32_t label)
+{
+    return label == NB_NO_LABEL ? 0 : nb_group_touch_label(s->group, s->live, label);
+}
+
+/* The score that the document has. That of an entry without a label is of the one before it. */
+static struct nb_string score_of(const struct nb_change *change)
+{
+    return change->label == NB_NO_LABEL ? (struct nb_string){"", 0} : change->score;
+}
+
 /* What is taken out of the counts. */
 static int take_out_old(struct stage *s, struct nb_error *error)
 {
     const struct nb_change *old = &s->memory->old.change;
     struct nb_delta *delta = &s->change->delta;
     struct nb_error why;
-    int rc = old->label < nb_model_label_count(s->live->counts)
+    int rc = is_label(s, old->label)
                  ? nb_bag_decode(old->bag, nb_model_rows(s->live->counts), &delta->take, &why)
                  : nb_error_set(&why, NB_CORRUPT, "an entry's label is unknown");
     if (rc == NB_CORRUPT)
         return refuse_damaged(s, &why);
-    delta->take_label = old->label;
+    delta->take_label = nb_delta_label(old->label);
     if (s->live->twins != NULL)
         nb_twins_remove(s->live->twins, s->memory->old.number);
-    if (rc != 0 || nb_group_touch_label(s->group, s->live, old->label) != 0)
+    if (rc != 0 || touch_label(s, old->label) != 0)
         return nb_error_no_memory(error);
     return 0;
 }
@@ -298,9 +321,13 @@ static int keep_score(struct stage *s, struct nb_error *error)
 {
     struct nb_stored_score scored;
     struct nb_stored_score_lists lists = {0};
-    struct nb_string old = s->memory->old.change.score;
+    struct nb_string old = score_of(&s->memory->old.change);
     if (old.length == 0)
         return 0;
+    if (s->change->label_number == NB_NO_LABEL) /* which score goes: the ledger's index asks */
+        return nb_buffer_append(&s->memory->score, old.bytes, old.length) == 0
+                   ? 0
+                   : nb_error_no_memory(error);
     int rc = nb_stored_score_read(old, &lists, &scored, error);
     scored.label = s->change->label_number;
     if (rc == 0 && nb_stored_score_write(&scored, &s->memory->score) != 0)
@@ -377,6 +404,17 @@ static int apply(struct stage *s, const struct nb_change *change, struct nb_erro
     return rc;
 }
 
+static int refuse_unknown(struct stage *s)
+{
+    const struct nb_buffer *id = &s->change->id;
+    struct nb_receipt *receipt = &s->change->receipt;
+    s->refused = true;
+    receipt->code =
+        nb_error_set(&receipt->error, NB_NOT_FOUND, "model '%s' has no document with the id '%.*s'",
+                     s->live->name, (int)id->length, id->bytes);
+    return 0;
+}
+
 static int stage_untrain(struct stage *s, struct nb_error *error)
 {
     struct nb_submitted *submitted = s->change;
@@ -385,14 +423,8 @@ static int stage_untrain(struct stage *s, struct nb_error *error)
     int rc = find_old(s, &found);
     if (rc != 0 || s->refused)
         return rc;
-    if (!found) {
-        s->refused = true;
-        submitted->receipt.code =
-            nb_error_set(&submitted->receipt.error, NB_NOT_FOUND,
-                         "model '%s' has no document with the id '%.*s'", s->live->name,
-                         (int)submitted->id.length, submitted->id.bytes);
-        return 0;
-    }
+    if (!found)
+        return refuse_unknown(s);
     rc = take_out_old(s, error);
     if (rc != 0 || s->refused)
         return rc;
@@ -404,7 +436,7 @@ static int stage_untrain(struct stage *s, struct nb_error *error)
                                .tokens = old->change.tokens,
                                .replaced = old->number,
                                .first = first_of(old),
-                               .score = old->change.score};
+                               .score = score_of(&old->change)};
     rc = append(s, &change, error);
     return rc != 0 ? rc : apply(s, &change, error);
 }
@@ -414,6 +446,8 @@ static enum nb_status status_of(const struct stage *s, bool found)
     const struct nb_change *old = &s->memory->old.change;
     const struct nb_buffer *bag = &s->memory->bag;
     if (!found)
+        return s->change->label_number == NB_NO_LABEL ? NB_STORED : NB_LEARNED;
+    if (old->label == NB_NO_LABEL && s->change->label_number != NB_NO_LABEL)
         return NB_LEARNED;
     if (old->label != s->change->label_number)
         return NB_RELABELLED;
@@ -422,26 +456,63 @@ static enum nb_status status_of(const struct stage *s, bool found)
     return same ? NB_UNCHANGED : NB_UPDATED;
 }
 
+/* The content of a change of the label alone is that of the entry that it replaces. */
+static int take_content(struct stage *s, bool *found, struct nb_error *error)
+{
+    struct nb_submitted *submitted = s->change;
+    const struct nb_change *old = &s->memory->old.change;
+    struct nb_error why;
+    int rc = find_old(s, found);
+    if (rc != 0 || s->refused)
+        return rc;
+    if (!*found)
+        return refuse_unknown(s);
+    rc = nb_bag_decode(old->bag, nb_model_rows(s->live->counts), &submitted->delta.add, &why);
+    if (rc == NB_CORRUPT)
+        return refuse_damaged(s, &why);
+    submitted->positions = old->tokens;
+    submitted->truncated = old->truncated;
+    nb_twins_free(&s->live->twins); /* it is made again when it is needed */
+    if (rc != 0 || nb_buffer_append(&s->memory->bag, old->bag.bytes, old->bag.length) != 0)
+        return nb_error_no_memory(error);
+    return 0;
+}
+
 /* Label and rows of what is to be learned, and what it replaces. */
 static int prepare_train(struct stage *s, bool *found, struct nb_error *error)
 {
     int rc = find_label(s, error);
-    if (rc == 0 && !s->refused && find_rows(s) != 0)
+    if (rc == 0 && !s->refused && s->change->is_label)
+        rc = take_content(s, found, error);
+    else if (rc == 0 && !s->refused && find_rows(s) != 0)
         rc = nb_error_no_memory(error);
     if (rc == 0 && !s->refused && would_overflow(s))
         refuse(s, NB_TOO_LARGE, "a feature of the label was counted 4 billion times");
+<<<<<<< HEAD
     if (rc == 0 && !s->refused && !pairs_fit(s))
         refuse_pairs(s);
     if (rc == 0 && !s->refused)
+=======
+    if (rc == 0 && !s->refused && !s->change->is_label)
+>>>>>>> f3dd74b (documents: one without a label is stored, counted nowhere, and labelled by its id alone)
         rc = find_old(s, found);
     return rc;
 }
 
+/* Whether the document gets its first label: only then it is learned, and arrives. */
+static bool is_first_label(const struct stage *s)
+{
+    return s->memory->old.change.label == NB_NO_LABEL && s->change->label_number != NB_NO_LABEL;
+}
+
 static int score_train(struct stage *s, bool found, struct nb_error *error)
 {
+    bool is_new = !found || is_first_label(s);
     struct nb_submitted *submitted = s->change;
-    if (found)
+    if (!is_new)
         return keep_score(s, error);
+    if (submitted->label_number == NB_NO_LABEL)
+        return 0;
     int rc = nb_learner_score(s->group->engine->learner, s->live->published, s->live->counts,
                               &submitted->delta.add, submitted->label_number, &s->memory->score);
     if (rc == 0 && s->live->published->settings.parent != NULL)
@@ -492,11 +563,12 @@ static int note_twin(struct stage *s, const struct nb_twin *twin, struct nb_erro
 
 /* Of a document that is not learned yet: whether enough of its like are. Then the receipt says so,
  * and nothing else comes of it. Of any document, its signature. */
-static int check_twins(struct stage *s, struct nb_signature *signature, struct nb_error *error)
+static int check_twins(struct stage *s, bool found, struct nb_signature *signature,
+                       struct nb_error *error)
 {
     const struct nb_settings *settings = &s->live->published->settings;
     sign(s->change, signature);
-    if (s->change->receipt.status != NB_LEARNED || s->new_label)
+    if (found || s->change->receipt.status != NB_LEARNED || s->new_label)
         return 0;
     struct nb_twin twin = nb_twins_find(s->live->twins, s->change->label_number, signature,
                                         settings->near_duplicate_similarity);
@@ -514,20 +586,20 @@ static int stage_train(struct stage *s, struct nb_error *error)
         return rc;
     submitted->receipt.tokens = submitted->positions;
     submitted->receipt.status = status_of(s, found);
-    rc = have_twins(s, error);
+    if (!submitted->is_label)
+        rc = have_twins(s, error);
     if (rc == 0 && s->live->twins != NULL)
-        rc = check_twins(s, &signature, error);
+        rc = check_twins(s, found, &signature, error);
     if (rc != 0 || submitted->receipt.status == NB_UNCHANGED ||
         submitted->receipt.status == NB_NEAR_DUPLICATE)
         return rc;
-    submitted->delta.add_label = submitted->label_number;
+    submitted->delta.add_label = nb_delta_label(submitted->label_number);
     rc = found ? take_out_old(s, error) : 0;
     if (rc == 0 && !s->refused)
         rc = score_train(s, found, error);
     if (rc != 0 || s->refused)
         return rc;
-    if (nb_group_touch_label(s->group, s->live, submitted->label_number) != 0 ||
-        encode_features(s) != 0)
+    if (touch_label(s, submitted->label_number) != 0 || encode_features(s) != 0)
         return nb_error_no_memory(error);
     uint32_t new_count = (uint32_t)s->memory->new_count;
     struct nb_change change = {.kind = NB_CHANGE_TRAIN,
@@ -537,7 +609,7 @@ static int stage_train(struct stage *s, struct nb_error *error)
                                .truncated = submitted->truncated,
                                .tokens = submitted->positions,
                                .replaced = found ? old->number : 0,
-                               .first = found ? first_of(old) : 0,
+                               .first = found && !is_first_label(s) ? first_of(old) : 0,
                                .score = string_of(&s->memory->score),
                                .first_row = new_count > 0 ? s->memory->fresh[0].row : 0,
                                .new_count = new_count,
@@ -562,8 +634,7 @@ static int find_restored(struct stage *s, bool *found, struct nb_error *error)
     int rc = nb_ledger_read(s->view, submitted->restored, restored, &why);
     const struct nb_change *c = &restored->change;
     *found = rc == 0 && c->kind == NB_CHANGE_TRAIN && c->model == s->live->number &&
-             nb_string_same(c->id, string_of(&submitted->id)) &&
-             c->label < nb_model_label_count(s->live->counts);
+             nb_string_same(c->id, string_of(&submitted->id)) && is_label(s, c->label);
     if (*found)
         rc = nb_bag_decode(c->bag, nb_model_rows(s->live->counts), &submitted->delta.add, &why);
     if (rc == NB_NOT_FOUND)
@@ -579,7 +650,9 @@ static int restore(struct stage *s, struct nb_error *error)
     struct nb_submitted *submitted = s->change;
     const struct nb_entry *old = &s->memory->old;
     const struct nb_change *back = &s->memory->restored.change;
-    submitted->label_number = submitted->delta.add_label = back->label;
+    submitted->label_number = back->label;
+    submitted->delta.add_label = nb_delta_label(back->label);
+    bool is_labelled_again = is_first_label(s);
     if (would_overflow(s))
         return refuse(s, NB_TOO_LARGE, "a feature of the label was counted 4 billion times");
     if (!pairs_fit(s))
@@ -588,23 +661,24 @@ static int restore(struct stage *s, struct nb_error *error)
     submitted->receipt.tokens = submitted->positions = back->tokens;
     submitted->truncated = back->truncated;
     int rc = take_out_old(s, error);
-    if (rc == 0 && !s->refused)
+    if (rc == 0 && !s->refused && !is_labelled_again)
         rc = keep_score(s, error);
     if (rc != 0 || s->refused)
         return rc;
-    if (nb_group_touch_label(s->group, s->live, back->label) != 0)
+    if (touch_label(s, back->label) != 0)
         return nb_error_no_memory(error);
     nb_twins_free(&s->live->twins); /* it is made again when it is needed */
-    struct nb_change change = {.kind = NB_CHANGE_TRAIN,
-                               .time = back->time,
-                               .source = back->source,
-                               .label = back->label,
-                               .truncated = back->truncated,
-                               .tokens = back->tokens,
-                               .replaced = old->number,
-                               .first = first_of(old),
-                               .score = string_of(&s->memory->score),
-                               .bag = back->bag};
+    struct nb_change change = {
+        .kind = NB_CHANGE_TRAIN,
+        .time = back->time,
+        .source = back->source,
+        .label = back->label,
+        .truncated = back->truncated,
+        .tokens = back->tokens,
+        .replaced = old->number,
+        .first = is_labelled_again ? first_of(&s->memory->restored) : first_of(old),
+        .score = is_labelled_again ? back->score : string_of(&s->memory->score),
+        .bag = back->bag};
     rc = append(s, &change, error);
     return rc != 0 ? rc : apply(s, &change, error);
 }
@@ -780,6 +854,11 @@ static int fill_labels(struct nb_receipt *receipt, const struct nb_model *counts
     return 0;
 }
 
+static bool is_counted(uint32_t label)
+{
+    return label != NB_NO_LABEL && label != UINT32_MAX;
+}
+
 static int fill_receipt(const struct nb_batch *batch, struct nb_submitted *change)
 {
     const struct nb_model *counts = batch->live->counts;
@@ -794,22 +873,24 @@ static int fill_receipt(const struct nb_batch *batch, struct nb_submitted *chang
     }
     uint32_t old_label = change->delta.take_label;
     uint32_t label = change->untrain ? old_label : change->label_number;
-    assert(label < nb_model_label_count(counts));
+    bool is_labelled = is_counted(label);
+    bool two = receipt->status == NB_RELABELLED && is_counted(old_label);
+    assert(!is_labelled || label < nb_model_label_count(counts));
     receipt->id = string_of(&change->id);
-    receipt->label = nb_model_label_name(counts, label);
+    if (is_labelled)
+        receipt->label = nb_model_label_name(counts, label);
     receipt->truncated = change->truncated;
-    if (receipt->status == NB_RELABELLED)
+    if (two)
         receipt->previous_label = nb_model_label_name(counts, old_label);
     if (batch->single)
         return fill_labels(receipt, counts, nb_model_labels_sorted(counts),
                            nb_model_label_count(counts));
-    uint32_t touched[2] = {label, old_label};
-    bool two = receipt->status == NB_RELABELLED;
-    if (two && strcmp(receipt->previous_label.bytes, receipt->label.bytes) < 0) {
+    uint32_t touched[2] = {is_labelled ? label : old_label, old_label};
+    if (two && is_labelled && strcmp(receipt->previous_label.bytes, receipt->label.bytes) < 0) {
         touched[0] = old_label;
         touched[1] = label;
     }
-    return fill_labels(receipt, counts, touched, two ? 2 : 1);
+    return fill_labels(receipt, counts, touched, (size_t)two + is_labelled);
 }
 
 /* ---- one change ------------------------------------------------------------------------------ */
@@ -825,8 +906,8 @@ static bool still_fits(struct stage *s)
     receipt->code = nb_live_check(s->live, &receipt->error);
     if (receipt->code != 0)
         return false;
-    bool is_tokenized =
-        !s->change->untrain && s->change->taken == 0 && !s->change->is_note && !s->change->is_refit;
+    bool is_tokenized = !s->change->untrain && s->change->taken == 0 && !s->change->is_note &&
+                        !s->change->is_refit && !s->change->is_label;
     if (is_tokenized && s->live->published->settings.tokenizer_fields != s->change->fields) {
         refuse(s, NB_CONFLICT, "the tokenizer's settings changed while the document waited");
         return false;

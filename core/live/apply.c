@@ -28,12 +28,12 @@ int nb_delta_read(struct nb_delta *delta, const struct nb_change *change,
     assert(replaced == NULL || replaced->kind == NB_CHANGE_TRAIN);
     nb_delta_reset(delta);
     if (change->kind == NB_CHANGE_TRAIN) {
-        delta->add_label = change->label;
+        delta->add_label = nb_delta_label(change->label);
         rc = nb_bag_decode(change->bag, rows, &delta->add, error);
     }
     if (rc != 0 || replaced == NULL)
         return rc;
-    delta->take_label = replaced->label;
+    delta->take_label = nb_delta_label(replaced->label);
     return nb_bag_decode(replaced->bag, rows, &delta->take, error);
 }
 
@@ -160,10 +160,10 @@ static struct nb_model_change counts_of(const struct nb_delta *delta)
 static int replay_counts(struct nb_live *live, const struct nb_delta *delta)
 {
     int rc = 0;
-    if (delta->take.size > 0)
+    if (delta->take.size > 0 && delta->take_label != UINT32_MAX)
         rc = nb_model_add(live->counts, delta->take_label, delta->take.counts, delta->take.size, -1,
                           NULL);
-    if (rc == 0 && delta->add.size > 0)
+    if (rc == 0 && delta->add.size > 0 && delta->add_label != UINT32_MAX)
         rc = nb_model_add(live->counts, delta->add_label, delta->add.counts, delta->add.size, 1,
                           NULL);
     return rc;
@@ -180,20 +180,24 @@ static void note_living(struct nb_live *live, const struct nb_change *change, ui
     if (live->living == NULL)
         return;
     nb_living_remove(live->living, change->replaced);
-    if (change->kind == NB_CHANGE_TRAIN && nb_living_add(live->living, number) != 0)
+    if (change->kind == NB_CHANGE_TRAIN && change->label != NB_NO_LABEL &&
+        nb_living_add(live->living, number) != 0)
         nb_living_free(&live->living);
 }
 
 static int teach(struct nb_live *live, const struct nb_change *change, const struct nb_delta *delta,
                  const struct nb_applying *how)
 {
+    bool is_learned = delta->add_label != UINT32_MAX;
+    if (!is_learned && delta->take_label == UINT32_MAX)
+        return 0; /* it had no label and has none */
     struct nb_lesson lesson = {.view = how->view,
                                .number = how->number,
                                .label = change->label,
                                .taken = delta->take_label,
                                .is_aged = change->kind == NB_CHANGE_UNTRAIN &&
                                           nb_string_equals(change->source, NB_SOURCE_AGEING),
-                               .rows = change->kind == NB_CHANGE_TRAIN ? &delta->add : NULL};
+                               .rows = is_learned ? &delta->add : NULL};
     return nb_learner_teach(how->learner, live, &lesson);
 }
 

@@ -17,11 +17,19 @@ struct nb_learner;
 /* The bags that a change of a document adds and takes out, decoded. `{0}` with both labels
  * UINT32_MAX is none; reused from change to change. */
 struct nb_delta {
-    uint32_t add_label, take_label; /* UINT32_MAX: nothing is added, taken out */
-    struct nb_rows add, take;       /* ascending */
+    /* UINT32_MAX: nothing is added to the counts, or taken out. A bag without a label says which
+     * rows a document needs that is counted nowhere. */
+    uint32_t add_label, take_label;
+    struct nb_rows add, take; /* ascending */
 };
 void nb_delta_reset(struct nb_delta *delta);
 void nb_delta_deinit(struct nb_delta *delta);
+
+/* The label under which a document is counted: none, if it is without one. */
+static inline uint32_t nb_delta_label(uint32_t label)
+{
+    return label == NB_NO_LABEL ? UINT32_MAX : label;
+}
 
 /* Decodes what the change adds and, from the entry that it replaces (NULL: none), what it takes
  * out. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */

@@ -107,6 +107,7 @@ struct nb_live {
     struct nb_model *counts;
     struct nb_checkpoint checkpoint; /* the writer's */
     atomic_uint_fast64_t tail;       /* checkpoint.tail, for whoever asks; also of cold models */
+    atomic_uint_fast64_t unlabelled; /* documents without a label, for whoever asks */
     uint64_t aged_to;                /* the writer's: no entry below it is living */
     uint64_t aged_at;                /* the writer's: when to look for old documents again */
     /* The writer's, while it looks for rows to drop (core/live/unused.h): a bit for each of the
@@ -115,6 +116,8 @@ struct nb_live {
     unsigned char *unused; /* owned; NULL: it does not look */
     uint32_t unused_rows;
     uint64_t unused_tried; /* newest entry of all when it looked last */
+    /* Rows without counts that documents without a label had when it looked last. */
+    uint32_t unused_held;
     /* Batches that may hold numbers of rows, by the epoch in which they began to look rows up. */
     atomic_uint epoch, pins[2];
     uint32_t labels_stored; /* the writer's: labels with a record in the store */

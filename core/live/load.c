@@ -252,7 +252,8 @@ static int load_all(struct loading *l, struct nb_error *error)
         rc = check_indexes(l, error);
     if (rc == 0)
         rc = load_rows(l, error);
-    if (rc == 0 && nb_model_documents_all(l->live->counts) != l->state.totals.living)
+    if (rc == 0 && nb_model_documents_all(l->live->counts) !=
+                       l->state.totals.living - l->state.totals.unlabelled)
         rc = damaged(error, "the labels' documents do not sum to those of the model");
     return rc != 0 ? rc : load_pairs(l, error);
 }
@@ -265,6 +266,7 @@ static void take_state(const struct loading *l)
     c->tail = l->state.tail;
     c->weights = l->state.weights;
     c->totals = l->state.totals;
+    atomic_store(&l->live->unlabelled, c->totals.unlabelled);
     c->twin = (struct nb_twin_log){.stored = l->state.twin, .bytes = l->twin_bytes};
     c->garbage = true;
     l->live->labels_stored = l->state.labels;

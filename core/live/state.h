@@ -20,7 +20,7 @@ struct nb_learner;
 
 struct nb_counters {
     atomic_uint_fast64_t learned, unchanged, relabelled, updated, forgotten, aged, failed;
-    atomic_uint_fast64_t quarantined, near_duplicates;
+    atomic_uint_fast64_t quarantined, near_duplicates, stored;
     atomic_uint_fast64_t tokens_learned, commits, commit_nanoseconds, commit_changes;
     atomic_uint_fast64_t commit_failures, queued, features_dropped;
 };
@@ -30,6 +30,8 @@ struct nb_unused_pass {
     struct nb_live *live; /* referenced; NULL: there is none */
     uint64_t until;       /* the newest entry when it began */
     uint32_t next;        /* row that is looked at next */
+    uint64_t next_bag;    /* entry of a document without a label that is looked at next ... */
+    bool has_held;        /* ... or all were looked at */
     unsigned pin;         /* of the batches that began before it */
     bool has_dropped;     /* some rows */
     bool is_ready;        /* what entries until then superseded is gone */

@@ -13,7 +13,9 @@
 enum {
     SLICE_ROWS = 4096, /* that one transaction drops, ... */
     SLICE_RANGES = 32, /* ... of at most so many ranges */
-    SHARE = 8,         /* of the rows of a model, that may be unused while there is other work */
+    SLICE_BAGS = 256,  /* of documents without a label that one step looks at */
+    ENDED = 1,
+    SHARE = 8, /* of the rows of a model, that may be unused while there is other work */
     FEATURE_BYTES = 256,
     RANGE_BYTES = 24 * NB_RANGE_ROWS,
 };
@@ -27,7 +29,9 @@ uint32_t nb_unused_rows(const struct nb_live *live)
     for (unsigned part = 0; part < nb_model_parts(counts); part++)
         used += nb_model_vocabulary(counts, NB_FIRST_PART + part);
     assert(used <= nb_model_rows(counts));
-    return nb_model_rows(counts) - (uint32_t)used;
+    uint32_t unused = nb_model_rows(counts) - (uint32_t)used;
+    uint32_t held = atomic_load(&live->unlabelled) == 0 ? 0 : live->unused_held;
+    return unused > held ? unused - held : 0;
 }
 
 uint32_t nb_unused_allowed(const struct nb_engine *engine, const struct nb_live *live)
@@ -64,6 +68,7 @@ void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t le
     assert(live->unused == NULL);
     live->unused = unused;
     live->unused_rows = rows;
+    live->unused_held = 0;
     atomic_fetch_add(&live->references, 1);
     engine->unused =
         (struct nb_unused_pass){.live = live, .until = live->checkpoint.last, .pin = epoch & 1};
@@ -81,6 +86,53 @@ void nb_unused_end(struct nb_engine *engine)
     live->unused_tried = engine->numbers.entry;
     engine->unused = (struct nb_unused_pass){.live = NULL};
     nb_registry_release(engine, &live);
+}
+
+/* ---- documents without a label --------------------------------------------------------------- */
+
+struct holding {
+    struct nb_live *live;
+    struct nb_rows bag;
+    uint64_t next; /* entry that is looked at next */
+    unsigned seen;
+};
+
+static int hold(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct holding *h = user;
+    struct nb_live *live = h->live;
+    h->next = entry->number;
+    if (h->seen++ == SLICE_BAGS)
+        return ENDED;
+    int rc = nb_bag_decode(entry->change.bag, nb_model_rows(live->counts), &h->bag, error);
+    for (size_t i = 0; rc == 0 && i < h->bag.size; i++) {
+        uint32_t row = h->bag.counts[i].row;
+        if (row >= live->unused_rows || !nb_unused_has(live, row))
+            continue;
+        nb_unused_clear(live, row);
+        live->unused_held++;
+    }
+    return rc;
+}
+
+/* Strikes out the rows of some documents that are counted nowhere. What is learned or forgotten
+ * meanwhile strikes out its own. Returns 0 when all were looked at, ENDED, or a code. */
+static int hold_some(struct nb_engine *engine, struct nb_unused_pass *pass)
+{
+    struct holding h = {.live = pass->live, .next = pass->next_bag};
+    struct nb_view view;
+    struct nb_error why;
+    int rc = nb_store_snapshot(engine->store, &view, &why);
+    if (rc != 0)
+        return rc;
+    rc = nb_ledger_walk_only(&view, pass->live->number, pass->next_bag, NB_LEDGER_UNLABELLED, hold,
+                             &h, &why);
+    nb_store_snapshot_end(&view);
+    nb_rows_deinit(&h.bag);
+    pass->next_bag = h.next;
+    if (rc == NB_CORRUPT)
+        nb_live_set_damaged(pass->live, &why);
+    return rc;
 }
 
 /* Whether no entry and no batch needs the rows any more. */
@@ -252,6 +304,13 @@ bool nb_unused_step(struct nb_engine *engine)
     if (!can_be_changed(live) || nb_transaction_health(engine, NULL) != 0) {
         nb_unused_end(engine);
         return false;
+    }
+    if (!pass->has_held) {
+        int rc = atomic_load(&live->unlabelled) == 0 ? 0 : hold_some(engine, pass);
+        pass->has_held = rc == 0;
+        if (rc != 0 && rc != ENDED)
+            nb_unused_end(engine);
+        return rc == 0 || rc == ENDED;
     }
     if (!is_ready(engine))
         return false;

@@ -7,6 +7,8 @@
  * A pass begins with the list of rows that are without counts. A row of it can be dropped when
  *
  * - no change has touched it since (nb_apply strikes it out),
+ * - no document without a label has it: such documents are counted nowhere, so the pass reads their
+ *   bags first, some in each step,
  * - what changes until then have superseded is gone from the ledger, and with it every bag that has
  *   the row; what brought the feature is a FEATURES entry now, which is written anew without it,
  * - no batch is left that may have found the row in use, before the pass began: such a batch does

@@ -38,7 +38,7 @@
 #include "core/base/error.h"
 
 /* Raised whenever stored bytes change their meaning. */
-enum { NB_STORE_FORMAT = 4 };
+enum { NB_STORE_FORMAT = 5 };
 
 /* Keys begin with the model's number (4 bytes, big-endian), except in META, MODELS and LEDGER. */
 enum nb_table {

@@ -87,7 +87,8 @@ static int replay_document(struct replay *r, const struct nb_entry *entry, struc
                            nb_model_rows(r->live->counts), error);
     if (change->replaced != 0 && !found)
         r->replayed->is_whole = false;
-    if (rc == 0 && change->kind == NB_CHANGE_TRAIN && change->replaced == 0 && r->learns) {
+    if (rc == 0 && change->kind == NB_CHANGE_TRAIN && change->label != NB_NO_LABEL &&
+        change->first == 0 && r->learns) {
         r->score.length = 0;
         if (nb_learner_score(r->engine->learner, r->live->published, r->live->counts, &r->delta.add,
                              change->label, &r->score) != 0)

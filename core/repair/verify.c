@@ -205,7 +205,8 @@ static void compare_living(struct comparing *c)
         nb_store_key_sequence(change->model, change->first != 0 ? change->first : number);
     if (!has_number(c, NB_TABLE_DOCUMENTS, &id, number))
         differ_entry(c, "documents");
-    if (change->score.length > 0 && !has(c, NB_TABLE_SCORES, &first, change->score))
+    if (change->score.length > 0 && change->label != NB_NO_LABEL &&
+        !has(c, NB_TABLE_SCORES, &first, change->score))
         differ_entry(c, "scores");
 }
 
@@ -229,7 +230,7 @@ static void compare_entry(struct comparing *c, const struct nb_surveyed_entry *s
     const struct nb_change *change = &c->entry.change;
     struct nb_store_key key = nb_store_key_sequence(change->model, c->entry.number);
     bool was_replaced = change->kind == NB_CHANGE_TRAIN && !surveyed->living;
-    const char flags = was_replaced ? 0 : nb_ledger_flags(change->kind);
+    const char flags = was_replaced ? 0 : nb_ledger_flags(change);
     if (!has(c, NB_TABLE_ENTRIES, &key, (struct nb_string){&flags, 1}))
         differ_entry(c, "entries");
     if (surveyed->living)
@@ -364,7 +365,9 @@ static int compare_state(const struct pair *p, const struct nb_replayed *replaye
         return rc;
     bool same = state.vocabulary == nb_model_vocabulary(p->fresh->counts, NB_ALL_TOKENS) &&
                 state.last >= replayed->last && state.totals.entries == model->entries &&
-                state.totals.living == model->living && state.totals.scores == model->scores;
+                state.totals.living == model->living &&
+                state.totals.unlabelled == model->unlabelled &&
+                state.totals.scores == model->scores;
     if (!same)
         nb_differ(c->d, "model '%s': its totals are not those of the ledger", p->stored->name);
     return 0;

@@ -95,7 +95,9 @@ enum nb_refit_part {
 /* The source of UNTRAIN entries for documents that are taken out because of their age. */
 #define NB_SOURCE_AGEING "ageing"
 
-enum { NB_NO_LABEL = UINT16_MAX }; /* of a document without a label; nothing writes it yet */
+/* Of a document without a label: it is stored with its bag and counted nowhere. Such a TRAIN that
+ * replaces a labelled document has its score, as an UNTRAIN has: it goes. */
+enum { NB_NO_LABEL = UINT16_MAX };
 
 /* All strings are borrowed, from the caller or from the stored bytes. Which members count depends
  * on the kind; the others are zero. */
@@ -111,7 +113,8 @@ struct nb_change {
     bool truncated;         /* a limit of the tokenizer cut the document */
     uint64_t replaced;      /* number of the entry that this one supersedes; 0: none */
     uint64_t first;         /* number of the entry that learned the document first: its place in the
-                               order of arrival; 0: this one */
+                               order of arrival; 0: this one. A document that gets its first label
+                               arrives with that */
     uint64_t tokens;        /* token positions */
     struct nb_string score; /* before it was learned (core/engine/stored_score.h); may be empty */
     struct nb_string bag;   /* rows and counts, by nb_bag_encode; empty when forgotten */

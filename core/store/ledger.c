@@ -60,18 +60,26 @@ int nb_ledger_read(const struct nb_view *view, uint64_t number, struct nb_entry 
 
 /* ---- index rows ------------------------------------------------------------------------------ */
 
-/* The score stays at the place of the first learning; a forgotten document's goes. */
+/* The score stays at the place of the first learning; that of a document that is forgotten, or
+ * loses its label, goes. */
 static int put_score(const struct nb_view *view, uint64_t number, const struct nb_change *c,
                      struct nb_ledger_totals *totals, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_sequence(c->model, c->first != 0 ? c->first : number);
+    struct nb_string old;
     if (c->score.length == 0)
         return 0;
-    if (c->kind == NB_CHANGE_UNTRAIN) {
-        totals->scores--;
-        return nb_store_delete(view, NB_TABLE_SCORES, nb_store_key_string(&key), error);
+    int rc = c->first == 0
+                 ? NB_NOT_FOUND
+                 : nb_store_get(view, NB_TABLE_SCORES, nb_store_key_string(&key), &old, error);
+    bool has = rc == 0;
+    if (rc != 0 && rc != NB_NOT_FOUND)
+        return rc;
+    if (c->kind == NB_CHANGE_UNTRAIN || c->label == NB_NO_LABEL) {
+        totals->scores -= has;
+        return has ? nb_store_delete(view, NB_TABLE_SCORES, nb_store_key_string(&key), error) : 0;
     }
-    totals->scores += c->replaced == 0;
+    totals->scores += !has;
     return nb_store_put(view, NB_TABLE_SCORES, nb_store_key_string(&key), c->score, error);
 }
 
@@ -82,6 +90,7 @@ static int put_document(const struct nb_view *view, uint64_t number, const struc
     assert(c->kind == NB_CHANGE_TRAIN || c->kind == NB_CHANGE_UNTRAIN);
     if (c->kind == NB_CHANGE_TRAIN) {
         totals->living += c->replaced == 0;
+        totals->unlabelled += c->label == NB_NO_LABEL;
         return nb_ledger_put_number(view, NB_TABLE_DOCUMENTS, &key, number, error);
     }
     totals->living--;
@@ -89,10 +98,20 @@ static int put_document(const struct nb_view *view, uint64_t number, const struc
 }
 
 static int put_replaced(const struct nb_view *view, uint64_t number, const struct nb_change *c,
-                        struct nb_error *error)
+                        struct nb_ledger_totals *totals, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_sequence(c->model, number);
-    int rc = nb_ledger_put_entry_row(view, c->model, c->replaced, 0, error);
+    struct nb_store_key replaced = nb_store_key_sequence(c->model, c->replaced);
+    struct nb_string flags;
+    int rc = nb_store_get(view, NB_TABLE_ENTRIES, nb_store_key_string(&replaced), &flags, error);
+    if (rc == NB_NOT_FOUND)
+        return damaged(error, c->replaced, "is missing in the index of entries");
+    if (rc == 0 && flags.length == 1 && (flags.bytes[0] & NB_LEDGER_UNLABELLED) != 0) {
+        assert(totals->unlabelled > 0);
+        totals->unlabelled--;
+    }
+    if (rc == 0)
+        rc = nb_ledger_put_entry_row(view, c->model, c->replaced, 0, error);
     return rc != 0 ? rc : nb_ledger_put_number(view, NB_TABLE_GARBAGE, &key, c->replaced, error);
 }
 
@@ -103,7 +122,7 @@ static int put_index(const struct nb_view *view, uint64_t number, const struct n
     if (c->kind == NB_CHANGE_DELETE || c->kind == NB_CHANGE_STORE)
         return 0;
     totals->entries++;
-    int rc = nb_ledger_put_entry_row(view, c->model, number, nb_ledger_flags(c->kind), error);
+    int rc = nb_ledger_put_entry_row(view, c->model, number, nb_ledger_flags(c), error);
     if (rc == 0)
         rc = nb_ledger_put_words(view, number, c, error);
     if (c->kind != NB_CHANGE_TRAIN && c->kind != NB_CHANGE_UNTRAIN)
@@ -111,7 +130,7 @@ static int put_index(const struct nb_view *view, uint64_t number, const struct n
     if (rc == 0)
         rc = put_document(view, number, c, totals, error);
     if (rc == 0 && c->replaced != 0)
-        rc = put_replaced(view, number, c, error);
+        rc = put_replaced(view, number, c, totals, error);
     return rc != 0 ? rc : put_score(view, number, c, totals, error);
 }
 
@@ -250,25 +269,25 @@ struct listing {
     void *user;
 };
 
-static int list_living(void *user, struct nb_string key, struct nb_string value,
-                       struct nb_error *error)
+static int list_labelled(void *user, struct nb_string key, struct nb_string value,
+                         struct nb_error *error)
 {
     const struct listing *listing = user;
     (void)error;
-    if (value.length != 1 || (value.bytes[0] & NB_LEDGER_LIVING) == 0)
+    if (value.length != 1 || (value.bytes[0] & NB_LEDGER_LABELLED) == 0)
         return 0;
     return listing->visit(listing->user, nb_store_key_tail(key));
 }
 
-int nb_ledger_list_living(const struct nb_view *view, uint32_t model,
-                          int (*visit)(void *user, uint64_t number), void *user,
-                          struct nb_error *error)
+int nb_ledger_list_labelled(const struct nb_view *view, uint32_t model,
+                            int (*visit)(void *user, uint64_t number), void *user,
+                            struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(model);
     struct listing listing = {visit, user};
     assert(model != 0);
-    return nb_store_scan(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), key.length, list_living,
-                         &listing, error);
+    return nb_store_scan(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), key.length,
+                         list_labelled, &listing, error);
 }
 
 int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_error *error)

@@ -9,7 +9,8 @@
  *
  * An entry lies in pieces of about a kilobyte under its number, so that entries share pages. Beside
  * it, in the same transaction, stand indexes that a rebuild makes anew: ENTRIES (the numbers of a
- * model's entries, each with a byte: 1 living, 2 a note of undoing, 0 any other), DOCUMENTS (the
+ * model's entries, each with a byte: 1 a living document with a label, 4 one without, 2 a note of
+ * undoing, 0 any other), DOCUMENTS (the
  * living entry of an id), SCORES (by the number that learned the document first: the order of
  * arrival), WORDS (which entry brought a row's feature: by the first row of each run of
  * neighbours), GARBAGE (what an entry made superfluous), and KEPT (what of that stays for an undo).
@@ -45,7 +46,8 @@ int nb_ledger_read(const struct nb_view *view, uint64_t number, struct nb_entry 
 int nb_ledger_find(const struct nb_view *view, uint32_t model, struct nb_string id,
                    struct nb_entry *entry, struct nb_error *error);
 
-/* Sets *living: whether the entry is the living one of its document. Returns 0 or a code. */
+/* Sets *living: whether the entry is the living one of its document, with a label or without.
+ * Returns 0 or a code. */
 int nb_ledger_is_living(const struct nb_view *view, const struct nb_entry *entry, bool *living,
                         struct nb_error *error);
 
@@ -60,25 +62,31 @@ typedef int nb_ledger_visit(void *user, struct nb_entry *entry, struct nb_error 
 int nb_ledger_walk(const struct nb_view *view, uint32_t model, uint64_t from,
                    nb_ledger_visit *visit, void *user, struct nb_error *error);
 
-/* As nb_ledger_walk for a model's living entries alone, or for its notes of undoing alone
- * (NB_CHANGE_UNDO): the others are passed over without being read, 0.1 us each. */
-enum nb_ledger_only { NB_LEDGER_LIVING = 1, NB_LEDGER_NOTES = 2 };
+/* As nb_ledger_walk for a model's living entries alone, with a label, without one, or both, or for
+ * its notes of undoing alone (NB_CHANGE_UNDO): the others are passed over without being read, 0.1
+ * us each. */
+enum nb_ledger_only {
+    NB_LEDGER_LABELLED = 1,
+    NB_LEDGER_NOTES = 2,
+    NB_LEDGER_UNLABELLED = 4,
+    NB_LEDGER_LIVING = NB_LEDGER_LABELLED | NB_LEDGER_UNLABELLED,
+};
 /* The byte of a new entry in ENTRIES. */
-static inline char nb_ledger_flags(enum nb_change_kind kind)
+static inline char nb_ledger_flags(const struct nb_change *change)
 {
-    return kind == NB_CHANGE_TRAIN  ? NB_LEDGER_LIVING
-           : kind == NB_CHANGE_UNDO ? NB_LEDGER_NOTES
-                                    : 0;
+    if (change->kind == NB_CHANGE_TRAIN)
+        return change->label == NB_NO_LABEL ? NB_LEDGER_UNLABELLED : NB_LEDGER_LABELLED;
+    return change->kind == NB_CHANGE_UNDO ? NB_LEDGER_NOTES : 0;
 }
 int nb_ledger_walk_only(const struct nb_view *view, uint32_t model, uint64_t from,
                         enum nb_ledger_only only, nb_ledger_visit *visit, void *user,
                         struct nb_error *error);
 
-/* Calls `visit` with the numbers of a model's living entries, in order, without reading these,
- * until it returns non-zero, and returns that; else 0 or a code. */
-int nb_ledger_list_living(const struct nb_view *view, uint32_t model,
-                          int (*visit)(void *user, uint64_t number), void *user,
-                          struct nb_error *error);
+/* Calls `visit` with the numbers of a model's living entries with a label, in order, without
+ * reading these, until it returns non-zero, and returns that; else 0 or a code. */
+int nb_ledger_list_labelled(const struct nb_view *view, uint32_t model,
+                            int (*visit)(void *user, uint64_t number), void *user,
+                            struct nb_error *error);
 
 /* Whether an entry that a change up to the number `until` has replaced is still in the ledger. */
 int nb_ledger_has_garbage(const struct nb_view *view, uint32_t model, uint64_t until, bool *has,

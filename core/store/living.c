@@ -58,7 +58,7 @@ int nb_living_load(const struct nb_view *view, uint32_t model, struct nb_living 
     struct nb_living *made = nb_living_new();
     if (made == NULL)
         return nb_error_no_memory(error);
-    int rc = nb_ledger_list_living(view, model, load_one, made, error);
+    int rc = nb_ledger_list_labelled(view, model, load_one, made, error);
     if (rc == 0)
         *living = made;
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The numbers of a model's living entries, in order: for drawing documents at random. On the thread
- * that changes the counts; a list belongs to one model.
+ * The numbers of a model's living entries with a label, in order: for drawing documents at random.
+ * On the thread that changes the counts; a list belongs to one model.
  *
  * The list is a view of the ledger: it is made from the index of entries when it is not there, and
  * brought up to date with each change. What is drawn is a function of the living entries alone: it

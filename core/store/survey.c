@@ -113,8 +113,10 @@ static void note_replaced(const struct nb_survey *survey, struct nb_surveyed_mod
         return;
     model->garbage++;
     model->living -= survey->entries[low].living;
-    model->scores -= survey->entries[low].living && c->score.length > 0;
+    model->scores -= survey->entries[low].has_score;
+    model->unlabelled -= survey->entries[low].is_unlabelled;
     survey->entries[low].living = false;
+    survey->entries[low].has_score = survey->entries[low].is_unlabelled = false;
 }
 
 static int note_entry(struct surveying *s, struct nb_error *error)
@@ -139,17 +141,23 @@ static int note_entry(struct surveying *s, struct nb_error *error)
     assert(survey->entry_count == 0 ||
            survey->entries[survey->entry_count - 1].number < s->entry.number);
     bool living = c->kind == NB_CHANGE_TRAIN;
+    bool is_unlabelled = living && c->label == NB_NO_LABEL;
+    bool has_score = living && !is_unlabelled && c->score.length > 0;
     if (c->replaced != 0)
         note_replaced(survey, model, c);
     if (living) {
         model->living++;
-        model->scores += c->score.length > 0;
+        model->scores += has_score;
+        model->unlabelled += is_unlabelled;
     }
-    survey->entries[survey->entry_count++] = (struct nb_surveyed_entry){.number = s->entry.number,
-                                                                        .replaced = c->replaced,
-                                                                        .model = c->model,
-                                                                        .kind = (uint8_t)c->kind,
-                                                                        .living = living};
+    survey->entries[survey->entry_count++] =
+        (struct nb_surveyed_entry){.number = s->entry.number,
+                                   .replaced = c->replaced,
+                                   .model = c->model,
+                                   .kind = (uint8_t)c->kind,
+                                   .living = living,
+                                   .has_score = has_score,
+                                   .is_unlabelled = is_unlabelled};
     return 0;
 }
 

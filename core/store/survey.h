@@ -13,16 +13,18 @@ struct nb_surveyed_entry {
     uint64_t replaced;
     uint32_t model;
     uint8_t kind;
-    bool living; /* it is the newest of a document that is learned */
+    bool living; /* it is the newest of a document that is learned, or has no label ... */
+    bool is_unlabelled, has_score; /* ... and what the indexes count it as */
 };
 
 struct nb_surveyed_model {
     uint32_t number;
     struct nb_buffer name;
     struct nb_own_key own;
-    bool named;                                       /* it was made, or its import was finished */
-    bool gone;                                        /* it was deleted or replaced */
-    uint64_t entries, living, scores, words, garbage; /* rows that the indexes should have */
+    bool named; /* it was made, or its import was finished */
+    bool gone;  /* it was deleted or replaced */
+    uint64_t entries, living, unlabelled, scores, words,
+        garbage; /* rows that the indexes should have */
 };
 
 struct nb_survey {

@@ -91,7 +91,7 @@ static int find_earlier(struct nb_undo_search *s, const struct nb_change *living
             return rc;
         if (!matches(s->wish, c)) {
             f->restored = number;
-            f->restored_label = c->label;
+            f->restored_label = c->label == NB_NO_LABEL ? NB_EVALUATION_LEFT_OUT : c->label;
             return 0;
         }
         rc = number_before(s, c, &number, error);

@@ -129,6 +129,8 @@ static int count_found(struct undoing *u, const struct nb_undo_found *f, bool re
     r->restored += restored;
     r->forgotten += !restored;
     r->unknown_before += f->unknown_before || (!restored && f->restored != 0);
+    if (f->label == NB_NO_LABEL)
+        return 0;
     nb_model_read_lock(u->live->counts);
     const char *name = f->label < nb_model_label_count(u->live->counts)
                            ? nb_model_label_name(u->live->counts, f->label).bytes

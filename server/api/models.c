@@ -136,7 +136,8 @@ int nb_route_put_model(struct nb_request *request, struct nb_error *error)
     bool exists = nb_engine_model(engine, request->model, &existing, NULL) == 0;
     bool is_known = exists && !existing.is_damaged;
     rc = nb_json_settings_read(request->body, is_known ? &existing.settings : NULL,
-                               is_known && existing.documents > 0, &settings, error);
+                               is_known && existing.documents + existing.unlabelled > 0, &settings,
+                               error);
     if (exists)
         nb_model_info_deinit(&existing);
     if (rc != 0)

@@ -247,6 +247,12 @@ static void emit_receipt_labels(struct nb_emitter *e, const struct nb_receipt *r
     nb_emit_close(e, '}');
 }
 
+static void emit_null(struct nb_emitter *e, const char *key)
+{
+    nb_emit_key(e, key);
+    nb_emit_raw(e, "null");
+}
+
 static void emit_receipt(struct nb_emitter *e, struct nb_string model,
                          const struct nb_receipt *receipt)
 {
@@ -255,6 +261,8 @@ static void emit_receipt(struct nb_emitter *e, struct nb_string model,
     nb_emit_member_string(e, "id", receipt->id);
     if (receipt->label.length > 0) /* one that waits to be forgotten has none */
         nb_emit_member_string(e, "label", receipt->label);
+    else if (receipt->status != NB_QUARANTINED)
+        emit_null(e, "label");
     nb_emit_member_text(e, "status", nb_status_name(receipt->status));
     if (receipt->status == NB_RELABELLED)
         nb_emit_member_string(e, "previous_label", receipt->previous_label);
@@ -315,7 +323,7 @@ int nb_results_model_error(struct nb_results *results, const struct nb_error *wh
 /* A status that is rare stands among the totals only if a receipt had it. */
 static void emit_totals(struct nb_emitter *e, const struct nb_results *r, enum nb_verb verb)
 {
-    static const enum nb_status rare[] = {NB_NEAR_DUPLICATE, NB_QUARANTINED};
+    static const enum nb_status rare[] = {NB_NEAR_DUPLICATE, NB_QUARANTINED, NB_STORED};
     enum nb_status first = verb == NB_VERB_UNTRAIN ? NB_FORGOTTEN : NB_LEARNED;
     enum nb_status last = verb == NB_VERB_UNTRAIN ? NB_FORGOTTEN : NB_UPDATED;
     bool is_change = verb == NB_VERB_TRAIN || verb == NB_VERB_UNTRAIN;

@@ -75,6 +75,8 @@ static int add_to_batch(struct nb_training *t, const struct nb_json_document *do
     if (t->results->request->route->verb == NB_VERB_UNTRAIN)
         return nb_batch_untrain(t->batch, document->has_content ? &document->document : NULL,
                                 document->id, source, error);
+    if (!document->has_content)
+        return nb_batch_label(t->batch, document->id, document->label, source, error);
     return nb_batch_train(t->batch, &document->document, document->label, document->id, source,
                           error);
 }

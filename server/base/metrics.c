@@ -243,6 +243,8 @@ static const struct {
     {"models_with_parent", "gauge", "Models that read the counts of a parent as well.",
      FIELD(models_with_parent), 1},
     {"documents", "gauge", "Learned documents of loaded models.", FIELD(documents), 1},
+    {"unlabelled_documents", "gauge", "Documents without a label of loaded models.",
+     FIELD(unlabelled), 1},
     {"vocabulary", "gauge", "Distinct tokens of loaded models.", FIELD(vocabulary), 1},
     {"model_memory_bytes", "gauge", "Memory of loaded models.", FIELD(memory), 1},
     {"tokens_learned_total", "counter", "Token positions learned.", FIELD(tokens_learned), 1},
@@ -272,7 +274,7 @@ static const struct {
     {"relabelled", FIELD(relabelled)},   {"updated", FIELD(updated)},
     {"forgotten", FIELD(forgotten)},     {"aged", FIELD(aged)},
     {"quarantined", FIELD(quarantined)}, {"near_duplicate", FIELD(near_duplicates)},
-    {"failed", FIELD(failed)},
+    {"stored", FIELD(stored)},           {"failed", FIELD(failed)},
 #undef FIELD
 };
 

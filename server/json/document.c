@@ -48,20 +48,25 @@ static int check_members(const struct members *m, bool has_values, enum nb_verb 
         return nb_error_set(error, NB_INVALID,
                             "untrain wants \"id\", or the document: one of \"text\", \"mail\" and "
                             "\"mail_base64\", or \"values\"");
-    if (has_nothing && verb != NB_VERB_UNTRAIN)
+    bool is_label = verb == NB_VERB_TRAIN && m->given[NB_MEMBER_ID] && m->given[NB_MEMBER_LABEL];
+    if (has_nothing && verb != NB_VERB_UNTRAIN && !is_label)
         return nb_error_set(error, NB_INVALID,
                             "the document is missing: one of \"text\", \"mail\" and "
                             "\"mail_base64\", or \"values\"");
     if (verb == NB_VERB_TRAIN && !m->given[NB_MEMBER_LABEL])
         return nb_error_set(error, NB_INVALID,
-                            "member \"label\" is missing: a document to learn has one");
+                            "member \"label\" is missing: a document to learn has one, or null "
+                            "if it is not known");
+    if (verb != NB_VERB_TRAIN && m->given[NB_MEMBER_LABEL] &&
+        m->value[NB_MEMBER_LABEL].bytes == NULL)
+        return nb_error_set(error, NB_INVALID, "member \"label\" must be a string, not null");
     return 0;
 }
 
 static int check_values(const struct members *m, struct nb_error *error)
 {
     int rc = 0;
-    if (m->given[NB_MEMBER_LABEL])
+    if (m->given[NB_MEMBER_LABEL] && m->value[NB_MEMBER_LABEL].bytes != NULL)
         rc = nb_check_label(m->value[NB_MEMBER_LABEL], error);
     if (rc == 0 && m->given[NB_MEMBER_ID])
         rc = nb_check_id(m->value[NB_MEMBER_ID], error);
@@ -164,6 +169,7 @@ static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
     struct nb_member members[ALL];
     for (unsigned i = 0; i < NB_MEMBERS; i++)
         members[i] = (struct nb_member){nb_scan_members[i], NB_TYPE_STRING, false};
+    members[NB_MEMBER_LABEL].types |= NB_TYPE_NULL;
     members[VALUES] = (struct nb_member){"values", NB_TYPE_OBJECT, false};
     members[MODELS] = (struct nb_member){"models", NB_TYPE_ARRAY, true};
     int rc =
@@ -180,7 +186,7 @@ static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
         return rc;
     for (unsigned i = 0; i < NB_MEMBERS; i++) {
         m.given[i] = values[i] != NULL;
-        if (m.given[i])
+        if (m.given[i] && !json_is_null(values[i]))
             m.value[i] = nb_json_text(values[i]);
     }
     if (m.given[NB_MEMBER_MAIL_BASE64] &&

@@ -22,7 +22,7 @@
 /* What is asked of a document, which says which members it must have. `label`, `id` and
  * `source` are allowed with every verb. */
 enum nb_verb {
-    NB_VERB_TRAIN = 1, /* content and label */
+    NB_VERB_TRAIN = 1, /* content and label, or id and label alone */
     NB_VERB_UNTRAIN,   /* content or id */
     NB_VERB_CLASSIFY,  /* content */
     NB_VERB_TOKENIZE   /* content */
@@ -33,9 +33,9 @@ struct json_t;
 /* One document object. Its strings lie in `json`, in `decoded` or in the body that it was read
  * from: the body's bytes must outlive it. */
 struct nb_json_document {
-    bool has_content; /* false: untrain by id alone; `document` is then empty */
+    bool has_content; /* false: untrain, or a new label, by id alone; `document` is then empty */
     struct nb_document document;
-    struct nb_string label;       /* length 0: none given; else checked by nb_check_label */
+    struct nb_string label;       /* no bytes: none given, or null; else by nb_check_label */
     struct nb_string id;          /* length 0: none given; else checked by nb_check_id */
     struct nb_string source;      /* length 0: none given; else checked by nb_check_source */
     struct nb_json_values values; /* private: owned; those of `document` */

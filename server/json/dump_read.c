@@ -356,18 +356,22 @@ static int take_document(struct nb_json_dump_reader *r, const json_t *value,
 {
     enum { ID, LABEL, LEARNED, TOKENS, ROWS, COUNTS, SOURCE, SCORE, MEMBERS };
     static const struct nb_member members[MEMBERS] = {
-        [ID] = {"id", NB_TYPE_STRING, true},          [LABEL] = {"label", NB_TYPE_COUNT, true},
-        [LEARNED] = {"learned", NB_TYPE_COUNT, true}, [TOKENS] = {"tokens", NB_TYPE_COUNT, true},
-        [ROWS] = {"rows", NB_TYPE_ARRAY, true},       [COUNTS] = {"counts", NB_TYPE_ARRAY, true},
-        [SOURCE] = {"source", NB_TYPE_STRING, false}, [SCORE] = {"score", NB_TYPE_STRING, false},
+        [ID] = {"id", NB_TYPE_STRING, true},
+        [LABEL] = {"label", NB_TYPE_COUNT | NB_TYPE_NULL, true},
+        [LEARNED] = {"learned", NB_TYPE_COUNT, true},
+        [TOKENS] = {"tokens", NB_TYPE_COUNT, true},
+        [ROWS] = {"rows", NB_TYPE_ARRAY, true},
+        [COUNTS] = {"counts", NB_TYPE_ARRAY, true},
+        [SOURCE] = {"source", NB_TYPE_STRING, false},
+        [SCORE] = {"score", NB_TYPE_STRING, false},
     };
     const json_t *values[MEMBERS];
     struct nb_dump_document *document = &record->document;
-    int64_t label = 0, tokens = 0;
+    int64_t label = NB_DUMP_NO_LABEL, tokens = 0;
     int rc = nb_json_take(value, "a dump's document", members, MEMBERS, values, error);
     if (rc == 0)
         rc = nb_check_id(nb_json_text(values[ID]), error);
-    if (rc == 0)
+    if (rc == 0 && !json_is_null(values[LABEL]))
         rc = take_bounded(values[LABEL], "label", (json_int_t)r->label_count - 1, &label, error);
     if (rc == 0)
         rc = take_bounded(values[LEARNED], "learned", latest, &document->learned, error);

@@ -121,7 +121,10 @@ int nb_json_dump_document(struct nb_buffer *out, const struct nb_dump_document *
     nb_emit_raw(&e, "{\"document\":{\"id\":");
     nb_emit_string(&e, document->id);
     nb_emit_key(&e, "label");
-    nb_emit_u64(&e, document->label);
+    if (document->label != NB_DUMP_NO_LABEL)
+        nb_emit_u64(&e, document->label);
+    else
+        nb_emit_raw(&e, "null");
     nb_emit_key(&e, "learned");
     nb_emit_i64(&e, document->learned);
     nb_emit_key(&e, "tokens");

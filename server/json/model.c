@@ -21,6 +21,8 @@ static void emit_model(struct nb_emitter *e, const struct nb_model_info *info, b
         return;
     }
     nb_emit_member_u64(e, "documents", info->documents);
+    if (info->unlabelled > 0)
+        nb_emit_member_u64(e, "unlabelled", info->unlabelled);
     nb_emit_member_u64(e, "vocabulary", info->vocabulary);
     nb_emit_key(e, "labels");
     nb_emit_open(e, '{');
@@ -109,7 +111,11 @@ int nb_json_document_info(struct nb_buffer *out, struct nb_string id,
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
     nb_emit_member_string(&e, "id", id);
-    nb_emit_member_text(&e, "label", info->label);
+    nb_emit_key(&e, "label");
+    if (info->label != NULL)
+        nb_emit_string(&e, nb_string_of(info->label));
+    else
+        nb_emit_raw(&e, "null");
     nb_emit_member_text(&e, "learned", learned);
     if (info->source[0] != '\0')
         nb_emit_member_text(&e, "source", info->source);

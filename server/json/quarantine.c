@@ -89,7 +89,11 @@ int nb_json_quarantine_row(struct nb_buffer *out, size_t count, const struct nb_
     nb_emit_member_time(&e, "time", row->time);
     nb_emit_flag(&e, "untrain", row->untrain);
     if (!row->untrain) {
-        nb_emit_member_string(&e, "label", row->label);
+        nb_emit_key(&e, "label");
+        if (row->label.length > 0)
+            nb_emit_string(&e, row->label);
+        else
+            nb_emit_raw(&e, "null");
         nb_emit_member_u64(&e, "tokens", row->tokens);
     }
     if (row->verdict.length > 0) {

@@ -94,10 +94,23 @@ class Acknowledged:
             holds("error" not in result, result)
             equal((result["id"], result["label"], result["tokens"]), (id, label, len(text.split())), "receipt")
             old = state.get(id)
-            want = "learned" if old is None else "relabelled" if old[0] != label else \
-                "unchanged" if old[1] == text else "updated"
+            first = "stored" if label is None else "learned"
+            want = first if old is None or (old[0] is None and label is not None) else \
+                "relabelled" if old[0] != label else "unchanged" if old[1] == text else "updated"
             equal(result["status"], want, f"{name}, {id}: from {summary(old)} to {summary((label, text))}")
             state[id] = (label, text)
+        return True
+
+    def label(self, client, name, id, label):
+        """A label by the id alone, of a document that is there."""
+        old = self.models[name][id]
+        reply = self.send(client, "POST", path_of(name) + "/train", {"id": id, "label": label})
+        if reply is None:
+            self.doubts[name] = ("rows", {id: (label, old[1])})
+            return False
+        want = "unchanged" if old[0] == label else "learned" if old[0] is None else "relabelled"
+        equal((reply.ok().json["status"], reply.json["label"]), (want, label), f"label of {id}, which was {old[0]}")
+        self.models[name][id] = (label, old[1])
         return True
 
     def untrain(self, client, name, id):
@@ -196,7 +209,8 @@ class Acknowledged:
 
     def check_model(self, client, name, state, listed, rng, most):
         counts = {}
-        for label, text in state.values():
+        labelled = [d for d in state.values() if d[0] is not None]
+        for label, text in labelled:
             docs, words = counts.setdefault(label, [0, Counter()])
             counts[label][0] = docs + 1
             words.update(text.split())
@@ -206,9 +220,10 @@ class Acknowledged:
         for what in (row, listed):
             equal({label: (r["documents"], r["tokens"]) for label, r in what["labels"].items() if r["documents"]},
                   labels, "documents and tokens by label")
-            equal((what["documents"], what["vocabulary"]), (len(state), len(vocabulary)), "documents, vocabulary")
+            equal((what["documents"], what.get("unlabelled", 0), what["vocabulary"]),
+                  (len(labelled), len(state) - len(labelled), len(vocabulary)), "documents, vocabulary")
         equal(documents_of(exported(client, name)), {id: summary(d) for id, d in state.items()}, "export")
-        if state and len(vocabulary) <= LISTED:
+        if labelled and len(vocabulary) <= LISTED:
             check_words(client, name, counts, len(vocabulary))
         ids = sorted(state)
         for id in ids if len(ids) <= most or rng is None else rng.sample(ids, most):

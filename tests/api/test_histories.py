@@ -47,11 +47,15 @@ class History:
     def text(self):
         return " ".join(f"w{int(70 * self.rng.random() ** 2)}" for _ in range(self.rng.randrange(1, 25)))
 
+    def label(self):
+        """None: the document is stored without one."""
+        return self.rng.choice(LABELS) if self.rng.randrange(5) else None
+
     def train(self, client):
         count = self.rng.choice((1, 1, 3, 12))
         ids = self.rng.sample(range(30), count)
         name = self.name()
-        self.known.train(client, name, [(f"d{i}", self.rng.choice(LABELS), self.text()) for i in ids])
+        self.known.train(client, name, [(f"d{i}", self.label(), self.text()) for i in ids])
         self.settle(name, [f"d{i}" for i in ids])
 
     def relabel(self, client):
@@ -59,7 +63,10 @@ class History:
         state = self.known.models.get(name)
         if state:
             id = self.rng.choice(sorted(state))
-            self.known.train(client, name, [(id, self.rng.choice(LABELS), state[id][1])])
+            if self.rng.randrange(2):
+                self.known.label(client, name, id, self.label())
+            else:
+                self.known.train(client, name, [(id, self.label(), state[id][1])])
             self.settle(name, [id])
 
     def untrain(self, client):
@@ -129,7 +136,7 @@ class History:
     # -- the quarantine
     def wait(self, client):
         name, id = self.name(), f"d{self.rng.randrange(30)}"
-        change = self.rng.choice((None, (self.rng.choice(LABELS), self.text())))
+        change = self.rng.choice((None, (self.label(), self.text())))
         document = {"id": id, "source": WAITS}
         if change:
             document.update(label=change[0], text=change[1])

@@ -36,15 +36,16 @@ static const struct nb_flag FLAGS[] = {
 };
 
 /* Of a receipt, and for people. Those from RARE on are only told if there are any. */
-enum { STATUSES = 6, RARE = 4 };
-static const char *const STATUS_NAMES[STATUSES] = {"learned", "unchanged",      "relabelled",
-                                                   "updated", "near_duplicate", "quarantined"};
+enum { STATUSES = 7, RARE = 4 };
+static const char *const STATUS_NAMES[STATUSES] = {
+    "learned", "unchanged", "relabelled", "updated", "near_duplicate", "quarantined", "stored"};
 static const char *const STATUS_WORDS[STATUSES] = {"learned",
                                                    "unchanged",
                                                    "relabelled",
                                                    "updated",
                                                    "near-duplicates not learned",
-                                                   "wait for an administrator"};
+                                                   "wait for an administrator",
+                                                   "stored without a label"};
 
 struct tally {
     uint64_t counts[STATUSES];

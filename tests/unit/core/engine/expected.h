@@ -8,11 +8,11 @@
 
 #include "tests/unit/core/engine/picture.h"
 
-enum { MODELS = 5, EXPECTED_LABEL_MOST = 64, EXPECTED_ID_MOST = 96 };
+enum { MODELS = 5, EXPECTED_LABEL_MOST = 64, EXPECTED_ID_MOST = 96, EXPECTED_NO_LABEL = 65535 };
 
 struct expected_document {
     char id[EXPECTED_ID_MOST];
-    uint32_t label;
+    uint32_t label; /* EXPECTED_NO_LABEL: it is stored without one */
     enum nb_document_kind kind;
     char *bytes; /* owned */
 };
@@ -84,12 +84,30 @@ static struct expected_document *expected_find(const struct expected_model *m, c
     return NULL;
 }
 
-/* Learns a document, at the end of the list or in its old place. */
+/* The name of a document's label; empty: it has none. */
+static const char *expected_label_of(const struct expected_model *m,
+                                     const struct expected_document *d)
+{
+    return d->label == EXPECTED_NO_LABEL ? "" : m->labels[d->label];
+}
+
+static struct expected_document *expected_to_end(const struct expected_model *m,
+                                                 struct expected_document *d)
+{
+    struct expected_document moved = *d;
+    struct expected_document *last = &m->documents[m->count - 1];
+    memmove(d, d + 1, (size_t)(last - d) * sizeof *d);
+    *last = moved;
+    return last;
+}
+
+/* Learns a document, at the end of the list or in its old place. One that gets its first label
+ * arrives then. An empty label: it is stored without one. */
 static void expected_train(struct expected_model *m, const char *id, const char *label,
                            enum nb_document_kind kind, const char *bytes)
 {
     struct expected_document *d = expected_find(m, id);
-    uint32_t number = expected_make_label(m, label);
+    uint32_t number = label[0] == '\0' ? EXPECTED_NO_LABEL : expected_make_label(m, label);
     if (d == NULL) {
         m->documents = realloc(m->documents, (m->count + 1) * sizeof *m->documents);
         ck_assert_ptr_nonnull(m->documents);
@@ -99,6 +117,8 @@ static void expected_train(struct expected_model *m, const char *id, const char 
         strcpy(d->id, id);
     }
     char *copy = strdup(bytes);
+    if (d->bytes != NULL && d->label == EXPECTED_NO_LABEL && number != EXPECTED_NO_LABEL)
+        d = expected_to_end(m, d);
     free(d->bytes);
     d->label = number;
     d->kind = kind;
@@ -120,9 +140,10 @@ struct comparison {
     const char *name;
     const struct expected_model *model;
     struct nb_bag bag;
-    uint64_t *rows;   /* owned; of each row, a number that stands for its feature */
-    uint64_t *totals; /* owned; of each row, its occurrences in living documents */
-    bool *tokens;     /* owned; of each row, whether its field is one of tokens */
+    uint64_t *rows;      /* owned; of each row, a number that stands for its feature */
+    uint64_t *totals;    /* owned; of each row, its occurrences in living documents */
+    uint64_t unlabelled; /* documents seen without a label */
+    bool *tokens;        /* owned; of each row, whether its field is one of tokens */
     size_t row_count;
     bool has_texts;
     size_t at; /* documents seen */
@@ -184,6 +205,8 @@ static int compare_document(void *user, const struct nb_dump_document *document)
     struct nb_document bytes = document_of(d->kind, d->bytes);
     uint64_t want = 0;
     uint64_t got = 0;
+    bool is_counted = d->label != EXPECTED_NO_LABEL;
+    c->unlabelled += !is_counted;
     ck_assert_msg(strlen(d->id) == document->id.length &&
                       memcmp(d->id, document->id.bytes, document->id.length) == 0,
                   "%s: document %zu is '%.*s', not '%s'", c->name, c->at - 1,
@@ -196,7 +219,7 @@ static int compare_document(void *user, const struct nb_dump_document *document)
                 c->bag.features[i].count;
     for (size_t i = 0; i < document->size; i++) {
         got += c->rows[document->rows[i]] * document->counts[i];
-        c->totals[document->rows[i]] += document->counts[i];
+        c->totals[document->rows[i]] += is_counted ? document->counts[i] : 0;
     }
     ck_assert_msg(got == want && document->size == c->bag.size, "%s: the bag of '%s' differs",
                   c->name, d->id);
@@ -221,7 +244,8 @@ static void compare_info(struct comparison *c)
         vocabulary += c->tokens[i] && c->totals[i] > 0;
     ck_assert_msg(nb_engine_model(c->engine, string_at(c->name), &info, &error) == 0, "%s: %s",
                   c->name, error.text);
-    ck_assert_uint_eq(info.documents, c->model->count);
+    ck_assert_uint_eq(info.documents, c->model->count - c->unlabelled);
+    ck_assert_uint_eq(info.unlabelled, c->unlabelled);
     ck_assert_uint_eq(info.vocabulary, vocabulary);
     ck_assert_uint_eq(info.label_count, c->model->label_count);
     for (size_t i = 0; i < info.label_count; i++) {

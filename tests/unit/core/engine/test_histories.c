@@ -185,8 +185,9 @@ static void random_label(struct history *h, char label[16])
 /* One change as it is expected: filled when it is added to a batch. */
 struct wanted {
     bool untrain;
+    bool is_label;             /* only the label changes */
     char id[EXPECTED_ID_MOST]; /* empty: made from the content */
-    char label[16];
+    char label[16];            /* empty: none */
     enum nb_document_kind kind;
     char *bytes; /* owned */
 };
@@ -222,9 +223,20 @@ static void random_change(struct history *h, struct sent *s)
     }
     struct nb_document document = document_of(w->kind, w->bytes);
     const char *source = one_in(h, 2) ? "somebody" : "";
+    if (one_in(h, 5))
+        w->label[0] = '\0';
+    struct nb_string label =
+        w->label[0] == '\0' ? (struct nb_string){NULL, 0} : string_at(w->label);
+    w->is_label = m->exists && !w->untrain && w->id[0] != '\0' && one_in(h, 5);
+    if (w->is_label) {
+        int made = nb_batch_label(s->batch, string_at(w->id), label, string_at(source), &error);
+        ck_assert_msg(made == 0, "%s", error.text);
+        s->count++;
+        return;
+    }
     int rc = w->untrain ? nb_batch_untrain(s->batch, &document, string_at(w->id), string_at(source),
                                            &error)
-                        : nb_batch_train(s->batch, &document, string_at(w->label), string_at(w->id),
+                        : nb_batch_train(s->batch, &document, label, string_at(w->id),
                                          string_at(source), &error);
     ck_assert_msg(rc == 0, "%s", error.text);
     s->count++;
@@ -247,20 +259,28 @@ static void expect_receipt(struct history *h, const struct sent *s, size_t i)
             expected_untrain(m, d);
         return;
     }
-    if (expected_label(m, w->label) == UINT32_MAX && m->label_count == h->settings.labels) {
+    if (w->label[0] != '\0' && expected_label(m, w->label) == UINT32_MAX &&
+        m->label_count == h->settings.labels) {
         ck_assert_int_eq(r->code, NB_TOO_LARGE);
         return;
     }
+    if (w->is_label && d == NULL) {
+        ck_assert_int_eq(r->code, NB_NOT_FOUND);
+        return;
+    }
     ck_assert_msg(r->code == 0, "%d %s", r->code, r->error.text);
-    if (d == NULL)
+    if (d == NULL && w->label[0] == '\0')
+        ck_assert_int_eq(r->status, NB_STORED);
+    else if (d == NULL || (d->label == EXPECTED_NO_LABEL && w->label[0] != '\0'))
         ck_assert_int_eq(r->status, NB_LEARNED);
-    else if (strcmp(m->labels[d->label], w->label) != 0)
+    else if (strcmp(expected_label_of(m, d), w->label) != 0)
         ck_assert_int_eq(r->status, NB_RELABELLED);
-    else if (d->kind == w->kind && strcmp(d->bytes, w->bytes) == 0)
+    else if (w->is_label || (d->kind == w->kind && strcmp(d->bytes, w->bytes) == 0))
         ck_assert_int_eq(r->status, NB_UNCHANGED);
     else
         ck_assert(r->status == NB_UPDATED || r->status == NB_UNCHANGED);
-    expected_train(m, id, w->label, w->kind, w->bytes);
+    bool same = w->is_label && d != NULL;
+    expected_train(m, id, w->label, same ? d->kind : w->kind, same ? d->bytes : w->bytes);
 }
 
 /* A model that the first document makes has the settings of its kind. */
@@ -409,10 +429,11 @@ static void learn_there(struct nb_engine *other, const struct expected_model *m,
     for (size_t i = 0; i < m->count; i++) {
         const struct expected_document *d = &m->documents[i];
         struct nb_document document = document_of(d->kind, d->bytes);
-        ck_assert_int_eq(nb_batch_train(batch, &document, string_at(m->labels[d->label]),
-                                        string_at(d->id), string_at(""), NULL),
-                         0);
-        expected_train(learned, d->id, m->labels[d->label], d->kind, d->bytes);
+        const char *label = expected_label_of(m, d);
+        struct nb_string given = label[0] == '\0' ? (struct nb_string){NULL, 0} : string_at(label);
+        ck_assert_int_eq(
+            nb_batch_train(batch, &document, given, string_at(d->id), string_at(""), NULL), 0);
+        expected_train(learned, d->id, label, d->kind, d->bytes);
     }
     nb_engine_apply(other, batch);
     nb_batch_free(&batch);

@@ -60,7 +60,7 @@ START_TEST(states)
         .rows = 5,
         .labels = 6,
         .weights = 11,
-        .totals = {.entries = 7, .living = 8, .scores = 9, .dropped = 10},
+        .totals = {.entries = 7, .living = 8, .unlabelled = 1, .scores = 9, .dropped = 10},
         .twin = {.ranges = 12, .oldest = 13, .first = 14, .next = 15}};
     struct nb_state_record back;
     struct nb_buffer out = {0};
@@ -68,7 +68,7 @@ START_TEST(states)
     expect_hex(&out, "ac02"
                      "0203040506"
                      "0b"
-                     "0708090a"
+                     "070801090a"
                      "0c0d0e0f");
     ck_assert_int_eq(nb_state_read(&back, string_of(&out), NULL), 0);
     ck_assert_uint_eq(back.last, 300);

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents without a label: stored, counted nowhere, and labelled later by id alone."""
+import json
+
+from acknowledged import NDJSON, exported, rebuilt, verified
+from harness import equal, holds, refused, wait_for
+from prometheus import parse
+
+M = "/v1/models/m"
+WAITS = "stranger"
+
+
+def train(client, id, label, text, path=M):
+    return client.post(path + "/train", {"id": id, "label": label, "text": text}).ok().json
+
+
+def label(client, id, label, path=M):
+    return client.post(path + "/train", {"id": id, "label": label})
+
+
+def row(client, path=M):
+    found = client.get(path).ok().json
+    return {k: found.get(k) for k in ("documents", "unlabelled", "vocabulary", "labels")}
+
+
+def dropped(client):
+    return parse(client.get("/metrics").body.decode()).value("bayesd_features_dropped_total")
+
+
+def filled(client, path=M):
+    client.put(path, {"preset": "book"})
+    train(client, "a", "spam", "buy cheap pills", path)
+    train(client, "b", "ham", "meeting at noon", path)
+
+
+def test_stored_and_counted_nowhere(api):
+    daemon = api.another().start()
+    client = daemon.client
+    filled(client)
+    before, verdict = row(client), client.post(M + "/classify", {"text": "cheap meeting unseen"}).ok().json
+    reply = train(client, "u", None, "unseen words and cheap ones")
+    equal({k: reply[k] for k in ("status", "label", "tokens", "new_tokens", "labels")},
+          {"status": "stored", "label": None, "tokens": 5, "new_tokens": 0,
+           "labels": {"ham": {"documents": 1}, "spam": {"documents": 1}}})
+    equal(row(client), {**before, "unlabelled": 1})
+    equal(client.post(M + "/classify", {"text": "cheap meeting unseen"}).ok().json, verdict)
+    document = client.get(M + "/documents/u").ok().json
+    equal((document["label"], document["tokens"]), (None, 5))
+    equal(train(client, "u", None, "unseen words and cheap ones")["status"], "unchanged")
+    equal(train(client, "u", None, "others")["status"], "updated")
+    metrics = parse(client.get("/metrics").body.decode())
+    equal(metrics.value("bayesd_unlabelled_documents"), 1)
+    equal(metrics.value("bayesd_changes_total", status="stored"), 1)
+
+
+def test_labelled_by_id_alone(api):
+    """What it then is, is what it would be with its label from the beginning."""
+    client = api.another().start().client
+    for path in (M, "/v1/models/n"):
+        filled(client, path)
+    train(client, "u", None, "cheap offer of words")
+    reply = label(client, "u", "spam").ok().json
+    equal((reply["status"], reply["label"], reply["tokens"]), ("learned", "spam", 4))
+    train(client, "u", "spam", "cheap offer of words", "/v1/models/n")
+    equal(row(client), row(client, "/v1/models/n"))
+    for text in ("cheap offer", "noon"):
+        got, want = (client.post(path + "/classify", {"text": text}).ok().json for path in (M, "/v1/models/n"))
+        equal({**got, "model": 0}, {**want, "model": 0})
+    equal(label(client, "u", "spam").json["status"], "unchanged")
+    changed = label(client, "u", "ham").json
+    equal((changed["status"], changed["previous_label"]), ("relabelled", "spam"))
+    taken = label(client, "u", None).json
+    equal((taken["status"], taken["previous_label"], taken["label"]), ("relabelled", "ham", None))
+    equal(row(client)["unlabelled"], 1)
+    refused(label(client, "nobody", "spam"), 404, "nobody")
+    equal(client.post(M + "/untrain", {"id": "u"}).ok().json["label"], None)
+    equal(row(client)["unlabelled"], None)
+
+
+def test_what_is_refused(api):
+    client = api.another(config={"models": {"quarantine": WAITS}}).start().client
+    filled(client)
+    refused(client.post(M + "/train", {"text": "no label"}), 400, "label")
+    refused(client.post(M + "/train", {"label": "spam"}), 400, "document")
+    refused(client.post(M + "/classify", {"text": "x", "label": None}), 400, "label", "null")
+    refused(client.post(M + "/train", {"id": "a", "label": ""}), 422)
+    # What waits is applied with its content: a label alone has none.
+    refused(client.post(M + "/train", {"id": "a", "label": "ham", "source": WAITS}), 422, "quarantine")
+    equal(client.post(M + "/train", {"id": "q", "label": None, "text": "x", "source": WAITS}).status, 202)
+    client.get(M + "/quarantine").ok()
+    client.post(M + "/quarantine/apply", {"all": True}).ok()
+    equal(client.get(M + "/documents/q").ok().json["label"], None)
+
+
+def test_batches_and_lines(api):
+    client = api.another().start().client
+    filled(client)
+    batch = client.post(M + "/train", {"documents": [
+        {"id": "u", "label": None, "text": "one"}, {"id": "v", "label": "ham", "text": "two"}]}).ok().json
+    equal((batch["learned"], batch["stored"], batch["failed"]), (1, 1, 0))
+    lines = [{"id": "u", "label": "spam"}, {"id": "w", "label": None, "text": "three"}, {"id": "x", "label": "spam"}]
+    replies = client.post(M + "/train", "\n".join(map(json.dumps, lines)), NDJSON).ok().lines
+    equal([r.get("status", "failed") for r in map(dict, replies)][:2], ["learned", "stored"])
+    holds("error" in replies[2], replies[2])
+
+
+def test_ageing_counts_them(api):
+    client = api.another().start().client
+    client.put(M, {"preset": "book", "max_documents": 3})
+    for i in range(6):
+        train(client, f"d{i}", None if i % 2 else "ham", f"w{i}")
+    wait_for(lambda: [client.get(f"{M}/documents/d{i}").status for i in range(6)] == [404] * 3 + [200] * 3, "ageing")
+    equal((row(client)["documents"], row(client)["unlabelled"]), (1, 2))
+
+
+def test_undo(api):
+    client = api.another().start().client
+    filled(client)
+    train(client, "u", None, "cheap offer")
+    want = row(client)
+    client.post(M + "/train", {"id": "u", "label": "ham", "source": "mistaken"}).ok()
+    client.post(M + "/train", {"id": "a", "label": None, "source": "mistaken"}).ok()
+    client.post(M + "/train", {"id": "z", "label": None, "text": "new", "source": "mistaken"}).ok()
+    equal(row(client)["documents"], 2)
+    done = client.post(M + "/undo", {"source": "mistaken"}).ok().json
+    equal((done["documents"], done["restored"], done["forgotten"]), (3, 2, 1))
+    equal(row(client), want)
+    equal([client.get(f"{M}/documents/{id}").json.get("label", "gone") for id in "aubz"], ["spam", None, "ham", "gone"])
+
+
+def test_their_words_stay(api):
+    """Rows that only documents without a label have are without counts; they are not dropped as unused ones."""
+    daemon = api.another(keep=True, config={"store": {"replay_features": 1000}}).start()
+    client = daemon.client
+    filled(client)
+    for i in range(40):
+        train(client, f"u{i}", None, f"only{i} mine{i} both")
+        train(client, f"f{i}", "ham", f"gone{i} away{i}")
+    for i in range(40):
+        client.post(M + "/untrain", {"id": f"f{i}"}).ok()
+    train(client, "other", "ham", "beside", "/v1/models/other")  # what was untrained last goes with the next change
+    wait_for(lambda: dropped(client) >= 80, "features of forgotten documents are dropped", 20)
+    for i in range(40):  # they take the rows that are free
+        train(client, f"n{i}", "ham", f"other{i} word{i}")
+    dump = exported(client, "m")
+    for i in range(40):
+        label(client, f"u{i}", "spam").ok()
+    tokens = client.get(f"{M}/vocabulary?label=spam&limit=1000").ok().json["tokens"]
+    equal({t["token"] for t in tokens if t["counts"].get("spam")} >=
+          {f"{w}{i}" for w in ("only", "mine") for i in range(40)}, True)
+    daemon.stop()
+    verified(api, daemon.data)
+    rebuilt(api, daemon.data)
+    daemon = api.another(data=daemon.data).start()
+    equal(daemon.client.get(M).ok().json["documents"], 82)
+    daemon.client.put("/v1/models/copy/import", dump, NDJSON).ok(201)
+    equal(row(daemon.client, "/v1/models/copy")["unlabelled"], 40)
+    label(daemon.client, "u7", "ham", "/v1/models/copy").ok()
