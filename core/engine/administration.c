@@ -226,7 +226,7 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
     if (*published != NULL) {
         nb_live_publish(live, *published);
         nb_refit_note(live);
-        if (atomic_load(&live->wants_refit))
+        if (atomic_load(&live->wants_refit) || put->settings.calibration != NB_CALIBRATION_NONE)
             atomic_store(&engine->refits, true);
     }
     *published = NULL;

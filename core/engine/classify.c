@@ -31,6 +31,8 @@ struct nb_verdict_private {
     struct nb_scores scores; /* by the book */
     struct nb_stack_inputs inputs;
     struct nb_scores stacked;
+    double *calibrated; /* owned; probabilities by the map of a model by the book */
+    size_t calibrated_room;
     double moderation; /* by which these, and the evidence for them, were multiplied */
     struct nb_evidence *evidence;
     struct nb_levels levels;
@@ -54,6 +56,7 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
         nb_stack_inputs_deinit(&p->inputs);
         nb_scores_deinit(&p->stacked);
         free(p->evidence);
+        free(p->calibrated);
         nb_levels_deinit(&p->levels);
     }
     free(p);
@@ -199,6 +202,28 @@ static void moderate(struct nb_verdict *verdict)
     p->moderation = nb_scores_moderate(&p->stacked);
 }
 
+/* The probabilities, winner and runner-up of a model by the book whose map is of the labels that
+ * there are. An explanation is then of these two. */
+static int calibrate(struct nb_verdict *verdict)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    const struct nb_calibration *map = p->published->settings.fitted;
+    struct nb_scores *scores = &p->scores;
+    verdict->tells_calibrated = p->published->settings.calibration != NB_CALIBRATION_NONE;
+    if (map == NULL || p->judge == NULL ||
+        !nb_calibration_is_of(map, scores->labels, (uint32_t)scores->size))
+        return 0;
+    if (nb_array_reserve(&p->calibrated, &p->calibrated_room, scores->size,
+                         sizeof *p->calibrated) != 0)
+        return NB_NO_MEMORY;
+    nb_calibration_apply(map, scores->labels, scores->log_scores, p->calibrated);
+    nb_scores_choose(scores, p->calibrated);
+    verdict->probabilities = p->calibrated;
+    verdict->best = scores->best;
+    verdict->calibrated = true;
+    return 0;
+}
+
 static int fill_verdict(struct nb_verdict *verdict)
 {
     struct nb_verdict_private *p = verdict->private_;
@@ -224,7 +249,8 @@ static int fill_verdict(struct nb_verdict *verdict)
     verdict->total = p->scores.total;
     verdict->known = p->scores.known;
     verdict->truncated = p->bag.truncated;
-    return 0;
+    verdict->tells_calibrated = stacked;
+    return stacked ? 0 : calibrate(verdict);
 }
 
 static void leave_room_for_another(struct nb_verdict *verdict)

@@ -175,8 +175,10 @@ struct nb_verdict {
     double *probabilities;
     size_t best;  /* index of the label that wins */
     bool stacked; /* label and probabilities come from the stack */
-    /* And its weights have seen the documents, under the settings that hold: no refit is due. */
+    /* And its weights have seen the documents, under the settings that hold: no refit is due. By
+     * the book: the probabilities are those of the map that the setting `calibration` asks for. */
     bool calibrated;
+    bool tells_calibrated; /* the model is stacked, or has that setting */
     /* A stacked model that has seen only one of the two labels of mail filtering, spam and ham,
      * gives the other what the rule of succession leaves it; else NULL. It is not among `labels`,
      * has no log score and never wins. */
@@ -343,7 +345,13 @@ struct nb_evaluation_report {
     size_t window_count;
     char **labels; /* of the model, by name; evaluations[i].labels are in the same order */
     size_t label_count;
-    size_t positive; /* index of the label that is judged against all others */
+    size_t positive;    /* index of the label that is judged against all others */
+    bool is_calibrated; /* a map was fitted to leave-one-out scores: */
+    struct nb_report_calibration {
+        const char *method; /* as in the settings */
+        uint64_t scores;
+        double before, after; /* expected calibration error */
+    } calibration;
     bool has_threshold;
     double target_rate, threshold, achieved; /* over the long window */
 };

@@ -204,6 +204,16 @@ static int make_report(struct nb_engine *engine, struct nb_live *live, const str
     return rc;
 }
 
+static void note_calibration(const struct nb_settings *settings,
+                             struct nb_evaluation_report *report)
+{
+    const struct nb_calibration *fitted = settings->fitted;
+    report->is_calibrated = fitted != NULL;
+    if (fitted != NULL)
+        report->calibration = (struct nb_report_calibration){
+            nb_calibration_name(fitted), fitted->scores, fitted->before, fitted->after};
+}
+
 static int answer(struct nb_engine *engine, struct nb_string model, const struct question *question,
                   struct nb_evaluation_report *report, struct nb_error *error)
 {
@@ -218,6 +228,7 @@ static int answer(struct nb_engine *engine, struct nb_string model, const struct
     report->scores = question->scores;
     report->windows[0] = published->settings.evaluation_short;
     report->windows[1] = published->settings.evaluation_long;
+    note_calibration(&published->settings, report);
     nb_published_release(&published);
     rc = make_report(engine, live, question, report, &why);
     rc = nb_live_note(live, rc, &why, error);

@@ -7,6 +7,8 @@
 #include "core/live/refit.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/recalibrate/recalibrate.h"
+#include "core/recalibrate/settle.h"
 
 /* Commits the one change of the batch. */
 static bool commit(struct nb_engine *engine, struct nb_batch *batch)
@@ -39,4 +41,30 @@ bool nb_refits_some(struct nb_engine *engine, bool quiet)
     nb_batch_free(&batch);
     nb_registry_release(engine, &live);
     return is_done;
+}
+
+bool nb_refits_calibrate_model(struct nb_engine *engine, struct nb_live *live)
+{
+    struct nb_settings settings;
+    bool done;
+    if (nb_transaction_health(engine, NULL) != 0 || !atomic_load(&live->persisted) ||
+        atomic_load(&live->removed) || atomic_load(&live->is_damaged) ||
+        !nb_recalibrate_is_wanted(live))
+        return false;
+    int rc = nb_recalibrate_some(engine, live, &done, &settings);
+    if (rc == 0 && done) {
+        rc = nb_put_fitted(engine, live, &settings);
+        nb_settings_deinit(&settings);
+    }
+    return rc == 0;
+}
+
+bool nb_refits_calibrate(struct nb_engine *engine)
+{
+    struct nb_live *live = nb_registry_first(engine, nb_recalibrate_is_wanted);
+    if (live == NULL)
+        return false;
+    bool has = nb_refits_calibrate_model(engine, live);
+    nb_registry_release(engine, &live);
+    return has;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Refits while the writer has nothing else to do: REFIT entries, one slice each. On the writer's
- * thread.
+ * Refits while the writer has nothing else to do: REFIT entries, one slice each; and calibrations
+ * of models by the book. On the writer's thread.
  */
 #ifndef NB_CORE_ENGINE_REFITS_H
 #define NB_CORE_ENGINE_REFITS_H
@@ -13,5 +13,12 @@
  * of a trainer that would be the wrong time: every change runs a slice while one is under way.
  * Returns whether it has. */
 bool nb_refits_some(struct nb_engine *engine, bool quiet);
+
+/* Goes on with the calibration of some loaded model, or begins one (core/recalibrate). At its end
+ * the map is committed with the model's settings. Returns whether there was something to do, and
+ * it succeeded. */
+bool nb_refits_calibrate(struct nb_engine *engine);
+/* The same of one model, unless it needs none: between the commits of what it learns. */
+bool nb_refits_calibrate_model(struct nb_engine *engine, struct nb_live *live);
 
 #endif

@@ -15,6 +15,7 @@
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/live/unused.h"
+#include "core/recalibrate/recalibrate.h"
 
 enum {
     AGED_AT_ONCE = 500,  /* documents that ageing takes out of a model in one commit */
@@ -113,6 +114,8 @@ static void tidy(struct nb_engine *engine)
     while (engine->purge && !work_waits(engine))
         if (nb_purge_slice(engine) != 0)
             break;
+    while (!work_waits(engine) && nb_refits_calibrate(engine))
+        ;
     save_unsaved(engine, work_waits);
     while (!work_waits(engine) && nb_unused_step(engine))
         ;
@@ -177,7 +180,7 @@ static void wait_for_work(struct nb_engine *engine)
     bool quiet = engine->trim;
     if (!quiet && !failed && atomic_exchange(&engine->refits, false)) {
         pthread_mutex_unlock(&engine->queue_lock);
-        if (nb_refits_some(engine, false))
+        if (nb_refits_some(engine, false) || nb_refits_calibrate(engine))
             atomic_store(&engine->refits, true);
         pthread_mutex_lock(&engine->queue_lock);
         return;
@@ -247,6 +250,9 @@ static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
     nb_group_commit(&group);
     nb_ageing_end(engine);
     drop_some(engine, &group);
+    for (size_t i = 0; i < group.model_count; i++)
+        if (nb_refits_calibrate_model(engine, group.models[i].live))
+            atomic_store(&engine->refits, true);
     expect(engine, answered);
     nb_group_deinit(&group);
     while (jobs != NULL && jobs->task == NULL && jobs->batch->written == jobs->batch->size) {
@@ -285,6 +291,7 @@ static void *writer_main(void *argument)
         purge_some(engine, &purge_not_before);
     }
     nb_unused_end(engine);
+    nb_recalibrate_end(engine);
     return NULL;
 }
 

@@ -17,6 +17,7 @@ struct nb_ageing;
 struct nb_job;
 struct nb_importing;
 struct nb_learner;
+struct nb_recalibration;
 
 struct nb_counters {
     atomic_uint_fast64_t learned, unchanged, relabelled, updated, forgotten, aged, failed;
@@ -68,7 +69,8 @@ struct nb_engine {
     struct nb_importing *importing; /* imports under way */
     struct nb_unused_pass unused;   /* under way */
     struct nb_ageing *ageing;       /* NULL: not there yet */
-    bool purge;                     /* there may be data of models that are gone */
+    struct nb_recalibration *recalibration; /* under way (core/recalibrate), or NULL */
+    bool purge;                             /* there may be data of models that are gone */
     struct nb_live *unsaved, *unsaved_last; /* models that a start would replay, oldest first */
     struct nb_buffer scratch;
     struct nb_features_coder *coder;

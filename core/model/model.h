@@ -155,6 +155,11 @@ struct nb_model_change {
  */
 int nb_model_change(struct nb_model *model, const struct nb_model_change *change, size_t *fresh);
 
+/* Calls `call` while a document is taken out that the counts have, for its leave-one-out score, and
+ * puts it back: under one lock, so that no reader sees the counts without it. For the writer. */
+void nb_model_without(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
+                      size_t size, void (*call)(void *user), void *user);
+
 /* Copies the non-zero cells of a row, ordered by label number, to `cells` (room for `room`).
  * Returns how many the row has, which may be more than `room`. */
 size_t nb_model_cells(const struct nb_model *model, uint32_t row, struct nb_cell *cells,

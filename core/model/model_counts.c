@@ -163,6 +163,27 @@ int nb_model_change(struct nb_model *model, const struct nb_model_change *change
     return rc;
 }
 
+void nb_model_without(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
+                      size_t size, void (*call)(void *user), void *user)
+{
+    size_t fresh = 0;
+    assert(label < model->label_count && model->labels[label]->documents > 0);
+    nb_model_write_lock(model);
+    for (size_t i = 0; i < size; i++)
+        cell_take(model, label, counts[i]);
+    add_documents(model, label, -1);
+    nb_model_next_generation(model);
+    call(user);
+    int rc = add_all(model, label, counts, size, &fresh);
+    /* The memory of what was taken out is there. If the last cell of a run goes back into a shorter
+     * one, and there is no memory for it, a start replays the ledger. */
+    assert(rc == 0);
+    add_documents(model, label, 1);
+    nb_model_next_generation(model);
+    nb_model_unlock(model);
+    (void)rc;
+}
+
 size_t nb_model_cells(const struct nb_model *model, uint32_t row, struct nb_cell *cells,
                       size_t room)
 {

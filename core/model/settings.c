@@ -223,6 +223,14 @@ static const struct nb_setting table[] = {
      .maximum = 1e9,
      .help = "The parent's counts weigh as much as so many documents at most; from as many of its "
              "own on, the model's word is the greater."},
+    {.name = "calibration",
+     .type = NB_SETTING_ENUM,
+     .offset = offsetof(struct nb_settings, calibration),
+     .names = nb_calibration_names,
+     .help =
+         "With decision bayes: probabilities are the soft-max of the log scores (none), or what "
+         "a sigmoid (platt) or a rising function (isotonic) makes of these, fitted on the "
+         "leave-one-out scores of the model's documents (Niculescu-Mizil and Caruana 2005)."},
     {.name = "fields",
      .type = NB_SETTING_ATTRIBUTES,
      .offset = offsetof(struct nb_settings, attributes),
@@ -313,6 +321,7 @@ void nb_settings_deinit(struct nb_settings *settings)
     nb_smoothing_deinit(&settings->smoothing_by);
     attributes_free(settings->attributes, settings->attribute_count);
     free(settings->parent);
+    nb_calibration_free(&settings->fitted);
     settings->weights = NULL;
     settings->weight_count = 0;
     settings->attributes = NULL;
@@ -364,7 +373,9 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
     struct nb_settings copied = {0};
     if ((from->parent != NULL && parent == NULL) ||
         nb_smoothing_copy(&smoothing, &from->smoothing_by) != 0 ||
+        nb_calibration_copy(&copied.fitted, from->fitted) != 0 ||
         copy_attributes(&copied, from) != 0) {
+        nb_calibration_free(&copied.fitted);
         attributes_free(copied.attributes, copied.attribute_count);
         nb_smoothing_deinit(&smoothing);
         nb_label_weights_free(weights, from->weight_count);
@@ -376,6 +387,7 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
     to->smoothing_by = smoothing;
     to->parent = parent;
     to->attributes = copied.attributes;
+    to->fitted = copied.fitted;
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "core/base/attribute.h"
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/calibrate/calibration.h"
 #include "core/model/smoothing.h"
 
 enum nb_event_model {
@@ -57,7 +58,10 @@ struct nb_settings {
     uint64_t near_duplicates, near_duplicate_window;
     double near_duplicate_similarity;
     char *parent; /* owned; the model whose counts come in, too (core/blend/blend.h); NULL: none */
-    uint64_t parent_strength;        /* documents that outweigh it */
+    uint64_t parent_strength; /* documents that outweigh it */
+    int calibration;          /* enum nb_calibration_method: of probabilities by the book */
+    /* Owned; what the model's documents have given so far, which no user sets. NULL: nothing. */
+    struct nb_calibration *fitted;
     struct nb_attribute *attributes; /* owned, with their names; fields beside those of the text */
     size_t attribute_count;
     int structure;              /* enum nb_structure: core/attribute/tree.h */

@@ -264,6 +264,20 @@ static int check_estimate(const struct nb_settings *s, struct nb_error *error)
     return 0;
 }
 
+static int check_calibration(const struct nb_settings *s, struct nb_error *error)
+{
+    assert(s->fitted == NULL || s->fitted->method == s->calibration);
+    if (s->calibration == NB_CALIBRATION_NONE)
+        return 0;
+    if (s->decision != NB_DECISION_BAYES)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "calibration needs \"decision\": \"bayes\" (as in the preset "
+                            "\"book\"): the stacked decision is calibrated");
+    if (s->parent != NULL)
+        return nb_error_set(error, NB_UNUSABLE, "calibration: a model with a parent has none");
+    return 0;
+}
+
 int nb_settings_check(const struct nb_settings *settings, struct nb_error *error)
 {
     size_t count;
@@ -274,5 +288,7 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
             return rc;
     }
     int rc = check_structure(settings, error);
-    return rc != 0 ? rc : check_estimate(settings, error);
+    if (rc == 0)
+        rc = check_estimate(settings, error);
+    return rc == 0 ? check_calibration(settings, error) : rc;
 }

@@ -13,6 +13,8 @@ static const char version_name[] = "tokenizer_version";
 static const char parent_name[] = "parent";
 /* In the store only, and only where `smoothing` is more than one number. */
 static const char smoothing_by_name[] = "smoothing_by";
+/* In the store only, once the documents have given it. */
+static const char fitted_name[] = "calibration_fitted";
 
 /* The place of a setting in the table. */
 static size_t place_of(const char *name)
@@ -111,7 +113,7 @@ int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
     bool has_more = settings->smoothing_by.kind != NB_SMOOTHING_ONE;
     for (size_t i = 0; i < count; i++)
         entries += has_entry(&table[i], settings);
-    nb_pack_varint(&to.w, entries + has_more);
+    nb_pack_varint(&to.w, entries + has_more + (settings->fitted != NULL));
     if (has_entry(parent, settings))
         write_setting(&to, parent, settings);
     for (size_t i = 0; i < count; i++)
@@ -122,6 +124,10 @@ int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
     if (has_more) {
         nb_smoothing_write(&to.v, &settings->smoothing_by);
         write_entry(&to, smoothing_by_name);
+    }
+    if (settings->fitted != NULL) {
+        nb_calibration_write(&to.v, settings->fitted);
+        write_entry(&to, fitted_name);
     }
     nb_buffer_deinit(&to.value);
     int rc = to.w.code != 0 ? to.w.code : to.v.code;
@@ -227,30 +233,42 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
     return 0;
 }
 
+/* The number of an entry's bit: of a setting, or behind them of what is in the store only. */
+static size_t number_of(struct nb_string name)
+{
+    static const char *const stored_only[] = {version_name, smoothing_by_name, fitted_name, NULL};
+    size_t count, i = 0;
+    const struct nb_setting *table = nb_settings_table(&count);
+    while (i < count && !nb_string_equals(name, table[i].name))
+        i++;
+    for (size_t k = 0; i == count + k && stored_only[k] != NULL; k++)
+        i += !nb_string_equals(name, stored_only[k]);
+    return i;
+}
+
 /* One entry; `seen` has a bit for each of the table's and, above, those of the store only. */
 static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint64_t *seen,
                       struct nb_error *error)
 {
+    enum { VERSION, SMOOTHING, FITTED, UNKNOWN };
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
     struct nb_string name = nb_unpack_string(r);
     struct nb_string stored = nb_unpack_string(r);
     struct nb_unpacker value = nb_unpacker_of(stored.bytes, stored.length);
-    size_t i = 0;
-    assert(count + 1 < 64); /* a bit each in `seen` */
-    while (i < count && !nb_string_equals(name, table[i].name))
-        i++;
-    bool is_smoothing = nb_string_equals(name, smoothing_by_name);
-    i += is_smoothing;
+    size_t i = number_of(name);
+    assert(count + UNKNOWN < 64); /* a bit each in `seen` */
     int rc = 0;
     if (r->failed || (*seen >> i & 1) != 0)
         rc = NB_CORRUPT;
     else if (i < count)
         rc = read_value(&value, &table[i], settings);
-    else if (nb_string_equals(name, version_name))
+    else if (i == count + VERSION)
         settings->tokenizer_version = (uint32_t)nb_unpack_bounded(&value, UINT32_MAX);
-    else if (is_smoothing)
+    else if (i == count + SMOOTHING)
         rc = nb_smoothing_read(&value, &settings->smoothing_by);
+    else if (i == count + FITTED)
+        rc = nb_calibration_read(&value, &settings->fitted);
     else
         rc = NB_VERSION;
     *seen |= UINT64_C(1) << i;
@@ -298,6 +316,8 @@ int nb_settings_read(struct nb_settings *settings, struct nb_string stored, stru
     if (rc == 0 && (seen >> place_of("tokenizer") & 1) == 0)
         read.tokenizer_fields = nb_settings_default_fields((enum nb_preset)read.preset,
                                                            (enum nb_decision)read.decision);
+    if (rc == 0 && read.fitted != NULL && read.fitted->method != read.calibration)
+        rc = nb_error_set(error, NB_CORRUPT, "the stored settings are damaged");
     if (rc == 0 && nb_settings_check(&read, error) != 0)
         rc = nb_error_set(error, NB_CORRUPT, "the stored settings have a value out of range");
     if (rc == 0)

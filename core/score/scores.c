@@ -71,6 +71,28 @@ static void put_probabilities(struct nb_scores *scores)
         scores->probabilities[i] /= sum;
 }
 
+/* Whether label i comes before label k. */
+static bool comes_first(const struct nb_scores *scores, const double *p, size_t i, size_t k)
+{
+    const double *s = scores->log_scores;
+    if (p[i] > p[k] || p[i] < p[k])
+        return p[i] > p[k];
+    return s[i] > s[k] || (!(s[i] < s[k]) && i < k);
+}
+
+void nb_scores_choose(struct nb_scores *scores, const double *probabilities)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < scores->size; i++)
+        best = comes_first(scores, probabilities, i, best) ? i : best;
+    size_t second = best == 0 && scores->size > 1 ? 1 : 0;
+    for (size_t i = 0; i < scores->size; i++)
+        if (i != best && (second == best || comes_first(scores, probabilities, i, second)))
+            second = i;
+    scores->best = best;
+    scores->second = second;
+}
+
 void nb_scores_rank(struct nb_scores *scores)
 {
     assert(scores->size > 0 && scores->size <= scores->room);

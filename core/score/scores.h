@@ -31,6 +31,10 @@ int nb_scores_grow(struct nb_scores *scores, size_t size);
 /* Winner, runner-up and probabilities from the `size` log scores, at least one. */
 void nb_scores_rank(struct nb_scores *scores);
 
+/* Winner and runner-up by other probabilities, one for each label; ties go to the higher score, and
+ * then to the first by name. */
+void nb_scores_choose(struct nb_scores *scores, const double *probabilities);
+
 /* ---- scores from few documents ----------------------------------------------------------------
  *
  * Weights that are right on average say nothing of how far the counts of few documents are off. So

@@ -173,7 +173,7 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
     nb_emit_key(e, "probability");
     nb_emit_double(e, verdict->probabilities[verdict->best]);
     emit_probabilities(e, verdict);
-    if (verdict->stacked) {
+    if (verdict->tells_calibrated) {
         nb_emit_key(e, "calibrated");
         nb_emit_bool(e, verdict->calibrated);
     }

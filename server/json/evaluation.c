@@ -113,6 +113,20 @@ static void emit_roc(struct nb_emitter *e, const struct nb_evaluation *evaluatio
     nb_emit_close(e, ']');
 }
 
+static void emit_calibration(struct nb_emitter *e, const struct nb_evaluation_report *report)
+{
+    const struct nb_report_calibration *c = &report->calibration;
+    if (!report->is_calibrated)
+        return;
+    nb_emit_key(e, "calibration");
+    nb_emit_open(e, '{');
+    nb_emit_member_text(e, "method", c->method);
+    nb_emit_member_u64(e, "scores", c->scores);
+    nb_emit_member_short_double(e, "ece_before", c->before);
+    nb_emit_member_short_double(e, "ece_after", c->after);
+    nb_emit_close(e, '}');
+}
+
 static void emit_window(struct nb_emitter *e, const struct nb_evaluation_report *report, size_t i)
 {
     const struct nb_evaluation *evaluation = &report->evaluations[i];
@@ -162,6 +176,7 @@ int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
     nb_emit_text(&e, report->labels[report->positive]);
     nb_emit_key(&e, "scores");
     nb_emit_text(&e, nb_score_kind_name(report->scores));
+    emit_calibration(&e, report);
     nb_emit_key(&e, "windows");
     nb_emit_open(&e, '[');
     for (size_t i = 0; i < report->window_count; i++)

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calibration by the book: sigmoid and rising function, fitted on leave-one-out scores, against slow computations."""
+import math
+import random
+from collections import Counter
+
+from book import Model, log_scores, soft_max
+from harness import equal, holds, near, refused, wait_for
+
+METHODS = ("platt", "isotonic")
+
+
+def texts(seed, count, labels):
+    """Documents of words that tell something and of words that repeat each other, as in real text."""
+    rnd = random.Random(seed)
+    for n in range(count):
+        label = labels[n % len(labels)]
+        told = [label if rnd.random() < 0.4 else rnd.choice(labels) for _ in range(rnd.randint(1, 5))]
+        words = [f"{v}{rnd.randrange(6)}" for v in told]
+        yield " ".join(words * 4 + [f"word{rnd.randrange(30)}" for _ in range(4)]), label, str(n)
+
+
+def filled(api, labels=("a", "b"), count=60, **settings):
+    model = Model(api, **settings)
+    for text, label, id in texts(len(labels), count, labels):
+        model.train(text, label, id=id)
+    return model
+
+
+def wait_calibrated(model, text="word1", what="calibrated"):
+    wait_for(lambda: model.classify(text)["calibrated"], what)
+
+
+# ---- slow computations ---------------------------------------------------------------------------
+def odds(scores, v):
+    """ln P(v) / (1 - P(v)), as far as numbers go."""
+    others = [s for u, s in scores.items() if u != v]
+    best = max(scores.values())
+    if best == -math.inf:
+        return -math.log(len(others))
+    most = max(others)
+    rest = most if most == -math.inf else most + math.log(math.fsum(math.exp(s - most) for s in others))
+    return min(max(scores[v] - rest, -1e6), 1e6)
+
+
+def platt(points):
+    """Newton's method in small steps: the loss is convex."""
+    positive = sum(y for _, y in points)
+    high, low = (positive + 1) / (positive + 2), 1 / (len(points) - positive + 2)
+    points = [(f, high if y else low) for f, y in points]
+
+    def p(z):
+        return math.exp(-z) / (1 + math.exp(-z)) if z >= 0 else 1 / (1 + math.exp(z))
+
+    def step(a, b):
+        ga = math.fsum((t - p(a * f + b)) * f for f, t in points)
+        gb = math.fsum(t - p(a * f + b) for f, t in points)
+        w = [(f, p(a * f + b) * (1 - p(a * f + b))) for f, _ in points]
+        aa, ab, bb = (math.fsum(f**k * q for f, q in w) for k in (2, 1, 0))
+        det = aa * bb - ab * ab
+        return (bb * ga - ab * gb) / det, (aa * gb - ab * ga) / det
+
+    a, b = 0, math.log((len(points) - positive + 1) / (positive + 1))
+    for _ in range(500):
+        da, db = step(a, b)
+        scale = min(1, 0.5 / max(abs(da), abs(db), 1e-300))
+        a, b = a - scale * da, b - scale * db
+        if abs(da) + abs(db) < 1e-13:
+            break
+    return lambda f: p(a * f + b)
+
+
+def isotonic(points):
+    """The greatest convex minorant, by its definition: of all means from somewhere before to somewhere after."""
+    xs = sorted({f for f, _ in points})
+    sums = {x: [y for f, y in points if f == x] for x in xs}
+
+    def mean(i, j):
+        values = [y for x in xs[i:j + 1] for y in sums[x]]
+        return sum(values) / len(values)
+    ys = [max(min(mean(i, j) for j in range(k, len(xs))) for i in range(k + 1)) for k in range(len(xs))]
+
+    def say(f):
+        if f <= xs[0]:
+            return ys[0]
+        for k in range(1, len(xs)):
+            if f <= xs[k]:
+                return ys[k - 1] + (f - xs[k - 1]) / (xs[k] - xs[k - 1]) * (ys[k] - ys[k - 1])
+        return ys[-1]
+    return say
+
+
+def slow_map(method, scored):
+    """From [(label, {label: log score})] a function of log scores to probabilities."""
+    labels = sorted(scored[0][1])
+    fit = {"platt": platt, "isotonic": isotonic}[method]
+    maps = {v: fit([(odds(s, v), label == v) for label, s in scored]) for v in (labels[1:] if len(labels) == 2 else labels)}
+
+    def say(scores):
+        p = {v: maps[v](odds(scores, v)) for v in maps}
+        if len(labels) == 2:
+            return {labels[0]: 1 - p[labels[1]], **p}
+        total = sum(p.values())
+        return {v: x / total if total else 1 / len(labels) for v, x in p.items()}
+    return say
+
+
+def left_out(model, **settings):
+    documents = list(model.documents.values())
+    return [(label, log_scores(documents[:i] + documents[i + 1:], bag, **settings))
+            for i, (label, bag) in enumerate(documents)]
+
+
+def divided(scored):
+    """Every second document of each label is of the second half."""
+    met = Counter()
+    for label, _ in scored:
+        yield met[label] % 2
+        met[label] += 1
+
+
+def ece(judged):
+    """[(truth, probabilities)]: of two labels the second's probability, else the winner's, in 15 bins."""
+    bins = [[] for _ in range(15)]
+    for truth, p in judged:
+        labels = sorted(p)
+        label = labels[1] if len(labels) == 2 else max(labels, key=lambda v: (p[v], v != truth))
+        if len(labels) > 2:
+            label = next(v for v in labels if p[v] == max(p.values()))
+        bins[min(int(p[label] * 15), 14)].append((p[label], truth == label))
+    return sum(abs(sum(p for p, _ in b) - sum(right for _, right in b)) for b in bins) / len(judged)
+
+
+# ---- number for number ---------------------------------------------------------------------------
+def check(api, labels, method, **settings):
+    with filled(api, labels, **settings) as model:
+        plain = {text: model.classify(text) for text, _, _ in texts(99, 12, labels)}
+        holds(all("calibrated" not in got for got in plain.values()), "by the book")
+        model.put(preset="book", calibration=method, **settings)
+        equal(model.classify("word1")["calibrated"], False, "at first")
+        wait_calibrated(model)
+        scored = left_out(model, **settings)
+        say = slow_map(method, scored)
+        for text, got in plain.items():
+            said = model.classify(text, "?explain=3")
+            want = say({v: -math.inf if s is None else s for v, s in got["log_scores"].items()})
+            equal(said["log_scores"], got["log_scores"], "log scores stay by the book")
+            for v in want:
+                near(said["probabilities"][v], want[v], f"{method} of {v!r}: {text}", 1e-6)
+            best = max(want.values())
+            near(want[said["label"]], best, "the winner is that of the map", 1e-6)
+            near(said["probability"], said["probabilities"][said["label"]], "probability")
+        return model, scored
+
+
+def test_two_labels(api):
+    for method in METHODS:
+        check(api, ("a", "b"), method)
+
+
+def test_three_labels(api):
+    for method in METHODS:
+        check(api, ("a", "b", "c"), method)
+
+
+def test_every_event_model(api):
+    for event in ("binary", "bernoulli", "complement"):
+        check(api, ("a", "b"), "platt", event_model=event)
+    check(api, ("a", "b", "c"), "isotonic", event_model="bernoulli", prior="uniform")
+
+
+def test_impossible_labels(api):
+    """Infinite log-odds are large ones."""
+    for method in METHODS:
+        check(api, ("a", "b"), method, estimate="mle")
+
+
+def test_error_before_and_after(api):
+    """Of scores by the book, and of maps from the other half of them."""
+    for labels in (("a", "b"), ("a", "b", "c")):
+        for method in METHODS:
+            with filled(api, labels, 150) as model:
+                equal("calibration" in api.get(model.path + "/evaluation").ok().json, False)
+                model.put(preset="book", calibration=method)
+                wait_calibrated(model)
+                said = api.get(model.path + "/evaluation").ok().json["calibration"]
+                scored = left_out(model)
+                halves = list(divided(scored))
+                maps = [slow_map(method, [x for x, half in zip(scored, halves) if half == 1 - k]) for k in (0, 1)]
+                equal((said["method"], said["scores"]), (method, 150))
+                near(said["ece_before"], ece([(v, soft_max(s)) for v, s in scored]), "before", 1e-9)
+                near(said["ece_after"], ece([(v, maps[half](s)) for half, (v, s) in zip(halves, scored)]), "after", 1e-6)
+
+
+def test_the_error_falls(api):
+    """Words that repeat each other make naive Bayes too sure; with many documents that is set right."""
+    for method in METHODS:
+        with filled(api, ("a", "b"), 600) as model:
+            model.put(preset="book", calibration=method)
+            wait_calibrated(model)
+            said = api.get(model.path + "/evaluation").ok().json["calibration"]
+            holds(said["ece_after"] < said["ece_before"] / 2, said)
+
+
+# ---- when ----------------------------------------------------------------------------------------
+def probabilities(model):
+    return [model.classify(text)["probabilities"] for text, _, _ in texts(7, 6, ("a", "b"))]
+
+
+def test_from_twenty_documents_on(api):
+    with filled(api, ("a", "b"), 19, calibration="platt") as model:
+        model.put(preset="book", calibration="platt", ready_documents=1)
+        equal(model.classify("word1")["calibrated"], False)
+        model.train("a1 word1", "a", id="more")
+        wait_calibrated(model)
+        before = probabilities(model)
+        for i in range(3):
+            model.train("b1 b2 word1", "b", id=f"few{i}")
+        fitted = api.get(model.path + "/evaluation").ok().json["calibration"]["scores"]
+        equal(fitted, 20, "less than a fifth is new")
+        model.train("b1 b2 word1", "b", id="fifth")
+        wait_for(lambda: api.get(model.path + "/evaluation").ok().json["calibration"]["scores"] == 24, "a fifth is new")
+        holds(probabilities(model) != before, "another map")
+        model.train("c1 word1", "c", id="third")
+        equal(model.classify("word1")["calibrated"], False, "no map of the new label")
+        wait_calibrated(model, what="with three labels")
+        equal(sorted(model.classify("word1")["probabilities"]), ["a", "b", "c"])
+        model.untrain(id="third")
+        wait_calibrated(model, what="with two again")
+
+
+def test_one_label_in_doubt_is_not_enough(api):
+    with filled(api, ("a",), 30, calibration="platt") as model:
+        for i in range(4):
+            model.train("b1", "b", id=f"b{i}")
+        equal(model.classify("word1")["calibrated"], False)
+        model.train("b2", "b", id="b5")
+        wait_calibrated(model)
+
+
+def test_renamed_labels_keep_the_map(api):
+    with filled(api, calibration="isotonic") as model:
+        wait_calibrated(model)
+        before = model.classify("a1 word3")["probabilities"]
+        api.call("PATCH", model.path + "/labels/a", {"name": "z"}).ok()
+        after = model.classify("a1 word3")
+        equal((after["probabilities"], after["calibrated"]), ({"b": before["b"], "z": before["a"]}, True))
+
+
+def test_it_is_kept(api):
+    """After a kill, a rebuild and a verification the map is the same, to the bit; a dump is calibrated anew."""
+    daemon = api.another(keep=True).start()
+    client = daemon.client
+    for method in METHODS:
+        path = "/v1/models/" + method
+        client.put(path, {"preset": "book", "calibration": method}).ok(201)
+        for text, label, id in texts(5, 40, ("a", "b")):
+            client.post(path + "/train", {"text": text, "label": label, "id": id}).ok()
+
+    def says(client, name):
+        return [client.post(f"/v1/models/{name}/classify", {"text": text}).ok().json for text, _, _ in texts(6, 9, ("a", "b"))]
+
+    def settled(client, name):
+        wait_for(lambda: says(client, name)[0]["calibrated"], name)
+        evaluation = client.get(f"/v1/models/{name}/evaluation").ok().json["calibration"]
+        return evaluation["scores"] * 6 > 40 and evaluation
+    before = {}
+    for method in METHODS:
+        wait_for(lambda: settled(client, method), "fitted to what was learned", 20)
+        before[method] = says(client, method), client.get(f"/v1/models/{method}/evaluation").ok().json["calibration"]
+        dump = client.get(f"/v1/models/{method}/export").ok().body
+        client.put(f"/v1/models/copy-{method}/import", dump, "application/x-ndjson").ok(201)
+        equal(client.get(f"/v1/models/copy-{method}").ok().json["settings"]["calibration"], method)
+        wait_for(lambda: settled(client, "copy-" + method), "the copy")
+    daemon.kill()
+    client = daemon.start().client
+    for method in METHODS:
+        equal((says(client, method), client.get(f"/v1/models/{method}/evaluation").ok().json["calibration"]), before[method])
+    daemon.stop()
+    for way in ("--verify", "--rebuild"):
+        status, out, err = api.tool(way, "--data", daemon.data)
+        equal(status, 0, f"{way}: {out}{err}")
+    client = daemon.start().client
+    for method in METHODS:
+        equal(says(client, method), before[method][0], "rebuilt")
+
+
+def test_refusals(api):
+    with Model(api) as model, Model(api) as parent:
+        for settings, words in (({"calibration": "sigmoid"}, ("calibration", "none, platt, isotonic")),
+                                ({"decision": "stacked", "calibration": "platt"}, ("calibration", "bayes")),
+                                ({"preset": "book", "calibration": "platt", "parent": parent.name}, ("calibration", "parent"))):
+            refused(api.put(model.path, settings), 422, *words)
