@@ -74,7 +74,7 @@ static double score_twin(const struct against *a, uint32_t other)
 {
     double shares[NB_FIELDS];
     double t = nb_blend_twin_bias(a->blend, a->label) - nb_blend_twin_bias(a->blend, other);
-    nb_stack_evidence_shares(a->features, shares);
+    nb_stack_evidence_shares(a->features, 0, shares);
     for (unsigned field = 0; field < NB_FIELDS; field++)
         t += shares[field] * a->twin[field];
     return t;

@@ -181,7 +181,7 @@ static double score_twin(const struct nb_blend *b, const double shares[NB_FIELDS
 static void finish_stack(const struct nb_blend *b, struct nb_scores *scores)
 {
     double shares[NB_FIELDS];
-    nb_stack_evidence_shares(b->features, shares);
+    nb_stack_evidence_shares(b->features, 0, shares);
     for (uint32_t v = 0; v < b->size; v++) {
         double stack = 0;
         for (unsigned e = 0; e < nb_blend_bank(b)->size; e++)
@@ -244,7 +244,7 @@ static void put_worth(const struct nb_blend *b, struct worth *worth)
 {
     double total = nb_stack_share(&b->stack, b->features[NB_STACK_TOTAL]);
     double half = nb_stack_half(b->size);
-    nb_stack_evidence_shares(b->features, worth->twin);
+    nb_stack_evidence_shares(b->features, 0, worth->twin);
     for (unsigned f = 0; f < NB_FIELDS; f++) {
         worth->twin[f] *= b->weights.twin * half;
         for (unsigned e = 0; e < nb_blend_bank(b)->size; e++) {

@@ -116,10 +116,6 @@ static int check_attributes(const struct nb_setting *s, const struct nb_settings
         if (rc != 0)
             return rc;
     }
-    if (all.count > 0 && settings->decision == NB_DECISION_STACKED)
-        return nb_error_set(error, NB_UNUSABLE,
-                            "%s needs \"decision\": \"bayes\" (as in the preset \"book\")",
-                            s->name);
     return 0;
 }
 

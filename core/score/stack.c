@@ -172,33 +172,30 @@ static int grow_logs(struct nb_stack *s, const struct nb_model *model)
 }
 
 /* T_v, less what the document that is left out has of it. */
-static uint64_t presences(const struct nb_model *model, const struct nb_stack_without *without,
-                          uint32_t label, unsigned field)
+static uint64_t presences(const struct nb_model *model, struct nb_stack_taken taken, uint32_t label,
+                          unsigned sum)
 {
-    uint64_t all = nb_model_presences(model, label, field);
-    return without == NULL || label != without->label
-               ? all
-               : nb_stack_less(all, without->features[field]);
+    uint64_t all = nb_model_presences(model, label, sum);
+    return label != taken.label ? all : nb_stack_less(all, taken.features);
 }
 
 void nb_stack_put_offsets(const struct nb_stack_view *view, const struct nb_model *model,
-                          const struct nb_stack_without *without, unsigned field, double smoothing,
+                          struct nb_stack_taken taken, unsigned sum, double smoothing,
                           double *offsets)
 {
     uint64_t all = 0;
-    uint64_t unique = without == NULL ? 0 : without->unique[field];
-    uint64_t words = nb_stack_less(nb_model_vocabulary(model, field), unique);
+    uint64_t words = nb_stack_less(nb_model_vocabulary(model, sum), taken.unique);
     for (uint32_t v = 0; v < view->size; v++)
-        all += presences(model, without, view->labels[v], field);
+        all += presences(model, taken, view->labels[v], sum);
     double virtual_all = smoothing * ((double)words + 1);
     if (view->columns == 1) {
-        uint64_t own = presences(model, without, view->labels[0], field);
+        uint64_t own = presences(model, taken, view->labels[0], sum);
         offsets[0] = log((double)own + virtual_all) - log((double)(all - own) + virtual_all);
         return;
     }
     memset(offsets, 0, view->columns * sizeof *offsets); /* of labels without documents */
     for (uint32_t v = 0; v < view->size; v++) {
-        uint64_t own = presences(model, without, view->labels[v], field);
+        uint64_t own = presences(model, taken, view->labels[v], sum);
         offsets[view->labels[v]] =
             log(((double)own + virtual_all) / ((double)(all - own) + virtual_all));
     }
@@ -212,7 +209,8 @@ static void put_field(struct nb_stack *s, const struct nb_model *model, unsigned
     assert(field < NB_FIELDS && view->columns > 0);
     assert((size_t)bank->size * NB_FIELDS * view->columns <= view->offset_room);
     for (unsigned e = 0; e < bank->size; e++)
-        nb_stack_put_offsets(view, model, NULL, field, bank->experts[e].smoothing,
+        nb_stack_put_offsets(view, model, nb_stack_taken(NULL, 0), field,
+                             bank->experts[e].smoothing,
                              view->offsets + ((size_t)e * NB_FIELDS + field) * view->columns);
     atomic_fetch_or_explicit(&view->fields, 1u << field, memory_order_release);
 }

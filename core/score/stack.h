@@ -116,13 +116,15 @@ struct nb_stack_inputs {
     double *t;     /* of the twin: t[v] - d_v; two labels: the second has the column; owned */
     bool has_twin; /* `t` is that of the document */
     bool is_kept;  /* and so is `evidence` */
-    const struct nb_stack_weights *twin; /* private: nb_stack_inputs_twin; borrowed */
-    bool keeps;                          /* private */
-    struct nb_stack_evidence *evidence;  /* private; owned */
-    size_t room;                         /* private: of `labels` */
-    struct nb_stack_scratch *scratch;    /* private; owned */
-    struct nb_stack_noted *noted;        /* private; owned */
-    size_t noted_count, noted_room;      /* private */
+    const struct nb_stack_weights *twin;    /* private: nb_stack_inputs_twin; borrowed */
+    bool keeps;                             /* private */
+    struct nb_stack_evidence *evidence;     /* private; owned */
+    size_t room;                            /* private: of `labels` */
+    struct nb_stack_scratch *scratch;       /* private; owned */
+    struct nb_stack_attributes *attributes; /* private; owned; NULL: there was no value yet */
+    bool failed;                            /* private: there was no memory for a value */
+    struct nb_stack_noted *noted;           /* private; owned */
+    size_t noted_count, noted_room;         /* private */
 };
 void nb_stack_inputs_init(struct nb_stack_inputs *inputs);
 void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs);
@@ -217,7 +219,7 @@ struct nb_weights *nb_stack_weights_order(struct nb_stack_weights *weights);
 
 /* The state of the weights at a moment. All zeros: that of the last commit, or the start. */
 struct nb_stack_mark {
-    size_t shared, biases[NB_STACK_EXPERTS], order, twin, twin_biases, slots;
+    size_t shared, biases[NB_STACK_EXPERTS], order, twin, twin_biases, attributes, slots;
 };
 /* Good until the next commit, or a rollback to an older mark. For the writer. */
 struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights);

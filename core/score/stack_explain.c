@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
+#include "core/score/stack_attributes.h"
 #include "core/score/stack_private.h"
 
 /* The two labels whose scores are compared, and what a unit of evidence in each field is worth. */
@@ -10,7 +11,9 @@ struct comparison {
     const struct nb_stack_view *view;
     const struct nb_stack_reading *readings;
     unsigned experts;
-    uint32_t best, second; /* positions */
+    const struct nb_stack_weights *weights;
+    struct nb_stack_inputs *inputs; /* only read */
+    uint32_t best, second;          /* positions */
     double worth[NB_STACK_EXPERTS][NB_FIELDS];
     const struct nb_slots *slots;   /* of the twin; NULL: without it */
     struct nb_stack_twin_part part; /* what the stack and the twin are worth */
@@ -43,7 +46,7 @@ static void put_twin(struct comparison *c, const struct nb_stack_weights *weight
         return;
     c->slots = &weights->slots;
     c->part = nb_stack_twin_part(weights);
-    nb_stack_evidence_shares(inputs->features, c->shares);
+    nb_stack_evidence_shares(inputs->features, nb_stack_attribute_count(inputs), c->shares);
     for (unsigned f = 0; f < NB_FIELDS; f++)
         c->shares[f] *= c->part.twin * nb_stack_half(inputs->size);
 }
@@ -83,6 +86,56 @@ static double evidence_of(const struct comparison *c, const struct nb_row *row)
     return sum;
 }
 
+/* What a unit of evidence of the attribute at a place is worth. */
+static double worth_of_value(const struct comparison *c, uint32_t place, unsigned e)
+{
+    const struct nb_stack_attribute *a = &c->inputs->attributes->list[place];
+    uint32_t labels = c->inputs->size;
+    double trust[NB_STACK_EXPERTS] = {0};
+    nb_stack_trust(c->weights, labels, trust);
+    return c->part.stack * trust[e] * nb_stack_half(labels) *
+           nb_stack_attribute_weight(c->weights, a->number, labels, e) *
+           nb_stack_share(&c->weights->settings, a->features);
+}
+
+/* A value of an attribute, as the inputs have it. */
+static double evidence_of_value(const struct comparison *c, const struct nb_stack_value *value)
+{
+    const struct nb_stack_pass pass = {.stack = c->stack,
+                                       .model = c->model,
+                                       .view = c->view,
+                                       .readings = c->readings,
+                                       .experts = c->experts,
+                                       .inputs = c->inputs};
+    bool has_twin = c->slots != NULL && !nb_feature_is_number(value->id);
+    double sum = 0;
+    for (unsigned e = 0; e < c->experts; e++) {
+        double for_best = nb_stack_value_reading(&pass, value, e, c->best);
+        double for_second = nb_stack_value_reading(&pass, value, e, c->second);
+        sum += worth_of_value(c, value->place, e) * (nb_stack_power(&c->readings[e], for_best) -
+                                                     nb_stack_power(&c->readings[e], for_second));
+        if (has_twin && e == c->experts - 1)
+            sum += (double)nb_slots_at(c->slots, value->id) * c->part.twin *
+                   nb_stack_half(c->inputs->size) *
+                   nb_stack_attribute_share(c->inputs, value->place) * (for_best - for_second);
+    }
+    return sum;
+}
+
+/* The feature at a place of the bag; *value of those that are values come before it. */
+static void explain_value(const struct comparison *c, const struct nb_feature *features, size_t at,
+                          size_t *value, struct nb_evidence *rows, size_t *filled)
+{
+    const struct nb_stack_attributes *a = c->inputs->attributes;
+    if (nb_part_is_presence(nb_feature_part(features[at].id)))
+        return;
+    assert(*value < a->size && a->values[*value].id == features[at].id);
+    const struct nb_stack_value *mine = &a->values[(*value)++];
+    if (mine->says)
+        rows[(*filled)++] =
+            (struct nb_evidence){.feature = at, .evidence = evidence_of_value(c, mine)};
+}
+
 /* What no feature adds: the difference of the biases. */
 static double bias_evidence(const struct comparison *c, const struct nb_stack_weights *weights,
                             const struct nb_scores *scores)
@@ -110,6 +163,8 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
                            .model = model,
                            .readings = nb_stack_readings(stack, inputs->size),
                            .experts = nb_stack_bank(&stack->settings, inputs->size)->size,
+                           .weights = weights,
+                           .inputs = (struct nb_stack_inputs *)(uintptr_t)inputs,
                            .best = (uint32_t)scores->best,
                            .second = (uint32_t)scores->second};
     int rc = nb_stack_view(stack, model, &c.view);
@@ -119,13 +174,17 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
     assert(scores->best < scores->size && scores->second < scores->size);
     put_twin(&c, weights, inputs);
     put_worth(&c, weights, inputs);
-    size_t filled = 0;
+    size_t filled = 0, value = 0;
     uint32_t numbers[NB_MODEL_STEP];
     for (size_t i = 0; i < size && scores->size > 1; i++) {
         if (i % NB_MODEL_STEP == 0)
             nb_model_find_all(model, features + i,
                               size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, numbers);
         uint32_t number = numbers[i % NB_MODEL_STEP];
+        if (nb_feature_field(features[i].id) == NB_FIELD_VALUE) {
+            explain_value(&c, features, i, &value, rows, &filled);
+            continue;
+        }
         if (number == NB_NO_ROW || !nb_counts_any(nb_model_row(model, number)))
             continue;
         double evidence = evidence_of(&c, nb_model_row(model, number));

@@ -7,14 +7,18 @@
 
 #include "core/base/array.h"
 #include "core/base/lock.h"
+#include "core/score/stack_attributes.h"
 #include "core/score/stack_private.h"
 
-/* A document: the values of those groups that it has, [group][expert][column]. With two labels the
- * second column is minus the first, and is left out. */
+/* A document: the values of those groups that it has, [group][expert][column], and behind them
+ * those of its attributes, likewise. With two labels the second column is minus the first, and is
+ * left out. */
 struct sample {
     size_t first; /* of its values */
     uint32_t label;
-    uint32_t groups; /* 1u << group */
+    uint32_t groups;        /* 1u << group */
+    size_t first_attribute; /* of the numbers of its attributes */
+    uint32_t attributes;    /* how many it has */
 };
 
 struct nb_stack_fit {
@@ -28,6 +32,8 @@ struct nb_stack_fit {
     size_t size, room;
     double *values; /* owned; of all samples */
     size_t value_count, value_room;
+    uint8_t *attributes; /* owned; of all samples: numbers */
+    size_t attribute_count, attribute_room;
     struct nb_random random;
     uint32_t *turns; /* owned; the samples, in the order of the pass under way */
     uint32_t at;     /* in the pass */
@@ -35,6 +41,7 @@ struct nb_stack_fit {
 };
 
 _Static_assert((int)NB_STACK_GROUPS <= 32, "a bit for each group");
+_Static_assert((int)NB_ATTRIBUTES_MOST <= UINT8_MAX + 1, "a byte for the number of an attribute");
 
 struct nb_stack_fit *nb_stack_fit_new(const struct nb_stack *stack, struct nb_random random,
                                       const uint64_t *numbers, uint32_t size)
@@ -69,6 +76,7 @@ void nb_stack_fit_free(struct nb_stack_fit **fit)
     nb_stack_inputs_deinit(&f->inputs);
     free(f->samples);
     free(f->values);
+    free(f->attributes);
     free(f->numbers);
     free(f->turns);
     free(f);
@@ -79,7 +87,7 @@ size_t nb_stack_fit_memory(const struct nb_stack_fit *f)
     if (f == NULL)
         return 0;
     return sizeof *f + nb_stack_weights_memory(f->weights) + f->room * sizeof *f->samples +
-           f->value_room * sizeof *f->values +
+           f->value_room * sizeof *f->values + f->attribute_room +
            (f->wanted + (size_t)1) * (sizeof *f->numbers + sizeof *f->turns);
 }
 
@@ -120,6 +128,23 @@ static int take_labels(struct nb_stack_fit *fit, const struct nb_stack_inputs *i
     return 0;
 }
 
+static void put_attributes(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs,
+                           struct sample *sample)
+{
+    uint32_t columns = columns_of(fit);
+    sample->first_attribute = fit->attribute_count;
+    sample->attributes = nb_stack_attribute_count(inputs);
+    for (uint32_t place = 0; place < sample->attributes; place++) {
+        uint32_t number = inputs->attributes->list[place].number;
+        fit->attributes[fit->attribute_count++] = (uint8_t)number;
+        for (unsigned e = 0; e < experts_of(fit); e++) {
+            memcpy(fit->values + fit->value_count, nb_stack_attribute_x(inputs, place, e),
+                   columns * sizeof *fit->values);
+            fit->value_count += columns;
+        }
+    }
+}
+
 static void put_values(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs,
                        struct sample *sample)
 {
@@ -134,6 +159,7 @@ static void put_values(struct nb_stack_fit *fit, const struct nb_stack_inputs *i
             fit->value_count += columns;
         }
     }
+    put_attributes(fit, inputs, sample);
     assert(fit->value_count <= fit->value_room);
 }
 
@@ -142,8 +168,12 @@ int nb_stack_fit_add(struct nb_stack_fit *fit, const struct nb_stack_inputs *inp
     int rc = take_labels(fit, inputs);
     if (rc != 0)
         return rc;
-    size_t most = fit->value_count + (size_t)inputs->count * columns_of(fit);
-    if (nb_array_reserve(&fit->samples, &fit->room, fit->size + 1, sizeof *fit->samples) != 0 ||
+    uint32_t attributes = nb_stack_attribute_count(inputs);
+    size_t each = (size_t)columns_of(fit) * experts_of(fit);
+    size_t most = fit->value_count + each * (NB_STACK_GROUPS + attributes);
+    if (nb_array_reserve(&fit->attributes, &fit->attribute_room, fit->attribute_count + attributes,
+                         sizeof *fit->attributes) != 0 ||
+        nb_array_reserve(&fit->samples, &fit->room, fit->size + 1, sizeof *fit->samples) != 0 ||
         nb_array_reserve(&fit->values, &fit->value_room, most, sizeof *fit->values) != 0)
         return NB_NO_MEMORY;
     struct sample *sample = &fit->samples[fit->size++];
@@ -152,8 +182,31 @@ int nb_stack_fit_add(struct nb_stack_fit *fit, const struct nb_stack_inputs *inp
     return 0;
 }
 
-/* Puts a sample into fit->inputs. */
-static void take_values(struct nb_stack_fit *fit, const struct sample *sample)
+/* Those of the fit's inputs, of which the values begin at `from`. */
+static int take_attributes(struct nb_stack_fit *fit, const struct sample *sample,
+                           const double *from)
+{
+    struct nb_stack_inputs *in = &fit->inputs;
+    uint32_t columns = columns_of(fit);
+    nb_stack_attributes_empty(in);
+    if (nb_stack_attributes_room(in, sample->attributes, experts_of(fit)) != 0)
+        return NB_NO_MEMORY;
+    for (uint32_t place = 0; place < sample->attributes; place++) {
+        uint32_t number = fit->attributes[sample->first_attribute + place];
+        in->attributes->list[in->attributes->count++] =
+            (struct nb_stack_attribute){.number = number, .features = 1};
+        for (unsigned e = 0; e < experts_of(fit); e++, from += columns) {
+            double *x = nb_stack_attribute_x(in, place, e);
+            memcpy(x, from, columns * sizeof *x);
+            if (in->size == 2)
+                x[1] = -x[0];
+        }
+    }
+    return 0;
+}
+
+/* Puts a sample into fit->inputs. Returns 0 or NB_NO_MEMORY. */
+static int take_values(struct nb_stack_fit *fit, const struct sample *sample)
 {
     struct nb_stack_inputs *in = &fit->inputs;
     const double *from = fit->values + sample->first;
@@ -172,6 +225,7 @@ static void take_values(struct nb_stack_fit *fit, const struct sample *sample)
                 x[1] = -x[0];
         }
     }
+    return take_attributes(fit, sample, from);
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */
@@ -199,10 +253,11 @@ static void begin_pass(struct nb_stack_fit *fit)
         fit->weights->shared.values[nb_stack_place(set, NB_STACK_LOSS)] = 0;
 }
 
-static uint64_t step_cost(const struct nb_stack_fit *fit)
+static uint64_t step_cost(const struct nb_stack_fit *fit, const struct sample *sample)
 {
     enum { BASE = 300, PER_INPUT = 8, PER_VALUE = 2 };
-    return BASE + fit->inputs.count * (PER_INPUT + (uint64_t)PER_VALUE * fit->inputs.size);
+    uint64_t inputs = fit->inputs.count + sample->attributes * (uint64_t)experts_of(fit);
+    return BASE + inputs * (PER_INPUT + (uint64_t)PER_VALUE * fit->inputs.size);
 }
 
 int nb_stack_fit_step(struct nb_stack_fit *fit, uint64_t *cost)
@@ -216,9 +271,10 @@ int nb_stack_fit_step(struct nb_stack_fit *fit, uint64_t *cost)
         begin_pass(fit);
     if (fit->at < fit->size) {
         const struct sample *sample = &fit->samples[fit->turns[fit->at++]];
-        take_values(fit, sample);
-        rc = nb_stack_learn(fit->weights, &fit->inputs, sample->label, 1);
-        *cost = step_cost(fit);
+        rc = take_values(fit, sample);
+        if (rc == 0)
+            rc = nb_stack_learn(fit->weights, &fit->inputs, sample->label, 1);
+        *cost = step_cost(fit, sample);
     }
     if (fit->at == fit->size) {
         fit->at = 0;
@@ -251,9 +307,12 @@ static void free_samples(struct nb_stack_fit *fit)
 {
     free(fit->samples);
     free(fit->values);
+    free(fit->attributes);
     fit->samples = NULL;
     fit->values = NULL;
+    fit->attributes = NULL;
     fit->room = fit->value_count = fit->value_room = 0;
+    fit->attribute_count = fit->attribute_room = 0;
 }
 
 void nb_stack_fit_close(struct nb_stack_fit *fit, uint64_t documents)
@@ -269,6 +328,7 @@ void nb_stack_fit_close(struct nb_stack_fit *fit, uint64_t documents)
     }
     for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
         divide_squares(&w->biases[e], 0, nb_weights_places(&w->biases[e]));
+    divide_squares(&w->attributes, 0, nb_weights_places(&w->attributes));
     nb_stack_weights_commit(w);
     free_samples(fit);
 }
@@ -289,9 +349,18 @@ static bool has_learned(const struct nb_stack_fit *fit, unsigned set)
            (set >= nb_stack_set(labels, 0) && set < nb_stack_set(labels, experts_of(fit)));
 }
 
+static int make_attributes_room(const struct nb_stack_fit *fit, struct nb_stack_weights *weights)
+{
+    struct nb_weights *w = &weights->attributes;
+    int rc = nb_weights_grow(w, nb_weights_places(&fit->weights->attributes), weights->lock);
+    return rc != 0 ? rc : nb_weights_reserve(w, nb_weights_places(w));
+}
+
 static int make_room(const struct nb_stack_fit *fit, struct nb_stack_weights *weights)
 {
     int rc = nb_weights_reserve(&weights->shared, NB_STACK_SHARED);
+    if (rc == 0)
+        rc = make_attributes_room(fit, weights);
     for (unsigned e = 0; rc == 0 && e < NB_STACK_EXPERTS; e++) {
         rc = nb_weights_grow(&weights->biases[e], nb_weights_places(&fit->weights->biases[e]),
                              weights->lock);
@@ -307,12 +376,20 @@ static void put(struct nb_weights *to, const struct nb_weights *from, size_t fir
         nb_weights_set(to, place, nb_weights_at(from, place));
 }
 
+static void put_set(const struct nb_stack_fit *fit, struct nb_stack_weights *weights, unsigned set)
+{
+    size_t places = nb_weights_places(&weights->attributes);
+    put(&weights->shared, &fit->weights->shared, nb_stack_place(set, 0),
+        nb_stack_place(set, NB_STACK_COLUMNS));
+    for (size_t at = nb_stack_attribute_place(0, set); at < places; at += NB_STACK_ATTRIBUTE_PLACES)
+        put(&weights->attributes, &fit->weights->attributes, at, at + 2);
+}
+
 static void put_stack(const struct nb_stack_fit *fit, struct nb_stack_weights *weights)
 {
     for (unsigned set = 0; set < NB_STACK_SETS; set++)
         if (has_learned(fit, set))
-            put(&weights->shared, &fit->weights->shared, nb_stack_place(set, 0),
-                nb_stack_place(set, NB_STACK_COLUMNS));
+            put_set(fit, weights, set);
     for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
         if (fit->size == 0 || e < experts_of(fit))
             put(&weights->biases[e], &fit->weights->biases[e], 0,

@@ -12,6 +12,7 @@
 #endif
 
 #include "core/base/array.h"
+#include "core/score/stack_attributes.h"
 #include "core/score/stack_private.h"
 
 /* ---- inputs of a document -------------------------------------------------------------------- */
@@ -28,6 +29,7 @@ void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs)
     free(inputs->t);
     free(inputs->noted);
     nb_stack_scratch_free(&inputs->scratch);
+    nb_stack_attributes_free(&inputs->attributes);
     nb_stack_evidence_free(&inputs->evidence);
     nb_stack_inputs_init(inputs);
 }
@@ -190,7 +192,10 @@ static void add_found(const struct nb_stack_pass *p, const struct nb_feature *fe
     struct notes notes = notes_of(p);
     for (size_t i = 0; i < size; i++) {
         unsigned field = nb_feature_field(features[i].id);
-        assert(field < NB_FIELDS);
+        if (field >= NB_FIELDS) {
+            nb_stack_attributes_note(p->inputs, features[i].id, rows[i], false);
+            continue;
+        }
         p->inputs->features[field]++;
         if (rows[i] == NB_NO_ROW)
             continue;
@@ -226,7 +231,9 @@ static void add_rows(const struct nb_stack_pass *p, const struct nb_row_count *r
 {
     for (size_t i = 0; i < size; i++) {
         const struct nb_row *row = row_of(p, rows, size, i);
-        add_row(p, nb_feature_field(row->id), row);
+        unsigned field = nb_feature_field(row->id);
+        if (field < NB_FIELDS)
+            add_row(p, field, row);
     }
 }
 
@@ -251,7 +258,7 @@ static void finish_twin(const struct nb_stack_pass *p)
     in->is_kept = p->twin->keeps;
     if (in->size > 2)
         return; /* nb_stack_many_finish did the rest */
-    nb_stack_evidence_shares(in->features, shares);
+    nb_stack_evidence_shares(in->features, nb_stack_attribute_count(in), shares);
     in->t[in->size - 1] = in->t[0] = 0;
     for (unsigned field = 0; field < NB_FIELDS; field++)
         in->t[in->size - 1] += shares[field] * p->twin->gains[field];
@@ -282,7 +289,9 @@ static int finish(const struct nb_stack_pass *p, const struct nb_stack_settings 
     }
     if (p->twin != NULL)
         finish_twin(p);
-    return p->twin != NULL && p->twin->failed ? NB_NO_MEMORY : 0;
+    if (p->twin != NULL && p->twin->failed)
+        return NB_NO_MEMORY;
+    return nb_stack_attributes_put(p);
 }
 
 /* Whether there is one is known from the inputs. */
@@ -298,6 +307,8 @@ static int begin_twin(struct nb_stack_pass *pass, size_t size)
     pass->twin->features = 0;
     for (unsigned field = 0; field < NB_FIELDS; field++)
         pass->twin->features += nb_model_vocabulary(pass->model, field);
+    for (unsigned part = 0; part < nb_model_parts(pass->model); part++)
+        pass->twin->features += nb_model_vocabulary(pass->model, NB_FIRST_PART + part);
     return nb_stack_evidence_start(pass->twin, &in->twin->slots, in->keeps, pass->view->columns,
                                    size);
 }
@@ -332,6 +343,7 @@ static int begin(struct nb_stack_pass *pass, struct nb_stack *stack, const struc
     memset(inputs->x, 0, (size_t)inputs->count * view->size * sizeof *inputs->x);
     memset(inputs->features, 0, sizeof inputs->features);
     inputs->noted_count = 0;
+    nb_stack_attributes_empty(inputs);
     rc = view->columns != 1
              ? 0
              : nb_array_reserve(&inputs->noted, &inputs->noted_room, size, sizeof *inputs->noted);
@@ -354,6 +366,23 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
 
 /* ---- a document that the counts have --------------------------------------------------------- */
 
+/* The rows of values, apart: the loop over words calls nothing. Returns 0, or NB_CORRUPT if a row
+ * was dropped. */
+static int survey_values(const struct nb_stack_pass *p, const struct nb_row_count *rows,
+                         size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        const struct nb_row *row = nb_model_row(p->model, rows[i].row);
+        unsigned field = nb_feature_field(row->id);
+        if (field >= NB_FIELDS && field != NB_FIELD_VALUE)
+            return NB_CORRUPT; /* NB_DROPPED_ID */
+        if (field == NB_FIELD_VALUE)
+            nb_stack_attributes_note(p->inputs, row->id, rows[i].row,
+                                     nb_counts_documents(p->model, row) == 1);
+    }
+    return 0;
+}
+
 /* Looks at all rows, the only time with two labels, for whose sake this loop is short. Returns 0,
  * or NB_CORRUPT if one of them was dropped. */
 static int survey(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
@@ -361,18 +390,21 @@ static int survey(const struct nb_stack_pass *p, const struct nb_row_count *rows
 {
     struct notes notes = notes_of(p);
     bool notes_rows = p->view->columns == 1;
+    size_t others = 0;
     for (size_t i = 0; i < size; i++) {
         const struct nb_row *row = row_of(p, rows, size, i);
         unsigned field = nb_feature_field(row->id);
-        if (field >= NB_FIELDS)
-            return NB_CORRUPT; /* NB_DROPPED_ID */
+        if (field >= NB_FIELDS) {
+            others++;
+            continue;
+        }
         uint64_t all = notes_rows ? note(&notes, field, row) : nb_counts_documents(p->model, row);
         without->features[field]++;
         without->unique[field] += all == 1;
     }
     keep_notes(p, &notes);
     memcpy(p->inputs->features, without->features, sizeof without->features);
-    return 0;
+    return others == 0 ? 0 : survey_values(p, rows, size);
 }
 
 /* With two labels: the offsets of the document's fields. */
@@ -382,7 +414,7 @@ static void put_own_offsets(struct nb_stack_pass *p, double *offsets)
     for (unsigned e = 0; e < p->experts; e++)
         for (unsigned field = 0; field < NB_FIELDS; field++)
             if (p->without->features[field] != 0)
-                nb_stack_put_offsets(p->view, p->model, p->without, field,
+                nb_stack_put_offsets(p->view, p->model, nb_stack_taken(p->without, field), field,
                                      bank->experts[e].smoothing, &offsets[e * NB_FIELDS + field]);
     p->offsets = offsets;
 }

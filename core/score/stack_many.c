@@ -102,9 +102,10 @@ static int put_own_offsets(const struct nb_stack_pass *p, size_t room)
     for (unsigned e = 0; e < p->experts; e++)
         for (unsigned field = 0; field < NB_FIELDS; field++)
             if (p->without->features[field] != 0)
-                nb_stack_put_offsets(
-                    p->view, p->model, p->without, field, bank->experts[e].smoothing,
-                    s->offsets + ((size_t)e * NB_FIELDS + field) * p->view->columns);
+                nb_stack_put_offsets(p->view, p->model, nb_stack_taken(p->without, field), field,
+                                     bank->experts[e].smoothing,
+                                     s->offsets +
+                                         ((size_t)e * NB_FIELDS + field) * p->view->columns);
     return 0;
 }
 
@@ -385,7 +386,7 @@ static void finish_twin(const struct nb_stack_pass *p)
     struct nb_stack_evidence *evidence = p->twin;
     const struct nb_stack_view *view = p->view;
     double shares[NB_FIELDS];
-    nb_stack_evidence_shares(p->inputs->features, shares);
+    nb_stack_evidence_shares(p->inputs->features, nb_stack_attribute_count(p->inputs), shares);
     memset(p->inputs->t, 0, view->size * sizeof *p->inputs->t);
     for (unsigned field = 0; field < NB_FIELDS; field++) {
         if ((evidence->fields >> field & 1u) == 0)

@@ -118,9 +118,27 @@ static inline uint64_t nb_stack_less(uint64_t count, uint64_t out)
     return count > out ? count - out : 0;
 }
 
-/* The offsets of one field for one expert, for every column; `without`: may be NULL. */
+/* The same of one field, or of one attribute. */
+struct nb_stack_taken {
+    uint32_t label; /* NB_STACK_NO_LABEL: no document is left out */
+    uint32_t features, unique;
+};
+static inline struct nb_stack_taken nb_stack_taken(const struct nb_stack_without *without,
+                                                   unsigned field)
+{
+    if (without == NULL)
+        return (struct nb_stack_taken){.label = NB_STACK_NO_LABEL};
+    return (struct nb_stack_taken){without->label, without->features[field],
+                                   without->unique[field]};
+}
+
+/* Of how many attributes the document has a value. */
+uint32_t nb_stack_attribute_count(const struct nb_stack_inputs *inputs);
+
+/* The offsets of one field for one expert, for every column. `sum` is a field, or what else the
+ * model has presences and a vocabulary of. */
 void nb_stack_put_offsets(const struct nb_stack_view *view, const struct nb_model *model,
-                          const struct nb_stack_without *without, unsigned field, double smoothing,
+                          struct nb_stack_taken taken, unsigned sum, double smoothing,
                           double *offsets);
 
 /* Of a field of the document, for an expert, by column. */
@@ -207,6 +225,7 @@ struct nb_stack_weights {
     struct nb_weights order;                    /* the owner's; see nb_stack_weights_order */
     struct nb_weights twin;                     /* the places of enum nb_stack_twin_place */
     struct nb_weights twin_biases;              /* d, as biases */
+    struct nb_weights attributes;               /* see nb_stack_attribute_place */
     struct nb_slots slots;                      /* u */
     bool head_changed;                          /* the head record is not stored as it is */
     uint32_t stored_ranges;                     /* of `shared`, seen while reading */
@@ -215,11 +234,12 @@ struct nb_stack_weights {
 };
 
 /* The vectors of weights, in the order in which they are stored: shared, biases, order, those of
- * the twin. */
+ * the twin, attributes. */
 enum {
     NB_STACK_VECTOR_ORDER = 1 + NB_STACK_EXPERTS,
     NB_STACK_VECTOR_TWIN,
     NB_STACK_VECTOR_TWIN_BIASES,
+    NB_STACK_VECTOR_ATTRIBUTES,
     NB_STACK_VECTORS
 };
 static inline const struct nb_weights *nb_stack_vector_of(const struct nb_stack_weights *w,
@@ -230,6 +250,7 @@ static inline const struct nb_weights *nb_stack_vector_of(const struct nb_stack_
            : vector == NB_STACK_VECTOR_ORDER       ? &w->order
            : vector == NB_STACK_VECTOR_TWIN        ? &w->twin
            : vector == NB_STACK_VECTOR_TWIN_BIASES ? &w->twin_biases
+           : vector == NB_STACK_VECTOR_ATTRIBUTES  ? &w->attributes
                                                    : &w->biases[vector - 1];
 }
 static inline struct nb_weights *nb_stack_vector(struct nb_stack_weights *w, unsigned vector)
@@ -257,6 +278,25 @@ static inline size_t nb_stack_bias_place(uint32_t label)
 static inline double nb_stack_bias(const struct nb_stack_weights *w, uint32_t label, unsigned e)
 {
     return nb_weights_at(&w->biases[e], nb_stack_bias_place(label));
+}
+
+/* The place of an attribute's weight in `attributes`, which has what is learned: the weight less
+ * its start value. So an attribute that is new needs no place. The sum of its squares follows it.
+ */
+enum { NB_STACK_ATTRIBUTE_PLACES = NB_STACK_SETS * 2 /* of each */ };
+static inline size_t nb_stack_attribute_place(uint32_t attribute, unsigned set)
+{
+    return ((size_t)attribute * NB_STACK_SETS + set) * 2;
+}
+
+/* An attribute begins with what a document would that has nothing else: its evidence is that of its
+ * field and of all fields together. */
+static inline double nb_stack_attribute_weight(const struct nb_stack_weights *w, uint32_t attribute,
+                                               uint32_t labels, unsigned e)
+{
+    const struct nb_stack_expert *x = &nb_stack_bank(&w->settings, labels)->experts[e];
+    size_t place = nb_stack_attribute_place(attribute, nb_stack_set(labels, e));
+    return x->start_field + x->start_total + nb_weights_at(&w->attributes, place);
 }
 
 /* What the experts together say of each label, into `scores`; `one` is scratch. Both of

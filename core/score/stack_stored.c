@@ -11,13 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/attribute.h"
 #include "core/base/lock.h"
 #include "core/score/stack_private.h"
 #include "core/weights/slots_stored.h"
 
 /* The records: 0 is the head; from 1 on the ranges of the shared weights; and from (1 + e) << 16 on
  * those of the biases of expert e; from 3 << 16 on those of the order; then
- * those of the twin. Behind all vectors those of its slots: only where all records are in a row. */
+ * those of the twin, and of the attributes, by their numbers, which never change. Behind all
+ * vectors those of its slots: only where all records are in a row. */
 enum {
     HEAD = 0,
     VECTOR_BITS = 16,
@@ -240,7 +242,9 @@ int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t reco
     size_t first = (size_t)range * NB_WEIGHTS_RANGE;
     size_t end = w == &weights->order  ? (size_t)NB_STACK_ORDER_MOST
                  : w == &weights->twin ? (size_t)NB_STACK_TWIN_PLACES
-                                       : (size_t)NB_LABELS_MOST * 2;
+                 : w == &weights->attributes
+                     ? (size_t)NB_ATTRIBUTES_MOST * NB_STACK_ATTRIBUTE_PLACES
+                     : (size_t)NB_LABELS_MOST * 2;
     if (w == &weights->shared) {
         end = (size_t)l->sets * l->columns * 2;
         if (range >= weights->stored_ranges)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/lock.h"
+#include "core/score/stack_attributes.h"
 #include "core/score/stack_private.h"
 
 /* Measured on 20 Newsgroups, R8, SpamAssassin's corpus, Enron 1 and 2, and SMS. */
@@ -114,7 +115,8 @@ static void sum_errors(const struct step *s, double *sum, double by_field[NB_FIE
     }
 }
 
-static void learn_slot(struct nb_slots *slots, uint32_t key, double gradient)
+static inline __attribute__((always_inline)) void learn_slot(struct nb_slots *slots, uint32_t key,
+                                                             double gradient)
 {
     uint32_t slot = nb_slots_of(slots, key);
     double squares = (double)slots->table.squares[slot] + gradient * gradient;
@@ -127,7 +129,7 @@ static void learn_features(const struct step *s)
     const struct nb_stack_evidence *evidence = s->inputs->evidence;
     double shares[NB_FIELDS], by_field[NB_FIELDS], sum;
     size_t cell = 0;
-    nb_stack_evidence_shares(s->inputs->features, shares);
+    nb_stack_evidence_shares(s->inputs->features, nb_stack_attribute_count(s->inputs), shares);
     sum_errors(s, &sum, by_field);
     for (size_t i = 0; i < evidence->term_count; i++) {
         const struct nb_stack_term *term = &evidence->terms[i];
@@ -136,6 +138,19 @@ static void learn_features(const struct step *s)
             gradient += nb_stack_evidence_gradient(evidence, term, cell);
         cell = term->end;
         learn_slot(&s->weights->slots, term->key, shares[term->field] * gradient);
+    }
+}
+
+static void learn_values(const struct step *s)
+{
+    const struct nb_stack_attributes *a = s->inputs->attributes;
+    for (size_t i = 0; a != NULL && i < a->size; i++) {
+        const struct nb_stack_value *value = &a->values[i];
+        if (!value->says || nb_feature_is_number(value->id))
+            continue;
+        double share = nb_stack_attribute_share(s->inputs, value->place);
+        learn_slot(&s->weights->slots, (uint32_t)value->id,
+                   share * nb_stack_value_gradient(s->inputs, i));
     }
 }
 
@@ -156,7 +171,10 @@ static void learn_biases(const struct step *s)
 static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs)
 {
     const struct nb_stack_evidence *evidence = inputs->evidence;
+    size_t slots = evidence->term_count;
     size_t places = 0;
+    if (inputs->attributes != NULL)
+        slots += inputs->attributes->size;
     for (uint32_t v = 0; v < inputs->size; v++) {
         size_t end = nb_stack_bias_place(inputs->labels[v] + 1);
         places = end > places ? end : places;
@@ -171,7 +189,7 @@ static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inp
         rc = nb_weights_reserve(&weights->twin_biases, (size_t)inputs->size * 2);
     if (rc == 0)
         rc = nb_slots_grow(&weights->slots, evidence->features, weights->lock);
-    return rc != 0 ? rc : nb_slots_reserve(&weights->slots, evidence->term_count);
+    return rc != 0 ? rc : nb_slots_reserve(&weights->slots, slots);
 }
 
 /* Under the weights' lock. */
@@ -185,6 +203,7 @@ static void learn(const struct step *s)
         return;
     put_errors(s, s->inputs->evidence->errors);
     learn_features(s);
+    learn_values(s);
     learn_biases(s);
 }
 
@@ -223,6 +242,8 @@ struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_we
     int rc = copy == NULL ? NB_NO_MEMORY : copy_places(&copy->shared, &weights->shared);
     for (unsigned e = 0; rc == 0 && e < NB_STACK_EXPERTS; e++)
         rc = copy_places(&copy->biases[e], &weights->biases[e]);
+    if (rc == 0)
+        rc = copy_places(&copy->attributes, &weights->attributes);
     if (rc != 0 && copy != NULL)
         nb_stack_weights_free(&copy);
     return copy;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/lock.h"
+#include "core/score/stack_attributes.h"
 #include "core/score/stack_private.h"
 
 /* The most that one document adds to a loss: what a probability of 10^-6 costs. Without a limit one
@@ -116,6 +117,18 @@ void nb_stack_trust(const struct nb_stack_weights *weights, uint32_t labels,
         trust[e] /= sum;
 }
 
+static void add_attributes(const struct nb_stack_weights *weights,
+                           const struct nb_stack_inputs *inputs, unsigned e, double *scores)
+{
+    for (uint32_t place = 0; place < inputs->attributes->count; place++) {
+        const double *x = nb_stack_attribute_x(inputs, place, e);
+        double w = nb_stack_attribute_weight(weights, inputs->attributes->list[place].number,
+                                             inputs->size, e);
+        for (uint32_t v = 0; v < inputs->size; v++)
+            scores[v] += w * x[v];
+    }
+}
+
 /* What one expert says of each label. Groups that the document does not have add nothing. */
 static void score_expert(const struct nb_stack_weights *weights,
                          const struct nb_stack_inputs *inputs, unsigned e, double *scores)
@@ -129,6 +142,8 @@ static void score_expert(const struct nb_stack_weights *weights,
         for (uint32_t v = 0; v < size && inputs->features[g] != 0; v++)
             scores[v] += w[nb_stack_place(0, g)] * x[v];
     }
+    if (inputs->attributes != NULL)
+        add_attributes(weights, inputs, e, scores);
     for (uint32_t v = 0; v < size; v++)
         scores[v] = nb_stack_bias(weights, inputs->labels[v], e) + nb_stack_half(size) * scores[v];
 }
@@ -195,6 +210,20 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
 /* ---- learning -------------------------------------------------------------------------------- */
 
 /* Everything that learning needs memory for, so that it cannot fail half way. */
+static int make_attributes_room(struct nb_stack_weights *weights,
+                                const struct nb_stack_inputs *inputs, size_t experts)
+{
+    uint32_t end = 0, count = nb_stack_attribute_count(inputs);
+    for (uint32_t place = 0; place < count; place++)
+        if (inputs->attributes->list[place].number >= end)
+            end = inputs->attributes->list[place].number + 1;
+    if (count == 0)
+        return 0;
+    int rc = nb_weights_grow(&weights->attributes, (size_t)end * NB_STACK_ATTRIBUTE_PLACES,
+                             weights->lock);
+    return rc != 0 ? rc : nb_weights_reserve(&weights->attributes, count * experts * 2);
+}
+
 static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs)
 {
     size_t experts = inputs->count / NB_STACK_GROUPS;
@@ -213,7 +242,7 @@ static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inp
         if (rc == 0)
             rc = nb_weights_reserve(&weights->biases[e], (size_t)inputs->size * 2);
     }
-    return rc;
+    return rc != 0 ? rc : make_attributes_room(weights, inputs, experts);
 }
 
 /* AdaGrad, with 1 added to the root, so that the first step is no larger than the rate times the
@@ -223,6 +252,22 @@ static void step(struct nb_weights *w, size_t place, double gradient, double rat
     double squares = w->values[place + 1] + gradient * gradient;
     nb_weights_set(w, place + 1, squares);
     nb_weights_set(w, place, w->values[place] - rate * gradient / (1 + sqrt(squares)));
+}
+
+static void learn_attributes(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                             unsigned e, const double *errors)
+{
+    unsigned set = nb_stack_set(inputs->size, e);
+    uint32_t count = nb_stack_attribute_count(inputs);
+    for (uint32_t place = 0; place < count; place++) {
+        const double *x = nb_stack_attribute_x(inputs, place, e);
+        double gradient = 0;
+        for (uint32_t v = 0; v < inputs->size; v++)
+            gradient += errors[v] * x[v];
+        step(&weights->attributes,
+             nb_stack_attribute_place(inputs->attributes->list[place].number, set),
+             nb_stack_half(inputs->size) * gradient, weights->settings.rate);
+    }
 }
 
 /* The gradient of -ln P(label) by s_v is P(v), less 1 for the label itself; times the weight of the
@@ -243,6 +288,7 @@ static void learn_expert(struct nb_stack_weights *weights, const struct nb_stack
         step(&weights->shared, nb_stack_place(set, g), nb_stack_half(size) * gradient,
              weights->settings.rate);
     }
+    learn_attributes(weights, inputs, e, errors);
     for (uint32_t v = 0; v < size; v++)
         step(&weights->biases[e], nb_stack_bias_place(inputs->labels[v]), errors[v],
              weights->settings.rate);
@@ -296,6 +342,7 @@ struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights)
                                  .order = nb_weights_mark(&weights->order),
                                  .twin = nb_weights_mark(&weights->twin),
                                  .twin_biases = nb_weights_mark(&weights->twin_biases),
+                                 .attributes = nb_weights_mark(&weights->attributes),
                                  .slots = nb_slots_mark(&weights->slots)};
     for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
         mark.biases[e] = nb_weights_mark(&weights->biases[e]);
@@ -311,6 +358,7 @@ void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack
     nb_weights_rollback(&weights->order, mark.order);
     nb_weights_rollback(&weights->twin, mark.twin);
     nb_weights_rollback(&weights->twin_biases, mark.twin_biases);
+    nb_weights_rollback(&weights->attributes, mark.attributes);
     nb_slots_rollback(&weights->slots, mark.slots);
     nb_lock_release(weights->lock);
 }

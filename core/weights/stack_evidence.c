@@ -69,9 +69,10 @@ int nb_stack_evidence_room(struct nb_stack_evidence *e, size_t count)
     return 0;
 }
 
-void nb_stack_evidence_shares(const uint32_t *features, double shares[NB_FIELDS])
+void nb_stack_evidence_shares(const uint32_t *features, uint32_t attributes,
+                              double shares[NB_FIELDS])
 {
-    uint32_t fields = 0;
+    uint32_t fields = attributes;
     for (unsigned field = 0; field < NB_FIELDS; field++)
         fields += features[field] != 0;
     for (unsigned field = 0; field < NB_FIELDS; field++)

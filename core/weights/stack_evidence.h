@@ -52,8 +52,10 @@ int nb_stack_evidence_start(struct nb_stack_evidence *evidence, const struct nb_
 /* Makes room for `count` more cells. Returns 0 or NB_NO_MEMORY, and then has failed. */
 int nb_stack_evidence_room(struct nb_stack_evidence *evidence, size_t count);
 
-/* x_w of the document's fields, from the numbers of its features. */
-void nb_stack_evidence_shares(const uint32_t *features, double shares[NB_FIELDS]);
+/* x_w of the document's fields, from the numbers of its features; it has values of so many
+ * attributes beside them. */
+void nb_stack_evidence_shares(const uint32_t *features, uint32_t attributes,
+                              double shares[NB_FIELDS]);
 
 static inline double *nb_stack_evidence_sums(const struct nb_stack_evidence *evidence,
                                              unsigned field)

@@ -367,7 +367,6 @@ def test_settings(api):
             refused(api.put("/v1/models/" + api.name(), {**book, "fields": {bad: "text"}}), 422, "fields")
         many = {f"f{n}": "category" for n in range(257)}
         refused(api.put("/v1/models/" + api.name(), {**book, "fields": many}), 422, "256")
-        refused(api.put("/v1/models/" + api.name(), {"fields": {"a": "text"}}), 422, "decision")
         whole = {**book, "fields": {"a": "text"}, "predict": "integrate"}
         refused(api.put("/v1/models/" + api.name(), whole), 422, "predict", "fields")
         refused(api.put("/v1/models/" + api.name(), {**book, "fields": {"a": "text"}, "parent": model.name}), 409, "fields")

@@ -42,6 +42,8 @@ PAIR, NGRAM = 9, 10
 
 
 def field_of(word):
+    if word >= 1000:
+        return "attribute", (word - 1000) // 100
     return PAIR if word % 11 == 10 else NGRAM if word % 9 == 8 else word % 3
 
 
@@ -199,9 +201,10 @@ class Stack:
         self.weights, self.bias, self.losses = {}, Counter(), Counter()
         for bank in (self.TWO, self.MANY):
             for expert in bank:
-                for group in [*range(11), "total"]:
-                    start = expert[4] if group == "total" else expert[3] if group == NGRAM else expert[2]
-                    self.weights[expert, group] = start
+                for group in [*range(11), "total", *(("attribute", n) for n in range(256))]:
+                    field, ngram, total = expert[2:]
+                    start = total if group == "total" else ngram if group == NGRAM else field
+                    self.weights[expert, group] = start + (total if isinstance(group, tuple) else 0)
         self.squares = Counter()
         self.twin = Twin()
 
@@ -213,7 +216,7 @@ class Stack:
             d[v].update(words.keys())
         sizes = Counter(field_of(w) for w in bag)
         reading = (self.TWO if len(labels) <= 2 else self.MANY)[-1][0], 1.0
-        return [(hash_of(w) % 4096, 1 / math.sqrt(sizes[field_of(w)] * len(sizes)),
+        return [((w + 1) * 0xD6E8FEB86659FD93 % 4096, 1 / math.sqrt(sizes[field_of(w)] * len(sizes)),
                  {v: self.evidence(reading, d, v, w) for v in labels})
                 for w in bag if len(labels) > 1 and sum(d[v][w] for v in labels)]
 
@@ -232,8 +235,9 @@ class Stack:
         for expert in bank:
             for v in labels if len(labels) > 1 else []:
                 evidence = {w: self.evidence(expert, d, v, w) for w in bag}
-                for group in [*range(11), "total"]:
-                    mine = [w for w in bag if field_of(w) == group or group == "total" and field_of(w) != NGRAM]
+                for group in {*map(field_of, bag), "total"}:
+                    mine = [w for w in bag if field_of(w) == group or
+                            group == "total" and field_of(w) != NGRAM and not isinstance(field_of(w), tuple)]
                     if mine:
                         x[v][expert, group] = 0.4 * math.fsum(evidence[w] for w in mine) / len(mine) ** 0.8
         return x
@@ -393,6 +397,14 @@ def random_bag(rnd, words):
     return dict(Counter(min(int(rnd.paretovariate(0.6)), words) - 1 for _ in range(rnd.randint(0, 40))))
 
 
+def random_values(rnd, label):
+    """Some of an attribute with several values and two that have one, in the order of their numbers."""
+    sets = rnd.sample(range(1000, 1012), rnd.randint(0, 4)) if rnd.random() < 0.5 else []
+    values = sorted(sets) + [1100 + rnd.randrange(4)] * (rnd.random() < 0.5)
+    values += [26500 + (label if rnd.random() < 0.7 else rnd.randrange(40))] * (rnd.random() < 0.5)
+    return {w: 1 for w in values}
+
+
 def random_settings(rnd, labels):
     s = {"event": rnd.choice(EVENTS), "prior": rnd.choice(PRIORS), "weights": {},
          "estimate": rnd.choice(ESTIMATES), "smoothing": rnd.choice([1.0, 0.5, 0.02, 1e-5, 30.0]),
@@ -522,6 +534,7 @@ def run_stack(path, rnd, labels):
         label = labels[n] if len(labels) > 30 and n < len(labels) else rnd.choice(labels[: 2 + n // 8])
         bag = random_bag(rnd, 200)
         bag = {w + labels.index(label) if rnd.random() < 0.4 else w: c for w, c in bag.items()}
+        bag.update(random_values(rnd, labels.index(label)))
         if living and (len(labels) <= 30 or n >= 45):
             compared += check_stack(driver, stack, living, bag)
             compared += check_against(driver, stack, living, bag, rnd)

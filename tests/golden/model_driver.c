@@ -2,7 +2,8 @@
  *
  * Does to a model what lines of standard input say, for golden.py to compare with its own slow
  * computation. Words are numbers: word w is of field w % 3, a token; but of the field of pairs
- * when w % 11 is 10, or else of n-grams when w % 9 is 8, which are none.
+ * when w % 11 is 10, or else of n-grams when w % 9 is 8, which are none; and from 1000 on a value of
+ * the attribute (w - 1000) / 100.
  *
  *     settings EVENT PRIOR ESTIMATE PREDICT SMOOTHING MIN_COUNT SKIP_TOP [LABEL=WEIGHT ...]
  * (numbers of the enums) train LABEL WORD:COUNT ...      untrain LABEL WORD:COUNT ... score
@@ -50,6 +51,9 @@ static char *next(char **rest)
 
 static uint64_t word_id(uint64_t word)
 {
+    if (word >= 1000)
+        return nb_feature_value_id((unsigned)(word - 1000) / 100 * 2,
+                                   (word + 1) * UINT64_C(0xD6E8FEB86659FD93));
     enum nb_field field = word % 11 == 10 ? NB_FIELD_PAIR
                           : word % 9 == 8 ? NB_FIELD_NGRAM
                                           : (enum nb_field)(word % 3);
