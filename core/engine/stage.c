@@ -488,13 +488,9 @@ static int prepare_train(struct stage *s, bool *found, struct nb_error *error)
         rc = nb_error_no_memory(error);
     if (rc == 0 && !s->refused && would_overflow(s))
         refuse(s, NB_TOO_LARGE, "a feature of the label was counted 4 billion times");
-<<<<<<< HEAD
     if (rc == 0 && !s->refused && !pairs_fit(s))
         refuse_pairs(s);
-    if (rc == 0 && !s->refused)
-=======
     if (rc == 0 && !s->refused && !s->change->is_label)
->>>>>>> f3dd74b (documents: one without a label is stored, counted nowhere, and labelled by its id alone)
         rc = find_old(s, found);
     return rc;
 }
