@@ -21,7 +21,7 @@ PACKAGES := libmicrohttpd gnutls libsystemd jansson libutf8proc lmdb libxxhash l
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check check-interop check-peers clean help format install-deps docker uninstall dist
+FREE_GOALS := run check check-interop check-peers check-monitoring clean help format install-deps docker uninstall dist
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
@@ -270,6 +270,14 @@ check-peers:
 check-peers-here: $(BUILD)/bayesd
 	$(Q)tests/peers/run $(BUILD)
 
+# The dashboard and the alerts with promtool and a real Prometheus.
+.PHONY: check-monitoring check-monitoring-here
+check-monitoring:
+	$(Q)scripts/install-deps --monitoring
+	$(Q)$(MAKE) $(JOBS) check-monitoring-here
+check-monitoring-here: $(BUILD)/bayesd
+	$(Q)tests/monitoring/run $(BUILD)
+
 .PHONY: fuzz fuzz-here
 fuzz:
 	$(Q)scripts/install-deps --all
@@ -420,6 +428,7 @@ help:
 	@echo '  check-valgrind                       unit tests and a short API test under valgrind'
 	@echo 'make check-interop   real mail servers and clients against bayesd (as root)'
 	@echo 'make check-peers     probabilities of Weka and scikit-learn against those of bayesd'
+	@echo 'make check-monitoring   dashboard and alerts with a real Prometheus'
 	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'
 	@echo '                     clang-format, layers, shellcheck, mypy'
 	@echo 'make format          clang-format -i'
