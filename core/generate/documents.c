@@ -172,7 +172,8 @@ static int take_entry(void *user, struct nb_entry *entry, struct nb_error *error
         return STEP_ENDED;
     nb_model_read_lock(counts);
     int rc = nb_bag_decode(entry->change.bag, nb_model_rows(counts), &d->rows, error);
-    bool is_label = entry->change.label < nb_model_label_count(counts);
+    bool is_label =
+        entry->change.label == NB_NO_LABEL || entry->change.label < nb_model_label_count(counts);
     if (rc == 0 && copy_cells(d) != 0)
         rc = nb_error_no_memory(error);
     nb_model_unlock(counts);
@@ -252,6 +253,17 @@ static int set_value(struct nb_documents *d, struct nb_row_texts *texts, const s
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
+/* Of a document without a label its bytes are NULL. */
+static struct nb_string label_of(const struct nb_documents *d, uint32_t label)
+{
+    struct nb_string name = {NULL, 0};
+    nb_model_read_lock(d->live->counts);
+    if (label != NB_NO_LABEL)
+        name = nb_model_label_name(d->live->counts, label);
+    nb_model_unlock(d->live->counts);
+    return name;
+}
+
 static int visit_all(struct nb_documents *d, struct nb_row_texts *texts, nb_documents_visit *visit,
                      void *user, struct nb_error *error)
 {
@@ -262,11 +274,8 @@ static int visit_all(struct nb_documents *d, struct nb_row_texts *texts, nb_docu
             d->values[field] = (struct nb_string){NULL, 0};
         for (; rc == 0 && cell < d->documents[i].end; cell++)
             rc = set_value(d, texts, &d->cells[cell], error);
-        nb_model_read_lock(d->live->counts);
-        struct nb_string label = nb_model_label_name(d->live->counts, d->documents[i].label);
-        nb_model_unlock(d->live->counts);
         if (rc == 0)
-            rc = visit(user, label, d->values, error);
+            rc = visit(user, label_of(d, d->documents[i].label), d->values, error);
     }
     return rc;
 }

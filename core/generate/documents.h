@@ -27,8 +27,8 @@ void nb_documents_end(struct nb_documents **documents);
 size_t nb_documents_fields(const struct nb_documents *documents);
 struct nb_string nb_documents_field(const struct nb_documents *documents, size_t field);
 
-/* Called for each document with its label and, by field, its values (bytes NULL: it has none), all
- * borrowed for the call. Returns 0 to go on. */
+/* Called for each document with its label and, by field, its values, all borrowed for the call;
+ * bytes are NULL where it has none. Returns 0 to go on. */
 typedef int nb_documents_visit(void *user, struct nb_string label, const struct nb_string *values,
                                struct nb_error *error);
 /* Walks over the documents in the order in which they were learned; once. `stop` is asked now and

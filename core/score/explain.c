@@ -168,9 +168,10 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
     struct sides sides = sides_of(scorer, view, scores);
     size_t filled = 0;
     uint32_t numbers[NB_MODEL_STEP];
-    struct nb_given found, *given = scorer->attributes.tree != NULL ? &found : NULL;
-    if (given != NULL)
-        nb_given_find(given, scorer->attributes.tree, model, features, size);
+    struct nb_given given;
+    bool has_tree = scorer->attributes.tree != NULL;
+    if (has_tree)
+        nb_given_find(&given, scorer->attributes.tree, model, features, size);
     for (size_t i = 0; i < size; i++) {
         if (i % NB_MODEL_STEP == 0)
             nb_model_find_all(model, features + i,
@@ -179,8 +180,8 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
         double evidence;
         uint32_t number = numbers[i % NB_MODEL_STEP];
         if (nb_feature_field(features[i].id) == NB_FIELD_VALUE) {
-            filled += explain_value(scorer, model, features, size, i, number, scores, given,
-                                    &rows[filled]);
+            filled += explain_value(scorer, model, features, size, i, number, scores,
+                                    has_tree ? &given : NULL, &rows[filled]);
             continue;
         }
         const struct nb_row *row = used_row(scorer, model, view, number, &all);

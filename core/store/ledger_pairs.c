@@ -43,7 +43,7 @@ int nb_ledger_pairs(const struct nb_view *view, uint32_t number, const struct nb
         return nb_error_no_memory(error);
     int rc = 0;
     if (number != 0)
-        rc = nb_ledger_walk_only(view, number, 0, NB_LEDGER_LIVING, count_entry, &c, error);
+        rc = nb_ledger_walk_only(view, number, 0, NB_LEDGER_LABELLED, count_entry, &c, error);
     nb_rows_deinit(&c.rows);
     if (rc != 0)
         nb_pairs_free(&c.pairs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pairs of values (core/model/pairs.h) of a model's living documents, counted from the ledger.
- * On the thread that changes the counts.
+ * The pairs of values (core/model/pairs.h) of a model's labelled documents, counted from the
+ * ledger. On the thread that changes the counts.
  */
 #ifndef NB_CORE_STORE_LEDGER_PAIRS_H
 #define NB_CORE_STORE_LEDGER_PAIRS_H
@@ -10,7 +10,7 @@
 #include "core/model/model_pairs.h"
 #include "core/model/settings.h"
 
-/* Makes a table of the living documents of model `number`, whose counts are `model`: in
+/* Makes a table of the labelled documents of model `number`, whose counts are `model`: in
  * microseconds for each. A model without a number (0) has none yet. *pairs is NULL if the settings
  * have "structure": "naive". Returns 0, NB_TOO_LARGE (over NB_PAIRS_MOST), NB_NO_MEMORY, NB_CORRUPT
  * or what the store returns. */

@@ -118,7 +118,7 @@ static void emit_shares(struct nb_emitter *e, const struct nb_verdict *verdict,
 /* As in `country=DE given plan=gold`. */
 static void emit_token(struct nb_emitter *e, const struct nb_explained *row)
 {
-    char text[2 * (NB_ATTRIBUTE_NAME_MOST + NB_CATEGORY_MOST) + sizeof "= given ="];
+    char text[(size_t)2 * (NB_ATTRIBUTE_NAME_MOST + NB_CATEGORY_MOST) + sizeof "= given ="];
     if (row->given.bytes == NULL) {
         nb_emit_string(e, row->token);
         return;

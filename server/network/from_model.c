@@ -112,7 +112,7 @@ static int add_document(void *user, struct nb_string label, const struct nb_stri
 {
     struct table *t = user;
     int rc = nb_columns_add_row(t->columns, error);
-    if (rc == 0)
+    if (rc == 0 && label.bytes != NULL)
         rc = nb_columns_set(t->columns, t->label, label, error);
     for (size_t i = 0; rc == 0 && i < nb_documents_fields(t->documents); i++)
         if (values[i].bytes != NULL)

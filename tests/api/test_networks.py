@@ -384,6 +384,17 @@ def test_learning_from_a_model(api):
     refused(api.call("POST", N + name, {"model": model}, **{"If-None-Match": "*"}), 409)
 
 
+def test_documents_without_a_label(api):
+    """As rows that miss it."""
+    table = {"columns": ["a", "b", "label"], "rows": [["u", "x", "one"], ["v", "y", "two"]] * 10}
+    model = model_of(api, table, "label")
+    for n, (a, b) in enumerate((("u", "y"), ("v", "y"), ("v", "x"))):
+        api.post(f"/v1/models/{model}/train", {"values": {"a": a, "b": b}, "label": None, "id": f"n{n}"}).ok()
+        table["rows"].append([a, b, None])
+    want = api.post(N + api.name() + "/learn", table).ok(201).json
+    equal(without_names(api.post(N + api.name(), {"model": model}).ok(201).json), without_names(want))
+
+
 def test_models_that_give_no_network(api):
     model = model_of(api, {"columns": ["a", "y"], "rows": [["u", "one"], ["v", "two"]]}, "y")
     path = N + api.name()

@@ -186,6 +186,34 @@ def test_starts_and_imports(api):
     daemon.stop()
 
 
+def test_documents_without_a_label(api):
+    """They are counted nowhere, not by a start either, until they have one."""
+    rnd, daemon = api.random, api.another(keep=True).start()
+    client = daemon.client
+    client.put("/v1/models/m", {"preset": "book", "structure": "tan", "fields": FIELDS}).ok(201)
+
+    def train(**document):
+        client.post("/v1/models/m/train", document).ok()
+    for n in range(30):
+        train(values=random_values(rnd), label=rnd.choice(["one", "two"]), id=str(n))
+    probes = [random_values(rnd) for _ in range(10)] + [WHOLE]
+    want = verdicts(client, "/v1/models/m", probes)
+    train(values=WHOLE, label=None, id="later")
+    equal(verdicts(client, "/v1/models/m", probes), want)
+    daemon.kill()
+    client = daemon.start().client
+    equal(verdicts(client, "/v1/models/m", probes), want)
+    client.put("/v1/models/m", {"preset": "book"}).ok(200)
+    client.put("/v1/models/m", {"preset": "book", "structure": "tan"}).ok(200)
+    equal(verdicts(client, "/v1/models/m", probes), want)
+    train(label="two", id="later")
+    labelled = verdicts(client, "/v1/models/m", probes)
+    holds(labelled != want, "a label changes nothing")
+    train(values=WHOLE, label="two", id="later")
+    equal(verdicts(client, "/v1/models/m", probes), labelled)
+    daemon.stop()
+
+
 def test_refusals(api):
     def put(**settings):
         return api.put("/v1/models/" + api.name(), settings)
