@@ -172,13 +172,17 @@ void nb_model_without(struct nb_model *model, uint32_t label, const struct nb_ro
     for (size_t i = 0; i < size; i++)
         cell_take(model, label, counts[i]);
     add_documents(model, label, -1);
+    nb_model_add_pairs(model, label, counts, size, -1);
     nb_model_next_generation(model);
     call(user);
-    int rc = add_all(model, label, counts, size, &fresh);
+    int rc = nb_model_reserve_pairs(model, counts, size);
+    if (rc == 0)
+        rc = add_all(model, label, counts, size, &fresh);
     /* The memory of what was taken out is there. If the last cell of a run goes back into a shorter
      * one, and there is no memory for it, a start replays the ledger. */
     assert(rc == 0);
     add_documents(model, label, 1);
+    nb_model_add_pairs(model, label, counts, size, 1);
     nb_model_next_generation(model);
     nb_model_unlock(model);
     (void)rc;

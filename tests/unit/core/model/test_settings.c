@@ -57,6 +57,7 @@ static void compare(const struct nb_settings *a, const struct nb_settings *b)
     if (a->parent != NULL)
         ck_assert_str_eq(a->parent, b->parent);
     ck_assert_uint_eq(a->parent_strength, b->parent_strength);
+    ck_assert_int_eq(a->calibration, b->calibration);
     ck_assert_int_eq(a->structure, b->structure);
     ck_assert_int_eq(a->number, b->number);
     ck_assert_uint_eq(a->tokenizer_version, b->tokenizer_version);
@@ -97,6 +98,7 @@ START_TEST(the_table_is_complete)
                                         "near_duplicate_window",
                                         "parent",
                                         "parent_strength",
+                                        "calibration",
                                         "fields",
                                         "structure",
                                         "number",
