@@ -35,6 +35,7 @@ static const char *const CLASSIFY_QUERY[] = {"explain",   "level",      "label",
 static const char *const MANY_QUERY[] = {"explain", "level",    "threshold", "cost_fp",
                                          "cost_fn", "positive", "documents", NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", "scores", NULL};
+static const char *const DELETE_LABEL_QUERY[] = {"source", "limit", "next", NULL};
 static const char *const FORMAT_QUERY[] = {"format", NULL};
 static const char *const LEARN_QUERY[] = {"alpha", "separators", "prior", "source", NULL};
 static const char *const VOCABULARY_QUERY[] = {"label", "limit", NULL};
@@ -100,6 +101,8 @@ static const struct nb_route ROUTES[] = {
     LONG("DELETE", "/v1/models/{model}", ADMIN, NONE, SOURCE_QUERY, nb_route_delete_model),
     LONG("PATCH", "/v1/models/{model}/labels/{label}", ADMIN, SETTINGS, SOURCE_QUERY,
          nb_route_rename_label),
+    LONG("DELETE", "/v1/models/{model}/labels/{label}", ADMIN, NONE, DELETE_LABEL_QUERY,
+         nb_route_delete_label),
     LONG("POST", "/v1/models/{model}/refit", ADMIN, NONE, SOURCE_QUERY, nb_route_refit),
     /* Not `train`: it takes back what others have taught, without naming a document. */
     LONG("POST", "/v1/models/{model}/undo", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_undo),

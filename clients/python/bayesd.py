@@ -374,6 +374,16 @@ class Bayesd:
         """The label's documents keep their counts. Problem 409: there is a label of the new name."""
         return self._call("PATCH", self._verb(model, "labels/" + _quoted(label)), {"name": name})
 
+    def delete_label(self, model: str, label: str) -> Json:
+        """Forgets all documents of the label, some at a time; what was cut off is finished by another call."""
+        done: Json = {"model": model, "label": label, "forgotten": 0}
+        part: Json = {"next": None}
+        while "next" in part:
+            query = {"limit": 2000, "next": part["next"]}
+            part = self._call("DELETE", self._verb(model, "labels/" + _quoted(label), query))
+            done["forgotten"] += part["forgotten"]
+        return done
+
     def vocabulary(self, model: str, label: Optional[str] = None, *, limit: Optional[int] = None) -> Json:
         """The tokens most telling for a label, with their counts."""
         return self._call("GET", self._verb(model, "vocabulary", {"label": label, "limit": limit}))

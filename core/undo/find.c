@@ -31,9 +31,11 @@ void nb_undo_search_deinit(struct nb_undo_search *search)
     *search = (struct nb_undo_search){0};
 }
 
-static bool matches(const struct nb_undo_wish *wish, const struct nb_change *c)
+static bool matches(const struct nb_undo_search *s, const struct nb_change *c)
 {
+    const struct nb_undo_wish *wish = s->wish;
     return c->time >= wish->from && c->time < wish->to &&
+           (s->label == NB_NO_LABEL || c->label == s->label) &&
            (!wish->has_source || nb_string_same(c->source, wish->source));
 }
 
@@ -78,7 +80,6 @@ static int find_earlier(struct nb_undo_search *s, const struct nb_change *living
 {
     uint64_t number;
     bool there;
-    f->restored_label = NB_EVALUATION_LEFT_OUT;
     int rc = number_before(s, living, &number, error);
     while (rc == 0 && number != 0) {
         const struct nb_change *c = &s->earlier.change;
@@ -89,7 +90,7 @@ static int find_earlier(struct nb_undo_search *s, const struct nb_change *living
         }
         if (rc != 0)
             return rc;
-        if (!matches(s->wish, c)) {
+        if (!matches(s, c)) {
             f->restored = number;
             f->restored_label = c->label == NB_NO_LABEL ? NB_EVALUATION_LEFT_OUT : c->label;
             return 0;
@@ -105,8 +106,9 @@ static int add(struct nb_undo_search *s, const struct nb_entry *entry, struct nb
     struct nb_undo_found f = {.number = entry->number,
                               .first = c->first != 0 ? c->first : entry->number,
                               .label = c->label,
+                              .restored_label = NB_EVALUATION_LEFT_OUT,
                               .id_length = c->id.length};
-    int rc = find_earlier(s, c, &f, error);
+    int rc = s->label == NB_NO_LABEL ? find_earlier(s, c, &f, error) : 0;
     if (rc != 0)
         return rc;
     f.id = nb_string_copy(c->id);
@@ -128,7 +130,7 @@ static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
     }
     if (s->count >= s->most || s->seen++ >= ENTRIES_MOST || nb_store_wanted(s->view))
         return ENDED;
-    int rc = matches(s->wish, &entry->change) ? add(s, entry, error) : 0;
+    int rc = matches(s, &entry->change) ? add(s, entry, error) : 0;
     s->from = entry->number + 1;
     return rc;
 }
@@ -139,7 +141,7 @@ static int look_for_ids(struct nb_undo_search *s, struct nb_error *error)
     while (rc == 0 && s->from < s->wish->id_count && s->count < s->most &&
            !nb_store_wanted(s->view)) {
         rc = nb_ledger_find(s->view, s->model, s->wish->ids[s->from], &s->entry, error);
-        if (rc == 0 && s->entry.number < s->end && matches(s->wish, &s->entry.change))
+        if (rc == 0 && s->entry.number < s->end && matches(s, &s->entry.change))
             rc = add(s, &s->entry, error);
         if (rc == NB_NOT_FOUND)
             rc = 0;
@@ -149,13 +151,32 @@ static int look_for_ids(struct nb_undo_search *s, struct nb_error *error)
     return rc;
 }
 
+/* The number of a label stays when it is renamed while the search runs. */
+static int find_label(struct nb_undo_search *s, const struct nb_live *live, struct nb_error *error)
+{
+    struct nb_string name = s->wish->label;
+    s->label = NB_NO_LABEL;
+    if (name.length == 0)
+        return 0;
+    nb_model_read_lock(live->counts);
+    uint32_t label = nb_model_find_label(live->counts, name);
+    nb_model_unlock(live->counts);
+    if (label == UINT32_MAX)
+        return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'", live->name,
+                            (int)name.length, name.bytes);
+    s->label = label;
+    return 0;
+}
+
 int nb_undo_search_begin(struct nb_undo_search *search, struct nb_engine *engine,
                          const struct nb_live *live, const struct nb_undo_wish *wish, uint64_t from,
                          struct nb_error *error)
 {
     struct nb_view view;
     *search = (struct nb_undo_search){.wish = wish, .from = from, .model = live->number};
-    int rc = nb_store_snapshot(engine->store, &view, error);
+    int rc = find_label(search, live, error);
+    if (rc == 0)
+        rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)
         return rc;
     rc = nb_ledger_newest(&view, &search->end, error);

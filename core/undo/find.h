@@ -26,6 +26,7 @@ struct nb_undo_found {
 
 struct nb_undo_search {
     const struct nb_undo_wish *wish; /* borrowed */
+    uint32_t label;                  /* the number of its label; NB_NO_LABEL: any */
     uint64_t from;                   /* entry, or with ids the index of the id, to go on with */
     uint64_t end;                    /* entries from here on came after the search began */
     bool is_done;                    /* everything was looked at */
@@ -38,7 +39,8 @@ struct nb_undo_search {
     struct nb_entry entry, earlier, twin;
 };
 
-/* Begins a search from the entry `from` on (with ids: from this index). Returns 0 or a code. */
+/* Begins a search from the entry `from` on (with ids: from this index). Returns 0 or a code:
+ * NB_NOT_FOUND when the model, which is loaded, does not have the label that is asked for. */
 int nb_undo_search_begin(struct nb_undo_search *search, struct nb_engine *engine,
                          const struct nb_live *live, const struct nb_undo_wish *wish, uint64_t from,
                          struct nb_error *error);

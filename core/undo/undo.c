@@ -32,29 +32,37 @@ void nb_undo_report_deinit(struct nb_undo_report *report)
 
 /* ---- notes -----------------------------------------------------------------------------------
  *
- * Stored form of what was asked for: a byte, 1 if a source was named; a string, the source; three
- * varints, from, to, and how many ids were given.
+ * Stored form of what was asked for: a byte, 1 if a source was named, 2 more if a label was; a
+ * string, the source; three varints, from, to, and how many ids were given; a string, the label, if
+ * one was named.
  */
+
+enum { WITH_SOURCE = 1, WITH_LABEL = 2 };
 
 static int write_wish(const struct nb_undo_wish *wish, struct nb_buffer *out)
 {
     struct nb_packer p = {.out = out};
-    nb_pack_u8(&p, wish->has_source);
+    nb_pack_u8(&p, (uint8_t)(wish->has_source + (wish->label.length > 0 ? WITH_LABEL : 0)));
     nb_pack_string(&p, wish->source);
     nb_pack_varint(&p, (uint64_t)(wish->from < 0 ? 0 : wish->from));
     nb_pack_varint(&p, (uint64_t)(wish->to < 0 ? 0 : wish->to));
     nb_pack_varint(&p, wish->id_count);
+    if (wish->label.length > 0)
+        nb_pack_string(&p, wish->label);
     return p.code;
 }
 
 static bool read_wish(struct nb_string stored, struct nb_undo_note *note)
 {
     struct nb_unpacker u = nb_unpacker_of(stored.bytes, stored.length);
-    note->wish.has_source = nb_unpack_u8(&u) != 0;
+    uint8_t given = nb_unpack_u8(&u);
+    note->wish.has_source = (given & WITH_SOURCE) != 0;
     note->wish.source = nb_unpack_string(&u);
     note->wish.from = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
     note->wish.to = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
     note->ids = nb_unpack_varint(&u);
+    if ((given & WITH_LABEL) != 0)
+        note->wish.label = nb_unpack_string(&u);
     return nb_unpacker_done(&u);
 }
 

@@ -11,6 +11,9 @@
  * change stays forgotten. A document that a later change, which does not match, has relabelled or
  * replaced stays as that change left it.
  *
+ * With a label in the wish it is the deletion of that label: its documents are forgotten, whatever
+ * they were before. The label itself stays, without documents, and its name can be used again.
+ *
  * An undo goes in steps, each in one batch of the writer's: a note of what was asked for, by whom,
  * then the changes. Each change checks that the document is still as it was found. So whatever
  * stops an undo, what is done is done whole, and another call does the rest.
@@ -43,7 +46,7 @@ void nb_undo_report_deinit(struct nb_undo_report *report);
  * documents are done (0: all of them), and fills `report`, which the caller deinits in any case.
  * `source` is who asks. `stop` (may be NULL) is asked between steps: true ends the undo with
  * NB_STOPPING. Returns 0 or a code, with what was done until then in the report: NB_NOT_FOUND
- * (model), NB_DAMAGED, NB_DISK_FULL, NB_IO, NB_NO_MEMORY. */
+ * (model, label), NB_DAMAGED, NB_DISK_FULL, NB_IO, NB_NO_MEMORY. */
 int nb_engine_undo(struct nb_engine *engine, struct nb_string model,
                    const struct nb_undo_wish *wish, uint64_t from, uint64_t most,
                    struct nb_string source, bool (*stop)(void *user), void *user,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an undo is asked for. A plain value; any thread.
+ * What an undo, or the deletion of a label, is asked for. A plain value; any thread.
  */
 #ifndef NB_CORE_UNDO_WISH_H
 #define NB_CORE_UNDO_WISH_H
@@ -18,6 +18,9 @@ struct nb_undo_wish {
     int64_t from, to;        /* milliseconds since 1970: from <= time < to */
     const struct nb_string *ids;
     size_t id_count; /* 0: of any id */
+    /* Not empty: documents that have this label now. Then they are forgotten, and nothing that was
+     * before is restored. */
+    struct nb_string label;
 };
 
 #endif

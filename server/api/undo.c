@@ -34,6 +34,18 @@ static int undo(struct nb_request *request, const struct nb_json_undo *wanted,
     return rc;
 }
 
+int nb_route_delete_label(struct nb_request *request, struct nb_error *error)
+{
+    /* request->id: the path's second parameter */
+    struct nb_json_undo wanted = {.wish = {.to = INT64_MAX, .label = request->id}};
+    int rc = nb_check_label(request->id, error);
+    if (rc == 0)
+        rc = nb_request_query_count(request, "limit", 0, INT64_MAX, &wanted.limit, error);
+    if (rc == 0)
+        rc = nb_request_query_count(request, "next", 0, INT64_MAX, &wanted.after, error);
+    return rc != 0 ? rc : undo(request, &wanted, error);
+}
+
 static int try_undo(struct nb_request *request, const struct nb_json_undo *wanted,
                     struct nb_error *error)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Undo: changes of documents taken back by source, time and ids. On the work pool.
+ * Undo: changes of documents taken back by source, time and ids; the deletion of a label. On the
+ * work pool.
  */
 #ifndef NB_SERVER_API_UNDO_H
 #define NB_SERVER_API_UNDO_H
@@ -9,6 +10,8 @@
 
 /* POST /v1/models/{model}/undo */
 nb_handler nb_route_undo;
+/* DELETE /v1/models/{model}/labels/{label}: forgets its documents. */
+nb_handler nb_route_delete_label;
 /* GET /v1/models/{model}/undo: the notes that undos have left. */
 nb_handler nb_route_undone;
 

@@ -46,6 +46,12 @@ int nb_path_network(struct nb_buffer *path, const char *network, const char *res
     return path_of(path, "/v1/networks/", network, rest);
 }
 
+int nb_path_segment(struct nb_buffer *path, const char *segment)
+{
+    int rc = append_encoded(path, segment);
+    return rc == 0 ? terminate(path) : rc;
+}
+
 int nb_path_query(struct nb_buffer *path, const char *name, const char *value)
 {
     if (value == NULL)

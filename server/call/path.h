@@ -13,6 +13,10 @@ int nb_path_model(struct nb_buffer *path, const char *model, const char *rest);
 /* The same of "/v1/networks/NETWORK". */
 int nb_path_network(struct nb_buffer *path, const char *network, const char *rest);
 
+/* Appends a segment of a path, percent-encoded; there is no query yet. Returns 0 or NB_NO_MEMORY.
+ */
+int nb_path_segment(struct nb_buffer *path, const char *segment);
+
 /* Appends "NAME=VALUE" behind "?", or behind "&" when the path has a query already; the value is
  * percent-encoded. A value of NULL appends nothing. Returns 0 or NB_NO_MEMORY. */
 int nb_path_query(struct nb_buffer *path, const char *name, const char *value);

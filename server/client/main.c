@@ -19,10 +19,11 @@
 enum { TIMEOUT_SECONDS = 60 };
 
 static const struct nb_command *const COMMANDS[] = {
-    &NB_COMMAND_TRAIN,      &NB_COMMAND_CLASSIFY, &NB_COMMAND_EXPLAIN, &NB_COMMAND_FILTER,
-    &NB_COMMAND_UNTRAIN,    &NB_COMMAND_MODELS,   &NB_COMMAND_STATS,   &NB_COMMAND_EVALUATE,
-    &NB_COMMAND_EXPORT,     &NB_COMMAND_IMPORT,   &NB_COMMAND_UNDO,    &NB_COMMAND_BACKUP,
-    &NB_COMMAND_QUARANTINE, &NB_COMMAND_REFIT,    &NB_COMMAND_SAMPLE,  &NB_COMMAND_NETWORK,
+    &NB_COMMAND_TRAIN,        &NB_COMMAND_CLASSIFY,     &NB_COMMAND_EXPLAIN, &NB_COMMAND_FILTER,
+    &NB_COMMAND_UNTRAIN,      &NB_COMMAND_MODELS,       &NB_COMMAND_STATS,   &NB_COMMAND_EVALUATE,
+    &NB_COMMAND_EXPORT,       &NB_COMMAND_IMPORT,       &NB_COMMAND_UNDO,    &NB_COMMAND_BACKUP,
+    &NB_COMMAND_QUARANTINE,   &NB_COMMAND_REFIT,        &NB_COMMAND_SAMPLE,  &NB_COMMAND_NETWORK,
+    &NB_COMMAND_RENAME_LABEL, &NB_COMMAND_DELETE_LABEL,
 };
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
 
@@ -50,7 +51,7 @@ static void print_help(FILE *out)
                 "Trains and asks bayesd, the daemon that learns to tell texts apart.\n\n",
                 out);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        (void)fprintf(out, "  %-10s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
+        (void)fprintf(out, "  %-13s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
     (void)fputs(
         "\n`bayesc COMMAND --help` tells more, `bayesc --version` prints the version.\n"
         "The daemon is at http://127.0.0.1:8763, unless --url or BAYESC_URL names another place.\n",

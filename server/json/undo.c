@@ -155,6 +155,8 @@ int nb_json_undone_note(struct nb_buffer *out, size_t count, const struct nb_und
         nb_emit_member_time(&e, "from", note->wish.from);
     if (note->wish.to != INT64_MAX)
         nb_emit_member_time(&e, "to", note->wish.to);
+    if (note->wish.label.length > 0)
+        nb_emit_member_string(&e, "label", note->wish.label);
     if (note->ids > 0)
         nb_emit_member_u64(&e, "ids", note->ids);
     nb_emit_close(&e, '}');

@@ -20,7 +20,8 @@ SAMPLE = os.path.join(TOP, "scripts", "sample")
 VALGRIND = True
 USAGE, DATAERR, NOINPUT, UNAVAILABLE, CANTCREAT, IOERR, TEMPFAIL, NOPERM = 64, 65, 66, 69, 73, 74, 75, 77
 COMMANDS = ("train", "classify", "explain", "filter", "untrain", "models", "stats", "evaluate",
-            "export", "import", "undo", "backup", "quarantine", "refit", "sample", "network")
+            "export", "import", "undo", "backup", "quarantine", "refit", "sample", "network",
+            "rename-label", "delete-label")
 HAM = b"From: anna@example.org\nTo: ben@example.org\nSubject: garden %d\nDate: today\n\nlunch in the garden %d\n"
 SPAM = b"From: win@example.net\nTo: ben@example.org\nSubject: prize %d\nDate: today\n\ncheap pills, win a prize %d\n"
 
@@ -684,6 +685,31 @@ def test_evaluate_removes_its_model_when_broken_off(api):
     holds(not there(), "the model is left behind")
 
 
+# ---- labels -------------------------------------------------------------------------------------
+def test_labels_are_renamed_and_deleted(api):
+    client, model, _ = trained(api)
+    before = counts(api, model)
+    said = client.run("rename-label", "-m", model, "spam", "junk/mail", "--by", "ann").decode()
+    equal(said, f"{model}: the label spam is junk/mail now\n")
+    equal(counts(api, model), {"junk/mail": before["spam"], "ham": before["ham"]})
+    client.run("rename-label", "-m", model, "spam", "x", status=NOINPUT)
+    holds("spam" in client.said, client.said)
+    client.run("rename-label", "-m", model, "ham", "junk/mail", status=DATAERR)
+    client.run("rename-label", "-m", model, "ham", "\udcff", status=DATAERR)
+    equal(client.json("rename-label", "-m", model, "junk/mail", "spam"), api.get(f"/v1/models/{model}").json)
+    said = client.run("delete-label", "-m", model, "spam", "--by", "ann").decode()
+    equal(said, f"{model}: {before['spam']} documents of the label spam are forgotten\n")
+    equal(counts(api, model), {"spam": 0, "ham": before["ham"]})
+    equal(api.get(f"/v1/models/{model}/undo").ok().json["undone"][0]["by"], "ann")
+    equal(client.json("delete-label", "-m", model, "spam"), {"model": model, "label": "spam", "forgotten": 0})
+    equal(client.run("delete-label", "-m", model, "ham", "-q"), b"")
+    client.run("delete-label", "-m", model, "none", status=NOINPUT)
+    client.run("delete-label", "-m", model, status=USAGE)
+    rows = [{"text": f"word{i}", "label": "many", "id": str(i)} for i in range(4321)]
+    api.post(f"/v1/models/{model}/train", {"documents": rows}).ok()
+    equal(client.json("delete-label", "-m", model, "many")["forgotten"], 4321, "in parts")
+
+
 # ---- what a model or a network says of the world -------------------------------------------------
 def test_sample(api):
     client, model, _ = trained(api)
@@ -826,7 +852,7 @@ def test_help_and_mistakes(api):
         holds(re.search(rf"(?m)^  {command} ", text), f"{command} in {text}")
         said = client.run(command, "--help").decode()
         holds(said.startswith(f"Usage: bayesc {command} ") and "--url URL" in said, said)
-    equal(sorted(re.findall(r"(?m)^  ([a-z]+) ", text)), sorted(COMMANDS))
+    equal(sorted(re.findall(r"(?m)^  ([a-z-]+) ", text)), sorted(COMMANDS))
     holds(client.run("--version").startswith(b"bayesc "), "version")
     for arguments in ([], ["typo"], ["train", "--typo"], ["train", "-Z"], ["train", "--label"], ["models", "x"],
                       ["train", "-c", "0"], ["train", "-c", "1.5"], ["models", "--url", "ftp://x"],

@@ -134,6 +134,8 @@ def test_models_in_pages_and_labels(api):
         equal([m["name"] for m in daemon.models()], names, "more than a page")
         daemon.train("m0001", "tea", "häm/1")
         equal(list(daemon.rename_label("m0001", "häm/1", "ham")["labels"]), ["ham"])
+        equal(daemon.delete_label("m0001", "ham")["forgotten"], 1)
+        daemon.train("m0001", "tea", "ham")
         equal(daemon.vocabulary("m0001", "ham", limit=5)["tokens"][0]["token"], "tea")
         daemon.delete_model("m0002")
         raised(404, daemon.model, "m0002")

@@ -8,7 +8,7 @@ import subprocess
 import threading
 
 from acknowledged import verified
-from harness import equal, holds, near, refused, wait_for
+from harness import equal, holds, near, quoted, refused, wait_for
 from test_client import Bayesc
 
 WORDS = [f"word{i}" for i in range(300)]
@@ -46,7 +46,7 @@ def picture(client, path, probes):
     row = client.get(path).ok().json
     labels = {name: value for name, value in row["labels"].items() if value["documents"]}
     listings = {label: {token["token"]: token["counts"].get(label) for token in
-                        client.get(f"{path}/vocabulary?label={label}&limit=10000").ok().json["tokens"]}
+                        client.get(f"{path}/vocabulary?label={quoted(label)}&limit=10000").ok().json["tokens"]}
                 for label in labels}
     scores = [client.post(path + "/classify", {"text": text}).ok().json["log_scores"] for text in probes]
     return {"documents": row["documents"], "vocabulary": row["vocabulary"], "labels": labels,

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesc rename-label and delete-label. A label is deleted in parts, so that no request takes long.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/call/path.h"
+#include "server/client/base/answer.h"
+#include "server/client/base/source_flag.h"
+#include "server/client/commands/commands.h"
+#include "server/client/terminal/figure.h"
+#include "server/client/terminal/terminal.h"
+
+#define PART "2000" /* documents of one request to delete */
+
+struct label_options {
+    const char *by;
+    bool is_quiet;
+};
+
+static const struct label_options DEFAULTS = {.by = NULL};
+
+static const struct nb_flag FLAGS[] = {
+    {"by", 0, NB_FLAG_TEXT, "NAME", offsetof(struct label_options, by), 0, 0,
+     "name recorded with the change (default: the name of the token, or http)"},
+    {"quiet", 'q', NB_FLAG_SWITCH, NULL, offsetof(struct label_options, is_quiet), 0, 0,
+     "no summary"},
+};
+
+/* The path of a label, with who asks in the query. */
+static int path_of(const struct nb_client *client, const struct label_options *options,
+                   const char *label, struct nb_buffer *path, struct nb_error *error)
+{
+    int rc = nb_source_check(options->by, error);
+    if (rc == 0 &&
+        (nb_path_model(path, client->model, "/labels/") != 0 || nb_path_segment(path, label) != 0 ||
+         nb_path_query(path, "source", options->by) != 0))
+        rc = nb_error_no_memory(error);
+    return rc;
+}
+
+/* ---- rename ---------------------------------------------------------------------------------- */
+
+static int run_rename(struct nb_client *client, const void *user, char **arguments, size_t count,
+                      struct nb_error *error)
+{
+    const struct label_options *options = user;
+    struct nb_buffer path = {0};
+    json_t *name = json_pack("{s:s}", "name", arguments[1]), *row = NULL;
+    char *body = name == NULL ? NULL : json_dumps(name, JSON_COMPACT);
+    (void)count;
+    json_decref(name);
+    if (body == NULL)
+        return nb_error_set(error, NB_INVALID, "the new name is not UTF-8");
+    int rc = path_of(client, options, arguments[0], &path, error);
+    const struct nb_call_request request = {.method = "PATCH",
+                                            .path = path.bytes,
+                                            .type = "application/json",
+                                            .body = nb_string_of(body)};
+    if (rc == 0)
+        rc = nb_call_once(&client->daemon, &request, &row, error);
+    free(body);
+    nb_buffer_deinit(&path);
+    if (rc == 0 && client->json)
+        rc = nb_answer_print(row, error);
+    else if (rc == 0 && !options->is_quiet)
+        (void)printf("%s: the label %s is %s now\n", nb_shown(client->model).text,
+                     nb_shown(arguments[0]).text, nb_shown(arguments[1]).text);
+    json_decref(row);
+    return rc;
+}
+
+/* ---- delete ---------------------------------------------------------------------------------- */
+
+/* One request for a part. *next is where the next one goes on; 0: this was the last. */
+static int delete_part(struct nb_call *call, const char *path, uint64_t *next, uint64_t *forgotten,
+                       struct nb_error *error)
+{
+    struct nb_buffer target = {0};
+    json_t *part = NULL;
+    char number[24];
+    (void)snprintf(number, sizeof number, "%" PRIu64, *next);
+    int rc = nb_buffer_puts(&target, path);
+    if (rc == 0)
+        rc = nb_path_query(&target, "limit", PART);
+    if (rc == 0)
+        rc = nb_path_query(&target, "next", *next == 0 ? NULL : number);
+    const struct nb_call_request request = {.method = "DELETE", .path = target.bytes};
+    rc = rc != 0 ? nb_error_no_memory(error) : nb_call_json(call, &request, &part, error);
+    *forgotten += nb_answer_number(part, "forgotten");
+    *next = nb_answer_number(part, "next");
+    nb_buffer_deinit(&target);
+    json_decref(part);
+    return rc;
+}
+
+static int delete_all(struct nb_client *client, const char *path, uint64_t *forgotten,
+                      struct nb_error *error)
+{
+    struct nb_call *call = NULL;
+    uint64_t next = 0;
+    int rc = nb_call_open(&client->daemon, &call, error);
+    do {
+        if (rc == 0)
+            rc = delete_part(call, path, &next, forgotten, error);
+    } while (rc == 0 && next != 0);
+    nb_call_close(&call);
+    return rc;
+}
+
+static int print_deleted(const struct nb_client *client, const char *label, uint64_t forgotten,
+                         struct nb_error *error)
+{
+    if (!client->json) {
+        (void)printf("%s: %s documents of the label %s are forgotten\n",
+                     nb_shown(client->model).text, nb_figure_of(forgotten).text,
+                     nb_shown(label).text);
+        return 0;
+    }
+    json_t *said = json_pack("{s:s, s:s, s:I}", "model", client->model, "label", label, "forgotten",
+                             (json_int_t)forgotten);
+    int rc = said == NULL ? nb_error_no_memory(error) : nb_answer_print(said, error);
+    json_decref(said);
+    return rc;
+}
+
+static int run_delete(struct nb_client *client, const void *user, char **arguments, size_t count,
+                      struct nb_error *error)
+{
+    const struct label_options *options = user;
+    struct nb_buffer path = {0};
+    uint64_t forgotten = 0;
+    (void)count;
+    int rc = path_of(client, options, arguments[0], &path, error);
+    if (rc == 0)
+        rc = delete_all(client, path.bytes, &forgotten, error);
+    if (rc == 0 && (client->json || !options->is_quiet))
+        rc = print_deleted(client, arguments[0], forgotten, error);
+    nb_buffer_deinit(&path);
+    return rc;
+}
+
+const struct nb_command NB_COMMAND_RENAME_LABEL = {
+    .name = "rename-label",
+    .arguments = "LABEL NAME",
+    .summary = "Gives a label of a model another name",
+    .details = "Its documents and counts stay. Another label must not have the name. It needs a\n"
+               "token of the role admin.\n",
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .least = 2,
+    .most = 2,
+    .patience = 60,
+    .run = run_rename,
+};
+
+const struct nb_command NB_COMMAND_DELETE_LABEL = {
+    .name = "delete-label",
+    .arguments = "LABEL",
+    .summary = "Forgets all documents of a label",
+    .details =
+        "The model is then as if they had never been learned; the label stays without documents.\n"
+        "What was cut off is finished by the same command. It needs a token of the role admin.\n"
+        "Nothing brings the documents back: bayesc export keeps the model as it is.\n",
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .least = 1,
+    .most = 1,
+    .patience = 300,
+    .run = run_delete,
+};

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DELETE /v1/models/{model}/labels/{label}: what is left is as if its documents had never been learned."""
+import random
+import threading
+import time
+
+from harness import equal, holds, quoted, refused, slow, wait_for
+from test_undo import ids_of, picture, train, undo, verified
+
+LABELS = ("häm & tea", "spam", "news", "b/c")
+
+
+def documents(rng, count):
+    """Words are shared among the labels."""
+    return [{"text": " ".join(f"w{rng.randrange(200)}" for _ in range(rng.randrange(3, 30))),
+             "label": rng.choice(LABELS), "id": f"d{i}"} for i in range(count)]
+
+
+def delete(client, path, label, query=""):
+    return client.delete(f"{path}/labels/{quoted(label)}{query}").ok().json
+
+
+def labels_of(client, path):
+    return {name: row["documents"] for name, row in client.get(path).ok().json["labels"].items()}
+
+
+def made(client, path, settings=None):
+    client.put(path, settings or {"preset": "book"}).ok(201)
+    return path
+
+
+def test_as_if_the_label_had_never_been_taught(api):
+    rng = random.Random(12)
+    rows = documents(rng, 3000)
+    for settings in ({"preset": "book"}, {"preset": "text", "twin": False}):
+        path = made(api, "/v1/models/" + api.name(), settings)
+        other = made(api, "/v1/models/" + api.name(), settings)
+        train(api, path, rows)
+        # Some were taught otherwise before: nothing of that comes back.
+        moved = [{**row, "label": "spam"} for row in rows[:300] if row["label"] != "spam"]
+        train(api, path, moved)
+        final = {row["id"]: row for row in rows + moved}
+        left = [row for row in final.values() if row["label"] != "spam"]
+        done = delete(api, path, "spam", "?source=ann")
+        equal((done["documents"], done["forgotten"], done["restored"]), (len(final) - len(left),) * 2 + (0,))
+        equal(done["labels"], {"spam": {"documents": len(final) - len(left)}})
+        train(api, other, left)
+        probes = [row["text"] for row in rows[:40]]
+        equal(picture(api, path, probes), picture(api, other, probes))
+        equal(labels_of(api, path)["spam"], 0)
+        equal(set(ids_of(api, path)), {row["id"] for row in left})
+        notes = api.get(path + "/undo").ok().json["undone"]
+        holds(all((note["by"], note["label"]) == ("ann", "spam") for note in notes), notes)
+        equal(sum(note["documents"] for note in notes), done["documents"])
+        equal(delete(api, path, "spam")["documents"], 0, "nothing is left")
+
+
+def test_in_parts(api):
+    path = made(api, "/v1/models/" + api.name())
+    train(api, path, [{"text": f"tea {i}", "label": "ab"[i % 2], "id": str(i)} for i in range(100)])
+    parts, query = [], "?limit=20"
+    while query:
+        part = delete(api, path, "a", query)
+        parts.append(part["forgotten"])
+        query = f"?limit=20&next={part['next']}" if "next" in part else ""
+    equal((sum(parts), max(parts)), (50, 20))
+    equal(labels_of(api, path), {"a": 0, "b": 50})
+
+
+def test_the_name_can_be_used_again(api):
+    path = made(api, "/v1/models/" + api.name())
+    train(api, path, [{"text": "tea", "label": "a", "id": "1"}, {"text": "milk", "label": "b", "id": "2"}])
+    equal(delete(api, path, "a")["forgotten"], 1)
+    equal(api.post(path + "/classify", {"text": "tea"}).ok().json["label"], "b", "it never wins")
+    train(api, path, [{"text": "coffee", "label": "a", "id": "1"}])
+    equal(labels_of(api, path), {"a": 1, "b": 1})
+    equal(api.post(path + "/classify", {"text": "coffee"}).ok().json["label"], "a")
+    equal(undo(api, path, ids=["1"])["forgotten"], 1)
+
+
+def test_what_is_refused(api):
+    path = made(api, "/v1/models/" + api.name())
+    refused(api.delete(path + "/labels/none"), 404, "none")
+    refused(api.delete(path + "x/labels/none"), 404)
+    refused(api.delete(path + "/labels/" + "x" * 65), 422, "label")
+    refused(api.delete(path + "/labels/none?dry=1"), 400, "dry")
+    refused(api.delete(path + "/labels/none?limit=x"), 400, "limit")
+
+
+def test_kills_in_the_middle(api):
+    """Each document is there whole or not at all, and the next call does the rest."""
+    rng, daemon, path = random.Random(3), api.another().start(), "/v1/models/m"
+    rows = documents(rng, 12000)
+    made(daemon.client, path)
+    train(daemon.client, path, rows)
+    total = sum(row["label"] == "spam" for row in rows)
+    before = total
+    for _ in range(4):
+        def ask(client):
+            try:
+                client.delete(path + "/labels/spam")
+            except OSError:
+                pass
+        asking = threading.Thread(target=ask, args=(daemon.new_client(),))
+        asking.start()
+        wait_for(lambda: labels_of(daemon.client, path)["spam"] < before, "some are forgotten", 20)
+        daemon.kill()
+        asking.join()
+        verified(api, daemon.data)
+        daemon.start()
+        there = set(ids_of(daemon.client, path))
+        left = [row for row in rows if row["id"] in there]
+        now = sum(row["label"] == "spam" for row in left)
+        equal(labels_of(daemon.client, path)["spam"], now)
+        holds(now < before or now == 0, (now, before))
+        equal(len(left) - now, len(rows) - total, "the others are all there")
+        before = now
+        if now == 0:
+            break
+    delete(daemon.client, path, "spam")
+    daemon.stop()
+    verified(api, daemon.data)
+    daemon.start()
+    other = made(daemon.client, "/v1/models/other")
+    train(daemon.client, other, [row for row in rows if row["label"] != "spam"])
+    probes = [row["text"] for row in rows[:30]]
+    equal(picture(daemon.client, path, probes), picture(daemon.client, other, probes))
+    daemon.stop()
+
+
+def test_others_do_not_wait(api):
+    daemon, path = api.another().start(), "/v1/models/m"
+    client = daemon.client
+    made(client, path)
+    train(client, path, documents(random.Random(5), 20000))
+    train(client, "/v1/models/other", [{"text": "tea", "label": "ham", "id": "1"}])
+    asking = threading.Thread(target=lambda c: delete(c, path, "spam"), args=(daemon.new_client(),))
+    asking.start()
+    slowest, asked = 0.0, 0
+    while asking.is_alive():
+        for target, body in (("/v1/models/other/train", {"text": f"tea {asked}", "label": "ham"}),
+                             (path + "/classify", {"text": "w1 w2"}), (path + "/train", {"text": "w1", "label": "news"})):
+            begin = time.monotonic()
+            client.post(target, body).ok()
+            slowest, asked = max(slowest, time.monotonic() - begin), asked + 1
+    asking.join()
+    equal(labels_of(client, path)["spam"], 0)
+    holds(asked > 0 and slowest < 1.0 * slow(), f"{asked} requests, the slowest took {slowest:.2f} s")
+    daemon.stop()
