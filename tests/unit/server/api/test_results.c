@@ -247,7 +247,7 @@ START_TEST(verdicts)
 {
     for (int full = 0; full < 2; full++) {
         struct nb_verdict v = verdict;
-        v.stacked = v.calibrated = v.truncated = v.ready = full != 0;
+        v.stacked = v.tells_calibrated = v.calibrated = v.truncated = v.ready = full != 0;
         snprintf(v.missing, sizeof v.missing, "more documents");
         v.explanation = full ? verdict_rows : NULL;
         v.explanation_count = full ? 2 : 0;
