@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/model/pairs.h"
+#include "core/model/model_pairs.h"
 
 enum { FIELDS = 4, CATEGORIES = 3, VALUES = 3, LABELS = 2, DOCUMENTS = 200 };
 
@@ -163,6 +163,49 @@ START_TEST(there_is_a_limit)
 }
 END_TEST
 
+/* ---- of a model ------------------------------------------------------------------------------ */
+
+static uint32_t both(const struct nb_model *model)
+{
+    return nb_pairs_count(nb_model_pairs(model), 0, 1, 0);
+}
+
+static void look(void *user)
+{
+    ck_assert_uint_eq(both(user), 1);
+}
+
+/* A document comes, goes, and is taken out for its leave-one-out score. */
+START_TEST(a_model_keeps_its_pairs)
+{
+    static const struct nb_row_count rows[] = {{0, 1}, {1, 1}};
+    struct nb_model *model = nb_model_new();
+    uint32_t label, row;
+    size_t fresh;
+    ck_assert_ptr_nonnull(model);
+    ck_assert_int_eq(nb_model_label(model, (struct nb_string){"one", 3}, &label), 0);
+    ck_assert_int_eq(nb_model_append(model, nb_feature_value_id(0, 7), &row), 0);
+    ck_assert_int_eq(nb_model_append(model, nb_feature_value_id(4, 7), &row), 0); /* of `c` */
+    struct nb_pairs *pairs = pairs_of(NULL, 0);
+    nb_model_put_pairs(model, &pairs);
+    ck_assert_ptr_null(pairs);
+    struct nb_model_change come = {
+        .add_label = label, .add = rows, .add_size = 2, .take_label = UINT32_MAX};
+    struct nb_model_change go = {
+        .add_label = UINT32_MAX, .take_label = label, .take = rows, .take_size = 2};
+    ck_assert_int_eq(nb_model_change(model, &come, &fresh), 0);
+    ck_assert_int_eq(nb_model_change(model, &come, &fresh), 0);
+    ck_assert_uint_eq(both(model), 2);
+    nb_model_without(model, label, rows, 2, look, model);
+    ck_assert_uint_eq(both(model), 2);
+    ck_assert_int_eq(nb_model_change(model, &go, &fresh), 0);
+    ck_assert_uint_eq(both(model), 1);
+    nb_model_put_pairs(model, &pairs);
+    ck_assert_ptr_null(nb_model_pairs(model));
+    nb_model_free(&model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pairs");
@@ -171,6 +214,7 @@ int main(void)
     tcase_add_loop_test(tests, documents_come_and_go, 0, 10);
     tcase_add_test(tests, columns_are_the_categories);
     tcase_add_test(tests, there_is_a_limit);
+    tcase_add_test(tests, a_model_keeps_its_pairs);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
