@@ -84,7 +84,9 @@ int nb_tokenize_values(struct nb_tokenizing *t, struct nb_values values,
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < values.count; i++) {
         size_t number = nb_attribute_find(attributes, values.values[i].name);
-        assert(number < attributes.count && number < NB_ATTRIBUTES_MOST);
+        assert(number <= NB_ATTRIBUTES_MOST && (number < attributes.count || attributes.is_open));
+        if (number == attributes.count)
+            continue;
         rc = count_value(t, &values.values[i], (unsigned)number * 2, attributes.list[number].kind);
     }
     return rc;

@@ -14,7 +14,8 @@
  * - the words of a text, folded, with the attribute's name in front ("title:free"), without what is
  *   derived from words (capitals, pairs, n-grams);
  * - of a text and a set that there is one, by the name ("title").
- * Returns 0 or NB_NO_MEMORY. */
+ * Values of attributes that there are not, where these are open, are passed over. Returns 0 or
+ * NB_NO_MEMORY. */
 int nb_tokenize_values(struct nb_tokenizing *t, struct nb_values values,
                        struct nb_attributes attributes);
 

@@ -13,6 +13,13 @@ size_t nb_attribute_find(struct nb_attributes attributes, struct nb_string name)
     return i;
 }
 
+enum nb_field_kind nb_attribute_kind_of(const struct nb_value *value)
+{
+    if (value->is_list)
+        return NB_FIELD_KIND_SET;
+    return value->type == NB_VALUE_TEXT ? NB_FIELD_KIND_CATEGORY : NB_FIELD_KIND_NUMBER;
+}
+
 bool nb_attribute_name_is_good(struct nb_string name)
 {
     return name.length >= 1 && name.length <= NB_ATTRIBUTE_NAME_MOST && nb_utf8_is_valid(name) &&
@@ -72,8 +79,10 @@ int nb_values_check(struct nb_values values, struct nb_attributes attributes,
     for (size_t i = 0; rc == 0 && i < values.count; i++) {
         const struct nb_value *value = &values.values[i];
         size_t number = nb_attribute_find(attributes, value->name);
-        rc = number < attributes.count ? check_value(value, &attributes.list[number], error)
-                                       : unknown(value->name, error);
+        if (number < attributes.count)
+            rc = check_value(value, &attributes.list[number], error);
+        else if (!attributes.is_open)
+            rc = unknown(value->name, error);
     }
     return rc;
 }

@@ -46,10 +46,15 @@ struct nb_values {
 struct nb_attributes {
     const struct nb_attribute *list;
     size_t count;
+    bool is_open; /* documents may have values of others, which are passed over */
 };
 
 /* The number of the attribute of a name; `attributes.count` if there is none. */
 size_t nb_attribute_find(struct nb_attributes attributes, struct nb_string name);
+
+/* The kind of attribute that a value can be of which there is none: a number, a set or a category.
+ */
+enum nb_field_kind nb_attribute_kind_of(const struct nb_value *value);
 
 /* Whether a name can be that of an attribute: UTF-8 of 1 to NB_ATTRIBUTE_NAME_MOST bytes without
  * control characters, '=' and ':', which follow it in the texts of features. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making, changing and deleting models, renaming labels, refits on request. These are tasks of the
- * writer's thread, so they are done in the order in which they and the changes of documents came.
- * Each is an entry of the ledger. Only renaming loads the model, so that a damaged model can be
- * changed and deleted.
+ * Making, changing and deleting models, also for a document with new fields; renaming labels;
+ * refits on request. These are tasks of the writer's thread, so they are done in the order in which
+ * they and the changes of documents came. Each is an entry of the ledger. Only renaming loads the
+ * model, so that a damaged model can be changed and deleted.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -339,6 +339,72 @@ int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
     nb_settings_deinit(&put.settings);
     if (rc == 0)
         *created = put.created;
+    return rc;
+}
+
+/* ---- fields of documents ----------------------------------------------------------------------
+ */
+
+struct adding {
+    struct nb_live *live;
+    struct nb_values values;
+    struct nb_string source;
+};
+
+/* Of the attributes that there are when the writer comes to it. */
+static int add_new(struct nb_values values, struct nb_settings *settings, struct nb_error *error)
+{
+    for (size_t i = 0; i < values.count; i++) {
+        const struct nb_value *value = &values.values[i];
+        const struct nb_attributes all = nb_settings_attributes(settings);
+        if (nb_attribute_find(all, value->name) == all.count &&
+            nb_settings_add_attribute(settings, value->name, (int)nb_attribute_kind_of(value)) != 0)
+            return nb_error_no_memory(error);
+    }
+    struct nb_attributes all = nb_settings_attributes(settings);
+    all.is_open = false;
+    int rc = nb_settings_check(settings, error);
+    return rc != 0 ? rc : nb_values_check(values, all, error);
+}
+
+static int add_fields_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    const struct adding *adding = argument;
+    struct nb_live *live = adding->live;
+    const struct nb_settings *old = &live->published->settings; /* the writer publishes */
+    struct put put = {.name = nb_live_name(live), .source = adding->source};
+    assert(atomic_load(&live->loaded));
+    int rc = nb_settings_copy(&put.settings, old) == 0 ? 0 : nb_error_no_memory(error);
+    if (rc != 0)
+        return rc;
+    put.parent = old->parent != NULL ? strdup(old->parent) : NULL;
+    rc = add_new(adding->values, &put.settings, error);
+    if (rc == 0 && old->parent != NULL && put.parent == NULL)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_parents_check(engine, live, &put.settings, error);
+    if (rc == 0 && put.settings.attribute_count > old->attribute_count)
+        rc = put_settings(engine, &put, live, error);
+    free(put.parent);
+    nb_settings_deinit(&put.settings);
+    return rc;
+}
+
+/* Fields are never taken away: the second try has them. */
+int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
+                   struct nb_string label, struct nb_string id, struct nb_string source,
+                   struct nb_error *error)
+{
+    bool needs_fields;
+    int rc = nb_batch_add(batch, document, label, id, source, &needs_fields, error);
+    if (rc != 0 || !needs_fields)
+        return rc;
+    struct adding adding = {batch->live, document->values, source};
+    rc = nb_writer_run(batch->engine, add_fields_task, &adding, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_batch_add(batch, document, label, id, source, &needs_fields, error);
+    assert(!needs_fields);
     return rc;
 }
 

@@ -285,15 +285,29 @@ static int end_change(struct nb_batch *batch, struct nb_submitted *change, int r
     return nb_error_no_memory(error);
 }
 
-/* Attributes are never taken away: what is good now is so when the document is tokenized. */
+static bool has_new_fields(struct nb_values values, struct nb_attributes attributes)
+{
+    for (size_t i = 0; i < values.count; i++)
+        if (nb_attribute_find(attributes, values.values[i].name) == attributes.count)
+            return true;
+    return false;
+}
+
+/* Attributes are never taken away: what is good now is so when the document is tokenized. Nobody
+ * makes new ones from the quarantine. */
 static int check_values(const struct nb_batch *batch, const struct nb_document *document,
-                        struct nb_error *error)
+                        bool *needs_fields, struct nb_error *error)
 {
     if (document->values.count == 0)
         return 0;
     struct nb_published *published = nb_live_settings(batch->live);
-    int rc = nb_values_check(document->values, nb_settings_attributes(&published->settings), error);
+    struct nb_attributes attributes = nb_settings_attributes(&published->settings);
+    *needs_fields =
+        attributes.is_open && !batch->quarantined && has_new_fields(document->values, attributes);
+    attributes.is_open = *needs_fields;
+    int rc = nb_values_check(document->values, attributes, error);
     nb_published_release(&published);
+    *needs_fields = *needs_fields && rc == 0;
     return rc;
 }
 
@@ -303,18 +317,19 @@ static int check(struct nb_string id, struct nb_string source, struct nb_error *
     return rc == 0 && id.length > 0 ? nb_check_id(id, error) : rc;
 }
 
-int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
-                   struct nb_string label, struct nb_string id, struct nb_string source,
-                   struct nb_error *error)
+int nb_batch_add(struct nb_batch *batch, const struct nb_document *document, struct nb_string label,
+                 struct nb_string id, struct nb_string source, bool *needs_fields,
+                 struct nb_error *error)
 {
+    *needs_fields = false;
     int rc = label.bytes == NULL ? 0 : nb_check_label(label, error);
     if (rc == 0)
         rc = check(id, source, error);
     if (rc == 0)
         rc = acquire(batch, document, !batch->quarantined, error);
     if (rc == 0)
-        rc = check_values(batch, document, error);
-    if (rc != 0)
+        rc = check_values(batch, document, needs_fields, error);
+    if (rc != 0 || *needs_fields)
         return rc;
     struct nb_submitted change = {.quarantined = batch->quarantined};
     rc = set_id(batch, document, id, &change);

@@ -73,6 +73,12 @@ int nb_batch_age(struct nb_batch *batch, struct nb_string id, uint64_t taken,
 int nb_batch_refit(struct nb_batch *batch, enum nb_refit_part part, struct nb_string source,
                    struct nb_error *error);
 
+/* As nb_batch_train, but where the model needs fields first that it does not have, *needs_fields is
+ * set and nothing else happens. */
+int nb_batch_add(struct nb_batch *batch, const struct nb_document *document, struct nb_string label,
+                 struct nb_string id, struct nb_string source, bool *needs_fields,
+                 struct nb_error *error);
+
 struct nb_batch {
     struct nb_job job;
     struct nb_engine *engine;

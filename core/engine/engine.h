@@ -56,9 +56,10 @@ void nb_batch_free(struct nb_batch **batch);
  * stands for one made from the content (of a mail: however it travelled, nb_key_mail_id). A model
  * that does not exist takes the preset of the first document's kind; it comes into being with the
  * commit, not before. `source` (length 0: none) says who asked for the change and is kept with it.
- * A label without bytes (NULL): the document is stored without one, and counted nowhere.
- * On failure the batch is as it was: NB_UNUSABLE (label, id, source), NB_DAMAGED, NB_NOT_FOUND (no
- * such model and no auto_create), NB_NO_MEMORY. */
+ * A label without bytes (NULL): the document is stored without one, and counted nowhere. With the
+ * setting `new_fields` the model gets the fields that it does not have before this returns, unless
+ * the change is for the quarantine. On failure the batch is as it was: NB_UNUSABLE (label, id,
+ * source, values), NB_DAMAGED, NB_NOT_FOUND (no such model and no auto_create), NB_NO_MEMORY. */
 int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
                    struct nb_string label, struct nb_string id, struct nb_string source,
                    struct nb_error *error);

@@ -29,6 +29,8 @@ static const char *const kinds[] = {"text", "category", "set", "number", NULL};
 
 static const char *const numbers[] = {"gaussian", "bins", "auto", NULL};
 
+static const char *const new_fields[] = {"refuse", "learn", NULL};
+
 static const char *const presets[] = {"text", "mail", "book", NULL};
 
 #define NUMBER(member, low, high, text)                                                            \
@@ -252,6 +254,13 @@ static const struct nb_setting table[] = {
          "How fields of numbers are learned: by mean and variance of each label (gaussian: John "
          "and Langley 1995), cut into bins that are categories then (bins: Yang and Webb 2001), "
          "or of each field by the one of both that predicts better (auto)."},
+    {.name = "new_fields",
+     .type = NB_SETTING_ENUM,
+     .offset = offsetof(struct nb_settings, new_fields),
+     .names = new_fields,
+     .help = "A document with a value of a field that `fields` has not is refused (refuse), or the "
+             "field becomes one of the model (learn): a number, a list a set, all else a category. "
+             "A document that is classified has no new fields: they are passed over."},
     {.name = "tokenizer",
      .type = NB_SETTING_FIELDS,
      .offset = offsetof(struct nb_settings, tokenizer_fields),

@@ -28,6 +28,7 @@ enum nb_structure { NB_STRUCTURE_NAIVE, NB_STRUCTURE_TAN };
 enum nb_predict { NB_PREDICT_ESTIMATE, NB_PREDICT_INTEGRATE };
 enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN };
 enum nb_number { NB_NUMBER_GAUSSIAN, NB_NUMBER_BINS, NB_NUMBER_AUTO };
+enum nb_new_fields { NB_NEW_FIELDS_REFUSE, NB_NEW_FIELDS_LEARN };
 enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
 enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
 
@@ -66,6 +67,7 @@ struct nb_settings {
     size_t attribute_count;
     int structure;              /* enum nb_structure: core/attribute/tree.h */
     int number;                 /* enum nb_number: core/attribute/numbers.h */
+    int new_fields;             /* enum nb_new_fields: of documents, that `attributes` has not */
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
 };
@@ -109,7 +111,8 @@ double nb_settings_label_weight(const struct nb_settings *settings, const char *
 /* The attributes of a model, borrowed from its settings. */
 static inline struct nb_attributes nb_settings_attributes(const struct nb_settings *settings)
 {
-    return (struct nb_attributes){settings->attributes, settings->attribute_count};
+    return (struct nb_attributes){settings->attributes, settings->attribute_count,
+                                  settings->new_fields == NB_NEW_FIELDS_LEARN};
 }
 
 /* Appends an attribute; `name` is copied. Returns 0, or NB_NO_MEMORY with nothing changed. */

@@ -11,7 +11,7 @@
 #include "core/engine/engine.h"
 #include "server/json/load.h"
 
-enum { MOST_SETTINGS = 40, MOST_VALUES = 200000 /* of a prior over all labels, and then some */ };
+enum { MOST_SETTINGS = 48, MOST_VALUES = 200000 /* of a prior over all labels, and then some */ };
 
 static unsigned json_types(const struct nb_setting *setting)
 {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents with values of fields that the settings name, by the book."""
+import concurrent.futures
 import json
 import math
 
@@ -451,6 +452,74 @@ def test_dump_with_another_number(api):
         refused(api.get(path), 404)
         api.put(path + "/import", dump, NDJSON).ok(201)
         api.delete(path).ok(204)
+
+
+def test_new_fields(api):
+    """Fields come with documents, of the kind of their values, and stay, also over a kill and a rebuild."""
+    own = api.another()
+    own.start()
+    path = "/v1/models/m"
+
+    def train(values, label, **more):
+        return own.client.post(path + "/train", {"values": values, "label": label, **more})
+
+    def fields():
+        return own.client.get(path).ok().json["settings"]["fields"]
+    own.client.put(path, {"preset": "book", "new_fields": "learn"}).ok(201)
+    train({"country": "DE", "amount": 12.5, "tags": ["a"], "vip": True, "nothing": None}, "one", id="1").ok()
+    want = {"amount": "number", "country": "category", "tags": "set", "vip": "category"}
+    equal(fields(), want)
+    documents = [{"values": {f"f{n}": n, "country": "FR"}, "label": "two", "id": f"f{n}"} for n in range(3)]
+    lines = "".join(json.dumps(document) + "\n" for document in documents)
+    equal([line["status"] for line in own.client.post(path + "/train", lines, NDJSON).ok().lines], ["learned"] * 3)
+    want.update({f"f{n}": "number" for n in range(3)})
+    equal(fields(), want)
+    for values, status in (({"amount": "12 EUR"}, 422), ({"long": "x" * 257}, 422), ({"a=b": "x"}, 422),
+                           ({"new": "x", "country": ["DE"]}, 422), ({"new": {"a": "b"}}, 400)):
+        refused(train(values, "one"), status)
+    equal(fields(), want, "nothing of a refused document")
+    got = own.client.post(path + "/classify?explain=9", {"values": {"country": "DE", "unheard": 3}}).ok().json
+    equal((got["label"], {row["token"] for row in got["explanation"]}), ("one", {"country=DE", None}))
+    equal(fields(), want, "nothing of one that is classified")
+    own.kill()
+    own.start()
+    equal(list(fields().items()), list(want.items()))
+    equal(own.client.post(path + "/classify?explain=9", {"values": {"country": "DE"}}).ok().json["log_scores"],
+          got["log_scores"])
+    own.stop()
+    for tool in ("--verify", "--rebuild"):
+        status, out, err = api.tool("--data", own.data, tool)
+        equal(status, 0, out + err)
+    own.start()
+    equal(fields(), want)
+    many = {f"m{n}": "x" for n in range(256 - len(want) + 1)}
+    refused(train(many, "one"), 422, "256")
+    many.popitem()
+    train(many, "one").ok()
+    equal(len(fields()), 256)
+    refused(train({"one more": 1}, "one"), 422, "256")
+    own.client.put(path, {"preset": "book"}).ok(200)
+    refused(train({"one more": 1}, "one"), 422, "one more", "fields")
+    refused(own.client.post(path + "/classify", {"values": {"one more": 1}}), 422, "one more")
+    own.stop()
+
+
+def test_new_fields_side_by_side(api):
+    """Many trainers bring the same fields, and others, at once."""
+    path = "/v1/models/" + api.name()
+    api.put(path, {"preset": "book", "new_fields": "learn"}).ok(201)
+
+    def trainer(place):
+        client = api.daemon.new_client()
+        for n in range(12):
+            values = {f"f{n}": "x", f"own{place}": n}
+            client.post(path + "/train", {"values": values, "label": "one", "id": f"{place} {n}"}).ok()
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        list(pool.map(trainer, range(6)))
+    row = api.get(path).ok().json
+    equal(sorted(row["settings"]["fields"]), sorted([f"f{n}" for n in range(12)] + [f"own{n}" for n in range(6)]))
+    equal((row["documents"], row["labels"]["one"]["tokens"]), (72, 144))
+    api.delete(path).ok(204)
 
 
 def test_undo(api):

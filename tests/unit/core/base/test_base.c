@@ -360,7 +360,7 @@ START_TEST(values_are_those_of_attributes)
     const struct nb_attribute list[] = {{(char[]){"title"}, NB_FIELD_KIND_TEXT},
                                         {(char[]){"land"}, NB_FIELD_KIND_CATEGORY},
                                         {(char[]){"tags"}, NB_FIELD_KIND_SET}};
-    const struct nb_attributes attributes = {list, 3};
+    const struct nb_attributes attributes = {list, 3, false};
     char bytes[NB_CATEGORY_MOST + 1] = {0};
     memset(bytes, 'x', sizeof bytes);
     const struct nb_string fits = {bytes, NB_CATEGORY_MOST}, longer = {bytes, sizeof bytes};

@@ -85,7 +85,7 @@ static void assert_pair(const struct nb_pairs *pairs, const struct document *d, 
 
 static struct nb_pairs *pairs_of(const struct document *d, size_t size)
 {
-    struct nb_pairs *pairs = nb_pairs_new((struct nb_attributes){attributes, FIELDS});
+    struct nb_pairs *pairs = nb_pairs_new((struct nb_attributes){attributes, FIELDS, false});
     ck_assert_ptr_nonnull(pairs);
     for (size_t i = 0; i < size; i++)
         count(pairs, &d[i], 1);

@@ -33,6 +33,7 @@ static void fill(struct nb_settings *s)
     s->parent = strdup("tenant-1");
     s->parent_strength = 250;
     s->number = NB_NUMBER_AUTO;
+    s->new_fields = NB_NEW_FIELDS_LEARN;
     s->tokenizer_version = 77;
 }
 
@@ -60,6 +61,7 @@ static void compare(const struct nb_settings *a, const struct nb_settings *b)
     ck_assert_int_eq(a->calibration, b->calibration);
     ck_assert_int_eq(a->structure, b->structure);
     ck_assert_int_eq(a->number, b->number);
+    ck_assert_int_eq(a->new_fields, b->new_fields);
     ck_assert_uint_eq(a->tokenizer_version, b->tokenizer_version);
 }
 
@@ -103,6 +105,7 @@ START_TEST(the_table_is_complete)
                                         "fields",
                                         "structure",
                                         "number",
+                                        "new_fields",
                                         "tokenizer"};
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);

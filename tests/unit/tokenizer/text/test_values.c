@@ -49,7 +49,7 @@ static void tokenize(const struct nb_value *values, size_t count, size_t tokens,
     struct nb_tokenizer_limits limits = NB_TOKENIZER_LIMITS_DEFAULT;
     limits.tokens = tokens;
     const struct nb_tokenizer_settings settings = {
-        .fields = 1u << NB_FIELD_BODY, .max_count = 2, .attributes = {list, 4}};
+        .fields = 1u << NB_FIELD_BODY, .max_count = 2, .attributes = {list, 4, false}};
     const struct nb_document document = {
         .kind = NB_DOCUMENT_TEXT, .bytes = "Free", .length = 4, .values = {values, count}};
     ck_assert_int_eq(nb_document_tokenize(&document, &key, &settings, &limits, bag), 0);
