@@ -104,6 +104,7 @@ static const struct nb_route ROUTES[] = {
     LONG("DELETE", "/v1/models/{model}/labels/{label}", ADMIN, NONE, DELETE_LABEL_QUERY,
          nb_route_delete_label),
     LONG("POST", "/v1/models/{model}/refit", ADMIN, NONE, SOURCE_QUERY, nb_route_refit),
+    LONG("POST", "/v1/models/{model}/from/{old}", ADMIN, NONE, SOURCE_QUERY, nb_route_copy_model),
     /* Not `train`: it takes back what others have taught, without naming a document. */
     LONG("POST", "/v1/models/{model}/undo", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_undo),
     LONG("GET", "/v1/models/{model}/undo", ADMIN, NONE, UNDONE_QUERY, nb_route_undone),

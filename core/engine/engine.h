@@ -502,6 +502,8 @@ int nb_import_words(struct nb_import *import, const struct nb_dump_words *words,
                     struct nb_error *error);
 int nb_import_document(struct nb_import *import, const struct nb_dump_document *document,
                        struct nb_error *error);
+/* The import does not replace a model: its commit returns NB_CONFLICT if there is one by then. */
+void nb_import_only_new(struct nb_import *import);
 /* Puts the imported model in the place of `model`, which is made or replaced, also if it is
  * damaged. `totals` are those that the end of the dump has (NULL: it has none); NB_INVALID if
  * something else came; as nb_engine_put_model where a parent or a child forbids it. Frees the

@@ -39,6 +39,7 @@ struct nb_import {
     struct nb_live *live;  /* NULL until the header came */
     bool other_key;        /* the dump's ids were made under another key than the store's */
     bool rehash;           /* its features get ids under the store's key, by their texts */
+    bool only_new;         /* no model is replaced */
     bool has_stack;        /* the dump brought what a stack has learned */
     struct nb_slots slots; /* of the twin, by ids under slots_key; none: they need no change */
     struct nb_key slots_key;
@@ -688,6 +689,8 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
     if (rc == 0)
         rc = find_place(engine, &naming, error);
     bool listed = rc == 0 && naming.old == NULL;
+    if (rc == 0 && import->only_new && !listed && atomic_load(&naming.old->persisted))
+        rc = nb_error_set(error, NB_CONFLICT, "the model '%s' exists", naming.old->name);
     if (rc == 0)
         rc = nb_transaction(engine, 0, write_name, &naming, error);
     if (rc == 0) {
@@ -744,6 +747,11 @@ static int check_totals(const struct nb_import *import, const struct nb_dump_tot
                         (unsigned long long)said->documents, (unsigned long long)said->features,
                         (unsigned long long)said->occurrences, (unsigned long long)got->documents,
                         (unsigned long long)got->features, (unsigned long long)got->occurrences);
+}
+
+void nb_import_only_new(struct nb_import *import)
+{
+    import->only_new = true;
 }
 
 int nb_import_commit(struct nb_import **out, const struct nb_dump_totals *totals, bool *created,

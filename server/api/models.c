@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "config/config.h"
+#include "core/copy/copy.h"
 #include "core/engine/engine.h"
 #include "server/json/model.h"
 #include "server/json/settings.h"
@@ -195,6 +196,23 @@ int nb_route_refit(struct nb_request *request, struct nb_error *error)
                              error);
     request->has_changed = rc == 0;
     return rc != 0 ? rc : nb_route_model(request, error);
+}
+
+int nb_route_copy_model(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_string source, old = request->id; /* the path's second parameter */
+    int rc = nb_request_check_model(request, old, error);
+    if (rc == 0)
+        rc = nb_request_source(request, &source, error);
+    if (rc == 0)
+        rc = nb_model_copy(request->server->engine, old, request->model, source,
+                           request->config->backup_seconds, is_cutting, request, error);
+    request->has_changed = rc == 0;
+    if (rc == 0)
+        rc = nb_route_model(request, error);
+    if (rc == 0)
+        request->reply.status = 201;
+    return rc;
 }
 
 /* ---- vocabulary --------------------------------------------------------------------------------

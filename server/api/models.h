@@ -13,6 +13,7 @@
 nb_handler nb_route_models;
 nb_handler nb_route_model;
 nb_handler nb_route_put_model;
+nb_handler nb_route_copy_model;
 nb_handler nb_route_delete_model;
 nb_handler nb_route_rename_label;
 nb_handler nb_route_refit;

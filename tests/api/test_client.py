@@ -21,7 +21,7 @@ VALGRIND = True
 USAGE, DATAERR, NOINPUT, UNAVAILABLE, CANTCREAT, IOERR, TEMPFAIL, NOPERM = 64, 65, 66, 69, 73, 74, 75, 77
 COMMANDS = ("train", "classify", "explain", "filter", "untrain", "models", "stats", "evaluate",
             "export", "import", "undo", "backup", "quarantine", "refit", "sample", "network",
-            "rename-label", "delete-label")
+            "rename-label", "delete-label", "derive")
 HAM = b"From: anna@example.org\nTo: ben@example.org\nSubject: garden %d\nDate: today\n\nlunch in the garden %d\n"
 SPAM = b"From: win@example.net\nTo: ben@example.org\nSubject: prize %d\nDate: today\n\ncheap pills, win a prize %d\n"
 
@@ -250,6 +250,19 @@ def test_refit(api):
     api.put("/v1/models/book-refit", {"preset": "book"}).ok(201)
     client.run("refit", "book-refit", status=DATAERR)
     holds("stacked" in client.said, client.said)
+
+
+def test_derive(api):
+    client, model, _ = trained(api)
+    new = api.name()
+    equal(client.run("derive", model, new).decode(), f"{new}: begins with 24 documents of {model}\n")
+    ask = {"text": "win a free prize"}
+    equal(*(api.post(f"/v1/models/{name}/classify", ask).ok().json["log_scores"] for name in (model, new)))
+    client.run("derive", model, new, status=DATAERR)
+    holds("exists" in client.said, client.said)
+    client.run("derive", "no-such-model", "fresh", status=NOINPUT)
+    client.run("derive", model, status=USAGE)
+    equal(client.json("derive", model, api.name())["documents"], 24)
 
 
 def test_export_and_import(api):

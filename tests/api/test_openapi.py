@@ -76,7 +76,7 @@ def test_every_route_is_described(api):
     paths = document(api)["paths"]
     for path, methods in ROUTES:
         template = path.replace("{m}", "/v1/models/{model}").replace("/documents/x", "/documents/{id}")
-        template = template.replace("/labels/x", "/labels/{label}").replace("/networks/x", "/networks/{network}")
+        template = template.replace("/labels/x", "/labels/{label}").replace("/from/x", "/from/{old}").replace("/networks/x", "/networks/{network}")
         holds(template in paths, f"{template} is not described")
         equal({m.upper() for m in paths[template]} & {m.upper() for m in METHODS} - {"HEAD"}, methods, template)
 
@@ -97,6 +97,8 @@ def test_every_operation_answers(api):
                 path += "?label=spam"
             for body, kind in bodies(template, method, item, dump):
                 target = path
+                if template.endswith("/from/{old}"):
+                    target = f"/v1/models/{api.name()}/from/{quoted(model.name)}"
                 if method == "delete":
                     target = path.rsplit("/", 1)[0] + "/" + new
                     if "/labels/" in path:
