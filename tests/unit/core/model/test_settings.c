@@ -101,7 +101,6 @@ START_TEST(the_table_is_complete)
                                         "parent",
                                         "parent_strength",
                                         "calibration",
-                                        "calibration",
                                         "fields",
                                         "structure",
                                         "number",
