@@ -2,8 +2,8 @@
  *
  * Does to a model what lines of standard input say, for golden.py to compare with its own slow
  * computation. Words are numbers: word w is of field w % 3, a token; but of the field of pairs
- * when w % 11 is 10, or else of n-grams when w % 9 is 8, which are none; and from 1000 on a value of
- * the attribute (w - 1000) / 100.
+ * when w % 11 is 10, or else of n-grams when w % 9 is 8, which are none; and from 1000 on a value
+ * of the attribute (w - 1000) / 100.
  *
  *     settings EVENT PRIOR ESTIMATE PREDICT SMOOTHING MIN_COUNT SKIP_TOP [LABEL=WEIGHT ...]
  * (numbers of the enums) train LABEL WORD:COUNT ...      untrain LABEL WORD:COUNT ... score
