@@ -41,6 +41,9 @@
  * -ln(.9 P + .1 / labels). r is the reading of the last expert of the bank. With two labels t is
  * that of the difference of their scores: one column.
  *
+ * Attributes that the settings of the model name (core/base/attribute.h) are further groups,
+ * outside of the sum of all fields, each with a weight of its own: core/score/stack_attributes.h.
+ *
  * Threads: any thread may compute inputs, scores and explanations, holding the model's read lock
  * for those functions that take a model, and the weights' for those that take weights. One thread,
  * the writer, learns; it needs no lock. Locks are taken in this order: model, weights.
