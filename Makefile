@@ -21,7 +21,7 @@ PACKAGES := libmicrohttpd gnutls libsystemd jansson libutf8proc lmdb libxxhash l
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check check-interop check-peers check-monitoring clean help format install-deps docker uninstall dist
+FREE_GOALS := run check check-interop check-peers check-monitoring check-deb clean help format install-deps docker uninstall dist
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
@@ -278,6 +278,12 @@ check-monitoring:
 check-monitoring-here: $(BUILD)/bayesd
 	$(Q)tests/monitoring/run $(BUILD)
 
+# Debian's packages of the committed source, built and tested in chroots. As root.
+.PHONY: check-deb
+check-deb:
+	$(Q)scripts/install-deps --packages
+	$(Q)scripts/check-deb $(PACKAGE_PARTS)
+
 .PHONY: fuzz fuzz-here
 fuzz:
 	$(Q)scripts/install-deps --all
@@ -313,7 +319,7 @@ lint-all: lint-layers lint-scripts lint-python lint-format lint-gcc lint-clang l
 lint-layers:
 	$(Q)scripts/check-layers
 lint-scripts:
-	$(Q)shellcheck $$(grep -lE '^#!.*\b(ba)?sh$$' scripts/* .ci/* tests/*/run 2>/dev/null)
+	$(Q)shellcheck -x $$(grep -lE '^#!.*\b(ba)?sh$$' scripts/* .ci/* tests/*/run debian/* debian/tests/* 2>/dev/null)
 # Debian's mypy; the cache is not in the tree.
 lint-python:
 	$(Q)mypy --strict --cache-dir $(call BUILD_OF,mypy) clients/python/*.py
@@ -429,6 +435,8 @@ help:
 	@echo 'make check-interop   real mail servers and clients against bayesd (as root)'
 	@echo 'make check-peers     probabilities of Weka and scikit-learn against those of bayesd'
 	@echo 'make check-monitoring   dashboard and alerts with a real Prometheus'
+	@echo 'make check-deb       Debian packages: built in a chroot, lintian, piuparts, autopkgtest (as root);'
+	@echo '                     PACKAGE_PARTS="build lintian": these only'
 	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'
 	@echo '                     clang-format, layers, shellcheck, mypy'
 	@echo 'make format          clang-format -i'
