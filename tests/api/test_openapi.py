@@ -62,11 +62,15 @@ def check_bodies(doc, where, item, operation):
         holds(body["content"], f"{where}: a body without a type")
         for kind, media in body["content"].items():
             schema.read_all(doc, media.get("schema", True), f"{where} {kind}")
+            schema.read_all(doc, media.get("x-each-line", True), f"{where} {kind}, a line")
     for status, response in operation["responses"].items():
         response = schema.resolve(doc, response)
         holds(response.get("description"), f"{where} {status}: no description")
         for kind, media in response.get("content", {}).items():
             schema.read_all(doc, media.get("schema", True), f"{where} {status} {kind}")
+            schema.read_all(doc, media.get("x-each-line", True), f"{where} {status} {kind}, a line")
+            holds(kind != "application/x-ndjson" or (media["schema"], "x-each-line" in media) == ({"type": "string"}, True),
+                  f"{where} {status}: lines are a string for whoever does not know them")
         if status[0] in "45":
             kind = "application/json" if is_for_mail_filters(item) and status != "405" else "application/problem+json"
             holds(kind in response.get("content", {}), f"{where} {status}: not a {kind}")

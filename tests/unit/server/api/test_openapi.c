@@ -276,11 +276,15 @@ START_TEST(settings_are_those_of_the_table)
     ck_assert_int_eq(nb_json_settings(&out, &defaults), 0);
     json_t *values = json_loadb(out.bytes, out.length, 0, NULL);
     json_t *properties = find(api, "components/schemas/Settings/properties");
+    json_t *required = find(api, "components/schemas/ModelSettings/required");
     ck_assert_uint_eq(json_object_size(properties), count);
+    ck_assert_uint_eq(json_array_size(required), count);
+    ck_assert_ptr_null(json_object_get(find(api, "components/schemas/Settings"), "required"));
     for (size_t i = 0; i < count; i++) {
         json_t *schema = json_object_get(properties, table[i].name);
         ck_assert_msg(schema != NULL, "%s", table[i].name);
-        json_t *said = json_object_get(schema, "default");
+        ck_assert_ptr_null(json_object_get(schema, "default"));
+        json_t *said = json_object_get(schema, "x-default");
         json_t *is = json_object_get(values, table[i].name);
         switch (table[i].type) {
         case NB_SETTING_ENUM:
@@ -319,7 +323,7 @@ START_TEST(settings_are_those_of_the_table)
         case NB_SETTING_FIELDS:
             check_names(find(schema, "properties/fields/items/enum"), table[i].names,
                         name_count(table[i].names));
-            said = find(schema, "properties/fields/default");
+            said = find(schema, "properties/fields/x-default");
             is = json_object_get(is, "fields");
             break;
         }
@@ -359,15 +363,23 @@ static bool type_fits(json_t *types, const json_t *value)
     return false;
 }
 
-/* Undescribed members of our own replies are errors here, though a client may not mind them. */
-static bool members_fit(json_t *schema, json_t *value)
+static bool has_required(json_t *schema, json_t *value)
 {
-    const char *key;
     json_t *member;
     size_t i;
     json_array_foreach(json_object_get(schema, "required"), i,
                        member) if (json_object_get(value, json_string_value(member)) ==
                                    NULL) return false;
+    return true;
+}
+
+/* Undescribed members of our own replies are errors here, though a client may not mind them. */
+static bool members_fit(json_t *schema, json_t *value)
+{
+    const char *key;
+    json_t *member;
+    if (!has_required(schema, value))
+        return false;
     json_object_foreach(value, key, member)
     {
         json_t *its = json_object_get(json_object_get(schema, "properties"), key);
@@ -398,6 +410,10 @@ static bool conforms(json_t *schema, json_t *value)
     json_array_foreach(choices, i, entry) fitting += conforms(entry, value);
     if (!found || fitting != 1)
         return false;
+    json_t *all = json_object_get(schema, "allOf");
+    json_array_foreach(all, i, entry) if (!conforms(entry, value)) return false;
+    if (all != NULL)
+        return has_required(schema, value);
     json_array_foreach(value, i,
                        entry) if (!conforms(json_object_get(schema, "items"), entry)) return false;
     return !json_is_object(value) || choices != NULL || members_fit(schema, value);
