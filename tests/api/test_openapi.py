@@ -143,6 +143,8 @@ def bodies(template, method, item, dump):
         return [({"models": ["nobody-made-it"], "text": "win the prize"}, "application/json")]
     if "/quarantine/" in template:
         return [({"source": "nobody"}, "application/json"), ({"all": True}, "application/json")]
+    if template.endswith("/cluster"):
+        return [({"clusters": "auto", "documents": "all", "members": True}, "application/json")]
     if template.endswith("/undo"):
         return [({"source": "nobody"}, "application/json"), ({"ids": ["none"], "dry_run": True}, "application/json")]
     one = {"text": "win the prize", "label": "spam", "id": "sent"}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Clusters in JSON: what is asked for, and what was found. Any thread.
+ */
+#ifndef NB_SERVER_CLUSTER_CODEC_H
+#define NB_SERVER_CLUSTER_CODEC_H
+
+#include "core/cluster/cluster.h"
+
+/* Fills `wish` but for `stop`: {"clusters": 20 or "auto", "restarts": 8, "seed": 1, "documents":
+ * "unlabelled" or "all", "members": true}. Returns 0, NB_INVALID, NB_UNUSABLE (a number out of its
+ * bounds) or NB_NO_MEMORY. */
+int nb_json_cluster_read(struct nb_string text, struct nb_cluster_wish *wish,
+                         struct nb_error *error);
+
+/* Appends the reply. Returns 0 or NB_NO_MEMORY. */
+int nb_json_cluster(struct nb_buffer *out, struct nb_string model,
+                    const struct nb_cluster_wish *wish, const struct nb_clustering *clustering);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * POST /v1/models/{model}/cluster.
+ */
+#ifndef NB_SERVER_CLUSTER_ROUTE_H
+#define NB_SERVER_CLUSTER_ROUTE_H
+
+#include "server/request/route.h"
+
+nb_handler nb_route_cluster;
+
+#endif

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clusters of documents without a label: found, told in words, and the same for the same seed."""
+import random
+
+from harness import equal, holds, refused
+
+M = "/v1/models/m"
+KINDS = {"garden": "rose tulip soil seed rain spade", "kitchen": "oven flour salt butter pan dough",
+         "harbour": "ship crane rope anchor dock tide"}
+
+
+def documents(rng, count):
+    """[(kind, text)]: words of the kind, and words that all have."""
+    found = []
+    for i in range(count):
+        kind = sorted(KINDS)[i % len(KINDS)]
+        own = [rng.choice(KINDS[kind].split()) for _ in range(6)]
+        found.append((kind, " ".join(own + rng.sample("the and with from about many".split(), 3))))
+    return found
+
+
+def filled(client, count=90, label=None):
+    client.put(M, {"preset": "book"})
+    made = documents(random.Random(7), count)
+    client.post(M + "/train", {"documents": [{"id": f"{kind}-{i}", "label": label, "text": text}
+                                             for i, (kind, text) in enumerate(made)]}).ok()
+
+
+def cluster(client, **asked):
+    return client.post(M + "/cluster", asked).ok().json
+
+
+def test_kinds_are_found(api):
+    client = api.another().start().client
+    filled(client)
+    before = client.get(M).ok().json
+    found = cluster(client, clusters=3, seed=5)
+    equal((found["documents"], len(found["clusters"]), found["seed"]), (90, 3, 5))
+    holds(sum(c["documents"] for c in found["clusters"]) == 90, found)
+    kinds = set()
+    for c in found["clusters"]:
+        kind, = {id.split("-")[0] for id in c["nearest"]}
+        kinds.add(kind)
+        holds({w["token"] for w in c["words"][:4]} <= set(KINDS[kind].split()), c)
+        holds(25 <= c["documents"] <= 35, c)
+    equal(kinds, set(KINDS))
+    equal(cluster(client, clusters=3, seed=5), found)
+    full = cluster(client, clusters=3, seed=5, members=True)
+    for c in full["clusters"]:
+        ids = c.pop("members")
+        equal(len(ids), c["documents"])
+        holds(set(c["nearest"]) <= set(ids), c)
+        kinds_of = [id.split("-")[0] for id in ids]
+        holds(max(map(kinds_of.count, KINDS)) >= 0.9 * len(ids), kinds_of)
+    equal(full, found)
+    equal(client.get(M).ok().json, before, "nothing is changed")
+
+
+def test_auto_finds_how_many(api):
+    client = api.another().start().client
+    filled(client, 150)
+    found = cluster(client, clusters="auto")
+    equal(len(found["clusters"]), 3)
+    holds(found["bic"] < cluster(client, clusters=1)["bic"], "BIC")
+
+
+def test_a_cluster_becomes_a_label(api):
+    """By the ids of its documents alone."""
+    client = api.another().start().client
+    filled(client)
+    for c in cluster(client, clusters=3, members=True)["clusters"]:
+        name = c["nearest"][0].split("-")[0]
+        client.post(M + "/train", {"documents": [{"id": id, "label": name} for id in c["members"]]}).ok()
+    equal(client.get(M).ok().json["documents"], 90)
+    for kind, words in KINDS.items():
+        equal(client.post(M + "/classify", {"text": words}).ok().json["label"], kind)
+
+
+def test_all_documents(api):
+    client = api.another().start().client
+    filled(client, label="some")
+    refused(client.post(M + "/cluster", {"clusters": 3}), 409, "documents")
+    equal(cluster(client, clusters=3, documents="all")["documents"], 90)
+
+
+def test_what_is_refused(api):
+    client = api.another().start().client
+    refused(client.post(M + "/cluster", {"clusters": 3}), 404)
+    filled(client, 9)
+    refused(client.post(M + "/cluster", {"clusters": 0}), 422, "clusters")
+    refused(client.post(M + "/cluster", {"clusters": 201}), 422, "clusters")
+    refused(client.post(M + "/cluster", {"clusters": "many"}), 400, "auto")
+    refused(client.post(M + "/cluster", {"clusters": 2, "restarts": 0}), 422, "restarts")
+    refused(client.post(M + "/cluster", {"clusters": 2, "documents": "some"}), 400, "unlabelled")
+    refused(client.post(M + "/cluster", {}), 400, "clusters")
+    refused(client.post(M + "/cluster", {"clusters": 2, "apply": True}), 400, "apply")
+    refused(client.post(M + "/cluster", {"clusters": 50}), 409)
