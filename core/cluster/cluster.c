@@ -144,6 +144,7 @@ static int describe(struct clustering *c)
 {
     const struct nb_gathered *g = &c->gathered;
     uint32_t clusters = c->best.clusters;
+    assert(clusters > 0);
     c->shares = calloc((size_t)g->words + 1, sizeof *c->shares);
     c->sizes = calloc(clusters, sizeof *c->sizes);
     c->order = calloc(clusters, sizeof *c->order);

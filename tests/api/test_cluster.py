@@ -3,6 +3,7 @@
 import random
 
 from harness import equal, holds, refused
+from test_client import Bayesc
 
 M = "/v1/models/m"
 KINDS = {"garden": "rose tulip soil seed rain spade", "kitchen": "oven flour salt butter pan dough",
@@ -74,6 +75,21 @@ def test_a_cluster_becomes_a_label(api):
     equal(client.get(M).ok().json["documents"], 90)
     for kind, words in KINDS.items():
         equal(client.post(M + "/classify", {"text": words}).ok().json["label"], kind)
+
+
+def test_bayesc(api):
+    daemon = api.another().start()
+    filled(daemon.client)
+    bayesc = Bayesc(api, f"http://{daemon.client.host}:{daemon.client.port}")
+    said = bayesc.run("cluster", "m", "-k", "3").decode()
+    rows = said.splitlines()
+    equal(len(rows), 4, "a head and the clusters")
+    for words in KINDS.values():
+        holds(any(set(row.split()[2:5]) <= set(words.split()) for row in rows[1:]), said)
+    members = [row.split("\t") for row in bayesc.run("cluster", "m", "-k", "3", "--members").decode().splitlines()]
+    equal(len(members), 90)
+    equal({k for k, _ in members}, {"1", "2", "3"})
+    equal(len(bayesc.json("cluster", "m", "--all")["clusters"]), 3, "found by itself")
 
 
 def test_all_documents(api):

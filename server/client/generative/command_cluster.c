@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesc cluster: topics of the documents without a label.
+ */
+#include <stdio.h>
+
+#include "server/call/path.h"
+#include "server/client/base/answer.h"
+#include "server/client/base/wish.h"
+#include "server/client/commands/commands.h"
+#include "server/client/terminal/figure.h"
+#include "server/client/terminal/table.h"
+#include "server/client/terminal/terminal.h"
+
+struct cluster_options {
+    uint64_t clusters, restarts, seed;
+    bool all, members;
+};
+
+static const struct cluster_options DEFAULTS = {.restarts = 8, .seed = 1};
+
+static const struct nb_flag FLAGS[] = {
+    {"clusters", 'k', NB_FLAG_COUNT, "N", offsetof(struct cluster_options, clusters), 1, 200,
+     "how many (default: as many as have the least BIC)"},
+    {"restarts", 'r', NB_FLAG_COUNT, "N", offsetof(struct cluster_options, restarts), 1, 100,
+     "random starts, of which the likeliest end counts (default: 8)"},
+    {"seed", 's', NB_FLAG_COUNT, "N", offsetof(struct cluster_options, seed), 0, 9e15,
+     "another number gives other starts (default: 1)"},
+    {"all", 'a', NB_FLAG_SWITCH, NULL, offsetof(struct cluster_options, all), 0, 0,
+     "documents with a label, too"},
+    {"members", 'm', NB_FLAG_SWITCH, NULL, offsetof(struct cluster_options, members), 0, 0,
+     "instead of the words: the number of the cluster and the id of each document, by lines"},
+};
+
+static json_t *wish_of(const struct cluster_options *o)
+{
+    json_t *clusters =
+        o->clusters == 0 ? json_string("auto") : json_integer((json_int_t)o->clusters);
+    return json_pack("{s:o, s:I, s:I, s:s, s:b}", "clusters", clusters, "restarts",
+                     (json_int_t)o->restarts, "seed", (json_int_t)o->seed, "documents",
+                     o->all ? "all" : "unlabelled", "members", (int)o->members);
+}
+
+/* One cell: the most telling words, as many as fit a line. */
+static void add_words(struct nb_table *table, const json_t *words)
+{
+    char text[160] = "";
+    const json_t *word;
+    size_t i;
+    size_t length = 0;
+    json_array_foreach(words, i, word)
+    {
+        int more = snprintf(text + length, sizeof text - length, "%s%s", i > 0 ? " " : "",
+                            nb_shown(nb_answer_text(word, "token")).text);
+        if (more < 0 || length + (size_t)more >= sizeof text) {
+            text[length] = '\0';
+            break;
+        }
+        length += (size_t)more;
+    }
+
+    nb_table_cell(table, "%s", text);
+}
+
+static void print_clusters(const json_t *reply)
+{
+    static const char *const HEAD[] = {">", ">documents", "words"};
+    struct nb_table table;
+    const json_t *cluster;
+    size_t i;
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    json_array_foreach(json_object_get(reply, "clusters"), i, cluster)
+    {
+        nb_table_cell(&table, "%zu", i + 1);
+        nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(cluster, "documents")).text);
+        add_words(&table, json_object_get(cluster, "words"));
+    }
+
+    nb_table_print(&table, stdout);
+    nb_table_deinit(&table);
+}
+
+static void print_members(const json_t *reply)
+{
+    const json_t *cluster, *id;
+    size_t i, j;
+    json_array_foreach(json_object_get(reply, "clusters"), i, cluster)
+    {
+        json_array_foreach(json_object_get(cluster, "members"), j, id)
+        {
+            (void)printf("%zu\t%s\n", i + 1, nb_shown(json_string_value(id)).text);
+        }
+    }
+}
+
+static int ask(const struct nb_client *client, const struct cluster_options *options,
+               json_t **reply, struct nb_error *error)
+{
+    struct nb_buffer path = {0};
+    struct nb_call *call = NULL;
+    json_t *wish = wish_of(options);
+    int rc = wish != NULL && nb_path_model(&path, client->model, "/cluster") == 0
+                 ? nb_call_open(&client->daemon, &call, error)
+                 : nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_wish_post(call, path.bytes, wish, reply, error);
+    nb_call_close(&call);
+    json_decref(wish);
+    nb_buffer_deinit(&path);
+    return rc;
+}
+
+static int run_cluster(struct nb_client *client, const void *user, char **arguments, size_t count,
+                       struct nb_error *error)
+{
+    const struct cluster_options *options = user;
+    json_t *reply = NULL;
+    if (count == 1)
+        client->model = arguments[0];
+    int rc = ask(client, options, &reply, error);
+    if (rc == 0 && client->json)
+        rc = nb_answer_print(reply, error);
+    else if (rc == 0 && options->members)
+        print_members(reply);
+    else if (rc == 0)
+        print_clusters(reply);
+    json_decref(reply);
+    return rc;
+}
+
+const struct nb_command NB_COMMAND_CLUSTER = {
+    .name = "cluster",
+    .arguments = "[MODEL]",
+    .summary = "Finds topics among the documents without a label",
+    .details =
+        "A mixture of multinomials over the words that documents have. Each topic is told by\n"
+        "its most telling words. Nothing is changed; the same seed gives the same topics.\n",
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .most = 1,
+    .patience = 600,
+    .run = run_cluster,
+};
