@@ -1028,6 +1028,34 @@ START_TEST(a_broken_import_changes_nothing)
 }
 END_TEST
 
+/* A model that came while another was imported under its name stays, if the import is told so. */
+START_TEST(an_import_may_not_replace)
+{
+    struct nb_dump_header header = {.label_count = 0};
+    struct nb_import *import;
+    struct nb_error error = {0};
+    bool created;
+    uint64_t dropped;
+    nb_settings_init(&header.settings, NB_PRESET_BOOK);
+    for (int is_late = 0; is_late < 2; is_late++) {
+        ck_assert_int_eq(nb_import_begin(engine, str("m"), str(""), &import, NULL), 0);
+        ck_assert_int_eq(nb_import_header(import, &header, NULL), 0);
+        nb_import_only_new(import);
+        if (is_late) {
+            ck_assert_int_eq(nb_engine_delete_model(engine, str("m"), str(""), NULL), 0);
+            train("m", "1", "a", "one two");
+            train("m", "2", "b", "three");
+        }
+        int rc = nb_import_commit(&import, NULL, &created, &dropped, &error);
+        ck_assert_int_eq(rc, is_late ? NB_CONFLICT : 0);
+    }
+    ck_assert_ptr_nonnull(strstr(error.text, "exists"));
+    ck_assert(!isnan(score_of("m", "one", "a")));
+    nb_settings_deinit(&header.settings);
+    verify();
+}
+END_TEST
+
 /* ---- reading
  * -------------------------------------------------------------------------------------- */
 
@@ -1253,6 +1281,7 @@ static Suite *suite(void)
     tcase_add_test(t, one_label_leaves_room_for_the_other);
     tcase_add_test(t, too_little_training_is_said);
     tcase_add_test(t, a_broken_import_changes_nothing);
+    tcase_add_test(t, an_import_may_not_replace);
     tcase_add_test(t, models_load_while_their_settings_change);
     tcase_add_test(t, models_are_made_under_observation);
     tcase_add_test(t, explanations_sum_to_the_difference);
