@@ -180,7 +180,10 @@ static int dump_weights(const struct nb_export *e, const struct nb_settings *set
                            read_weights, &reading, error);
     if (rc == 0)
         rc = nb_twin_log_load(e->view, e->live->number, &e->state.twin, weights, NULL, error);
-    if (rc == 0 && reading.found)
+    /* Documents without a label teach nothing: weights as they begin are none that were learned. */
+    bool has_learned = e->state.totals.living > e->state.totals.unlabelled ||
+                       nb_weights_places(nb_stack_weights_order(weights)) > 0;
+    if (rc == 0 && reading.found && has_learned)
         nb_stack_weights_write(weights, &p);
     nb_stack_weights_free(&weights);
     if (rc == 0 && p.code != 0)
