@@ -21,7 +21,7 @@ PACKAGES := libmicrohttpd gnutls libsystemd jansson libutf8proc lmdb libxxhash l
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check check-interop check-peers check-monitoring check-deb clean help format install-deps docker uninstall dist
+FREE_GOALS := run check check-interop check-peers check-monitoring check-deb check-image clean help format install-deps docker uninstall dist
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
@@ -284,6 +284,12 @@ check-deb:
 	$(Q)scripts/install-deps --packages
 	$(Q)scripts/check-deb $(PACKAGE_PARTS)
 
+# The image, built and run with buildah in chroots. As root.
+.PHONY: check-image
+check-image:
+	$(Q)scripts/install-deps --image
+	$(Q)scripts/check-image
+
 .PHONY: fuzz fuzz-here
 fuzz:
 	$(Q)scripts/install-deps --all
@@ -319,7 +325,7 @@ lint-all: lint-layers lint-scripts lint-python lint-format lint-gcc lint-clang l
 lint-layers:
 	$(Q)scripts/check-layers
 lint-scripts:
-	$(Q)shellcheck -x $$(grep -lE '^#!.*\b(ba)?sh$$' scripts/* .ci/* tests/*/run debian/* debian/tests/* 2>/dev/null)
+	$(Q)shellcheck -x $$(grep -lE '^#!.*\b(ba)?sh$$' scripts/* .ci/* tests/*/run config/image/* debian/* debian/tests/* 2>/dev/null)
 # Debian's mypy; the cache is not in the tree.
 lint-python:
 	$(Q)mypy --strict --cache-dir $(call BUILD_OF,mypy) clients/python/*.py
@@ -358,7 +364,7 @@ format:
 .PHONY: install install-configuration uninstall dist docker
 # The documents keep their places, so that the links between them lead somewhere.
 DOCUMENTS := $(wildcard README.md SECURITY.md CHANGELOG.md LICENSE config/README.md config/bayesd.conf \
-                        config/bayesd.service config/bayesd-milter.service config/bayesd.sysusers \
+                        config/bayesd.service config/bayesd-milter.service config/bayesd.sysusers config/image/README.md \
                         clients/README.md clients/python/*.py) \
              $(shell find config/integrations config/monitoring -type f 2>/dev/null)
 MANUALS := server/client/bayesc.1 config/bayesd.conf.5 server/bayesd.8 server/milter/bayesd-milter.8
@@ -437,6 +443,7 @@ help:
 	@echo 'make check-monitoring   dashboard and alerts with a real Prometheus'
 	@echo 'make check-deb       Debian packages: built in a chroot, lintian, piuparts, autopkgtest (as root);'
 	@echo '                     PACKAGE_PARTS="build lintian": these only'
+	@echo 'make check-image     the image, built and run with buildah (as root)'
 	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'
 	@echo '                     clang-format, layers, shellcheck, mypy'
 	@echo 'make format          clang-format -i'
