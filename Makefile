@@ -21,7 +21,7 @@ PACKAGES := libmicrohttpd gnutls libsystemd jansson libutf8proc lmdb libxxhash l
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check check-interop check-peers check-monitoring check-deb check-image clean help format install-deps docker uninstall dist
+FREE_GOALS := run check check-interop check-peers check-openapi check-monitoring check-deb check-image clean help format install-deps docker uninstall dist
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
@@ -290,6 +290,14 @@ check-image:
 	$(Q)scripts/install-deps --image
 	$(Q)scripts/check-image
 
+# What others make of openapi.json (tests/openapi/README.md). Needs a registry of npm.
+.PHONY: check-openapi check-openapi-here
+check-openapi:
+	$(Q)scripts/install-deps --openapi
+	$(Q)$(MAKE) $(JOBS) check-openapi-here
+check-openapi-here: $(BUILD)/bayesd
+	$(Q)tests/openapi/run $(BUILD)
+
 .PHONY: fuzz fuzz-here
 fuzz:
 	$(Q)scripts/install-deps --all
@@ -444,6 +452,7 @@ help:
 	@echo 'make check-deb       Debian packages: built in a chroot, lintian, piuparts, autopkgtest (as root);'
 	@echo '                     PACKAGE_PARTS="build lintian": these only'
 	@echo 'make check-image     the image, built and run with buildah (as root)'
+	@echo 'make check-openapi   openapi.json by spectral, redocly and the types that openapi-typescript makes'
 	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'
 	@echo '                     clang-format, layers, shellcheck, mypy'
 	@echo 'make format          clang-format -i'
