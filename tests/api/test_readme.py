@@ -24,6 +24,7 @@ SPAM = [MAIL % ("Prize", 2, "You have won a prize! Claim your money now."),
         MAIL % ("Pills", 3, "Cheap pills, order now, free delivery!")]
 
 
+CLIENTS = os.path.join("clients", "README.md")
 NETWORKS = os.path.join("server", "network", "README.md")
 
 
@@ -129,8 +130,12 @@ def test_every_line_about_networks_runs(api):
     equal(run_all(api, readme(NETWORKS)), 18, "commands")
 
 
+def test_every_line_about_clients_runs(api):
+    equal(run_all(api, readme(CLIENTS)), 3, "commands")
+
+
 def test_no_curl_line_escapes_the_test(api):
-    for text in (readme(), readme(NETWORKS)):
+    for text in (readme(), readme(NETWORKS), readme(CLIENTS)):
         run = sum(command.count("curl -") for command, _ in sessions(text))
         equal(run, text.count("curl -"), "curl commands run, curl commands shown")
 
