@@ -392,6 +392,10 @@ class Bayesd:
         """How good the verdicts were before each document was learned: positive, target_fpr, scores."""
         return self._call("GET", self._verb(model, "evaluation", query))
 
+    def cluster(self, model: str, wish: Mapping[str, Any]) -> Json:
+        """Topics of the model's documents without their labels; `wish` is the object of the HTTP API."""
+        return self._call("POST", self._verb(model, "cluster"), dict(wish))
+
     def refit(self, model: str) -> Json:
         """Fits the weights of a stacked model anew; returns when that is done."""
         return self._call("POST", self._verb(model, "refit"))
