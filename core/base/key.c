@@ -22,6 +22,13 @@ void nb_key_generate(struct nb_key *key)
     derive_secret(key);
 }
 
+uint64_t nb_key_random(void)
+{
+    uint64_t number;
+    randombytes_buf(&number, sizeof number);
+    return number;
+}
+
 void nb_key_restore(struct nb_key *key, const unsigned char bytes[NB_KEY_BYTES])
 {
     memcpy(key->bytes, bytes, NB_KEY_BYTES);

@@ -29,6 +29,9 @@ struct nb_key {
 /* Makes a new random key, with the random numbers of the operating system (libsodium). */
 void nb_key_generate(struct nb_key *key);
 
+/* A random number of the operating system (libsodium). */
+uint64_t nb_key_random(void);
+
 /* Makes the key with the given bytes, which came from the store or a dump. */
 void nb_key_restore(struct nb_key *key, const unsigned char bytes[NB_KEY_BYTES]);
 

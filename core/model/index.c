@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/key.h"
 
 /* So many of a hundred places: with twelve in a bucket about one row in twenty lies outside its
  * own. */
@@ -22,7 +23,8 @@ int nb_index_init(struct nb_index *index, uint64_t rows)
     memset(buckets, 0, count * sizeof *buckets);
     *index = (struct nb_index){.buckets = buckets,
                                .bucket_count = count,
-                               .room = count * NB_BUCKET_ROWS * LOAD_PERCENT / 100};
+                               .room = count * NB_BUCKET_ROWS * LOAD_PERCENT / 100,
+                               .multiplier = nb_key_random() | 1};
     return 0;
 }
 

@@ -32,7 +32,8 @@ _Static_assert(sizeof(struct nb_bucket) == 64, "a bucket is a cache line");
 struct nb_index {
     struct nb_bucket *buckets; /* owned; aligned to a cache line */
     uint64_t bucket_count;
-    uint64_t room; /* rows that it may hold before it must grow */
+    uint64_t room;       /* rows that it may hold before it must grow */
+    uint64_t multiplier; /* odd; of this index alone, and random */
 };
 
 /* An index of at least `rows` rows at the load that it may have. Returns 0 or NB_NO_MEMORY. */
@@ -46,12 +47,14 @@ void nb_index_insert(struct nb_index *index, uint64_t id, uint32_t row);
 /* Takes out a row that is in the index. Under the write lock. */
 void nb_index_remove(struct nb_index *index, uint64_t id, uint32_t row);
 
-/* Ids are keyed hashes but for their top bits, which name the field: a multiplication brings all
- * bits to the top (Knuth, The Art of Computer Programming 3, 6.4), and the top 32 scale to any
- * number of buckets, always below 2^32, without a division (Lemire 2019). */
+/* A multiplication brings all bits of an id to the top, and the top 32 scale to any number of
+ * buckets, always below 2^32, without a division (Lemire 2019). The ids of numbers are these
+ * numbers (core/base/feature.h), which a client chooses: by a random odd multiplier that nobody
+ * knows two ids meet no more often than chance has it, within a factor of two (Dietzfelbinger,
+ * Hagerup, Katajainen and Penttonen 1997). */
 static inline uint64_t nb_index_home(const struct nb_index *index, uint64_t id)
 {
-    uint64_t mixed = id * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t mixed = id * index->multiplier;
     return ((mixed >> 32) * index->bucket_count) >> 32;
 }
 

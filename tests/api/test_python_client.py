@@ -176,6 +176,10 @@ def test_undo_refit_and_figures(api):
         equal(daemon.undo(model, ids=["s1", "s2"], after="2000-01-01", before="2100-01-01")["documents"], 2)
         equal(daemon.refit(model)["name"], model)
         raised(400, daemon.cluster, model, {"topics": "no number"})
+        equal(daemon.copy_model(model + "-copy", model)["documents"], documents(daemon, model))
+        raised(409, daemon.copy_model, model + "-copy", model)
+        clusters = daemon.cluster(model, {"clusters": 2, "documents": "all", "restarts": 1})["clusters"]
+        equal(sum(cluster["documents"] for cluster in clusters), documents(daemon, model))
         equal(daemon.evaluation(model, positive="spam")["positive"], "spam")
         equal(daemon.is_ready(), (True, ""))
         holds("\nbayesd_" in daemon.metrics(), "metrics")
