@@ -297,6 +297,13 @@ static double log_estimate(double count, double sum)
     return count > 0 ? log(count / sum) : -(double)INFINITY;
 }
 
+struct nb_addends nb_attribute_addends(const struct nb_attribute_scores *scores,
+                                       const struct nb_model *model, const struct nb_row *row,
+                                       uint32_t place)
+{
+    return addends_of(scores, model, row, attribute_of(row->id), place);
+}
+
 double nb_attribute_evidence(const struct nb_attribute_scores *scores, const struct nb_model *model,
                              const struct nb_row *row, uint32_t place)
 {

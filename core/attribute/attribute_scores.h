@@ -100,6 +100,11 @@ void nb_attribute_add(const struct nb_attribute_scores *scores, const struct nb_
                       const struct nb_feature *feature, const struct nb_row *row, uint32_t place,
                       struct nb_log_product *product);
 
+/* What is added to the counts of the value in `row` for the label at `place`. */
+struct nb_addends nb_attribute_addends(const struct nb_attribute_scores *scores,
+                                       const struct nb_model *model, const struct nb_row *row,
+                                       uint32_t place);
+
 /* How telling a value is for the label at `place`: ln of its estimate less that for all other
  * labels together; infinite where one of them is 0. 0 of what is no value in use. */
 double nb_attribute_evidence(const struct nb_attribute_scores *scores, const struct nb_model *model,

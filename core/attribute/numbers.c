@@ -160,6 +160,12 @@ size_t nb_numbers_memory(const struct nb_numbers *numbers)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
+const struct nb_gaussian *nb_numbers_gaussian(const struct nb_numbers *numbers, size_t attribute,
+                                              uint32_t place)
+{
+    return varies(numbers, attribute) ? gaussian_at(numbers, attribute, place) : NULL;
+}
+
 bool nb_numbers_say(const struct nb_numbers *numbers, uint64_t id)
 {
     return nb_feature_is_number(id) && speaks(numbers, attribute_of(id));

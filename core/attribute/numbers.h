@@ -58,6 +58,10 @@ static inline bool nb_numbers_have(const struct nb_numbers *numbers, size_t attr
     return attribute < numbers->count && numbers->counts[attribute].is_number;
 }
 
+/* The Gaussian of the label at `place`, also where bins speak; NULL where no number varies. */
+const struct nb_gaussian *nb_numbers_gaussian(const struct nb_numbers *numbers, size_t attribute,
+                                              uint32_t place);
+
 /* Whether a value of such an attribute says anything. */
 bool nb_numbers_say(const struct nb_numbers *numbers, uint64_t id);
 

@@ -20,6 +20,7 @@
     [NB_FIELD_##field] = {(name), NB_FIELD_KIND_##kind, (is_token)},
 
 const char *const nb_field_names[NB_FIELDS + 1] = {FIELDS(NAME)};
+const char *const nb_field_kind_names[] = {"text", "category", "set", "number", NULL};
 const struct nb_field_info nb_field_table[NB_FIELDS] = {FIELDS(INFO)};
 
 enum nb_field nb_field_find(struct nb_string name)

@@ -118,6 +118,9 @@ enum nb_field_kind {
     NB_FIELD_KIND_NUMBER    /* values on a scale (decimal.h); no field of a mail is one */
 };
 
+/* The names of the kinds in settings, by number, with NULL behind the last: never rename one. */
+extern const char *const nb_field_kind_names[];
+
 struct nb_field_info {
     const char *name;        /* in settings, explanations and the store: never rename one */
     enum nb_field_kind kind; /* of its values */

@@ -4,6 +4,7 @@
 #include "core/base/heap.h"
 #include "core/generate/generate.h"
 #include "core/generate/label_walk.h"
+#include "core/generate/values.h"
 #include "core/live/state.h"
 #include "core/store/row_texts.h"
 
@@ -145,6 +146,8 @@ int nb_generate_distribution(struct nb_engine *engine, struct nb_string model,
         read_sums(&l);
         rc = list(&l, sink, &why);
     }
+    if (rc == 0 && sink->field != NULL && nb_label_walk_attributes(&l.walk) > 0)
+        rc = nb_list_values(&l.walk, limit, mass, sink, &why);
     rc = nb_live_note(l.walk.live, rc, &why, error);
     free(l.heap.items);
     nb_label_walk_end(&l.walk);

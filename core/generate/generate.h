@@ -64,19 +64,40 @@ struct nb_word_posterior {
     struct nb_posterior posterior;
 };
 
+/* A field that the settings name, in the documents of the label. */
+struct nb_field_posterior {
+    struct nb_string name;
+    int kind;                    /* enum nb_field_kind */
+    uint64_t documents, missing; /* that have a value, and that have none */
+    uint64_t values; /* of a category or a set: those that documents of any label have */
+    bool has_number; /* of a number, of which some document has one: */
+    double mean, deviation;
+};
+
+struct nb_value_posterior {
+    struct nb_string value; /* as nb_word_posterior has words */
+    uint64_t count;
+    struct nb_posterior posterior;
+};
+
 /* Receives a listing piece by piece; everything is borrowed for the call. Returns 0 to go on. */
 struct nb_distribution_sink {
     int (*header)(void *user, const struct nb_label_posterior *label);
     int (*word)(void *user, const struct nb_word_posterior *word);
+    /* After the words; NULL, both of them: they are not wanted. */
+    int (*field)(void *user, const struct nb_field_posterior *field);
+    int (*value)(void *user, const struct nb_value_posterior *value); /* of the field before it */
     void *user;
 };
 
 /* Hands the `limit` words that are most probable in documents of the label to `sink`, most probable
  * first, with intervals that have `mass` (above 0, below 1) of the posterior: the one of P(w | v)
  * is Beta(count + a, the counts of all other words + a for each), the marginal of the Dirichlet
- * posterior, with a = addend + offset of nb_word_law. That of P(v) is nb_share_interval. Takes 32
- * bytes for each word. Returns as nb_generate_sample does; NB_CONFLICT: the label has no documents.
- */
+ * posterior, with a = addend + offset of nb_word_law. That of P(v) is nb_share_interval. Then
+ * come the fields of the settings, in their order, each with those of its values that are among the
+ * `limit` most probable ones of all fields together (core/attribute/attribute_law.h), most probable
+ * first; models without fields have no such walk. Takes 32 bytes for each word and 64 for each
+ * value. Returns as nb_generate_sample does; NB_CONFLICT: the label has no documents. */
 int nb_generate_distribution(struct nb_engine *engine, struct nb_string model,
                              struct nb_string label, size_t limit, double mass,
                              const struct nb_distribution_sink *sink, struct nb_error *error);

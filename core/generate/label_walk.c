@@ -41,15 +41,21 @@ void nb_label_walk_end(struct nb_label_walk *walk)
     nb_registry_release(walk->engine, &walk->live);
 }
 
+/* Of what core/score returns. */
+static int told(const struct nb_label_walk *walk, int rc, struct nb_error *error)
+{
+    if (rc == NB_CONFLICT)
+        return nb_error_set(error, rc, "label '%s' of model '%s' has no documents",
+                            nb_model_label_name(walk->live->counts, walk->label).bytes,
+                            walk->live->name);
+    return rc != 0 ? nb_error_no_memory(error) : 0;
+}
+
 /* Under the lock. */
 static int law_of(const struct nb_label_walk *walk, struct nb_word_law *law, struct nb_error *error)
 {
     const struct nb_model *counts = walk->live->counts;
-    int rc = nb_word_law_of(walk->published->scorer, counts, walk->label, law);
-    if (rc == NB_CONFLICT)
-        return nb_error_set(error, rc, "label '%s' of model '%s' has no documents",
-                            nb_model_label_name(counts, walk->label).bytes, walk->live->name);
-    return rc != 0 ? nb_error_no_memory(error) : 0;
+    return told(walk, nb_word_law_of(walk->published->scorer, counts, walk->label, law), error);
 }
 
 int nb_label_walk_law(const struct nb_label_walk *walk, struct nb_word_law *law,
@@ -98,5 +104,58 @@ int nb_label_walk_all(struct nb_label_walk *walk, nb_label_walk_visit *visit, vo
         for (size_t i = 0; rc == 0 && i < count; i++)
             visit(user, &law, &walk->words[i]);
     }
+    return rc;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+int nb_label_walk_attribute(const struct nb_label_walk *walk, size_t attribute,
+                            struct nb_attribute_law *law, uint64_t *documents,
+                            struct nb_error *error)
+{
+    const struct nb_model *counts = walk->live->counts;
+    const struct nb_attribute_scores *scores;
+    uint32_t place;
+    nb_model_read_lock(counts);
+    int rc = nb_label_attributes(walk->published->scorer, counts, walk->label, &scores, &place);
+    if (rc == 0)
+        *law = nb_attribute_law_of(scores, &walk->published->settings, counts, attribute, place);
+    *documents = nb_model_documents(counts, walk->label);
+    rc = told(walk, rc, error);
+    nb_model_unlock(counts);
+    return rc;
+}
+
+/* Visits the values of a step of rows from *row on, which moves behind them. */
+static int visit_step(const struct nb_label_walk *walk, uint32_t *row, bool *is_last,
+                      nb_label_walk_visit_value *visit, void *user, struct nb_error *error)
+{
+    const struct nb_model *counts = walk->live->counts;
+    const struct nb_attribute_scores *scores;
+    uint32_t place;
+    nb_model_read_lock(counts);
+    uint32_t rows = nb_model_rows(counts), left = rows > *row ? rows - *row : 0;
+    uint32_t end = *row + (left < STEP_ROWS ? left : STEP_ROWS);
+    int rc = nb_label_attributes(walk->published->scorer, counts, walk->label, &scores, &place);
+    for (; rc == 0 && *row < end; ++*row) {
+        struct nb_walked_value value = {.row = *row, .feature = nb_model_row_id(counts, *row)};
+        if (nb_value_law_of(scores, &walk->published->settings, counts, nb_model_row(counts, *row),
+                            place, &value.law))
+            visit(user, &value);
+    }
+    *is_last = end >= rows;
+    rc = told(walk, rc, error);
+    nb_model_unlock(counts);
+    return rc;
+}
+
+int nb_label_walk_values(const struct nb_label_walk *walk, nb_label_walk_visit_value *visit,
+                         void *user, struct nb_error *error)
+{
+    uint32_t row = 0;
+    bool is_last = false;
+    int rc = 0;
+    while (rc == 0 && !is_last)
+        rc = visit_step(walk, &row, &is_last, visit, user, error);
     return rc;
 }

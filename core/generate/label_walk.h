@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A label of a model that is in memory, and a walk over the words of the used vocabulary. For
- * core/generate/sample.c and distribution.c. One thread.
+ * A label of a model that is in memory, a walk over the words of the used vocabulary, and one over
+ * the values of attributes. For core/generate/sample.c, distribution.c and values.c. One thread.
  */
 #ifndef NB_CORE_GENERATE_LABEL_WALK_H
 #define NB_CORE_GENERATE_LABEL_WALK_H
 
+#include "core/attribute/attribute_law.h"
 #include "core/live/live.h"
 #include "core/score/explain.h"
 
@@ -39,5 +40,28 @@ typedef void nb_label_walk_visit(void *user, const struct nb_word_law *law,
                                  const struct nb_walked_word *word);
 int nb_label_walk_all(struct nb_label_walk *walk, nb_label_walk_visit *visit, void *user,
                       struct nb_error *error);
+
+/* How many attributes the model's settings have. */
+static inline size_t nb_label_walk_attributes(const struct nb_label_walk *walk)
+{
+    return walk->published->settings.attribute_count;
+}
+
+/* What is known of an attribute in the label's documents, and of how many in all it is. Returns as
+ * nb_label_walk_law. */
+int nb_label_walk_attribute(const struct nb_label_walk *walk, size_t attribute,
+                            struct nb_attribute_law *law, uint64_t *documents,
+                            struct nb_error *error);
+
+/* Calls `visit`, under the model's read lock, for every value of a category or a set that a
+ * document has, in the order of the rows. Returns as nb_label_walk_law. */
+struct nb_walked_value {
+    uint64_t feature;
+    uint32_t row;
+    struct nb_value_law law;
+};
+typedef void nb_label_walk_visit_value(void *user, const struct nb_walked_value *value);
+int nb_label_walk_values(const struct nb_label_walk *walk, nb_label_walk_visit_value *visit,
+                         void *user, struct nb_error *error);
 
 #endif

@@ -24,9 +24,6 @@ static const char *const decisions[] = {"bayes", "stacked", NULL};
 
 static const char *const structures[] = {"naive", "tan", NULL};
 
-/* In the order of enum nb_field_kind. */
-static const char *const kinds[] = {"text", "category", "set", "number", NULL};
-
 static const char *const numbers[] = {"gaussian", "bins", "auto", NULL};
 
 static const char *const new_fields[] = {"refuse", "learn", NULL};
@@ -236,7 +233,7 @@ static const struct nb_setting table[] = {
     {.name = "fields",
      .type = NB_SETTING_ATTRIBUTES,
      .offset = offsetof(struct nb_settings, attributes),
-     .names = kinds,
+     .names = nb_field_kind_names,
      .help = "Fields that documents can have values of beside their text: each is an attribute of "
              "its own (Mitchell 1997, section 6.9: the naive Bayes classifier). A field can be "
              "added at any time, and stays."},

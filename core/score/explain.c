@@ -331,3 +331,15 @@ bool nb_word_law_count(struct nb_scorer *scorer, const struct nb_model *model, u
     }
     return true;
 }
+
+int nb_label_attributes(struct nb_scorer *scorer, const struct nb_model *model, uint32_t label,
+                        const struct nb_attribute_scores **attributes, uint32_t *place)
+{
+    const struct nb_score_view *view;
+    int rc = nb_scorer_view(scorer, model, &view);
+    if (rc != 0)
+        return rc;
+    *attributes = &scorer->attributes;
+    *place = view->position[label];
+    return *place == NB_NOT_SCORED ? NB_CONFLICT : 0;
+}

@@ -59,4 +59,11 @@ bool nb_word_law_count(struct nb_scorer *scorer, const struct nb_model *model, u
                        uint32_t label, const struct nb_word_law *law, uint64_t *count,
                        double *addend);
 
+struct nb_attribute_scores;
+
+/* The estimates of attributes, for core/attribute/attribute_law.h, under the counts as they are,
+ * and the label's place there. Returns 0, NB_CONFLICT (it has no documents) or NB_NO_MEMORY. */
+int nb_label_attributes(struct nb_scorer *scorer, const struct nb_model *model, uint32_t label,
+                        const struct nb_attribute_scores **attributes, uint32_t *place);
+
 #endif

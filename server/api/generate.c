@@ -19,7 +19,10 @@ struct reply {
     struct nb_request *request;
     struct nb_string label;
     double mass;           /* of the intervals of a distribution */
-    size_t written;        /* tokens */
+    size_t written;        /* elements of the list that is open */
+    size_t fields;         /* of a distribution */
+    bool in_values;        /* of a field */
+    const char *close;     /* what ends all that is open */
     struct nb_error error; /* failures of writing, which the engine does not know */
 };
 
@@ -39,7 +42,8 @@ static int settle(struct reply *r, struct nb_emitter *e)
 
 static int begin(struct reply *r, struct nb_request *request, struct nb_error *error)
 {
-    *r = (struct reply){.request = request, .label = nb_request_query(request, "label")};
+    *r = (struct reply){
+        .request = request, .label = nb_request_query(request, "label"), .close = "]}"};
     if (r->label.bytes == NULL)
         return nb_error_set(error, NB_INVALID, "query parameter 'label' is missing");
     return 0;
@@ -53,7 +57,7 @@ static void open_head(struct reply *r, struct nb_emitter *e)
 }
 
 /* The comma, which an emitter that begins anew does not know of. */
-static struct nb_emitter next_token(struct reply *r)
+static struct nb_emitter next_element(struct reply *r)
 {
     struct nb_emitter e = emitter_of(r);
     if (r->written++ > 0)
@@ -66,7 +70,7 @@ static int end(struct reply *r, int rc, const struct nb_error *engines, struct n
 {
     if (rc == 0) {
         struct nb_emitter e = emitter_of(r);
-        nb_emit_raw(&e, "]}");
+        nb_emit_raw(&e, r->close);
         rc = settle(r, &e);
     }
     if (rc != 0) {
@@ -110,7 +114,7 @@ static int write_sample_head(struct reply *r, const struct nb_sampling *sampling
 
 static int write_word(void *user, struct nb_string word)
 {
-    struct nb_emitter e = next_token(user);
+    struct nb_emitter e = next_element(user);
     if (e.code == 0)
         e.code = nb_json_string(e.out, word);
     return settle(user, &e);
@@ -177,13 +181,59 @@ static int write_label(void *user, const struct nb_label_posterior *label)
     return settle(r, &e);
 }
 
-static int write_posterior(void *user, const struct nb_word_posterior *word)
+static int write_word_posterior(void *user, const struct nb_word_posterior *word)
 {
-    struct nb_emitter e = next_token(user);
+    struct nb_emitter e = next_element(user);
     nb_emit_raw(&e, "{");
     nb_emit_member_string(&e, "token", word->word);
     nb_emit_member_u64(&e, "count", word->count);
     emit_posterior(&e, &word->posterior, true);
+    nb_emit_close(&e, '}');
+    return settle(user, &e);
+}
+
+/* Begins the list of fields, or ends the field before this one. */
+static void begin_field(struct reply *r, struct nb_emitter *e, bool has_list)
+{
+    if (r->fields++ == 0)
+        nb_emit_raw(e, "],\"fields\":[");
+    else
+        nb_emit_raw(e, r->in_values ? "]}," : "},");
+    r->in_values = has_list;
+    r->close = has_list ? "]}]}" : "}]}";
+    r->written = 0;
+}
+
+static int write_field(void *user, const struct nb_field_posterior *field)
+{
+    struct reply *r = user;
+    struct nb_emitter e = emitter_of(r);
+    bool has_list = field->kind == NB_FIELD_KIND_CATEGORY || field->kind == NB_FIELD_KIND_SET;
+    begin_field(r, &e, has_list);
+    nb_emit_raw(&e, "{");
+    nb_emit_member_string(&e, "field", field->name);
+    nb_emit_member_text(&e, "kind", nb_field_kind_names[field->kind]);
+    nb_emit_member_u64(&e, "documents", field->documents);
+    nb_emit_member_u64(&e, "missing", field->missing);
+    if (field->has_number) {
+        nb_emit_member_short_double(&e, "mean", field->mean);
+        nb_emit_member_short_double(&e, "deviation", field->deviation);
+    }
+    if (has_list) {
+        nb_emit_member_u64(&e, "vocabulary", field->values);
+        nb_emit_key(&e, "values");
+        nb_emit_raw(&e, "[");
+    }
+    return settle(r, &e);
+}
+
+static int write_value(void *user, const struct nb_value_posterior *value)
+{
+    struct nb_emitter e = next_element(user);
+    nb_emit_raw(&e, "{");
+    nb_emit_member_string(&e, "value", value->value);
+    nb_emit_member_u64(&e, "count", value->count);
+    emit_posterior(&e, &value->posterior, true);
     nb_emit_close(&e, '}');
     return settle(user, &e);
 }
@@ -205,7 +255,11 @@ int nb_route_distribution(struct nb_request *request, struct nb_error *error)
 {
     struct reply r;
     struct nb_error engines = {0};
-    struct nb_distribution_sink sink = {write_label, write_posterior, &r};
+    struct nb_distribution_sink sink = {.header = write_label,
+                                        .word = write_word_posterior,
+                                        .field = write_field,
+                                        .value = write_value,
+                                        .user = &r};
     uint64_t limit = 0;
     int rc = begin(&r, request, error);
     if (rc == 0)

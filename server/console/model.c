@@ -205,7 +205,7 @@ static int put_reason(struct page *p, int rc, struct nb_error *error)
 static int put_label(struct page *p, struct nb_error *error)
 {
     struct nb_engine *engine = p->request->server->engine;
-    struct nb_distribution_sink sink = {write_label, write_word, p};
+    struct nb_distribution_sink sink = {.header = write_label, .word = write_word, .user = p};
     put_form(p);
     int rc = nb_generate_sample(engine, p->request->model, &p->sampling, write_drawn, p, error);
     rc = put_reason(p, rc, error);

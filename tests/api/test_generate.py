@@ -4,6 +4,7 @@ import math
 import random
 from collections import Counter
 
+from attributes import Attributes, moments, numbers_of
 from book import Counts, Model
 from harness import equal, holds, quoted, refused
 
@@ -272,3 +273,157 @@ def test_the_prior_has_an_interval(api):
         got = distribution(model, label="only").ok().json
         equal((got["prior"]["probability"], got["prior"]["interval"][1]), (1.0, 1.0))
         equal((got["tokens"][0]["probability"], got["tokens"][0]["interval"]), (1.0, [1.0, 1.0]))
+
+
+# ---- fields --------------------------------------------------------------------------------------
+KINDS = {"country": "category", "note": "text", "tags": "set", "amount": "number", "same": "number", "never": "category",
+         "unmeasured": "number"}
+
+
+def ticket(rng, label):
+    values = {}
+    if rng.random() < 0.8:
+        values["country"] = rng.choice(["DE", "DE", "FR", "IT", ""] if label == "spam" else ["DE", "=x=", "é"])
+    if rng.random() < 0.6:
+        values["tags"] = [t for t in ("a", "b", "c", label) if rng.random() < 0.4]
+    if rng.random() < 0.7:
+        values["note"] = rng.choice(["some words", "", "other words here"])
+    if rng.random() < 0.9:
+        values["amount"] = round(rng.gauss(100 if label == "spam" else -20, 5), 2)
+    if rng.random() < 0.5:
+        values["same"] = 7
+    return values
+
+
+def tickets(api, **settings):
+    """One label of many documents, one of fewer, one with a number, and one without any value."""
+    model, rng = Attributes(api, KINDS, **settings), random.Random(api.seed)
+    for i in range(60):
+        label = ("spam", "spam", "ham")[i % 3]
+        model.train(ticket(rng, label), label, id=str(i), text=rng.choice(["", "a text", "two words"]))
+    model.train({"amount": 3.25}, "one")
+    for _ in range(2):
+        model.train({}, "none", id=f"none {_}")
+    for i in range(0, 60, 7):
+        model.untrain(id=str(i))
+    return model
+
+
+def smoothing_of(settings, label, of, values, event):
+    """What is added to the count of each value for the prior, and to the documents that lack it (of a set)."""
+    s = settings.get("smoothing", 1.0)
+    if not isinstance(s, dict):
+        return dict.fromkeys(values, (s, s))
+    if "labels" in s:
+        return dict.fromkeys(values, (s["labels"][label],) * 2)
+    if "alpha" in s:
+        return dict.fromkeys(values, (s["alpha"], s["beta"]))
+    kinds = 2 if event == "set" else len(values)
+    share = {m: sum(m in bag for _, bag in of) / len(of) if s["p"] == "vocabulary" else 1 / kinds for m in values}
+    return {m: (s["m"] * p, s["m"] * (1 - p)) for m, p in share.items()}
+
+
+def expected_values(model, name, label):
+    """{value: (count, probability, a, b of the posterior Beta)} by the definition, from the living documents."""
+    of = [(v, bags[name]) for v, bags in model.documents.values() if name in bags]
+    own, values = [bag for v, bag in of if v == label], set().union(*(bag for _, bag in of))
+    prior, less = smoothing_of(model.settings, label, of, values, model.fields[name]), {"mean": 0, "map": 1, "mle": 0}
+    estimate = model.settings.get("estimate", "mean")
+    if estimate == "mle":
+        added, prior = dict.fromkeys(values, (0, 0)), dict.fromkeys(values, (1, 1))
+    else:
+        added = {m: tuple(x - less[estimate] for x in pair) for m, pair in prior.items()}
+    wanted = {}
+    for m in values:
+        count = sum(m in bag for bag in own)
+        if model.fields[name] == "set":
+            whole, rest = len(own) + sum(added[m]), prior[m][1]
+        else:
+            whole = len(own) + math.fsum(a for a, _ in added.values())
+            rest = math.fsum(a for w, (a, _) in prior.items() if w != m)
+        probability = (count + added[m][0]) / whole if whole > 0 else 0
+        wanted[m] = count, probability, count + prior[m][0], len(own) - count + rest
+    return wanted
+
+
+def assert_field(model, label, row):
+    name, kind = row["field"], model.fields[row["field"]]
+    own = [bags for v, bags in model.documents.values() if v == label]
+    has = sum(name in bags for bags in own)
+    equal((row["kind"], row["documents"], row["missing"]), (kind, has, len(own) - has), f"{label} {name}")
+    if kind not in ("category", "set"):
+        return
+    wanted = expected_values(model, name, label)
+    equal(row["vocabulary"], len(wanted), name)
+    equal({t["value"]: t["count"] for t in row["values"]}, {m: want[0] for m, want in wanted.items()}, name)
+    shown = [t["probability"] for t in row["values"]]
+    equal(shown, sorted(shown, reverse=True))
+    for t in row["values"]:
+        _, probability, a, b = wanted[t["value"]]
+        near(t["probability"], probability, f"{label} {name}={t['value']}", 1e-12)
+        assert_interval({**t, "token": f"{name}={t['value']}"}, round(a, 9), round(b, 9))
+
+
+def test_values_of_fields(api):
+    for settings in ({}, {"smoothing": 3.0}, {"event_model": "binary"}, {"event_model": "bernoulli"},
+                     {"event_model": "complement"}, {"estimate": "map", "smoothing": 2.0}, {"estimate": "mle"},
+                     {"smoothing": {"labels": {"spam": 2, "ham": 4, "one": 1, "none": 1}}},
+                     {"smoothing": {"m": 20, "p": "uniform"}}, {"smoothing": {"m": 20, "p": "vocabulary"}},
+                     {"event_model": "bernoulli", "smoothing": {"alpha": 2, "beta": 3}}):
+        with tickets(api, **settings) as model:
+            for label in ("spam", "ham", "one", "none"):
+                got = distribution(model, label=label, limit=1000).ok().json
+                equal([row["field"] for row in got["fields"]], list(KINDS), "in the order of the settings")
+                for row in got["fields"]:
+                    assert_field(model, label, row)
+
+
+def test_numbers_of_fields(api):
+    for number in ("gaussian", "bins"):
+        with tickets(api, number=number) as model:
+            def gaussian(name, label):
+                rows = {row["field"]: row for row in distribution(model, label=label).ok().json["fields"]}
+                return rows[name].get("mean"), rows[name].get("deviation")
+            of = {v: numbers_of(b["amount"] for w, b in model.documents.values() if w == v and "amount" in b)
+                  for v in ("spam", "ham", "one")}
+            mean, variance = moments(sum(of.values(), []))
+            added = 1e-9 * float(variance)
+            for label in ("spam", "ham"):
+                near(gaussian("amount", label)[0], float(moments(of[label])[0]), label, 1e-12)
+                near(gaussian("amount", label)[1], math.sqrt(float(moments(of[label])[1]) + added), label, 1e-12)
+            near(gaussian("amount", "one")[1], math.sqrt(float(variance) + added), "one number", 1e-12)
+            equal(gaussian("amount", "one")[0], 3.25)
+            near(gaussian("amount", "none")[0], float(mean), "no number", 1e-12)
+            near(gaussian("same", "spam")[1], math.sqrt(added), "equal numbers", 1e-12)
+            equal(gaussian("unmeasured", "spam"), (None, None))
+    with Attributes(api, {"n": "number"}) as model:
+        model.train({"n": 4}, "a", id="1")
+        model.train({"n": 4}, "b", id="2")
+        row = distribution(model, label="a").ok().json["fields"][0]
+        equal(row, {"field": "n", "kind": "number", "documents": 1, "missing": 0, "mean": 4, "deviation": 0})
+
+
+def test_values_under_a_limit(api):
+    """The most probable values of all fields together; the fields themselves are always there."""
+    with tickets(api) as model:
+        def listed(limit):
+            fields = distribution(model, label="spam", limit=limit).ok().json["fields"]
+            equal([row["field"] for row in fields], list(KINDS))
+            return sorted((t["probability"] for row in fields for t in row.get("values", [])), reverse=True)
+        whole = listed(1000)
+        holds(len(whole) == 11, f"{whole}")
+        for limit in (0, 1, 4, 10, 11):
+            equal(listed(limit), whole[:limit])
+
+
+def test_models_without_fields_have_none(api):
+    with filled(api) as model:
+        holds("fields" not in distribution(model, label="spam").ok().json, "no field is named")
+
+
+def test_values_where_texts_are_not_kept(api):
+    client = api.another(config={"store": {"keep_words": "no"}}).start().client
+    client.put("/v1/models/m", {"preset": "book", "fields": {"a": "category"}}).ok(201)
+    client.post("/v1/models/m/train", {"values": {"a": "secret"}, "label": "x"}).ok()
+    value = client.get("/v1/models/m/distribution?label=x").ok().json["fields"][0]["values"][0]
+    holds(value["value"].startswith("#") and len(value["value"]) == 17, value)

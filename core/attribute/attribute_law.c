@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/attribute/attribute_law.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "core/attribute/attribute_scores.h"
+
+static struct nb_attribute_law number_law(const struct nb_attribute_scores *scores,
+                                          const struct nb_model *model, size_t attribute,
+                                          uint32_t place)
+{
+    const struct nb_moments *all = &scores->numbers.counts[attribute].all;
+    struct nb_moments own = nb_model_moments(model, scores->names[place], (unsigned)attribute);
+    struct nb_attribute_law law = {.documents = own.count, .has_number = all->count > 0};
+    if (!law.has_number)
+        return law;
+    const struct nb_gaussian *g = nb_numbers_gaussian(&scores->numbers, attribute, place);
+    law.mean = nb_moments_mean(own.count > 0 ? &own : all);
+    law.deviation = g != NULL ? sqrt(g->variance) : 0;
+    return law;
+}
+
+struct nb_attribute_law nb_attribute_law_of(const struct nb_attribute_scores *scores,
+                                            const struct nb_settings *settings,
+                                            const struct nb_model *model, size_t attribute,
+                                            uint32_t place)
+{
+    assert(attribute < scores->count && place < scores->size);
+    const struct nb_attribute_label *label = &scores->labels[attribute * scores->size + place];
+    switch ((enum nb_field_kind)settings->attributes[attribute].kind) {
+    case NB_FIELD_KIND_NUMBER:
+        return number_law(scores, model, attribute, place);
+    case NB_FIELD_KIND_CATEGORY:
+        return (struct nb_attribute_law){.documents = label->sum,
+                                         .values = scores->counts[attribute].vocabulary};
+    case NB_FIELD_KIND_SET:
+        return (struct nb_attribute_law){.documents = label->documents,
+                                         .values = scores->counts[attribute].vocabulary};
+    case NB_FIELD_KIND_TEXT:
+        break;
+    }
+    return (struct nb_attribute_law){.documents = label->documents};
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* `offset` is a parameter of the prior less the addend: with it the estimate is the mean or the
+ * mode of the posterior. */
+static void put_category(struct nb_value_law *law, const struct nb_attribute_label *label,
+                         uint64_t values, double addend, double offset)
+{
+    double whole = (double)label->sum + label->added, above = (double)law->count + addend;
+    law->probability = whole > 0 ? above / whole : 0;
+    law->own = above + offset;
+    law->others = values > 1 ? whole - above + offset * ((double)values - 1) : 0;
+}
+
+/* A dump may have values of a set without saying that there is one. */
+static void put_member(struct nb_value_law *law, const struct nb_attribute_label *label,
+                       struct nb_addends addends, double offset)
+{
+    double lacks = label->documents > law->count ? (double)(label->documents - law->count) : 0;
+    double above = (double)law->count + addends.present, below = lacks + addends.absent;
+    law->probability = above + below > 0 ? above / (above + below) : 0;
+    law->own = above + offset;
+    law->others = below + offset;
+}
+
+bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
+                     const struct nb_model *model, const struct nb_row *row, uint32_t place,
+                     struct nb_value_law *law)
+{
+    if (nb_feature_field(row->id) != NB_FIELD_VALUE || !nb_feature_is_token(row->id) ||
+        !nb_counts_any(row))
+        return false;
+    size_t attribute = nb_feature_part(row->id) / 2;
+    if (attribute >= scores->count) /* named after these settings */
+        return false;
+    int kind = settings->attributes[attribute].kind;
+    if (kind != NB_FIELD_KIND_CATEGORY && kind != NB_FIELD_KIND_SET)
+        return false;
+    const struct nb_attribute_label *label = &scores->labels[attribute * scores->size + place];
+    struct nb_cell cell = nb_counts_of(model, row, scores->names[place]);
+    struct nb_addends addends = nb_attribute_addends(scores, model, row, place);
+    double offset = settings->estimate == NB_ESTIMATE_MEAN ? 0 : 1;
+    *law = (struct nb_value_law){.attribute = attribute, .count = cell.documents};
+    if (kind == NB_FIELD_KIND_CATEGORY)
+        law->count = cell.occurrences;
+    if (kind == NB_FIELD_KIND_CATEGORY)
+        put_category(law, label, scores->counts[attribute].vocabulary, addends.present, offset);
+    else
+        put_member(law, label, addends, offset);
+    return true;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is known of an attribute in the documents of a label: how many have a value, and what the
+ * values are like, under the estimate and the smoothing of the settings. Whatever the event model
+ * and the structure are, a category is drawn once from the label's own counts, and a set is a
+ * Bernoulli for each value (attribute_scores.h has the formulas). Pure functions, under the model's
+ * read lock.
+ */
+#ifndef NB_CORE_ATTRIBUTE_ATTRIBUTE_LAW_H
+#define NB_CORE_ATTRIBUTE_ATTRIBUTE_LAW_H
+
+#include "core/model/counts.h"
+#include "core/model/settings.h"
+
+struct nb_attribute_scores;
+
+struct nb_attribute_law {
+    uint64_t documents; /* of the label, that have a value */
+    uint64_t values;    /* of a category or a set: those that documents of any label have */
+    bool has_number;    /* of a number, of which some document has one: its Gaussian */
+    double mean, deviation;
+};
+
+/* Of the attribute for the label at `place`; `settings` are those of the scores. Where all numbers
+ * of the model are equal their deviation is 0. */
+struct nb_attribute_law nb_attribute_law_of(const struct nb_attribute_scores *scores,
+                                            const struct nb_settings *settings,
+                                            const struct nb_model *model, size_t attribute,
+                                            uint32_t place);
+
+/* A value of a category or a set. Its posterior is Beta(own, others): the marginal of the Dirichlet
+ * posterior of a category's values, or that of a set's Bernoulli. Either can be 0, where that is
+ * certain. */
+struct nb_value_law {
+    size_t attribute;
+    uint64_t count; /* of the label's documents */
+    double probability;
+    double own, others;
+};
+
+/* That of the value in `row` for the label at `place`; false: it has no such value, or none that a
+ * document has. */
+bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
+                     const struct nb_model *model, const struct nb_row *row, uint32_t place,
+                     struct nb_value_law *law);
+
+#endif
