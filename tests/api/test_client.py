@@ -149,6 +149,57 @@ def test_tables(api):
         equal(api.post(f"/v1/models/{model}/train", document).ok().json["status"], "unchanged", name)
 
 
+def test_columns_are_values_of_fields(api):
+    """Rows of a table with a header: each is the document that JSON with these values is."""
+    client, model = Bayesc(api), api.name()
+    path = f"/v1/models/{model}"
+    api.put(path, {"preset": "book", "fields": {"title": "text", "country": "category", "tags": "set",
+                                                "amount": "number"}}).ok(201)
+    table = write(api.new_folder(), "tickets.csv", content=b"""\
+no,queue,summary,details,country,price,tags,note
+1,billing,Refund,"my money,
+please",DE,12.50,vip; urgent,x
+2,network,No line,since noon,FR,,;,x
+3,network,Slow,,,-3,,x
+""")
+    columns = "text=details+summary,title=summary,label=queue,id=no,country=country,amount=price,tags=tags"
+    got = client.json("train", "-m", model, "--columns", columns, table)
+    equal((got["learned"], got["unread"], got["failed"]), (3, 0, 0))
+    documents = [
+        {"id": "1", "label": "billing", "text": "my money,\nplease\nRefund",
+         "values": {"title": "Refund", "country": "DE", "amount": 12.5, "tags": ["vip", "urgent"]}},
+        {"id": "2", "label": "network", "text": "since noon\nNo line",
+         "values": {"title": "No line", "country": "FR", "tags": []}},
+        {"id": "3", "label": "network", "text": "Slow", "values": {"title": "Slow", "amount": -3}}]
+    for document in documents:
+        equal(api.post(f"{path}/train", document).ok().json["status"], "unchanged", str(document))
+    columns = "title=summary,country=country,amount=price,tags=tags"
+    lines = client.run("classify", "-m", model, "--columns", columns, "--json", table).splitlines()
+    for line, document in zip(lines, documents, strict=True):
+        want = api.post(f"{path}/classify", {"values": document["values"]}).ok().json
+        got = json.loads(line)
+        equal((got["label"], got["log_scores"]), (want["label"], want["log_scores"]))
+    trial = client.json("evaluate", "-m", api.name(), "--split", "0.5", "--in-order", "--set", "preset=book", "--set",
+                        'fields={"country":"category","amount":"number","tags":"set"}', "--columns",
+                        "label=queue,country=country,amount=price,tags=tags", table)
+    equal(trial["windows"][0]["documents"], 1)
+
+
+def test_wrong_columns_are_said(api):
+    client, model, folder = Bayesc(api), api.name(), api.new_folder()
+    api.put(f"/v1/models/{model}", {"preset": "book", "fields": {"amount": "number"}}).ok(201)
+    table = write(folder, "a.csv", content=b'price,kind,who\n"1",a,"b\nc"\n"12,5",a,b\n')
+    got = client.json("train", "-m", model, "--columns", "amount=price,label=kind", table, status=DATAERR)
+    equal((got["learned"], got["unread"]), (1, 1))
+    holds("a.csv: line 4, column 'price': '12,5' is not a number" in client.said, client.said)
+    client.run("train", "-m", model, "--columns", "amount=cost,label=kind", table, status=DATAERR)
+    holds("line 1, the header, has no column 'cost'" in client.said, client.said)
+    client.run("train", "-m", model, "--columns", "who=who,label=kind", table, status=DATAERR)
+    holds("who" in client.said and "field" in client.said, client.said)
+    client.run("train", "-m", model, "--columns", "amount=price+who,label=kind", table, status=USAGE)
+    client.run("classify", "-m", api.name(), "--columns", "amount=price", table, status=NOINPUT)
+
+
 def test_text_that_is_not_utf8_is_learned(api):
     client, model = Bayesc(api), api.name()
     client.run("train", "-m", model, "-l", "spam", stdin=b"caf\xe9 \x00 \xed\xa0\x80 price \x1b \\ \"")

@@ -137,6 +137,15 @@ static int add_settings(json_t *settings, const char *text, struct nb_error *err
     return 0;
 }
 
+static int add_set_settings(const struct evaluate_options *options, json_t *settings,
+                            struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; i < options->settings.count && rc == 0; i++)
+        rc = add_settings(settings, options->settings.items[i], error);
+    return rc;
+}
+
 /* Adds the settings of --set, then those of the variant (or NULL). A corpus of mails begins with
  * the preset for mails. */
 static int settings_of(const struct evaluate_options *options, const struct nb_corpus *corpus,
@@ -144,9 +153,7 @@ static int settings_of(const struct evaluate_options *options, const struct nb_c
 {
     (void)json_object_set_new(settings, "preset",
                               json_string(corpus->entries[0].is_mail ? "mail" : "text"));
-    int rc = 0;
-    for (size_t i = 0; i < options->settings.count && rc == 0; i++)
-        rc = add_settings(settings, options->settings.items[i], error);
+    int rc = add_set_settings(options, settings, error);
     return rc == 0 && variant != NULL ? add_settings(settings, variant, error) : rc;
 }
 
@@ -264,6 +271,20 @@ static int judge_documents(struct nb_client *client, const struct evaluate_optio
     return run_variants(&trial, options, error);
 }
 
+/* Reads the documents. The new model has the fields that --set gives. */
+static int read_documents(struct nb_corpus *corpus, const struct evaluate_options *options,
+                          char **arguments, size_t count, struct nb_error *error)
+{
+    struct nb_files_options files = options->files;
+    json_t *settings = json_object();
+    int rc = add_set_settings(options, settings, error);
+    files.fields = json_object_get(settings, "fields");
+    if (rc == 0)
+        rc = nb_corpus_read(corpus, &files, arguments, count, error);
+    json_decref(settings);
+    return rc;
+}
+
 static int run_evaluate(struct nb_client *client, const void *user, char **arguments, size_t count,
                         struct nb_error *error)
 {
@@ -274,7 +295,7 @@ static int run_evaluate(struct nb_client *client, const void *user, char **argum
     if (rc != 0)
         return rc;
     struct nb_corpus corpus = {0};
-    rc = nb_corpus_read(&corpus, &options->files, arguments, count, error);
+    rc = read_documents(&corpus, options, arguments, count, error);
     if (rc == 0)
         rc = judge_documents(client, options, &corpus, error);
     uint64_t unread = corpus.unread;

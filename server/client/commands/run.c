@@ -5,7 +5,9 @@
 #include <sysexits.h>
 
 #include "server/call/path.h"
+#include "server/client/base/answer.h"
 #include "server/client/evaluate/corpus.h"
+#include "server/client/files/mapping.h"
 #include "server/client/files/walk.h"
 #include "server/client/terminal/message.h"
 
@@ -92,7 +94,21 @@ static void start_progress(struct nb_run *run, char *const *paths, size_t count)
     run->progress.is_shown = run->progress.is_shown && !run->is_quiet;
 }
 
-int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
+/* Asks for the fields of the model when a table has some: their kinds tell what its cells are. A
+ * model that is not there has none. */
+static int get_fields(const struct nb_run *run, json_t **fields, struct nb_error *error)
+{
+    json_t *model = NULL;
+    if (!nb_mapping_has_fields(run->files->columns))
+        return 0;
+    int rc = nb_answer_get(run->client, "", &model, error);
+    *fields = json_incref(json_object_get(json_object_get(model, "settings"), "fields"));
+    json_decref(model);
+    return rc == NB_NOT_FOUND ? 0 : rc;
+}
+
+static int run_pipeline(struct nb_run *run, char *const *paths, size_t count,
+                        struct nb_error *error)
 {
     struct nb_buffer path = {0};
     int rc = path_of(run, &path, error);
@@ -113,6 +129,21 @@ int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struc
     }
     nb_pipeline_close(&run->pipeline);
     nb_buffer_deinit(&path);
+    return rc;
+}
+
+int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
+{
+    const struct nb_files_options *given = run->files;
+    struct nb_files_options options = *given;
+    json_t *fields = NULL;
+    int rc = get_fields(run, &fields, error);
+    options.fields = fields;
+    run->files = &options;
+    if (rc == 0)
+        rc = run_pipeline(run, paths, count, error);
+    run->files = given;
+    json_decref(fields);
     return rc;
 }
 

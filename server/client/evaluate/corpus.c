@@ -77,19 +77,22 @@ static int sort_labels(struct nb_corpus *corpus, struct nb_error *error)
 static int write_item(struct nb_corpus *corpus, const struct nb_item *item,
                       struct nb_corpus_entry *entry, struct nb_error *error)
 {
-    size_t length = item->content.length, id = item->id.length, name = strlen(item->name) + 1;
+    size_t length = item->content.length, values = item->values.length;
+    size_t id = item->id.length, name = strlen(item->name) + 1;
     if (id > UINT16_MAX || name > UINT16_MAX)
         return nb_error_set(error, NB_TOO_LARGE, "%.100s: the id or the name is too long",
                             item->name);
-    if (fwrite(item->content.bytes, 1, length, corpus->file) != length ||
+    if ((length > 0 && fwrite(item->content.bytes, 1, length, corpus->file) != length) ||
+        (values > 0 && fwrite(item->values.bytes, 1, values, corpus->file) != values) ||
         (id > 0 && fwrite(item->id.bytes, 1, id, corpus->file) != id) ||
         fwrite(item->name, 1, name, corpus->file) != name)
         return nb_error_errno(error, errno, "the temporary file");
     entry->length = (uint32_t)length;
+    entry->values_length = (uint32_t)values;
     entry->id_length = (uint16_t)id;
     entry->name_length = (uint16_t)name;
-    corpus->written += length + id + name;
-    corpus->bytes += length;
+    corpus->written += length + values + id + name;
+    corpus->bytes += length + values;
     return 0;
 }
 
@@ -116,6 +119,7 @@ static int take_item(void *user, const struct nb_item *item, struct nb_error *er
     *entry =
         (struct nb_corpus_entry){.offset = corpus->written, .label = label, .part = item->part};
     entry->is_mail = item->is_mail;
+    entry->has_no_content = item->has_no_content;
     rc = write_item(corpus, item, entry, error);
     corpus->count += rc == 0;
     return rc;
@@ -188,7 +192,8 @@ void nb_corpus_shuffle(struct nb_corpus *corpus, uint64_t seed)
 int nb_corpus_get(struct nb_corpus *corpus, size_t i, struct nb_item *item, struct nb_error *error)
 {
     const struct nb_corpus_entry *entry = &corpus->entries[i];
-    size_t all = (size_t)entry->length + entry->id_length + entry->name_length;
+    size_t all =
+        (size_t)entry->length + entry->values_length + entry->id_length + entry->name_length;
     corpus->content.length = 0;
     if (nb_buffer_reserve(&corpus->content, all) != 0)
         return nb_error_no_memory(error);
@@ -202,12 +207,15 @@ int nb_corpus_get(struct nb_corpus *corpus, size_t i, struct nb_item *item, stru
             return nb_error_errno(error, errno, "the temporary file");
         corpus->content.length += got > 0 ? (size_t)got : 0;
     }
-    const char *label = corpus->labels[entry->label];
+    const char *label = corpus->labels[entry->label], *content = corpus->content.bytes;
+    const char *values = content + entry->length, *id = values + entry->values_length;
     *item = (struct nb_item){.is_mail = entry->is_mail,
-                             .content = {corpus->content.bytes, entry->length},
+                             .has_no_content = entry->has_no_content,
+                             .content = {content, entry->length},
+                             .values = {values, entry->values_length},
                              .label = {label, strlen(label)},
-                             .id = {corpus->content.bytes + entry->length, entry->id_length},
-                             .name = corpus->content.bytes + entry->length + entry->id_length,
+                             .id = {id, entry->id_length},
+                             .name = id + entry->id_length,
                              .part = entry->part};
     return 0;
 }

@@ -14,11 +14,12 @@ enum { NB_CORPUS_LABELS = 10000 };
 
 struct nb_corpus_entry {
     uint64_t offset;
-    uint32_t length;                 /* of the content; the id and the name follow it */
+    uint32_t length; /* of the content; the values, the id and the name follow it */
+    uint32_t values_length;
     uint16_t id_length, name_length; /* the second one counts the NUL */
     uint32_t label;                  /* index of `labels` */
     enum nb_item_part part;
-    bool is_mail;
+    bool is_mail, has_no_content;
 };
 
 struct nb_corpus {

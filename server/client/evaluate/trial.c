@@ -145,7 +145,7 @@ static int test_then_train(struct judge *judge, struct online *online, size_t i,
         rc = post_document(online->call, online->train.bytes, &online->document, &receipt, error);
     json_decref(verdict);
     json_decref(receipt);
-    nb_progress_add(&judge->progress, item.content.length);
+    nb_progress_add(&judge->progress, item.content.length + item.values.length);
     return rc == 0 ? check_signal(error) : rc;
 }
 

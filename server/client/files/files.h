@@ -10,11 +10,14 @@
 #include "server/client/base/flags.h"
 #include "server/client/files/item.h"
 
+struct json_t;
+
 /* Options of every command that reads documents; embedded in the command's own. */
 struct nb_files_options {
     const char *label;           /* of documents that have none of their own; or NULL */
     const char *format;          /* NULL: the name and the beginning of a file tell */
     const char *columns;         /* of CSV and TSV; NULL: the first line tells */
+    const struct json_t *fields; /* borrowed: of the model, by name their kinds; or NULL */
     struct nb_flag_list folders; /* NAME=LABEL of Maildir++ folders */
     bool is_text, is_mail;       /* what a document is where the format does not tell */
     bool by_folder;              /* the first folder below a path is the label */
@@ -32,7 +35,10 @@ struct nb_files_options {
      "file tell its format"},                                                                      \
     {"columns", 0, NB_FLAG_TEXT, "NAMES", offsetof(type, files.columns), 0, 0,                     \
      "columns of CSV and TSV whose first line does not name them: text,\n"                         \
-     "mail, label, id, and - for one that is ignored: label,text,-"},                              \
+     "mail, label, id, and - for one that is ignored: label,text,-; or, if it\n"                   \
+     "does, what they are: text=summary+body,label=queue,id=no,price=amount\n"                     \
+     "(price is a field of the model; a set is split at ';', an empty cell is\n"                   \
+     "a missing value)"},                                                                          \
     {"text", 0, NB_FLAG_SWITCH, NULL, offsetof(type, files.is_text), 0, 0,                         \
      "files are texts, whatever they look like"},                                                  \
     {"mail", 0, NB_FLAG_SWITCH, NULL, offsetof(type, files.is_mail), 0, 0,                         \

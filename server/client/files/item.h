@@ -19,10 +19,12 @@ enum nb_item_part { NB_ITEM_ANY, NB_ITEM_TRAIN, NB_ITEM_TEST };
 
 struct nb_item {
     bool is_mail;
+    bool has_no_content; /* only values */
     struct nb_string content;
-    struct nb_string label; /* empty: none */
-    struct nb_string id;    /* empty: the daemon makes one from the content */
-    const char *name;       /* for people: the file, and the place in it */
+    struct nb_string values; /* of named fields, a JSON object; empty: none */
+    struct nb_string label;  /* empty: none */
+    struct nb_string id;     /* empty: the daemon makes one from the content */
+    const char *name;        /* for people: the file, and the place in it */
     enum nb_item_part part;
 };
 

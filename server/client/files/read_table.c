@@ -2,8 +2,12 @@
 #include <string.h>
 
 #include "server/client/files/formats.h"
+#include "server/client/files/mapping.h"
 
 enum { COLUMNS_MOST = 32 };
+
+/* Spreadsheets put it before the header. */
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
 enum column { COLUMN_NONE, COLUMN_TEXT, COLUMN_MAIL, COLUMN_LABEL, COLUMN_ID };
 
@@ -17,7 +21,9 @@ struct table {
         size_t begin, length;
     } cells[COLUMNS_MOST];
     size_t cell_count;
-    uint64_t number; /* of the row, from 1 */
+    uint64_t number;           /* of the row, from 1 */
+    uint64_t line, next_line;  /* of the file, from 1: where the row begins, and what comes next */
+    struct nb_mapping mapping; /* owned; used when --columns has one */
 };
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -50,6 +56,12 @@ static size_t copy_quoted(struct table *t, struct nb_string line, size_t at)
     return line.length + 1;
 }
 
+static int next_line(struct table *t, struct nb_string *line, struct nb_error *error)
+{
+    t->next_line++;
+    return nb_input_line(&t->reading->input, NB_ITEM_MOST, line, error);
+}
+
 /* Reads a quoted cell behind its opening quote; it may go on over several lines. *at is the place
  * in `line` where it begins, and then the place behind its end in the last line. */
 static int read_quoted(struct table *t, struct nb_string *line, size_t *at, struct nb_error *error)
@@ -64,7 +76,7 @@ static int read_quoted(struct table *t, struct nb_string *line, size_t *at, stru
             return nb_error_set(error, NB_TOO_LARGE, "row %ju is larger than %d bytes",
                                 (uintmax_t)t->number, NB_ITEM_MOST);
         (void)nb_buffer_append(&t->row, "\n", 1); /* has room: reserved */
-        int rc = nb_input_line(&t->reading->input, NB_ITEM_MOST, line, error);
+        int rc = next_line(t, line, error);
         if (rc < 0)
             return rc;
         if (rc == 0)
@@ -97,11 +109,14 @@ static int read_row(struct table *t, struct nb_error *error)
 {
     struct nb_string line = {0};
     do {
-        int rc = nb_input_line(&t->reading->input, NB_ITEM_MOST, &line, error);
+        int rc = next_line(t, &line, error);
         if (rc != 1)
             return rc;
         t->number++;
+        if (t->number == 1 && nb_string_starts(line, BYTE_ORDER_MARK))
+            line = nb_string_from(line, strlen(BYTE_ORDER_MARK));
     } while (line.length == 0);
+    t->line = t->next_line;
     t->row.length = 0;
     t->cell_count = 0;
     for (size_t at = 0; at <= line.length;) {
@@ -188,6 +203,35 @@ static int give_row(struct table *t, struct nb_error *error)
     return nb_reading_give(t->reading, &item, t->number, error);
 }
 
+/* ---- a mapping ------------------------------------------------------------------------------- */
+
+/* The header is bound to the mapping, each row after it is a document. */
+static int take_mapped(struct table *t, bool is_header, struct nb_error *error)
+{
+    struct nb_item item = {0};
+    struct nb_string cells[COLUMNS_MOST];
+    for (size_t i = 0; i < t->cell_count; i++)
+        cells[i] = cell(t, i);
+    if (is_header)
+        return nb_mapping_find(&t->mapping, cells, t->cell_count, t->line, error);
+    int rc = nb_mapping_apply(&t->mapping, cells, t->cell_count, t->line, &item, error);
+    return rc == 0 ? nb_reading_give(t->reading, &item, t->number, error) : rc;
+}
+
+static int read_mapped(struct table *t, struct nb_error *error)
+{
+    const struct nb_files_options *options = t->reading->files->options;
+    int rc = nb_mapping_read(&t->mapping, options->columns, options->fields, error);
+    bool is_header = true;
+    while (rc == 0 && (rc = read_row(t, error)) == 1) {
+        rc = take_mapped(t, is_header, error);
+        is_header = false;
+    }
+    return rc;
+}
+
+/* ---- all rows -------------------------------------------------------------------------------- */
+
 static int read_rows(struct table *t, struct nb_error *error)
 {
     const char *names = t->reading->files->options->columns;
@@ -205,7 +249,9 @@ static int read_rows(struct table *t, struct nb_error *error)
 int nb_read_table(struct nb_reading *reading, char separator, struct nb_error *error)
 {
     struct table table = {.reading = reading, .separator = separator};
-    int rc = read_rows(&table, error);
+    bool is_mapped = nb_mapping_is(reading->files->options->columns);
+    int rc = is_mapped ? read_mapped(&table, error) : read_rows(&table, error);
+    nb_mapping_deinit(&table.mapping);
     nb_buffer_deinit(&table.row);
     return rc;
 }

@@ -197,7 +197,7 @@ static int dispatch(struct nb_pipeline *p, struct nb_error *error)
 static int add_texts(struct batch *batch, const struct nb_item *item)
 {
     struct row *row = &batch->rows[batch->count];
-    row->bytes = item->content.length;
+    row->bytes = item->content.length + item->values.length;
     row->name = batch->texts.length;
     int rc = nb_buffer_append(&batch->texts, item->name, strlen(item->name) + 1);
     row->label = batch->texts.length;
@@ -209,7 +209,8 @@ static int add_texts(struct batch *batch, const struct nb_item *item)
 int nb_pipeline_add(struct nb_pipeline *p, const struct nb_item *item, struct nb_error *error)
 {
     struct batch *batch = &p->ring[p->filled % p->size];
-    if (batch->count > 0 && batch->body.length + item->content.length > BATCH_BYTES) {
+    if (batch->count > 0 &&
+        batch->body.length + item->content.length + item->values.length > BATCH_BYTES) {
         int rc = dispatch(p, error);
         if (rc != 0)
             return rc;

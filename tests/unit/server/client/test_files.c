@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +97,9 @@ static int take(void *user, const struct nb_item *item, struct nb_error *error)
                          item->label.length > 0 ? item->label.bytes : "", (int)item->id.length,
                          item->id.length > 0 ? item->id.bytes : "", short_name(item->name)),
         0);
+    ck_assert(!item->has_no_content || item->content.length == 0);
     ck_assert_int_eq(nb_buffer_append(&heard->text, item->content.bytes, item->content.length), 0);
+    ck_assert_int_eq(nb_buffer_append(&heard->text, item->values.bytes, item->values.length), 0);
     ck_assert_int_eq(nb_buffer_puts(&heard->text, "|"), 0);
     heard->documents++;
     return heard->documents == heard->most ? nb_error_set(error, NB_STOPPING, "enough") : 0;
@@ -450,9 +453,78 @@ END_TEST
 /* Of 33 columns. */
 #define LONG_LIST "text,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-"
 
+/* ---- columns that a header names ---------------------------------------------------------------
+ */
+
+static const struct {
+    const char *columns, *bytes, *wanted;
+} mapped[] = {
+    {"text=description+title,label=category,id=ticket",
+     "ticket,title,description,category\n7,Refund,\"my money,\nnow\",billing\n8,No line,,network\n",
+     "text billing 7 a.csv:2: my money,\nnow\nRefund|text network 8 a.csv:3: No line|"},
+    {"text=text,label=label", "label,text\nlabel,text\n", "text label  a.csv:2: text|"},
+    {"text=t", "\xEF\xBB\xBFt,u\nhello,x\n", "text   a.csv:2: hello|"},
+    {"text=t", "\xEF\xBB\xBF\"t\"\nhello\n", "text   a.csv:2: hello|"},
+    {"mail=m", "m\nhi\n", "mail   a.csv:2: hi|"},
+    {"text=t", "t,u\n,x\n", "text   a.csv:2: |"},
+    {"text=a=b", "a=b\nx\n", "text   a.csv:2: x|"},
+    {"country=c,amount=n,label=l", "l,c,n\nyes,DE,12.50\nno,\"say \"\"hi\"\"\",\nno,,\n",
+     "text yes  a.csv:2: {\"country\":\"DE\",\"amount\":12.50}|"
+     "text no  a.csv:3: {\"country\":\"say \\\"hi\\\"\"}|text no  a.csv:4: {}|"},
+    {"text=t,amount=n", "t,n\nhello,-1e3\n,5\n",
+     "text   a.csv:2: hello{\"amount\":-1e3}|text   a.csv:3: {\"amount\":5}|"},
+    {"amount=n", "n\n007\n+5\n.5\n 3 \n",
+     "text   a.csv:2: {\"amount\":7}|text   a.csv:3: {\"amount\":5}|"
+     "text   a.csv:4: {\"amount\":0.5}|text   a.csv:5: {\"amount\":3}|"},
+    {"tags=t", "t,x\nvip; urgent ,1\n;,1\n,1\na;;b,1\nDE,1\n",
+     "text   a.csv:2: {\"tags\":[\"vip\",\"urgent\"]}|text   a.csv:3: {\"tags\":[]}|"
+     "text   a.csv:4: {}|text   a.csv:5: {\"tags\":[\"a\",\"b\"]}|text   a.csv:6: "
+     "{\"tags\":[\"DE\"]}|"},
+    {"title=a+b", "a,b\nx,y\n,z\n",
+     "text   a.csv:2: {\"title\":\"x\\ny\"}|text   a.csv:3: {\"title\":\"z\"}|"},
+    {"other=a", "a\n12;13\n\xFF\n",
+     "text   a.csv:2: {\"other\":\"12;13\"}|text   a.csv:3: {\"other\":\"\\ufffd\"}|"},
+    {"amount=n", "n,x\n1,\"a\nb\"\n\n\"12,5\",c\n2,d\n",
+     "text   a.csv:2: {\"amount\":1}|! a.csv: line 5, column 'n': '12,5' is not a number|"},
+    {"amount=n", "n\n0x10\n", "! a.csv: line 2, column 'n': '0x10' is not a number|"},
+    {"amount=n", "n\ninf\n", "! a.csv: line 2, column 'n': 'inf' is not a number|"},
+    {"amount=n", "n\n1e999\n", "! a.csv: line 2, column 'n': '1e999' is not a number|"},
+    {"amount=n,text=t", "t,n\n\na,1\nb\n",
+     "text   a.csv:3: a{\"amount\":1}|! a.csv: line 4 has too few columns: 'n' is not there|"},
+    {"text=t", "\na,b\nx,y\n", "! a.csv: line 2, the header, has no column 't'|"},
+    {"text=t", "t,T,t\nx,y,z\n", "! a.csv: line 1, the header, has more than one column 't'|"},
+    {"text=t", "", ""},
+};
+
+START_TEST(columns_of_a_header_are_values_of_fields)
+{
+    json_t *fields = json_pack("{s:s, s:s, s:s, s:s}", "title", "text", "country", "category",
+                               "tags", "set", "amount", "number");
+    const struct nb_files_options options = {.columns = mapped[_i].columns, .fields = fields};
+    expect_with(&options, write_text("a.csv", mapped[_i].bytes), mapped[_i].wanted);
+    json_decref(fields);
+}
+END_TEST
+
 START_TEST(wrong_columns_end_the_run)
 {
-    static const char *const wrong[] = {"label", "text,name", "text,,label", "-", LONG_LIST};
+    static const char *const wrong[] = {"label",
+                                        "text,name",
+                                        "text,,label",
+                                        "-",
+                                        LONG_LIST,
+                                        "text=",
+                                        "=a",
+                                        "text=a,b",
+                                        "text=a+",
+                                        "text=+a",
+                                        "text=a+b+c+d+e+f+g+h+i",
+                                        "label=a",
+                                        "label=a+b,text=c",
+                                        "text=a,mail=b",
+                                        "text=a,text=b",
+                                        "amount=a+b",
+                                        "text=a,,id=b"};
     char *path = write_text("a.csv", "a,b\n");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const struct nb_files_options options = {.columns = wrong[i]};
@@ -596,6 +668,7 @@ int main(void)
     tcase_add_test(all, a_maildir_is_its_mails);
     tcase_add_test(all, bytes_are_added_up);
     tcase_add_loop_test(all, tables_are_read, 0, COUNT(tables));
+    tcase_add_loop_test(all, columns_of_a_header_are_values_of_fields, 0, COUNT(mapped));
     tcase_add_test(all, wrong_columns_end_the_run);
     tcase_add_test(all, nul_bytes_stay_in_a_cell);
     tcase_add_loop_test(all, json_lines_are_read, 0, COUNT(lines));

@@ -63,6 +63,28 @@ START_TEST(a_text_is_read_as_it_was)
 }
 END_TEST
 
+START_TEST(values_are_beside_a_text_or_alone)
+{
+    static const struct {
+        struct nb_item item;
+        const char *written;
+    } items[] = {
+        {{.content = {"t", 1}, .values = {"{\"a\":1}", 7}},
+         "{\"text\":\"t\",\"values\":{\"a\":1}}"},
+        {{.has_no_content = true, .values = {"{}", 2}}, "{\"values\":{}}"},
+        {{.has_no_content = true, .values = {"{}", 2}, .label = {"l", 1}, .id = {"i", 1}},
+         "{\"values\":{},\"label\":\"l\",\"id\":\"i\"}"},
+    };
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
+        struct nb_buffer out = {0};
+        ck_assert_int_eq(nb_item_write(&items[i].item, true, &out), 0);
+        ck_assert_int_eq(nb_buffer_append(&out, "", 1), 0);
+        ck_assert_str_eq(out.bytes, items[i].written);
+        nb_buffer_deinit(&out);
+    }
+}
+END_TEST
+
 START_TEST(a_mail_keeps_its_bytes)
 {
     unsigned seed = 1763;
@@ -121,6 +143,7 @@ int main(void)
     Suite *suite = suite_create("item_json");
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, a_text_is_read_as_it_was, 0, COUNT(texts));
+    tcase_add_test(all, values_are_beside_a_text_or_alone);
     tcase_add_test(all, a_mail_keeps_its_bytes);
     tcase_add_test(all, label_and_id_are_sent);
     tcase_add_test(all, random_bytes_are_json);

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/client/files/mapping.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/client/base/client.h"
+#include "server/client/base/quote.h"
+
+enum { NUMBER_MOST = 64 /* bytes of a number in a cell */, NAME_SHOWN = 64 };
+
+static const char *const ROLES[] = {"text", "mail", "label", "id"};
+
+static int shown(struct nb_string name)
+{
+    return name.length < NAME_SHOWN ? (int)name.length : NAME_SHOWN;
+}
+
+/* ---- the option ------------------------------------------------------------------------------ */
+
+bool nb_mapping_is(const char *option)
+{
+    return option != NULL && strchr(option, '=') != NULL;
+}
+
+static enum nb_mapping_role role_of(struct nb_string name)
+{
+    size_t i = 0;
+    while (i < NB_MAPPING_FIELD && !nb_string_equals(name, ROLES[i]))
+        i++;
+    return (enum nb_mapping_role)i;
+}
+
+/* Cuts what stands before the separator off the front. */
+static struct nb_string cut(struct nb_string *rest, char separator)
+{
+    const char *end =
+        rest->length > 0 ? memchr(rest->bytes, (unsigned char)separator, rest->length) : NULL;
+    size_t length = end != NULL ? (size_t)(end - rest->bytes) : rest->length;
+    struct nb_string head = {rest->bytes, length};
+    *rest = nb_string_from(*rest, length + (end != NULL));
+    return head;
+}
+
+bool nb_mapping_has_fields(const char *option)
+{
+    bool has = false;
+    struct nb_string rest = nb_string_of(option);
+    while (nb_mapping_is(option) && rest.length > 0) {
+        struct nb_string part = cut(&rest, ',');
+        has = has || role_of(cut(&part, '=')) == NB_MAPPING_FIELD;
+    }
+    return has;
+}
+
+static enum nb_mapping_kind kind_of(struct nb_string name, const json_t *fields)
+{
+    const char *kind = json_string_value(json_object_getn(fields, name.bytes, name.length));
+    if (kind == NULL)
+        return NB_MAPPING_CATEGORY;
+    if (strcmp(kind, "text") == 0)
+        return NB_MAPPING_WORDS;
+    if (strcmp(kind, "set") == 0)
+        return NB_MAPPING_SET;
+    return strcmp(kind, "number") == 0 ? NB_MAPPING_NUMBER : NB_MAPPING_CATEGORY;
+}
+
+static bool is_joinable(const struct nb_mapping_part *part)
+{
+    return part->role == NB_MAPPING_TEXT ||
+           (part->role == NB_MAPPING_FIELD && part->kind == NB_MAPPING_WORDS);
+}
+
+/* Reads "name=column+column". */
+static int read_part(struct nb_mapping_part *part, struct nb_string text, const json_t *fields,
+                     struct nb_error *error)
+{
+    struct nb_string whole = text;
+    *part = (struct nb_mapping_part){.name = cut(&text, '=')};
+    part->role = role_of(part->name);
+    part->kind = kind_of(part->name, fields);
+    while (text.length > 0 && part->count < NB_MAPPING_JOINED) {
+        struct nb_string column = cut(&text, '+');
+        if (column.length == 0)
+            break;
+        part->columns[part->count++] = column;
+    }
+    if (part->name.length == 0 || part->count == 0 || text.length > 0 ||
+        whole.bytes[whole.length - 1] == '+')
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "--columns '%.*s': a part is FIELD=COLUMN, or text=COLUMN+COLUMN of at "
+                            "most %d",
+                            shown(whole), whole.bytes, NB_MAPPING_JOINED);
+    if (part->count > 1 && !is_joinable(part))
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "--columns '%.*s': only text, and fields of kind text, can be several "
+                            "columns",
+                            shown(whole), whole.bytes);
+    return 0;
+}
+
+static bool has_role(const struct nb_mapping *mapping, enum nb_mapping_role role)
+{
+    bool has = false;
+    for (size_t i = 0; i < mapping->count; i++)
+        has = has || mapping->parts[i].role == role;
+    return has;
+}
+
+static int check_roles(const struct nb_mapping *mapping, struct nb_error *error)
+{
+    bool has_text = has_role(mapping, NB_MAPPING_TEXT),
+         has_mail = has_role(mapping, NB_MAPPING_MAIL);
+    if (has_text && has_mail)
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "--columns: text and mail cannot both be given");
+    if (!has_text && !has_mail && !has_role(mapping, NB_MAPPING_FIELD))
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "--columns: a text, a mail or a field must be given");
+    return 0;
+}
+
+int nb_mapping_read(struct nb_mapping *mapping, const char *option, const json_t *fields,
+                    struct nb_error *error)
+{
+    struct nb_string rest = nb_string_of(option);
+    while (rest.length > 0) {
+        if (mapping->count == NB_MAPPING_MOST)
+            return nb_error_set(error, NB_CLIENT_USAGE, "--columns has more than %d parts",
+                                NB_MAPPING_MOST);
+        struct nb_mapping_part *part = &mapping->parts[mapping->count];
+        int rc = read_part(part, cut(&rest, ','), fields, error);
+        if (rc != 0)
+            return rc;
+        for (size_t i = 0; i < mapping->count; i++)
+            if (nb_string_same(mapping->parts[i].name, part->name))
+                return nb_error_set(error, NB_CLIENT_USAGE, "--columns: '%.*s' is given twice",
+                                    shown(part->name), part->name.bytes);
+        mapping->count++;
+    }
+    return check_roles(mapping, error);
+}
+
+void nb_mapping_deinit(struct nb_mapping *mapping)
+{
+    nb_buffer_deinit(&mapping->content);
+    nb_buffer_deinit(&mapping->values);
+}
+
+/* ---- the header ------------------------------------------------------------------------------ */
+
+static int find_column(struct nb_string name, const struct nb_string *header, size_t count,
+                       uint64_t line, size_t *cell, struct nb_error *error)
+{
+    size_t found = 0;
+    for (size_t i = count; i-- > 0;)
+        if (nb_string_same(header[i], name)) {
+            *cell = i;
+            found++;
+        }
+    if (found == 1)
+        return 0;
+    return nb_error_set(error, NB_INVALID, "line %ju, the header, has %s column '%.*s'",
+                        (uintmax_t)line, found == 0 ? "no" : "more than one", shown(name),
+                        name.bytes);
+}
+
+int nb_mapping_find(struct nb_mapping *mapping, const struct nb_string *header, size_t count,
+                    uint64_t line, struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; i < mapping->count; i++) {
+        struct nb_mapping_part *part = &mapping->parts[i];
+        for (size_t k = 0; k < part->count && rc == 0; k++)
+            rc = find_column(part->columns[k], header, count, line, &part->cells[k], error);
+    }
+    return rc;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Joins the cells of a part by line feeds, without those that are empty. */
+static int join(const struct nb_mapping_part *part, const struct nb_string *cells,
+                struct nb_buffer *out)
+{
+    int rc = 0;
+    out->length = 0;
+    for (size_t k = 0; k < part->count && rc == 0; k++) {
+        struct nb_string cell = cells[part->cells[k]];
+        if (cell.length > 0 && out->length > 0)
+            rc = nb_buffer_puts(out, "\n");
+        if (rc == 0)
+            rc = nb_buffer_append(out, cell.bytes, cell.length);
+    }
+    return rc;
+}
+
+/* Whether a cell is a decimal number, with or without an exponent: "12.5", "-3", "+.5e3". */
+static bool read_number(struct nb_string cell, double *number)
+{
+    char text[NUMBER_MOST + 1], *end = text;
+    if (cell.length == 0 || cell.length > NUMBER_MOST)
+        return false;
+    memcpy(text, cell.bytes, cell.length);
+    text[cell.length] = '\0';
+    if (strspn(text, "+-.0123456789eE") != cell.length) /* strtod takes more: inf, 0x10 */
+        return false;
+    errno = 0;
+    *number = strtod(text, &end);
+    return end == text + cell.length && isfinite(*number);
+}
+
+/* What is a number in JSON too is sent as it was written. */
+static int write_number(struct nb_string cell, double number, struct nb_buffer *out)
+{
+    json_t *json = json_loadb(cell.bytes, cell.length, JSON_DECODE_ANY, NULL);
+    bool is_json = json_is_number(json);
+    json_decref(json);
+    return is_json ? nb_buffer_append(out, cell.bytes, cell.length)
+                   : nb_buffer_printf(out, "%.17g", number);
+}
+
+/* Values that are empty are left out: ";" is the set that has none. */
+static int write_set(struct nb_string cell, struct nb_buffer *out)
+{
+    int rc = nb_buffer_puts(out, "[");
+    for (bool is_first = true; cell.length > 0 && rc == 0;) {
+        struct nb_string value = nb_string_trim(cut(&cell, ';'));
+        if (value.length == 0)
+            continue;
+        rc = is_first ? 0 : nb_buffer_puts(out, ",");
+        is_first = false;
+        if (rc == 0)
+            rc = nb_quote(value, out);
+    }
+    return rc == 0 ? nb_buffer_puts(out, "]") : rc;
+}
+
+static int write_value(const struct nb_mapping_part *part, struct nb_string text, uint64_t line,
+                       struct nb_buffer *out, struct nb_error *error)
+{
+    double number = 0;
+    struct nb_string trimmed = nb_string_trim(text);
+    if (part->kind == NB_MAPPING_NUMBER && !read_number(trimmed, &number))
+        return nb_error_set(error, NB_INVALID, "line %ju, column '%.*s': '%.*s' is not a number",
+                            (uintmax_t)line, shown(part->columns[0]), part->columns[0].bytes,
+                            shown(text), text.bytes);
+    int rc = nb_buffer_puts(out, out->length == 0 ? "{" : ",");
+    if (rc == 0)
+        rc = nb_quote(part->name, out);
+    if (rc == 0)
+        rc = nb_buffer_puts(out, ":");
+    if (rc == 0 && part->kind == NB_MAPPING_NUMBER)
+        rc = write_number(trimmed, number, out);
+    else if (rc == 0)
+        rc = part->kind == NB_MAPPING_SET ? write_set(text, out) : nb_quote(text, out);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+static int check_cells(const struct nb_mapping *mapping, size_t count, uint64_t line,
+                       struct nb_error *error)
+{
+    for (size_t i = 0; i < mapping->count; i++) {
+        const struct nb_mapping_part *part = &mapping->parts[i];
+        for (size_t k = 0; k < part->count; k++)
+            if (part->cells[k] >= count)
+                return nb_error_set(
+                    error, NB_INVALID, "line %ju has too few columns: '%.*s' is not there",
+                    (uintmax_t)line, shown(part->columns[k]), part->columns[k].bytes);
+    }
+    return 0;
+}
+
+/* Values are made first: the buffer of the content is used for fields of several columns, too. */
+static int make_values(struct nb_mapping *mapping, const struct nb_string *cells, uint64_t line,
+                       struct nb_error *error)
+{
+    int rc = 0;
+    mapping->values.length = 0;
+    for (size_t i = 0; i < mapping->count && rc == 0; i++) {
+        const struct nb_mapping_part *part = &mapping->parts[i];
+        if (part->role != NB_MAPPING_FIELD)
+            continue;
+        if (join(part, cells, &mapping->content) != 0)
+            return nb_error_no_memory(error);
+        struct nb_string text = {mapping->content.bytes, mapping->content.length};
+        if (text.length > 0)
+            rc = write_value(part, text, line, &mapping->values, error);
+    }
+    if (rc == 0 && has_role(mapping, NB_MAPPING_FIELD) &&
+        nb_buffer_puts(&mapping->values, mapping->values.length == 0 ? "{}" : "}") != 0)
+        rc = nb_error_no_memory(error);
+    return rc;
+}
+
+static int set_content(struct nb_mapping *mapping, const struct nb_string *cells,
+                       struct nb_item *item, struct nb_error *error)
+{
+    mapping->content.length = 0;
+    for (size_t i = 0; i < mapping->count; i++) {
+        const struct nb_mapping_part *part = &mapping->parts[i];
+        if (part->role == NB_MAPPING_LABEL)
+            item->label = cells[part->cells[0]];
+        else if (part->role == NB_MAPPING_ID)
+            item->id = cells[part->cells[0]];
+        else if (part->role != NB_MAPPING_FIELD && join(part, cells, &mapping->content) != 0)
+            return nb_error_no_memory(error);
+    }
+    bool has_bytes = mapping->content.length > 0;
+    item->content =
+        (struct nb_string){has_bytes ? mapping->content.bytes : "", mapping->content.length};
+    item->values = (struct nb_string){mapping->values.bytes, mapping->values.length};
+    item->has_no_content = item->content.length == 0 && item->values.length > 0;
+    item->is_mail = !item->has_no_content && has_role(mapping, NB_MAPPING_MAIL);
+    return 0;
+}
+
+int nb_mapping_apply(struct nb_mapping *mapping, const struct nb_string *cells, size_t count,
+                     uint64_t line, struct nb_item *item, struct nb_error *error)
+{
+    int rc = check_cells(mapping, count, line, error);
+    if (rc == 0)
+        rc = make_values(mapping, cells, line, error);
+    return rc == 0 ? set_content(mapping, cells, item, error) : rc;
+}
