@@ -33,11 +33,30 @@ struct nb_sampling {
  * borrowed for the call. A document is a function of the counts and the seed, and begins with the
  * words of a shorter one. Words that were forgotten while it was drawn are left out. It takes one
  * walk over the rows and 32 bytes for each word of the document. Returns 0, what `word` returns,
- * NB_NOT_FOUND (model, label), NB_CONFLICT (the label has no words, or the texts of its words were
- * not kept), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
+ * NB_NOT_FOUND (model, label), NB_CONFLICT (the label has no words, and the model no fields, or the
+ * texts of its words were not kept), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
 int nb_generate_sample(struct nb_engine *engine, struct nb_string model,
                        const struct nb_sampling *sampling,
                        int (*word)(void *user, struct nb_string word), void *user,
+                       struct nb_error *error);
+
+/* Receives the values of a document; everything is borrowed for the call. Returns 0 to go on. */
+struct nb_values_sink {
+    int (*number)(void *user, struct nb_string field, double number);
+    int (*category)(void *user, struct nb_string field, struct nb_string value);
+    int (*set)(void *user, struct nb_string field); /* whose members follow */
+    int (*member)(void *user, struct nb_string value);
+    void *user;
+};
+
+/* Draws a value of each number, category and set of the settings, in their order, of which some
+ * document has a value: by core/attribute/attribute_law.h, each probability or density to the power
+ * 1 / temperature, normalized. The values are a function of the counts, the store's key and the
+ * seed. Values that were forgotten meanwhile are left out. It takes one walk over the rows; a model
+ * without fields none. Returns as nb_generate_sample does; NB_CONFLICT: the label has no documents,
+ * or the texts of its values were not kept. */
+int nb_generate_values(struct nb_engine *engine, struct nb_string model,
+                       const struct nb_sampling *sampling, const struct nb_values_sink *sink,
                        struct nb_error *error);
 
 /* What is known of a probability: the estimate, as the settings say, and the equal-tailed interval

@@ -147,7 +147,7 @@ static int begin(struct drawing *d, const struct nb_sampling *sampling, struct n
 static int draw(struct nb_label_walk *walk, struct drawing *d, struct nb_error *error)
 {
     int rc = nb_label_walk_all(walk, pass_word, d, error);
-    if (rc == 0 && !(d->sum > 0))
+    if (rc == 0 && !(d->sum > 0) && nb_label_walk_attributes(walk) == 0)
         return nb_error_set(error, NB_CONFLICT,
                             "the label has no words in model '%s': nothing can be drawn",
                             walk->live->name);
@@ -168,7 +168,7 @@ int nb_generate_sample(struct nb_engine *engine, struct nb_string model,
     rc = begin(&d, sampling, &why);
     if (rc == 0 && d.length > 0)
         rc = draw(&walk, &d, &why);
-    if (rc == 0)
+    if (rc == 0 && d.sum > 0)
         rc = tell_words(&walk, &d, word, user, &why);
     rc = nb_live_note(walk.live, rc, &why, error);
     free(d.heap);

@@ -120,11 +120,55 @@ static int write_word(void *user, struct nb_string word)
     return settle(user, &e);
 }
 
+/* Begins a member of `values`; the first one opens them. */
+static struct nb_emitter begin_value(struct reply *r, struct nb_string field)
+{
+    struct nb_emitter e = emitter_of(r);
+    if (r->fields++ == 0)
+        nb_emit_raw(&e, "],\"values\":{");
+    else
+        nb_emit_raw(&e, r->in_values ? "]," : ",");
+    if (e.code == 0)
+        e.code = nb_json_string(e.out, field);
+    nb_emit_raw(&e, ":");
+    r->in_values = false;
+    r->close = "}}";
+    return e;
+}
+
+static int write_number(void *user, struct nb_string field, double number)
+{
+    struct nb_emitter e = begin_value(user, field);
+    nb_emit_short_double(&e, number);
+    return settle(user, &e);
+}
+
+static int write_category(void *user, struct nb_string field, struct nb_string value)
+{
+    struct nb_emitter e = begin_value(user, field);
+    if (e.code == 0)
+        e.code = nb_json_string(e.out, value);
+    return settle(user, &e);
+}
+
+static int write_set(void *user, struct nb_string field)
+{
+    struct reply *r = user;
+    struct nb_emitter e = begin_value(r, field);
+    nb_emit_raw(&e, "[");
+    r->in_values = true;
+    r->close = "]}}";
+    r->written = 0;
+    return settle(r, &e);
+}
+
 int nb_route_sample(struct nb_request *request, struct nb_error *error)
 {
     struct reply r;
     struct nb_sampling sampling;
     struct nb_error engines = {0};
+    const struct nb_values_sink values = {write_number, write_category, write_set, write_word, &r};
+    struct nb_engine *engine = request->server->engine;
     int rc = begin(&r, request, error);
     if (rc == 0)
         rc = read_sampling(request, &sampling, error);
@@ -134,8 +178,9 @@ int nb_route_sample(struct nb_request *request, struct nb_error *error)
     nb_reply_spool(request);
     rc = write_sample_head(&r, &sampling);
     if (rc == 0)
-        rc = nb_generate_sample(request->server->engine, request->model, &sampling, write_word, &r,
-                                &engines);
+        rc = nb_generate_sample(engine, request->model, &sampling, write_word, &r, &engines);
+    if (rc == 0)
+        rc = nb_generate_values(engine, request->model, &sampling, &values, &engines);
     return end(&r, rc, &engines, error);
 }
 

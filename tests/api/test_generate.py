@@ -427,3 +427,65 @@ def test_values_where_texts_are_not_kept(api):
     client.post("/v1/models/m/train", {"values": {"a": "secret"}, "label": "x"}).ok()
     value = client.get("/v1/models/m/distribution?label=x").ok().json["fields"][0]["values"][0]
     holds(value["value"].startswith("#") and len(value["value"]) == 17, value)
+    refused(client.get("/v1/models/m/sample?label=x"), 409, "keep_words")
+
+
+# ---- drawn values --------------------------------------------------------------------------------
+def drawn(model, label, count, **query):
+    return [sample(model, label=label, length=0, seed=seed, **query).ok().json["values"] for seed in range(count)]
+
+
+def assert_share(got, of, p, what):
+    """Within six standard deviations of a binomial share; those of small ones have a longer tail."""
+    holds(abs(got - of * p) <= (6 * math.sqrt(of * p * (1 - p)) + 3 if 0 < p < 1 else 0), f"{what}: {got} of {of}, want {p}")
+
+
+def tempered(p, rest, temperature):
+    return p ** (1 / temperature) / sum(q ** (1 / temperature) for q in [p, *rest])
+
+
+def test_values_come_as_often_as_the_model_says(api):
+    count = 600
+    for settings, temperature in (({}, 1), ({}, 3), ({"estimate": "mle", "event_model": "bernoulli"}, 1)):
+        with tickets(api, **settings) as model:
+            for label in ("spam", "ham"):
+                got, what = drawn(model, label, count, temperature=temperature), f"{settings} {temperature} {label}"
+                equal(set(map(tuple, got)), {("country", "tags", "amount", "same")}, "what some document has, but texts")
+                country = {m: want[1] for m, want in expected_values(model, "country", label).items()}
+                for m, p in country.items():
+                    p = tempered(p, [q for n, q in country.items() if n != m], temperature)
+                    assert_share(sum(v["country"] == m for v in got), count, p, f"{what} country={m}")
+                for m, (_, p, _, _) in expected_values(model, "tags", label).items():
+                    p = tempered(p, [1 - p], temperature)
+                    assert_share(sum(m in v["tags"] for v in got), count, p, f"{what} tags={m}")
+                own = numbers_of(b["amount"] for v, b in model.documents.values() if v == label and "amount" in b)
+                mean, deviation = float(moments(own)[0]), math.sqrt(float(moments(own)[1]) * temperature)
+                of = [(v["amount"] - mean) / deviation for v in got]
+                holds(abs(math.fsum(of)) < 6 * math.sqrt(count), f"{what}: mean {math.fsum(of) / count}")
+                holds(abs(math.fsum(z * z for z in of) - count) < 6 * math.sqrt(2 * count), f"{what}: deviation")
+                for bound, p in ((-1, 0.15866), (0, 0.5), (1, 0.84134)):
+                    assert_share(sum(z < bound for z in of), count, p, f"{what} below {bound}")
+
+
+def test_a_seed_is_a_document_with_values(api):
+    with tickets(api) as model:
+        first = sample(model, label="spam", length=3, seed=7).ok()
+        equal(len(first.json["tokens"]), 3)
+        equal(sample(model, label="spam", length=3, seed=7).ok().body, first.body)
+        equal(sample(model, label="spam", length=0, seed=7).ok().json["values"], first.json["values"])
+        holds(drawn(model, "spam", 2)[0] != drawn(model, "spam", 2)[1], "another seed")
+        equal(model.classify(first.json["values"])["label"], "spam")
+        country = {m: want[1] for m, want in expected_values(model, "country", "spam").items()}
+        for values in drawn(model, "spam", 20, temperature=0.05):
+            holds(country[values["country"]] > max(country.values()) / 2, values)
+
+
+def test_values_of_a_label_without_words(api):
+    with Attributes(api, {"a": "category", "s": "set", "n": "number", "b": "category"}) as model:
+        model.train({"a": "x", "s": []}, "one", id="1")
+        equal(sample(model, label="one").ok().json,
+              {"model": model.name, "label": "one", "seed": 0, "temperature": 1, "tokens": [], "values": {"a": "x"}})
+        model.untrain(id="1")
+        refused(sample(model, label="one"), 409, "no documents")
+    with filled(api) as model:
+        holds("values" not in sample(model, label="spam").ok().json, "no field is named")
