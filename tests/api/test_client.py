@@ -802,6 +802,28 @@ def test_sample(api):
     client.run("sample", "no-such-model", "-l", "spam", status=NOINPUT)
 
 
+def test_sample_of_fields(api):
+    client, model = Bayesc(api), api.name()
+    path = "/v1/models/" + model
+    api.put(path, {"preset": "book", "fields": {"land": "category", "tags": "set", "n": "number", "note": "text"}}).ok(201)
+    for i, values in enumerate(({"land": "DE", "tags": ["a", "b"], "n": 1.5}, {"land": "FR", "n": 4}, {"tags": ["a"]})):
+        api.post(path + "/train", {"values": values, "label": "x", "id": str(i), "text": "some words"}).ok()
+    values = api.get(f"{path}/sample?label=x&seed=3").ok().json["values"]
+    lines = client.run("sample", model, "-l", "x", "-s", "3").decode().splitlines()[1:]
+    equal(lines, [f"land={values['land']}", "tags=" + ", ".join(values["tags"]), "n=%.10g" % values["n"]])
+    fields = api.get(f"{path}/distribution?label=x&limit=50").ok().json["fields"]
+    lines = client.run("sample", model, "-l", "x", "-e", "50").decode().splitlines()
+    _, of_fields, of_values = "\n".join(lines).split("\n\n")
+    equal([line.split() for line in of_fields.splitlines()[1:]],
+          [["land", "2", "1", "-", "-"], ["tags", "2", "1", "-", "-"], ["n", "2", "1", "2.75", "1.25"],
+           ["note", "0", "3", "-", "-"]])
+    rows = [(f"{row['field']}={t['value']}", t) for row in fields for t in row.get("values", [])]
+    equal(len(rows), 4)
+    for line, (name, t) in zip(of_values.splitlines()[1:], rows, strict=True):
+        numbers = [t["count"], t["probability"], *t["interval"]]
+        equal(line.split(), [name, *("%.4g" % x for x in numbers)])
+
+
 PAVEMENT = {"nodes": [
     {"name": "rain", "states": ["yes", "no"], "table": [[0.3, 0.7]]},
     {"name": "sprinkler", "states": ["on", "off"], "table": [[0.4, 0.6]]},

@@ -46,16 +46,40 @@ static int path_of(struct nb_buffer *rest, const struct sample_options *options)
     return rc == 0 ? nb_path_query(rest, "label", options->label) : rc;
 }
 
-static void print_document(const json_t *reply)
+/* A number, a category, or a set with its members in one line. */
+static void print_value(const char *field, const json_t *value)
 {
     size_t i;
+    const json_t *member;
+    (void)printf("%s=", nb_shown(field).text);
+    if (json_is_number(value))
+        (void)printf("%.10g", json_number_value(value));
+    else if (json_is_string(value))
+        (void)fputs(nb_shown(json_string_value(value)).text, stdout);
+    json_array_foreach(value, i, member)
+    {
+        (void)printf("%s%s", i > 0 ? ", " : "", nb_shown(json_string_value(member)).text);
+    }
+
+    (void)putchar('\n');
+}
+
+static void print_document(json_t *reply)
+{
+    size_t i;
+    const char *field;
     const json_t *token;
+    json_t *value;
     json_array_foreach(json_object_get(reply, "tokens"), i, token)
     {
         (void)printf("%s%s", i > 0 ? " " : "", nb_shown(json_string_value(token)).text);
     }
 
     (void)putchar('\n');
+    json_object_foreach(json_object_get(reply, "values"), field, value)
+    {
+        print_value(field, value);
+    }
 }
 
 /* Cells: a probability, and where its interval begins and ends. */
@@ -98,6 +122,73 @@ static void print_estimates(const json_t *reply)
     nb_table_deinit(&table);
 }
 
+/* The values of one field, each in a row. */
+static void add_values(struct nb_table *table, const json_t *field)
+{
+    size_t i;
+    const json_t *row;
+    json_array_foreach(json_object_get(field, "values"), i, row)
+    {
+        struct nb_shown name = nb_shown(nb_answer_text(field, "field"));
+        nb_table_cell(table, "%s=%s", name.text, nb_answer_text(row, "value"));
+        nb_table_cell(table, "%s", nb_figure_of(nb_answer_number(row, "count")).text);
+        add_estimate(table, row);
+    }
+}
+
+static void print_values(const json_t *fields)
+{
+    static const char *const HEAD[] = {"value", ">count", ">probability", ">from", ">to"};
+    struct nb_table table;
+    size_t i;
+    const json_t *field;
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    json_array_foreach(fields, i, field)
+    {
+        add_values(&table, field);
+    }
+
+    nb_table_print(&table, stdout);
+    nb_table_deinit(&table);
+}
+
+static void add_field(struct nb_table *table, const json_t *field)
+{
+    static const char *const MOMENTS[] = {"mean", "deviation"};
+    nb_table_cell(table, "%s", nb_answer_text(field, "field"));
+    nb_table_cell(table, "%s", nb_figure_of(nb_answer_number(field, "documents")).text);
+    nb_table_cell(table, "%s", nb_figure_of(nb_answer_number(field, "missing")).text);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *number = json_object_get(field, MOMENTS[i]);
+        if (number == NULL)
+            nb_table_cell(table, "-");
+        else
+            nb_table_cell(table, "%.4g", json_number_value(number));
+    }
+}
+
+/* A table of the fields, if the settings name any, and one of the values. */
+static void print_fields(const json_t *fields)
+{
+    static const char *const HEAD[] = {"field", ">documents", ">missing", ">mean", ">deviation"};
+    struct nb_table table;
+    size_t i;
+    const json_t *field;
+    if (fields == NULL)
+        return;
+    (void)putchar('\n');
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    json_array_foreach(fields, i, field)
+    {
+        add_field(&table, field);
+    }
+
+    nb_table_print(&table, stdout);
+    nb_table_deinit(&table);
+    (void)putchar('\n');
+    print_values(fields);
+}
+
 static int run_sample(struct nb_client *client, const void *user, char **arguments, size_t count,
                       struct nb_error *error)
 {
@@ -113,9 +204,10 @@ static int run_sample(struct nb_client *client, const void *user, char **argumen
     nb_buffer_deinit(&rest);
     if (rc == 0 && client->json)
         rc = nb_answer_print(reply, error);
-    else if (rc == 0 && options->estimates > 0)
+    else if (rc == 0 && options->estimates > 0) {
         print_estimates(reply);
-    else if (rc == 0)
+        print_fields(json_object_get(reply, "fields"));
+    } else if (rc == 0)
         print_document(reply);
     json_decref(reply);
     return rc;
@@ -128,10 +220,10 @@ const struct nb_command NB_COMMAND_SAMPLE = {
     .details =
         "Its words are independent of each other, as naive Bayes takes them to be, and as "
         "frequent\n"
-        "as in the documents of the label. The same seed gives the same document as long as the\n"
-        "model learns nothing. --estimates shows the probabilities of the label and its words, "
-        "with\n"
-        "the intervals in which they are believed to lie.\n",
+        "as in the documents of the label. Values of fields follow, a line for each. The same\n"
+        "seed gives the same document as long as the model learns nothing. --estimates shows the\n"
+        "probabilities of the label, its words and its values, with the intervals in which they\n"
+        "are believed to lie.\n",
     .flags = FLAGS,
     .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,
