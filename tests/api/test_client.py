@@ -185,6 +185,18 @@ please",DE,12.50,vip; urgent,x
     equal(trial["windows"][0]["documents"], 1)
 
 
+def test_json_lines_bring_values(api):
+    client, model = Bayesc(api), api.name()
+    path = f"/v1/models/{model}"
+    api.put(path, {"preset": "book", "fields": {"country": "category", "tags": "set", "amount": "number"}}).ok(201)
+    documents = [{"values": {"country": "DE", "amount": 0.1, "tags": ["a", "b"]}, "label": "x"},
+                 {"values": {"country": "FR", "amount": None}, "text": "hello", "label": "y", "id": "7"}]
+    lines = write(api.new_folder(), "a.ndjson", content="".join(json.dumps(d) + "\n" for d in documents).encode())
+    equal(client.json("train", "-m", model, lines)["learned"], 2)
+    for document in documents:
+        equal(api.post(f"{path}/train", document).ok().json["status"], "unchanged", str(document))
+
+
 def test_wrong_columns_are_said(api):
     client, model, folder = Bayesc(api), api.name(), api.new_folder()
     api.put(f"/v1/models/{model}", {"preset": "book", "fields": {"amount": "number"}}).ok(201)

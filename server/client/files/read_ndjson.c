@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <jansson.h>
 #include <sodium.h>
+#include <stdlib.h>
 
 #include "server/client/files/formats.h"
 
@@ -29,10 +30,22 @@ static int decode_base64(struct nb_string text, struct nb_buffer *out)
     return rc == 0 && end == text.bytes + text.length ? 0 : NB_INVALID;
 }
 
+/* The values as text, which the caller frees; NULL if there is no memory. */
+static char *text_of_values(const json_t *values, struct nb_item *item)
+{
+    char *text = json_dumps(values, JSON_COMPACT);
+    item->values = nb_string_of(text);
+    item->has_no_content = item->content.bytes == NULL;
+    item->is_mail = item->is_mail && !item->has_no_content;
+    return text;
+}
+
 static int give_object(struct nb_reading *reading, const json_t *object, uint64_t number,
                        struct nb_error *error)
 {
     struct nb_buffer decoded = {0};
+    char *text = NULL;
+    const json_t *values = json_object_get(object, "values");
     struct nb_item item = {.label = string_of(object, "label"), .id = string_of(object, "id")};
     item.content = string_of(object, "text");
     if (item.content.bytes == NULL) {
@@ -44,15 +57,23 @@ static int give_object(struct nb_reading *reading, const json_t *object, uint64_
         rc = decode_base64(string_of(object, "mail_base64"), &decoded);
         item.content = (struct nb_string){decoded.bytes, decoded.length};
     }
+    if (rc == 0 && json_is_object(values)) {
+        text = text_of_values(values, &item);
+        rc = text != NULL ? 0 : NB_NO_MEMORY;
+    }
     if (rc == NB_NO_MEMORY)
         rc = nb_error_no_memory(error);
     else if (rc != 0)
         rc = nb_error_set(error, rc, "line %ju: mail_base64 is not base64", (uintmax_t)number);
-    else if (item.content.bytes == NULL)
-        rc = nb_error_set(error, NB_INVALID, "line %ju has no text, mail or mail_base64",
+    else if (values != NULL && !json_is_object(values))
+        rc =
+            nb_error_set(error, NB_INVALID, "line %ju: values is not an object", (uintmax_t)number);
+    else if (item.content.bytes == NULL && values == NULL)
+        rc = nb_error_set(error, NB_INVALID, "line %ju has no text, mail, mail_base64 or values",
                           (uintmax_t)number);
     else
         rc = nb_reading_give(reading, &item, number, error);
+    free(text);
     nb_buffer_deinit(&decoded);
     return rc;
 }
