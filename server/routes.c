@@ -107,7 +107,7 @@ static const struct nb_route ROUTES[] = {
     LONG("POST", "/v1/models/{model}/refit", ADMIN, NONE, SOURCE_QUERY, nb_route_refit),
     LONG("POST", "/v1/models/{model}/from/{old}", ADMIN, NONE, SOURCE_QUERY, nb_route_copy_model),
     /* As refit: minutes of work at the wish of one request. */
-    LONG("POST", "/v1/models/{model}/cluster", ADMIN, SETTINGS, NO_QUERY, nb_route_cluster),
+    LONG("POST", "/v1/models/{model}/cluster", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_cluster),
     /* Not `train`: it takes back what others have taught, without naming a document. */
     LONG("POST", "/v1/models/{model}/undo", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_undo),
     LONG("GET", "/v1/models/{model}/undo", ADMIN, NONE, UNDONE_QUERY, nb_route_undone),

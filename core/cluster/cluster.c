@@ -3,10 +3,12 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/array.h"
 #include "core/base/heap.h"
+#include "core/cluster/apply.h"
 #include "core/cluster/gather.h"
 #include "core/live/registry.h"
 #include "core/mixture/mixture.h"
@@ -17,7 +19,7 @@
 static const double most_share = 0.1;  /* of the documents, with many clusters ... */
 static const double per_cluster = 1.5; /* ... and so much divided by their number with few */
 enum { LEAST_DOCUMENTS = 5, FEW_DOCUMENTS = 1000, LEAST_OF_FEW = 2 };
-enum { CELLS_MOST = 16 * 1024 * 1024, SLICE_DOCUMENTS = 500 };
+enum { CELLS_MOST = 16 * 1024 * 1024, SLICE_DOCUMENTS = 500, LABEL_SIZE = 32 };
 
 struct clustering {
     struct nb_engine *engine;
@@ -43,6 +45,7 @@ void nb_clustering_deinit(struct nb_clustering *clustering)
         for (size_t i = 0; i < c->member_count; i++)
             free(c->members[i]);
         free(c->members);
+        free(c->label);
     }
     free(clustering->clusters);
     *clustering = (struct nb_clustering){0};
@@ -323,9 +326,56 @@ static int tell(struct clustering *c, struct nb_error *error)
     return rc;
 }
 
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* "cluster-1", or the next number of which the model has no label, for each that has documents. */
+static int name_clusters(const struct clustering *c)
+{
+    char name[LABEL_SIZE];
+    unsigned number = 0;
+    int rc = 0;
+    nb_model_read_lock(c->live->counts);
+    for (size_t i = 0; rc == 0 && i < c->result->count; i++) {
+        struct nb_cluster *cluster = &c->result->clusters[i];
+        if (cluster->documents == 0)
+            continue;
+        do
+            (void)snprintf(name, sizeof name, "cluster-%u", ++number);
+        while (nb_model_find_label(c->live->counts, nb_string_of(name)) != UINT32_MAX);
+        cluster->label = nb_string_copy(nb_string_of(name));
+        rc = cluster->label != NULL ? 0 : NB_NO_MEMORY;
+    }
+    nb_model_unlock(c->live->counts);
+    return rc;
+}
+
+static int apply(struct clustering *c, struct nb_string model, struct nb_error *error)
+{
+    struct nb_clustering *r = c->result;
+    struct nb_string *labels = calloc(c->best.clusters, sizeof *labels);
+    int rc = labels != NULL ? name_clusters(c) : NB_NO_MEMORY;
+    if (rc != 0) {
+        free(labels);
+        return nb_error_no_memory(error);
+    }
+    for (size_t i = 0; i < r->count; i++)
+        labels[c->order[i]] = nb_string_of(r->clusters[i].label);
+    const struct nb_cluster_labels what = {.model = model,
+                                           .source = c->wish->source,
+                                           .numbers = c->gathered.numbers,
+                                           .clusters = c->best.cluster,
+                                           .count = c->gathered.count,
+                                           .labels = labels,
+                                           .stop = c->wish->stop,
+                                           .user = c->wish->user};
+    rc = nb_cluster_apply(c->engine, &what, &r->labelled, error);
+    free(labels);
+    return rc;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static int find_clusters(struct clustering *c, struct nb_error *error)
+static int find_clusters(struct clustering *c, struct nb_string model, struct nb_error *error)
 {
     int rc = nb_gather(c->engine, c->live, c->wish->all, NB_CLUSTER_DOCUMENTS_MOST, c->wish->stop,
                        c->wish->user, &c->gathered, error);
@@ -336,7 +386,8 @@ static int find_clusters(struct clustering *c, struct nb_error *error)
     rc = c->wish->clusters > 0 ? try_clusters(c, c->wish->clusters) : try_all(c);
     if (rc == NB_STOPPING)
         return nb_error_set(error, rc, "the daemon is stopping");
-    return rc != 0 ? nb_error_no_memory(error) : tell(c, error);
+    rc = rc != 0 ? nb_error_no_memory(error) : tell(c, error);
+    return rc == 0 && c->wish->apply ? apply(c, model, error) : rc;
 }
 
 int nb_engine_cluster(struct nb_engine *engine, struct nb_string model,
@@ -346,13 +397,17 @@ int nb_engine_cluster(struct nb_engine *engine, struct nb_string model,
     struct clustering c = {.engine = engine, .wish = wish, .result = clustering};
     struct nb_error why = {0};
     assert(wish->clusters <= NB_CLUSTERS_MOST && wish->restarts > 0);
+    assert(!wish->apply || !wish->all);
     *clustering = (struct nb_clustering){0};
     int rc = nb_registry_acquire(engine, model, false, &c.live, error);
     if (rc != 0)
         return rc;
-    rc = nb_live_note(c.live, find_clusters(&c, &why), &why, error);
-    if (rc != 0)
+    rc = nb_live_note(c.live, find_clusters(&c, model, &why), &why, error);
+    if (rc != 0) {
+        uint64_t labelled = clustering->labelled;
         nb_clustering_deinit(clustering);
+        clustering->labelled = labelled;
+    }
     nb_mixture_deinit(&c.best);
     nb_gathered_deinit(&c.gathered);
     free(c.shares);

@@ -26,6 +26,8 @@ struct nb_cluster_wish {
     uint64_t seed;
     bool all;                 /* documents with a label, too */
     bool members;             /* all documents of a cluster are told */
+    bool apply;               /* and get a label of its own; not with `all` */
+    struct nb_string source;  /* with `apply`: who asks for it; kept with the changes */
     bool (*stop)(void *user); /* asked all the time; NULL: never */
     void *user;
 };
@@ -38,6 +40,7 @@ struct nb_cluster_word {
 
 struct nb_cluster {
     uint64_t documents;
+    char *label; /* that its documents got; owned; NULL: none (no `apply`, or no documents) */
     struct nb_cluster_word words[NB_CLUSTER_WORDS]; /* the most telling: greatest share * lift */
     size_t word_count;
     char *nearest[NB_CLUSTER_NEAREST]; /* ids of the documents that are surest to be of it; owned */
@@ -50,15 +53,19 @@ struct nb_clustering {
     struct nb_cluster *clusters; /* owned; the largest first */
     size_t count;
     uint64_t documents, words; /* that were looked at */
+    uint64_t labelled; /* with `apply`: documents that got a label; others have changed meanwhile */
     double log_likelihood, bic;
     unsigned iterations; /* of the fit that counts */
 };
 void nb_clustering_deinit(struct nb_clustering *clustering);
 
 /* Finds clusters of the living documents without a label. The same seed and the same documents give
- * the same. On success the caller deinits *clustering. Returns 0, NB_NOT_FOUND (model), NB_CONFLICT
- * (fewer documents with words than clusters), NB_TOO_LARGE (documents, or clusters times words),
- * NB_STOPPING, NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
+ * the same. With `apply` the documents get their labels as soon as all is known that is told, some
+ * hundred in each commit: what ends it leaves each document with its label or without one. The
+ * caller deinits *clustering in any case; after a failure it has nothing but `labelled`. Returns 0,
+ * NB_NOT_FOUND (model), NB_CONFLICT (fewer documents with words than clusters), NB_TOO_LARGE
+ * (documents, or clusters times words, or labels), NB_STOPPING, NB_DAMAGED, NB_DISK_FULL, NB_IO or
+ * NB_NO_MEMORY. */
 int nb_engine_cluster(struct nb_engine *engine, struct nb_string model,
                       const struct nb_cluster_wish *wish, struct nb_clustering *clustering,
                       struct nb_error *error);

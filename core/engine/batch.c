@@ -360,10 +360,10 @@ static int add_bare(struct nb_batch *batch, struct nb_submitted *change, struct 
     return end_change(batch, change, rc, error);
 }
 
-int nb_batch_label(struct nb_batch *batch, struct nb_string id, struct nb_string label,
-                   struct nb_string source, struct nb_error *error)
+static int add_label(struct nb_batch *batch, struct nb_string id, uint64_t entry,
+                     struct nb_string label, struct nb_string source, struct nb_error *error)
 {
-    struct nb_submitted change = {.is_label = true};
+    struct nb_submitted change = {.is_label = true, .labelled = entry};
     if (batch->quarantined) /* what waits there has its content */
         return nb_error_set(error, NB_UNUSABLE,
                             "a change of the label alone cannot wait in the quarantine: send the "
@@ -376,6 +376,19 @@ int nb_batch_label(struct nb_batch *batch, struct nb_string id, struct nb_string
     if (nb_buffer_append(&change.label, label.bytes, label.length) != 0)
         return nb_error_no_memory(error);
     return add_bare(batch, &change, id, source, error);
+}
+
+int nb_batch_label(struct nb_batch *batch, struct nb_string id, struct nb_string label,
+                   struct nb_string source, struct nb_error *error)
+{
+    return add_label(batch, id, 0, label, source, error);
+}
+
+int nb_batch_label_entry(struct nb_batch *batch, struct nb_string id, uint64_t entry,
+                         struct nb_string label, struct nb_string source, struct nb_error *error)
+{
+    assert(entry != 0);
+    return add_label(batch, id, entry, label, source, error);
 }
 
 int nb_batch_take_back(struct nb_batch *batch, struct nb_string id, uint64_t taken,

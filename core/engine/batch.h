@@ -27,7 +27,8 @@ struct nb_submitted {
     struct nb_buffer released; /* ... or waits there, in these bytes, and is made now */
     uint64_t taken;            /* of a change that is taken back: its entry; 0: none is */
     uint64_t restored;         /* the entry that is to be in force again; 0: forget the document */
-    bool is_label;             /* the content stays as it is: only the label changes */
+    bool is_label;             /* the content stays as it is: only the label changes ... */
+    uint64_t labelled;         /* ... of this entry alone, unless it is 0 */
     bool is_aged;              /* of a document that is taken out because of its age */
     bool is_note;              /* NB_CHANGE_UNDO: `label` has what was asked for ... */
     uint32_t note_documents;   /* ... and this is how many documents it is about */

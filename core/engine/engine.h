@@ -69,6 +69,10 @@ int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
  * Errors: as nb_batch_untrain. */
 int nb_batch_label(struct nb_batch *batch, struct nb_string id, struct nb_string label,
                    struct nb_string source, struct nb_error *error);
+/* The same, if the document's living entry still has the number `entry`, above 0. NB_CONFLICT in
+ * the receipt: the document has changed since, and stays as it is. */
+int nb_batch_label_entry(struct nb_batch *batch, struct nb_string id, uint64_t entry,
+                         struct nb_string label, struct nb_string source, struct nb_error *error);
 /* Adds a change that takes a document back: by `id`, or with length 0 by the id that would be made
  * from the content of `document`. Errors: as nb_batch_train. NB_NOT_FOUND: no such model. */
 int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,

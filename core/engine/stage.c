@@ -467,6 +467,8 @@ static int take_content(struct stage *s, bool *found, struct nb_error *error)
         return rc;
     if (!*found)
         return refuse_unknown(s);
+    if (submitted->labelled != 0 && submitted->labelled != s->memory->old.number)
+        return refuse(s, NB_CONFLICT, "the document was changed meanwhile");
     rc = nb_bag_decode(old->bag, nb_model_rows(s->live->counts), &submitted->delta.add, &why);
     if (rc == NB_CORRUPT)
         return refuse_damaged(s, &why);

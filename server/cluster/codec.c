@@ -10,6 +10,7 @@ enum {
     SEED,
     DOCUMENTS,
     WITH_MEMBERS,
+    APPLY,
     MEMBERS,
     VALUES_MOST = 16,
     RESTARTS_DEFAULT = 8
@@ -21,6 +22,7 @@ static const struct nb_member members[MEMBERS] = {
     [SEED] = {"seed", NB_TYPE_COUNT, false},
     [DOCUMENTS] = {"documents", NB_TYPE_STRING, false},
     [WITH_MEMBERS] = {"members", NB_TYPE_BOOLEAN, false},
+    [APPLY] = {"apply", NB_TYPE_STRING, false},
 };
 
 static int read_number(const json_t *value, const char *name, json_int_t least, json_int_t most,
@@ -57,6 +59,19 @@ static int read_documents(const json_t *value, struct nb_cluster_wish *wish, str
     return nb_error_set(error, NB_INVALID, "\"documents\" is \"unlabelled\" or \"all\"");
 }
 
+/* After read_documents. */
+static int read_apply(const json_t *value, struct nb_cluster_wish *wish, struct nb_error *error)
+{
+    wish->apply = value != NULL;
+    if (wish->apply && !nb_string_equals(nb_json_text(value), "labels"))
+        return nb_error_set(error, NB_INVALID, "\"apply\" is \"labels\"");
+    if (wish->apply && wish->all)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "\"apply\" is for \"documents\": \"unlabelled\" alone: labels that "
+                            "documents have stay");
+    return 0;
+}
+
 int nb_json_cluster_read(struct nb_string text, struct nb_cluster_wish *wish,
                          struct nb_error *error)
 {
@@ -77,6 +92,8 @@ int nb_json_cluster_read(struct nb_string text, struct nb_cluster_wish *wish,
         rc = read_number(values[SEED], "seed", 0, INT64_MAX, &wish->seed, error);
     if (rc == 0)
         rc = read_documents(values[DOCUMENTS], wish, error);
+    if (rc == 0)
+        rc = read_apply(values[APPLY], wish, error);
     wish->restarts = (uint32_t)restarts;
     if (rc == 0)
         wish->members = json_is_true(values[WITH_MEMBERS]);
@@ -111,6 +128,8 @@ static void emit_cluster(struct nb_emitter *e, const struct nb_cluster *cluster,
 {
     nb_emit_open(e, '{');
     nb_emit_member_u64(e, "documents", cluster->documents);
+    if (cluster->label != NULL)
+        nb_emit_member_text(e, "label", cluster->label);
     emit_words(e, cluster);
     emit_ids(e, "nearest", cluster->nearest, cluster->nearest_count);
     if (with_members)
@@ -130,6 +149,8 @@ int nb_json_cluster(struct nb_buffer *out, struct nb_string model,
     nb_emit_member_u64(&e, "iterations", clustering->iterations);
     nb_emit_member_short_double(&e, "log_likelihood", clustering->log_likelihood);
     nb_emit_member_short_double(&e, "bic", clustering->bic);
+    if (wish->apply)
+        nb_emit_member_u64(&e, "labelled", clustering->labelled);
     nb_emit_key(&e, "clusters");
     nb_emit_open(&e, '[');
     for (size_t i = 0; i < clustering->count; i++)

@@ -7,9 +7,9 @@
 
 #include "core/cluster/cluster.h"
 
-/* Fills `wish` but for `stop`: {"clusters": 20 or "auto", "restarts": 8, "seed": 1, "documents":
- * "unlabelled" or "all", "members": true}. Returns 0, NB_INVALID, NB_UNUSABLE (a number out of its
- * bounds) or NB_NO_MEMORY. */
+/* Fills `wish` but for `stop` and `source`: {"clusters": 20 or "auto", "restarts": 8, "seed": 1,
+ * "documents": "unlabelled" or "all", "members": true, "apply": "labels"}. Returns 0, NB_INVALID,
+ * NB_UNUSABLE (a number out of its bounds, "apply" to all) or NB_NO_MEMORY. */
 int nb_json_cluster_read(struct nb_string text, struct nb_cluster_wish *wish,
                          struct nb_error *error);
 

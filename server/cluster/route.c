@@ -6,6 +6,7 @@
 #include "server/request/answer.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/source.h"
 
 static bool is_cutting(void *user)
 {
@@ -13,16 +14,32 @@ static bool is_cutting(void *user)
     return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed);
 }
 
+/* Who asks for labels. What comes from a source without trust waits with its content; a label alone
+ * has none. */
+static int find_source(struct nb_request *request, struct nb_cluster_wish *wish,
+                       struct nb_error *error)
+{
+    int rc = nb_request_source(request, &wish->source, error);
+    if (rc == 0 && wish->apply && nb_request_is_quarantined(request, &wish->source))
+        rc = nb_error_set(error, NB_UNUSABLE,
+                          "\"apply\": the labels of this source would have to wait in the "
+                          "quarantine, where documents wait with their content");
+    return rc;
+}
+
 int nb_route_cluster(struct nb_request *request, struct nb_error *error)
 {
     struct nb_cluster_wish wish;
     struct nb_clustering clustering;
     int rc = nb_json_cluster_read(request->body, &wish, error);
+    if (rc == 0)
+        rc = find_source(request, &wish, error);
     if (rc != 0)
         return rc;
     wish.stop = is_cutting;
     wish.user = request;
     rc = nb_engine_cluster(request->server->engine, request->model, &wish, &clustering, error);
+    request->has_changed = clustering.labelled > 0;
     if (rc != 0)
         return rc;
     rc = nb_json_cluster(&request->reply.body, request->model, &wish, &clustering);

@@ -14,7 +14,7 @@
 
 struct cluster_options {
     uint64_t clusters, restarts, seed;
-    bool all, members;
+    bool all, members, apply;
 };
 
 static const struct cluster_options DEFAULTS = {.restarts = 8, .seed = 1};
@@ -30,15 +30,18 @@ static const struct nb_flag FLAGS[] = {
      "documents with a label, too"},
     {"members", 'm', NB_FLAG_SWITCH, NULL, offsetof(struct cluster_options, members), 0, 0,
      "instead of the words: the number of the cluster and the id of each document, by lines"},
+    {"apply", 0, NB_FLAG_SWITCH, NULL, offsetof(struct cluster_options, apply), 0, 0,
+     "gives the documents labels, cluster-1 and so on, which rename-label renames"},
 };
 
 static json_t *wish_of(const struct cluster_options *o)
 {
     json_t *clusters =
         o->clusters == 0 ? json_string("auto") : json_integer((json_int_t)o->clusters);
-    return json_pack("{s:o, s:I, s:I, s:s, s:b}", "clusters", clusters, "restarts",
+    return json_pack("{s:o, s:I, s:I, s:s, s:b, s:s*}", "clusters", clusters, "restarts",
                      (json_int_t)o->restarts, "seed", (json_int_t)o->seed, "documents",
-                     o->all ? "all" : "unlabelled", "members", (int)o->members);
+                     o->all ? "all" : "unlabelled", "members", (int)o->members, "apply",
+                     o->apply ? "labels" : NULL);
 }
 
 /* One cell: the most telling words, as many as fit a line. */
@@ -64,16 +67,19 @@ static void add_words(struct nb_table *table, const json_t *words)
 
 static void print_clusters(const json_t *reply)
 {
-    static const char *const HEAD[] = {">", ">documents", "words"};
+    static const char *const HEAD[] = {">", ">documents", "words", "label"};
+    bool are_labelled = json_object_get(reply, "labelled") != NULL;
     struct nb_table table;
     const json_t *cluster;
     size_t i;
-    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    nb_table_head(&table, HEAD, are_labelled ? 4 : 3);
     json_array_foreach(json_object_get(reply, "clusters"), i, cluster)
     {
         nb_table_cell(&table, "%zu", i + 1);
         nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(cluster, "documents")).text);
         add_words(&table, json_object_get(cluster, "words"));
+        if (are_labelled)
+            nb_table_cell(&table, "%s", nb_shown(nb_answer_text(cluster, "label")).text);
     }
 
     nb_table_print(&table, stdout);
@@ -134,7 +140,8 @@ const struct nb_command NB_COMMAND_CLUSTER = {
     .summary = "Finds topics among the documents without a label",
     .details =
         "A mixture of multinomials over the words that documents have. Each topic is told by\n"
-        "its most telling words. Nothing is changed; the same seed gives the same topics.\n",
+        "its most telling words. The same seed gives the same topics.\n"
+        "Nothing is changed, unless --apply gives each document a label.\n",
     .flags = FLAGS,
     .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,
