@@ -10,11 +10,13 @@
 
 enum { FIELDS = 4, CATEGORIES = 3, VALUES = 3, LABELS = 2, DOCUMENTS = 200 };
 
+static char names[FIELDS][2] = {"a", "b", "c", "d"};
+
 /* Of field 1, which is no category, nothing is counted. */
-static const struct nb_attribute attributes[FIELDS] = {{"a", NB_FIELD_KIND_CATEGORY},
-                                                       {"b", NB_FIELD_KIND_TEXT},
-                                                       {"c", NB_FIELD_KIND_CATEGORY},
-                                                       {"d", NB_FIELD_KIND_CATEGORY}};
+static const struct nb_attribute attributes[FIELDS] = {{names[0], NB_FIELD_KIND_CATEGORY},
+                                                       {names[1], NB_FIELD_KIND_TEXT},
+                                                       {names[2], NB_FIELD_KIND_CATEGORY},
+                                                       {names[3], NB_FIELD_KIND_CATEGORY}};
 
 struct document {
     uint32_t label;
