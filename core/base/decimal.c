@@ -147,14 +147,13 @@ size_t nb_decimal_write(uint64_t number, char *out)
     int decimals = NB_DECIMAL_DECIMALS - (int)scale_in(number);
     const char *sign = is_negative(number) ? "-" : "";
     uint64_t unit = powers_of_10[decimals > 0 ? decimals : -decimals];
+    unsigned long long whole = decimals > 0 ? digits / unit : digits * unit;
     int length;
     if (decimals > 0)
-        length = snprintf(out, NB_DECIMAL_TEXT, "%s%llu.%0*llu", sign,
-                          (unsigned long long)(digits / unit), decimals,
+        length = snprintf(out, NB_DECIMAL_TEXT, "%s%llu.%0*llu", sign, whole, decimals,
                           (unsigned long long)(digits % unit));
     else
-        length =
-            snprintf(out, NB_DECIMAL_TEXT, "%s%llu", sign, (unsigned long long)(digits * unit));
+        length = snprintf(out, NB_DECIMAL_TEXT, "%s%llu", sign, whole);
     return (size_t)length;
 }
 

@@ -10,7 +10,8 @@
 #include "core/calibrate/fit.h"
 
 enum { STEPS_MOST = 100 };
-static const double LEAST_STEP = 1e-10;
+/* A step is halved down to 2^-33, about the 1e-10 of Lin, Lin and Weng. */
+enum { HALVINGS_MOST = 33 };
 static const double RIDGE = 1e-12; /* keeps the Hessian positive definite */
 static const double FLAT = 1e-5;   /* steepness from which the loss is too coarse a guide */
 
@@ -92,7 +93,8 @@ static bool step(const struct nb_calibration_point *points, size_t count, const 
     double value = loss(points, count, t, *a, *b);
     put_direction(s, &da, &db);
     double down = s->a * da + s->b * db;
-    for (double size = 1; size >= LEAST_STEP; size /= 2) {
+    double size = 1;
+    for (int halvings = 0; halvings <= HALVINGS_MOST; halvings++, size /= 2) {
         double next_a = *a + size * da, next_b = *b + size * db;
         if (loss(points, count, t, next_a, next_b) < value + 1e-4 * size * down) {
             *a = next_a;

@@ -115,6 +115,7 @@ bool nb_recalibrate_is_wanted(const struct nb_live *live)
 
 static uint32_t sample_size(const struct nb_recalibration *r, uint64_t documents)
 {
+    assert(r->label_count > 0);
     uint64_t most = SCORES_MOST / r->label_count;
     uint64_t walks = ROWS_MOST / ((uint64_t)nb_model_rows(r->live->counts) + 1);
     most = most < SAMPLE_MOST ? most : SAMPLE_MOST;
