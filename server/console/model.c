@@ -29,7 +29,8 @@ struct page {
     struct nb_buffer *out;
     struct nb_string label; /* bytes NULL: none is chosen */
     struct nb_sampling sampling;
-    bool has_words; /* of the sample */
+    bool has_words;  /* of the sample */
+    bool has_fields; /* of the estimates */
     int code;
 };
 
@@ -139,6 +140,38 @@ static int write_word(void *user, const struct nb_word_posterior *word)
     return p->code;
 }
 
+static int write_field(void *user, const struct nb_field_posterior *field)
+{
+    struct page *p = user;
+    if (!p->has_fields)
+        put(p, "</table>\n<table><caption>Fields and their most probable values</caption>\n"
+               "<tr><th scope=\"col\">field or value</th><th scope=\"col\">documents</th>"
+               "<th scope=\"col\">P(value | label)</th><th scope=\"col\">from</th>"
+               "<th scope=\"col\">to</th></tr>\n");
+    p->has_fields = true;
+    put(p, "<tr><th scope=\"row\">");
+    put_text(p, field->name);
+    put_count(p, "</th><td>", field->documents);
+    put_count(p, "</td><td colspan=\"3\">", field->missing);
+    put(p, " missing");
+    if (field->has_number) {
+        put_number(p, "; mean ", field->mean);
+        put_number(p, ", standard deviation ", field->deviation);
+    }
+    put(p, "</td></tr>\n");
+    return p->code;
+}
+
+static int write_value(void *user, const struct nb_value_posterior *value)
+{
+    struct page *p = user;
+    put(p, "<tr><td>");
+    put_text(p, value->value);
+    put_count(p, "</td><td>", value->count);
+    put_posterior(p, &value->posterior);
+    return p->code;
+}
+
 /* ---- the sample ------------------------------------------------------------------------------ */
 
 static void put_form(struct page *p)
@@ -168,6 +201,43 @@ static int write_drawn(void *user, struct nb_string word)
     p->has_words = true;
     put_text(p, word);
     return p->code;
+}
+
+/* The values of a sample, a line for each. */
+static void put_field(struct page *p, struct nb_string field)
+{
+    put(p, "<br>");
+    put_text(p, field);
+    put(p, " = ");
+    p->has_words = false;
+}
+
+static int write_number(void *user, struct nb_string field, double number)
+{
+    put_field(user, field);
+    put_number(user, "", number);
+    return ((struct page *)user)->code;
+}
+
+static int write_category(void *user, struct nb_string field, struct nb_string value)
+{
+    put_field(user, field);
+    put_text(user, value);
+    return ((struct page *)user)->code;
+}
+
+static int write_set(void *user, struct nb_string field)
+{
+    put_field(user, field);
+    return ((struct page *)user)->code;
+}
+
+static int write_member(void *user, struct nb_string value)
+{
+    struct page *p = user;
+    if (p->has_words)
+        put(p, ",");
+    return write_drawn(p, value);
 }
 
 static int read_sampling(struct page *p, struct nb_error *error)
@@ -205,9 +275,12 @@ static int put_reason(struct page *p, int rc, struct nb_error *error)
 static int put_label(struct page *p, struct nb_error *error)
 {
     struct nb_engine *engine = p->request->server->engine;
-    struct nb_distribution_sink sink = {.header = write_label, .word = write_word, .user = p};
+    struct nb_distribution_sink sink = {write_label, write_word, write_field, write_value, p};
+    const struct nb_values_sink values = {write_number, write_category, write_set, write_member, p};
     put_form(p);
     int rc = nb_generate_sample(engine, p->request->model, &p->sampling, write_drawn, p, error);
+    if (rc == 0)
+        rc = nb_generate_values(engine, p->request->model, &p->sampling, &values, error);
     rc = put_reason(p, rc, error);
     put(p, "</blockquote>\n");
     if (rc != 0)

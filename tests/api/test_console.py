@@ -3,11 +3,12 @@
 import html.parser
 
 import test_tokens
+from attributes import Attributes
 from book import Model
 from harness import equal, holds, quoted, refused
 
 HOSTILE = "<script>alert(1)</script>\"'&amp;"
-VOID = {"meta", "input"}
+VOID = {"meta", "input", "br"}
 
 
 class Page(html.parser.HTMLParser):
@@ -80,6 +81,35 @@ def test_a_label_shows_what_the_api_says(api):
         wanted = api.get(model.path + "/sample?label=spam&seed=7&length=5&temperature=0.5").ok().json["tokens"]
         equal(other.text["blockquote"].split(), wanted)
         equal(other.inputs, {"label": "spam", "seed": "7", "length": "5", "temperature": "0.5"})
+
+
+def estimates_as_rows(field):
+    """A row of the field, and one of each value."""
+    head = f"{field['missing']} missing"
+    if "mean" in field:
+        head += "; mean %.4g, standard deviation %.4g" % (field["mean"], field["deviation"])
+    return [[field["field"], str(field["documents"]), head],
+            *([t["value"], str(t["count"]), *("%.4g" % p for p in (t["probability"], *t["interval"]))]
+              for t in field.get("values", []))]
+
+
+def test_fields_are_shown(api):
+    with Attributes(api, {"land": "category", "tags": "set", "n": "number", "<b>": "category"}) as model:
+        model.train({"land": HOSTILE, "tags": ["a", HOSTILE], "n": 1.5}, "x", id="1", text="some words")
+        model.train({"land": "DE", "n": 4, "<b>": "1"}, "x", id="2")
+        page = Page(api.get(f"/models/{model.name}?label=x&seed=3"))
+        drawn = api.get(f"{model.path}/sample?label=x&seed=3").ok().json
+        values = {**drawn["values"], "tags": ", ".join(drawn["values"]["tags"]), "n": "%.4g" % drawn["values"]["n"]}
+        lines = "".join(f"{name} = {value}" for name, value in values.items())
+        equal(page.text["blockquote"], " ".join(drawn["tokens"]) + lines)
+        fields = api.get(f"{model.path}/distribution?label=x&limit=30").ok().json["fields"]
+        rows = [row for field in fields for row in estimates_as_rows(field)]
+        equal(len(rows), 4 + 5)
+        equal(page.rows[-len(rows):], rows)
+        holds("Fields" in page.text["caption"], page.text["caption"])
+    with Model(api) as model:
+        model.filled()
+        holds("Fields" not in Page(api.get(f"/models/{model.name}?label=spam")).text["caption"], "no field is named")
 
 
 def test_names_are_text(api):
