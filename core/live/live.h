@@ -115,7 +115,7 @@ struct nb_live {
      */
     unsigned char *unused; /* owned; NULL: it does not look */
     uint32_t unused_rows;
-    uint64_t unused_tried; /* newest entry of all when it looked last */
+    uint64_t unused_tried; /* newest entry of all when it began to look last */
     /* Rows without counts that documents without a label had when it looked last. */
     uint32_t unused_held;
     /* Batches that may hold numbers of rows, by the epoch in which they began to look rows up. */

@@ -30,6 +30,7 @@ struct nb_counters {
 struct nb_unused_pass {
     struct nb_live *live; /* referenced; NULL: there is none */
     uint64_t until;       /* the newest entry when it began */
+    uint64_t newest;      /* entry of all models when it began */
     uint32_t next;        /* row that is looked at next */
     uint64_t next_bag;    /* entry of a document without a label that is looked at next ... */
     bool has_held;        /* ... or all were looked at */

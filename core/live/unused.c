@@ -70,8 +70,10 @@ void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t le
     live->unused_rows = rows;
     live->unused_held = 0;
     atomic_fetch_add(&live->references, 1);
-    engine->unused =
-        (struct nb_unused_pass){.live = live, .until = live->checkpoint.last, .pin = epoch & 1};
+    engine->unused = (struct nb_unused_pass){.live = live,
+                                             .until = live->checkpoint.last,
+                                             .newest = engine->numbers.entry,
+                                             .pin = epoch & 1};
 }
 
 void nb_unused_end(struct nb_engine *engine)
@@ -83,7 +85,7 @@ void nb_unused_end(struct nb_engine *engine)
         nb_model_sort_dropped(live->counts);
     free(live->unused);
     live->unused = NULL;
-    live->unused_tried = engine->numbers.entry;
+    live->unused_tried = engine->unused.newest;
     engine->unused = (struct nb_unused_pass){.live = NULL};
     nb_registry_release(engine, &live);
 }

@@ -32,7 +32,7 @@ uint32_t nb_unused_rows(const struct nb_live *live);
 uint32_t nb_unused_allowed(const struct nb_engine *engine, const struct nb_live *live);
 
 /* Begins a pass over a model that has at least `least` such rows, unless one is running, or the
- * last one was after the newest change. */
+ * last one began after the newest change. */
 void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t least);
 /* Drops some rows if it is possible now. Returns whether the pass goes on: then more may be dropped
  * at once. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents without a label: stored, counted nowhere, and labelled later by id alone."""
 import json
+import time
 
 from acknowledged import NDJSON, exported, rebuilt, verified
 from harness import equal, holds, refused, wait_for
@@ -138,6 +139,7 @@ def test_their_words_stay(api):
         train(client, f"u{i}", None, f"only{i} mine{i} both")
     for i in range(40):
         client.post(M + "/untrain", {"id": f"f{i}"}).ok()
+        time.sleep(0.2 if i % 10 == 5 else 0)  # the daemon begins to look for features to drop
     train(client, "other", "ham", "beside", "/v1/models/other")  # what was untrained last goes with the next change
     wait_for(lambda: dropped(client) >= 80, "features of forgotten documents are dropped", 20)
     for i in range(40):  # they take the rows that are free
