@@ -309,6 +309,8 @@ static int put_task(struct nb_engine *engine, void *argument, struct nb_error *e
     int rc = find_or_make(engine, put, &live, error);
     if (rc == 0)
         rc = nb_parents_check(engine, live, &put->settings, error);
+    if (rc == 0 && put->parent != NULL)
+        rc = nb_parents_check_labels(engine, live, put->parent, error);
     if (rc == 0)
         rc = load_for_pairs(engine, put, live, error);
     if (rc == 0)

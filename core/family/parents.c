@@ -142,20 +142,29 @@ static bool lacks_label(const struct nb_live *live, const struct nb_live *parent
     return false;
 }
 
-/* A parent that has learned nothing yet may come to know any label. */
-static int check_labels(struct nb_engine *engine, struct nb_live *live, struct nb_live *parent,
-                        struct nb_error *error)
+int nb_parents_check_labels(struct nb_engine *engine, struct nb_live *live, const char *name,
+                            struct nb_error *error)
 {
+    struct nb_live *parent;
     struct nb_string missing;
-    int rc = nb_registry_load(engine, parent, error);
-    if (rc == 0 && !atomic_load(&live->loaded))
-        rc = nb_registry_load(engine, live, error);
-    if (rc == 0 && nb_model_documents_all(parent->counts) > 0 &&
-        lacks_label(live, parent, &missing))
+    if (live->parent != NULL && strcmp(live->parent, name) == 0) /* only the writer changes it */
+        return 0;
+    int rc = nb_registry_find(engine, nb_string_of(name), true, &parent, error);
+    if (rc != 0)
+        return rc;
+    if (nb_model_documents_all(parent->counts) > 0 && lacks_label(live, parent, &missing))
         rc = nb_error_set(error, NB_CONFLICT,
                           "parent: '%s' has no label '%s', of which '%s' has documents",
                           parent->name, missing.bytes, live->name);
+    nb_registry_release(engine, &parent);
     return rc;
+}
+
+static int load_both(struct nb_engine *engine, struct nb_live *live, struct nb_live *parent,
+                     struct nb_error *error)
+{
+    int rc = nb_registry_load(engine, parent, error);
+    return rc == 0 && !atomic_load(&live->loaded) ? nb_registry_load(engine, live, error) : rc;
 }
 
 /* ---- levels ---------------------------------------------------------------------------------- */
@@ -241,7 +250,7 @@ static int check_parent(struct nb_engine *engine, struct nb_live *live,
         nb_settings_deinit(&parents);
     }
     if (rc == 0)
-        rc = check_labels(engine, live, parent, error);
+        rc = load_both(engine, live, parent, error);
     nb_registry_release(engine, &parent);
     return rc;
 }

@@ -367,6 +367,25 @@ def test_dumps(api):
     same(verdicts(client, USER), want, "nothing has changed")
 
 
+def test_a_label_of_the_childs_own(api):
+    """What a child learned after it has its parent does not keep its settings or its dump out."""
+    client = fresh(api).client
+    child(client)
+    teach(client, ALL)
+    client.post(USER + "/train", {"text": "monthly letter", "label": "newsletter"}).ok()
+    settle(client, USER)
+    client.put(USER, {"decision": "stacked", "parent": "all", "parent_strength": 9}).ok(200)
+    dump = client.get(USER + "/export").ok().body
+    settle(client, USER)
+    want = verdicts(client, USER)
+    for name, status in (("copy", 201), ("user", 200)):
+        client.put(f"/v1/models/{name}/import", dump, NDJSON).ok(status)
+        settle(client, f"/v1/models/{name}")
+        same(verdicts(client, f"/v1/models/{name}"), want, "imported")
+    client.put(USER, {"decision": "stacked"}).ok(200)
+    refused(client.put(USER, {"decision": "stacked", "parent": "all"}), 409, "newsletter")
+
+
 def test_parents_are_loaded_with_their_children(api):
     """A child that is asked first after a start loads its parent; the limit of memory holds for both."""
     daemon = fresh(api)
