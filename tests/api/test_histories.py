@@ -248,13 +248,13 @@ def copies_are_the_same(api, daemon, want, what):
     other.stop(seconds=30)
 
 
-def rebuilt_is_the_same(api, data, config, want, what):
+def rebuilt_is_the_same(api, data, config, want, what, ask=served):
     copy = shutil.copytree(data, os.path.join(api.new_folder(), "data"))
     status, out, err = api.tool("--rebuild", "--data", copy, seconds=60)
     equal(status, 0, f"--rebuild {what}: {out}{err}")
     verified(api, copy)
     daemon = api.another(data=copy, config=config).start()
-    assert_same(served(daemon.client), want, "after --rebuild " + what)
+    assert_same(ask(daemon.client), want, "after --rebuild " + what)
     daemon.stop(seconds=30)
 
 
