@@ -45,6 +45,35 @@ static const struct nb_command *find_command(const char *name)
     return NULL;
 }
 
+/* Moves argv[at] to argv[1]; what stood before it follows. */
+static void move_forward(char **argv, int at)
+{
+    char *name = argv[at];
+    memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof *argv);
+    argv[1] = name;
+}
+
+/* Finds the command, behind its options too, and moves its name to argv[1]. If something before the
+ * name is not an option of the command, the command's own parser says so later. */
+static const struct nb_command *choose_command(int argc, char **argv)
+{
+    int first = 0;
+    for (int i = 1; i < argc; i++) {
+        const struct nb_command *command = find_command(argv[i]);
+        if (command == NULL)
+            continue;
+        first = first == 0 ? i : first;
+        if (!nb_flags_are_before(command, i, argv))
+            continue;
+        move_forward(argv, i);
+        return command;
+    }
+    if (first == 0 || argv[1][0] != '-')
+        return NULL;
+    move_forward(argv, first);
+    return find_command(argv[1]);
+}
+
 static void print_help(FILE *out)
 {
     (void)fputs("Usage: bayesc COMMAND [OPTION]... [ARGUMENT]...\n"
@@ -134,11 +163,13 @@ int main(int argc, char **argv)
         (void)puts("bayesc " NB_PROGRAM_VERSION);
         return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
     }
-    const struct nb_command *command = find_command(name);
+    const struct nb_command *command = choose_command(argc, argv);
     if (command != NULL)
         return parse_and_run(command, argc - 1, argv + 1);
     if (*name == '\0')
         print_help(stderr);
+    else if (*name == '-')
+        nb_message("no command is given (bayesc --help lists them)");
     else
         nb_message("'%s' is not a command (bayesc --help lists them)", name);
     return EX_USAGE;

@@ -958,6 +958,25 @@ def test_help_and_mistakes(api):
         client.run(*arguments, status=USAGE)
 
 
+def test_options_stand_before_or_after_the_command(api):
+    client, model, folder = trained(api, 2)
+    mail = os.path.join(folder, "spam", "0")
+    expected = client.run("classify", mail, "-m", model, "--json")
+    for words in (["-m", model, "--json", "classify", mail], ["--json", "classify", "-m", model, mail],
+                  [f"--model={model}", "-c", "1", "classify", "--json", mail], ["--json", "classify", mail, "--model", model]):
+        equal(client.run(*words), expected, words)
+    # The name of a command may be a value, and an argument.
+    client.run("-m", "train", "train", "--label", "ham", stdin=b"a text")
+    client.run("--model", "train", "stats")
+    client.run("typo", "models", status=USAGE)
+    holds("'typo' is not a command" in client.said, client.said)
+    client.run("--typo", "models", status=USAGE)
+    holds("--typo is not an option of models" in client.said, client.said)
+    client.run("-m", "mail", status=USAGE)
+    holds("no command is given" in client.said, client.said)
+    equal(client.run("--typo", "filter", stdin=SPAM % (1, 1), status=TEMPFAIL), SPAM % (1, 1), "a mail is passed on")
+
+
 def test_man_page_and_completion_know_every_option(api):
     client = Bayesc(api)
     with open(os.path.join(TOP, "server", "client", "bayesc.1"), encoding="utf-8") as file:

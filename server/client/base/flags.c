@@ -104,14 +104,14 @@ static int set_value(const struct nb_flag *flag, const char *text, void *base,
 
 struct getopt_tables {
     struct option longs[FLAGS_MOST];
-    char shorts[2 * FLAGS_MOST + 3];
+    char shorts[2 * FLAGS_MOST + 4]; /* "+" first: getopt_long stops at what is no option */
     int indexes[LONG_FLAG]; /* by letter: the index of the flag + 1, 0: none */
 };
 
 static void fill_tables(const struct nb_command *command, struct getopt_tables *tables)
 {
-    *tables = (struct getopt_tables){.shorts = ":h"};
-    size_t total = flag_total(command), length = 2;
+    *tables = (struct getopt_tables){.shorts = "+:h"};
+    size_t total = flag_total(command), length = 3;
     assert(total < FLAGS_MOST);
     for (size_t i = 0; i < total; i++) {
         const struct nb_flag *flag = flag_at(command, i);
@@ -144,6 +144,19 @@ static int check_count(const struct nb_command *command, size_t count, struct nb
     return nb_error_set(error, NB_CLIENT_USAGE, "%s needs %s", command->name, command->arguments);
 }
 
+bool nb_flags_are_before(const struct nb_command *command, int argc, char **argv)
+{
+    struct getopt_tables tables;
+    fill_tables(command, &tables);
+    optind = 0;
+    opterr = 0;
+    int got;
+    do
+        got = getopt_long(argc, argv, tables.shorts, tables.longs, NULL);
+    while (got != -1 && got != ':' && got != '?');
+    return got == -1 && optind == argc;
+}
+
 int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void *options,
                    struct nb_client *client, char ***arguments, size_t *count,
                    struct nb_error *error)
@@ -156,7 +169,8 @@ int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void
     optind = 0; /* makes glibc begin anew */
     opterr = 0; /* errors are reported by the caller */
     int got;
-    while ((got = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
+    /* Without the "+": options and arguments may be mixed. */
+    while ((got = getopt_long(argc, argv, tables.shorts + 1, tables.longs, NULL)) != -1) {
         const char *at = argv[optind - 1];
         if (got == ':')
             return nb_error_set(error, NB_CLIENT_USAGE, "%s needs a value", at);

@@ -61,6 +61,10 @@ struct nb_command {
 
 enum { NB_COMMAND_OPTIONS_ROOM = 8192 }; /* bytes of the largest options struct */
 
+/* Whether all of argv[1 ...] are options of the command with their values, and nothing else: what
+ * may stand before the name of the command. argv keeps its order. */
+bool nb_flags_are_before(const struct nb_command *command, int argc, char **argv);
+
 /* Reads argv[1 ...]; argv[0] is the name of the command. Copies the defaults into `options`, then
  * sets what the flags say, there or in `client`. The arguments stay in argv, at *arguments; they
  * may be in another order than before. Returns 0, 1 when --help was asked for, or NB_CLIENT_USAGE.

@@ -271,6 +271,36 @@ START_TEST(codes_have_exit_statuses)
 }
 END_TEST
 
+START_TEST(options_may_stand_before_the_command)
+{
+    static const struct {
+        const char *words[6];
+        bool expected;
+    } CASES[] = {
+        {{NULL}, true},
+        {{"--quick", NULL}, true},
+        {{"-q", "-n", "x", "--count=3", NULL}, true},
+        {{"-nx", "--name", "quick", NULL}, true},
+        {{"--json", "-m", "mail", NULL}, true}, /* of every command */
+        {{"-n", NULL}, false},                  /* the name of the command would be its value */
+        {{"path", NULL}, false},
+        {{"-q", "path", "-q", NULL}, false},
+        {{"--typo", NULL}, false},
+        {{"-Z", NULL}, false},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        char *argv[8] = {(char *)(uintptr_t)"bayesc"};
+        int argc = 1;
+        for (; CASES[i].words[argc - 1] != NULL; argc++)
+            argv[argc] = (char *)(uintptr_t)CASES[i].words[argc - 1];
+        ck_assert_msg(nb_flags_are_before(&COMMAND, argc, argv) == CASES[i].expected, "case %zu",
+                      i);
+        for (int k = 1; k < argc; k++)
+            ck_assert_ptr_eq(argv[k], CASES[i].words[k - 1]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("flags");
@@ -281,6 +311,7 @@ int main(void)
     tcase_add_test(all, a_list_has_an_end);
     tcase_add_test(all, a_long_value_does_not_overflow);
     tcase_add_test(all, help_names_every_flag);
+    tcase_add_test(all, options_may_stand_before_the_command);
     tcase_add_loop_test(all, tables_of_commands_are_sound, 0,
                         (int)(sizeof COMMANDS / sizeof *COMMANDS));
     tcase_add_test(all, a_source_is_a_short_printable_name);
