@@ -460,6 +460,20 @@ def test_filter_exit_statuses(api):
     holds(b"unsure" in client.run("filter", "-m", few, stdin=spam).split(b"\n")[0], "too little learned")
 
 
+def test_filter_may_be_quiet(api):
+    gone = Bayesc(api, f"http://127.0.0.1:{closed_port()}")
+    mail = SPAM % (1, 1)
+    equal(gone.run("filter", stdin=mail), mail)
+    holds("no verdict, the mail goes on without one" in gone.said, gone.said)
+    for option in ("-q", "--quiet"):
+        equal(gone.run("filter", option, stdin=mail), mail)
+        equal(gone.said, "")
+        gone.run("filter", option, "--tempfail", stdin=mail, status=TEMPFAIL)
+        equal(gone.said, "")
+    gone.run("filter", "--quiet", "--typo", stdin=mail, status=TEMPFAIL)
+    holds("--typo is not an option of filter" in gone.said, "a mistake is said all the same")
+
+
 def test_documents_without_a_known_token(api):
     client, model, _ = trained(api)
     path = write(api.new_folder(), "odd.txt", content=b"zyxwv utsrq")

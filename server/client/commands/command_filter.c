@@ -30,7 +30,7 @@ struct filter_options {
     struct nb_status_fields fields;
     struct nb_status_thresholds thresholds;
     uint64_t pause;
-    bool is_bogofilter, is_tempfail;
+    bool is_bogofilter, is_tempfail, is_quiet;
 };
 
 static const struct filter_options DEFAULTS = {
@@ -62,6 +62,9 @@ static const struct nb_flag FLAGS[] = {
      "exit status 0 for spam, 1 for ham, 2 for unsure, 3 without a verdict"},
     {"tempfail", 0, NB_FLAG_SWITCH, NULL, AT(is_tempfail), 0, 0,
      "exit status 75 without a verdict, so that a mail server tries again"},
+    {"quiet", 'q', NB_FLAG_SWITCH, NULL, AT(is_quiet), 0, 0,
+     "no line on standard error when there is no verdict; for programs that\n"
+     "take such a line for a failure"},
 };
 
 struct filter {
@@ -88,7 +91,8 @@ static int give_up(struct filter *f, const char *reason)
     bool is_clean = nb_fields_apply(&f->fields, (struct nb_string){f->mail.bytes, f->mail.length},
                                     &f->out) == 0;
     const struct nb_buffer *out = is_clean ? &f->out : &f->mail;
-    nb_message("no verdict, the mail goes on without one: %s", reason);
+    if (f->options == NULL || !f->options->is_quiet)
+        nb_message("no verdict, the mail goes on without one: %s", reason);
     bool is_written = nb_pass_write(out->bytes, out->length) == 0 && nb_pass_copy() == 0;
     return is_written ? status_without_verdict(f->options) : EX_IOERR;
 }
@@ -252,9 +256,9 @@ const struct nb_command NB_COMMAND_FILTER = {
         "also without a verdict: a sender could have forged them.\n"
         "Without a verdict (the daemon cannot be reached, takes longer than --timeout, 10\n"
         "seconds, did so with another mail within --pause, 5 seconds, or refuses) nothing is\n"
-        "added, and a line on standard error tells why. The exit status is then 0, or 75 with\n"
-        "--tempfail, or 3 with --bogofilter. It is also 75 when the options cannot be read, and\n"
-        "74 when the mail cannot be read or written.\n",
+        "added, and a line on standard error tells why, unless --quiet is given. The exit status\n"
+        "is then 0, or 75 with --tempfail, or 3 with --bogofilter. It is also 75 when the options\n"
+        "cannot be read, and 74 when the mail cannot be read or written.\n",
     .flags = FLAGS,
     .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,
