@@ -3,6 +3,7 @@
  * bayesc: finds the command, reads its options, runs it, and reports a failure as a sentence and an
  * exit status.
  */
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,9 +100,23 @@ static int run(const struct nb_command *command, struct nb_client *client, const
         return command->give_up != NULL ? command->give_up(options, error->text) : rc;
     rc = command->run(client, options, arguments, count, error);
     nb_call_teardown();
-    if (rc == 0 && fflush(stdout) != 0)
+    if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout) != 0))
         rc = nb_error_set(error, NB_IO, "standard output cannot be written");
     return rc;
+}
+
+/* Whether standard output is a pipe whose reader has gone, as that of `bayesc ... | head`. */
+static bool has_no_reader(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+/* Ends as a program does that did not ignore the signal: without a word, and the shell sees why. */
+static void end_by_signal(void)
+{
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)raise(SIGPIPE);
 }
 
 static struct nb_client client_of(const struct nb_command *command)
@@ -144,6 +159,8 @@ static int parse_and_run(const struct nb_command *command, int argc, char **argv
         return refuse(command, &error);
     rc = run(command, &client, options, arguments, count, &error);
     nb_buffer_deinit(&client.daemon.token);
+    if (rc == NB_IO && command->give_up == NULL && has_no_reader())
+        end_by_signal();
     if (rc < 0)
         nb_message("%s", error.text);
     return rc < 0 ? nb_exit_status(rc) : rc;

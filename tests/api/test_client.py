@@ -991,6 +991,25 @@ def test_options_stand_before_or_after_the_command(api):
     equal(client.run("--typo", "filter", stdin=SPAM % (1, 1), status=TEMPFAIL), SPAM % (1, 1), "a mail is passed on")
 
 
+def test_a_reader_that_goes_is_no_failure(api):
+    """As `bayesc ... | head` does: no message, and the end by SIGPIPE that other programs have. The mail of a filter has
+    gone nowhere, so that one says so."""
+    client, model, folder = trained(api)
+    many = write(folder, "many.ndjson", content=b'{"text": "win a prize"}\n' * 20000)
+    for command in (["models"], ["stats", model], ["models", "--json"], ["export", "-m", model],
+                    ["classify", "-m", model, many], ["classify", "-m", model, "--json", many]):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run([client.path, *command], stdout=writing, stderr=subprocess.PIPE,
+                              env=client.environment(), timeout=60 * slow(), check=False)
+        os.close(writing)
+        equal((done.returncode, done.stderr), (-signal.SIGPIPE, b""), command)
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([client.path, "models"], stdout=full, stderr=subprocess.PIPE,
+                              env=client.environment(), timeout=60 * slow(), check=False)
+    holds(done.returncode == IOERR and b"standard output cannot be written" in done.stderr, done)
+
+
 def test_man_page_and_completion_know_every_option(api):
     client = Bayesc(api)
     with open(os.path.join(TOP, "server", "client", "bayesc.1"), encoding="utf-8") as file:
