@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/expected/em.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+
+static const double tolerance = 1e-6;   /* of what is maximized, relative, at which EM ends */
+static const double rounding = 1e-9;    /* that it may seem to fall by, relative */
+static const double share_least = 1e-3; /* of a label in a document */
+
+void nb_em_deinit(struct nb_em *em)
+{
+    free(em->begin);
+    free(em->labels);
+    free(em->shares);
+    *em = (struct nb_em){0};
+}
+
+/* A fit under way. */
+struct fit {
+    const struct nb_em_question *question;
+    double *log_words;  /* owned; ln theta, as question->counts lie */
+    double *counts;     /* owned; n_wv + lambda sum_d r_dv n_dw, the same */
+    double *sums;       /* owned; of each label, over the words */
+    double *log_shares; /* owned; ln pi */
+    double *members;    /* owned; D_v + lambda sum_d r_dv */
+    double *all;        /* owned; r_dv, at d * labels + v */
+};
+
+static void fit_deinit(struct fit *f)
+{
+    free(f->log_words);
+    free(f->counts);
+    free(f->sums);
+    free(f->log_shares);
+    free(f->members);
+    free(f->all);
+}
+
+static int fit_init(struct fit *f)
+{
+    const struct nb_em_question *q = f->question;
+    size_t cells = (size_t)q->words * q->labels;
+    f->log_words = calloc(cells, sizeof *f->log_words);
+    f->counts = calloc(cells, sizeof *f->counts);
+    f->sums = calloc(q->labels, sizeof *f->sums);
+    f->log_shares = calloc(q->labels, sizeof *f->log_shares);
+    f->members = calloc(q->labels, sizeof *f->members);
+    f->all = calloc(q->documents->count * q->labels, sizeof *f->all);
+    bool good = f->log_words != NULL && f->counts != NULL && f->sums != NULL &&
+                f->log_shares != NULL && f->members != NULL && f->all != NULL;
+    return good ? 0 : NB_NO_MEMORY;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/* What labelled documents bring, to which the E step adds. */
+static void begin_counts(struct fit *f)
+{
+    const struct nb_em_question *q = f->question;
+    memcpy(f->counts, q->counts, (size_t)q->words * q->labels * sizeof *f->counts);
+    memcpy(f->members, q->label_documents, q->labels * sizeof *f->members);
+}
+
+static double put_shares(struct fit *f)
+{
+    const struct nb_em_question *q = f->question;
+    double all = 0;
+    double objective = 0;
+    for (uint32_t v = 0; v < q->labels; v++)
+        all += q->shares != NULL ? q->shares[v] : f->members[v];
+    for (uint32_t v = 0; v < q->labels; v++) {
+        f->log_shares[v] = log((q->shares != NULL ? q->shares[v] : f->members[v]) / all);
+        if (q->shares == NULL) /* a given one is no parameter */
+            objective += q->label_documents[v] * f->log_shares[v];
+    }
+    return objective;
+}
+
+/* The M step. Returns what labelled documents and the prior bring to what is maximized. */
+static double maximize(struct fit *f)
+{
+    const struct nb_em_question *q = f->question;
+    size_t cells = (size_t)q->words * q->labels;
+    double objective = put_shares(f);
+    for (uint32_t v = 0; v < q->labels; v++)
+        f->sums[v] = q->smoothing * q->words;
+    for (size_t i = 0; i < cells; i++)
+        f->sums[i % q->labels] += f->counts[i];
+    for (uint32_t v = 0; v < q->labels; v++)
+        f->sums[v] = log(f->sums[v]);
+    for (size_t i = 0, v = 0; i < cells; i++, v = v + 1 == q->labels ? 0 : v + 1) {
+        f->log_words[i] = log(f->counts[i] + q->smoothing) - f->sums[v];
+        objective += (q->counts[i] + q->smoothing) * f->log_words[i];
+    }
+    return objective;
+}
+
+/* Logarithms become shares. Returns ln of what they are divided by. */
+static double normalize(double *r, uint32_t labels)
+{
+    double most = r[0];
+    double sum = 0;
+    for (uint32_t v = 1; v < labels; v++)
+        most = r[v] > most ? r[v] : most;
+    for (uint32_t v = 0; v < labels; v++)
+        sum += r[v] = exp(r[v] - most);
+    assert(sum >= 1); /* the greatest adds 1 */
+    for (uint32_t v = 0; v < labels; v++)
+        r[v] /= sum;
+    return most + log(sum);
+}
+
+static double expect_document(struct fit *f, size_t document)
+{
+    const struct nb_em_question *q = f->question;
+    const struct nb_em_documents *d = q->documents;
+    uint32_t labels = q->labels;
+    double *r = f->all + document * labels;
+    memcpy(r, f->log_shares, labels * sizeof *r);
+    for (size_t i = d->begin[document]; i < d->middle[document]; i++) {
+        const double *word = f->log_words + (size_t)d->columns[i] * labels;
+        double count = q->is_binary ? 1 : d->counts[i];
+        assert(d->columns[i] < q->words);
+        for (uint32_t v = 0; v < labels; v++)
+            r[v] += count * word[v];
+    }
+    double likelihood = normalize(r, labels);
+    for (size_t i = d->begin[document]; i < d->middle[document]; i++) {
+        double *word = f->counts + (size_t)d->columns[i] * labels;
+        double count = q->weight * (q->is_binary ? 1 : d->counts[i]);
+        for (uint32_t v = 0; v < labels; v++)
+            word[v] += count * r[v];
+    }
+    for (uint32_t v = 0; v < labels; v++)
+        f->members[v] += q->weight * r[v];
+    return likelihood;
+}
+
+/* The E step, with the sums that the M step needs. Returns the sum of ln P(d). */
+static double expect(struct fit *f)
+{
+    double likelihood = 0;
+    begin_counts(f);
+    for (size_t d = 0; d < f->question->documents->count; d++)
+        likelihood += expect_document(f, d);
+    return likelihood;
+}
+
+static int iterate(struct fit *f, struct nb_em *em)
+{
+    const struct nb_em_question *q = f->question;
+    begin_counts(f);
+    for (;;) {
+        if (q->stop != NULL && q->stop(q->user))
+            return NB_STOPPING;
+        double labelled = maximize(f);
+        double now = labelled + q->weight * expect(f);
+        double gain = em->iterations == 0 ? fabs(now) : now - em->log_likelihood;
+        assert(gain >= -rounding * fabs(now)); /* EM's property */
+        em->log_likelihood = now;
+        em->first = em->iterations == 0 ? now : em->first;
+        em->iterations++;
+        if (gain <= tolerance * fabs(now) || em->iterations == q->iterations_most)
+            return 0;
+    }
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static int make_room(struct nb_em *em, size_t count, size_t size)
+{
+    em->count = count;
+    em->begin = calloc(count + 1, sizeof *em->begin);
+    em->labels = calloc(size + 1, sizeof *em->labels);
+    em->shares = calloc(size + 1, sizeof *em->shares);
+    return em->begin != NULL && em->labels != NULL && em->shares != NULL ? 0 : NB_NO_MEMORY;
+}
+
+static int keep(const struct fit *f, struct nb_em *em)
+{
+    uint32_t labels = f->question->labels;
+    size_t count = f->question->documents->count;
+    size_t size = 0;
+    for (size_t i = 0; i < count * labels; i++)
+        size += f->all[i] >= share_least;
+    if (make_room(em, count, size) != 0)
+        return NB_NO_MEMORY;
+    size = 0;
+    for (size_t d = 0; d < count; d++) {
+        double sum = 0;
+        for (uint32_t v = 0; v < labels; v++) {
+            double r = f->all[d * labels + v];
+            if (!(r >= share_least))
+                continue;
+            em->labels[size] = v;
+            em->shares[size++] = r;
+            sum += r;
+        }
+        for (size_t i = em->begin[d]; i < size; i++)
+            em->shares[i] /= sum;
+        em->begin[d + 1] = size;
+    }
+    return 0;
+}
+
+int nb_em_fit(const struct nb_em_question *question, struct nb_em *em)
+{
+    struct fit f = {.question = question};
+    assert(question->documents->count > 0 && question->words > 0 && question->labels > 0);
+    assert(question->weight > 0 && question->smoothing > 0 && question->iterations_most > 0);
+    *em = (struct nb_em){0};
+    int rc = fit_init(&f);
+    if (rc == 0)
+        rc = iterate(&f, em);
+    if (rc == 0)
+        rc = keep(&f, em);
+    if (rc != 0)
+        nb_em_deinit(em);
+    fit_deinit(&f);
+    return rc;
+}
+
+int nb_em_given(const uint32_t *labels, size_t count, struct nb_em *em)
+{
+    *em = (struct nb_em){0};
+    if (make_room(em, count, count) != 0) {
+        nb_em_deinit(em);
+        return NB_NO_MEMORY;
+    }
+    for (size_t d = 0; d < count; d++) {
+        em->labels[d] = labels[d];
+        em->shares[d] = 1;
+        em->begin[d + 1] = d + 1;
+    }
+    return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Labels that documents without one may have: multinomial naive Bayes, learned from labelled and
+ * unlabelled documents together by EM (Nigam, McCallum, Thrun and Mitchell 2000, "Text
+ * Classification from Labeled and Unlabeled Documents using EM", sections 4 and 5.3.1, where each
+ * unlabelled document weighs lambda):
+ *
+ *     E   r_dv = pi_v * product over the words of d of theta_vw ^ n_dw, divided by its sum over v
+ *     M   pi_v = (D_v + lambda sum_d r_dv) / (D + lambda documents), or as it is given
+ *         theta_vw = (n_wv + s + lambda sum_d r_dv n_dw) / its sum over the words
+ *
+ * from labelled documents alone in the first E step. So no step lets fall
+ *
+ *     lambda sum_d ln P(d) + sum_wv (n_wv + s) ln theta_vw + sum_v D_v ln pi_v
+ *
+ * the logarithm of the likelihood of all documents, with a Dirichlet prior; it is asserted. s is of
+ * the fit alone: a large one holds theta so near to even that EM draws all documents to few labels
+ * (20 Newsgroups with 5 labelled documents of each, by the book: 34 % right without EM, 5 with s =
+ * 1, 54 with s = .1).
+ *
+ * Pure functions of their arguments. Any thread.
+ */
+#ifndef NB_CORE_EXPECTED_EM_H
+#define NB_CORE_EXPECTED_EM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Documents as a sparse matrix; all borrowed. Of document d are columns[begin[d]] to before
+ * columns[begin[d + 1]], each column once; those before columns[middle[d]] are words of the fit. */
+struct nb_em_documents {
+    size_t count;
+    const size_t *begin;     /* count + 1 */
+    const size_t *middle;    /* count */
+    const uint32_t *columns; /* words are below nb_em_question.words */
+    const uint32_t *counts;  /* occurrences, above 0 */
+};
+
+struct nb_em_question {
+    const struct nb_em_documents *documents; /* without a label; at least one */
+    uint32_t words, labels;                  /* both above 0 */
+    const double *counts;          /* n_wv of labelled documents, at w * labels + v; 0 or above */
+    const double *label_documents; /* D_v; with `shares` NULL above 0 in all */
+    const double *shares;          /* pi_v as it is given; NULL: from the documents */
+    bool is_binary;                /* words count once for each document */
+    double weight, smoothing;      /* lambda and s, both above 0 */
+    unsigned iterations_most;      /* at least 1 */
+    bool (*stop)(void *user);      /* asked in each iteration; NULL: never */
+    void *user;
+};
+
+/* Of document d: labels[begin[d]] ... and r; those below a thousandth are left out, and the others
+ * are divided by their sum. All owned. */
+struct nb_em {
+    size_t count;
+    size_t *begin; /* count + 1 */
+    uint32_t *labels;
+    double *shares;
+    double log_likelihood, first; /* what no step lets fall, at the end and in the first E step */
+    unsigned iterations;          /* E steps */
+};
+void nb_em_deinit(struct nb_em *em);
+
+/* Fits until a step gains less than a millionth. On success the caller deinits *em. Returns 0,
+ * NB_STOPPING or NB_NO_MEMORY. */
+int nb_em_fit(const struct nb_em_question *question, struct nb_em *em);
+
+/* Each document has one label: labels[d], which is copied. On success the caller deinits *em.
+ * Returns 0 or NB_NO_MEMORY. */
+int nb_em_given(const uint32_t *labels, size_t count, struct nb_em *em);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counts that are no integers, beside those of a model: what documents bring of which it is known
+ * with some probability only what label they have (core/expected/em.h). A document that is of the
+ * label v with the share r counts r times in n_wv, d_wv and D_v.
+ *
+ * By the rows of the model that there were when they were made; a row that has got another feature
+ * since then has none. Immutable, shared by reference count; any thread.
+ */
+#ifndef NB_CORE_EXPECTED_EXPECTED_H
+#define NB_CORE_EXPECTED_EXPECTED_H
+
+#include <stdatomic.h>
+
+#include "core/base/feature.h"
+#include "core/expected/em.h"
+
+struct nb_expected_cell {
+    uint32_t label; /* number in the model */
+    double occurrences, documents;
+};
+
+struct nb_expected {
+    atomic_uint references;
+    uint32_t rows;                  /* below which rows may have cells */
+    uint64_t *ids;                  /* of each row; owned */
+    size_t *begin;                  /* rows + 1, into `cells`; owned */
+    struct nb_expected_cell *cells; /* owned */
+    uint32_t labels;                /* numbers are below it */
+    double *documents;              /* D_v; owned */
+    double *occurrences;            /* n_v of a field, at v * (NB_FIELDS + 1) + field; owned */
+    double *presences;              /* the same of d_wv; NB_FIELDS: of all fields that are tokens */
+    uint64_t vocabulary[NB_FIELDS + 1]; /* features that the model or these documents had */
+};
+
+/* The features of a model as columns of a matrix of documents; all borrowed. */
+struct nb_expected_columns {
+    uint32_t count;
+    const uint32_t *rows; /* of each column: its row in the model */
+    const uint64_t *ids;  /* and its feature */
+    const bool *learned;  /* and whether it was in the model's vocabulary */
+};
+
+/* Makes counts from documents and the shares of labels in them, whose numbers in the model are
+ * numbers[0 .. labels - 1]. `vocabulary`: of the model. The caller gets one reference. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_expected_new(const struct nb_expected_columns *columns,
+                    const struct nb_em_documents *documents, const struct nb_em *shares,
+                    const uint32_t *numbers, uint32_t labels,
+                    const uint64_t vocabulary[NB_FIELDS + 1], struct nb_expected **expected);
+/* One more reference. */
+struct nb_expected *nb_expected_use(struct nb_expected *expected);
+/* Gives a reference back, and sets *expected to NULL, which is allowed inside. */
+void nb_expected_release(struct nb_expected **expected);
+/* Bytes that they take; 0 for NULL. */
+size_t nb_expected_memory(const struct nb_expected *expected);
+
+/* The cells of the model's row, whose feature is `id`, from *cells on. Returns how many there are.
+ */
+static inline size_t nb_expected_find(const struct nb_expected *expected, uint32_t row, uint64_t id,
+                                      const struct nb_expected_cell **cells)
+{
+    if (row >= expected->rows || expected->ids[row] != id)
+        return 0;
+    *cells = expected->cells + expected->begin[row];
+    return expected->begin[row + 1] - expected->begin[row];
+}
+
+/* n_v, or with `presences` the sum of d_wv, over a field; NB_FIELDS: over all that are tokens. */
+static inline double nb_expected_sum(const struct nb_expected *expected, uint32_t label,
+                                     unsigned field, bool presences)
+{
+    size_t at = (size_t)label * (NB_FIELDS + 1) + field;
+    if (label >= expected->labels)
+        return 0;
+    return presences ? expected->presences[at] : expected->occurrences[at];
+}
+
+static inline double nb_expected_documents(const struct nb_expected *expected, uint32_t label)
+{
+    return label < expected->labels ? expected->documents[label] : 0;
+}
+
+#endif
