@@ -23,6 +23,24 @@ void nb_blend_deinit(struct nb_blend *b)
 
 /* ---- what each source weighs ----------------------------------------------------------------- */
 
+/* Documents of the first source's label, by its number, in the counts beside it. */
+static double documents_beside(const struct nb_blend *b, uint32_t number)
+{
+    double documents = 0;
+    for (unsigned i = 0; i < b->beside_count; i++)
+        documents += b->beside[i].weight * nb_expected_documents(b->beside[i].counts, number);
+    return documents;
+}
+
+/* Of all labels. */
+static double all_documents_beside(const struct nb_blend *b)
+{
+    double documents = 0;
+    for (uint32_t v = 0; b->beside_count > 0 && v < nb_model_label_count(b->sources[0].counts); v++)
+        documents += documents_beside(b, v);
+    return documents;
+}
+
 /* From the last source, which has nothing behind it, to the model. */
 static void weigh(struct nb_blend *b)
 {
@@ -32,6 +50,7 @@ static void weigh(struct nb_blend *b)
     for (unsigned i = b->count; i-- > 0;) {
         double documents = (double)nb_model_documents_all(b->sources[i].counts);
         documents -= i == 0 && b->without.is_set ? 1 : 0;
+        documents += i == 0 ? all_documents_beside(b) : 0;
         double strength = (double)b->sources[i].strength;
         bool is_last = i + 1 == b->count;
         scales[i] = is_last || behind <= strength ? 1 : strength / behind;
@@ -137,7 +156,10 @@ double nb_blend_sum(const struct nb_blend *b, uint32_t place, unsigned field, bo
     }
     if (b->without.is_set && b->without.label == b->labels[place].numbers[0])
         sum -= b->without.features[field];
-    return sum;
+    uint32_t own = b->labels[place].numbers[0];
+    for (unsigned i = 0; i < b->beside_count && own != NB_BLEND_NO_LABEL; i++)
+        sum += b->beside[i].weight * nb_expected_sum(b->beside[i].counts, own, field, presences);
+    return fmax(sum, 0);
 }
 
 double nb_blend_vocabulary(const struct nb_blend *b, unsigned field)
@@ -149,6 +171,9 @@ double nb_blend_vocabulary(const struct nb_blend *b, unsigned field)
             words -= b->without.unique[field];
         most = words > most ? words : most;
     }
+    for (unsigned i = 0; i < b->beside_count; i++)
+        if (b->beside[i].weight > 0 && b->beside[i].counts->vocabulary[field] > most)
+            most = b->beside[i].counts->vocabulary[field];
     return (double)most;
 }
 
@@ -199,6 +224,8 @@ void nb_blend_put_sums(struct nb_blend *b)
             if (b->labels[v].numbers[i] != NB_BLEND_NO_LABEL)
                 documents += b->scale[i] * (double)nb_model_documents(b->sources[i].counts,
                                                                       b->labels[v].numbers[i]);
+        if (b->labels[v].numbers[0] != NB_BLEND_NO_LABEL)
+            documents += documents_beside(b, b->labels[v].numbers[0]);
         b->scores[v] = s->prior == NB_PRIOR_EMPIRICAL ? documents
                        : s->prior == NB_PRIOR_GIVEN ? nb_settings_label_weight(s, b->labels[v].name)
                                                     : 1;
@@ -317,7 +344,18 @@ static int begin(struct nb_blend *b, const struct nb_settings *settings,
 int nb_blend_begin(struct nb_blend *b, const struct nb_settings *settings,
                    const struct nb_blend_source *sources, unsigned count)
 {
+    return nb_blend_begin_beside(b, settings, sources, count, NULL, 0);
+}
+
+int nb_blend_begin_beside(struct nb_blend *b, const struct nb_settings *settings,
+                          const struct nb_blend_source *sources, unsigned count,
+                          const struct nb_blend_beside *beside, unsigned beside_count)
+{
+    assert(beside_count <= NB_BLEND_BESIDE_MOST);
     b->without.is_set = false;
+    b->beside_count = beside_count;
+    for (unsigned i = 0; i < beside_count; i++)
+        b->beside[i] = beside[i];
     return begin(b, settings, sources, count);
 }
 
@@ -328,6 +366,7 @@ int nb_blend_begin_without(struct nb_blend *b, const struct nb_settings *setting
     const struct nb_model *counts = sources[0].counts;
     b->without = (struct nb_blend_without){.is_set = true, .label = label};
     assert(sources[0].weights != NULL && nb_model_documents(counts, label) > 0);
+    b->beside_count = 0;
     for (size_t i = 0; i < size; i++) {
         uint32_t row = nb_model_find(counts, features[i].id);
         unsigned field = nb_feature_field(features[i].id);

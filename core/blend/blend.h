@@ -31,6 +31,12 @@
  * The 1 beside V' is for all words that it does not know, so that none has p_w = 0; with the binary
  * model the counts are documents that have w. Then m stands for `parent_strength`.
  *
+ * Beside the counts of the first source stand others that are no integers (core/expected), each
+ * with a weight w: what labels are expected to have of documents without one, or, with w = -1,
+ * documents that are left out. Then own n is n + sum of w e, and D_0 likewise; nothing else
+ * changes. V is the largest of them all. Names, and which labels there are, follow from whole
+ * documents alone.
+ *
  * Nothing of this is stored: a model's own counts and weights do not depend on its parent, so that
  * they are a function of its part of the ledger.
  *
@@ -43,6 +49,7 @@
 #ifndef NB_CORE_BLEND_BLEND_H
 #define NB_CORE_BLEND_BLEND_H
 
+#include "core/expected/expected.h"
 #include "core/model/settings.h"
 #include "core/score/stack.h"
 
@@ -54,6 +61,13 @@ struct nb_blend_source {
     const struct nb_stack_weights *weights; /* NULL in all: there is no stacked score */
     uint64_t strength;                      /* documents that outweigh the sources behind it */
 };
+
+/* Counts beside those of the first source: rows and labels have its numbers. */
+struct nb_blend_beside {
+    const struct nb_expected *counts; /* borrowed */
+    double weight;                    /* of each document */
+};
+enum { NB_BLEND_BESIDE_MOST = 2 };
 
 /* A label that has documents in a source. */
 struct nb_blend_label {
@@ -85,6 +99,8 @@ struct nb_blend {
     bool is_stacked;
     struct nb_blend_source sources[NB_BLEND_MOST];
     unsigned count;
+    struct nb_blend_beside beside[NB_BLEND_BESIDE_MOST];
+    unsigned beside_count;
     const struct nb_model *pool; /* borrowed: whose counts give p_w; NULL: none's */
     double scale[NB_BLEND_MOST]; /* what a count of each source is worth: s_0 ... s_i-1 */
     double share[NB_BLEND_MOST]; /* of each source in the weights; they sum to 1 */
@@ -114,6 +130,11 @@ void nb_blend_deinit(struct nb_blend *blend);
  * NB_NO_MEMORY. In time of labels times sources. */
 int nb_blend_begin(struct nb_blend *blend, const struct nb_settings *settings,
                    const struct nb_blend_source *sources, unsigned count);
+
+/* The same with other counts beside those of the first source. They are borrowed, too. */
+int nb_blend_begin_beside(struct nb_blend *blend, const struct nb_settings *settings,
+                          const struct nb_blend_source *sources, unsigned count,
+                          const struct nb_blend_beside *beside, unsigned beside_count);
 
 /* The same without a document that the first source has learned, under the label of this number
  * there: for its leave-one-out score (nb_stack_inputs_of_rows of core/score/stack.h) from the

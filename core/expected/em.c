@@ -89,8 +89,8 @@ static double maximize(struct fit *f)
     double objective = put_shares(f);
     for (uint32_t v = 0; v < q->labels; v++)
         f->sums[v] = q->smoothing * q->words;
-    for (size_t i = 0; i < cells; i++)
-        f->sums[i % q->labels] += f->counts[i];
+    for (size_t i = 0, v = 0; i < cells; i++, v = v + 1 == q->labels ? 0 : v + 1)
+        f->sums[v] += f->counts[i];
     for (uint32_t v = 0; v < q->labels; v++)
         f->sums[v] = log(f->sums[v]);
     for (size_t i = 0, v = 0; i < cells; i++, v = v + 1 == q->labels ? 0 : v + 1) {
