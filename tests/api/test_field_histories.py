@@ -9,7 +9,7 @@ import random
 
 from acknowledged import NDJSON, exported, has_rebuild, models_of, path_of, settled, verified
 from harness import equal, holds, near, quoted
-from test_histories import assert_same, config_of, histories_wanted, rebuilt_is_the_same
+from test_histories import assert_same, config_of, histories_wanted, lines_of, rebuilt_is_the_same
 
 LABELS = ("ham", "spam", "other")
 FIELDS = {"plan": "category", "country": "category", "tags": "set", "title": "text", "amount": "number",
@@ -134,7 +134,7 @@ def served(client):
         path = path_of(name)
         row = client.get(path).ok().json
         dump = exported(client, name)
-        found[name] = {"row": row, "dump": dump.splitlines(), "evaluation": client.get(path + "/evaluation").json,
+        found[name] = {"row": row, "dump": lines_of(dump), "evaluation": client.get(path + "/evaluation").json,
                        "distributions": [client.get(f"{path}/distribution?label={quoted(v)}").json
                                          for v in sorted(row["labels"])],
                        "verdicts": [verdict(client, name, probe, row["settings"]["fields"]) for probe in PROBES]}
