@@ -25,13 +25,9 @@ static int count_feature(struct nb_tokenizing *t, unsigned part, const char *tex
 static int count_category(struct nb_tokenizing *t, unsigned part, struct nb_string name,
                           struct nb_string value)
 {
-    char text[NB_ATTRIBUTE_NAME_MOST + 1 + NB_CATEGORY_MOST];
-    assert(name.length <= NB_ATTRIBUTE_NAME_MOST && value.length <= NB_CATEGORY_MOST);
-    memcpy(text, name.bytes, name.length);
-    text[name.length] = '=';
-    if (value.length > 0)
-        memcpy(text + name.length + 1, value.bytes, value.length);
-    return count_feature(t, part, text, name.length + 1 + value.length);
+    char text[NB_CATEGORY_TEXT_MOST];
+    size_t length = nb_category_text(name, value, text);
+    return count_id(t, nb_category_id(t->key, part / 2, text, length), text, length);
 }
 
 static int count_number(struct nb_tokenizing *t, unsigned part, struct nb_string name,

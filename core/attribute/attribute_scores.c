@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/attribute/value_addends.h"
 #include "core/base/array.h"
 
 static enum nb_event_model event_of(const struct nb_settings *settings, size_t attribute)
@@ -52,6 +53,8 @@ static struct nb_addends addends_of(const struct nb_attribute_scores *s,
                                     size_t attribute, uint32_t place)
 {
     const struct nb_attribute_counts *c = &s->counts[attribute];
+    if (c->has_addends)
+        return nb_value_addends_of(s->settings, row->id);
     if (!(s->by_value > 0))
         return label_at(s, attribute, place)->addends;
     bool of_documents = c->event == NB_EVENT_BERNOULLI || c->event == NB_EVENT_BINARY;
@@ -60,6 +63,14 @@ static struct nb_addends addends_of(const struct nb_attribute_scores *s,
     uint64_t all = c->event == NB_EVENT_BERNOULLI ? c->documents : c->sum;
     /* A dump may have values of a set without saying that there is one. */
     return nb_estimate_addends_of_share(s->by_value, mine < all ? (double)mine / (double)all : 1);
+}
+
+/* What is added to the denominator of a value with these addends. */
+static double added_of(const struct nb_attribute_scores *s, struct nb_addends addends,
+                       size_t attribute, uint32_t place)
+{
+    bool bernoulli = s->counts[attribute].event == NB_EVENT_BERNOULLI;
+    return bernoulli ? addends.present + addends.absent : label_at(s, attribute, place)->added;
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -106,14 +117,17 @@ static void put_sums(struct nb_attribute_scores *s, const struct nb_model *model
 static void put_addends(struct nb_attribute_scores *s, const struct nb_settings *settings,
                         const struct nb_model *model, size_t attribute)
 {
-    const struct nb_attribute_counts *c = &s->counts[attribute];
+    struct nb_attribute_counts *c = &s->counts[attribute];
     struct nb_settings own = *settings;
     own.event_model = (int)c->event;
+    c->has_addends = nb_value_addends_has(settings, attribute);
+    double sum =
+        c->has_addends ? nb_value_addends_sum(settings, model, attribute, c->vocabulary) : 0;
     for (uint32_t i = 0; i < s->size; i++) {
         struct nb_attribute_label *l = label_at(s, attribute, i);
         const char *label = nb_model_label_name(model, s->names[i]).bytes;
         l->addends = nb_estimate_addends(&own, label, c->vocabulary);
-        l->added = nb_estimate_added(&own, l->addends, c->vocabulary);
+        l->added = c->has_addends ? sum : nb_estimate_added(&own, l->addends, c->vocabulary);
     }
 }
 
@@ -135,7 +149,7 @@ static void lack(struct nb_attribute_label *l, struct nb_addends addends, uint64
 {
     double absent = (double)(l->documents > have ? l->documents - have : 0) + addends.absent;
     if (absent > 0)
-        l->none.log += log(absent / ((double)l->documents + l->added));
+        l->none.log += log(absent / ((double)l->documents + addends.present + addends.absent));
     else
         l->none.zeros++;
 }
@@ -180,6 +194,7 @@ int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb
         return 0;
     if (make_room(s, settings, model) != 0)
         return NB_NO_MEMORY;
+    s->settings = settings;
     s->by_value = nb_estimate_is_by_word(settings) ? settings->smoothing : 0;
     put_labels(s, model);
     for (size_t attribute = 0; attribute < s->count; attribute++) {
@@ -322,7 +337,8 @@ double nb_attribute_evidence(const struct nb_attribute_scores *scores, const str
         of_documents ? nb_counts_documents(model, row) : nb_counts_occurrences(model, row);
     uint64_t sum = bernoulli ? l->documents : l->sum;
     uint64_t others = (bernoulli ? c->documents : c->sum) - sum;
-    double b = addends_of(scores, model, row, attribute, place).present;
-    return nb_log_evidence(log_estimate((double)own + b, (double)sum + l->added),
-                           log_estimate((double)(all - own) + b, (double)others + l->added));
+    const struct nb_addends addends = addends_of(scores, model, row, attribute, place);
+    double b = addends.present, added = added_of(scores, addends, attribute, place);
+    return nb_log_evidence(log_estimate((double)own + b, (double)sum + added),
+                           log_estimate((double)(all - own) + b, (double)others + added));
 }

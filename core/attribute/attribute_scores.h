@@ -16,7 +16,9 @@
  *
  * A smoothing of each label has a b_v of its own; one of alpha and beta adds these to what a set
  * has and lacks, and alpha elsewhere; the m-estimate adds m p, and m below, where p is 1 / values
- * (of a set 1 / 2), or the value's share of the attribute's counts of all labels.
+ * (of a set 1 / 2), or the value's share of the attribute's counts of all labels. With a number of
+ * each value b is b_m above, and below the sum over all values seen (of a set 2 b_m): the Dirichlet
+ * prior in full.
  *
  * The complement model takes the counts of all other labels, except for sets and numbers. Of an
  * attribute that a document has no value of nothing is added, and nothing was counted when it was
@@ -51,6 +53,7 @@ struct nb_attribute_counts {
     uint64_t vocabulary;
     uint64_t sum;       /* n_v of all labels */
     uint64_t documents; /* D_v of all labels */
+    bool has_addends;   /* its values have addends of their own (value_addends.h) */
 };
 
 /* All zeros: there are no attributes. */
@@ -62,12 +65,13 @@ struct nb_attribute_scores {
     struct nb_attribute_counts *counts; /* by attribute; owned */
     struct nb_attribute_label *labels;  /* [attribute * size + place]; owned */
     size_t room;                        /* of `labels` */
+    const struct nb_settings *settings; /* borrowed */
     struct nb_numbers numbers;          /* of the attributes that are numbers */
     struct nb_tree *tree;               /* owned; NULL: no category depends on another one */
 };
 
-/* Makes the scores of the model's counts as they are. Of models without attributes it does nothing;
- * with sets it walks over all rows. Returns 0 or NB_NO_MEMORY. */
+/* Makes the scores of the model's counts as they are; `settings` must stay. Of models without
+ * attributes it does nothing; with sets it walks over all rows. Returns 0 or NB_NO_MEMORY. */
 int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb_settings *settings,
                              const struct nb_model *model);
 void nb_attribute_scores_deinit(struct nb_attribute_scores *scores);

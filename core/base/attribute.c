@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/attribute.h"
 
+#include <assert.h>
 #include <string.h>
 
+#include "core/base/key.h"
 #include "core/base/utf8.h"
 
 size_t nb_attribute_find(struct nb_attributes attributes, struct nb_string name)
@@ -25,6 +27,23 @@ bool nb_attribute_name_is_good(struct nb_string name)
     return name.length >= 1 && name.length <= NB_ATTRIBUTE_NAME_MOST && nb_utf8_is_valid(name) &&
            !nb_utf8_has_control(name) && memchr(name.bytes, '=', name.length) == NULL &&
            memchr(name.bytes, ':', name.length) == NULL;
+}
+
+size_t nb_category_text(struct nb_string name, struct nb_string value,
+                        char text[NB_CATEGORY_TEXT_MOST])
+{
+    assert(name.length <= NB_ATTRIBUTE_NAME_MOST && value.length <= NB_CATEGORY_MOST);
+    memcpy(text, name.bytes, name.length);
+    text[name.length] = '=';
+    if (value.length > 0)
+        memcpy(text + name.length + 1, value.bytes, value.length);
+    return name.length + 1 + value.length;
+}
+
+uint64_t nb_category_id(const struct nb_key *key, size_t number, const char *text, size_t length)
+{
+    assert(number < NB_ATTRIBUTES_MOST);
+    return nb_feature_value_id((unsigned)number * 2, nb_key_hash(key, text, length));
 }
 
 static int unknown(struct nb_string name, struct nb_error *error)

@@ -13,10 +13,13 @@
 #include "core/base/error.h"
 #include "core/base/feature.h"
 
+struct nb_key;
+
 enum {
     NB_ATTRIBUTES_MOST = NB_PARTS_MOST / 2, /* of one model */
     NB_ATTRIBUTE_NAME_MOST = 32,            /* bytes */
-    NB_CATEGORY_MOST = 256                  /* bytes of a value of a category or a set */
+    NB_CATEGORY_MOST = 256,                 /* bytes of a value of a category or a set */
+    NB_CATEGORY_TEXT_MOST = NB_ATTRIBUTE_NAME_MOST + 1 + NB_CATEGORY_MOST
 };
 
 struct nb_attribute {
@@ -59,6 +62,14 @@ enum nb_field_kind nb_attribute_kind_of(const struct nb_value *value);
 /* Whether a name can be that of an attribute: UTF-8 of 1 to NB_ATTRIBUTE_NAME_MOST bytes without
  * control characters, '=' and ':', which follow it in the texts of features. */
 bool nb_attribute_name_is_good(struct nb_string name);
+
+/* Writes the text of the feature that a value of a category or a set is ("country=DE"); name and
+ * value are not longer than they can be. Returns its length. */
+size_t nb_category_text(struct nb_string name, struct nb_string value,
+                        char text[NB_CATEGORY_TEXT_MOST]);
+/* The id of that feature under a key: of the attribute of this number, in a text of so many bytes.
+ */
+uint64_t nb_category_id(const struct nb_key *key, size_t number, const char *text, size_t length);
 
 /* Whether values can be those of a document in a model with these attributes. Returns 0, NB_INVALID
  * (a fraction where none is a value), or NB_UNUSABLE with what is wrong: no such attribute, one

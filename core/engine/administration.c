@@ -276,7 +276,7 @@ static int put_settings(struct nb_engine *engine, struct put *put, struct nb_liv
     bool is_cold = lock_cold(live);
     int rc = nb_settings_write(&put->settings, &stored) == 0 ? 0 : nb_error_no_memory(error);
     if (rc == 0 && !is_cold) {
-        published = nb_published_next(&put->settings, live->published);
+        published = nb_published_next(&put->settings, live->key, live->published);
         rc = published == NULL ? nb_error_no_memory(error)
                                : put_pairs(engine, put, live, &pairs, error);
     }

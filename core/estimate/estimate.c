@@ -19,7 +19,10 @@ double nb_estimate_addend(enum nb_estimate estimate, double smoothing)
 
 bool nb_estimate_is_plain(const struct nb_settings *s)
 {
-    return s->smoothing_by.kind == NB_SMOOTHING_ONE && s->predict == NB_PREDICT_ESTIMATE &&
+    int kind = s->smoothing_by.kind;
+    bool is_mean = s->estimate == NB_ESTIMATE_MEAN; /* that of no value is 0 */
+    bool is_one = kind == NB_SMOOTHING_ONE || (kind == NB_SMOOTHING_VALUES && is_mean);
+    return is_one && s->predict == NB_PREDICT_ESTIMATE &&
            nb_estimate_addend((enum nb_estimate)s->estimate, s->smoothing) > 0;
 }
 

@@ -41,8 +41,8 @@ struct nb_addends {
     double present, absent;
 };
 
-/* Whether one number above 0 is added to all counts and nothing is integrated out, so that
- * core/score needs nothing of this. */
+/* Whether one number above 0 is added to the counts of all words, no estimate of a value is 0, and
+ * nothing is integrated out, so that core/score needs nothing of this. */
 bool nb_estimate_is_plain(const struct nb_settings *settings);
 /* Whether the addends differ by word: those of nb_estimate_addends_of_share. */
 bool nb_estimate_is_by_word(const struct nb_settings *settings);

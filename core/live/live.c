@@ -30,7 +30,7 @@ void nb_stack_settings_of(const struct nb_settings *settings, struct nb_stack_se
     stack->twin = settings->twin;
 }
 
-struct nb_published *nb_published_new(const struct nb_settings *settings)
+struct nb_published *nb_published_new(const struct nb_settings *settings, const struct nb_key *key)
 {
     struct nb_published *published = calloc(1, sizeof *published);
     if (published == NULL)
@@ -40,16 +40,18 @@ struct nb_published *nb_published_new(const struct nb_settings *settings)
     atomic_init(&published->references, 1);
     published->weights = nb_stack_weights_new(&stack);
     if (published->weights == NULL || nb_settings_copy(&published->settings, settings) != 0 ||
+        nb_smoothing_hash(&published->settings.smoothing_by, nb_settings_attributes(settings),
+                          key) != 0 ||
         nb_scorer_new(&published->settings, &published->scorer) != 0 ||
         nb_stack_new(&stack, &published->stack) != 0)
         nb_published_release(&published);
     return published;
 }
 
-struct nb_published *nb_published_next(const struct nb_settings *settings,
+struct nb_published *nb_published_next(const struct nb_settings *settings, const struct nb_key *key,
                                        const struct nb_published *old)
 {
-    struct nb_published *published = nb_published_new(settings);
+    struct nb_published *published = nb_published_new(settings, key);
     struct nb_buffer learned = {0};
     struct nb_packer w = {.out = &learned};
     if (published == NULL)
@@ -151,7 +153,7 @@ static int begin_pairs(struct nb_model *counts, const struct nb_settings *settin
 int nb_live_begin(struct nb_live *live, const struct nb_settings *settings)
 {
     assert(live->counts == NULL && live->published == NULL);
-    live->published = nb_published_new(settings);
+    live->published = nb_published_new(settings, live->key);
     live->counts = nb_model_new();
     if (live->published == NULL || live->counts == NULL || begin_pairs(live->counts, settings) != 0)
         return NB_NO_MEMORY;

@@ -37,10 +37,10 @@ struct nb_published {
 /* The constants of the stack that the settings give. */
 void nb_stack_settings_of(const struct nb_settings *settings, struct nb_stack_settings *stack);
 
-/* NULL: out of memory. */
-struct nb_published *nb_published_new(const struct nb_settings *settings);
+/* `key`: under which the model's features are hashed. NULL: out of memory. */
+struct nb_published *nb_published_new(const struct nb_settings *settings, const struct nb_key *key);
 /* The same, with a copy of the weights that `old` has learned. */
-struct nb_published *nb_published_next(const struct nb_settings *settings,
+struct nb_published *nb_published_next(const struct nb_settings *settings, const struct nb_key *key,
                                        const struct nb_published *old);
 void nb_published_release(struct nb_published **published);
 

@@ -232,7 +232,7 @@ static int load_all(struct loading *l, struct nb_error *error)
         nb_settings_deinit(&settings);
         return rc;
     }
-    l->live->published = nb_published_new(&settings);
+    l->live->published = nb_published_new(&settings, l->live->key);
     l->live->counts = nb_model_new();
     nb_settings_deinit(&settings);
     if (l->live->published == NULL || l->live->counts == NULL)

@@ -76,8 +76,8 @@ static const struct nb_setting table[] = {
      .maximum = 1e6,
      .exclusive_minimum = true,
      .help = "Virtual occurrences per vocabulary word: 1 is Laplace. Or one number for each label, "
-             "alpha and beta of a word's presence with the Bernoulli model, or m and p of the "
-             "m-estimate (Mitchell 1997, equation 6.22)."},
+             "alpha and beta of a word's presence with the Bernoulli model, m and p of the "
+             "m-estimate (Mitchell 1997, equation 6.22), or a number for each value of a field."},
     {.name = "prior",
      .type = NB_SETTING_PRIOR,
      .offset = offsetof(struct nb_settings, prior),

@@ -3,6 +3,7 @@
  * Values of settings against the table.
  */
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "core/model/pairs.h"
@@ -68,6 +69,61 @@ static int check_prior(const struct nb_setting *s, const struct nb_settings *set
     return check_labels(s, settings->weights, settings->weight_count, error);
 }
 
+/* A number of each value of a field. */
+static int check_field_values(const struct nb_setting *s, const struct nb_field_smoothing *field,
+                              struct nb_error *error)
+{
+    if (field->count == 0)
+        return nb_error_set(error, NB_UNUSABLE, "%s of \"%s\" must name at least one value",
+                            s->name, field->field);
+    for (size_t i = 0; i < field->count; i++) {
+        const struct nb_prior_weight *value = &field->values[i];
+        char what[128];
+        (void)snprintf(what, sizeof what, "%s of \"%.32s=%.32s\"", s->name, field->field,
+                       value->label);
+        int rc = check_number(s, what, value->weight, error);
+        if (rc != 0)
+            return rc;
+        if (strlen(value->label) > NB_CATEGORY_MOST)
+            return nb_error_set(error, NB_UNUSABLE, "%s: a value is longer than %d bytes", what,
+                                NB_CATEGORY_MOST);
+        if (i > 0 && strcmp(field->values[i - 1].label, value->label) >= 0)
+            return nb_error_set(error, NB_UNUSABLE, "%s must name each value once, in order",
+                                s->name);
+    }
+    return 0;
+}
+
+/* Fields whose values have numbers: only of categories and sets there is a finite list of values.
+ */
+static int check_values(const struct nb_setting *s, const struct nb_settings *settings,
+                        struct nb_error *error)
+{
+    const struct nb_smoothing *by = &settings->smoothing_by;
+    if (by->field_count == 0)
+        return nb_error_set(error, NB_UNUSABLE, "%s must name at least one field", s->name);
+    for (size_t i = 0; i < by->field_count; i++) {
+        const char *name = by->fields[i].field;
+        size_t number = nb_attribute_find(nb_settings_attributes(settings), nb_string_of(name));
+        if (number == settings->attribute_count)
+            return nb_error_set(error, NB_UNUSABLE, "%s: the model has no field \"%s\" (`fields`)",
+                                s->name, name);
+        int kind = settings->attributes[number].kind;
+        if (kind != NB_FIELD_KIND_CATEGORY && kind != NB_FIELD_KIND_SET)
+            return nb_error_set(error, NB_UNUSABLE,
+                                "%s: \"%s\" is a %s: only values of a category or a set can have "
+                                "numbers of their own",
+                                s->name, name, nb_field_kind_names[kind]);
+        if (i > 0 && strcmp(by->fields[i - 1].field, name) >= 0)
+            return nb_error_set(error, NB_UNUSABLE, "%s must name each field once, in order (%s)",
+                                s->name, name);
+        int rc = check_field_values(s, &by->fields[i], error);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
 static int check_smoothing(const struct nb_setting *s, const struct nb_settings *settings,
                            struct nb_error *error)
 {
@@ -79,7 +135,11 @@ static int check_smoothing(const struct nb_setting *s, const struct nb_settings 
         return nb_error_set(error, NB_UNUSABLE, "%s has labels, but is not by label", s->name);
     if (rc == 0 && by->kind == NB_SMOOTHING_BETA)
         return check_number(s, "smoothing: beta", by->beta, error);
-    assert(by->kind >= NB_SMOOTHING_ONE && by->kind <= NB_SMOOTHING_M);
+    if (rc == 0 && by->kind == NB_SMOOTHING_VALUES)
+        return check_values(s, settings, error);
+    if (rc == 0 && by->field_count != 0)
+        return nb_error_set(error, NB_UNUSABLE, "%s has values, but is not by value", s->name);
+    assert(by->kind >= NB_SMOOTHING_ONE && by->kind <= NB_SMOOTHING_VALUES);
     assert(by->p >= NB_SMOOTHING_UNIFORM && by->p <= NB_SMOOTHING_PARENT);
     return rc;
 }
@@ -156,6 +216,9 @@ static double least_smoothing(const struct nb_settings *s)
         return by->beta;
     for (size_t i = 0; i < by->label_count; i++)
         least = i == 0 || by->labels[i].weight < least ? by->labels[i].weight : least;
+    for (size_t i = 0; i < by->field_count; i++)
+        for (size_t v = 0; v < by->fields[i].count; v++)
+            least = fmin(least, by->fields[i].values[v].weight);
     return least;
 }
 

@@ -54,7 +54,7 @@ int nb_put_fitted(struct nb_engine *engine, struct nb_live *live,
                   const struct nb_settings *settings)
 {
     struct nb_buffer stored = {0};
-    struct nb_published *published = nb_published_next(settings, live->published);
+    struct nb_published *published = nb_published_next(settings, live->key, live->published);
     assert(atomic_load(&live->persisted) && atomic_load(&live->loaded));
     assert(settings->fitted != NULL && settings->parent == NULL);
     int rc = published == NULL ? NB_NO_MEMORY : nb_settings_write(settings, &stored);

@@ -355,7 +355,7 @@ static int read_weights(struct rebuild *r, const struct nb_state_record *old)
 {
     struct nb_live *made = r->replayed.live;
     struct nb_store_key key = nb_store_key_model(made->number);
-    struct nb_published *read = nb_published_new(&made->published->settings);
+    struct nb_published *read = nb_published_new(&made->published->settings, made->key);
     struct nb_buffer bytes = {0};
     struct nb_packer p = {.out = &bytes};
     struct nb_error why;

@@ -37,7 +37,7 @@ static int replay_settings(struct replay *r, struct nb_string stored, struct nb_
     int rc = nb_settings_read(&settings, stored, error);
     if (rc != 0)
         return rc;
-    struct nb_published *published = nb_published_next(&settings, r->live->published);
+    struct nb_published *published = nb_published_next(&settings, r->live->key, r->live->published);
     nb_settings_deinit(&settings);
     if (published == NULL)
         return nb_error_no_memory(error);

@@ -111,13 +111,10 @@ static int by_label(const void *a, const void *b)
     return strcmp(left->label, right->label);
 }
 
-/* A number given to labels, of the member `name`. */
+/* A number given to a label, or a value, of the member `name`. */
 static int take_weight(const char *name, const char *label, const json_t *value,
                        struct nb_prior_weight *weight, struct nb_error *error)
 {
-    int rc = nb_check_label(nb_string_of(label), error);
-    if (rc != 0)
-        return rc;
     if (!json_is_number(value))
         return nb_error_set(error, NB_INVALID,
                             "member \"%s\": the weight of \"%s\" must be a number, not %s", name,
@@ -128,6 +125,17 @@ static int take_weight(const char *name, const char *label, const json_t *value,
                             "member \"%s\": the weight of \"%s\" must be above 0", name, label);
     weight->label = strdup(label);
     return weight->label == NULL ? nb_error_no_memory(error) : 0;
+}
+
+/* Whether the names of an object can be those of labels. */
+static int check_labels(const json_t *value, struct nb_error *error)
+{
+    json_t *object = (json_t *)(uintptr_t)value; /* iterators only read it */
+    int rc = 0;
+    for (void *at = json_object_iter(object); at != NULL && rc == 0;
+         at = json_object_iter_next(object, at))
+        rc = nb_check_label(nb_string_of(json_object_iter_key(at)), error);
+    return rc;
 }
 
 /* Fills a list, which is freed with the settings, also when one of the weights turns out wrong. */
@@ -162,49 +170,102 @@ static int take_prior(const struct nb_setting *setting, const json_t *value,
         return nb_error_set(error, NB_UNUSABLE,
                             "member \"prior\" names no label; it is \"empirical\", \"uniform\" or "
                             "{\"label\": weight, ...}");
-    return take_weights(setting->name, value, &settings->weights, &settings->weight_count, error);
+    int rc = check_labels(value, error);
+    return rc == 0 ? take_weights(setting->name, value, &settings->weights, &settings->weight_count,
+                                  error)
+                   : rc;
 }
 
-/* What an object says: which members are together. */
-static int smoothing_kind_of(const json_t *labels, const json_t *alpha, const json_t *beta,
-                             const json_t *m, const json_t *p)
+static int by_field(const void *a, const void *b)
 {
-    bool is_beta = alpha != NULL && beta != NULL, is_m = m != NULL && p != NULL;
-    bool has_beta = alpha != NULL || beta != NULL, has_m = m != NULL || p != NULL;
-    if (labels != NULL)
-        return has_beta || has_m ? NB_SMOOTHING_ONE : NB_SMOOTHING_LABELS;
-    if (is_beta && !has_m)
-        return NB_SMOOTHING_BETA;
-    return is_m && !has_beta ? NB_SMOOTHING_M : NB_SMOOTHING_ONE;
+    const struct nb_field_smoothing *left = a, *right = b;
+    return strcmp(left->field, right->field);
+}
+
+/* {"field": {"value": number, ...}, ...} */
+static int take_values(const char *name, const json_t *value, struct nb_smoothing *by,
+                       struct nb_error *error)
+{
+    json_t *object = (json_t *)(uintptr_t)value; /* iterators only read it */
+    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+        const json_t *values = json_object_iter_value(at);
+        const char *field = json_object_iter_key(at);
+        if (!json_is_object(values))
+            return nb_error_set(error, NB_INVALID,
+                                "member \"%s\": the values of \"%s\" must be an object, not %s",
+                                name, field, nb_json_type_name(values));
+        if (nb_smoothing_add_field(by, nb_string_of(field)) != 0)
+            return nb_error_no_memory(error);
+        struct nb_field_smoothing *added = &by->fields[by->field_count - 1];
+        int rc = take_weights(name, values, &added->values, &added->count, error);
+        if (rc != 0)
+            return rc;
+    }
+    if (by->field_count > 0)
+        qsort(by->fields, by->field_count, sizeof *by->fields, by_field);
+    return 0;
+}
+
+enum { LABELS, ALPHA, BETA, M, P, VALUES, DEFAULT, SMOOTHINGS }; /* members of an object */
+
+/* What an object says: which members are together. */
+static int smoothing_kind_of(const json_t *const *is)
+{
+    static const struct {
+        unsigned members;
+        int kind;
+    } kinds[] = {{1u << LABELS, NB_SMOOTHING_LABELS},
+                 {1u << ALPHA | 1u << BETA, NB_SMOOTHING_BETA},
+                 {1u << M | 1u << P, NB_SMOOTHING_M},
+                 {1u << VALUES | 1u << DEFAULT, NB_SMOOTHING_VALUES}};
+    unsigned members = 0;
+    for (unsigned i = 0; i < SMOOTHINGS; i++)
+        members |= (unsigned)(is[i] != NULL) << i;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].members == members)
+            return kinds[i].kind;
+    return NB_SMOOTHING_ONE;
+}
+
+static int take_smoothing_labels(const char *name, const json_t *labels, struct nb_smoothing *by,
+                                 struct nb_error *error)
+{
+    int rc = check_labels(labels, error);
+    return rc == 0 ? take_weights(name, labels, &by->labels, &by->label_count, error) : rc;
 }
 
 static int take_smoothing(const struct nb_setting *setting, const json_t *value,
                           struct nb_settings *settings, struct nb_error *error)
 {
-    static const struct nb_member members[] = {{"labels", NB_TYPE_OBJECT, false},
-                                               {"alpha", NB_TYPE_NUMBER, false},
-                                               {"beta", NB_TYPE_NUMBER, false},
-                                               {"m", NB_TYPE_NUMBER, false},
-                                               {"p", NB_TYPE_STRING, false}};
-    enum { LABELS, ALPHA, BETA, M, P, COUNT };
-    const json_t *is[COUNT];
+    static const struct nb_member members[] = {
+        {"labels", NB_TYPE_OBJECT, false}, {"alpha", NB_TYPE_NUMBER, false},
+        {"beta", NB_TYPE_NUMBER, false},   {"m", NB_TYPE_NUMBER, false},
+        {"p", NB_TYPE_STRING, false},      {"values", NB_TYPE_OBJECT, false},
+        {"default", NB_TYPE_NUMBER, false}};
+    static const int numbers[] = {
+        [NB_SMOOTHING_BETA] = ALPHA, [NB_SMOOTHING_M] = M, [NB_SMOOTHING_VALUES] = DEFAULT};
+    const json_t *is[SMOOTHINGS];
     struct nb_smoothing *by = &settings->smoothing_by;
     if (json_is_number(value)) {
         settings->smoothing = json_number_value(value);
         return 0;
     }
-    int rc = nb_json_take(value, setting->name, members, COUNT, is, error);
+    int rc = nb_json_take(value, setting->name, members, SMOOTHINGS, is, error);
     if (rc != 0)
         return rc;
-    by->kind = smoothing_kind_of(is[LABELS], is[ALPHA], is[BETA], is[M], is[P]);
+    by->kind = smoothing_kind_of(is);
     if (by->kind == NB_SMOOTHING_ONE)
         return nb_error_set(error, NB_UNUSABLE,
                             "member \"%s\" is a number, {\"labels\": {\"label\": number, ...}}, "
-                            "{\"alpha\": number, \"beta\": number} or {\"m\": number, \"p\": ...}",
+                            "{\"alpha\": number, \"beta\": number}, {\"m\": number, \"p\": ...} "
+                            "or {\"values\": {\"field\": {\"value\": number, ...}, ...}, "
+                            "\"default\": number}",
                             setting->name);
     if (by->kind == NB_SMOOTHING_LABELS)
-        return take_weights(setting->name, is[LABELS], &by->labels, &by->label_count, error);
-    settings->smoothing = json_number_value(by->kind == NB_SMOOTHING_BETA ? is[ALPHA] : is[M]);
+        return take_smoothing_labels(setting->name, is[LABELS], by, error);
+    settings->smoothing = json_number_value(is[numbers[by->kind]]);
+    if (by->kind == NB_SMOOTHING_VALUES)
+        return take_values(setting->name, is[VALUES], by, error);
     if (by->kind == NB_SMOOTHING_M)
         return take_enum("p", is[P], nb_smoothing_p_names, count_names(nb_smoothing_p_names),
                          &by->p, error);
@@ -418,6 +479,16 @@ static void emit_weights(struct nb_emitter *e, const struct nb_prior_weight *lis
     nb_emit_close(e, '}');
 }
 
+static void emit_values(struct nb_emitter *e, const struct nb_smoothing *by)
+{
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < by->field_count; i++) {
+        nb_emit_name(e, nb_string_of(by->fields[i].field));
+        emit_weights(e, by->fields[i].values, by->fields[i].count);
+    }
+    nb_emit_close(e, '}');
+}
+
 static void emit_smoothing(struct nb_emitter *e, const struct nb_settings *settings)
 {
     const struct nb_smoothing *by = &settings->smoothing_by;
@@ -432,6 +503,10 @@ static void emit_smoothing(struct nb_emitter *e, const struct nb_settings *setti
     } else if (by->kind == NB_SMOOTHING_BETA) {
         nb_emit_member_short_double(e, "alpha", settings->smoothing);
         nb_emit_member_short_double(e, "beta", by->beta);
+    } else if (by->kind == NB_SMOOTHING_VALUES) {
+        nb_emit_key(e, "values");
+        emit_values(e, by);
+        nb_emit_member_short_double(e, "default", settings->smoothing);
     } else {
         nb_emit_member_short_double(e, "m", settings->smoothing);
         nb_emit_member_text(e, "p", nb_smoothing_p_names[by->p]);

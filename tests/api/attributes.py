@@ -194,6 +194,29 @@ class Counted(book.Counts):
             counts.setdefault(label, Counter())
 
 
+class EachValue:
+    """P of a value under a Dirichlet prior with a parameter of each; of a set each is Beta(a, a)."""
+
+    def __init__(self, kind, smoothing, name):
+        self.kind, self.smoothing, self.name = kind, smoothing, name
+
+    def of(self, value):
+        a = self.smoothing["values"].get(self.name, {}).get(value, self.smoothing["default"])
+        return book.Estimate(self.kind, a)
+
+    def log_likelihood(self, is_set, event, learned, label, bag):
+        values = set().union(*(b for _, b in learned)) if learned else set()
+        if is_set:
+            counts = Counted(learned, label)
+            return sum(book.bernoulli(counts, label, bag, {m}, self.of(m)) for m in values)
+        own = [b for v, b in learned if (v != label if event == "complement" else v == label)]
+        size = len(own) + sum(self.of(m).added for m in values)
+        above = [sum(m in b for b in own) + self.of(m).added for m in bag if m in values]
+        if any(n == 0 for n in above):
+            return -math.inf
+        return sum(math.log(n / size) for n in above) * (-1 if event == "complement" else 1)
+
+
 class Attributes:
     """A model of the daemon with `fields` and, beside it, what it must have learned. Deleted at the end."""
 
@@ -264,7 +287,9 @@ class Attributes:
 
     def expected(self, values, text=""):
         event = self.settings.get("event_model", "multinomial")
-        by = [self.settings.get("estimate", "mean"), self.settings.get("smoothing", 1.0)]
+        smoothing = self.settings.get("smoothing", 1.0)
+        default = smoothing["default"] if isinstance(smoothing, dict) else smoothing
+        by = [self.settings.get("estimate", "mean"), default]
         living = list(self.documents.values())
         bags = self.bags(values, text)
         scores = book.log_scores([(label, b[None]) for label, b in living], bags.pop(None), event, by[1],
@@ -278,6 +303,10 @@ class Attributes:
                 if self.fields[name] == "number":
                     scores[label] += log_number(self.settings.get("number", "gaussian"), event, book.Estimate(*by),
                                                 learned, label, bag, added)
+                    continue
+                if isinstance(smoothing, dict) and self.fields[name] in ("category", "set"):
+                    each = EachValue(by[0], smoothing, name)
+                    scores[label] += each.log_likelihood(self.fields[name] == "set", event, learned, label, bag)
                     continue
                 scores[label] += log_likelihood(self.fields[name], event, book.Estimate(*by), learned, label, bag)
         return scores

@@ -16,10 +16,23 @@ for table, first, second in (("play tennis", "no", "yes"), ("tumours", "benign",
     MORE[table] = {"labels": {first: 1, second: 2.25}}
 
 
+def by_some(text, names, column):
+    """A value of a column."""
+    return attributes.table(text, names)[0][0][names[column]]
+
+
 def estimates(table):
     """Every `estimate` with every form of `smoothing` that a table of categories can have."""
     for smoothing in (1, 0.25, 40, LESS[table], MORE[table], {"labels": {"another": 2}}):
         yield {"smoothing": smoothing}
+    text, names, _ = TABLES[table]
+    by_value = {name: {} for name in names}
+    for n, (name, value) in enumerate(sorted({item for day, _ in attributes.table(text, names) for item in day.items()})):
+        by_value[name][value] = 1 + n / 4  # of every value its own
+    some = {names[1]: {"never seen": 30, by_some(text, names, 1): 2.5}, names[0]: {by_some(text, names, 0): 7}}
+    for values, default, estimate in itertools.product((by_value, some), (1, 1.25, 9), ("mean", "map")):
+        yield {"estimate": estimate, "smoothing": {"values": values, "default": default}}
+    yield {"smoothing": {"values": {names[2]: {by_some(text, names, 2): 0.125}}, "default": 0.5}}
     for m, p in itertools.product((0.5, 3, 50), ("uniform", "vocabulary")):
         yield {"smoothing": {"m": m, "p": p}}
     for smoothing in (1, 1.5, 12, MORE[table]):
@@ -39,6 +52,8 @@ def addend(settings, label, rows, name, value):
     elif "labels" in smoothing:
         of = smoothing["labels"]
         alpha = Fraction(of.get(label, Fraction(sum(map(Fraction, of.values()))) / len(of)))
+    elif "values" in smoothing:
+        alpha = Fraction(smoothing["values"].get(name, {}).get(value, smoothing["default"]))
     elif smoothing["p"] == "uniform":
         return Fraction(smoothing["m"]) / len(values)
     else:
@@ -130,6 +145,7 @@ def test_refused_with_categories(api):
     fields = attributes.categories(attributes.TUMOUR_FIELDS)
     with Attributes(api, fields) as model, Attributes(api, fields) as parent:
         of_parent = {"m": 3, "p": "parent"}
+        by_value = {"values": {"size": {"large": 0.5}}, "default": 1}
         for settings, words in (({"smoothing": {"alpha": 1, "beta": 2}}, ("bernoulli",)),
                                 ({"smoothing": of_parent}, ("smoothing", "parent")),
                                 ({"estimate": "map", "smoothing": 0.5}, ("at least 1",)),
@@ -137,6 +153,8 @@ def test_refused_with_categories(api):
                                 ({"estimate": "map", "smoothing": {"m": 3, "p": "uniform"}}, ("mean",)),
                                 ({"estimate": "mle", "smoothing": {"m": 3, "p": "uniform"}}, ("no prior",)),
                                 ({"estimate": "mle", "smoothing": MORE["tumours"]}, ("no prior",)),
+                                ({"estimate": "mle", "smoothing": by_value}, ("no prior",)),
+                                ({"estimate": "map", "smoothing": by_value}, ("at least 1",)),
                                 ({"predict": "integrate"}, ("predict", "fields"))):
             refused(api.put(model.path, {"preset": "book", **settings}), 422, *words)
         asked = {"preset": "book", "parent": parent.name, "smoothing": of_parent}

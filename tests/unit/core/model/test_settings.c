@@ -363,6 +363,17 @@ START_TEST(what_is_written_reads_back)
 }
 END_TEST
 
+static void put_values(struct nb_settings *s)
+{
+    struct nb_smoothing *by = &s->smoothing_by;
+    ck_assert_int_eq(nb_settings_add_attribute(s, nb_string_of("tags"), NB_FIELD_KIND_SET), 0);
+    ck_assert_int_eq(nb_smoothing_add_field(by, nb_string_of("tags")), 0);
+    by->fields[0].values = calloc(2, sizeof *by->fields[0].values);
+    by->fields[0].count = 2;
+    by->fields[0].values[0] = weight("", 0.5);
+    by->fields[0].values[1] = weight("ä=b\n", 7);
+}
+
 /* Of each form of smoothing but one number: which is stored as it always was. */
 static void put_form(struct nb_settings *s, int kind)
 {
@@ -374,6 +385,8 @@ static void put_form(struct nb_settings *s, int kind)
         s->smoothing_by.beta = 3;
     if (kind == NB_SMOOTHING_M)
         s->smoothing_by.p = NB_SMOOTHING_VOCABULARY;
+    if (kind == NB_SMOOTHING_VALUES)
+        put_values(s);
     if (kind == NB_SMOOTHING_LABELS) {
         s->smoothing_by.label_count = 2;
         s->smoothing_by.labels = calloc(2, sizeof *s->smoothing_by.labels);
@@ -400,6 +413,13 @@ START_TEST(forms_of_smoothing_read_back)
     for (size_t i = 0; i < s.smoothing_by.label_count; i++) {
         ck_assert_str_eq(back.smoothing_by.labels[i].label, s.smoothing_by.labels[i].label);
         ck_assert(back.smoothing_by.labels[i].weight == s.smoothing_by.labels[i].weight);
+    }
+    ck_assert_uint_eq(back.smoothing_by.field_count, s.smoothing_by.field_count);
+    for (size_t i = 0; i < s.smoothing_by.field_count; i++) {
+        ck_assert_str_eq(back.smoothing_by.fields[i].field, "tags");
+        ck_assert_uint_eq(back.smoothing_by.fields[i].count, 2);
+        ck_assert_str_eq(back.smoothing_by.fields[i].values[1].label, "ä=b\n");
+        ck_assert(back.smoothing_by.fields[i].values[1].weight == 7);
     }
     static const char name[] = "smoothing_by";
     bool has = memmem(out.bytes, out.length, name, sizeof name - 1) != NULL;
@@ -505,6 +525,8 @@ START_TEST(older_forms_get_defaults_and_newer_are_refused)
         {"smoothing_by", "\5newer", 6, NB_VERSION},
         {"smoothing_by", "\3one", 4, NB_CORRUPT},
         {"smoothing_by", "\1m", 2, NB_CORRUPT},
+        {"smoothing_by", "\6values\1", 8, NB_CORRUPT},
+        {"smoothing_by", "\6values\1\2a=\0", 11, NB_CORRUPT},
         {"prior", "\5given\xff\xff\xff\xff\x0f", 11, NB_CORRUPT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -695,7 +717,7 @@ int main(void)
     tcase_add_test(form, fields_are_stored_by_name);
     tcase_add_test(form, attributes_are_stored_and_copied);
     tcase_add_loop_test(form, what_is_written_reads_back, 0, 3);
-    tcase_add_loop_test(form, forms_of_smoothing_read_back, 0, 4);
+    tcase_add_loop_test(form, forms_of_smoothing_read_back, 0, 5);
     tcase_add_test(form, the_parent_is_found_without_reading_the_rest);
     tcase_add_test(form, damage_is_noticed_or_harmless);
     tcase_add_test(form, older_forms_get_defaults_and_newer_are_refused);

@@ -104,6 +104,9 @@ START_TEST(settings_there_and_back)
         "{\"smoothing\": {\"labels\": {\"q\\\"\": 0.5, \"b\": 2}}, \"estimate\": \"mean\"}",
         "{\"smoothing\": {\"alpha\": 0.1, \"beta\": 3}, \"event_model\": \"bernoulli\"}",
         "{\"smoothing\": {\"m\": 50, \"p\": \"vocabulary\"}}",
+        "{\"fields\": {\"z\": \"set\", \"a\": \"category\"}, \"smoothing\": {\"default\": 2, "
+        "\"values\": "
+        "{\"z\": {\"y\\n\": 0.5, \"\": 3}, \"a\": {\"x\": 1e-3}}}}",
         "{\"min_count\": 4294967295, \"skip_top\": 7, \"tokenizer\": {\"fields\": [\"url\"]}}",
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
