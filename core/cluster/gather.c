@@ -20,6 +20,9 @@ void nb_gathered_deinit(struct nb_gathered *g)
     free(g->used);
     free(g->word_rows);
     free(g->word_ids);
+    free(g->found);
+    free(g->scales);
+    free(g->values);
     *g = (struct nb_gathered){0};
 }
 
@@ -40,18 +43,36 @@ static int make_room(struct reading *r, size_t size)
     struct nb_gathered *g = r->gathered;
     if (nb_array_reserve(&g->numbers, &g->room, g->count + 1, sizeof *g->numbers) != 0 ||
         nb_array_reserve(&g->begin, &r->begin_room, g->count + 2, sizeof *g->begin) != 0 ||
-        nb_array_reserve(&g->columns, &g->size_room, g->size + size + 1, sizeof *g->columns) != 0)
+        nb_array_reserve(&g->columns, &g->size_room, g->size + size + 1, sizeof *g->columns) != 0 ||
+        nb_array_reserve(&g->found, &g->found_room, g->found_count + size + 1, sizeof *g->found) !=
+            0)
         return NB_NO_MEMORY;
     return 0;
 }
 
-/* The rows that are words, under the model's lock. */
+/* A number is kept now: its row may be another feature's when all documents are read. */
+static void take_number(struct nb_gathered *g, uint64_t id)
+{
+    uint32_t attribute = nb_feature_part(id) / 2;
+    if (attribute >= g->attributes.count ||
+        g->attributes.list[attribute].kind != NB_FIELD_KIND_NUMBER)
+        return;
+    g->found[g->found_count++] = (struct nb_gathered_number){
+        .number = id, .document = (uint32_t)g->count, .attribute = attribute};
+}
+
+/* The rows that are words or values, under the model's lock. */
 static void take_rows(struct reading *r)
 {
     struct nb_gathered *g = r->gathered;
     for (size_t i = 0; i < r->bag.size; i++) {
         uint32_t row = r->bag.counts[i].row;
-        if (row < nb_model_rows(r->counts) && nb_feature_is_token(nb_model_row_id(r->counts, row)))
+        if (row >= nb_model_rows(r->counts))
+            continue;
+        uint64_t id = nb_model_row_id(r->counts, row);
+        if (nb_feature_is_number(id))
+            take_number(g, id);
+        else if (nb_feature_is_token(id))
             g->columns[g->size++] = row;
     }
 }
@@ -100,81 +121,17 @@ static int read_some(struct nb_engine *engine, const struct nb_live *live, bool 
     return rc;
 }
 
-int nb_gather(struct nb_engine *engine, struct nb_live *live, bool all, size_t most,
-              bool (*stop)(void *user), void *user, struct nb_gathered *gathered,
-              struct nb_error *error)
+int nb_gather(struct nb_engine *engine, struct nb_live *live, struct nb_attributes attributes,
+              bool all, size_t most, bool (*stop)(void *user), void *user,
+              struct nb_gathered *gathered, struct nb_error *error)
 {
     struct reading r = {.gathered = gathered, .counts = live->counts, .most = most};
     int rc = ENDED;
-    *gathered = (struct nb_gathered){0};
+    *gathered = (struct nb_gathered){.attributes = attributes};
     while (rc == ENDED) {
         rc = stop != NULL && stop(user) ? nb_error_set(error, NB_STOPPING, "the daemon is stopping")
                                         : read_some(engine, live, all, &r, error);
     }
     nb_rows_deinit(&r.bag);
     return rc;
-}
-
-/* ---- words ----------------------------------------------------------------------------------- */
-
-static int count_documents(struct nb_gathered *g)
-{
-    g->rows = 0;
-    for (size_t i = 0; i < g->size; i++)
-        if (g->columns[i] >= g->rows)
-            g->rows = (size_t)g->columns[i] + 1;
-    g->used = calloc(g->rows + 1, sizeof *g->used);
-    if (g->used == NULL)
-        return NB_NO_MEMORY;
-    for (size_t i = 0; i < g->size; i++)
-        g->used[g->columns[i]]++;
-    return 0;
-}
-
-static int number_words(struct nb_gathered *g, const struct nb_live *live, uint32_t least,
-                        uint32_t most)
-{
-    g->word_rows = malloc((g->rows + 1) * sizeof *g->word_rows);
-    g->word_ids = malloc((g->rows + 1) * sizeof *g->word_ids);
-    if (g->word_rows == NULL || g->word_ids == NULL)
-        return NB_NO_MEMORY;
-    nb_model_read_lock(live->counts);
-    for (uint32_t row = 0; row < g->rows; row++) {
-        bool is_word = g->used[row] >= least && g->used[row] <= most;
-        g->used[row] = is_word ? g->words : UINT32_MAX;
-        if (!is_word)
-            continue;
-        g->word_rows[g->words] = row;
-        g->word_ids[g->words++] = nb_model_row_id(live->counts, row);
-    }
-    nb_model_unlock(live->counts);
-    return 0;
-}
-
-int nb_gathered_choose(struct nb_gathered *g, const struct nb_live *live, uint32_t least,
-                       uint32_t most)
-{
-    size_t size = 0;
-    size_t count = 0;
-    if (g->count == 0)
-        return 0;
-    if (count_documents(g) != 0 || number_words(g, live, least, most) != 0)
-        return NB_NO_MEMORY;
-    for (size_t d = 0, i = 0; d < g->count; d++) {
-        size_t before = size;
-        for (; i < g->begin[d + 1]; i++)
-            if (g->used[g->columns[i]] != UINT32_MAX)
-                g->columns[size++] = g->used[g->columns[i]];
-        if (size == before)
-            continue;
-        g->numbers[count++] = g->numbers[d];
-        g->begin[count] = size; /* at most d + 1: what is read later stays */
-    }
-    assert(count <= g->count && size <= g->size);
-    g->count = count;
-    g->size = size;
-    g->presence = malloc((size + 1) * sizeof *g->presence);
-    for (size_t i = 0; g->presence != NULL && i < size; i++)
-        g->presence[i] = 1;
-    return g->presence == NULL ? NB_NO_MEMORY : 0;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/cluster/codec.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "server/json/emit.h"
 #include "server/json/load.h"
 
@@ -11,8 +14,10 @@ enum {
     DOCUMENTS,
     WITH_MEMBERS,
     APPLY,
+    SHARES,
+    DEVIATIONS,
     MEMBERS,
-    VALUES_MOST = 16,
+    VALUES_MOST = 16 + NB_ATTRIBUTES_MOST,
     RESTARTS_DEFAULT = 8
 };
 
@@ -23,6 +28,8 @@ static const struct nb_member members[MEMBERS] = {
     [DOCUMENTS] = {"documents", NB_TYPE_STRING, false},
     [WITH_MEMBERS] = {"members", NB_TYPE_BOOLEAN, false},
     [APPLY] = {"apply", NB_TYPE_STRING, false},
+    [SHARES] = {"shares", NB_TYPE_STRING, false},
+    [DEVIATIONS] = {"deviations", NB_TYPE_OBJECT, false},
 };
 
 static int read_number(const json_t *value, const char *name, json_int_t least, json_int_t most,
@@ -72,6 +79,54 @@ static int read_apply(const json_t *value, struct nb_cluster_wish *wish, struct 
     return 0;
 }
 
+static int read_shares(const json_t *value, struct nb_cluster_wish *wish, struct nb_error *error)
+{
+    wish->has_equal_shares = value != NULL && nb_string_equals(nb_json_text(value), "equal");
+    if (value == NULL || wish->has_equal_shares || nb_string_equals(nb_json_text(value), "learned"))
+        return 0;
+    return nb_error_set(error, NB_INVALID, "\"shares\" is \"learned\" or \"equal\"");
+}
+
+static int read_deviation(const char *name, const json_t *value,
+                          struct nb_cluster_deviation *deviation, struct nb_error *error)
+{
+    size_t length = strlen(name);
+    deviation->deviation = json_number_value(value);
+    if (!(deviation->deviation > 0))
+        return nb_error_set(error, NB_UNUSABLE, "\"deviations\": each is a number above 0");
+    if (length > NB_ATTRIBUTE_NAME_MOST)
+        return nb_error_set(error, NB_UNUSABLE, "\"deviations\": there is no such field");
+    memcpy(deviation->field, name, length + 1);
+    return 0;
+}
+
+static int read_deviations(const json_t *object, struct nb_cluster_wish *wish,
+                           struct nb_error *error)
+{
+    const char *name;
+    const json_t *value;
+    int rc = 0;
+    if (json_object_size(object) == 0)
+        return 0;
+    struct nb_cluster_deviation *deviations = calloc(json_object_size(object), sizeof *deviations);
+    if (deviations == NULL)
+        return nb_error_no_memory(error);
+    wish->deviations = deviations;
+    /* jansson's macro takes an object that could be changed */
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    {
+        if (rc == 0)
+            rc = read_deviation(name, value, &deviations[wish->deviation_count++], error);
+    }
+    return rc;
+}
+
+void nb_json_cluster_wish_deinit(struct nb_cluster_wish *wish)
+{
+    free((void *)(uintptr_t)wish->deviations);
+    *wish = (struct nb_cluster_wish){0};
+}
+
 int nb_json_cluster_read(struct nb_string text, struct nb_cluster_wish *wish,
                          struct nb_error *error)
 {
@@ -94,6 +149,10 @@ int nb_json_cluster_read(struct nb_string text, struct nb_cluster_wish *wish,
         rc = read_documents(values[DOCUMENTS], wish, error);
     if (rc == 0)
         rc = read_apply(values[APPLY], wish, error);
+    if (rc == 0)
+        rc = read_shares(values[SHARES], wish, error);
+    if (rc == 0)
+        rc = read_deviations(values[DEVIATIONS], wish, error);
     wish->restarts = (uint32_t)restarts;
     if (rc == 0)
         wish->members = json_is_true(values[WITH_MEMBERS]);
@@ -101,18 +160,36 @@ int nb_json_cluster_read(struct nb_string text, struct nb_cluster_wish *wish,
     return rc;
 }
 
-static void emit_words(struct nb_emitter *e, const struct nb_cluster *cluster)
+static void emit_words(struct nb_emitter *e, const char *key, const struct nb_cluster_word *words,
+                       size_t count)
 {
-    nb_emit_key(e, "words");
+    nb_emit_key(e, key);
     nb_emit_open(e, '[');
-    for (size_t i = 0; i < cluster->word_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         nb_emit_open(e, '{');
-        nb_emit_member_text(e, "token", cluster->words[i].text);
-        nb_emit_member_short_double(e, "share", cluster->words[i].share);
-        nb_emit_member_short_double(e, "lift", cluster->words[i].lift);
+        nb_emit_member_text(e, "token", words[i].text);
+        nb_emit_member_short_double(e, "share", words[i].share);
+        nb_emit_member_short_double(e, "lift", words[i].lift);
         nb_emit_close(e, '}');
     }
     nb_emit_close(e, ']');
+}
+
+static void emit_numbers(struct nb_emitter *e, const struct nb_clustering *clustering,
+                         const struct nb_cluster *cluster)
+{
+    nb_emit_key(e, "numbers");
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < clustering->field_count; i++) {
+        nb_emit_name(e, nb_string_of(clustering->fields[i]));
+        nb_emit_open(e, '{');
+        nb_emit_key(e, "mean");
+        nb_emit_double(e, cluster->numbers[i].mean);
+        nb_emit_key(e, "deviation");
+        nb_emit_double(e, cluster->numbers[i].deviation);
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, '}');
 }
 
 static void emit_ids(struct nb_emitter *e, const char *key, char *const *ids, size_t count)
@@ -124,13 +201,20 @@ static void emit_ids(struct nb_emitter *e, const char *key, char *const *ids, si
     nb_emit_close(e, ']');
 }
 
-static void emit_cluster(struct nb_emitter *e, const struct nb_cluster *cluster, bool with_members)
+static void emit_cluster(struct nb_emitter *e, const struct nb_clustering *clustering,
+                         const struct nb_cluster *cluster, bool with_members)
 {
     nb_emit_open(e, '{');
     nb_emit_member_u64(e, "documents", cluster->documents);
     if (cluster->label != NULL)
         nb_emit_member_text(e, "label", cluster->label);
-    emit_words(e, cluster);
+    nb_emit_key(e, "share");
+    nb_emit_double(e, cluster->share);
+    emit_words(e, "words", cluster->words, cluster->word_count);
+    if (clustering->has_values)
+        emit_words(e, "values", cluster->values, cluster->value_count);
+    if (clustering->field_count > 0)
+        emit_numbers(e, clustering, cluster);
     emit_ids(e, "nearest", cluster->nearest, cluster->nearest_count);
     if (with_members)
         emit_ids(e, "members", cluster->members, cluster->member_count);
@@ -147,14 +231,16 @@ int nb_json_cluster(struct nb_buffer *out, struct nb_string model,
     nb_emit_member_u64(&e, "documents", clustering->documents);
     nb_emit_member_u64(&e, "words", clustering->words);
     nb_emit_member_u64(&e, "iterations", clustering->iterations);
-    nb_emit_member_short_double(&e, "log_likelihood", clustering->log_likelihood);
-    nb_emit_member_short_double(&e, "bic", clustering->bic);
+    nb_emit_key(&e, "log_likelihood");
+    nb_emit_double(&e, clustering->log_likelihood);
+    nb_emit_key(&e, "bic");
+    nb_emit_double(&e, clustering->bic);
     if (wish->apply)
         nb_emit_member_u64(&e, "labelled", clustering->labelled);
     nb_emit_key(&e, "clusters");
     nb_emit_open(&e, '[');
     for (size_t i = 0; i < clustering->count; i++)
-        emit_cluster(&e, &clustering->clusters[i], wish->members);
+        emit_cluster(&e, clustering, &clustering->clusters[i], wish->members);
     nb_emit_close(&e, ']');
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);

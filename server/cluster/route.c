@@ -27,22 +27,28 @@ static int find_source(struct nb_request *request, struct nb_cluster_wish *wish,
     return rc;
 }
 
-int nb_route_cluster(struct nb_request *request, struct nb_error *error)
+static int answer(struct nb_request *request, struct nb_cluster_wish *wish, struct nb_error *error)
 {
-    struct nb_cluster_wish wish;
     struct nb_clustering clustering;
-    int rc = nb_json_cluster_read(request->body, &wish, error);
-    if (rc == 0)
-        rc = find_source(request, &wish, error);
-    if (rc != 0)
-        return rc;
-    wish.stop = is_cutting;
-    wish.user = request;
-    rc = nb_engine_cluster(request->server->engine, request->model, &wish, &clustering, error);
+    wish->stop = is_cutting;
+    wish->user = request;
+    int rc = nb_engine_cluster(request->server->engine, request->model, wish, &clustering, error);
     request->has_changed = clustering.labelled > 0;
     if (rc != 0)
         return rc;
-    rc = nb_json_cluster(&request->reply.body, request->model, &wish, &clustering);
+    rc = nb_json_cluster(&request->reply.body, request->model, wish, &clustering);
     nb_clustering_deinit(&clustering);
     return nb_reply_written(request, rc, error);
+}
+
+int nb_route_cluster(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_cluster_wish wish;
+    int rc = nb_json_cluster_read(request->body, &wish, error);
+    if (rc == 0)
+        rc = find_source(request, &wish, error);
+    if (rc == 0)
+        rc = answer(request, &wish, error);
+    nb_json_cluster_wish_deinit(&wish);
+    return rc;
 }

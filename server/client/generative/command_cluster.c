@@ -44,40 +44,79 @@ static json_t *wish_of(const struct cluster_options *o)
                      o->apply ? "labels" : NULL);
 }
 
-/* One cell: the most telling words, as many as fit a line. */
-static void add_words(struct nb_table *table, const json_t *words)
+enum { CELL = 160 };
+
+struct cell {
+    char text[CELL];
+    size_t length;
+};
+
+static void append(struct cell *cell, const char *space, const char *text)
 {
-    char text[160] = "";
+    int more = snprintf(cell->text + cell->length, CELL - cell->length, "%s%s",
+                        cell->length > 0 ? space : "", text);
+    if (more < 0 || cell->length + (size_t)more >= CELL)
+        cell->text[cell->length] = '\0'; /* what does not fit is left out */
+    else
+        cell->length += (size_t)more;
+}
+
+/* The most telling words, then values of categories, as many as fit a line. */
+static void add_words(struct nb_table *table, const json_t *cluster)
+{
+    struct cell cell = {.length = 0};
     const json_t *word;
     size_t i;
-    size_t length = 0;
-    json_array_foreach(words, i, word)
+    json_array_foreach(json_object_get(cluster, "words"), i, word)
     {
-        int more = snprintf(text + length, sizeof text - length, "%s%s", i > 0 ? " " : "",
-                            nb_shown(nb_answer_text(word, "token")).text);
-        if (more < 0 || length + (size_t)more >= sizeof text) {
-            text[length] = '\0';
-            break;
-        }
-        length += (size_t)more;
+        append(&cell, " ", nb_shown(nb_answer_text(word, "token")).text);
     }
+    json_array_foreach(json_object_get(cluster, "values"), i, word)
+    {
+        append(&cell, " ", nb_shown(nb_answer_text(word, "token")).text);
+    }
+    nb_table_cell(table, "%s", cell.text);
+}
 
-    nb_table_cell(table, "%s", text);
+/* Each field of numbers with its mean and deviation. */
+static void add_numbers(struct nb_table *table, const json_t *numbers)
+{
+    struct cell cell = {.length = 0};
+    const char *name;
+    json_t *number;
+    json_object_foreach((json_t *)(uintptr_t)numbers, name, number)
+    {
+        char figures[CELL];
+        (void)snprintf(figures, sizeof figures, "%.40s %.6g (%.3g)", nb_shown(name).text,
+                       json_number_value(json_object_get(number, "mean")),
+                       json_number_value(json_object_get(number, "deviation")));
+        append(&cell, ", ", figures);
+    }
+    nb_table_cell(table, "%s", cell.text);
 }
 
 static void print_clusters(const json_t *reply)
 {
-    static const char *const HEAD[] = {">", ">documents", "words", "label"};
+    const json_t *clusters = json_object_get(reply, "clusters");
     bool are_labelled = json_object_get(reply, "labelled") != NULL;
+    bool have_numbers = json_object_get(json_array_get(clusters, 0), "numbers") != NULL;
+    const char *head[5] = {">", ">documents", "words"};
     struct nb_table table;
     const json_t *cluster;
+    size_t columns = 3;
     size_t i;
-    nb_table_head(&table, HEAD, are_labelled ? 4 : 3);
-    json_array_foreach(json_object_get(reply, "clusters"), i, cluster)
+    if (have_numbers)
+        head[columns++] = "mean (deviation)";
+    if (are_labelled)
+        head[columns++] = "label";
+    nb_table_head(&table, head, columns);
+    json_array_foreach(clusters, i, cluster)
     {
         nb_table_cell(&table, "%zu", i + 1);
         nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(cluster, "documents")).text);
-        add_words(&table, json_object_get(cluster, "words"));
+        add_words(&table, cluster);
+        if (have_numbers)
+            add_numbers(&table, json_object_get(cluster, "numbers"));
         if (are_labelled)
             nb_table_cell(&table, "%s", nb_shown(nb_answer_text(cluster, "label")).text);
     }
@@ -139,8 +178,9 @@ const struct nb_command NB_COMMAND_CLUSTER = {
     .arguments = "[MODEL]",
     .summary = "Finds topics among the documents without a label",
     .details =
-        "A mixture of multinomials over the words that documents have. Each topic is told by\n"
-        "its most telling words. The same seed gives the same topics.\n"
+        "A mixture over the words that documents have, their categories and their numbers. Each\n"
+        "topic is told by its most telling words and values, and mean and deviation of numbers.\n"
+        "The same seed gives the same topics.\n"
         "Nothing is changed, unless --apply gives each document a label.\n",
     .flags = FLAGS,
     .flag_count = sizeof FLAGS / sizeof FLAGS[0],

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The mixture of multinomials against EM computed slowly, with probabilities instead of logarithms.
+ * The mixture against EM computed slowly, with probabilities instead of logarithms. Whole fits of
+ * words, categories and numbers are followed step by step in tests/api/mixture.py.
  */
 #include <check.h>
 #include <math.h>
@@ -39,7 +40,11 @@ static struct nb_mixture_documents corpus_of(struct corpus *c, uint64_t seed)
             }
     }
     c->begin[DOCUMENTS] = size;
-    return (struct nb_mixture_documents){DOCUMENTS, WORDS, c->begin, c->columns, c->counts};
+    return (struct nb_mixture_documents){.count = DOCUMENTS,
+                                         .words = WORDS,
+                                         .begin = c->begin,
+                                         .columns = c->columns,
+                                         .counts = c->counts};
 }
 
 /* Shares and words of the clusters, and what a step of EM makes of them. */
@@ -171,6 +176,107 @@ START_TEST(bic_knows_the_number)
 }
 END_TEST
 
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+enum { POINTS = 50, MEANS = 2 };
+
+/* Points about -1 and 1, without words. */
+struct points {
+    size_t begin[POINTS + 1];
+    double values[POINTS];
+};
+
+static struct nb_mixture_documents points_of(struct points *p, uint64_t seed)
+{
+    struct nb_random random = {seed};
+    *p = (struct points){.begin = {0}};
+    for (int i = 0; i < POINTS; i++) {
+        for (int j = 0; j < 12; j++)
+            p->values[i] += (double)nb_random_below(&random, 1000) / 1000 - 0.5;
+        p->values[i] = p->values[i] * 0.4 + (i % MEANS == 0 ? -1 : 1);
+    }
+    return (struct nb_mixture_documents){
+        .count = POINTS, .begin = p->begin, .numbers = 1, .values = p->values};
+}
+
+/* Mitchell 1997, section 6.12.1: E[z_ij] is the density of x_i at mean j, divided by the sum over
+ * both; a mean is then that of the x_i, each weighing E[z_ij]. */
+START_TEST(two_means)
+{
+    struct points p;
+    const double variance = 0.16;
+    for (uint64_t seed = 1; seed < 20; seed++) {
+        struct nb_mixture_documents d = points_of(&p, seed);
+        struct nb_mixture m;
+        d.variances = &variance;
+        d.has_equal_shares = true;
+        ck_assert_int_eq(nb_mixture_fit(&d, MEANS, seed, NULL, NULL, &m), 0);
+        double sums[MEANS] = {0};
+        double weights[MEANS] = {0};
+        for (int i = 0; i < POINTS; i++) {
+            double z[MEANS];
+            for (int j = 0; j < MEANS; j++)
+                z[j] = exp(-pow(p.values[i] - m.mean[j], 2) / (2 * variance));
+            double sure = 1 / (1 + exp(-m.margin[i])); /* E[z] of the likelier one */
+            ck_assert_double_eq_tol(z[m.cluster[i]] / (z[0] + z[1]), sure, 1e-9);
+            for (int j = 0; j < MEANS; j++) {
+                sums[j] += z[j] / (z[0] + z[1]) * p.values[i];
+                weights[j] += z[j] / (z[0] + z[1]);
+            }
+        }
+        for (int j = 0; j < MEANS; j++) {
+            ck_assert_double_eq_tol(m.mean[j], sums[j] / weights[j], 5e-3);
+            ck_assert_double_eq_tol(fabs(m.mean[j]), 1, 0.3);
+            ck_assert_double_eq(m.variance[j], variance);
+            ck_assert_double_eq_tol(m.log_share[j], log(0.5), 1e-15);
+        }
+        ck_assert(m.parameters == MEANS);
+        nb_mixture_deinit(&m);
+    }
+}
+END_TEST
+
+/* One point apart from 49 equal ones: no variance is 0, and the likelihood is finite. */
+START_TEST(variances_have_a_floor)
+{
+    struct points p;
+    struct nb_mixture_documents d = points_of(&p, 1);
+    struct nb_mixture m;
+    for (int i = 0; i < POINTS; i++)
+        p.values[i] = i == 0 ? 7 : -1.0 / 7;
+    ck_assert_int_eq(nb_mixture_fit(&d, MEANS, 1, NULL, NULL, &m), 0);
+    uint32_t alone = m.cluster[0];
+    for (int i = 1; i < POINTS; i++)
+        ck_assert_uint_ne(m.cluster[i], alone);
+    /* s^2 = 1 / 2^2, and one document more */
+    ck_assert_double_eq_tol(m.variance[alone], 0.25 / (1 + 1), 1e-6);
+    ck_assert_double_eq_tol(m.variance[1 - alone], 0.25 / (1 + 49), 1e-6);
+    ck_assert(isfinite(m.log_likelihood));
+    nb_mixture_deinit(&m);
+}
+END_TEST
+
+/* A document without the number has the shares as its probabilities. */
+START_TEST(missing_numbers_say_nothing)
+{
+    struct points p;
+    struct nb_mixture_documents d = points_of(&p, 3);
+    struct nb_mixture with;
+    struct nb_mixture without;
+    p.values[POINTS - 1] = (double)NAN;
+    d.has_equal_shares = true;
+    ck_assert_int_eq(nb_mixture_fit(&d, MEANS, 1, NULL, NULL, &with), 0);
+    d.count = POINTS - 1;
+    ck_assert_int_eq(nb_mixture_fit(&d, MEANS, 1, NULL, NULL, &without), 0);
+    ck_assert(with.margin[POINTS - 1] == 0 && with.cluster[POINTS - 1] == 0);
+    double means[MEANS] = {fmin(with.mean[0], with.mean[1]), fmax(with.mean[0], with.mean[1])};
+    ck_assert_double_eq_tol(means[0], fmin(without.mean[0], without.mean[1]), 5e-3);
+    ck_assert_double_eq_tol(means[1], fmax(without.mean[0], without.mean[1]), 5e-3);
+    nb_mixture_deinit(&with);
+    nb_mixture_deinit(&without);
+}
+END_TEST
+
 static bool at_once(void *user)
 {
     ++*(int *)user;
@@ -198,6 +304,9 @@ int main(void)
     tcase_add_test(t, finds_the_kinds);
     tcase_add_test(t, same_seed_same_result);
     tcase_add_test(t, bic_knows_the_number);
+    tcase_add_test(t, two_means);
+    tcase_add_test(t, variances_have_a_floor);
+    tcase_add_test(t, missing_numbers_say_nothing);
     tcase_add_test(t, stops);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What can be asked of a clustering, and what is told of it.
+ */
+#ifndef NB_CORE_CLUSTER_CLUSTERS_H
+#define NB_CORE_CLUSTER_CLUSTERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/attribute.h"
+#include "core/base/string.h"
+
+enum {
+    NB_CLUSTERS_MOST = 200,
+    NB_CLUSTER_RESTARTS_MOST = 100,
+    NB_CLUSTER_WORDS = 10,
+    NB_CLUSTER_NEAREST = 5,
+    NB_CLUSTER_DOCUMENTS_MOST = 200000,
+};
+
+/* A deviation of a field of numbers that is known, in all clusters. */
+struct nb_cluster_deviation {
+    char field[NB_ATTRIBUTE_NAME_MOST + 1];
+    double deviation; /* above 0 */
+};
+
+struct nb_cluster_wish {
+    uint32_t clusters; /* 0: as many as give the least Bayesian information criterion */
+    uint32_t restarts; /* random starts, of which the likeliest end counts; at least 1 */
+    uint64_t seed;
+    bool all;              /* documents with a label, too */
+    bool members;          /* all documents of a cluster are told */
+    bool apply;            /* and get a label of its own; not with `all` */
+    bool has_equal_shares; /* all clusters are as probable before a document is seen */
+    const struct nb_cluster_deviation *deviations; /* borrowed */
+    size_t deviation_count;
+    struct nb_string source;  /* with `apply`: who asks for it; kept with the changes */
+    bool (*stop)(void *user); /* asked all the time; NULL: never */
+    void *user;
+};
+
+struct nb_cluster_word {
+    char *text;   /* owned */
+    double share; /* of the cluster's words; of a value, among those of its field */
+    double lift;  /* ln of that share divided by the word's share in all documents */
+};
+
+/* The numbers that a cluster has of a field. */
+struct nb_cluster_number {
+    double mean, deviation;
+};
+
+struct nb_cluster {
+    uint64_t documents;
+    double share; /* of all documents, each counted with its probability */
+    char *label;  /* that its documents got; owned; NULL: none (no `apply`, or no documents) */
+    struct nb_cluster_word words[NB_CLUSTER_WORDS]; /* the most telling: greatest share * lift */
+    size_t word_count;
+    struct nb_cluster_word values[NB_CLUSTER_WORDS]; /* of categories, alike */
+    size_t value_count;
+    struct nb_cluster_number *numbers; /* of each field; owned */
+    char *nearest[NB_CLUSTER_NEAREST]; /* ids of the documents that are surest to be of it; owned */
+    size_t nearest_count;
+    char **members; /* ids of all its documents, in the order of their entries; owned */
+    size_t member_count, member_room;
+};
+
+struct nb_clustering {
+    struct nb_cluster *clusters; /* owned; the largest first */
+    size_t count;
+    uint64_t documents, words; /* that were looked at */
+    bool has_values;           /* of categories */
+    char **fields;             /* names of the fields of numbers; owned */
+    size_t field_count;
+    uint64_t labelled; /* with `apply`: documents that got a label; others have changed meanwhile */
+    double log_likelihood, bic;
+    unsigned iterations; /* of the fit that counts */
+};
+
+#endif
