@@ -8,6 +8,7 @@
 
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
+#include "server/client/base/settings.h"
 #include "server/client/commands/commands.h"
 #include "server/client/evaluate/corpus.h"
 #include "server/client/evaluate/plot.h"
@@ -118,31 +119,12 @@ static int show_own(const struct nb_client *client, const struct evaluate_option
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-/* Adds settings such as "smoothing=0.5 decision=bayes". A value that is not JSON is a string. */
-static int add_settings(json_t *settings, const char *text, struct nb_error *error)
-{
-    while (*(text += strspn(text, " ")) != '\0') {
-        size_t length = strcspn(text, " ");
-        const char *equals = memchr(text, '=', length);
-        if (equals == NULL || equals == text)
-            return nb_error_set(error, NB_CLIENT_USAGE, "'%.100s' is not NAME=VALUE", text);
-        size_t value_length = length - (size_t)(equals + 1 - text);
-        json_t *value = json_loadb(equals + 1, value_length, JSON_DECODE_ANY, NULL);
-        if (value == NULL)
-            value = json_stringn(equals + 1, value_length);
-        if (json_object_setn_new(settings, text, (size_t)(equals - text), value) != 0)
-            return nb_error_set(error, NB_CLIENT_USAGE, "'%.100s' is not UTF-8", text);
-        text += length;
-    }
-    return 0;
-}
-
 static int add_set_settings(const struct evaluate_options *options, json_t *settings,
                             struct nb_error *error)
 {
     int rc = 0;
     for (size_t i = 0; i < options->settings.count && rc == 0; i++)
-        rc = add_settings(settings, options->settings.items[i], error);
+        rc = nb_settings_put_all(settings, options->settings.items[i], error);
     return rc;
 }
 
@@ -154,7 +136,7 @@ static int settings_of(const struct evaluate_options *options, const struct nb_c
     (void)json_object_set_new(settings, "preset",
                               json_string(corpus->entries[0].is_mail ? "mail" : "text"));
     int rc = add_set_settings(options, settings, error);
-    return rc == 0 && variant != NULL ? add_settings(settings, variant, error) : rc;
+    return rc == 0 && variant != NULL ? nb_settings_put_all(settings, variant, error) : rc;
 }
 
 /* ---- verdicts on documents

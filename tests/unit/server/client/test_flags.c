@@ -205,6 +205,7 @@ static const struct nb_command *const COMMANDS[] = {
     &NB_COMMAND_TRAIN,   &NB_COMMAND_CLASSIFY, &NB_COMMAND_EXPLAIN, &NB_COMMAND_FILTER,
     &NB_COMMAND_UNTRAIN, &NB_COMMAND_MODELS,   &NB_COMMAND_STATS,   &NB_COMMAND_EVALUATE,
     &NB_COMMAND_EXPORT,  &NB_COMMAND_IMPORT,   &NB_COMMAND_BACKUP,  &NB_COMMAND_QUARANTINE,
+    &NB_COMMAND_CREATE,  &NB_COMMAND_SET,      &NB_COMMAND_SHOW,    &NB_COMMAND_DELETE,
 };
 
 /* Lines of --help fit a terminal, names and letters are given once, and the options fit the room
@@ -289,7 +290,7 @@ START_TEST(options_may_stand_before_the_command)
         {{"-Z", NULL}, false},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        char *argv[8] = {(char *)(uintptr_t)"bayesc"};
+        char *argv[8] = {(char *)(uintptr_t) "bayesc"};
         int argc = 1;
         for (; CASES[i].words[argc - 1] != NULL; argc++)
             argv[argc] = (char *)(uintptr_t)CASES[i].words[argc - 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc stats: shows a model's counts, settings and most telling tokens.
+ * bayesc stats: shows a model's counts and most telling tokens, and its settings on request.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,12 +9,14 @@
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
 #include "server/client/commands/commands.h"
+#include "server/client/models/settings_table.h"
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/table.h"
 #include "server/client/terminal/terminal.h"
 
 struct stats_options {
     uint64_t tokens;
+    bool has_settings;
 };
 
 static const struct stats_options DEFAULTS = {.tokens = 10};
@@ -22,6 +24,8 @@ static const struct stats_options DEFAULTS = {.tokens = 10};
 static const struct nb_flag FLAGS[] = {
     {"tokens", 'n', NB_FLAG_COUNT, "N", offsetof(struct stats_options, tokens), 0, 10000,
      "number of the most telling tokens of each label (default: 10)"},
+    {"settings", 's', NB_FLAG_SWITCH, NULL, offsetof(struct stats_options, has_settings), 0, 0,
+     "the settings, too"},
 };
 
 static void print_labels(json_t *labels)
@@ -36,24 +40,6 @@ static void print_labels(json_t *labels)
         nb_table_cell(&table, "%s", name);
         nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(counts, "documents")).text);
         nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(counts, "tokens")).text);
-    }
-    nb_table_print(&table, stdout);
-    nb_table_deinit(&table);
-}
-
-static void print_settings(json_t *settings)
-{
-    static const char *const HEAD[] = {"setting", "value"};
-    struct nb_table table;
-    const char *name;
-    const json_t *value;
-    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
-    json_object_foreach(settings, name, value)
-    {
-        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
-        nb_table_cell(&table, "%s", name);
-        nb_table_cell(&table, "%s", text != NULL ? text : "");
-        free(text);
     }
     nb_table_print(&table, stdout);
     nb_table_deinit(&table);
@@ -116,7 +102,8 @@ static void print_tokens(const char *label, const json_t *listing)
     nb_table_deinit(&table);
 }
 
-static void print_stats(const char *model, const json_t *row, json_t *vocabularies)
+static void print_stats(const char *model, const json_t *row, json_t *vocabularies,
+                        bool has_settings)
 {
     const char *label;
     const json_t *listing;
@@ -129,8 +116,10 @@ static void print_stats(const char *model, const json_t *row, json_t *vocabulari
         print_tokens(label, listing);
     }
 
+    if (!has_settings)
+        return;
     (void)putchar('\n');
-    print_settings(json_object_get(row, "settings"));
+    nb_settings_table_print(json_object_get(row, "settings"));
 }
 
 static int run_stats(struct nb_client *client, const void *user, char **arguments, size_t count,
@@ -148,7 +137,7 @@ static int run_stats(struct nb_client *client, const void *user, char **argument
         (void)json_object_set(row, "telling", vocabularies);
         rc = nb_answer_print(row, error);
     } else if (rc == 0) {
-        print_stats(client->model, row, vocabularies);
+        print_stats(client->model, row, vocabularies, options->has_settings);
     }
     json_decref(vocabularies);
     json_decref(row);
@@ -158,7 +147,7 @@ static int run_stats(struct nb_client *client, const void *user, char **argument
 const struct nb_command NB_COMMAND_STATS = {
     .name = "stats",
     .arguments = "[MODEL]",
-    .summary = "Shows a model's counts, settings and most telling tokens",
+    .summary = "Shows a model's counts and most telling tokens",
     .flags = FLAGS,
     .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesc create and set: makes a model with settings, or changes the settings of one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/call/path.h"
+#include "server/client/base/answer.h"
+#include "server/client/base/settings.h"
+#include "server/client/base/source_flag.h"
+#include "server/client/commands/commands.h"
+#include "server/client/terminal/terminal.h"
+
+#define ONLY_IF_NEW "If-None-Match: *" /* RFC 9110, section 13.1.2 */
+
+struct create_options {
+    const char *preset, *source;
+    struct nb_flag_list settings;
+};
+
+static const struct create_options DEFAULTS = {.preset = NULL};
+
+static const struct nb_flag CREATE_FLAGS[] = {
+    {"preset", 'p', NB_FLAG_TEXT, "PRESET", offsetof(struct create_options, preset), 0, 0,
+     "text (the default), mail (raw mails) or book (the textbook to the\nletter)"},
+    {"set", 0, NB_FLAG_LIST, "NAME=VALUE", offsetof(struct create_options, settings), 0, 0,
+     "a setting of the model; may be repeated"},
+    NB_SOURCE_FLAG(struct create_options),
+};
+
+static const struct nb_flag SET_FLAGS[] = {
+    NB_SOURCE_FLAG(struct create_options),
+};
+
+/* PUTs settings. *row, owned by the caller, is the model with all its settings. */
+static int put(const struct nb_client *client, const json_t *settings, const char *source,
+               bool is_new, json_t **row, struct nb_error *error)
+{
+    struct nb_buffer path = {0};
+    char *body = json_dumps(settings, JSON_COMPACT);
+    int rc = nb_source_check(source, error);
+    if (rc == 0 && (body == NULL || nb_path_model(&path, client->model, "") != 0 ||
+                    nb_path_query(&path, "source", source) != 0))
+        rc = nb_error_no_memory(error);
+    struct nb_call_request request = {.method = "PUT",
+                                      .path = path.bytes,
+                                      .type = "application/json",
+                                      .body = {body, body == NULL ? 0 : strlen(body)}};
+    if (is_new)
+        request.headers = (struct nb_string){ONLY_IF_NEW, sizeof ONLY_IF_NEW};
+    if (rc == 0)
+        rc = nb_call_once(&client->daemon, &request, row, error);
+    nb_buffer_deinit(&path);
+    free(body);
+    return rc;
+}
+
+/* ---- create ---------------------------------------------------------------------------------- */
+
+static int run_create(struct nb_client *client, const void *user, char **arguments, size_t count,
+                      struct nb_error *error)
+{
+    const struct create_options *options = user;
+    json_t *settings = json_pack("{s:s*}", "preset", options->preset), *row = NULL;
+    int rc = settings == NULL
+                 ? nb_error_set(error, NB_CLIENT_USAGE, "the name of the preset is not UTF-8")
+                 : 0;
+    if (count == 1)
+        client->model = arguments[0];
+    for (size_t i = 0; rc == 0 && i < options->settings.count; i++)
+        rc = nb_settings_put(settings, options->settings.items[i], error);
+    if (rc == 0)
+        rc = put(client, settings, options->source, true, &row, error);
+    if (rc == NB_CONFLICT)
+        rc = nb_error_set(error, NB_EXISTS,
+                          "there is a model '%s' already: bayesc set changes its settings",
+                          client->model);
+    if (rc == 0 && client->json)
+        rc = nb_answer_print(row, error);
+    else if (rc == 0)
+        (void)printf("%s: created, with the preset %s\n", nb_shown(client->model).text,
+                     nb_answer_text(json_object_get(row, "settings"), "preset"));
+    json_decref(row);
+    json_decref(settings);
+    return rc;
+}
+
+/* ---- set ------------------------------------------------------------------------------------- */
+
+/* A PUT gives what it leaves out its default. So it must say what is to stay, unless the preset
+ * changes: then the defaults of the new one are wanted. */
+static void keep_others(json_t *changes, json_t *settings)
+{
+    const char *name;
+    json_t *value;
+    void *next;
+    if (json_object_get(changes, "preset") == NULL)
+        (void)json_object_update_missing(changes, settings);
+    json_object_foreach_safe(changes, next, name, value)
+    {
+        if (json_is_null(value) && !json_is_null(json_object_get(settings, name)))
+            (void)json_object_del(changes, name);
+    }
+}
+
+static void print_changes(const struct nb_client *client, json_t *before, const json_t *after)
+{
+    const char *name;
+    const json_t *old;
+    bool has_changed = false;
+    json_object_foreach(before, name, old)
+    {
+        const json_t *new = json_object_get(after, name);
+        if (json_equal(old, new))
+            continue;
+        char *was = json_dumps(old, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
+        char *is = json_dumps(new, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
+        (void)printf("%s: %s is %s now, it was %s\n", nb_shown(client->model).text,
+                     nb_shown(name).text, nb_shown(is != NULL ? is : "").text,
+                     nb_shown(was != NULL ? was : "").text);
+        has_changed = true;
+        free(was);
+        free(is);
+    }
+    if (!has_changed)
+        (void)printf("%s: nothing has changed\n", nb_shown(client->model).text);
+}
+
+/* The first argument without an equals sign is the name of the model. */
+static int read_changes(struct nb_client *client, char **arguments, size_t count, json_t *changes,
+                        struct nb_error *error)
+{
+    size_t first = strchr(arguments[0], '=') == NULL;
+    int rc = 0;
+    if (first == 1)
+        client->model = arguments[0];
+    if (first == count)
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "set needs settings: NAME=VALUE (bayesc show %s lists them)",
+                            client->model);
+    for (size_t i = first; i < count && rc == 0; i++)
+        rc = nb_settings_put(changes, arguments[i], error);
+    return rc;
+}
+
+static int run_set(struct nb_client *client, const void *user, char **arguments, size_t count,
+                   struct nb_error *error)
+{
+    const struct create_options *options = user;
+    json_t *changes = json_object(), *before = NULL, *after = NULL;
+    int rc = read_changes(client, arguments, count, changes, error);
+    if (rc == 0)
+        rc = nb_answer_get(client, "", &before, error);
+    json_t *settings = json_object_get(before, "settings");
+    keep_others(changes, settings);
+    if (rc == 0)
+        rc = put(client, changes, options->source, false, &after, error);
+    if (rc == 0 && client->json)
+        rc = nb_answer_print(after, error);
+    else if (rc == 0)
+        print_changes(client, settings, json_object_get(after, "settings"));
+    json_decref(after);
+    json_decref(before);
+    json_decref(changes);
+    return rc;
+}
+
+const struct nb_command NB_COMMAND_CREATE = {
+    .name = "create",
+    .arguments = "[MODEL]",
+    .summary = "Makes a model with settings",
+    .details =
+        "Without it the first document makes a model, with the preset mail if that is a mail, and\n"
+        "text if not. It is refused when there is a model of this name.\n"
+        "\n"
+        "  bayesc create tickets --preset text --set max_age=31536000\n"
+        "  bayesc create tickets --set 'fields={\"price\":\"number\"}'\n",
+    .flags = CREATE_FLAGS,
+    .flag_count = sizeof CREATE_FLAGS / sizeof CREATE_FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .most = 1,
+    .patience = 60,
+    .run = run_create,
+};
+
+const struct nb_command NB_COMMAND_SET = {
+    .name = "set",
+    .arguments = "[MODEL] NAME=VALUE...",
+    .summary = "Changes settings of a model",
+    .details =
+        "NAME= alone gives a setting its default. The others stay, unless preset changes: then\n"
+        "those that are not named become what the new preset says. `bayesc show` lists the\n"
+        "settings and says what one means.\n"
+        "\n"
+        "  bayesc set mail near_duplicates=3 max_age=31536000\n",
+    .flags = SET_FLAGS,
+    .flag_count = sizeof SET_FLAGS / sizeof SET_FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .least = 1,
+    .most = SIZE_MAX,
+    .patience = 60,
+    .run = run_set,
+};

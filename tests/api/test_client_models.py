@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bayesc create, set, show and delete: a model and its settings, without HTTP in sight."""
+import os
+import pty
+import subprocess
+
+from harness import equal, holds, slow
+from test_client import CANTCREAT, DATAERR, NOINPUT, USAGE, Bayesc
+
+VALGRIND = True
+
+
+def settings(api, model):
+    return api.get(f"/v1/models/{model}").ok().json["settings"]
+
+
+def answered(client, answer, *arguments):
+    """Its exit status and output on a terminal, on which a person types `answer`."""
+    master, slave = pty.openpty()
+    with subprocess.Popen([client.path, *arguments], stdin=slave, stdout=slave, stderr=slave,
+                          env=client.environment()) as process:
+        os.close(slave)
+        os.write(master, answer)
+        out = b""
+        try:
+            while piece := os.read(master, 65536):
+                out += piece
+        except OSError:  # Linux's way to say that the other side is closed
+            pass
+        os.close(master)
+        return process.wait(60 * slow()), out.decode()
+
+
+def test_create(api):
+    client, model = Bayesc(api), api.name()
+    holds(f"{model}: created, with the preset book" in client.run(
+        "create", model, "--preset", "book", "--set", "smoothing=0.5", "--set", 'fields={"price": "number"}').decode(), "said")
+    got = settings(api, model)
+    equal((got["preset"], got["smoothing"], got["fields"]), ("book", 0.5, {"price": "number"}))
+    client.run("create", model, status=CANTCREAT)
+    holds("already" in client.said and "bayesc set" in client.said, client.said)
+    equal(settings(api, model), got, "what is there stays")
+    other = api.name()
+    equal(client.json("create", "-m", other)["settings"]["preset"], "text")
+    for words, said in ((["--preset", "boook"], "one of text, mail, book"), (["--set", "smooting=1"], "smooting"),
+                        (["--set", "smoothing=-1"], "smoothing")):
+        client.run("create", api.name(), *words, status=DATAERR)
+        holds(said in client.said, client.said)
+    client.run("create", api.name(), "--set", "smoothing", status=USAGE)
+    holds("NAME=VALUE" in client.said, client.said)
+
+
+def test_set_changes_what_is_named_alone(api):
+    client, model = Bayesc(api), api.name()
+    client.run("create", model, "--preset", "mail", "--set", "max_age=3600", "--set", "near_duplicates=3")
+    before = settings(api, model)
+    said = client.run("set", model, "near_duplicates=5", "unsure_band=0.1").decode()
+    holds(f"{model}: near_duplicates is 5 now, it was 3\n" in said and "max_age" not in said, said)
+    equal(settings(api, model), {**before, "near_duplicates": 5, "unsure_band": 0.1})
+    client.run("set", "-m", model, "near_duplicates=", "unsure_band=")
+    equal(settings(api, model), {**before, "near_duplicates": 0})
+    holds("nothing has changed" in client.run("set", model, "max_age=3600").decode(), "no change")
+    # A preset brings its own defaults.
+    client.run("set", model, "preset=book", "max_age=60")
+    got = settings(api, model)
+    equal((got["preset"], got["decision"], got["max_age"]), ("book", "bayes", 60))
+    # A parent goes as it came.
+    child = api.name()
+    client.run("create", child, "--preset", "book", "--set", f"parent={model}")
+    client.run("set", child, "parent=")
+    equal(settings(api, child)["parent"], None)
+    client.run("set", model, "decision=guess", status=DATAERR)
+    holds("bayes, stacked" in client.said, client.said)
+    client.run("set", api.name(), "decision=bayes", status=NOINPUT)
+    client.run("set", model, status=USAGE)
+    client.run("set", model, "decision", status=USAGE)
+
+
+def test_show(api):
+    client, model = Bayesc(api), api.name()
+    client.run("create", model, "--set", "max_age=3600")
+    lines = client.run("show", model).decode().split("\n")
+    equal([line.split()[0] for line in lines[1:-1]], list(settings(api, model)))
+    holds(any(line.split() == ["max_age", "3600"] for line in lines), lines)
+    text = client.run("show", model, "max_age", "smoothing").decode()
+    holds(text.startswith("max_age = 3600\n") and "Laplace" in text, text)
+    holds(max(map(len, text.split("\n"))) < 100, text)
+    equal(client.json("show", model), api.get(f"/v1/models/{model}").ok().json)
+    client.run("show", model, "no-such-setting", status=NOINPUT)
+    client.run("show", api.name(), status=NOINPUT)
+
+
+def test_stats_shows_settings_on_request(api):
+    client, model = Bayesc(api), api.name()
+    client.run("train", "-m", model, "--label", "ham", stdin=b"lunch in the garden")
+    text = client.run("stats", model).decode()
+    holds(text.startswith(f"{model}: 1 documents") and "event_model" not in text, text)
+    holds("event_model" in client.run("stats", "--settings", model).decode(), "with --settings")
+
+
+def test_delete_asks(api):
+    client, model = Bayesc(api), api.name()
+    client.run("train", "-m", model, "--label", "ham", stdin=b"lunch in the garden")
+    client.run("delete", model, status=USAGE)
+    holds("--yes" in client.said, client.said)
+    status, said = answered(client, b"n\n", "delete", model)
+    equal(status, DATAERR)
+    holds(f"Delete the model {model} with its 1 documents for good? [y/N]" in said and "nothing was deleted" in said, said)
+    equal(answered(client, b"\n", "delete", model)[0], DATAERR)
+    equal(api.get(f"/v1/models/{model}").status, 200)
+    status, said = answered(client, b"y\n", "delete", model)
+    equal(status, 0, said)
+    equal(api.get(f"/v1/models/{model}").status, 404)
+    equal(answered(client, b"y\n", "delete", model)[0], NOINPUT)
+    client.run("create", model)
+    client.run("delete", "--yes", model)
+    equal(api.get(f"/v1/models/{model}").status, 404)
