@@ -7,6 +7,7 @@
 #include "core/base/lines.h"
 #include "tokenizer/mail/mail.h"
 #include "tokenizer/mail/mail_decode.h"
+#include "tokenizer/mail/mail_values.h"
 #include "tokenizer/text/text.h"
 #include "tokenizer/values.h"
 
@@ -76,6 +77,20 @@ static size_t bytes_of_values(struct nb_values values)
     return bytes;
 }
 
+/* With what its server knows of it, where the settings name that server. */
+static int tokenize_mail(struct nb_tokenizing *t, const struct nb_document *mail)
+{
+    const struct nb_tokenizer_settings *settings = t->settings;
+    struct nb_mail_values known;
+    if (settings->mail_server == NULL || settings->attributes.count == 0)
+        return nb_tokenize_mail(t, mail->bytes, mail->length);
+    nb_mail_values_begin(&known, nb_string_of(settings->mail_server), &mail->envelope);
+    t->mail_values = &known;
+    int rc = nb_tokenize_mail(t, mail->bytes, mail->length);
+    t->mail_values = NULL;
+    return rc != 0 ? rc : nb_tokenize_mail_values(t, &known, mail->values, settings->attributes);
+}
+
 int nb_document_tokenize(const struct nb_document *document, const struct nb_key *key,
                          const struct nb_tokenizer_settings *settings,
                          const struct nb_tokenizer_limits *limits, struct nb_bag *bag)
@@ -94,7 +109,7 @@ int nb_document_tokenize(const struct nb_document *document, const struct nb_key
                               .bag = bag,
                               .tokens_left = limits->tokens,
                               .work = nb_work_of(read, limits->work)};
-    int rc = is_mail ? nb_tokenize_mail(&t, document->bytes, document->length)
+    int rc = is_mail ? tokenize_mail(&t, document)
                      : tokenize_text(&t, document->bytes, document->length);
     if (rc == 0 && document->values.count > 0)
         rc = nb_tokenize_values(&t, document->values, settings->attributes);

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "tokenizer/bag/bag.h"
 #include "tokenizer/bag/tokenizing.h"
+#include "tokenizer/mail/mail_values.h"
 
 enum nb_document_kind {
     NB_DOCUMENT_TEXT = 0, /* UTF-8; each byte that is not is read as windows-1252 */
@@ -23,7 +24,8 @@ struct nb_document {
     enum nb_document_kind kind;
     const char *bytes; /* borrowed */
     size_t length;
-    struct nb_values values; /* borrowed; beside the bytes, or alone */
+    struct nb_values values;     /* borrowed; beside the bytes, or alone */
+    struct nb_envelope envelope; /* of a mail that is on its way in; else zeros */
 };
 
 /* Builds the Unicode tables and prepares the MIME library. To be called once, before any thread

@@ -87,3 +87,28 @@ int nb_tokenize_values(struct nb_tokenizing *t, struct nb_values values,
     }
     return rc;
 }
+
+static bool is_given(struct nb_values given, const char *name)
+{
+    size_t i = 0;
+    while (i < given.count && !nb_string_equals(given.values[i].name, name))
+        i++;
+    return i < given.count;
+}
+
+int nb_tokenize_mail_values(struct nb_tokenizing *t, const struct nb_mail_values *known,
+                            struct nb_values given, struct nb_attributes attributes)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < NB_MAIL_VALUES; i++) {
+        struct nb_string name = nb_string_of(nb_mail_value_names[i]);
+        size_t number = nb_attribute_find(attributes, name);
+        bool is_wanted = number < attributes.count && known->known[i].length > 0 &&
+                         attributes.list[number].kind == NB_FIELD_KIND_CATEGORY &&
+                         !is_given(given, nb_mail_value_names[i]);
+        if (is_wanted)
+            rc = count_category(t, (unsigned)number * 2, name,
+                                (struct nb_string){known->known[i].text, known->known[i].length});
+    }
+    return rc;
+}

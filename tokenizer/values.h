@@ -7,6 +7,7 @@
 
 #include "core/base/attribute.h"
 #include "tokenizer/bag/tokenizing.h"
+#include "tokenizer/mail/mail_values.h"
 
 /* Counts the values of a document, which nb_values_check has found good for these attributes:
  * - a category, and each value of a set, as a whole ("country=DE"), without folding;
@@ -18,5 +19,10 @@
  * NB_NO_MEMORY. */
 int nb_tokenize_values(struct nb_tokenizing *t, struct nb_values values,
                        struct nb_attributes attributes);
+
+/* Counts what a mail's server knows of it, for those categories among the attributes that have such
+ * a name (nb_mail_value_names) and of which the document has no value of its own. */
+int nb_tokenize_mail_values(struct nb_tokenizing *t, const struct nb_mail_values *known,
+                            struct nb_values given, struct nb_attributes attributes);
 
 #endif

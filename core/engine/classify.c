@@ -477,7 +477,8 @@ static bool sees_the_same(const struct nb_verdict_private *p, const struct nb_do
                           const struct nb_published *published)
 {
     struct nb_tokenizer_settings settings = nb_published_tokenizer(published);
-    return p->has_bag && document->values.count == 0 && p->seen_by.fields == settings.fields &&
+    return p->has_bag && document->values.count == 0 && p->seen_by.mail_server == NULL &&
+           settings.mail_server == NULL && p->seen_by.fields == settings.fields &&
            p->seen_by.max_count == settings.max_count &&
            memcmp(p->key, p->live->key->bytes, sizeof p->key) == 0;
 }

@@ -56,7 +56,8 @@ nb_published_tokenizer(const struct nb_published *published)
     const struct nb_settings *settings = &published->settings;
     return (struct nb_tokenizer_settings){.fields = settings->tokenizer_fields,
                                           .max_count = (uint32_t)settings->max_term_count,
-                                          .attributes = nb_settings_attributes(settings)};
+                                          .attributes = nb_settings_attributes(settings),
+                                          .mail_server = settings->mail_server};
 }
 
 /* The log of the twin, and how far the running sweep over the ranges of its slots has come. */

@@ -258,6 +258,14 @@ static const struct nb_setting table[] = {
      .help = "A document with a value of a field that `fields` has not is refused (refuse), or the "
              "field becomes one of the model (learn): a number, a list a set, all else a category. "
              "A document that is classified has no new fields: they are passed over."},
+    {.name = "mail_server",
+     .type = NB_SETTING_HOST,
+     .offset = offsetof(struct nb_settings, mail_server),
+     .minimum = 1,
+     .maximum = 255,
+     .help = "The name of the own mail server (authserv-id: RFC 8601, section 2.2), whose results "
+             "of SPF, DKIM and DMARC and whose envelope are values of those of the categories "
+             "`fields` that are called spf, dkim, dmarc, client, helo, sender and recipient."},
     {.name = "tokenizer",
      .type = NB_SETTING_FIELDS,
      .offset = offsetof(struct nb_settings, tokenizer_fields),
@@ -327,12 +335,13 @@ void nb_settings_deinit(struct nb_settings *settings)
     nb_smoothing_deinit(&settings->smoothing_by);
     attributes_free(settings->attributes, settings->attribute_count);
     free(settings->parent);
+    free(settings->mail_server);
     nb_calibration_free(&settings->fitted);
     settings->weights = NULL;
     settings->weight_count = 0;
     settings->attributes = NULL;
     settings->attribute_count = 0;
-    settings->parent = NULL;
+    settings->parent = settings->mail_server = NULL;
 }
 
 int nb_settings_add_attribute(struct nb_settings *settings, struct nb_string name, int kind)
@@ -375,9 +384,10 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
     if (nb_label_weights_copy(from->weights, from->weight_count, &weights) != 0)
         return NB_NO_MEMORY;
     char *parent = from->parent == NULL ? NULL : strdup(from->parent);
+    char *server = from->mail_server == NULL ? NULL : strdup(from->mail_server);
     struct nb_smoothing smoothing = {.kind = NB_SMOOTHING_ONE};
     struct nb_settings copied = {0};
-    if ((from->parent != NULL && parent == NULL) ||
+    if ((from->parent != NULL && parent == NULL) || (from->mail_server != NULL && server == NULL) ||
         nb_smoothing_copy(&smoothing, &from->smoothing_by) != 0 ||
         nb_calibration_copy(&copied.fitted, from->fitted) != 0 ||
         copy_attributes(&copied, from) != 0) {
@@ -386,12 +396,14 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
         nb_smoothing_deinit(&smoothing);
         nb_label_weights_free(weights, from->weight_count);
         free(parent);
+        free(server);
         return NB_NO_MEMORY;
     }
     *to = *from;
     to->weights = weights;
     to->smoothing_by = smoothing;
     to->parent = parent;
+    to->mail_server = server;
     to->attributes = copied.attributes;
     to->fitted = copied.fitted;
     return 0;

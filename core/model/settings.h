@@ -68,6 +68,7 @@ struct nb_settings {
     int structure;              /* enum nb_structure: core/attribute/tree.h */
     int number;                 /* enum nb_number: core/attribute/numbers.h */
     int new_fields;             /* enum nb_new_fields: of documents, that `attributes` has not */
+    char *mail_server;          /* owned; tokenizer/mail/mail_values.h. NULL: none */
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
 };
@@ -80,6 +81,7 @@ enum nb_setting_type {
     NB_SETTING_PRIOR,      /* prior, weights, weight_count */
     NB_SETTING_SMOOTHING,  /* smoothing, smoothing_by */
     NB_SETTING_MODEL,      /* char *, owned: the name of a model; NULL: none */
+    NB_SETTING_HOST,       /* char *, owned: a name of a host; NULL: none */
     NB_SETTING_ATTRIBUTES, /* attributes, attribute_count; `names` lists the kinds */
     NB_SETTING_FIELDS      /* the bits of a mask; `names[i]` names bit i (NULL: not settable) */
 };

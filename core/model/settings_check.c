@@ -155,6 +155,18 @@ static int check_mask(const struct nb_setting *s, uint32_t mask, struct nb_error
     return 0;
 }
 
+static int check_host(const struct nb_setting *s, const char *name, struct nb_error *error)
+{
+    size_t length = name != NULL ? strlen(name) : 0;
+    bool is_good = name == NULL || length > 0;
+    for (size_t i = 0; i < length; i++)
+        is_good = is_good && name[i] > ' ' && name[i] < 0x7F && strchr("();=\"", name[i]) == NULL;
+    if (is_good && (double)length <= s->maximum)
+        return 0;
+    return nb_error_set(error, NB_UNUSABLE, "%s is the name of a host, of at most %.0f bytes",
+                        s->name, s->maximum);
+}
+
 static int check_attributes(const struct nb_setting *s, const struct nb_settings *settings,
                             struct nb_error *error)
 {
@@ -192,6 +204,8 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
     case NB_SETTING_BOOL:
     case NB_SETTING_MODEL: /* the name is checked where models are known: nb_parents_check */
         return 0;
+    case NB_SETTING_HOST:
+        return check_host(s, nb_setting_get_name(settings, s), error);
     case NB_SETTING_PRIOR:
         return check_prior(s, settings, error);
     case NB_SETTING_SMOOTHING:

@@ -55,8 +55,8 @@ static inline uint32_t nb_setting_get_mask(const struct nb_settings *settings,
     return value;
 }
 
-static inline const char *nb_setting_get_model(const struct nb_settings *settings,
-                                               const struct nb_setting *s)
+static inline const char *nb_setting_get_name(const struct nb_settings *settings,
+                                              const struct nb_setting *s)
 {
     char *value;
     memcpy(&value, nb_setting_member(settings, s), sizeof value);

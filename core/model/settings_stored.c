@@ -54,7 +54,8 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
         nb_label_weights_write(w, settings->weights, settings->weight_count);
         break;
     case NB_SETTING_MODEL:
-        write_name(w, nb_setting_get_model(settings, s));
+    case NB_SETTING_HOST:
+        write_name(w, nb_setting_get_name(settings, s));
         break;
     case NB_SETTING_ATTRIBUTES: /* in the order of their numbers */
         nb_pack_varint(w, settings->attribute_count);
@@ -92,11 +93,11 @@ static void write_setting(struct writing *to, const struct nb_setting *s,
     write_entry(to, s->name);
 }
 
-/* Whether a setting has an entry: not a parent, and attributes, that there are none of. */
+/* Whether a setting has an entry: not a name, and attributes, that there are none of. */
 static bool has_entry(const struct nb_setting *s, const struct nb_settings *settings)
 {
-    if (s->type == NB_SETTING_MODEL)
-        return settings->parent != NULL;
+    if (s->type == NB_SETTING_MODEL || s->type == NB_SETTING_HOST)
+        return nb_setting_get_name(settings, s) != NULL;
     return s->type != NB_SETTING_ATTRIBUTES || settings->attribute_count > 0;
 }
 
@@ -189,14 +190,15 @@ static int read_attributes(struct nb_unpacker *r, const struct nb_setting *s,
     return r->failed ? NB_CORRUPT : 0;
 }
 
-/* The one setting that names a model. */
-static int read_model(struct nb_unpacker *r, struct nb_settings *settings)
+/* The name of a model or a host. `to` is a char * of the settings. */
+static int read_name(struct nb_unpacker *r, char *to)
 {
     struct nb_string name = nb_unpack_string(r);
     if (r->failed || name.length == 0 || memchr(name.bytes, '\0', name.length) != NULL)
         return NB_CORRUPT;
-    settings->parent = nb_string_copy(name);
-    return settings->parent == NULL ? NB_NO_MEMORY : 0;
+    char *copy = nb_string_copy(name);
+    memcpy(to, &copy, sizeof copy);
+    return copy == NULL ? NB_NO_MEMORY : 0;
 }
 
 static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
@@ -212,8 +214,8 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
     } else if (s->type == NB_SETTING_BOOL) {
         bool value = nb_unpack_bounded(r, 1) == 1;
         memcpy(to, &value, sizeof value);
-    } else if (s->type == NB_SETTING_MODEL) {
-        return read_model(r, settings);
+    } else if (s->type == NB_SETTING_MODEL || s->type == NB_SETTING_HOST) {
+        return read_name(r, to);
     } else if (s->type == NB_SETTING_ATTRIBUTES) {
         return read_attributes(r, s, settings);
     } else if (s->type == NB_SETTING_FIELDS) {

@@ -29,6 +29,7 @@ static unsigned json_types(const struct nb_setting *setting)
     case NB_SETTING_SMOOTHING:
         return NB_TYPE_NUMBER | NB_TYPE_OBJECT;
     case NB_SETTING_MODEL:
+    case NB_SETTING_HOST:
         return NB_TYPE_STRING | NB_TYPE_NULL;
     case NB_SETTING_ATTRIBUTES:
     case NB_SETTING_FIELDS:
@@ -301,6 +302,18 @@ static int take_fields(const struct nb_setting *setting, const json_t *value, ui
 }
 
 /* null: none. */
+static int take_host(const json_t *value, char **name, struct nb_error *error)
+{
+    if (json_is_null(value))
+        return 0;
+    struct nb_string text = nb_json_text(value);
+    if (text.length > 0 && memchr(text.bytes, '\0', text.length) != NULL)
+        return nb_error_set(error, NB_UNUSABLE, "a name of a host has no NUL");
+    *name = nb_string_copy(text);
+    return *name == NULL ? nb_error_no_memory(error) : 0;
+}
+
+/* null: none. */
 static int take_model(const struct nb_setting *setting, const json_t *value, char **name,
                       struct nb_error *error)
 {
@@ -385,6 +398,8 @@ static int take_setting(const struct nb_setting *setting, const json_t *value,
         return take_smoothing(setting, value, settings, error);
     case NB_SETTING_MODEL:
         return take_model(setting, value, field, error);
+    case NB_SETTING_HOST:
+        return take_host(value, field, error);
     case NB_SETTING_ATTRIBUTES: /* take_attributes */
         return 0;
     case NB_SETTING_FIELDS:
@@ -571,6 +586,7 @@ static void emit_setting(struct nb_emitter *e, const struct nb_setting *setting,
         emit_smoothing(e, settings);
         break;
     case NB_SETTING_MODEL:
+    case NB_SETTING_HOST:
         if (*(char *const *)value != NULL)
             nb_emit_text(e, *(char *const *)value);
         else

@@ -603,17 +603,17 @@ static void pass_test(const struct nb_config *config, enum nb_filter_action acti
 }
 
 int nb_filter_check(struct nb_server *server, const struct nb_config *config, const char *models,
-                    struct nb_string mail, const struct nb_string *users, size_t count,
+                    const struct nb_document *document, const struct nb_string *users, size_t count,
                     struct nb_filter_report *report, struct nb_buffer *each, struct nb_error *error)
 {
     enum { EACH = 1 };
     enum nb_filter_action action;
-    struct asking asking = {
-        .server = server,
-        .config = config,
-        .models = models,
-        .each = config->filter_several_users == EACH ? each : NULL,
-        .document = {.kind = NB_DOCUMENT_MAIL, .bytes = mail.bytes, .length = mail.length}};
+    struct asking asking = {.server = server,
+                            .config = config,
+                            .models = models,
+                            .each = config->filter_several_users == EACH ? each : NULL,
+                            .document = *document};
+    const struct nb_string mail = {document->bytes, document->length};
     report->action = NB_FILTER_NO_ACTION;
     report->status = "unsure";
     report->note = "";

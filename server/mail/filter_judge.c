@@ -2,12 +2,35 @@
 #include "server/mail/filter_judge.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/clock.h"
 #include "server/mail/filter.h"
 #include "server/mail/filter_load.h"
+#include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/verdict.h"
+
+/* The recipient, if there is one alone. */
+static struct nb_string only_recipient(const struct nb_request *request, const char *field)
+{
+    size_t at = 0;
+    struct nb_string first = request->carrier->next_field(request, field, &at), none = {"", 0};
+    if (first.bytes == NULL || memchr(first.bytes, ',', first.length) != NULL)
+        return none;
+    return request->carrier->next_field(request, field, &at).bytes == NULL ? first : none;
+}
+
+struct nb_envelope nb_filter_envelope(const struct nb_request *request)
+{
+    const char *recipient_field = request->route->protocol->recipient_field;
+    if (recipient_field == NULL)
+        return (struct nb_envelope){.address = {NULL, 0}};
+    return (struct nb_envelope){.address = nb_request_field(request, "IP"),
+                                .helo = nb_request_field(request, "Helo"),
+                                .sender = nb_request_field(request, "From"),
+                                .recipient = only_recipient(request, recipient_field)};
+}
 
 int nb_filter_judge(struct nb_request *request, double required, double threshold,
                     struct nb_filter_report *report, struct nb_buffer *each, struct nb_error *error)
@@ -16,9 +39,14 @@ int nb_filter_judge(struct nb_request *request, double required, double threshol
     struct nb_string *users;
     size_t count;
     int rc = nb_filter_users(request, &users, &count, error);
+    const struct nb_string mail = nb_filter_mail(request->body);
+    const struct nb_document document = {.kind = NB_DOCUMENT_MAIL,
+                                         .bytes = mail.bytes,
+                                         .length = mail.length,
+                                         .envelope = nb_filter_envelope(request)};
     if (rc == 0)
-        rc = nb_filter_check(request->server, request->config, request->grant.models,
-                             nb_filter_mail(request->body), users, count, report, each, error);
+        rc = nb_filter_check(request->server, request->config, request->grant.models, &document,
+                             users, count, report, each, error);
     free(users);
     if (rc != 0 || !nb_verdict_log_wants(request))
         return rc;

@@ -5,6 +5,7 @@
 
 #include "core/engine/engine.h"
 #include "server/mail/filter.h"
+#include "server/mail/filter_judge.h"
 #include "server/request/admission.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
@@ -28,8 +29,10 @@ static void learning_free(void *user)
 static int make_batch(struct learning *learning, struct nb_string mail, const char *label,
                       struct nb_error *error)
 {
-    const struct nb_document document = {
-        .kind = NB_DOCUMENT_MAIL, .bytes = mail.bytes, .length = mail.length};
+    const struct nb_document document = {.kind = NB_DOCUMENT_MAIL,
+                                         .bytes = mail.bytes,
+                                         .length = mail.length,
+                                         .envelope = nb_filter_envelope(learning->request)};
     const struct nb_string no_id = {NULL, 0};
     struct nb_string model = nb_string_of(learning->model), source;
     int rc = nb_request_source(learning->request, &source, error);

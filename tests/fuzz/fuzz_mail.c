@@ -30,7 +30,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const struct nb_document mail = {
         .kind = NB_DOCUMENT_MAIL, .bytes = (const char *)data + 1, .length = size - 1};
-    const struct nb_tokenizer_settings all = {.fields = (1u << NB_FIELDS) - 1};
+    const struct nb_attribute of_server[] = {{(char[]){"spf"}, NB_FIELD_KIND_CATEGORY},
+                                             {(char[]){"client"}, NB_FIELD_KIND_CATEGORY},
+                                             {(char[]){"sender"}, NB_FIELD_KIND_CATEGORY}};
+    const struct nb_tokenizer_settings all = {
+        .fields = (1u << NB_FIELDS) - 1, .attributes = {of_server, 3, false}, .mail_server = "mx"};
     if (nb_document_tokenize(&mail, &key, &all, &limits, &bag) != 0)
         abort();
     return 0;

@@ -19,6 +19,7 @@ struct nb_tokenizer_settings {
     uint32_t fields;                 /* 1u << enum nb_field ... */
     uint32_t max_count;              /* occurrences of one feature that count; 0: all */
     struct nb_attributes attributes; /* of values; borrowed */
+    const char *mail_server;         /* whose fields of mails are values; borrowed. NULL: none */
 };
 
 /* Limits, each a setting of the configuration ([tokenizer]). What exceeds a limit is left out, and
@@ -40,6 +41,8 @@ struct nb_tokenizer_limits {
                                   .header_bytes = (size_t)1 << 20,                                 \
                                   .work = 32})
 
+struct nb_mail_values;
+
 /* Everything is borrowed. */
 struct nb_tokenizing {
     const struct nb_key *key;
@@ -49,6 +52,7 @@ struct nb_tokenizing {
     size_t tokens_left;  /* of limits->tokens; at 0 no more is counted and bag->truncated is set */
     struct nb_work work; /* when it is spent, no more is read and bag->truncated is set */
     size_t ngram_bytes;  /* of Subject and body that were cut into n-grams; 0 at the beginning */
+    struct nb_mail_values *mail_values; /* takes the fields of a mail's header; NULL: not wanted */
 };
 
 /* Whether features of a field are counted under the settings. */

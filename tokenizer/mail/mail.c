@@ -18,6 +18,7 @@
 #include "tokenizer/mail/mail_header.h"
 #include "tokenizer/mail/mail_leaf.h"
 #include "tokenizer/mail/mail_structure.h"
+#include "tokenizer/mail/mail_values.h"
 #include "tokenizer/mail/mime.h"
 
 enum { ENCODED_DEPTH = 4, LINE_SEARCH = 1000 };
@@ -70,6 +71,8 @@ static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
         content_field(walk->t, type, name, value);
         if (kind != PART && nb_string_equals_nocase(name, "Subject"))
             rc = nb_mail_subject(&walk->reader, value);
+        if (kind == MAIL && walk->t->mail_values != NULL)
+            nb_mail_values_field(walk->t->mail_values, name, value);
         if (rc == 0 && kind == MAIL && walk->wants_header)
             rc = nb_mail_header(walk->t, name, value, &walk->reader.charset, &walk->reader.utf8);
     }

@@ -34,6 +34,7 @@ static void fill(struct nb_settings *s)
     s->parent_strength = 250;
     s->number = NB_NUMBER_AUTO;
     s->new_fields = NB_NEW_FIELDS_LEARN;
+    s->mail_server = strdup("mx.example.org");
     s->tokenizer_version = 77;
 }
 
@@ -62,6 +63,9 @@ static void compare(const struct nb_settings *a, const struct nb_settings *b)
     ck_assert_int_eq(a->structure, b->structure);
     ck_assert_int_eq(a->number, b->number);
     ck_assert_int_eq(a->new_fields, b->new_fields);
+    ck_assert_int_eq(a->mail_server != NULL, b->mail_server != NULL);
+    if (a->mail_server != NULL)
+        ck_assert_str_eq(a->mail_server, b->mail_server);
     ck_assert_uint_eq(a->tokenizer_version, b->tokenizer_version);
 }
 
@@ -105,6 +109,7 @@ START_TEST(the_table_is_complete)
                                         "structure",
                                         "number",
                                         "new_fields",
+                                        "mail_server",
                                         "tokenizer"};
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);

@@ -299,6 +299,7 @@ START_TEST(settings_are_those_of_the_table)
             ck_assert_str_eq(json_string_value(json_object_get(schema, "type")), "boolean");
             break;
         case NB_SETTING_MODEL:
+        case NB_SETTING_HOST:
             ck_assert_str_eq(json_string_value(json_array_get(json_object_get(schema, "type"), 0)),
                              "string");
             break;

@@ -401,7 +401,10 @@ static void check_for(const char *mail, const char *user)
     struct nb_error error = {0};
     memset(&report, 0xa5, sizeof report); /* nothing may be left as it was */
     const struct nb_string asked[] = {str(user)};
-    int rc = nb_filter_check(&server, &config, models, str(mail), asked, 1, &report, NULL, &error);
+    int rc = nb_filter_check(
+        &server, &config, models,
+        &(struct nb_document){.kind = NB_DOCUMENT_MAIL, .bytes = mail, .length = strlen(mail)},
+        asked, 1, &report, NULL, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
 }
 
@@ -489,8 +492,10 @@ START_TEST(models_that_a_client_may_not_use_are_not_asked)
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct nb_error error = {0};
         const struct nb_string asked[] = {str(table[i].user)};
-        int rc = nb_filter_check(&server, &config, table[i].models, str(SPAM), asked, 1, &report,
-                                 NULL, &error);
+        int rc = nb_filter_check(
+            &server, &config, table[i].models,
+            &(struct nb_document){.kind = NB_DOCUMENT_MAIL, .bytes = SPAM, .length = strlen(SPAM)},
+            asked, 1, &report, NULL, &error);
         ck_assert_msg(rc == table[i].rc, "case %zu: %d", i, rc);
         if (rc == 0)
             ck_assert_msg(report.is_ready == (table[i].model != NULL), "case %zu", i);
@@ -692,8 +697,12 @@ START_TEST(a_model_of_few_documents_decides_if_there_is_no_other)
             train("mail", 1);
         if (i == 2)
             train("mail-ann", 12);
-        ck_assert_int_eq(
-            nb_filter_check(&server, &config, "*", str(SPAM), &user, 1, &report, NULL, &error), 0);
+        ck_assert_int_eq(nb_filter_check(&server, &config, "*",
+                                         &(struct nb_document){.kind = NB_DOCUMENT_MAIL,
+                                                               .bytes = SPAM,
+                                                               .length = strlen(SPAM)},
+                                         &user, 1, &report, NULL, &error),
+                         0);
         ck_assert(report.is_ready);
         ck_assert_str_eq(report.model, want[i]);
         check_sum();
