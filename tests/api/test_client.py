@@ -761,6 +761,19 @@ def test_evaluate_variants_and_plots(api):
     client.run("evaluate", "-m", "no-such-model", status=NOINPUT)
 
 
+def test_evaluate_calibrated(api):
+    """A calibration changes probabilities. The log scores, which stay, order the documents."""
+    client, (path, _) = Bayesc(api), corpus(api, 300)
+    said, plain = {}, None
+    for method in ("none", "platt", "isotonic"):
+        window = client.json("evaluate", "--split", "0.5", "--set", "preset=book", "--set", "event_model=bernoulli",
+                             "--set", f"calibration={method}", path)["windows"][0]
+        plain = plain or window
+        said[method] = window["log_loss"]
+        equal(window["one_minus_roca_percent"], plain["one_minus_roca_percent"], method)
+    equal(len(set(said.values())), 3, said)
+
+
 def test_evaluate_removes_its_model_when_broken_off(api):
     client, (path, _) = Bayesc(api), corpus(api, 20000)
     process = subprocess.Popen([client.path, "evaluate", path], env=client.environment(),

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/evaluate/evaluate.h"
@@ -24,6 +25,7 @@ struct judge {
     double *probabilities;
     struct nb_progress progress;
     size_t fold;
+    bool is_stacked, has_calibration; /* by the settings that the model has */
 };
 
 static void note_signal(int number)
@@ -44,6 +46,13 @@ static int check_signal(struct nb_error *error)
     return was_interrupted == 0 ? 0 : nb_error_set(error, NB_STOPPING, "interrupted");
 }
 
+static int nap(long milliseconds, struct nb_error *error)
+{
+    const struct timespec pause = {.tv_nsec = milliseconds * 1000000};
+    (void)nanosleep(&pause, NULL); /* a signal ends it early */
+    return check_signal(error);
+}
+
 /* ---- scores ---------------------------------------------------------------------------------- */
 
 static double number_of(const json_t *verdict, const char *member, const char *label, double other)
@@ -53,15 +62,16 @@ static double number_of(const json_t *verdict, const char *member, const char *l
 }
 
 /* The value that orders the documents of two labels. Log scores still differ where probabilities
- * are rounded to 0 or 1, but a stacked verdict is not made from them. */
-static double log_odds(const struct nb_corpus *corpus, const json_t *verdict, const double *p)
+ * are rounded to 0 or 1, or a rising function has made them equal, but a stacked verdict is not
+ * made from them. */
+static double log_odds(const struct judge *judge, const json_t *verdict, const double *p)
 {
+    const struct nb_corpus *corpus = judge->trial->corpus;
     if (corpus->label_count != 2)
         return 0;
     double first = number_of(verdict, "log_scores", corpus->labels[0], NAN);
     double second = number_of(verdict, "log_scores", corpus->labels[1], NAN);
-    bool is_stacked = json_object_get(verdict, "calibrated") != NULL;
-    if (!is_stacked && !isnan(first) && !isnan(second))
+    if (!judge->is_stacked && !isnan(first) && !isnan(second))
         return second - first;
     return log(fmax(p[1], DBL_TRUE_MIN)) - log(fmax(p[0], DBL_TRUE_MIN));
 }
@@ -76,7 +86,7 @@ static int score(struct judge *judge, uint32_t label, const json_t *verdict, str
         scored.size = (uint32_t)corpus->label_count;
         for (size_t i = 0; i < corpus->label_count; i++)
             judge->probabilities[i] = number_of(verdict, "probabilities", corpus->labels[i], 0);
-        scored.log_odds = log_odds(corpus, verdict, judge->probabilities);
+        scored.log_odds = log_odds(judge, verdict, judge->probabilities);
     }
     int rc = nb_evaluator_add(judge->evaluator, &scored);
     if (rc == NB_INVALID)
@@ -87,8 +97,16 @@ static int score(struct judge *judge, uint32_t label, const json_t *verdict, str
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-static int change_model(const struct nb_trial *trial, const char *method, struct nb_error *error)
+/* Whether the settings in a reply have `value` for a member. */
+static bool has_setting(const json_t *reply, const char *member, const char *value)
 {
+    const json_t *found = json_object_get(json_object_get(reply, "settings"), member);
+    return json_is_string(found) && strcmp(json_string_value(found), value) == 0;
+}
+
+static int change_model(struct judge *judge, const char *method, struct nb_error *error)
+{
+    const struct nb_trial *trial = judge->trial;
     struct nb_buffer path = {0};
     json_t *reply = NULL;
     bool is_put = strcmp(method, "PUT") == 0;
@@ -103,6 +121,10 @@ static int change_model(const struct nb_trial *trial, const char *method, struct
     rc = rc == 0 && (body != NULL || !is_put)
              ? nb_call_once(&trial->client->daemon, &request, &reply, error)
              : nb_error_no_memory(error);
+    if (rc == 0 && is_put) {
+        judge->is_stacked = has_setting(reply, "decision", "stacked");
+        judge->has_calibration = !has_setting(reply, "calibration", "none");
+    }
     json_decref(reply);
     free(body);
     nb_buffer_deinit(&path);
@@ -230,13 +252,39 @@ static int send_part(struct judge *judge, bool is_test, struct nb_error *error)
     return rc;
 }
 
+/* A model is calibrated a moment after its documents; of too few, or of one label, it is not. */
+static int await_calibration(struct judge *judge, struct nb_error *error)
+{
+    enum { TIMES = 200, PAUSE_MS = 50 };
+    static const char body[] = "{\"text\": \"\"}";
+    const struct nb_client *client = judge->trial->client;
+    const struct nb_buffer document = {.bytes = (char *)(uintptr_t)body, .length = sizeof body - 1};
+    struct nb_buffer path = {0};
+    struct nb_call *call = NULL;
+    bool is_calibrated = !judge->has_calibration;
+    int rc = nb_call_open(&client->daemon, &call, error);
+    if (rc == 0 && nb_path_model(&path, client->model, "/classify") != 0)
+        rc = nb_error_no_memory(error);
+    for (int i = 0; rc == 0 && !is_calibrated && i < TIMES; i++) {
+        json_t *verdict = NULL;
+        rc = post_document(call, path.bytes, &document, &verdict, error);
+        is_calibrated = json_is_true(json_object_get(verdict, "calibrated"));
+        json_decref(verdict);
+        if (rc == 0 && !is_calibrated)
+            rc = nap(PAUSE_MS, error);
+    }
+    nb_call_close(&call);
+    nb_buffer_deinit(&path);
+    return rc;
+}
+
 /* ---- the trial ------------------------------------------------------------------------------- */
 
 static int run_fold(struct judge *judge, struct nb_error *error)
 {
     const struct nb_trial *trial = judge->trial;
     struct nb_error ignored;
-    int rc = change_model(trial, "PUT", error);
+    int rc = change_model(judge, "PUT", error);
     if (rc != 0)
         return rc;
     if (trial->is_online)
@@ -244,8 +292,10 @@ static int run_fold(struct judge *judge, struct nb_error *error)
     else
         rc = send_part(judge, false, error);
     if (rc == 0 && !trial->is_online)
+        rc = await_calibration(judge, error);
+    if (rc == 0 && !trial->is_online)
         rc = send_part(judge, true, error);
-    int deleted = change_model(trial, "DELETE", rc == 0 ? error : &ignored);
+    int deleted = change_model(judge, "DELETE", rc == 0 ? error : &ignored);
     return rc != 0 ? rc : deleted;
 }
 
