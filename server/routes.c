@@ -27,6 +27,7 @@ static const char *const NO_QUERY[] = {NULL};
 static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};
 static const char *const CHANGE_QUERY[] = {"label", "id", "source", NULL};
 static const char *const SOURCE_QUERY[] = {"source", NULL};
+static const char *const COPY_QUERY[] = {"source", "strength", NULL};
 static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
 static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
 static const char *const CLASSIFY_QUERY[] = {"explain",   "level",      "label",     "id",
@@ -105,7 +106,7 @@ static const struct nb_route ROUTES[] = {
     LONG("DELETE", "/v1/models/{model}/labels/{label}", ADMIN, NONE, DELETE_LABEL_QUERY,
          nb_route_delete_label),
     LONG("POST", "/v1/models/{model}/refit", ADMIN, NONE, SOURCE_QUERY, nb_route_refit),
-    LONG("POST", "/v1/models/{model}/from/{old}", ADMIN, NONE, SOURCE_QUERY, nb_route_copy_model),
+    LONG("POST", "/v1/models/{model}/from/{old}", ADMIN, NONE, COPY_QUERY, nb_route_copy_model),
     /* As refit: minutes of work at the wish of one request. */
     LONG("POST", "/v1/models/{model}/cluster", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_cluster),
     /* Not `train`: it takes back what others have taught, without naming a document. */

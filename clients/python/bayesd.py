@@ -370,9 +370,11 @@ class Bayesd:
         """Deletes a model and all that it learned."""
         self._call("DELETE", "/v1/models/" + _quoted(model))
 
-    def copy_model(self, model: str, old: str, *, source: Optional[str] = None) -> Json:
-        """Makes a model that begins with what `old` has learned. Problem 409: there is one of the name."""
-        return self._call("POST", self._verb(model, "from/" + _quoted(old), {"source": source}))
+    def copy_model(self, model: str, old: str, *, strength: Optional[int] = None, source: Optional[str] = None) -> Json:
+        """Makes a model that begins with what `old` has learned, which weighs as `strength` documents (default: as all
+        that it has). Problem 409: there is one of the name."""
+        query: _Query = {"strength": strength, "source": source}
+        return self._call("POST", self._verb(model, "from/" + _quoted(old), query))
 
     def rename_label(self, model: str, label: str, name: str) -> Json:
         """The label's documents keep their counts. Problem 409: there is a label of the new name."""

@@ -21,6 +21,9 @@ enum { LIMIT_DEFAULT = 50 };
 /* Models of one page of GET /v1/models when `limit` is not given. */
 enum { PAGE_DEFAULT = 1000 };
 
+/* Documents that a prior weighs as: as the setting parent_strength. */
+enum { STRENGTH_MOST = 1000000000 };
+
 /* The page's parameters: ?after and ?limit. */
 static int read_page(const struct nb_request *request, struct nb_string *after, size_t *limit,
                      struct nb_error *error)
@@ -198,15 +201,45 @@ int nb_route_refit(struct nb_request *request, struct nb_error *error)
     return rc != 0 ? rc : nb_route_model(request, error);
 }
 
+/* The copy that is the prior is a model of its own, which a token for some models may not make. */
+static int check_prior(const struct nb_request *request, struct nb_error *error)
+{
+    struct nb_buffer name = {0};
+    int rc = nb_buffer_printf(&name, "%.*s%s", (int)request->model.length, request->model.bytes,
+                              NB_PRIOR_SUFFIX);
+    rc = rc == 0 ? nb_request_check_model(request, nb_string_of(name.bytes), error)
+                 : nb_error_no_memory(error);
+    nb_buffer_deinit(&name);
+    return rc;
+}
+
+static int copy_model(struct nb_request *request, const struct nb_copy *copy,
+                      struct nb_error *error)
+{
+    struct nb_engine *engine = request->server->engine;
+    uint64_t strength = 0;
+    if (nb_request_query(request, "strength").bytes == NULL)
+        return nb_model_copy(engine, copy, error);
+    int rc = nb_request_query_count(request, "strength", 0, STRENGTH_MOST, &strength, error);
+    if (rc == 0 && strength == 0)
+        rc = nb_error_set(error, NB_INVALID, "query parameter 'strength' is at least 1");
+    if (rc == 0)
+        rc = check_prior(request, error);
+    return rc != 0 ? rc : nb_model_copy_prior(engine, copy, strength, error);
+}
+
 int nb_route_copy_model(struct nb_request *request, struct nb_error *error)
 {
-    struct nb_string source, old = request->id; /* the path's second parameter */
-    int rc = nb_request_check_model(request, old, error);
+    struct nb_copy copy = {.from = request->id, /* the path's second parameter */
+                           .to = request->model,
+                           .seconds = request->config->backup_seconds,
+                           .stop = is_cutting,
+                           .user = request};
+    int rc = nb_request_check_model(request, copy.from, error);
     if (rc == 0)
-        rc = nb_request_source(request, &source, error);
+        rc = nb_request_source(request, &copy.source, error);
     if (rc == 0)
-        rc = nb_model_copy(request->server->engine, old, request->model, source,
-                           request->config->backup_seconds, is_cutting, request, error);
+        rc = copy_model(request, &copy, error);
     request->has_changed = rc == 0;
     if (rc == 0)
         rc = nb_route_model(request, error);

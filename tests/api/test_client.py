@@ -326,6 +326,11 @@ def test_derive(api):
     client.run("derive", "no-such-model", "fresh", status=NOINPUT)
     client.run("derive", model, status=USAGE)
     equal(client.json("derive", model, api.name())["documents"], 24)
+    weak = api.name()
+    equal(client.run("derive", "--strength", "9", model, weak).decode(), f"{weak}: its prior is {weak}.prior, a copy of {model}\n")
+    settings = client.json("derive", "-s", "7", model, api.name())["settings"]
+    equal(settings["parent_strength"], 7)
+    client.run("derive", "-s", "0", model, "fresh", status=USAGE)
 
 
 def test_export_and_import(api):
