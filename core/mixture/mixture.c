@@ -12,7 +12,8 @@
 static const double alpha = 0.1;      /* added to each word of a cluster */
 static const double heat = 0.05;      /* beta of the first E step ... */
 static const double cooling = 1.35;   /* ... and what it is multiplied by */
-static const double tolerance = 1e-6; /* of the objective, relative, at which EM ends */
+static const double tolerance = 1e-6; /* of the objective, relative, at which EM ends ... */
+static const double exact = 1e-9;     /* ... and without words, where a step costs little */
 static const double rounding = 1e-9;  /* that the objective may seem to fall by, relative */
 enum { ITERATIONS_MOST = 200 };
 
@@ -219,22 +220,24 @@ static int iterate(struct nb_mixture_run *f, bool (*stop)(void *user), void *use
     double prior = 0;
     double before = -(double)INFINITY;
     double scale = (double)f->documents->count; /* with densities the objective can be about 0 */
-    double beta = m->clusters > 1 && nb_mixture_group_end(f->documents, 0) > 0 ? heat : 1;
-    for (bool is_cold = false; m->iterations < ITERATIONS_MOST; m->iterations++) {
+    bool has_words = nb_mixture_group_end(f->documents, 0) > 0;
+    double enough = has_words ? tolerance : exact;
+    double beta = m->clusters > 1 && has_words ? heat : 1;
+    for (bool is_cold = false;; m->iterations++) {
         if (stop != NULL && stop(user))
             return NB_STOPPING;
         m->log_likelihood = expect(f, beta);
         double now = m->log_likelihood + prior;
         /* EM's property; of the parameters that the last M step made at the same beta. */
         assert(!is_cold || now >= before - rounding * (fabs(before) + scale));
-        if (is_cold && now - before <= tolerance * fabs(now))
+        /* The likelihood is that of the parameters: there is no M step behind it. */
+        if ((is_cold && now - before <= enough * fabs(now)) || m->iterations + 1 == ITERATIONS_MOST)
             return 0;
         before = now;
         is_cold = beta >= 1 && m->iterations > 0;
         beta = beta * cooling < 1 ? beta * cooling : 1;
         prior = maximize(f);
     }
-    return 0;
 }
 
 int nb_mixture_fit(const struct nb_mixture_documents *documents, uint32_t clusters, uint64_t seed,

@@ -5,7 +5,7 @@ Begins with the same random numbers as the daemon, and follows its steps (core/m
 """
 import math
 
-ALPHA, HEAT, COOLING, TOLERANCE, MASK = 0.1, 0.05, 1.35, 1e-6, (1 << 64) - 1
+ALPHA, HEAT, COOLING, STEPS, MASK = 0.1, 0.05, 1.35, 200, (1 << 64) - 1
 
 
 class Random:
@@ -152,11 +152,12 @@ class Mixture:
 
     def run(self):
         beta = HEAT if self.k > 1 and self.groups[None] else 1
+        enough = 1e-6 if self.groups[None] else 1e-9
         is_cold, before, prior = False, -math.inf, 0
-        for self.iterations in range(200):
+        for self.iterations in range(STEPS):
             self.z, likelihood = self.expect(beta)
             now = likelihood + prior
-            if is_cold and now - before <= TOLERANCE * abs(now):
+            if is_cold and now - before <= enough * abs(now) or self.iterations + 1 == STEPS:
                 break
             before, is_cold = now, beta >= 1 and self.iterations > 0
             beta = min(1, beta * COOLING)

@@ -61,7 +61,7 @@ def test_two_means(api):
             z.append([value / sum(p) for value in p])
         means = [sum(row[j] * x for row, x in zip(z, values)) / sum(row[j] for row in z) for j in range(2)]
     for j, c in enumerate(found["clusters"]):
-        near(c["numbers"]["x"]["mean"], means[j], relative=1e-3)
+        near(c["numbers"]["x"]["mean"], means[j], relative=1e-4)
         equal((c["share"], round(c["numbers"]["x"]["deviation"], 12)), (.5, 1.5))
         equal(c["documents"], sum(row[j] > .5 for row in z))
     holds(abs(min(means) - 2) < .4 and abs(max(means) - 7) < .4, means)

@@ -225,7 +225,7 @@ START_TEST(two_means)
             }
         }
         for (int j = 0; j < MEANS; j++) {
-            ck_assert_double_eq_tol(m.mean[j], sums[j] / weights[j], 5e-3);
+            ck_assert_double_eq_tol(m.mean[j], sums[j] / weights[j], 1e-4);
             ck_assert_double_eq_tol(fabs(m.mean[j]), 1, 0.3);
             ck_assert_double_eq(m.variance[j], variance);
             ck_assert_double_eq_tol(m.log_share[j], log(0.5), 1e-15);
