@@ -14,6 +14,7 @@ import shutil
 import subprocess
 
 from harness import equal, holds, slow
+from test_client import Bayesc
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ADDRESS = "127.0.0.1:8763"
@@ -26,6 +27,7 @@ SPAM = [MAIL % ("Prize", 2, "You have won a prize! Claim your money now."),
 
 CLIENTS = os.path.join("clients", "README.md")
 NETWORKS = os.path.join("server", "network", "README.md")
+TUTORIAL = os.path.join("server", "TUTORIAL.md")
 
 
 def readme(path="README.md"):
@@ -104,14 +106,16 @@ def matches(got, want):
 def run_all(api, text):
     """Runs every command of a page against a new daemon; how many there are."""
     folder, daemon = api.new_folder(), api.another().start()
+    environment = Bayesc(api, f"http://{daemon.host}:{daemon.port}").environment()
+    environment["PATH"] = os.path.dirname(os.path.abspath(api.binary)) + os.pathsep + environment["PATH"]
     prepare(folder)
     holds(shutil.which("curl") and shutil.which("zstd"), "curl and zstd are needed")
     count = 0
     for command, expected in sessions(text):
-        holds(ADDRESS in command, f"does not speak to the daemon: {command}")
+        holds(ADDRESS in command or command.startswith(("bayesc ", "echo ")), f"does not speak to the daemon: {command}")
         command = command.replace(ADDRESS, f"{daemon.host}:{daemon.port}")
         done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment,
                               timeout=60 * slow(), check=False)
         holds(done.returncode == 0 and not done.stderr,
               f"{command}\nexit status {done.returncode}: {done.stderr}")
@@ -130,12 +134,16 @@ def test_every_line_about_networks_runs(api):
     equal(run_all(api, readme(NETWORKS)), 18, "commands")
 
 
+def test_every_line_of_the_tutorial_runs(api):
+    equal(run_all(api, readme(TUTORIAL)), 24, "commands")
+
+
 def test_every_line_about_clients_runs(api):
     equal(run_all(api, readme(CLIENTS)), 3, "commands")
 
 
 def test_no_curl_line_escapes_the_test(api):
-    for text in (readme(), readme(NETWORKS), readme(CLIENTS)):
+    for text in (readme(), readme(NETWORKS), readme(TUTORIAL), readme(CLIENTS)):
         run = sum(command.count("curl -") for command, _ in sessions(text))
         equal(run, text.count("curl -"), "curl commands run, curl commands shown")
 
