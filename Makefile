@@ -21,7 +21,7 @@ PACKAGES := libmicrohttpd gnutls libsystemd jansson libutf8proc lmdb libxxhash l
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check check-interop check-peers check-openapi check-monitoring check-deb check-image clean help format install-deps docker uninstall dist
+FREE_GOALS := run check check-interop check-peers check-openapi check-console check-monitoring check-deb check-image clean help format install-deps docker uninstall dist
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
@@ -141,6 +141,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 
 # Compiled in with .incbin, which -MMD does not see.
 $(BUILD)/server/api/openapi.o: $(wildcard server/api/openapi.json)
+$(BUILD)/server/console/assets.o: $(wildcard server/console/web/*)
 
 $(LIBRARY): $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -298,6 +299,14 @@ check-openapi:
 check-openapi-here: $(BUILD)/bayesd
 	$(Q)tests/openapi/run $(BUILD)
 
+# The console in a browser (tests/console/README.md). Needs a registry of npm.
+.PHONY: check-console check-console-here
+check-console:
+	$(Q)scripts/install-deps --console
+	$(Q)$(MAKE) $(JOBS) check-console-here
+check-console-here: $(BUILD)/bayesd
+	$(Q)tests/console/run $(BUILD) $(T)
+
 .PHONY: fuzz fuzz-here
 fuzz:
 	$(Q)scripts/install-deps --all
@@ -453,6 +462,7 @@ help:
 	@echo '                     PACKAGE_PARTS="build lintian": these only'
 	@echo 'make check-image     the image, built and run with buildah (as root)'
 	@echo 'make check-openapi   openapi.json by spectral, redocly and the types that openapi-typescript makes'
+	@echo 'make check-console   the console in a browser: every view, accessibility; T=NAME: one test'
 	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'
 	@echo '                     clang-format, layers, shellcheck, mypy'
 	@echo 'make format          clang-format -i'

@@ -167,7 +167,8 @@ static const struct nb_route ROUTES[] = {
      .is_of_all = true,
      .is_long = true},
     API("GET", "/openapi.json", CLASSIFY, NONE, NO_QUERY, nb_route_openapi),
-    LONG("GET", "/", CLASSIFY, NONE, NO_QUERY, nb_route_page),
+    API("GET", "/", NONE, NONE, NO_QUERY, nb_route_page),
+    API("GET", "/console/{file}", NONE, NONE, NO_QUERY, nb_route_asset),
     LONG("GET", "/models/{model}", CLASSIFY, NONE, SAMPLE_QUERY, nb_route_model_page),
 };
 

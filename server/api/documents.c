@@ -14,6 +14,7 @@
 #include "server/api/document_source.h"
 #include "server/api/results.h"
 #include "server/api/train.h"
+#include "server/base/metrics.h"
 #include "server/mail/filter_labels.h"
 #include "server/request/admission.h"
 #include "server/request/query.h"
@@ -211,6 +212,7 @@ int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *result
     int rc = ask_engine(wishes, results, &document->document, is_again, verdict, error);
     if (rc != 0)
         return rc;
+    nb_metrics_verdict(results->request->server->metrics);
     need_labels(results->request->config, verdict);
     results->has_counts = wishes->counts;
     rc = write_verdict(wishes, results, verdict, made, error);

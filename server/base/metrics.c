@@ -13,8 +13,8 @@
 
 /* The statuses that the daemon answers; the first stands for "went away", the last for any other.
  */
-static const unsigned STATUSES[] = {0,   200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 411,
-                                    413, 414, 415, 417, 422, 429, 431, 500, 503, 505, 999};
+static const unsigned STATUSES[] = {0,   200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409,
+                                    411, 413, 414, 415, 417, 422, 429, 431, 500, 503, 505, 999};
 /* Upper bounds of the latency buckets in microseconds: a verdict takes tens, a commit thousands. */
 static const uint64_t BUCKETS[] = {50,     100,     250,     500,     1000,   2500,
                                    5000,   10000,   25000,   50000,   100000, 250000,
@@ -36,7 +36,7 @@ struct nb_metrics {
     const char *version;
     int64_t started; /* milliseconds since 1970 */
     atomic_llong connections;
-    atomic_ullong accepted, bytes_in, bytes_out;
+    atomic_ullong accepted, bytes_in, bytes_out, verdicts;
     struct route_counters *routes; /* count + 1 */
     const char *const *action_names;
     size_t action_count;
@@ -126,6 +126,11 @@ uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action)
 {
     assert(action < metrics->action_count);
     return get(&metrics->actions[action]);
+}
+
+void nb_metrics_verdict(struct nb_metrics *metrics)
+{
+    add(&metrics->verdicts, 1);
 }
 
 void nb_metrics_refused(struct nb_metrics *metrics, enum nb_refused reason)
@@ -348,6 +353,9 @@ int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_st
     if (engine != NULL)
         print_engine(&page, engine);
     print_mails(&page, metrics);
+    print_one(&page, "verdicts_total", "counter",
+              "Verdicts on documents; of a mail for mail filters the one that they are told.",
+              (double)get(&metrics->verdicts));
     print_refused(&page, metrics);
     return page.code;
 }

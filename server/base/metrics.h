@@ -39,6 +39,10 @@ void nb_metrics_name_actions(struct nb_metrics *metrics, const char *const *name
 void nb_metrics_mail(struct nb_metrics *metrics, size_t action);
 uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action);
 
+/* Counts a verdict on a document, whoever asked for it. Of a document that several models judge
+ * each verdict counts, of a mail for mail software the one that it is told. */
+void nb_metrics_verdict(struct nb_metrics *metrics);
+
 /* Counts a request, or a document of a batch, that was refused for want of a right token or because
  * its client asks for too much. */
 enum nb_refused {

@@ -23,6 +23,9 @@ static const char HEAD[] =
     "text-align:left;overflow-wrap:anywhere}input{width:6em}blockquote{overflow-wrap:anywhere}"
     "</style>\n";
 
+static const char POLICY[] = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+                             "base-uri 'none'; frame-ancestors 'none'";
+
 /* What the writing of the page needs; the first failure ends it. */
 struct page {
     struct nb_request *request;
@@ -308,6 +311,7 @@ int nb_route_model_page(struct nb_request *request, struct nb_error *error)
     put(&p, "</body>\n</html>\n");
     if (p.code != 0)
         rc = nb_error_no_memory(error);
-    request->reply.is_page = rc == 0;
+    if (rc == 0)
+        request->reply.policy = POLICY;
     return rc != 0 ? rc : nb_reply_with(request, 200, "text/html; charset=utf-8");
 }

@@ -1,85 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/console/page.h"
 
-#include <stdlib.h>
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
 
-#include "core/engine/engine.h"
-#include "server/base/version.h"
-#include "server/console/html.h"
-#include "server/request/admission.h"
+#include "core/base/key.h"
+#include "server/console/assets.h"
 #include "server/request/answer.h"
+#include "server/request/query.h"
 #include "server/request/request.h"
-#include "server/request/server.h"
 
-static const char BEGIN[] =
-    "<!DOCTYPE html>\n"
-    "<html lang=\"en\">\n"
-    "<head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\n"
-    "<title>bayesd</title>\n"
-    "<style>:root{color-scheme:light dark}body{font:1rem/1.5 sans-serif;max-width:40em;margin:3em "
-    "auto;padding:0 1em}</style>\n"
-    "</head>\n"
-    "<body>\n"
-    "<h1>bayesd " NB_PROGRAM_VERSION "</h1>\n"
-    "<p>This daemon learns to tell texts apart, spam from ham first of all, from labelled\n"
-    "documents, and classifies new ones by naive Bayes. It is spoken to over HTTP in JSON.</p>\n"
-    "<ul>\n"
-    "<li><a href=\"/openapi.json\">/openapi.json</a>: what can be asked, and how</li>\n"
-    "<li><a href=\"/v1/models\">/v1/models</a>: the models that there are</li>\n"
-    "<li><a href=\"/metrics\">/metrics</a>: numbers for Prometheus</li>\n"
-    "</ul>\n";
-static const char END[] = "</body>\n</html>\n";
+/* Scripts and styles are files of this server, none stands in the page; nothing becomes markup or a
+ * script from a text (trusted types), nothing goes to another server. */
+static const char POLICY[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'";
 
-/* Models that have a link here; /v1/models has all. */
-enum { MODELS_MOST = 100 };
-
-static int put_link(struct nb_buffer *out, struct nb_string model)
+/* The same bytes have the same tag, in every process: nothing about them is secret. */
+static void set_tag(struct nb_reply *reply, const struct nb_asset *asset)
 {
-    int rc = nb_buffer_puts(out, "<li><a href=\"/models/");
-    if (rc == 0)
-        rc = nb_html_url(out, model);
-    if (rc == 0)
-        rc = nb_buffer_puts(out, "\">");
-    if (rc == 0)
-        rc = nb_html_text(out, model);
-    return rc == 0 ? nb_buffer_puts(out, "</a></li>\n") : rc;
+    static const struct nb_key key = {.bytes = {0}};
+    char id[NB_CONTENT_ID_LENGTH + 1];
+    static_assert(sizeof reply->tag >= sizeof id + 2, "two quotes more");
+    nb_key_content_id(&key, 0, asset->begin, (size_t)(asset->end - asset->begin), id);
+    (void)snprintf(reply->tag, sizeof reply->tag, "\"%s\"", id); /* it fits */
 }
 
-/* Those of the first ones that the request's token is for. */
-static int put_models(struct nb_request *request, struct nb_error *error)
+/* RFC 9110, 13.1.2: a list of tags, weak or not, or "*". Another tag never contains this one: its
+ * quotes are part of it. */
+static bool has_it(const struct nb_request *request, const char *tag)
 {
-    struct nb_buffer *out = &request->reply.body;
-    struct nb_model_info *infos = NULL;
-    size_t count = 0;
-    bool more = false;
-    int rc = nb_engine_models(request->server->engine, nb_string_of(""), MODELS_MOST, &infos,
-                              &count, &more, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_buffer_puts(out, count > 0 ? "<h2>Models</h2>\n<ul>\n" : "");
-    for (size_t i = 0; i < count; i++) {
-        struct nb_string name = nb_string_of(infos[i].name);
-        if (rc == 0 && nb_request_is_for(request, name))
-            rc = put_link(out, name);
-        nb_model_info_deinit(&infos[i]);
+    struct nb_string known = nb_request_field(request, "If-None-Match");
+    if (known.length == 0)
+        return false;
+    return nb_string_same(nb_string_trim(known), nb_string_of("*")) ||
+           memmem(known.bytes, known.length, tag, strlen(tag)) != NULL;
+}
+
+static int reply_asset(struct nb_request *request, const struct nb_asset *asset,
+                       struct nb_error *error)
+{
+    struct nb_reply *reply = &request->reply;
+    size_t length = (size_t)(asset->end - asset->begin);
+    set_tag(reply, asset);
+    bool is_known = has_it(request, reply->tag);
+    if (!is_known && nb_buffer_append(&reply->body, asset->begin, length) != 0) {
+        reply->tag[0] = '\0';
+        return nb_error_no_memory(error);
     }
-    free(infos);
-    if (rc == 0)
-        rc = nb_buffer_puts(out, count > 0 ? "</ul>\n" : "");
-    if (rc == 0 && more)
-        rc = nb_buffer_puts(out, "<p>There are more: <a href=\"/v1/models\">/v1/models</a></p>\n");
-    return rc == 0 ? 0 : nb_error_no_memory(error);
+    reply->policy = POLICY;
+    return is_known ? nb_reply_with(request, 304, NULL) : nb_reply_with(request, 200, asset->type);
 }
 
 int nb_route_page(struct nb_request *request, struct nb_error *error)
 {
-    request->reply.is_page = true;
-    if (nb_buffer_puts(&request->reply.body, BEGIN) != 0)
-        return nb_error_no_memory(error);
-    int rc = put_models(request, error);
-    if (rc != 0)
-        return rc;
-    if (nb_buffer_puts(&request->reply.body, END) != 0)
-        return nb_error_no_memory(error);
-    return nb_reply_with(request, 200, "text/html; charset=utf-8");
+    const struct nb_asset *index = nb_asset_find(nb_string_of("index.html"));
+    assert(index != NULL);
+    return reply_asset(request, index, error);
+}
+
+int nb_route_asset(struct nb_request *request, struct nb_error *error)
+{
+    const struct nb_asset *asset = nb_asset_find(request->model); /* the path's only parameter */
+    if (asset == NULL)
+        return nb_error_set(error, NB_NOT_FOUND, "the console has no file of this name");
+    return reply_asset(request, asset, error);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The page that a browser is shown at "/". For the thread that works on the request.
+ * The console: the page that a browser is shown at "/", and the files that it asks for. They are
+ * for everybody, also without a token: what the page shows it asks of the API. For the thread that
+ * works on the request.
  */
 #ifndef NB_SERVER_CONSOLE_PAGE_H
 #define NB_SERVER_CONSOLE_PAGE_H
 
 #include "server/request/route.h"
 
-nb_handler nb_route_page;
+/* GET / and GET /console/{file}. */
+nb_handler nb_route_page, nb_route_asset;
 
 #endif

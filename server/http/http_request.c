@@ -116,14 +116,19 @@ static void add_field(struct fields *fields, const char *name, const char *value
         fields->is_complete = false;
 }
 
-static void add_fields_of_page(struct fields *to)
+static void add_fields_of_page(struct fields *to, const char *policy)
 {
     add_field(to, "X-Content-Type-Options", "nosniff");
     add_field(to, "X-Frame-Options", "DENY");
     add_field(to, "Referrer-Policy", "no-referrer");
-    add_field(to, "Content-Security-Policy",
-              "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; "
-              "frame-ancestors 'none'");
+    add_field(to, "Content-Security-Policy", policy);
+}
+
+/* A copy may be kept, and is asked for again before it is used (RFC 9111, 5.2.2.4). */
+static void add_tag(struct fields *to, const char *tag)
+{
+    add_field(to, MHD_HTTP_HEADER_ETAG, tag);
+    add_field(to, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
 }
 
 static unsigned retry_after(const struct nb_reply *reply)
@@ -151,8 +156,10 @@ static bool add_fields(struct MHD_Response *response, const struct nb_http_call 
         add_field(&to, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"bayesd\"");
     if (call->closes || atomic_load(&call->request.server->is_stopping))
         add_field(&to, MHD_HTTP_HEADER_CONNECTION, "close");
-    if (reply->is_page)
-        add_fields_of_page(&to);
+    if (reply->policy != NULL)
+        add_fields_of_page(&to, reply->policy);
+    if (reply->tag[0] != '\0')
+        add_tag(&to, reply->tag);
     return to.is_complete;
 }
 

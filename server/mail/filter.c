@@ -634,8 +634,10 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
     if (report->action == NB_FILTER_REWRITE_SUBJECT)
         rewrite_subject(config->filter_subject, find_field(config, mail, "Subject"),
                         report->subject);
-    if (rc == 0)
+    if (rc == 0) {
         nb_metrics_mail(server->metrics, report->action);
+        nb_metrics_verdict(server->metrics);
+    }
     return rc;
 }
 

@@ -25,7 +25,7 @@ struct nb_server;
  * the request goes on. */
 enum { NB_WAIT = 1 };
 
-enum { NB_QUERY_MOST = 9, NB_ALLOW_BYTES = 64 };
+enum { NB_QUERY_MOST = 9, NB_ALLOW_BYTES = 64, NB_TAG_BYTES = 36 };
 
 struct nb_parameter {
     struct nb_string name, value; /* decoded */
@@ -43,7 +43,10 @@ struct nb_reply {
      * sent, then the connection ends, so that the client knows. NULL: the reply is whole. */
     nb_handler *next;
     bool is_last;
-    bool is_page;               /* HTML: the header fields that keep a page to itself */
+    /* Of what a browser shows: its Content-Security-Policy (static), which brings the other header
+     * fields that keep a page to itself. NULL: none. */
+    const char *policy;
+    char tag[NB_TAG_BYTES];     /* ETag, with its quotes; empty: none */
     char allow[NB_ALLOW_BYTES]; /* with 405 */
     unsigned retry_after;       /* seconds, with 429; 0: 1 */
     bool is_withheld;           /* the carrier ends the connection instead of sending it */

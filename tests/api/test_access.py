@@ -35,8 +35,10 @@ def test_each_role_reaches_as_far_as_it_says(api):
     for token, status in ((None, 401), (READ, 200), (TEACH, 200), (ALL, 200)):
         for method, path in (("POST", "/v1/models/m/classify"), ("POST", "/v1/models/m/tokenize")):
             equal(text(daemon, path, token).status, status, (token, path))
-        for path in ("/v1/models", "/v1/models/m", "/metrics", "/readyz", "/openapi.json", "/", "/stat"):
+        for path in ("/v1/models", "/v1/models/m", "/metrics", "/readyz", "/openapi.json", "/stat"):
             equal(call("GET", path, **bearer(token)).status, status, (token, path))
+        for path in ("/", "/console/main.js"):  # they tell nothing: what they show they ask of the API
+            equal(call("GET", path, **bearer(token)).status, 200, (token, path))
     for token, status in ((None, 401), (READ, 403), (TEACH, 403), (ALL, 201)):
         equal(call("PUT", "/v1/models/made", {}, **bearer(token)).status, status, token)
         equal(call("GET", "/v1/models/m/export", **bearer(token)).status, 200 if token == ALL else status, token)

@@ -96,7 +96,7 @@ def test_every_operation_answers(api):
         api.put("/v1/networks/" + quoted(model.name), NETWORK).ok(201)
         for template, method, item, operation in operations(doc):
             path = template.replace("{model}", quoted(model.name)).replace("{id}", "known").replace("{label}", "ham")
-            path = path.replace("{network}", quoted(model.name))
+            path = path.replace("{network}", quoted(model.name)).replace("{file}", "main.js")
             if template.endswith(("/vocabulary", "/sample", "/distribution")):
                 path += "?label=spam"
             for body, kind in bodies(template, method, item, dump):

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures of SVG, by hand: a frame with axes and ticks, and lines in it. What they show is told in words by
+// `title`, and stands in a table or figures beside them.
+
+import {download, h, s} from "./dom.js";
+
+const WIDTH = 640, HEIGHT = 360, LEFT = 62, RIGHT = 16, TOP = 14, BOTTOM = 46;
+
+// A scale from [low, high] to pixels; with `log` of the decimal logarithm.
+function scale([low, high], from, to, log) {
+  const value = log ? (x) => Math.log10(Math.max(x, low)) : (x) => x;
+  const a = value(low), b = value(high);
+  return (x) => from + ((to - from) * (Math.min(b, Math.max(a, value(x))) - a)) / (b - a || 1);
+}
+
+function axes(options, x, y) {
+  const {xTicks, yTicks, xName, yName} = options;
+  return [
+    yTicks.map(([value, text]) => [
+      s("line", {class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value)}),
+      s("text", {class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end"}, text)]),
+    xTicks.map(([value, text]) => [
+      s("line", {class: "grid", x1: x(value), x2: x(value), y1: TOP, y2: HEIGHT - BOTTOM}),
+      s("text", {class: "tick", x: x(value), y: HEIGHT - BOTTOM + 18, "text-anchor": "middle"}, text)]),
+    s("text", {class: "name", x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 8, "text-anchor": "middle"}, xName),
+    s("text", {class: "name", x: -(TOP + HEIGHT - BOTTOM) / 2, y: 14, transform: "rotate(-90)", "text-anchor": "middle"}, yName),
+  ];
+}
+
+// A picture. options: {title, xName, yName, xDomain, yDomain, xTicks, yTicks: [[value, text]], xLog}; draw(x, y) gives
+// the elements in the frame, x and y being its scales.
+export function frame(options, draw) {
+  const x = scale(options.xDomain, LEFT, WIDTH - RIGHT, options.xLog);
+  const y = scale(options.yDomain, HEIGHT - BOTTOM, TOP, options.yLog);
+  return s("svg", {class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": options.title},
+    axes(options, x, y), draw(x, y));
+}
+
+export function line(points, x, y, kind = "") {
+  const text = points.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" ");
+  return s("polyline", {class: `line ${kind}`, points: text});
+}
+
+export const dot = (a, b, radius, x, y, title) =>
+  s("circle", {class: "dot", cx: x(a), cy: y(b), r: radius}, title ? s("title", null, title) : null);
+
+// A small line without axes, beside a figure.
+export function spark(values) {
+  const most = Math.max(1, ...values);
+  const points = values.map((value, i) => `${(120 * i) / Math.max(1, values.length - 1)},${29 - (28 * value) / most}`);
+  return s("svg", {class: "spark", viewBox: "0 0 120 30", preserveAspectRatio: "none", "aria-hidden": "true"},
+    s("polyline", {class: "line", points: points.join(" ")}));
+}
+
+// The picture as a file of its own: what the style sheet says of it is written into it.
+const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "opacity"];
+
+function withStyles(svg) {
+  const copy = svg.cloneNode(true);
+  const originals = [svg, ...svg.querySelectorAll("*")];
+  [copy, ...copy.querySelectorAll("*")].forEach((element, i) => {
+    const style = getComputedStyle(originals[i]);
+    for (const name of KEPT) element.setAttribute(name, style.getPropertyValue(name));
+    element.removeAttribute("class");
+  });
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  return copy;
+}
+
+// The figure: title, picture, and a button that saves it.
+export function figure(name, svg, text) {
+  const save = () => download(`${name}.svg`, new XMLSerializer().serializeToString(withStyles(svg)), "image/svg+xml");
+  return h("figure", null, svg, h("figcaption", null, text, " ",
+    h("button", {class: "quiet", type: "button", onclick: save, "aria-label": `Save the picture ${name} as SVG`}, "Save as SVG")));
+}

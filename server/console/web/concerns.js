@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What needs a person: {level: "bad" or "warn", text, view, model}. Nothing, if the list is empty.
+
+import {count, plural} from "./format.js";
+import {labelsOf} from "./models.js";
+import {total} from "./metrics.js";
+
+const FEW = 10; // documents of a label below which its verdicts are not yet worth much (ready_documents)
+const REFUSED_MANY = 100; // this page asks once without a token, too
+
+function ofTheStore({unready, damaged}) {
+  if (unready) return [{level: "bad", text: `The daemon is not ready: ${unready}`}];
+  return damaged.map((name) => ({level: "bad", text: `The model ${name} is damaged. Run "bayesd --rebuild", or restore a backup.`}));
+}
+
+function ofTheMetrics(families) {
+  if (!families) return [];
+  const found = [];
+  const failures = total(families, "bayesd_commit_failures_total");
+  const refused = total(families, "bayesd_refused_total", {reason: "unknown_token"});
+  const waits = total(families, "bayesd_changes_total", {status: "quarantined"});
+  const queued = total(families, "bayesd_queued_changes");
+  if (failures > 0) found.push({level: "bad", text: `${plural(failures, "write")} to the disk failed since the start. Is it full?`});
+  if (queued > 10000) found.push({level: "warn", text: `${count(queued)} changes wait to be written: the disk is slow.`});
+  if (waits > 0) found.push({level: "warn", text: `${plural(waits, "change")} by sources without trust came since the start; look at the quarantine.`});
+  if (refused > REFUSED_MANY) found.push({level: "warn", text: `${count(refused)} requests came with an unknown token, or with none, since the start.`});
+  return found;
+}
+
+function ofAModel(model) {
+  if (model.state === "damaged") return [];
+  const labels = labelsOf(model);
+  const say = (text) => [{level: "warn", text, view: "train", model: model.name}];
+  if (labels.length === 0) return say(`${model.name} has no documents yet.`);
+  if (labels.length === 1) return say(`${model.name} knows one label only, ${labels[0][0]}: all it can say is that.`);
+  const few = labels.filter(([, label]) => label.documents < FEW);
+  if (few.length === 0) return [];
+  const [name, label] = few[0];
+  const others = few.length > 1 ? ` and ${plural(few.length - 1, "other label")} few` : "";
+  return say(`${model.name}: ${name} has ${plural(label.documents, "document")}${others}; ${FEW} of each are a beginning.`);
+}
+
+export function concerns(state) {
+  return [...ofTheStore(state), ...ofTheMetrics(state.families), ...state.models.flatMap(ofAModel)];
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What there is and how it does: health, figures, models.
+
+import {get, send} from "./api.js";
+import {spark} from "./chart.js";
+import {concerns} from "./concerns.js";
+import {h, put, table} from "./dom.js";
+import {bytes, count, duration, number, percent, plural} from "./format.js";
+import {parse, total} from "./metrics.js";
+import {labelsOf, list, nothing} from "./models.js";
+import {address} from "./router.js";
+
+const PAUSE = 5000; // milliseconds between two looks
+const POINTS = 60;
+
+// ---- what is asked ------------------------------------------------------------------------------
+
+async function readiness() {
+  try {
+    return {unready: null, damaged: (await get("readyz")).damaged ?? []};
+  } catch (error) {
+    if (error.status !== 503) throw error;
+    return {unready: error.message, damaged: []};
+  }
+}
+
+// Null: the token is for some models, the metrics are of all.
+async function metrics() {
+  try {
+    return parse(await (await send("GET", "metrics")).text());
+  } catch (error) {
+    if (error.status === 403) return null;
+    throw error;
+  }
+}
+
+async function look() {
+  const [ready, families, {models, next}] = await Promise.all([readiness(), metrics(), list()]);
+  return {...ready, families, models, hasMore: Boolean(next), at: Date.now()};
+}
+
+// ---- what is shown ------------------------------------------------------------------------------
+
+function light(found) {
+  const level = found.some((one) => one.level === "bad") ? "bad" : found.length > 0 ? "warn" : "good";
+  const title = {bad: "Something is wrong", warn: "Something needs you", good: "All is well"}[level];
+  const text = (one) => one.view ? h("a", {href: address(one.view, one.model)}, one.text) : one.text;
+  return h("section", {class: `light ${level}`, "aria-labelledby": "light"},
+    h("h2", {id: "light"}, h("span", {class: "lamp", "aria-hidden": "true"}), title),
+    found.length > 0 ? h("ul", null, found.map((one) => h("li", {class: one.level}, text(one)))) : null);
+}
+
+function tile(name, value, detail) {
+  return h("div", {class: "tile"}, h("dt", null, name), h("dd", null, h("strong", null, value), detail ? h("span", null, detail) : null));
+}
+
+function tiles({families, models}, rates) {
+  if (!families) return h("p", {class: "hint"}, "This token is for some models: figures of the whole daemon are not for it.");
+  const uptime = Date.now() / 1000 - total(families, "process_start_time_seconds");
+  const verdicts = total(families, "bayesd_verdicts_total");
+  const known = models.reduce((sum, model) => sum + (model.documents ?? 0), 0);
+  const mean = (60 * verdicts) / Math.max(1, uptime);
+  return h("dl", {class: "tiles"},
+    tile("Verdicts per minute", rates.length > 0 ? number(rates.at(-1)) : number(mean), [rates.length > 1 ? spark(rates) : null, `${count(verdicts)} since the start`]),
+    tile("Documents learned", count(known), plural(models.length, "model")),
+    tile("Disk", bytes(total(families, "bayesd_store_bytes")), `${bytes(total(families, "bayesd_store_free_bytes"))} of it free again`),
+    tile("Memory", bytes(total(families, "process_resident_memory_bytes")), `${bytes(total(families, "bayesd_model_memory_bytes"))} of models`),
+    tile("Running for", duration(uptime), `version ${families.bayesd_info?.[0]?.labels.version ?? "?"}`));
+}
+
+function labelsText(model) {
+  if (model.state === "damaged") return "damaged";
+  const labels = labelsOf(model);
+  const shown = labels.slice(0, 4).map(([name, label]) => `${name} ${count(label.documents)}`).join(", ");
+  return labels.length > 4 ? `${shown} and ${count(labels.length - 4)} more` : shown || "none";
+}
+
+function accuracyOf(families, name) {
+  const found = families?.bayesd_evaluation_accuracy?.find((sample) => sample.labels.model === name);
+  return found && Number.isFinite(found.value) ? percent(found.value) : "-";
+}
+
+function modelTable({families, models, hasMore}) {
+  if (models.length === 0) return nothing();
+  const links = (name) => h("span", {class: "links"}, [["try", "Try"]].map(([view, text]) =>
+    h("a", {href: address(view, name), "aria-label": `${text} ${name}`}, text)));
+  const rows = models.map((model) => [model.name, labelsText(model), count(model.documents ?? 0), count(model.vocabulary ?? 0),
+    accuracyOf(families, model.name), links(model.name)]);
+  return [table("Models", [{name: "Model"}, {name: "Documents of each label"}, {name: "Documents", number: true},
+    {name: "Different words", number: true}, {name: "Right of the last 1,000", number: true}, {name: "Views"}], rows),
+  hasMore ? h("p", {class: "hint"}, "There are more models than these.") : null];
+}
+
+// ---- again and again ----------------------------------------------------------------------------
+
+// Verdicts a minute between two looks.
+function rateBetween(before, now) {
+  if (!before?.families || !now.families) return null;
+  const more = total(now.families, "bayesd_verdicts_total") - total(before.families, "bayesd_verdicts_total");
+  return more < 0 ? null : (60000 * more) / Math.max(1, now.at - before.at);
+}
+
+export async function show(place) {
+  const health = h("div"), figures = h("div"), models = h("div");
+  const rates = [];
+  let before = null, timer = null, isGone = false;
+  const draw = (state) => {
+    const rate = rateBetween(before, state);
+    if (rate !== null) rates.push(rate);
+    if (rates.length > POINTS) rates.shift();
+    put(health, light(concerns(state)));
+    put(figures, tiles(state, rates));
+    if (JSON.stringify(before?.models) !== JSON.stringify(state.models) || !before) put(models, modelTable(state));
+    before = state;
+  };
+  const again = async () => {
+    if (!document.hidden) {
+      try {
+        draw(await look());
+      } catch (error) {
+        if (isGone || error.status === 401) return;
+        put(health, light([{level: "bad", text: error.message}]));
+      }
+    }
+    if (!isGone) timer = setTimeout(again, PAUSE);
+  };
+  put(place, health, figures, models);
+  draw(await look());
+  timer = setTimeout(again, PAUSE);
+  return () => {
+    isGone = true;
+    clearTimeout(timer);
+  };
+}

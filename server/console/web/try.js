@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Classifies a text or a mail, shows why, and teaches the right label.
+
+import {document as ask, get, model as of} from "./api.js";
+import {failure, field, h, put, say} from "./dom.js";
+import {count} from "./format.js";
+import {looksLikeMail, readMail} from "./mail.js";
+import {choose, labelsOf, nothing} from "./models.js";
+import {change, headline, kinds, strongest, summary, textWithEvidence} from "./verdict.js";
+
+const EXPLAIN = 10000;
+const LABELS_MOST = 12; // with more, the others are typed
+
+// What is to be sent, and the texts to show it by. `given`: {text} that was pasted, or {bytes} of a file.
+function documentOf(given) {
+  const text = given.text ?? new TextDecoder("utf-8").decode(given.bytes);
+  if (!looksLikeMail(text)) {
+    const body = given.bytes ?? text;
+    return {body, type: "text/plain", sections: [{name: "", text, prefix: ""}]};
+  }
+  const bytes = given.bytes ?? new TextEncoder().encode(text);
+  const mail = readMail(bytes);
+  return {body: bytes, type: "message/rfc822", sections: [{name: "From", text: mail.from, prefix: "from:"},
+    {name: "To", text: mail.to, prefix: "to:"}, {name: "Subject", text: mail.subject, prefix: "subject:"}, {name: "", text: mail.text, prefix: ""}]};
+}
+
+// ---- teaching -----------------------------------------------------------------------------------
+
+const SAID = {learned: "Learned", unchanged: "It was known with this label already", relabelled: "It had another label; now it is",
+  updated: "Its content had changed; learned anew as", near_duplicate: "Not learned: enough that is nearly the same is",
+  quarantined: "It waits in the quarantine: an administrator applies it", stored: "Stored"};
+
+function receiptText(receipt, before, after) {
+  const known = Object.entries(receipt.labels ?? {}).map(([label, {documents}]) => `${label} ${count(documents)}`).join(", ");
+  const verdicts = before ? ` Before: ${headline(before)}. Now: ${headline(after)}.` : ` Now: ${headline(after)}.`;
+  return `${SAID[receipt.status] ?? receipt.status}: ${receipt.label ?? ""}. Documents: ${known}.${verdicts}`;
+}
+
+// ---- the view -----------------------------------------------------------------------------------
+
+class Trial {
+  constructor(place, name, info) {
+    this.name = name;
+    this.info = info;
+    this.fields = Object.keys(info?.settings?.fields ?? {});
+    this.given = null;
+    this.result = h("div", {class: "result"});
+    this.text = h("textarea", {rows: 7, spellcheck: "false", placeholder: "A text, or a whole mail with its header"});
+    this.file = h("input", {type: "file", id: "try-file", hidden: true, onchange: () => this.take(this.file.files[0])});
+    put(place, this.form(), this.result);
+  }
+
+  form() {
+    const classify = (event) => {
+      event.preventDefault();
+      this.run({text: this.text.value});
+    };
+    const onkeydown = (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) classify(event);
+    };
+    this.text.addEventListener("keydown", onkeydown);
+    return h("form", {class: "panel drop", onsubmit: classify, ondragover: (event) => event.preventDefault(), ondrop: (event) => {
+      event.preventDefault();
+      const file = event.dataTransfer.files[0];
+      if (file) this.take(file);
+      else this.text.value = event.dataTransfer.getData("text/plain");
+    }},
+    field("Text or mail", this.text, "Paste it, or drop a text or .eml file here. Nothing is learned until you say so."),
+    h("div", {class: "row"}, h("button", {class: "main", type: "submit"}, "Classify"),
+      h("button", {type: "button", onclick: () => this.file.click()}, "Open a file"), this.file));
+  }
+
+  async take(file) {
+    if (!file) return;
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    this.text.value = new TextDecoder("utf-8").decode(bytes);
+    this.file.value = "";
+    this.run({bytes});
+  }
+
+  async run(given) {
+    this.given = documentOf(given);
+    try {
+      this.show(await this.classify());
+    } catch (error) {
+      if (error.status !== 409) return void put(this.result, failure(error));
+      put(this.result, h("p", {class: "notice"}, "The model has learned nothing yet. Teach it this one:"), this.teaching(null));
+    }
+  }
+
+  classify() {
+    return ask(of(this.name, ["classify"], {explain: EXPLAIN}), this.given);
+  }
+
+  // `note` is said above it, with what follows it (`more`).
+  show(verdict, note, more) {
+    const title = h("h2", {tabindex: -1}, "Verdict");
+    put(this.result, title, note ? h("p", {class: "notice good"}, note, " ", more ?? null) : null, h("div", {class: "columns"},
+      h("section", {class: "panel"}, summary(verdict), this.teaching(verdict)),
+      h("section", {class: "panel"}, kinds(verdict, this.fields), change(verdict))),
+    h("div", {class: "panel"}, textWithEvidence(verdict, this.given.sections), strongest(verdict, this.fields)));
+    say(note ?? `Verdict: ${headline(verdict)}`);
+    title.focus({preventScroll: Boolean(note)});
+  }
+
+  teaching(verdict) {
+    const labels = labelsOf(this.info).map(([label]) => label);
+    const shown = labels.slice(0, LABELS_MOST);
+    const other = h("input", {name: "label", maxlength: 64, list: "other-labels", autocomplete: "off"});
+    const teachOther = (event) => {
+      event.preventDefault();
+      const label = other.value.trim();
+      if (label) this.teach(label, verdict);
+    };
+    return h("section", {class: "teach"}, h("h3", null, "It should be"),
+      h("div", {class: "row"}, shown.map((label) => h("button", {type: "button", onclick: () => this.teach(label, verdict)}, label))),
+      h("datalist", {id: "other-labels"}, labels.slice(LABELS_MOST).map((label) => h("option", {value: label}))),
+      h("form", {class: "row", onsubmit: teachOther}, field("Another label", other), h("button", {type: "submit"}, "Teach it")));
+  }
+
+  async teach(label, before) {
+    try {
+      const receipt = await ask(of(this.name, ["train"], {label}), this.given);
+      this.info = await get(of(this.name));
+      const after = await this.classify();
+      this.show(after, receiptText(receipt, before, after), ["learned", "relabelled"].includes(receipt.status)
+        ? h("button", {class: "quiet", type: "button", onclick: () => this.takeBack(receipt)}, "Take it back") : null);
+    } catch (error) {
+      this.result.prepend(failure(error));
+    }
+  }
+
+  async takeBack(receipt) {
+    try {
+      const label = receipt.previous_label;
+      if (label) await ask(of(this.name, ["train"], {label, id: receipt.id}), this.given);
+      else await ask(of(this.name, ["untrain"]), {body: JSON.stringify({id: receipt.id}), type: "application/json"});
+      this.info = await get(of(this.name));
+      this.show(await this.classify(), label ? `Taken back: it is ${label} again.` : "Taken back: the model's counts are as before.");
+    } catch (error) {
+      this.result.prepend(failure(error));
+    }
+  }
+}
+
+export async function show(place, rest) {
+  const {name, picker} = await choose("try", rest);
+  if (name === null) return void put(place, nothing());
+  const trial = h("div");
+  put(place, picker, trial);
+  new Trial(trial, name, await get(of(name)));
+}

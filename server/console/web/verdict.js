@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shows a verdict with its reasons.
+
+import {balance, shares} from "./bars.js";
+import {h, put, table} from "./dom.js";
+import {byKind, kindOf, sum, turning} from "./evidence.js";
+import {evidence, percent, plural} from "./format.js";
+import {coloured} from "./words.js";
+
+const LABELS_MOST = 10, ROWS_MOST = 40, NAMED_MOST = 6;
+
+function ranked(verdict) {
+  return Object.entries(verdict.probabilities).sort((a, b) => b[1] - a[1]);
+}
+
+export const runnerUp = (verdict) => ranked(verdict).find(([label]) => label !== verdict.label)?.[0];
+
+// One line that says it, for the eye and for a screen reader.
+export function headline(verdict) {
+  return `${verdict.label}, ${percent(verdict.probability)}`;
+}
+
+export function summary(verdict) {
+  const rows = ranked(verdict).slice(0, LABELS_MOST).map(([label, p]) => [label, p, percent(p)]);
+  const {total, known} = verdict.tokens;
+  return [
+    h("p", {class: "verdict"}, h("strong", null, verdict.label), " ", h("span", null, percent(verdict.probability))),
+    verdict.evidence === "none" ? h("p", {class: "notice warn"}, "No word of it is known: this is what is likely of any document.") : null,
+    verdict.ready ? null : h("p", {class: "notice warn"}, `The model is not ready: ${verdict.missing}.`),
+    verdict.calibrated === false ? h("p", {class: "notice"}, "The weights of the model are being fitted anew; the probability is provisional.") : null,
+    verdict.truncated ? h("p", {class: "notice"}, "The document is longer than what is counted of one; the rest was left out.") : null,
+    shares("Probability of each label", ["Label", "Probability"], rows),
+    h("p", {class: "hint"}, `${plural(total, "word")} and other marks, ${known} of them known.`),
+  ];
+}
+
+// What a second label would need.
+export function change(verdict) {
+  const other = runnerUp(verdict);
+  const rows = verdict.explanation ?? [];
+  if (!other || rows.length === 0) return null;
+  const gone = turning(rows);
+  const distance = sum(rows);
+  const names = (list) => list.slice(0, NAMED_MOST).map((row, i) => [i > 0 ? ", " : "", h("q", null, row.token)]);
+  const text = gone === null ? `No set of words alone would make it ${other}.`
+    : gone.length === 0 ? `It is as likely ${other}.`
+    : [`Without ${gone.length > NAMED_MOST ? `its ${gone.length} strongest features (` : ""}`, names(gone),
+      gone.length > NAMED_MOST ? ", ...)" : "", ` it would be ${other}.`];
+  return h("section", null, h("h3", null, `What ${other} would need`),
+    h("p", null, `The log-odds for ${verdict.label} are ${evidence(distance)}. `, text));
+}
+
+export function kinds(verdict, fields) {
+  const rows = byKind(verdict.explanation ?? [], fields).map(([kind, value]) => [kind, value, evidence(value)]);
+  return rows.length > 0 ? balance(`What speaks for ${verdict.label} (right) and against it (left)`, ["Kind", "Evidence"], rows) : null;
+}
+
+// ---- the text -----------------------------------------------------------------------------------
+
+// Four steps each way, so that the colours need no style of their own in the page.
+function step(total, most) {
+  const share = Math.abs(total) / most;
+  const size = share > 0.6 ? 4 : share > 0.3 ? 3 : share > 0.12 ? 2 : share > 0.04 ? 1 : 0;
+  return size === 0 ? null : `${total > 0 ? "for" : "against"}${size}`;
+}
+
+function explainPart(part, verdict, rows) {
+  const counts = rows.find((row) => row.token === part.text.toLowerCase())?.count;
+  const parts = [["the word", part.own], ["pairs with its neighbours", part.pairs], ["its letters", part.letters], ["its capitals", part.capitals]]
+    .filter(([, value]) => Math.abs(value) >= 0.005).map(([name, value]) => `${name} ${evidence(value)}`);
+  return `“${part.text}”${counts ? `, ${plural(counts, "time")} here` : ""}: ${evidence(part.total)} for ${verdict.label}` +
+    (parts.length > 0 ? ` (${parts.join(", ")})` : "");
+}
+
+// sections: [{name, text, prefix}]. The words can be pointed at, tapped, or read in the table that follows.
+export function textWithEvidence(verdict, sections) {
+  const rows = verdict.explanation ?? [];
+  const read = sections.filter((section) => section.text).map((section) => ({...section, parts: coloured(section.text, rows, section.prefix)}));
+  const most = Math.max(0.2, ...read.flatMap((section) => section.parts.map((part) => Math.abs(part.total))));
+  const details = h("p", {class: "details"}, "Point at a coloured word, or tap it, to see what it says.");
+  const known = new Map();
+  const mark = (part) => {
+    const kind = step(part.total, most);
+    if (!kind) return part.text;
+    const element = h("mark", {class: kind}, part.text);
+    known.set(element, part);
+    return element;
+  };
+  const look = (event) => {
+    const part = known.get(event.target);
+    if (part) put(details, explainPart(part, verdict, rows));
+  };
+  const body = h("div", {class: "document", tabindex: 0, role: "region", "aria-label": "The text with its evidence", onpointerover: look, onclick: look},
+    read.map((section) => h("p", null, section.name ? h("b", null, `${section.name}: `) : null, section.parts.map(mark))));
+  return h("section", null, h("h3", null, "The text with its evidence"),
+    h("p", {class: "legend"}, h("mark", {class: "for3"}, `for ${verdict.label}`), " ", h("mark", {class: "against3"}, "against it")), details, body);
+}
+
+export function strongest(verdict, fields) {
+  const rows = (verdict.explanation ?? []).filter((row) => row.token !== null).slice(0, ROWS_MOST);
+  return rows.length === 0 ? null : h("details", null, h("summary", null, `The ${rows.length} strongest features`),
+    table("Strongest features", [{name: "Feature"}, {name: "Kind"}, {name: "Times", number: true}, {name: `For ${verdict.label}`, number: true}],
+      rows.map((row) => [row.token, kindOf(row.token, fields), String(row.count), evidence(row.evidence)])));
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// A daemon of a test's own, and calls of its API.
+import {execFile, spawn} from "node:child_process";
+import {mkdtemp, readFile, rm, writeFile} from "node:fs/promises";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import {promisify} from "node:util";
+
+const READY = /bayesd: ready on (http:\/\/[^\s/]+)/;
+const SAMPLE = join(process.env.TOP, "scripts", "sample");
+
+export const sample = async (name) =>
+  (await readFile(join(SAMPLE, `${name}.ndjson`), "utf8")).trim().split("\n").map((line) => JSON.parse(line));
+
+export class Daemon {
+  // `config` is the text of a configuration file, or nothing.
+  static async start(build, config) {
+    const daemon = new Daemon();
+    daemon.binary = join(build, "bayesd");
+    daemon.folder = await mkdtemp(join(tmpdir(), "bayesd-console-"));
+    const options = ["--listen", "127.0.0.1:0", "--data", join(daemon.folder, "data")];
+    if (config) {
+      await writeFile(join(daemon.folder, "bayesd.conf"), config, {mode: 0o600});
+      options.push("--config", join(daemon.folder, "bayesd.conf"));
+    }
+    const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("BAYESD_")));
+    daemon.process = spawn(daemon.binary, options, {stdio: ["ignore", "pipe", "pipe"], env: environment});
+    daemon.url = await daemon.ready();
+    return daemon;
+  }
+
+  ready() {
+    return new Promise((resolve, reject) => {
+      let said = "";
+      const hear = (piece) => {
+        said += piece;
+        const found = READY.exec(said);
+        if (found) resolve(found[1]);
+      };
+      this.process.stdout.on("data", hear);
+      this.process.stderr.on("data", hear);
+      this.process.on("exit", (status) => reject(new Error(`the daemon ended with ${status}: ${said}`)));
+    });
+  }
+
+  // A token for the models of a pattern.
+  async newToken(name, role, models) {
+    const made = promisify(execFile)(this.binary, ["--data", join(this.folder, "data"), "--new-token", name, "--role", role, "--models", models]);
+    const token = (await made).stdout.trim();
+    this.process.kill("SIGHUP");
+    for (let i = 0; i < 100; i++) {
+      const reply = await fetch(`${this.url}/v1/models`, {headers: {Authorization: `Bearer ${token}`}});
+      if (reply.ok) return token;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error("the token is not taken");
+  }
+
+  async call(method, path, body, headers = {}) {
+    const isJson = body !== undefined && typeof body !== "string" && !(body instanceof Uint8Array);
+    const response = await fetch(`${this.url}/${path}`, {method, body: isJson ? JSON.stringify(body) : body,
+      headers: {...(isJson ? {"Content-Type": "application/json"} : {}), ...headers}});
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return response.status === 204 ? null : response.json();
+  }
+
+  // The model of the README's first run: 94 mails and messages in seven languages.
+  async trainSample(model, headers) {
+    const documents = await sample("train");
+    return this.call("POST", `v1/models/${model}/train`, {documents}, headers);
+  }
+
+  async stop() {
+    if (this.process.exitCode === null && this.process.signalCode === null) {
+      const gone = new Promise((resolve) => this.process.once("exit", resolve));
+      this.process.kill("SIGTERM");
+      await gone;
+    }
+    await rm(this.folder, {recursive: true});
+  }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import {equal, holds} from "./browser.mjs";
+
+export async function says_what_needs_a_person(api) {
+  const daemon = await api.daemon();
+  const tab = await api.tab(daemon);
+  await tab.go("overview");
+  await tab.sees(".light.good h2", "All is well");
+  await tab.sees("main", "There is no model yet");
+  await daemon.call("POST", "v1/models/notes/train", {documents: [{text: "one", label: "a"}, {text: "two", label: "b"}]});
+  await tab.sees(".light.warn li", "notes: a has 1 document and 1 other label few");
+  await daemon.call("POST", "v1/models/odd/train?label=%3Cimg%20src%3Dx%3E", "one", {"Content-Type": "text/plain"});
+  await tab.sees(".light.warn li", "odd knows one label only, <img src=x>");
+  await tab.looksRight("overview-warning");
+}
+
+export async function shows_models_and_figures(api) {
+  const daemon = await api.daemon();
+  await daemon.trainSample("sample");
+  await daemon.call("POST", "v1/models/sample/classify", {text: "free prize"});
+  const tab = await api.tab(daemon);
+  await tab.go("overview");
+  await tab.sees(".light.good", "All is well");
+  const {labels, documents, vocabulary} = await daemon.call("GET", "v1/models/sample");
+  const cells = await tab.page.$$eval("tbody tr:first-child > *", (all) => all.map((one) => one.textContent));
+  const {windows} = await daemon.call("GET", "v1/models/sample/evaluation");
+  equal(cells.slice(0, 4), ["sample", `ham ${labels.ham.documents}, spam ${labels.spam.documents}`, String(documents),
+    vocabulary.toLocaleString("en")], "the row of the model");
+  holds(Math.abs(parseFloat(cells[4]) - 100 * windows[0].accuracy) <= 0.051, `accuracy ${cells[4]}, ${windows[0].accuracy}`);
+  await tab.sees(".tile", "1 since the start");
+  await daemon.call("POST", "v1/models/sample/classify", {documents: Array(9).fill({text: "free prize"})});
+  await tab.sees(".tile", "10 since the start");
+  await tab.looksRight("overview");
+}
+
+export async function goes_to_other_views_by_keyboard(api) {
+  const daemon = await api.daemon();
+  await daemon.trainSample("sample");
+  const tab = await api.tab(daemon);
+  await tab.go("overview");
+  await tab.page.keyboard.press("Tab");
+  equal(await tab.page.evaluate(() => document.activeElement.className), "skip", "the first stop");
+  await tab.page.keyboard.press("Enter");
+  equal(await tab.page.evaluate(() => document.activeElement.id), "main", "where it leads");
+  await tab.page.focus('#nav a[data-view="try"]');
+  await tab.page.keyboard.press("Enter");
+  await tab.sees("main h1", "Try");
+  equal(await tab.page.evaluate(() => document.activeElement.textContent), "Try", "the heading has the focus");
+  equal(await tab.page.title(), "Try - bayesd", "the title");
+}
+
+export async function the_colours_can_be_chosen_and_stay(api) {
+  const daemon = await api.daemon();
+  const tab = await api.tab(daemon);
+  await tab.go("overview");
+  const colour = () => tab.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await colour();
+  await tab.press("Dark", ".tools");
+  const dark = await colour();
+  holds(light !== dark, "the page stays as it was");
+  await tab.page.reload();
+  await tab.settled();
+  equal(await colour(), dark, "after a reload");
+}
+
+export async function a_daemon_that_goes_is_missed(api) {
+  const daemon = await api.daemon();
+  const tab = await api.tab(daemon);
+  await tab.go("overview");
+  await tab.sees(".light.good", "All is well");
+  daemon.process.kill("SIGSTOP");
+  daemon.process.kill("SIGKILL");
+  tab.faults.push = () => 0; // the browser tells of every request that fails
+  await tab.sees(".light.bad", "the daemon does not answer");
+}

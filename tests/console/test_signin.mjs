@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import {equal, holds} from "./browser.mjs";
+
+const ADMIN = "an-admin-token-of-the-tests";
+const CONFIG = `[tokens]\nadmin = ${ADMIN}\n`;
+
+const fill = async (tab, token) => {
+  await tab.sees("main h1", "Sign in");
+  await tab.write('input[name="token"]', token);
+  await tab.press("Sign in");
+};
+
+export async function a_token_opens_the_console(api) {
+  const daemon = await api.daemon(CONFIG);
+  const tab = await api.tab(daemon, {awaited: [401]});
+  await tab.go("overview");
+  await tab.sees("main h1", "Sign in");
+  await tab.looksRight("signin");
+  await fill(tab, "a-token-that-nobody-knows");
+  await tab.sees('[role="alert"]', "token");
+  await fill(tab, ADMIN);
+  await tab.sees("main h1", "Overview");
+  equal(await tab.page.cookies(), [], "cookies");
+  const stored = await tab.page.evaluate(() => JSON.stringify([{...localStorage}, {...sessionStorage}]));
+  holds(!stored.includes(ADMIN), `the token is in the storage: ${stored}`);
+  await tab.page.reload();
+  await tab.sees("main h1", "Sign in");
+}
+
+export async function it_is_kept_for_the_tab_on_request(api) {
+  const daemon = await api.daemon(CONFIG);
+  const tab = await api.tab(daemon, {awaited: [401]});
+  await tab.go("overview");
+  await tab.sees("main h1", "Sign in");
+  await tab.page.click("#keep");
+  await fill(tab, ADMIN);
+  await tab.sees("main h1", "Overview");
+  await tab.page.reload();
+  await tab.sees("main h1", "Overview");
+  await tab.press("Sign out", ".tools");
+  await tab.sees("main h1", "Sign in");
+  await tab.page.reload();
+  await tab.sees("main h1", "Sign in");
+}
+
+export async function a_token_for_some_models_shows_these(api) {
+  const daemon = await api.daemon(CONFIG);
+  const admin = {Authorization: `Bearer ${ADMIN}`};
+  for (const model of ["user-ann", "zoo"]) await daemon.trainSample(model, admin);
+  const reader = await daemon.newToken("reader", "classify", "user-*");
+  const tab = await api.tab(daemon, {awaited: [401, 403]});
+  await tab.go("overview");
+  await fill(tab, reader);
+  await tab.sees("tbody", "user-ann");
+  await tab.sees(".hint", "This token is for some models");
+  holds(!(await tab.text("main")).includes("zoo"), "a model that it is not for");
+  await tab.go("try/user-ann");
+  await tab.sees("main h1", "Try");
+  await tab.write("textarea", "free prize");
+  await tab.press("Classify");
+  await tab.sees("main h2", "Verdict");
+  await tab.press("spam");
+  await tab.sees('[role="alert"]', "role does not reach");
+}

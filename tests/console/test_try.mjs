@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+import {mkdtemp, rm, writeFile} from "node:fs/promises";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import {equal, holds} from "./browser.mjs";
+import {sample} from "./daemon.mjs";
+
+const HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> free prize";
+
+async function tried(api, text) {
+  const daemon = await api.daemon();
+  await daemon.trainSample("sample");
+  const tab = await api.tab(daemon);
+  await tab.go("try/sample");
+  await tab.write("textarea", text);
+  await tab.press("Classify");
+  await tab.sees("main h2", "Verdict");
+  return {daemon, tab};
+}
+
+export async function a_text_gets_its_verdict_with_reasons(api) {
+  const text = "WINNER!!! Claim your FREE cash prize now, click http://prize.example.com/win";
+  const {daemon, tab} = await tried(api, text);
+  const verdict = await daemon.call("POST", "v1/models/sample/classify?explain=10000", text, {"Content-Type": "text/plain"});
+  await tab.sees(".verdict strong", verdict.label);
+  const shown = parseFloat(await tab.text(".verdict span"));
+  holds(Math.abs(shown - 100 * verdict.probability) < 0.06, `${shown} shown, ${verdict.probability} is`);
+  equal(await tab.page.$eval(".document", (element) => element.textContent), text, "the text is shown as it is");
+  const colours = await tab.page.$$eval("mark[class^=for]", (all) => all.map((one) => one.textContent));
+  holds(colours.includes("prize"), `coloured for it: ${colours}`);
+  await tab.page.evaluate(() => [...document.querySelectorAll(".document mark")].find((one) => one.textContent === "prize").click());
+  await tab.sees(".details", "“prize”");
+  await tab.sees("h3", "What ham would need");
+  const bars = await tab.page.$$eval(".bars tbody tr", (rows) => rows.map((row) => row.textContent));
+  holds(bars.some((row) => row.startsWith("Words")) && bars.some((row) => row.startsWith("Runs of letters")), bars.join("|"));
+  await tab.looksRight("try");
+}
+
+export async function the_bars_add_up_to_the_odds(api) {
+  const {daemon, tab} = await tried(api, "free prize for the meeting");
+  const verdict = await daemon.call("POST", "v1/models/sample/classify?explain=10000", "free prize for the meeting", {"Content-Type": "text/plain"});
+  const values = await tab.page.$$eval(".bars", (tables) => [...tables[1].querySelectorAll("tbody .number")].map((one) => Number(one.textContent.replace("−", "-"))));
+  const odds = Math.log(verdict.probability / (1 - verdict.probability));
+  holds(Math.abs(values.reduce((a, b) => a + b, 0) - odds) < 0.005 * values.length + 1e-6, `${values} is not ${odds}`);
+}
+
+export async function a_button_teaches_and_takes_back(api) {
+  const {daemon, tab} = await tried(api, "the weekly prize giving of the rowing club");
+  const before = await daemon.call("GET", "v1/models/sample");
+  await tab.press("ham");
+  await tab.sees(".notice.good", `ham ${before.labels.ham.documents + 1}`);
+  await tab.sees(".notice.good", "Before:");
+  equal((await daemon.call("GET", "v1/models/sample")).labels.ham.documents, before.labels.ham.documents + 1, "learned");
+  await tab.press("spam");
+  await tab.sees(".notice.good", "It had another label");
+  await tab.press("Take it back");
+  await tab.sees(".notice.good", "it is ham again");
+  await tab.write('input[name="label"]', "club");
+  await tab.press("Teach it");
+  await tab.sees(".notice.good", "club 1");
+  await tab.sees(".teach button", "club");
+}
+
+export async function what_is_learned_new_is_taken_back_whole(api) {
+  const {daemon, tab} = await tried(api, "quite another text about rowing");
+  await tab.press("ham");
+  await tab.sees(".notice.good", "Learned");
+  await tab.press("Take it back");
+  await tab.sees(".notice.good", "as before");
+  equal((await daemon.call("GET", "v1/models/sample")).documents, 94, "documents");
+}
+
+export async function a_mail_is_read_and_shown(api) {
+  const {tab} = await tried(api, "x");
+  const folder = await mkdtemp(join(tmpdir(), "bayesd-mail-"));
+  const mail = (await sample("new")).find((one) => one.mail?.includes("base64") || one.mail?.includes("quoted-printable")) ?? (await sample("new")).find((one) => one.mail);
+  await writeFile(join(folder, "a.eml"), mail.mail);
+  const input = await tab.page.$("#try-file");
+  await input.uploadFile(join(folder, "a.eml"));
+  await tab.sees(".document b", "Subject");
+  await tab.sees(".bars", "Subject");
+  await tab.looksRight("try-mail");
+  await rm(folder, {recursive: true});
+}
+
+export async function a_hostile_text_stays_text(api) {
+  const {tab} = await tried(api, HOSTILE);
+  equal(await tab.page.$eval(".document", (element) => element.textContent), HOSTILE, "the text");
+  equal(await tab.page.$$eval("main script, main img", (all) => all.length), 0, "elements of it");
+  const mail = `From: <b>a</b>@example.org\r\nSubject: ${HOSTILE}\r\nMIME-Version: 1.0\r\nContent-Type: text/html\r\n\r\n<p onclick=alert(3)>free</p><script>alert(4)</script>&lt;i&gt;prize&lt;/i&gt;`;
+  await tab.write("textarea", mail);
+  await tab.press("Classify");
+  await tab.sees(".document", "<i>prize</i>");
+  equal(await tab.page.$$eval(".document *", (all) => [...new Set(all.map((one) => one.localName))].filter((name) => !["p", "b", "mark"].includes(name))), [], "elements");
+  await tab.page.evaluate(() => {
+    const strict = (make) => {
+      try {
+        make();
+      } catch {
+        return;
+      }
+      throw new Error("the policy lets markup in");
+    };
+    strict(() => { document.body.innerHTML = "<b>x</b>"; });
+  });
+  tab.faults = tab.faults.filter((fault) => !/TrustedHTML|trusted-types|Trusted Type/i.test(fault));
+}
+
+export async function a_model_without_documents_is_taught(api) {
+  const daemon = await api.daemon();
+  await daemon.call("PUT", "v1/models/new", {});
+  const tab = await api.tab(daemon, {awaited: [409]});
+  await tab.go("try/new");
+  await tab.write("textarea", "the first of all");
+  await tab.press("Classify");
+  await tab.sees(".notice", "learned nothing yet");
+  await tab.write('input[name="label"]', "first");
+  await tab.press("Teach it");
+  await tab.sees(".notice.good", "first 1");
+  await tab.sees(".notice.warn", "not ready");
+}
