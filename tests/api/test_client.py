@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -759,6 +760,7 @@ def test_evaluate_variants_and_plots(api):
     for name in (roc, reliability):
         svg = xml.dom.minidom.parse(name)
         holds(len([p for p in svg.getElementsByTagName("path") if p.getAttribute("d").count("L") > 2]) == 2, name)
+    holds("best" not in client.run("evaluate", path).decode(), "one evaluation is not the best of several")
     client.run("evaluate", path, "--set", "smooting=1", status=DATAERR)
     holds("smooting" in client.said, client.said)
     for bad in (["--set", "novalue"], ["--split", "2"], ["--split", "0.5", "--folds", "3"], ["--positive", "x"]):
@@ -777,6 +779,28 @@ def test_evaluate_calibrated(api):
         said[method] = window["log_loss"]
         equal(window["one_minus_roca_percent"], plain["one_minus_roca_percent"], method)
     equal(len(set(said.values())), 3, said)
+
+
+def test_evaluate_names_the_best_and_how_to_use_it(api):
+    client, (path, _) = Bayesc(api), corpus(api)
+    worse, better = "decision=bayes min_count=60", "decision=bayes min_count=0"
+    options = ["evaluate", path, "--set", "preset=book", "--variant", worse, "--variant", better]
+    figures = client.json(*options)
+    equal(figures["best"], better)
+    rates = [row["one_minus_roca_percent"] for row in figures["windows"]]
+    holds(rates[1] < rates[0], rates)
+    model = api.name()
+    said = client.run(*options, "-m", model).decode().split("\n")
+    holds(f"best by 1 - area under ROC: {better}, {rates[1]:.4f} % (next: {worse}, {rates[0]:.4f} %)" in said, said)
+    equal(said[-2], f"to use it: bayesc create {model} --set preset=book --set decision=bayes --set min_count=0")
+    client.run(*said[-2].split()[4:])
+    # Of a model that is there, settings are changed.
+    said = client.run(*options, "--set", 'fields={"a":"set"}', "-m", model).decode().split("\n")
+    equal(said[-2], f"to use it: bayesc set {model} preset=book 'fields={{\"a\":\"set\"}}' decision=bayes min_count=0")
+    client.run(*shlex.split(said[-2])[4:])
+    equal(client.json("show", model)["settings"]["fields"], {"a": "set"})
+    said = client.run("evaluate", path, "--variant", better, "--variant", better).decode()
+    holds(said.endswith("\nno variant is better than all others\n"), said)
 
 
 def test_evaluate_removes_its_model_when_broken_off(api):

@@ -13,6 +13,7 @@
 #include "server/client/evaluate/corpus.h"
 #include "server/client/evaluate/plot.h"
 #include "server/client/evaluate/trial.h"
+#include "server/client/evaluate/winner.h"
 #include "server/client/terminal/figure.h"
 
 struct evaluate_options {
@@ -184,19 +185,22 @@ static int run_variant(struct nb_trial *trial, const struct evaluate_options *op
     return rc;
 }
 
-static int print_report(const struct nb_client *client, const struct nb_report *report,
-                        struct nb_error *error)
+static int print_report(const struct nb_client *client, const struct evaluate_options *options,
+                        const struct nb_report *report, struct nb_error *error)
 {
     if (!client->json) {
         nb_report_print(report, stdout);
-        return 0;
+        return nb_winner_print(client, report, &options->settings, error);
     }
+    size_t best = nb_winner_find(report);
     json_t *object = json_pack("{s:s, s:[]}", "positive", report->positive, "windows");
     for (size_t i = 0; i < report->count; i++) {
         json_t *figures = json_copy(report->figures[i]);
         (void)json_object_set_new(figures, "variant", json_string(report->names[i]));
         (void)json_array_append_new(json_object_get(object, "windows"), figures);
     }
+    if (best < report->count)
+        (void)json_object_set_new(object, "best", json_string(report->names[best]));
     int rc = nb_answer_print(object, error);
     json_decref(object);
     return rc;
@@ -221,7 +225,7 @@ static int run_variants(struct nb_trial *trial, const struct evaluate_options *o
     if (rc == 0)
         rc = draw(&report, options, error);
     if (rc == 0)
-        rc = print_report(trial->client, &report, error);
+        rc = print_report(trial->client, options, &report, error);
     for (size_t i = 0; i < report.count; i++)
         json_decref(report.figures[i]);
     return rc;
@@ -296,7 +300,8 @@ const struct nb_command NB_COMMAND_EVALUATE = {
         "\n"
         "With more than two labels, accuracy and macro-F1 come first; figures of one label "
         "against\n"
-        "all others are shown with --positive.\n"
+        "all others are shown with --positive. Of several variants the best is named at the end,\n"
+        "with the command that gives its settings to the model.\n"
         "\n"
         "  bayesc evaluate --model mail --roc roc.svg\n"
         "  bayesc evaluate spam=spam ham=ham --variant decision=stacked --variant decision=bayes\n"

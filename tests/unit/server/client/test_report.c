@@ -11,6 +11,7 @@
 #include "server/client/evaluate/corpus.h"
 #include "server/client/evaluate/evaluation_json.h"
 #include "server/client/evaluate/plot.h"
+#include "server/client/evaluate/winner.h"
 
 static char ham[] = "ham", spam[] = "sp<a&m\n";
 static char *const LABELS[] = {ham, spam};
@@ -356,6 +357,60 @@ START_TEST(a_document_without_a_label_is_refused)
 }
 END_TEST
 
+/* Evaluations by their 1 - ROCA, accuracy and log-loss; the number of labels. */
+static const struct {
+    double figures[3][3];
+    int labels;
+    bool is_named;
+    size_t count, best;
+} races[] = {
+    {{{.5, .9, .2}, {.1, .8, .3}, {.3, .99, .1}}, 2, false, 3, 1},
+    {{{.5, .9, .2}, {.1, .8, .3}, {.3, .99, .1}}, 3, false, 3, 2}, /* accuracy: greater */
+    {{{.5, .9, .2}, {.1, .8, .3}, {.3, .99, .1}}, 3, true, 3, 1},  /* a label was named */
+    {{{.1, .9, .2}, {.1, .8, .1}}, 2, false, 2, 1},                /* equal: log-loss */
+    {{{.1, .9, .2}, {.1, .8, .2}}, 2, false, 2, 2},                /* equal in both */
+    {{{.1, .9, .2}, {.1, .9, .2}, {.0, .9, .2}}, 2, false, 3, 2},  /* but not the best */
+    {{{.1, .9, .2}}, 2, false, 1, 1},
+};
+
+START_TEST(the_best_has_the_least_area_above_its_curve)
+{
+    struct nb_report report = {.count = races[_i].count, .is_named = races[_i].is_named};
+    for (size_t i = 0; i < report.count; i++) {
+        const double *of = races[_i].figures[i];
+        report.figures[i] =
+            json_pack("{s:f,s:f,s:f,s:{s:i,s:i}}", "one_minus_roca_percent", of[0], "accuracy",
+                      of[1], "log_loss", of[2], "labels", "a", 1, "b", 2);
+        if (races[_i].labels > 2)
+            (void)json_object_set_new(json_object_get(report.figures[i], "labels"), "c",
+                                      json_integer(1));
+    }
+    ck_assert_uint_eq(nb_winner_find(&report), races[_i].best);
+    for (size_t i = 0; i < report.count; i++)
+        json_decref(report.figures[i]);
+}
+END_TEST
+
+START_TEST(a_shell_reads_back_what_is_quoted)
+{
+    static const char *const WORDS[][2] = {
+        {"smoothing=0.5", "smoothing=0.5"},
+        {"", "''"},
+        {"a b", "'a b'"},
+        {"it's", "'it'\\''s'"},
+        {"fields={\"a\":1}", "'fields={\"a\":1}'"},
+        {"$(x)", "'$(x)'"},
+    };
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) {
+        struct nb_buffer out = {0};
+        ck_assert_int_eq(nb_winner_quote(WORDS[i][0], &out), 0);
+        ck_assert_int_eq(nb_buffer_append(&out, "", 1), 0);
+        ck_assert_str_eq(out.bytes, WORDS[i][1]);
+        nb_buffer_deinit(&out);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("report");
@@ -371,6 +426,9 @@ int main(void)
     tcase_add_test(all, a_corpus_gives_back_its_documents);
     tcase_add_test(all, a_shuffle_depends_on_the_seed_alone);
     tcase_add_test(all, a_document_without_a_label_is_refused);
+    tcase_add_loop_test(all, the_best_has_the_least_area_above_its_curve, 0,
+                        (int)(sizeof races / sizeof *races));
+    tcase_add_test(all, a_shell_reads_back_what_is_quoted);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
