@@ -150,6 +150,20 @@ def test_tables(api):
         equal(api.post(f"/v1/models/{model}/train", document).ok().json["status"], "unchanged", name)
 
 
+def test_a_header_is_never_learned(api):
+    client, folder = Bayesc(api), api.new_folder()
+    rows = b"".join(b"%s,text number %d\n" % ((b"ham", b"spam")[i % 2], i) for i in range(6))
+    for i, (header, note) in enumerate(((b"Category,Message", False), (b"v1,v2", False), (b"Sorte,Nachricht", True))):
+        path, model = write(folder, f"{i}.csv", content=b"\xef\xbb\xbf" + header + b"\n" + rows), api.name()
+        for options in ([], ["--in-order"]):
+            client.run("train", "-m", model, *options, path)
+            equal("taken for a header" in client.said, note, client.said)
+            equal(counts(api, model), {"ham": 3, "spam": 3}, header)
+    path = write(folder, "tickets.csv", content=b"no,what,kind\n1,a b,c\n")
+    client.run("train", "-m", api.name(), path, status=DATAERR)
+    holds("--columns text=COLUMN,label=COLUMN (there are: no, what, kind)" in client.said, client.said)
+
+
 def test_columns_are_values_of_fields(api):
     """Rows of a table with a header: each is the document that JSON with these values is."""
     client, model = Bayesc(api), api.name()

@@ -30,6 +30,12 @@ static void skip_file(void *user, const char *name, const char *reason)
     complain(run->unread++, name, reason);
 }
 
+static void tell(void *user, const char *name, const char *what)
+{
+    (void)user;
+    nb_message("%s: %s", name, what);
+}
+
 static int add_item(void *user, const struct nb_item *item, struct nb_error *error)
 {
     struct nb_run *run = user;
@@ -54,7 +60,7 @@ static int take_outcome(void *user, const struct nb_outcome *outcome, struct nb_
 /* Reads everything, then sends it in an order in which labels are mixed. */
 static int send_mixed(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
 {
-    struct nb_corpus corpus = {.skip = skip_file, .user = run};
+    struct nb_corpus corpus = {.skip = skip_file, .note = tell, .user = run};
     struct nb_item item;
     int rc = nb_corpus_read(&corpus, run->files, paths, count, error);
     nb_corpus_shuffle(&corpus, MIXING_SEED);
@@ -71,7 +77,7 @@ static int send_mixed(struct nb_run *run, char *const *paths, size_t count, stru
 static int send_documents(struct nb_run *run, char *const *paths, size_t count,
                           struct nb_error *error)
 {
-    const struct nb_files files = {run->files, add_item, skip_file, run};
+    const struct nb_files files = {run->files, add_item, skip_file, tell, run};
     int rc = run->is_mixed ? send_mixed(run, paths, count, error)
                            : nb_files_read(&files, paths, count, error);
     return rc == 0 ? nb_pipeline_finish(run->pipeline, error) : rc;

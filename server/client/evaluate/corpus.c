@@ -125,6 +125,13 @@ static int take_item(void *user, const struct nb_item *item, struct nb_error *er
     return rc;
 }
 
+static void note(void *user, const char *name, const char *what)
+{
+    const struct nb_corpus *corpus = user;
+    if (corpus->note != NULL)
+        corpus->note(corpus->user, name, what);
+}
+
 static void skip_file(void *user, const char *name, const char *reason)
 {
     struct nb_corpus *corpus = user;
@@ -146,7 +153,7 @@ static FILE *open_nameless(void)
 int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *options,
                    char *const *paths, size_t count, struct nb_error *error)
 {
-    const struct nb_files files = {options, take_item, skip_file, corpus};
+    const struct nb_files files = {options, take_item, skip_file, note, corpus};
     corpus->file = open_nameless();
     if (corpus->file == NULL)
         return nb_error_errno(error, errno, "a temporary file");

@@ -32,14 +32,15 @@ struct nb_corpus {
     uint64_t bytes;   /* of the documents */
     /* Called for each file that cannot be read; NULL: a message on standard error. */
     void (*skip)(void *user, const char *name, const char *reason);
+    void (*note)(void *user, const char *name, const char *what); /* see struct nb_files */
     void *user;
     uint64_t unread;          /* files that could not be read */
     struct nb_buffer content; /* of the last nb_corpus_get */
 };
 
-/* Reads all documents of the paths into a corpus that is all zero but for `skip` and `user`.
- * Returns 0, NB_CLIENT_USAGE (a document has no label), NB_TOO_LARGE (too many labels, too long a
- * name), NB_IO or NB_NO_MEMORY; nb_corpus_deinit is needed in any case. */
+/* Reads all documents of the paths into a corpus that is all zero but for `skip`, `note` and
+ * `user`. Returns 0, NB_CLIENT_USAGE (a document has no label), NB_TOO_LARGE (too many labels, too
+ * long a name), NB_IO or NB_NO_MEMORY; nb_corpus_deinit is needed in any case. */
 int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *options,
                    char *const *paths, size_t count, struct nb_error *error);
 void nb_corpus_deinit(struct nb_corpus *corpus);

@@ -72,6 +72,9 @@ struct nb_files {
     int (*take)(void *user, const struct nb_item *item, struct nb_error *error);
     /* Called for each file that cannot be read, with the reason; the reading goes on. */
     void (*skip)(void *user, const char *name, const char *reason);
+    /* Called with what was found out about a file and a person may want to know; NULL: nobody does.
+     */
+    void (*note)(void *user, const char *name, const char *what);
     void *user;
 };
 

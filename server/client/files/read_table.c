@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
+#include <unistd.h>
 
 #include "server/client/files/formats.h"
+#include "server/client/files/header.h"
 #include "server/client/files/mapping.h"
 
 enum { COLUMNS_MOST = 32 };
@@ -9,12 +11,13 @@ enum { COLUMNS_MOST = 32 };
 /* Spreadsheets put it before the header. */
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
-enum column { COLUMN_NONE, COLUMN_TEXT, COLUMN_MAIL, COLUMN_LABEL, COLUMN_ID };
+/* A first line of a label and a word may name columns by words that are not known as such. */
+enum { HEADER_WORD_MOST = 32 /* bytes */ };
 
 struct table {
     struct nb_reading *reading;
     char separator;
-    enum column columns[COLUMNS_MOST];
+    enum nb_column columns[COLUMNS_MOST];
     size_t column_count;
     struct nb_buffer row; /* owned: the text of the cells, one behind the other */
     struct {
@@ -134,20 +137,11 @@ static struct nb_string cell(const struct table *t, size_t i)
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static enum column column_of(struct nb_string name)
-{
-    static const char *const NAMES[] = {"-", "text", "mail", "label", "id"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
-        if (nb_string_equals_nocase(name, NAMES[i]))
-            return (enum column)i;
-    return COLUMN_NONE;
-}
-
 static bool has_content(const struct table *t)
 {
     bool found = false;
     for (size_t i = 0; i < t->column_count; i++)
-        found = found || t->columns[i] == COLUMN_TEXT || t->columns[i] == COLUMN_MAIL;
+        found = found || t->columns[i] == NB_COLUMN_TEXT || t->columns[i] == NB_COLUMN_MAIL;
     return found;
 }
 
@@ -157,10 +151,10 @@ static int columns_of_option(struct table *t, const char *names, struct nb_error
         size_t length = strcspn(names, ",");
         struct nb_string name = {names, length};
         if (t->column_count == COLUMNS_MOST ||
-            (column_of(name) == COLUMN_NONE && !(length == 1 && *names == '-')))
+            (nb_column_of(name) == NB_COLUMN_NONE && !(length == 1 && *names == '-')))
             return nb_error_set(error, NB_CLIENT_USAGE,
                                 "--columns '%s': names are text, mail, label, id and -", names);
-        t->columns[t->column_count++] = column_of(name);
+        t->columns[t->column_count++] = nb_column_of(name);
         names += length + (names[length] == ',');
     }
     return has_content(t)
@@ -168,35 +162,109 @@ static int columns_of_option(struct table *t, const char *names, struct nb_error
                : nb_error_set(error, NB_CLIENT_USAGE, "--columns: one must be text or mail");
 }
 
+/* Whether no other row of the file has the label of the first one, though labels come again: as a
+ * header would. A fault in the file is found when it is read in earnest. */
+static bool is_lonely(struct table *t, struct nb_string first)
+{
+    struct nb_buffer second = {0};
+    struct nb_error ignored;
+    size_t rows = 0;
+    bool comes_again = false;
+    int rc;
+    while ((rc = read_row(t, &ignored)) == 1) {
+        struct nb_string label = cell(t, 0);
+        rows++;
+        if (rows > 1 && nb_string_same(label, first))
+            break;
+        if (rows == 2 && nb_buffer_append(&second, label.bytes, label.length) != 0)
+            break;
+        comes_again =
+            comes_again ||
+            (rows > 2 && nb_string_same(label, (struct nb_string){second.bytes, second.length}));
+    }
+    nb_buffer_deinit(&second);
+    return rc == 0 && comes_again;
+}
+
+/* Reads the file a first time, if it can be read twice. */
+static int look_for_header(struct table *t, bool *is_header, struct nb_error *error)
+{
+    struct nb_reading reading = *t->reading;
+    off_t at = lseek(t->reading->input.file, 0, SEEK_CUR);
+    struct nb_string word = cell(t, 1);
+    if (at < 0 || word.length > HEADER_WORD_MOST ||
+        (word.length > 0 && memchr(word.bytes, ' ', word.length) != NULL))
+        return 0;
+    reading.input = (struct nb_input){.file = t->reading->input.file};
+    struct table other = {.reading = &reading, .separator = t->separator};
+    *is_header = lseek(reading.input.file, 0, SEEK_SET) == 0 && is_lonely(&other, cell(t, 0));
+    nb_input_deinit(&reading.input);
+    nb_buffer_deinit(&other.row);
+    if (lseek(t->reading->input.file, at, SEEK_SET) != at)
+        return nb_error_set(error, NB_IO, "cannot be read a second time");
+    if (*is_header && t->reading->files->note != NULL)
+        t->reading->files->note(t->reading->files->user, t->reading->name,
+                                "the first line is taken for a header, because no other has its "
+                                "label; with --columns label,text it is a document");
+    return 0;
+}
+
+static int ask_for_columns(const struct table *t, struct nb_error *error)
+{
+    struct nb_buffer names = {0};
+    int rc = nb_buffer_append(&names, "", 1);
+    names.length = 0;
+    for (size_t i = 0; rc == 0 && i < t->cell_count; i++)
+        rc = nb_buffer_printf(
+            &names, "%s%.*s", i > 0 ? ", " : "",
+            (int)(cell(t, i).length < HEADER_WORD_MOST ? cell(t, i).length : HEADER_WORD_MOST),
+            cell(t, i).bytes);
+    rc = nb_error_set(error, NB_INVALID,
+                      "the first line names no column text or mail: say which it is, as in "
+                      "--columns text=COLUMN,label=COLUMN (there are: %.200s)",
+                      rc == 0 ? names.bytes : "");
+    nb_buffer_deinit(&names);
+    return rc;
+}
+
 /* Learns the columns from the first row: it names them (*is_header), or the row has two cells, a
  * label and a text. */
 static int columns_of_row(struct table *t, bool *is_header, struct nb_error *error)
 {
+    struct nb_string cells[COLUMNS_MOST];
     for (size_t i = 0; i < t->cell_count; i++)
-        t->columns[i] = column_of(cell(t, i));
+        cells[i] = cell(t, i);
     t->column_count = t->cell_count;
-    *is_header = has_content(t);
+    *is_header = nb_header_read(cells, t->cell_count, t->columns);
     if (*is_header)
         return 0;
     if (t->cell_count != 2)
-        return nb_error_set(error, NB_INVALID,
-                            "the first line names no column text or mail: use --columns");
-    t->columns[0] = COLUMN_LABEL;
-    t->columns[1] = COLUMN_TEXT;
-    return 0;
+        return ask_for_columns(t, error);
+    t->columns[0] = NB_COLUMN_LABEL;
+    t->columns[1] = NB_COLUMN_TEXT;
+    return look_for_header(t, is_header, error);
+}
+
+/* Of rows whose columns --columns lists: a first line that names them is no document. */
+static bool is_named(const struct table *t)
+{
+    struct nb_string cells[COLUMNS_MOST];
+    for (size_t i = 0; i < t->cell_count; i++)
+        cells[i] = cell(t, i);
+    return nb_header_fits(cells, t->cell_count, t->columns, t->column_count);
 }
 
 static int give_row(struct table *t, struct nb_error *error)
 {
     struct nb_item item = {0};
     for (size_t i = 0; i < t->cell_count && i < t->column_count; i++) {
-        if (t->columns[i] == COLUMN_LABEL)
+        if (t->columns[i] == NB_COLUMN_LABEL)
             item.label = cell(t, i);
-        else if (t->columns[i] == COLUMN_ID)
+        else if (t->columns[i] == NB_COLUMN_ID)
             item.id = cell(t, i);
-        else if (t->columns[i] != COLUMN_NONE)
+        else if (t->columns[i] != NB_COLUMN_NONE)
             item.content = cell(t, i);
-        item.is_mail = item.is_mail || t->columns[i] == COLUMN_MAIL;
+        item.is_mail = item.is_mail || t->columns[i] == NB_COLUMN_MAIL;
     }
     if (t->cell_count < t->column_count && item.content.bytes == NULL)
         return nb_error_set(error, NB_INVALID, "row %ju has too few columns", (uintmax_t)t->number);
@@ -235,13 +303,14 @@ static int read_mapped(struct table *t, struct nb_error *error)
 static int read_rows(struct table *t, struct nb_error *error)
 {
     const char *names = t->reading->files->options->columns;
-    bool is_header = false;
+    bool is_first = true, is_header = false;
     int rc = names != NULL ? columns_of_option(t, names, error) : 0;
     while (rc == 0 && (rc = read_row(t, error)) == 1) {
-        rc = t->column_count == 0 ? columns_of_row(t, &is_header, error) : 0;
+        is_header = is_first && names != NULL && is_named(t);
+        rc = is_first && names == NULL ? columns_of_row(t, &is_header, error) : 0;
         if (rc == 0 && !is_header)
             rc = give_row(t, error);
-        is_header = false;
+        is_first = false;
     }
     return rc;
 }

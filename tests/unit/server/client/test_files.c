@@ -115,7 +115,7 @@ static void skip(void *user, const char *name, const char *reason)
 static int read_path(const struct nb_files_options *options, char *path, struct heard *heard,
                      struct nb_error *error)
 {
-    const struct nb_files files = {options, take, skip, heard};
+    const struct nb_files files = {options, take, skip, NULL, heard};
     char *paths[] = {path};
     int rc = nb_files_read(&files, paths, 1, error);
     ck_assert_int_eq(nb_buffer_append(&heard->text, "", 1), 0);
@@ -425,9 +425,32 @@ static const struct {
     {"a.csv", NULL, "ham,x\nham,\"not\nclosed\n",
      "text ham  a.csv:1: x|! a.csv: row 2: a quote is not closed|"},
     {"a.csv", NULL, "a,b,c\n",
-     "! a.csv: the first line names no column text or mail: use --columns|"},
+     "! a.csv: the first line names no column text or mail: say which it is, as in --columns "
+     "text=COLUMN,label=COLUMN (there are: a, b, c)|"},
     {"a.csv", NULL, "only\n",
-     "! a.csv: the first line names no column text or mail: use --columns|"},
+     "! a.csv: the first line names no column text or mail: say which it is, as in --columns "
+     "text=COLUMN,label=COLUMN (there are: only)|"},
+    /* Usual names of other programs. */
+    {"a.csv", NULL, "Category,Message\nham,hello\n", "text ham  a.csv:2: hello|"},
+    {"a.csv", NULL, "message,category\nhello,ham\n", "text ham  a.csv:2: hello|"},
+    {"a.csv", NULL, "ID,Queue,Priority,Description\n7,ham,high,hello\n",
+     "text ham 7 a.csv:2: hello|"},
+    {"a.csv", NULL, "body,message,class\nx,y,ham\n",
+     "! a.csv: the first line names no column text or mail: say which it is, as in --columns "
+     "text=COLUMN,label=COLUMN (there are: body, message, class)|"},
+    {"a.csv", "label,text", "Category,Message\nham,hello\n", "text ham  a.csv:2: hello|"},
+    {"a.csv", "id,text,label", "id,text,label\n7,hello,ham\n", "text ham 7 a.csv:2: hello|"},
+    {"a.csv", "label,text", "ham,message\nham,hello\n",
+     "text ham  a.csv:1: message|text ham  a.csv:2: hello|"},
+    /* Unknown names: the label of the first line does not come again, those of others do. */
+    {"a.csv", NULL, "Sorte,Nachricht\nham,a b\nspam,c\nham,d\n",
+     "text ham  a.csv:2: a b|text spam  a.csv:3: c|text ham  a.csv:4: d|"},
+    {"a.csv", NULL, "Sorte,zwei Worte\nham,a\nham,b\n",
+     "text Sorte  a.csv:1: zwei Worte|text ham  a.csv:2: a|text ham  a.csv:3: b|"},
+    {"a.csv", NULL, "x,one\ny,two\nz,three\n",
+     "text x  a.csv:1: one|text y  a.csv:2: two|text z  a.csv:3: three|"},
+    {"a.csv", "label,text", "Sorte,Nachricht\nham,a\nham,b\n",
+     "text Sorte  a.csv:1: Nachricht|text ham  a.csv:2: a|text ham  a.csv:3: b|"},
     {"a.csv", NULL, "label,text\nham\n", "! a.csv: row 2 has too few columns|"},
     {"a.csv", NULL, "text,label\nhello\n", "text   a.csv:2: hello|"},
     {"a.csv", NULL, "label,mail\nham,hi\n", "mail ham  a.csv:2: hi|"},
