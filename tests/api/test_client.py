@@ -116,6 +116,30 @@ def test_sources_bring_the_same_documents(api):
             equal(reply.json["status"], "unchanged", name)
 
 
+def test_training_goes_on_after_an_interruption(api):
+    """It says how far it came, and that is what the daemon has; the same command does the rest."""
+    client, folder = Bayesc(api), api.new_folder()
+    lines = (b'{"text": "a text, number %d", "label": "%s"}\n' % (i, b"spam" if i % 2 else b"ham") for i in range(40000))
+    path = write(folder, "many.ndjson", content=b"".join(lines))
+    for options in ([], ["--in-order"]):
+        model = api.name()
+        command = ["train", "-m", model, "-c", "2", *options, path]
+        with subprocess.Popen([client.path, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=client.environment()) as process:
+            wait_for(lambda: api.get(f"/v1/models/{model}").status == 200, "it begins to learn")
+            process.send_signal(signal.SIGINT)
+            out, said = process.communicate(timeout=60 * slow())
+        equal((process.returncode, out), (130, b""), said)
+        found = re.search(rb"stopped after ([0-9,]+)( of 40,000)? documents; run the same command again", said)
+        holds(found and (found[2] is not None) == (not options), said)
+        done = int(found[1].replace(b",", b""))
+        holds(0 < done < 40000, done)
+        equal(sum(counts(api, model).values()), done)
+        got = client.json(*command)
+        equal((got["learned"], got["unchanged"]), (40000 - done, done))
+        equal(counts(api, model), {"ham": 20000, "spam": 20000})
+
+
 def test_maildir_folders(api):
     client, folder = Bayesc(api), api.new_folder()
     for i, name in enumerate(("", ".Junk", ".Lists", ".Trash", ".Work.2026")):

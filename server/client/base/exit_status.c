@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/base/exit_status.h"
 
+#include <signal.h>
 #include <stddef.h>
 #include <sysexits.h>
 
@@ -22,6 +23,7 @@ int nb_exit_status(int code)
         {NB_CALL_PROTOCOL, EX_PROTOCOL},
         {NB_CALL_BAD_URL, EX_USAGE},
         {NB_CLIENT_USAGE, EX_USAGE},
+        {NB_STOPPING, 128 + SIGINT}, /* as a shell tells that a signal has ended a program */
     };
     for (size_t i = 0; i < sizeof STATUSES / sizeof STATUSES[0]; i++)
         if (STATUSES[i].code == code)

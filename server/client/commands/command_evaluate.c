@@ -8,6 +8,7 @@
 
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
+#include "server/client/base/interrupt.h"
 #include "server/client/base/settings.h"
 #include "server/client/commands/commands.h"
 #include "server/client/evaluate/corpus.h"
@@ -253,7 +254,7 @@ static int judge_documents(struct nb_client *client, const struct evaluate_optio
         return rc;
     if (!options->is_in_order)
         nb_corpus_shuffle(corpus, options->seed);
-    nb_trial_catch_signals();
+    nb_interrupt_catch(false); /* the model of the trial is deleted in any case */
     return run_variants(&trial, options, error);
 }
 

@@ -119,6 +119,15 @@ static void print_summary(const struct nb_run *run, const struct tally *tally)
         print_labels(run->client);
 }
 
+static void tell_how_far(const struct nb_run *run)
+{
+    bool has_total = run->total > 0;
+    nb_message("stopped after %s%s%s documents; run the same command again: it goes on from there, "
+               "because what is learned already is not learned twice",
+               nb_figure_of(run->documents).text, has_total ? " of " : "",
+               has_total ? nb_figure_of(run->total).text : "");
+}
+
 /* A stacked model learns from each document how far to trust its evidence. When all spam comes
  * before all ham it ends with a wrong idea of their frequencies. Measured on the SpamAssassin
  * corpus: 6.3 % of ham is taken for spam, and 0.5 % when the labels are mixed. */
@@ -146,16 +155,15 @@ static int run_train(struct nb_client *client, const void *user, char **argument
         .with_label = true,
         .is_mixed = needs_mixing(options, arguments, count),
         .is_quiet = options->is_quiet,
+        .is_counted = true,
         .take = take_receipt,
         .user = &tally,
     };
     int rc = nb_source_check(options->source, error);
     if (rc == 0)
         rc = nb_run_documents(&run, arguments, count, error);
-    if (rc != 0 && run.documents > 0)
-        nb_message("stopped after %s documents; run the same command again: documents that are "
-                   "learned already are not learned twice",
-                   nb_figure_of(run.documents).text);
+    if (rc != 0 && (run.documents > 0 || rc == NB_STOPPING))
+        tell_how_far(&run);
     if (rc == 0 && client->json)
         rc = print_json(&run, &tally, error);
     else if (rc == 0 && !options->is_quiet)
@@ -168,7 +176,8 @@ const struct nb_command NB_COMMAND_TRAIN = {
     .arguments = "[[LABEL=]PATH]...",
     .summary = "Learns labelled documents",
     .details = NB_FILES_DETAILS
-    "\nThe same command may be run again: documents that are learned already cost little.\n"
+    "\nThe same command may be run again, also after Ctrl-C: documents that are learned already\n"
+    "cost little.\n"
     "Without a PATH one document, or an mbox, is read from standard input.\n"
     "\n"
     "Name spam and ham in one command if possible: documents of several labels are sent in a\n"

@@ -6,6 +6,7 @@
 
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
+#include "server/client/base/interrupt.h"
 #include "server/client/evaluate/corpus.h"
 #include "server/client/files/mapping.h"
 #include "server/client/files/walk.h"
@@ -42,7 +43,8 @@ static int add_item(void *user, const struct nb_item *item, struct nb_error *err
     if (run->with_label && item->label.length == 0)
         return nb_error_set(error, NB_CLIENT_USAGE,
                             "%s has no label: use --label, LABEL=PATH or --by-folder", item->name);
-    return nb_pipeline_add(run->pipeline, item, error);
+    int rc = nb_pipeline_add(run->pipeline, item, error);
+    return rc == 0 ? nb_interrupt_check(error) : rc;
 }
 
 static int take_outcome(void *user, const struct nb_outcome *outcome, struct nb_error *error)
@@ -57,6 +59,14 @@ static int take_outcome(void *user, const struct nb_outcome *outcome, struct nb_
     return run->take(run->user, outcome, error);
 }
 
+/* What was sent can still be answered and counted then. Until something is sent a signal ends the
+ * program as usual. */
+static void catch_interrupts(const struct nb_run *run)
+{
+    if (run->is_counted)
+        nb_interrupt_catch(true);
+}
+
 /* Reads everything, then sends it in an order in which labels are mixed. */
 static int send_mixed(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
 {
@@ -65,10 +75,14 @@ static int send_mixed(struct nb_run *run, char *const *paths, size_t count, stru
     int rc = nb_corpus_read(&corpus, run->files, paths, count, error);
     nb_corpus_shuffle(&corpus, MIXING_SEED);
     run->progress.total = corpus.bytes;
+    run->total = corpus.count;
+    catch_interrupts(run);
     for (size_t i = 0; i < corpus.count && rc == 0; i++) {
         rc = nb_corpus_get(&corpus, i, &item, error);
         if (rc == 0)
             rc = nb_pipeline_add(run->pipeline, &item, error);
+        if (rc == 0)
+            rc = nb_interrupt_check(error);
     }
     nb_corpus_deinit(&corpus);
     return rc;
@@ -78,8 +92,13 @@ static int send_documents(struct nb_run *run, char *const *paths, size_t count,
                           struct nb_error *error)
 {
     const struct nb_files files = {run->files, add_item, skip_file, tell, run};
+    if (!run->is_mixed)
+        catch_interrupts(run);
     int rc = run->is_mixed ? send_mixed(run, paths, count, error)
                            : nb_files_read(&files, paths, count, error);
+    struct nb_error ignored; /* the interruption is what is told */
+    if (rc == NB_STOPPING)
+        (void)nb_pipeline_finish(run->pipeline, &ignored);
     return rc == 0 ? nb_pipeline_finish(run->pipeline, error) : rc;
 }
 

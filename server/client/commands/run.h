@@ -20,6 +20,7 @@ struct nb_run {
     bool with_label; /* each document must have a label, and it is sent */
     bool is_mixed;   /* everything is read first, then sent in a shuffled, repeatable order */
     bool is_quiet;   /* no progress bar */
+    bool is_counted; /* an interruption ends it with NB_STOPPING, when all that was sent is done */
     /* Called in the order of the documents; a code below 0 ends the run. */
     int (*take)(void *user, const struct nb_outcome *outcome, struct nb_error *error);
     void *user;
@@ -30,6 +31,7 @@ struct nb_run {
     uint64_t unread;    /* files that could not be read; reported on standard error */
     uint64_t refused;   /* documents that the daemon refused; reported too */
     uint64_t documents; /* that the daemon took */
+    uint64_t total;     /* documents that there are; 0: it is not known */
 };
 
 /* Runs. A document that the daemon refuses is counted and reported, and not given to `take`, except

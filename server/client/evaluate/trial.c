@@ -3,7 +3,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,12 +10,11 @@
 
 #include "core/evaluate/evaluate.h"
 #include "server/call/path.h"
+#include "server/client/base/interrupt.h"
 #include "server/client/evaluate/evaluation_json.h"
 #include "server/client/send/item_json.h"
 #include "server/client/send/pipeline.h"
 #include "server/client/terminal/progress.h"
-
-static volatile sig_atomic_t was_interrupted; /* set by the signal handler */
 
 struct judge {
     const struct nb_trial *trial;
@@ -28,29 +26,11 @@ struct judge {
     bool is_stacked, has_calibration; /* by the settings that the model has */
 };
 
-static void note_signal(int number)
-{
-    (void)number;
-    was_interrupted = 1;
-}
-
-void nb_trial_catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = note_signal};
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-}
-
-static int check_signal(struct nb_error *error)
-{
-    return was_interrupted == 0 ? 0 : nb_error_set(error, NB_STOPPING, "interrupted");
-}
-
 static int nap(long milliseconds, struct nb_error *error)
 {
     const struct timespec pause = {.tv_nsec = milliseconds * 1000000};
     (void)nanosleep(&pause, NULL); /* a signal ends it early */
-    return check_signal(error);
+    return nb_interrupt_check(error);
 }
 
 /* ---- scores ---------------------------------------------------------------------------------- */
@@ -168,7 +148,7 @@ static int test_then_train(struct judge *judge, struct online *online, size_t i,
     json_decref(verdict);
     json_decref(receipt);
     nb_progress_add(&judge->progress, item.content.length + item.values.length);
-    return rc == 0 ? check_signal(error) : rc;
+    return rc == 0 ? nb_interrupt_check(error) : rc;
 }
 
 static int run_online(struct judge *judge, struct nb_error *error)
@@ -243,7 +223,7 @@ static int send_part(struct judge *judge, bool is_test, struct nb_error *error)
         if (rc == 0)
             rc = nb_pipeline_add(pipeline, &item, error);
         if (rc == 0)
-            rc = check_signal(error);
+            rc = nb_interrupt_check(error);
     }
     if (rc == 0)
         rc = nb_pipeline_finish(pipeline, error);

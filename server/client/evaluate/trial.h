@@ -22,11 +22,9 @@ struct nb_trial {
     const char *title; /* for the progress bar */
 };
 
-/* Runs the trial. Returns 0 with the figures (evaluation_json.h), owned by the caller, or a code.
+/* Runs the trial. Returns 0 with the figures (evaluation_json.h), owned by the caller, or a code:
+ * NB_STOPPING after a signal that nb_interrupt_catch has noted. The model is deleted in any case.
  */
 int nb_trial_run(const struct nb_trial *trial, json_t **figures, struct nb_error *error);
-
-/* From now on SIGINT and SIGTERM end a trial with NB_STOPPING, after its model was deleted. */
-void nb_trial_catch_signals(void);
 
 #endif

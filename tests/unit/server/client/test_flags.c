@@ -259,13 +259,21 @@ START_TEST(codes_have_exit_statuses)
     static const struct {
         int code, status;
     } table[] = {
-        {NB_NO_MEMORY, EX_OSERR},        {NB_INVALID, EX_DATAERR},
-        {NB_NOT_FOUND, EX_NOINPUT},      {NB_IO, EX_IOERR},
-        {NB_DISK_FULL, EX_IOERR},        {NB_EXISTS, EX_CANTCREAT},
-        {NB_DAMAGED, EX_DATAERR},        {NB_CALL_UNREACHABLE, EX_UNAVAILABLE},
-        {NB_CALL_FORBIDDEN, EX_NOPERM},  {NB_CALL_BUSY, EX_TEMPFAIL},
-        {NB_CALL_PROTOCOL, EX_PROTOCOL}, {NB_CALL_BAD_URL, EX_USAGE},
-        {NB_CLIENT_USAGE, EX_USAGE},     {-9999, EX_DATAERR},
+        {NB_NO_MEMORY, EX_OSERR},
+        {NB_INVALID, EX_DATAERR},
+        {NB_NOT_FOUND, EX_NOINPUT},
+        {NB_IO, EX_IOERR},
+        {NB_DISK_FULL, EX_IOERR},
+        {NB_EXISTS, EX_CANTCREAT},
+        {NB_DAMAGED, EX_DATAERR},
+        {NB_CALL_UNREACHABLE, EX_UNAVAILABLE},
+        {NB_CALL_FORBIDDEN, EX_NOPERM},
+        {NB_CALL_BUSY, EX_TEMPFAIL},
+        {NB_CALL_PROTOCOL, EX_PROTOCOL},
+        {NB_CALL_BAD_URL, EX_USAGE},
+        {NB_CLIENT_USAGE, EX_USAGE},
+        {NB_STOPPING, 130},
+        {-9999, EX_DATAERR},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         ck_assert_msg(nb_exit_status(table[i].code) == table[i].status, "row %zu", i);

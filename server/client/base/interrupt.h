@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ctrl-C (SIGINT) and SIGTERM for commands that have to end something first. Main thread.
+ */
+#ifndef NB_CLIENT_INTERRUPT_H
+#define NB_CLIENT_INTERRUPT_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+
+/* From now on these signals are only noted. With `again_kills` the second one ends the program at
+ * once. */
+void nb_interrupt_catch(bool again_kills);
+
+/* Returns 0, or NB_STOPPING when a signal was noted. */
+int nb_interrupt_check(struct nb_error *error);
+
+#endif
