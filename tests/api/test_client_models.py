@@ -98,6 +98,51 @@ def test_stats_shows_settings_on_request(api):
     holds("event_model" in client.run("stats", "--settings", model).decode(), "with --settings")
 
 
+def test_a_mistyped_label_is_refused(api):
+    client, model = Bayesc(api), api.name()
+    texts = {"documents": [{"text": f"text number {i}", "label": ("spam", "newsletter")[i % 2]} for i in range(98)]}
+    api.post(f"/v1/models/{model}/train", texts).ok()
+    # A small model: nobody is there to ask, and it is learned.
+    client.run("train", "-m", model, "--label", "spaam", stdin=b"the ninety-ninth")
+    client.run("untrain", "-m", model, stdin=b"the ninety-ninth")
+    for i in range(2):
+        client.run("train", "-m", model, "--label", "spam", stdin=b"one more %d" % i)
+    before = client.json("show", model)
+    folder = api.new_folder()
+    table = os.path.join(folder, "a.csv")
+    with open(table, "w", encoding="utf-8") as file:
+        file.write("spam,a b\nspma,c d\n")
+    for words in (["spma=" + folder], ["--label", "Spam", folder], ["--label", "newslettter", folder],
+                  ["--label", "pam", folder], [table], ["--in-order", "-c", "1", table]):
+        client.run("train", "-m", model, *words, status=DATAERR)
+        holds("is new, and there is '" in client.said and "--new-label" in client.said, client.said)
+        if words[-1] == table:
+            holds("a.csv:2: the label 'spma'" in client.said and "'spam' with 51 documents" in client.said, client.said)
+    equal(client.json("show", model)["labels"], before["labels"])
+    for label in ("ham", "spam", "sp", "newsle", "spam-list"):
+        client.run("train", "-m", model, "--label", label, stdin=label.encode() + b" text")
+    for label in ("spma", "sparm"):
+        client.run("train", "-m", model, "--label", label, "--new-label", stdin=label.encode() + b" text")
+    client.run("train", "-m", model, "--label", "spma", stdin=b"it is known now")
+    client.run("train", "-m", model, "--label", "queue-1", stdin=b"the first")
+    client.run("train", "-m", model, "--label", "queue-12", stdin=b"a number is no slip")
+
+
+def test_a_mistyped_label_is_asked_about(api):
+    client, model, folder = Bayesc(api), api.name(), api.new_folder()
+    client.run("train", "-m", model, "--label", "spam", stdin=b"cheap pills")
+    path = os.path.join(folder, "a.txt")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("more pills")
+    status, said = answered(client, b"n\n", "train", "-m", model, f"spma={path}")
+    equal(status, DATAERR, said)
+    holds("The label 'spma' is new, and there is 'spam' with 1 documents. Is it meant? [y/N]" in said, said)
+    equal(list(client.json("show", model)["labels"]), ["spam"])
+    status, said = answered(client, b"y\n", "train", "-m", model, f"spma={path}")
+    equal(status, 0, said)
+    equal(list(client.json("show", model)["labels"]), ["spam", "spma"])
+
+
 def test_delete_asks(api):
     client, model = Bayesc(api), api.name()
     client.run("train", "-m", model, "--label", "ham", stdin=b"lunch in the garden")

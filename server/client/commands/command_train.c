@@ -18,7 +18,7 @@ struct train_options {
     struct nb_files_options files;
     const char *source;
     uint64_t connections;
-    bool is_in_order, is_quiet;
+    bool is_in_order, is_quiet, is_new_label;
 };
 
 static const struct train_options DEFAULTS = {.connections = 4};
@@ -31,6 +31,8 @@ static const struct nb_flag FLAGS[] = {
      NB_CONNECTIONS_MOST, "connections at the same time; 1 keeps the order (default: 4)"},
     {"in-order", 0, NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_in_order), 0, 0,
      "send documents in the order in which they are read"},
+    {"new-label", 0, NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_new_label), 0, 0,
+     "a label that the model has not may be nearly the same as one that it has"},
     {"quiet", 'q', NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_quiet), 0, 0,
      "no progress bar and no summary"},
 };
@@ -153,6 +155,7 @@ static int run_train(struct nb_client *client, const void *user, char **argument
         .verb = "trained",
         .connections = (size_t)options->connections,
         .with_label = true,
+        .is_guarded = !options->is_new_label,
         .is_mixed = needs_mixing(options, arguments, count),
         .is_quiet = options->is_quiet,
         .is_counted = true,
@@ -179,6 +182,10 @@ const struct nb_command NB_COMMAND_TRAIN = {
     "\nThe same command may be run again, also after Ctrl-C: documents that are learned already\n"
     "cost little.\n"
     "Without a PATH one document, or an mbox, is read from standard input.\n"
+    "\n"
+    "A label that is new and nearly the same as another one of the model (spma) is asked about;\n"
+    "where there is no terminal it is refused if the model has 100 documents, unless --new-label\n"
+    "is given.\n"
     "\n"
     "Name spam and ham in one command if possible: documents of several labels are sent in a\n"
     "mixed order, which teaches a model of mails better how sure it may be. Until they are sent\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/commands/run.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -43,7 +44,11 @@ static int add_item(void *user, const struct nb_item *item, struct nb_error *err
     if (run->with_label && item->label.length == 0)
         return nb_error_set(error, NB_CLIENT_USAGE,
                             "%s has no label: use --label, LABEL=PATH or --by-folder", item->name);
-    int rc = nb_pipeline_add(run->pipeline, item, error);
+    int rc = run->is_guarded
+                 ? nb_new_label_check(&run->labels, run->client, item->label, item->name, error)
+                 : 0;
+    if (rc == 0)
+        rc = nb_pipeline_add(run->pipeline, item, error);
     return rc == 0 ? nb_interrupt_check(error) : rc;
 }
 
@@ -67,12 +72,32 @@ static void catch_interrupts(const struct nb_run *run)
         nb_interrupt_catch(true);
 }
 
+/* Each label at its first document. */
+static int check_labels(struct nb_run *run, struct nb_corpus *corpus, struct nb_error *error)
+{
+    bool *is_done = calloc(corpus->label_count + 1, sizeof *is_done);
+    int rc = is_done == NULL ? nb_error_no_memory(error) : 0;
+    for (size_t i = 0; rc == 0 && i < corpus->count; i++) {
+        struct nb_item item;
+        if (is_done[corpus->entries[i].label])
+            continue;
+        is_done[corpus->entries[i].label] = true;
+        rc = nb_corpus_get(corpus, i, &item, error);
+        if (rc == 0)
+            rc = nb_new_label_check(&run->labels, run->client, item.label, item.name, error);
+    }
+    free(is_done);
+    return rc;
+}
+
 /* Reads everything, then sends it in an order in which labels are mixed. */
 static int send_mixed(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
 {
     struct nb_corpus corpus = {.skip = skip_file, .note = tell, .user = run};
     struct nb_item item;
     int rc = nb_corpus_read(&corpus, run->files, paths, count, error);
+    if (rc == 0 && run->is_guarded)
+        rc = check_labels(run, &corpus, error);
     nb_corpus_shuffle(&corpus, MIXING_SEED);
     run->progress.total = corpus.bytes;
     run->total = corpus.count;
@@ -153,6 +178,7 @@ static int run_pipeline(struct nb_run *run, char *const *paths, size_t count,
         nb_progress_end(&run->progress);
     }
     nb_pipeline_close(&run->pipeline);
+    nb_new_label_deinit(&run->labels);
     nb_buffer_deinit(&path);
     return rc;
 }

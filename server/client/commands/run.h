@@ -6,6 +6,7 @@
 #ifndef NB_CLIENT_RUN_H
 #define NB_CLIENT_RUN_H
 
+#include "server/client/commands/new_label.h"
 #include "server/client/files/files.h"
 #include "server/client/send/pipeline.h"
 #include "server/client/terminal/progress.h"
@@ -18,6 +19,7 @@ struct nb_run {
     const char *verb;      /* for the progress bar: "trained" */
     size_t connections;
     bool with_label; /* each document must have a label, and it is sent */
+    bool is_guarded; /* labels that may be mistyped are asked about or refused (new_label.h) */
     bool is_mixed;   /* everything is read first, then sent in a shuffled, repeatable order */
     bool is_quiet;   /* no progress bar */
     bool is_counted; /* an interruption ends it with NB_STOPPING, when all that was sent is done */
@@ -27,6 +29,7 @@ struct nb_run {
 
     /* Set by the run. */
     struct nb_pipeline *pipeline;
+    struct nb_new_label labels;
     struct nb_progress progress;
     uint64_t unread;    /* files that could not be read; reported on standard error */
     uint64_t refused;   /* documents that the daemon refused; reported too */

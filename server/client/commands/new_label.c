@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/client/commands/new_label.h"
+
+#include "server/client/base/answer.h"
+#include "server/client/base/near.h"
+#include "server/client/terminal/ask.h"
+#include "server/client/terminal/figure.h"
+
+/* A model that is not there yet has no labels. */
+static int get_labels(struct nb_new_label *check, const struct nb_client *client,
+                      struct nb_error *error)
+{
+    json_t *row = NULL;
+    int rc = nb_answer_get(client, "", &row, error);
+    check->documents = nb_answer_number(row, "documents");
+    check->known = rc == 0 && json_is_object(json_object_get(row, "labels"))
+                       ? json_incref(json_object_get(row, "labels"))
+                       : json_object();
+    check->good = json_object();
+    json_decref(row);
+    return rc == NB_NOT_FOUND ? 0 : rc;
+}
+
+/* The name of a label with documents that is near; NULL when none is. */
+static const char *nearest(json_t *known, struct nb_string label)
+{
+    const char *name;
+    json_t *counts;
+    json_object_foreach(known, name, counts)
+    {
+        if (nb_answer_number(counts, "documents") > 0 && nb_near_is(label, nb_string_of(name)))
+            return name;
+    }
+
+    return NULL;
+}
+
+static int judge(const struct nb_new_label *check, struct nb_string label, const char *old,
+                 const char *name, struct nb_error *error)
+{
+    struct nb_figure documents =
+        nb_figure_of(nb_answer_number(json_object_get(check->known, old), "documents"));
+    if (nb_ask_is_possible() &&
+        nb_ask("The label '%.*s' is new, and there is '%s' with %s documents. Is it meant?",
+               (int)label.length, label.bytes, old, documents.text))
+        return 0;
+    if (!nb_ask_is_possible() && check->documents < NB_NEW_LABEL_DOCUMENTS)
+        return 0;
+    return nb_error_set(error, NB_INVALID,
+                        "%s: the label '%.*s' is new, and there is '%s' with %s documents: correct "
+                        "it, or use --new-label if it is meant",
+                        name, (int)label.length, label.bytes, old, documents.text);
+}
+
+int nb_new_label_check(struct nb_new_label *check, const struct nb_client *client,
+                       struct nb_string label, const char *name, struct nb_error *error)
+{
+    int rc = check->known != NULL ? 0 : get_labels(check, client, error);
+    if (rc != 0 || json_object_getn(check->known, label.bytes, label.length) != NULL ||
+        json_object_getn(check->good, label.bytes, label.length) != NULL)
+        return rc;
+    const char *old = nearest(check->known, label);
+    rc = old == NULL ? 0 : judge(check, label, old, name, error);
+    if (rc == 0) /* a label that is no UTF-8 is asked about again; the daemon refuses it */
+        (void)json_object_setn_new(check->good, label.bytes, label.length, json_true());
+    return rc;
+}
+
+void nb_new_label_deinit(struct nb_new_label *check)
+{
+    json_decref(check->known);
+    json_decref(check->good);
+    *check = (struct nb_new_label){0};
+}
