@@ -72,6 +72,13 @@ def number_text(value):
     return "0" if text in ("-0", "") else text
 
 
+def information(rows):
+    """I(X; Y | label) times the rows, which are [(label, x, y)]."""
+    three, alone = Counter(rows), Counter(label for label, _, _ in rows)
+    first, second = Counter((label, x) for label, x, _ in rows), Counter((label, y) for label, _, y in rows)
+    return math.fsum(n * math.log(n * alone[v] / (first[v, x] * second[v, y])) for (v, x, y), n in three.items())
+
+
 def numbers_of(bags):
     """The numbers of documents that have one each."""
     return [Fraction(text) for bag in bags for text in bag]

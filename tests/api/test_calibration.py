@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calibration by the book: sigmoid and rising function, fitted on leave-one-out scores, against slow computations."""
 import math
+import os
 import random
+import sys
 from collections import Counter
 
 from book import Model, log_scores, soft_max
 from harness import equal, holds, near, refused, wait_for
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
+import calibration  # noqa: E402
 
 METHODS = ("platt", "isotonic")
 
@@ -32,77 +37,11 @@ def wait_calibrated(model, text="word1", what="calibrated"):
 
 
 # ---- slow computations ---------------------------------------------------------------------------
-def odds(scores, v):
-    """ln P(v) / (1 - P(v)), as far as numbers go."""
-    others = [s for u, s in scores.items() if u != v]
-    best = max(scores.values())
-    if best == -math.inf:
-        return -math.log(len(others))
-    most = max(others)
-    rest = most if most == -math.inf else most + math.log(math.fsum(math.exp(s - most) for s in others))
-    return min(max(scores[v] - rest, -1e6), 1e6)
-
-
-def platt(points):
-    """Newton's method in small steps: the loss is convex."""
-    positive = sum(y for _, y in points)
-    high, low = (positive + 1) / (positive + 2), 1 / (len(points) - positive + 2)
-    points = [(f, high if y else low) for f, y in points]
-
-    def p(z):
-        return math.exp(-z) / (1 + math.exp(-z)) if z >= 0 else 1 / (1 + math.exp(z))
-
-    def step(a, b):
-        ga = math.fsum((t - p(a * f + b)) * f for f, t in points)
-        gb = math.fsum(t - p(a * f + b) for f, t in points)
-        w = [(f, p(a * f + b) * (1 - p(a * f + b))) for f, _ in points]
-        aa, ab, bb = (math.fsum(f**k * q for f, q in w) for k in (2, 1, 0))
-        det = aa * bb - ab * ab
-        return (bb * ga - ab * gb) / det, (aa * gb - ab * ga) / det
-
-    a, b = 0, math.log((len(points) - positive + 1) / (positive + 1))
-    for _ in range(500):
-        da, db = step(a, b)
-        scale = min(1, 0.5 / max(abs(da), abs(db), 1e-300))
-        a, b = a - scale * da, b - scale * db
-        if abs(da) + abs(db) < 1e-13:
-            break
-    return lambda f: p(a * f + b)
-
-
-def isotonic(points):
-    """The greatest convex minorant, by its definition: of all means from somewhere before to somewhere after."""
-    xs = sorted({f for f, _ in points})
-    sums = {x: [y for f, y in points if f == x] for x in xs}
-
-    def mean(i, j):
-        values = [y for x in xs[i:j + 1] for y in sums[x]]
-        return sum(values) / len(values)
-    ys = [max(min(mean(i, j) for j in range(k, len(xs))) for i in range(k + 1)) for k in range(len(xs))]
-
-    def say(f):
-        if f <= xs[0]:
-            return ys[0]
-        for k in range(1, len(xs)):
-            if f <= xs[k]:
-                return ys[k - 1] + (f - xs[k - 1]) / (xs[k] - xs[k - 1]) * (ys[k] - ys[k - 1])
-        return ys[-1]
-    return say
-
-
 def slow_map(method, scored):
     """From [(label, {label: log score})] a function of log scores to probabilities."""
     labels = sorted(scored[0][1])
-    fit = {"platt": platt, "isotonic": isotonic}[method]
-    maps = {v: fit([(odds(s, v), label == v) for label, s in scored]) for v in (labels[1:] if len(labels) == 2 else labels)}
-
-    def say(scores):
-        p = {v: maps[v](odds(scores, v)) for v in maps}
-        if len(labels) == 2:
-            return {labels[0]: 1 - p[labels[1]], **p}
-        total = sum(p.values())
-        return {v: x / total if total else 1 / len(labels) for v, x in p.items()}
-    return say
+    say = calibration.fitted(method, len(labels), [(labels.index(v), [s[u] for u in labels]) for v, s in scored])
+    return lambda scores: dict(zip(labels, map(float, say([scores[v] for v in labels]))))
 
 
 def left_out(model, **settings):

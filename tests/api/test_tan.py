@@ -3,7 +3,6 @@
 import itertools
 import math
 import re
-from collections import Counter
 
 import attributes
 from attributes import Attributes
@@ -30,12 +29,8 @@ class Tree(Attributes):
 
     def information(self, one, other):
         """I(one; other | label) times the documents that have both."""
-        both = [(label, values[one], values[other]) for label, values in self.rows()
-                if one in values and other in values]
-        three, alone = Counter(both), Counter(label for label, _, _ in both)
-        first = Counter((label, x) for label, x, _ in both)
-        second = Counter((label, y) for label, _, y in both)
-        return sum(n * math.log(n * alone[v] / (first[v, x] * second[v, y])) for (v, x, y), n in three.items())
+        return attributes.information([(label, values[one], values[other]) for label, values in self.rows()
+                                       if one in values and other in values])
 
     def largest(self):
         """The weight of the largest spanning tree, by Kruskal's algorithm."""

@@ -4,7 +4,7 @@
 
     calibration.py DRIVER [SEED]
 
-DRIVER is the built calibration_driver. The sigmoid is found by Newton's method in exact fractions of 60 digits, the
+DRIVER is the built calibration_driver. tests/api holds the daemon to the same computation. The sigmoid is found by Newton's method in exact fractions of 60 digits, the
 rising function by the formula of means from somewhere before to somewhere after.
 """
 import math
@@ -78,16 +78,18 @@ def isotonic(points):
     return say
 
 
-def expected(method, labels, documents, questions):
+def fitted(method, labels, documents):
+    """From [(label's place, log scores)] a function of log scores to probabilities."""
     fit = {"platt": platt, "isotonic": isotonic}[method]
     maps = {v: fit([(odds(s, v), int(truth == v)) for truth, s in documents]) for v in (range(1, 2) if labels == 2 else range(labels))}
-    for scores in questions:
+
+    def say(scores):
         p = {v: maps[v](odds(scores, v)) for v in maps}
         if labels == 2:
-            yield [1 - p[1], p[1]]
-            continue
+            return [1 - p[1], p[1]]
         total = sum(p.values())
-        yield [p[v] / total if total else Decimal(1) / labels for v in range(labels)]
+        return [p[v] / total if total else Decimal(1) / labels for v in range(labels)]
+    return say
 
 
 def random_scores(rnd, labels, truth, spread, ties, impossible):
@@ -118,7 +120,9 @@ def run(path, seed):
         lines += [" ".join(map(repr, scores)) for scores in questions]
         driver.stdin.write("\n".join(lines) + "\n")
         driver.stdin.flush()
-        for scores, want in zip(questions, expected(method, labels, documents, questions)):
+        say = fitted(method, labels, documents)
+        for scores in questions:
+            want = say(scores)
             got = [float(x) for x in driver.stdout.readline().split()]
             for g, w in zip(got, want, strict=True):
                 if not math.isclose(g, w, rel_tol=1e-9, abs_tol=1e-9):

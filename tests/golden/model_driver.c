@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Does to a model what lines of standard input say, for golden.py to compare with its own slow
- * computation. Words are numbers: word w is of field w % 3, a token; but of the field of pairs
- * when w % 11 is 10, or else of n-grams when w % 9 is 8, which are none; and from 1000 on a value
- * of the attribute (w - 1000) / 100.
+ * Does to a model what lines of standard input say, for golden.py and fields.py to compare with
+ * their own slow computation. Words are numbers: word w is of field w % 3, a token; but of the
+ * field of pairs when w % 11 is 10, or else of n-grams when w % 9 is 8, which are none; and from
+ * 1000 on a value of the attribute (w - 1000) / 100. "A#12.5" is a number of attribute A, "A+" says
+ * that it has a value.
  *
  *     settings EVENT PRIOR ESTIMATE PREDICT SMOOTHING MIN_COUNT SKIP_TOP [LABEL=WEIGHT ...]
  * (numbers of the enums) train LABEL WORD:COUNT ...      untrain LABEL WORD:COUNT ... score
@@ -12,6 +13,9 @@
  *
  * and with the smoothing "m:M:2", whose p is a parent's, of these documents that the parent learns:
  *     parent-train LABEL WORD:COUNT ...
+ *
+ * and with attributes, which the settings that follow have:
+ *     fields STRUCTURE NUMBER KIND ...        (numbers of the enums; before any document)
  *
  * and to the stack of the same model:
  *     stack WORD:COUNT ...            answers "LABEL=SCORE=MODERATED ..."
@@ -23,10 +27,11 @@
 #include <string.h>
 
 #include "core/blend/blend.h"
+#include "core/model/model_pairs.h"
 #include "core/score/score.h"
 #include "core/score/stack.h"
 
-enum { WORDS_MOST = 4096, WEIGHTS_MOST = 64, LABELS_MOST = 64 };
+enum { WORDS_MOST = 4096, WEIGHTS_MOST = 64, LABELS_MOST = 64, ATTRIBUTES_MOST = 64 };
 
 static struct nb_model *model, *parent;
 static struct nb_blend blend;
@@ -34,6 +39,10 @@ static struct nb_settings blended; /* what it borrows: without labels and weight
 static struct nb_scorer *scorer;
 static struct nb_stack *stack;
 static struct nb_stack_weights *stack_weights;
+static struct nb_attribute attributes[ATTRIBUTES_MOST];
+static char attribute_names[ATTRIBUTES_MOST][8];
+static size_t attribute_count;
+static int structure, number;
 
 static void require(bool holds, const char *what)
 {
@@ -60,14 +69,33 @@ static uint64_t word_id(uint64_t word)
     return nb_feature_id(field, (word + 1) * UINT64_C(0xD6E8FEB86659FD93));
 }
 
+/* "WORD", "A#NUMBER" or "A+", up to the colon, where *end is set. */
+static uint64_t item_id(char *item, char **end)
+{
+    uint64_t word = strtoull(item, end, 10);
+    uint64_t decimal;
+    if (**end == '#') {
+        char *text = *end + 1;
+        *end = strchr(text, ':');
+        require(*end != NULL, "A#NUMBER:COUNT expected");
+        require(nb_decimal_read((struct nb_string){text, (size_t)(*end - text)}, &decimal),
+                "a number expected");
+        return nb_feature_number_id((unsigned)word * 2, decimal);
+    }
+    if (**end != '+')
+        return word_id(word);
+    ++*end;
+    return nb_feature_value_id((unsigned)word * 2 + 1, 0);
+}
+
 static size_t read_bag(char **rest, struct nb_feature *bag)
 {
     size_t size = 0;
     for (char *item; (item = next(rest)) != NULL && size < WORDS_MOST;) {
         char *end;
-        uint64_t word = strtoull(item, &end, 10);
+        uint64_t id = item_id(item, &end);
         require(*end == ':', "WORD:COUNT expected");
-        bag[size++] = (struct nb_feature){word_id(word), (uint32_t)strtoul(end + 1, NULL, 10)};
+        bag[size++] = (struct nb_feature){id, (uint32_t)strtoul(end + 1, NULL, 10)};
     }
     return size;
 }
@@ -102,6 +130,24 @@ static void smoothing(char *text, struct nb_settings *s, struct nb_prior_weight 
     }
 }
 
+static void fields(char **rest)
+{
+    structure = atoi(next(rest));
+    number = atoi(next(rest));
+    attribute_count = 0;
+    for (char *kind; (kind = next(rest)) != NULL && attribute_count < ATTRIBUTES_MOST;) {
+        char *name = attribute_names[attribute_count];
+        (void)snprintf(name, sizeof attribute_names[0], "a%zu", attribute_count);
+        attributes[attribute_count++] = (struct nb_attribute){name, atoi(kind)};
+    }
+    if (structure == NB_STRUCTURE_NAIVE || nb_model_pairs(model) != NULL)
+        return;
+    struct nb_pairs *pairs =
+        nb_pairs_new((struct nb_attributes){.list = attributes, .count = attribute_count});
+    require(pairs != NULL && nb_model_documents_all(model) == 0, "pairs");
+    nb_model_put_pairs(model, &pairs);
+}
+
 static void settings(char **rest)
 {
     struct nb_settings s;
@@ -116,6 +162,10 @@ static void settings(char **rest)
     s.min_count = strtoull(next(rest), NULL, 10);
     s.skip_top = strtoull(next(rest), NULL, 10);
     s.weights = weights;
+    s.attributes = attributes;
+    s.attribute_count = attribute_count;
+    s.structure = structure;
+    s.number = number;
     for (char *item; (item = next(rest)) != NULL && s.weight_count < WEIGHTS_MOST;)
         weights[s.weight_count++] = weight_of(item);
     if (nb_smoothing_is_of_parent(&s.smoothing_by))
@@ -288,7 +338,9 @@ int main(void)
         const char *verb = strtok_r(line, " \n", &rest);
         if (verb == NULL)
             continue;
-        if (strcmp(verb, "settings") == 0)
+        if (strcmp(verb, "fields") == 0)
+            fields(&rest);
+        else if (strcmp(verb, "settings") == 0)
             settings(&rest);
         else if (strcmp(verb, "train") == 0)
             change(model, &rest, 1);

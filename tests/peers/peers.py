@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import arff
 
@@ -15,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(os.path.dirname(HERE), "api"))
 
 import harness  # noqa: E402  (needs the path above)
+from attributes import information  # noqa: E402, F401  (for the modules)
 from harness import equal, holds, quoted  # noqa: E402
 
 WEKA = "/usr/share/java/weka.jar"
@@ -30,6 +32,12 @@ def soft_max(scores):
     weights = {v: 0.0 if s is None else math.exp(s - top) for v, s in scores.items()}
     total = sum(weights.values())
     return {v: w / total for v, w in weights.items()}
+
+
+def label_weights(data, added):
+    """A `prior` that weighs each label with its rows, and so much more."""
+    counts = Counter(label for _, label in data.documents())
+    return {label: counts[label] + added for label in data.labels()}
 
 
 class Model:
@@ -66,6 +74,11 @@ class Model:
         got = self.lines("train", rows)
         equal([line["status"] for line in got], ["learned"] * len(rows))
         self.learned += len(rows)
+
+    def train_as_declared(self, data):
+        """All rows; and values that are declared and that no row has, with a label of their own."""
+        self.train(data.documents())
+        self.train([({name: value}, DECLARED) for name, value in data.declared_only()])
 
     def verdicts(self, documents, query=""):
         return self.lines("classify", [{"values": values} for values, _ in documents], query)

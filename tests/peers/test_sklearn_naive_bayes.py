@@ -8,6 +8,12 @@ WORDS = "apple pear plum cherry quince medlar fig grape lemon melon".split()
 SMOOTHING = (1.0, 0.5, 0.01, 2.5)
 
 
+def judged(method, inputs, labels):
+    """[{label: probability}] of the inputs that it was fitted to."""
+    fitted = method.fit(inputs, labels)
+    return [dict(zip(fitted.classes_, row)) for row in fitted.predict_proba(inputs)]
+
+
 def compare(peers, method, inputs, documents, fields, **settings):
     """`inputs` of scikit-learn and `documents` of bayesd, [({field: value}, label)], are the same ones."""
     labels = [label for _, label in documents]
@@ -15,8 +21,7 @@ def compare(peers, method, inputs, documents, fields, **settings):
         model.train(documents)
         for alpha in SMOOTHING:
             model.put(smoothing=alpha, **settings)
-            fitted = method(alpha=alpha).fit(inputs, labels)
-            theirs = [dict(zip(fitted.classes_, row)) for row in fitted.predict_proba(inputs)]
+            theirs = judged(method(alpha=alpha), inputs, labels)
             peers.equal_distributions(model.probabilities(documents), theirs, sorted(set(labels)), (method, alpha))
 
 
@@ -67,8 +72,7 @@ def gaussian(peers, data):
     documents = [({name: values[name] for name in numbers}, v) for values, v in data.complete().documents()]
     inputs = numpy.array([[values[name] for name in numbers] for values, _ in documents])
     labels = [label for _, label in documents]
-    fitted = GaussianNB().fit(inputs, labels)
-    theirs = [dict(zip(fitted.classes_, row)) for row in fitted.predict_proba(inputs)]
+    theirs = judged(GaussianNB(), inputs, labels)
     with peers.model({name: "number" for name in numbers}) as model:
         model.train(documents)
         peers.equal_distributions(model.probabilities(documents), theirs, sorted(set(labels)), data)

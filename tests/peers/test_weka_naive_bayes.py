@@ -5,9 +5,7 @@ Its class prior is (N_c + 1) / (N + labels), so each label's weight is N_c + 1. 
 values that no document has are taught with a label of their own, whose score is left out. Labels are divided
 by the same sum then, whatever that label weighs.
 """
-from collections import Counter
-
-from peers import DECLARED
+from peers import label_weights
 
 NAIVE_BAYES = "weka.classifiers.bayes.NaiveBayes"
 
@@ -15,11 +13,8 @@ NAIVE_BAYES = "weka.classifiers.bayes.NaiveBayes"
 def compare(peers, data, test=None):
     test = test or data
     theirs = peers.weka(NAIVE_BAYES, data, test).distributions
-    counts = Counter(label for _, label in data.documents())
-    prior = {label: counts[label] + 1 for label in data.labels()}
-    with peers.model(data.fields(), prior=prior) as model:
-        model.train(data.documents())
-        model.train([({name: value}, DECLARED) for name, value in data.declared_only()])
+    with peers.model(data.fields(), prior=label_weights(data, 1)) as model:
+        model.train_as_declared(data)
         ours = model.probabilities(test.documents())
     peers.equal_distributions(ours, theirs, data.labels(), data)
 

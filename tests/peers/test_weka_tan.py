@@ -7,11 +7,10 @@ rounding; bayesd's is the first field, so Weka's root is named first. Estimates 
 sides, also for the label: `prior` weighs each label N_c + .5. Of declared values that no document has a label of
 their own learns, as in test_weka_naive_bayes.
 """
-import math
 import re
 from collections import Counter
 
-from peers import DECLARED, equal, holds
+from peers import equal, holds, information, label_weights
 
 TAN = ("weka.classifiers.bayes.BayesNet", "-D", "-Q", "weka.classifiers.bayes.net.search.local.TAN", "--", "-S",
        "ENTROPY", "-E", "weka.classifiers.bayes.net.estimate.SimpleEstimator", "--", "-A", "0.5")
@@ -26,20 +25,11 @@ def filled(data):
     return data.of_rows([[modes[n] if v is None else v for n, v in enumerate(row)] for row in data.rows])
 
 
-def information(data, one, other):
-    """I(one; other | class) times rows, slowly."""
-    c = data.class_index
-    three = Counter((row[c], row[one], row[other]) for row in data.rows)
-    first = Counter((row[c], row[one]) for row in data.rows)
-    second = Counter((row[c], row[other]) for row in data.rows)
-    alone = Counter(row[c] for row in data.rows)
-    return sum(n * math.log(n * alone[v] / (first[v, x] * second[v, y])) for (v, x, y), n in three.items())
-
-
 def weight(data, parents):
     """What a tree {name: parent's name} tells."""
     index = {name: n for n, (name, _) in enumerate(data.attributes)}
-    return sum(information(data, index[child], index[parent]) for child, parent in parents.items())
+    return sum(information([(row[data.class_index], row[index[child]], row[index[parent]]) for row in data.rows])
+               for child, parent in parents.items())
 
 
 def parents_of_weka(data, weka):
@@ -63,11 +53,8 @@ def compare(peers, data, has_ties=False):
     theirs, roots = parents_of_weka(data, weka)
     equal(len(roots), 1, f"roots of Weka's tree of {data}")
     fields = {roots[0]: "category", **data.fields()}
-    counts = Counter(label for _, label in data.documents())
-    prior = {label: counts[label] + 0.5 for label in data.labels()}
-    with peers.model(fields, structure="tan", smoothing=0.5, prior=prior) as model:
-        model.train(data.documents())
-        model.train([({name: value}, DECLARED) for name, value in data.declared_only()])
+    with peers.model(fields, structure="tan", smoothing=0.5, prior=label_weights(data, 0.5)) as model:
+        model.train_as_declared(data)
         ours = parents_of(model, data.documents()[0][0])
         holds(abs(weight(data, ours) - weight(data, theirs)) < 1e-6, f"{data}: {ours}, theirs {theirs}")
         if has_ties: # the trees tell as much, and differ
