@@ -171,6 +171,17 @@ double nb_filter_score(double log_odds, double required, double threshold)
     return required * (log_odds / log_odds_at(threshold));
 }
 
+double nb_filter_shown_score(double log_odds, double required, double threshold, bool is_over,
+                             unsigned digits)
+{
+    double scale = pow(10, digits);
+    double score = round(nb_filter_score(log_odds, required, threshold) * scale) / scale;
+    if (is_over)
+        return fmax(score, required);
+    /* The largest number of so few digits that is below. */
+    return fmin(score, (ceil(required * scale - 1e-6) - 1) / scale) + 0.0; /* no -0.0 */
+}
+
 /* 1 as a threshold means never. */
 static bool reaches(double probability, double threshold)
 {
@@ -232,10 +243,10 @@ int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *ou
  */
 
 static struct nb_filter_symbol *add_symbol(struct nb_filter_report *report, const char *name,
-                                           double log_odds)
+                                           double evidence)
 {
     struct nb_filter_symbol *symbol = &report->symbols[report->symbol_count++];
-    symbol->log_odds = log_odds;
+    symbol->evidence = evidence;
     (void)snprintf(symbol->name, sizeof symbol->name, "%s", name); /* fits */
     symbol->option[0] = '\0';
     return symbol;
@@ -245,17 +256,17 @@ static struct nb_filter_symbol *add_symbol(struct nb_filter_report *report, cons
 static const struct {
     const char *symbol, *what;
 } FIELDS[NB_FIELDS] = {
-    [NB_FIELD_BODY] = {"BAYES_BODY", "Words of the text"},
-    [NB_FIELD_SUBJECT] = {"BAYES_SUBJECT", "Words of the Subject"},
-    [NB_FIELD_ADDRESS] = {"BAYES_ADDRESS", "Addresses and names"},
-    [NB_FIELD_RECEIVED] = {"BAYES_RECEIVED", "Hosts of the Received fields"},
-    [NB_FIELD_HEADER] = {"BAYES_HEADER", "Other header fields"},
-    [NB_FIELD_STRUCTURE] = {"BAYES_STRUCTURE", "MIME and HTML structure"},
-    [NB_FIELD_URL] = {"BAYES_URL", "Links"},
-    [NB_FIELD_HIDDEN] = {"BAYES_HIDDEN", "Hidden text"},
-    [NB_FIELD_CASE] = {"BAYES_CASE", "Words with capitals"},
-    [NB_FIELD_PAIR] = {"BAYES_PAIR", "Pairs of words"},
-    [NB_FIELD_NGRAM] = {"BAYES_NGRAM", "Character 5-grams"},
+    [NB_FIELD_BODY] = {"BAYES_PART_BODY", "Words of the text"},
+    [NB_FIELD_SUBJECT] = {"BAYES_PART_SUBJECT", "Words of the Subject"},
+    [NB_FIELD_ADDRESS] = {"BAYES_PART_ADDRESS", "Addresses and names"},
+    [NB_FIELD_RECEIVED] = {"BAYES_PART_RECEIVED", "Hosts of the Received fields"},
+    [NB_FIELD_HEADER] = {"BAYES_PART_HEADER", "Other header fields"},
+    [NB_FIELD_STRUCTURE] = {"BAYES_PART_STRUCTURE", "MIME and HTML structure"},
+    [NB_FIELD_URL] = {"BAYES_PART_URL", "Links"},
+    [NB_FIELD_HIDDEN] = {"BAYES_PART_HIDDEN", "Hidden text"},
+    [NB_FIELD_CASE] = {"BAYES_PART_CASE", "Words with capitals"},
+    [NB_FIELD_PAIR] = {"BAYES_PART_PAIR", "Pairs of words"},
+    [NB_FIELD_NGRAM] = {"BAYES_PART_NGRAM", "Character 5-grams"},
 };
 
 /* The strongest tokens of a field that speak the way the field does. */
@@ -289,11 +300,10 @@ static double finite_log_odds(double evidence)
     return isinf(evidence) ? copysign(LOG_ODDS_MOST, evidence) : evidence;
 }
 
-/* What the fields of the mail add, where it is much. Returns what all of these add. */
-static double add_evidence(const struct nb_verdict *verdict, double sign, uint64_t most,
-                           struct nb_filter_report *report)
+/* What the fields of the mail add, where it is much. */
+static void add_evidence(const struct nb_verdict *verdict, double sign, uint64_t most,
+                         struct nb_filter_report *report)
 {
-    double sum = 0;
     for (unsigned field = 0; field < NB_FIELDS && most > 0; field++) {
         double log_odds = sign * finite_log_odds(verdict->field_evidence[field]);
         char tokens[NB_FILTER_TEXT];
@@ -305,9 +315,7 @@ static double add_evidence(const struct nb_verdict *verdict, double sign, uint64
         (void)snprintf(symbol->description, sizeof symbol->description, "%s speak for %s%s%.128s",
                        FIELDS[field].what, log_odds > 0 ? "spam" : "ham",
                        tokens[0] != '\0' ? ": " : "", tokens); /* fits */
-        sum += log_odds;
     }
-    return sum;
 }
 
 /* ---- verdicts ----------------------------------------------------------------------------------
@@ -367,14 +375,13 @@ static void judge(const struct nb_config *config, const struct nb_verdict *verdi
                                                  : p >= config->filter_unsure ? "BAYES_UNSURE"
                                                                               : "BAYES_HAM",
                                                  0);
-    (void)snprintf(symbol->description, sizeof symbol->description,
-                   "Probability of spam %.4f; the evidence that no other symbol has", p); /* fits */
+    (void)snprintf(symbol->description, sizeof symbol->description, "Probability of spam %.4f",
+                   p); /* fits */
     if (is_spam && spam->count > 1)
         copy_clean(nb_string_of(spam->label), symbol->option, sizeof symbol->option);
     int sign = sign_of_evidence(config, verdict);
-    symbol->log_odds = report->log_odds;
     if (sign != 0)
-        symbol->log_odds -= add_evidence(verdict, sign, config->filter_evidence, report);
+        add_evidence(verdict, sign, config->filter_evidence, report);
 }
 
 static void say_not_ready(const char *missing, const char *note, struct nb_filter_report *report)
@@ -597,7 +604,7 @@ static void pass_test(const struct nb_config *config, enum nb_filter_action acti
                        : action == NB_FILTER_NO_ACTION ? 0
                                                        : log_odds_at(config->filter_add_header);
     (void)snprintf(report->model, sizeof report->model, "%s", config->filter_model);
-    struct nb_filter_symbol *symbol = add_symbol(report, "GTUBE", report->log_odds);
+    struct nb_filter_symbol *symbol = add_symbol(report, "GTUBE", 0);
     (void)snprintf(symbol->description, sizeof symbol->description,
                    "Generic Test for Unsolicited Bulk Email");
 }

@@ -39,12 +39,13 @@ enum nb_filter_action {
     NB_FILTER_ACTIONS /* how many there are */
 };
 
-/* One reason for the score. The log-odds of all symbols add up to the report's. */
+/* The first symbol of a report is its verdict and has the whole score; the others are parts of the
+ * mail, which weigh nothing beside it and say how much of it is theirs. */
 struct nb_filter_symbol {
-    char name[NB_FILTER_NAME];        /* "BAYES_SPAM", "BAYES_SUBJECT" */
+    char name[NB_FILTER_NAME];        /* "BAYES_SPAM", "BAYES_PART_SUBJECT" */
     char description[NB_FILTER_TEXT]; /* a sentence, never empty; its words need not be UTF-8 */
     char option[NB_FILTER_TEXT];      /* the strongest tokens, or "" */
-    double log_odds;                  /* above 0 speaks for spam */
+    double evidence;                  /* log-odds of a part, above 0 for spam; else 0 */
 };
 
 struct nb_filter_report {
@@ -108,6 +109,12 @@ int nb_filter_check_config(const struct nb_config *config, struct nb_error *erro
 /* What log-odds are on a scale that has 0 at even odds and `required` exactly at the probability
  * `threshold` (above 0.5; 1 is never reached). */
 double nb_filter_score(double log_odds, double required, double threshold);
+
+/* The score of a report, or of its first symbol, with `digits` digits after the point. It compares
+ * with `required` as the action was decided: a score below is never rounded up to it, and that of a
+ * test mail is never below it. */
+double nb_filter_shown_score(double log_odds, double required, double threshold, bool is_over,
+                             unsigned digits);
 
 /* By enum nb_filter_action: "no action", "add header", "rewrite subject", "reject". */
 extern const char *const nb_filter_action_names[NB_FILTER_ACTIONS];

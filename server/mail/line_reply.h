@@ -5,15 +5,7 @@
 #ifndef NB_SERVER_MAIL_LINE_REPLY_H
 #define NB_SERVER_MAIL_LINE_REPLY_H
 
-#include <stdbool.h>
-
 struct nb_request;
-
-/* The score of a report with `digits` digits after the point. It compares with `required` as the
- * action was decided: a score below is never rounded up to it, and that of a test mail is never
- * below it. */
-double nb_line_score(double log_odds, double required, double threshold, bool is_over,
-                     unsigned digits);
 
 /* How a failure is told, by number and name of sysexits.h. */
 struct nb_line_failure {

@@ -22,9 +22,15 @@ int nb_line_names(const struct nb_line_scan *scan, const char *separator, struct
     return rc;
 }
 
-static double points(const struct nb_line_scan *scan, const struct nb_filter_symbol *symbol)
+/* Of a part of the mail the row says how many of the points are its own. */
+static int add_row(const struct nb_line_scan *scan, const struct nb_filter_symbol *symbol,
+                   double points, struct nb_buffer *out)
 {
-    return nb_filter_score(symbol->log_odds, scan->required, scan->config->filter_add_header) + 0.0;
+    double own = nb_filter_score(symbol->evidence, scan->required, scan->config->filter_add_header);
+    int rc = nb_buffer_printf(out, "%4.1f %-22s %s", points, symbol->name, symbol->description);
+    if (rc == 0 && symbol->evidence != 0)
+        rc = nb_buffer_printf(out, " (%+.1f)", own);
+    return rc == 0 ? nb_buffer_puts(out, "\n") : rc;
 }
 
 int nb_line_report(const struct nb_line_scan *scan, struct nb_buffer *out)
@@ -39,11 +45,8 @@ int nb_line_report(const struct nb_line_scan *scan, struct nb_buffer *out)
                               "---- ---------------------- "
                               "--------------------------------------------------\n",
                               scan->score, scan->required);
-    for (size_t i = 0; i < scan->report.symbol_count && rc == 0; i++) {
-        const struct nb_filter_symbol *symbol = &scan->report.symbols[i];
-        rc = nb_buffer_printf(out, "%4.1f %-22s %s\n", points(scan, symbol), symbol->name,
-                              symbol->description);
-    }
+    for (size_t i = 0; i < scan->report.symbol_count && rc == 0; i++)
+        rc = add_row(scan, &scan->report.symbols[i], i == 0 ? scan->score : 0, out);
     return rc;
 }
 

@@ -38,18 +38,17 @@ static int write_report(const struct nb_config *config, const struct nb_filter_r
 {
     double required = config->filter_required_score, threshold = config->filter_reject;
     bool is_rejected = report->action == NB_FILTER_REJECT;
+    double score = nb_filter_shown_score(report->log_odds, required, threshold, is_rejected, 2);
     int rc = nb_buffer_printf(out,
                               "RSPAMD/1.3 0 EX_OK\r\n"
                               "Metric: default; %s; %.2f / %.2f / 0.0\r\nAction: %s\r\n",
-                              is_rejected ? "True" : "False",
-                              nb_line_score(report->log_odds, required, threshold, is_rejected, 2),
-                              required, nb_filter_action_name(report->action));
+                              is_rejected ? "True" : "False", score, required,
+                              nb_filter_action_name(report->action));
     if (rc == 0 && report->action == NB_FILTER_REWRITE_SUBJECT)
         rc = nb_buffer_printf(out, "Subject: %s\r\n", report->subject);
     for (size_t i = 0; i < report->symbol_count && rc == 0; i++)
         rc = nb_buffer_printf(out, "Symbol: %s(%.2f)\r\n", report->symbols[i].name,
-                              nb_filter_score(report->symbols[i].log_odds, required, threshold) +
-                                  0.0);
+                              i == 0 ? score : 0);
     return rc == 0 ? nb_buffer_printf(out, "Message-ID: %s\r\n", report->message_id) : rc;
 }
 

@@ -54,8 +54,8 @@ static int scan_mail(struct nb_request *request, struct nb_line_scan *scan, stru
     scan->config = config;
     scan->required = config->filter_spamd_required_score;
     scan->is_spam = scan->report.action != NB_FILTER_NO_ACTION;
-    scan->score = nb_line_score(scan->report.log_odds, scan->required, config->filter_add_header,
-                                scan->is_spam, 1);
+    scan->score = nb_filter_shown_score(scan->report.log_odds, scan->required,
+                                        config->filter_add_header, scan->is_spam, 1);
     return 0;
 }
 

@@ -20,25 +20,48 @@ static const char TRY_AGAIN[] = "The filter is not available, try again later";
 /* ---- reports ----------------------------------------------------------------------------------
  */
 
+static double scale(const struct nb_config *config, double log_odds)
+{
+    return nb_filter_score(log_odds, config->filter_required_score, config->filter_reject);
+}
+
+/* As clients compare it with required_score, and read it. */
+static double score_of(const struct nb_config *config, const struct nb_filter_report *report)
+{
+    return nb_filter_shown_score(report->log_odds, config->filter_required_score,
+                                 config->filter_reject, report->action == NB_FILTER_REJECT, 2);
+}
+
+/* Of a part of the mail how much of the score is its own, "+2.35"; and the tokens. */
+static void emit_options(struct nb_emitter *e, const struct nb_config *config,
+                         const struct nb_filter_symbol *symbol)
+{
+    char own[32];
+    if (symbol->evidence == 0 && symbol->option[0] == '\0')
+        return;
+    nb_emit_key(e, "options");
+    nb_emit_open(e, '[');
+    (void)snprintf(own, sizeof own, "%+.2f", scale(config, symbol->evidence)); /* fits */
+    if (symbol->evidence != 0)
+        nb_emit_text(e, own);
+    if (symbol->option[0] != '\0')
+        nb_emit_text(e, symbol->option);
+    nb_emit_close(e, ']');
+}
+
 static void emit_symbols(struct nb_emitter *e, const struct nb_config *config,
                          const struct nb_filter_report *report)
 {
     for (size_t i = 0; i < report->symbol_count; i++) {
         const struct nb_filter_symbol *symbol = &report->symbols[i];
-        double score =
-            nb_filter_score(symbol->log_odds, config->filter_required_score, config->filter_reject);
+        double score = i == 0 ? score_of(config, report) : 0;
         nb_emit_key(e, symbol->name);
         nb_emit_open(e, '{');
         nb_emit_member_text(e, "name", symbol->name);
         nb_emit_member_short_double(e, "score", score);
         nb_emit_member_short_double(e, "metric_score", score);
         nb_emit_member_text(e, "description", symbol->description);
-        if (symbol->option[0] != '\0') {
-            nb_emit_key(e, "options");
-            nb_emit_open(e, '[');
-            nb_emit_text(e, symbol->option);
-            nb_emit_close(e, ']');
-        }
+        emit_options(e, config, symbol);
         nb_emit_close(e, '}');
     }
 }
@@ -48,9 +71,7 @@ static void emit_result(struct nb_emitter *e, const struct nb_config *config,
 {
     nb_emit_key(e, "is_skipped");
     nb_emit_bool(e, report->is_test);
-    nb_emit_member_short_double(
-        e, "score",
-        nb_filter_score(report->log_odds, config->filter_required_score, config->filter_reject));
+    nb_emit_member_short_double(e, "score", score_of(config, report));
     nb_emit_member_short_double(e, "required_score", config->filter_required_score);
     nb_emit_member_text(e, "action", nb_filter_action_name(report->action));
 }

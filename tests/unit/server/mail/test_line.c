@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "server/mail/filter.h"
 #include "server/mail/line_head.h"
-#include "server/mail/line_reply.h"
 #include "server/mail/line_rewrite.h"
 #include "server/mail/line_routes.h"
 
@@ -232,24 +232,24 @@ END_TEST
 START_TEST(scores_agree_with_what_was_decided)
 {
     /* log-odds at 0.9999: 9.2102 */
-    ck_assert_double_eq_tol(nb_line_score(9.2102403669758, 15, 0.9999, true, 2), 15, 1e-9);
-    ck_assert_double_eq_tol(nb_line_score(9.2102, 15, 0.9999, false, 2), 14.99, 1e-9);
-    ck_assert_double_eq_tol(nb_line_score(9.2102, 15, 0.9999, true, 2), 15, 1e-9);
-    ck_assert_double_eq_tol(nb_line_score(2, 5, 0.9, false, 1), 4.6, 1e-9);
-    ck_assert_double_eq_tol(nb_line_score(2.19, 5, 0.9, false, 1), 4.9, 1e-9);
-    ck_assert_double_eq_tol(nb_line_score(0, 5, 0.9, true, 1), 5, 1e-9);
-    ck_assert_double_eq_tol(nb_line_score(30, 2.25, 0.9, false, 1), 2.2, 1e-9);
-    ck_assert_double_eq_tol(nb_line_score(-2.1972245773362196, 5, 0.9, false, 1), -5, 1e-9);
+    ck_assert_double_eq_tol(nb_filter_shown_score(9.2102403669758, 15, 0.9999, true, 2), 15, 1e-9);
+    ck_assert_double_eq_tol(nb_filter_shown_score(9.2102, 15, 0.9999, false, 2), 14.99, 1e-9);
+    ck_assert_double_eq_tol(nb_filter_shown_score(9.2102, 15, 0.9999, true, 2), 15, 1e-9);
+    ck_assert_double_eq_tol(nb_filter_shown_score(2, 5, 0.9, false, 1), 4.6, 1e-9);
+    ck_assert_double_eq_tol(nb_filter_shown_score(2.19, 5, 0.9, false, 1), 4.9, 1e-9);
+    ck_assert_double_eq_tol(nb_filter_shown_score(0, 5, 0.9, true, 1), 5, 1e-9);
+    ck_assert_double_eq_tol(nb_filter_shown_score(30, 2.25, 0.9, false, 1), 2.2, 1e-9);
+    ck_assert_double_eq_tol(nb_filter_shown_score(-2.1972245773362196, 5, 0.9, false, 1), -5, 1e-9);
 }
 END_TEST
 
 static void add_symbol(struct nb_line_scan *scan, const char *name, const char *description,
-                       double log_odds)
+                       double evidence)
 {
     struct nb_filter_symbol *symbol = &scan->report.symbols[scan->report.symbol_count++];
     (void)snprintf(symbol->name, sizeof symbol->name, "%s", name);
     (void)snprintf(symbol->description, sizeof symbol->description, "%s", description);
-    symbol->log_odds = log_odds;
+    symbol->evidence = evidence;
 }
 
 static void make_scan(const struct nb_config *config, enum nb_filter_action action,
@@ -266,7 +266,7 @@ static void make_scan(const struct nb_config *config, enum nb_filter_action acti
 }
 
 /* The tests' names, folded as SpamAssassin folds them. */
-#define STATUS_TESTS "tests=BAYES_SPAM,\n\tBAYES_EVIDENCE_1,BAYES_EVIDENCE_2 autolearn=no "
+#define STATUS_TESTS "tests=BAYES_SPAM,\n\tBAYES_PART_BODY,BAYES_PART_HEADER autolearn=no "
 
 static void expect_rewritten(const struct nb_line_scan *scan, const char *mail, const char *wanted)
 {
@@ -286,9 +286,9 @@ START_TEST(rewrites_mails)
     const char *mail = "From: a\nX-Spam-Flag: NO\nX-Bayes-Status: ham\n\tfolded\nSubject: hello\n\n"
                        "X-Spam-Flag: body\n";
     make_scan(&config, NB_FILTER_ADD_HEADER, &scan);
-    add_symbol(&scan, "BAYES_SPAM", "Probability", 2);
-    add_symbol(&scan, "BAYES_EVIDENCE_1", "1 times 'a'", 1);
-    add_symbol(&scan, "BAYES_EVIDENCE_2", "1 times 'b'", -1);
+    add_symbol(&scan, "BAYES_SPAM", "Probability", 0);
+    add_symbol(&scan, "BAYES_PART_BODY", "1 times 'a'", 1);
+    add_symbol(&scan, "BAYES_PART_HEADER", "1 times 'b'", -1);
     expect_rewritten(&scan, mail, "X-Spam-Flag: YES\nX-Spam-Checker-Version: bayesd ");
     expect_rewritten(&scan, mail, "\nX-Spam-Level: *******\n");
     expect_rewritten(&scan, mail, "\nX-Spam-Status: Yes, score=7.5 required=5.0 " STATUS_TESTS);
@@ -311,8 +311,8 @@ START_TEST(writes_reports)
     struct nb_line_scan scan;
     struct nb_buffer out = {NULL, 0, 0};
     make_scan(&config, NB_FILTER_REJECT, &scan);
-    add_symbol(&scan, "BAYES_SPAM", "Probability of spam 0.9900", 2.1972245773362196);
-    add_symbol(&scan, "BAYES_EVIDENCE_1", "2 times 'a'", -0.5);
+    add_symbol(&scan, "BAYES_SPAM", "Probability of spam 0.9900", 0);
+    add_symbol(&scan, "BAYES_PART_BODY", "2 times 'a'", -0.5);
     ck_assert_int_eq(nb_line_report(&scan, &out), 0);
     nb_buffer_append(&out, "", 1);
     ck_assert_str_eq(out.bytes, "bayesd: spam, probability=0.9900, model=mail\n\n"
@@ -320,8 +320,8 @@ START_TEST(writes_reports)
                                 " pts rule name              description\n"
                                 "---- ---------------------- "
                                 "--------------------------------------------------\n"
-                                " 5.0 BAYES_SPAM             Probability of spam 0.9900\n"
-                                "-1.1 BAYES_EVIDENCE_1       2 times 'a'\n");
+                                " 7.5 BAYES_SPAM             Probability of spam 0.9900\n"
+                                " 0.0 BAYES_PART_BODY        2 times 'a' (-1.1)\n");
     nb_buffer_deinit(&out);
 }
 END_TEST
