@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "server/call/breaker.h"
+#include "server/milter/milter_socket.h"
 #include "server/milter/option_lines.h"
 
 enum {
@@ -64,7 +65,8 @@ void nb_milter_options_help(FILE *out)
         "\n"
         "  --config FILE          read options from the file too: lines NAME = VALUE\n"
         "  --socket SOCKET        where the mail server connects: inet:PORT@ADDRESS,\n"
-        "                         inet6:PORT@ADDRESS or unix:/PATH (inet:8764@127.0.0.1)\n"
+        "                         inet:ADDRESS:PORT, inet6 alike, or unix:/PATH\n"
+        "                         (inet:8764@127.0.0.1)\n"
         "  --socket-mode MODE     permissions of a unix socket, octal (0660)\n"
         "  --url URL              address of bayesd, or unix:/PATH (http://127.0.0.1:8763)\n"
         "  --token-file FILE      file whose first line is the access token\n"
@@ -169,18 +171,10 @@ static int set_socket_mode(struct nb_milter_options *options, struct nb_error *e
 /* An address is demanded: without one libmilter would listen on all addresses. */
 static int set_socket(struct nb_milter_options *options, struct nb_error *error)
 {
-    const char *rest = strchr(optarg, ':');
-    bool is_inet = strncmp(optarg, "inet:", 5) == 0 || strncmp(optarg, "inet6:", 6) == 0;
-    bool is_file = strncmp(optarg, "unix:", 5) == 0 || strncmp(optarg, "local:", 6) == 0;
-    if (is_inet) {
-        unsigned long port;
-        const char *end;
-        if (!read_number(rest + 1, 10, 65535, &port, &end) || port == 0 || *end != '@' ||
-            end[1] == '\0')
-            return bad_value("socket", "inet:PORT@ADDRESS", error);
-    } else if (!is_file || rest[1] != '/') {
-        return bad_value("socket", "inet:PORT@ADDRESS or unix:/PATH", error);
-    }
+    struct nb_string address, port;
+    bool is_file = strncmp(optarg, "unix:/", 6) == 0 || strncmp(optarg, "local:/", 7) == 0;
+    if (!is_file && !nb_milter_socket_read(optarg, &address, &port))
+        return bad_value("socket", "inet:PORT@ADDRESS, inet:ADDRESS:PORT or unix:/PATH", error);
     options->socket = optarg;
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/milter/milter_socket.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdbool.h>
@@ -11,9 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/number.h"
 #include "server/base/listen_unix.h"
 
-enum { BACKLOG = 1024, PORT_BYTES = 8 };
+enum { BACKLOG = 1024, PORT_BYTES = 8, ADDRESS_BYTES = 256 };
 
 /* ---- for mail servers ------------------------------------------------------------------------ */
 
@@ -44,7 +46,36 @@ static int bind_to(const struct addrinfo *address, int *made)
     return NB_IO;
 }
 
-/* `where` is inet:PORT@ADDRESS or inet6:PORT@ADDRESS: command_line.c has checked that. */
+static struct nb_string without_brackets(struct nb_string s)
+{
+    bool has = s.length >= 2 && s.bytes[0] == '[' && s.bytes[s.length - 1] == ']';
+    return has ? (struct nb_string){s.bytes + 1, s.length - 2} : s;
+}
+
+static bool is_port(struct nb_string text)
+{
+    uint64_t port;
+    return text.length < PORT_BYTES && nb_number_read_whole(text, &port) && port > 0 &&
+           port <= 65535;
+}
+
+bool nb_milter_socket_read(const char *where, struct nb_string *address, struct nb_string *port)
+{
+    if (strncmp(where, "inet:", 5) != 0 && strncmp(where, "inet6:", 6) != 0)
+        return false;
+    struct nb_string rest = nb_string_of(path_of(where));
+    const char *at = strchr(rest.bytes, '@'), *colon = strrchr(rest.bytes, ':');
+    const char *middle = at != NULL ? at : colon;
+    if (middle == NULL)
+        return false;
+    struct nb_string first = {rest.bytes, (size_t)(middle - rest.bytes)};
+    struct nb_string second = nb_string_from(rest, first.length + 1);
+    *port = at != NULL ? first : second;
+    *address = without_brackets(at != NULL ? second : first);
+    return is_port(*port) && address->length > 0 && address->length < ADDRESS_BYTES;
+}
+
+/* nb_milter_socket_read takes `where`: command_line.c has checked that. */
 static int listen_inet(const char *where, int *made, struct nb_error *error)
 {
     struct addrinfo *list = NULL;
@@ -52,10 +83,13 @@ static int listen_inet(const char *where, int *made, struct nb_error *error)
                                        strncmp(where, "inet6", 5) == 0 ? AF_INET6 : AF_INET,
                                    .ai_socktype = SOCK_STREAM,
                                    .ai_flags = AI_NUMERICSERV};
-    char port[PORT_BYTES];
-    const char *at = strchr(where, '@');
-    (void)snprintf(port, sizeof port, "%.*s", (int)(at - path_of(where)), path_of(where));
-    int failure = getaddrinfo(at + 1, port, &hints, &list);
+    char host[ADDRESS_BYTES], service[PORT_BYTES];
+    struct nb_string address = {"", 0}, port = {"", 0};
+    bool is_read = nb_milter_socket_read(where, &address, &port);
+    assert(is_read);
+    (void)snprintf(host, sizeof host, "%.*s", (int)address.length, address.bytes);
+    (void)snprintf(service, sizeof service, "%.*s", (int)port.length, port.bytes);
+    int failure = getaddrinfo(host, service, &hints, &list);
     if (failure != 0)
         return nb_error_set(error, NB_INVALID, "%.200s cannot be listened on: %s", where,
                             gai_strerror(failure));

@@ -73,8 +73,8 @@ class Mta:
             self.socket = socket.socket(socket.AF_UNIX)
             address = path[5:]
         else:
-            self.socket = socket.socket(socket.AF_INET)
             port, host = path[5:].split("@")
+            self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
             address = (host, int(port))
         self.socket.settimeout(60 * slow())
         self.socket.connect(address)

@@ -843,6 +843,11 @@ def test_sockets(api):
         port = listener.getsockname()[1]
     with Stub() as stub, Milter(api, stub.url, socket_at=f"inet:{port}@127.0.0.1") as milter:
         holds(milter.mail().passes(), "by TCP")
+    for spelling in (f"inet:127.0.0.1:{port}", f"inet:localhost:{port}", f"inet6:[::1]:{port}", f"inet6:{port}@::1"):
+        with Stub() as stub, Milter(api, stub.url, socket_at=spelling) as milter:
+            holds(f"ready on {spelling}" in milter.said(), milter.said())
+            milter.at = f"inet:{port}@{'::1' if '6' in spelling[:5] else '127.0.0.1'}"
+            holds(milter.mail().passes(), spelling)
     for options, mode in (((), 0o660), (("--socket-mode", "0606"), 0o606)):
         with Stub() as stub, Milter(api, stub.url, *options) as milter:
             equal(stat.S_IMODE(os.stat(milter.at[5:]).st_mode), mode)
@@ -898,6 +903,8 @@ def test_command_line(api):
         holds(f"  --{option}" in out and f"--{option}" in manual, f"--{option} is not told of")
     holds(run("--version")[1].startswith("bayesd-milter "), "version")
     for options in (("--nonsense",), ("--url",), ("argument",), ("--socket", "8764"), ("--socket", "inet:8764"),
+                    ("--socket", "inet:127.0.0.1"), ("--socket", "inet::8764"), ("--socket", "inet:127.0.0.1:"),
+                    ("--socket", "inet:127.0.0.1:0"), ("--socket", "inet:127.0.0.1:65536"), ("--socket", "inet:[]:25"),
                     ("--socket", "inet:0@127.0.0.1"), ("--socket", "inet:99999@127.0.0.1"),
                     ("--socket", "unix:relative"), ("--socket", "tcp:/x"), ("--socket-mode", "888"),
                     ("--socket-mode", "1777"), ("--timeout", "0"), ("--timeout", "241"), ("--timeout", "-1"),
