@@ -47,6 +47,22 @@ static double log_or_nothing(double value)
     return value > 0 ? log(value) : 0;
 }
 
+/* p of a value, by the parent's counts. */
+static double pooled_share(const struct nb_attribute_scores *s, size_t attribute, uint64_t id)
+{
+    const struct nb_attribute_counts *c = &s->counts[attribute];
+    uint32_t number = nb_model_find(s->pool, id);
+    const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(s->pool, number);
+    bool bernoulli = c->event == NB_EVENT_BERNOULLI;
+    if (!(c->pool_sum > 0))
+        return 1 / (bernoulli ? 2 : (double)c->vocabulary);
+    bool of_documents = bernoulli || c->event == NB_EVENT_BINARY;
+    uint64_t mine = row == NULL    ? 0
+                    : of_documents ? nb_counts_documents(s->pool, row)
+                                   : nb_counts_occurrences(s->pool, row);
+    return fmin(((double)mine + 1) / c->pool_sum, 1);
+}
+
 /* What is added to the counts of a value. */
 static struct nb_addends addends_of(const struct nb_attribute_scores *s,
                                     const struct nb_model *model, const struct nb_row *row,
@@ -57,6 +73,8 @@ static struct nb_addends addends_of(const struct nb_attribute_scores *s,
         return nb_value_addends_of(s->settings, row->id);
     if (!(s->by_value > 0))
         return label_at(s, attribute, place)->addends;
+    if (s->pool != NULL)
+        return nb_estimate_addends_of_share(s->by_value, pooled_share(s, attribute, row->id));
     bool of_documents = c->event == NB_EVENT_BERNOULLI || c->event == NB_EVENT_BINARY;
     uint64_t mine =
         of_documents ? nb_counts_documents(model, row) : nb_counts_occurrences(model, row);
@@ -111,6 +129,20 @@ static void put_sums(struct nb_attribute_scores *s, const struct nb_model *model
         c->sum += l->sum;
         c->documents += l->documents;
     }
+}
+
+/* n' + values' + 1, or D' + 2 of a set. */
+static void put_pool(struct nb_attribute_scores *s, size_t attribute)
+{
+    struct nb_attribute_counts *c = &s->counts[attribute];
+    bool bernoulli = c->event == NB_EVENT_BERNOULLI;
+    unsigned part = bernoulli ? presence_of(attribute) : values_of(attribute);
+    double sum = 0;
+    for (uint32_t v = 0; s->pool != NULL && v < nb_model_label_count(s->pool); v++)
+        sum += (double)(c->event == NB_EVENT_BINARY ? nb_model_presences(s->pool, v, part)
+                                                    : nb_model_occurrences(s->pool, v, part));
+    double more = bernoulli || s->pool == NULL ? 2 : (double)nb_model_vocabulary(s->pool, part) + 1;
+    c->pool_sum = sum > 0 ? sum + more : 0;
 }
 
 /* As for words, of a vocabulary that is the attribute's, and of its event model. */
@@ -186,20 +218,23 @@ static int put_tree(struct nb_attribute_scores *s, const struct nb_model *model)
 }
 
 int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb_settings *settings,
-                             const struct nb_model *model)
+                             const struct nb_model *model, const struct nb_model *pool)
 {
     struct nb_attribute_scores *s = scores;
-    bool walks = false;
+    bool walks = false, by_value = nb_estimate_is_by_word(settings) || pool != NULL;
+    assert(pool == NULL || nb_smoothing_is_of_parent(&settings->smoothing_by));
     if (settings->attribute_count == 0)
         return 0;
     if (make_room(s, settings, model) != 0)
         return NB_NO_MEMORY;
     s->settings = settings;
-    s->by_value = nb_estimate_is_by_word(settings) ? settings->smoothing : 0;
+    s->by_value = by_value ? settings->smoothing : 0;
+    s->pool = pool;
     put_labels(s, model);
     for (size_t attribute = 0; attribute < s->count; attribute++) {
         s->counts[attribute].event = event_of(settings, attribute);
         put_sums(s, model, attribute);
+        put_pool(s, attribute);
         put_addends(s, settings, model, attribute);
         put_ends(s, attribute);
         walks = walks || s->counts[attribute].event == NB_EVENT_BERNOULLI;

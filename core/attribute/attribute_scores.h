@@ -18,7 +18,10 @@
  * has and lacks, and alpha elsewhere; the m-estimate adds m p, and m below, where p is 1 / values
  * (of a set 1 / 2), or the value's share of the attribute's counts of all labels. With a number of
  * each value b is b_m above, and below the sum over all values seen (of a set 2 b_m): the Dirichlet
- * prior in full.
+ * prior in full. Of the m-estimate with p from a parent (core/blend/blend.h) p is Laplace's
+ * estimate from the parent's counts of the attribute, of all labels together: (n'_m + 1) / (n' +
+ * values' + 1), of a set (d'_m + 1) / (D' + 2), and where the parent has none 1 / values; of bins 1
+ * / bins.
  *
  * The complement model takes the counts of all other labels, except for sets and numbers. Of an
  * attribute that a document has no value of nothing is added, and nothing was counted when it was
@@ -54,6 +57,7 @@ struct nb_attribute_counts {
     uint64_t sum;       /* n_v of all labels */
     uint64_t documents; /* D_v of all labels */
     bool has_addends;   /* its values have addends of their own (value_addends.h) */
+    double pool_sum;    /* what p_m is over, of the parent; 0: it has no counts */
 };
 
 /* All zeros: there are no attributes. */
@@ -61,7 +65,8 @@ struct nb_attribute_scores {
     size_t count;    /* of attributes */
     uint32_t size;   /* of labels: those that have documents, in the order of their names */
     double by_value; /* m of the m-estimate by shares, whose addends differ by value; else 0 */
-    uint32_t *names; /* label numbers; owned */
+    const struct nb_model *pool; /* borrowed: the counts that give p; NULL: the model's own */
+    uint32_t *names;             /* label numbers; owned */
     struct nb_attribute_counts *counts; /* by attribute; owned */
     struct nb_attribute_label *labels;  /* [attribute * size + place]; owned */
     size_t room;                        /* of `labels` */
@@ -70,10 +75,11 @@ struct nb_attribute_scores {
     struct nb_tree *tree;               /* owned; NULL: no category depends on another one */
 };
 
-/* Makes the scores of the model's counts as they are; `settings` must stay. Of models without
+/* Makes the scores of the model's counts as they are; `settings` must stay. `pool`: the counts of
+ * the parent, where the smoothing is {"m", "p": "parent"}, or NULL. Of models without
  * attributes it does nothing; with sets it walks over all rows. Returns 0 or NB_NO_MEMORY. */
 int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb_settings *settings,
-                             const struct nb_model *model);
+                             const struct nb_model *model, const struct nb_model *pool);
 void nb_attribute_scores_deinit(struct nb_attribute_scores *scores);
 size_t nb_attribute_scores_memory(const struct nb_attribute_scores *scores);
 

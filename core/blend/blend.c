@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/attribute/attribute_scores.h"
 #include "core/base/array.h"
 #include "core/blend/blend_private.h"
 #include "core/estimate/estimate.h"
@@ -18,6 +19,10 @@ void nb_blend_deinit(struct nb_blend *b)
     for (unsigned i = 0; i < NB_BLEND_MOST; i++)
         free(b->places[i]);
     free(b->work);
+    if (b->values != NULL)
+        nb_attribute_scores_deinit(b->values);
+    free(b->values);
+    free(b->products);
     *b = (struct nb_blend){0};
 }
 

@@ -29,7 +29,8 @@
  *     p_w = (n'_w + 1) / (n' + V' + 1)                 n' = sum of n'_w over its V' words
  *
  * The 1 beside V' is for all words that it does not know, so that none has p_w = 0; with the binary
- * model the counts are documents that have w. Then m stands for `parent_strength`.
+ * model the counts are documents that have w. Then m stands for `parent_strength`. Fields that both
+ * settings name, alike, are attributes of the model, with p from the parent's (core/attribute).
  *
  * Beside the counts of the first source stand others that are no integers (core/expected), each
  * with a weight w: what labels are expected to have of documents without one, or, with w = -1,
@@ -52,6 +53,9 @@
 #include "core/expected/expected.h"
 #include "core/model/settings.h"
 #include "core/score/stack.h"
+
+struct nb_attribute_scores;
+struct nb_log_product;
 
 enum { NB_BLEND_MOST = 3 /* levels: a user, a tenant, all */ };
 #define NB_BLEND_NO_LABEL UINT32_MAX
@@ -118,6 +122,9 @@ struct nb_blend {
     double *offsets, *x, *twin;         /* [expert][field], [expert][group], [field] by label */
     double sum, vocabulary, addend;     /* by the book; a */
     double pool_sum;                    /* n' + V' + 1 */
+    struct nb_attribute_scores *values; /* owned; of the model's fields; NULL: it has none */
+    struct nb_log_product *products;    /* owned; by label: what a document's values bring */
+    size_t product_room;
     uint32_t fields;                    /* 1u << field: whose offsets are there */
     uint32_t features[NB_STACK_GROUPS]; /* of the document */
     struct nb_blend_weights weights;

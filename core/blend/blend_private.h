@@ -50,6 +50,17 @@ double nb_blend_reading(const struct nb_blend *b, unsigned e, unsigned field, ui
 void nb_blend_put_offsets(struct nb_blend *b, unsigned field);
 /* By the book: sums and denominators, and the priors, which the scores begin with. */
 void nb_blend_put_sums(struct nb_blend *b);
+/* Values of fields, which only a model has whose parent gives p, or a source alone. Their places
+ * are those of labels. Makes their scores; returns 0 or NB_NO_MEMORY. */
+int nb_blend_put_values(struct nb_blend *b);
+/* Adds what a feature of NB_FIELD_VALUE brings to the products, and counts it. */
+void nb_blend_add_value(struct nb_blend *b, const struct nb_feature *feature,
+                        struct nb_scores *book);
+/* Adds the products of a document to the scores, and begins those of the next one. */
+void nb_blend_end_values(struct nb_blend *b);
+/* What it brings to one label over another; returns whether it says anything. */
+bool nb_blend_explain_value(const struct nb_blend *b, const struct nb_feature *feature,
+                            uint32_t best, uint32_t second, double *evidence);
 /* u of a feature, and the biases of a label: of an expert; of the twin. */
 double nb_blend_slot(const struct nb_blend *b, uint64_t id);
 double nb_blend_bias(const struct nb_blend *b, unsigned e, uint32_t place);

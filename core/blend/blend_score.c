@@ -146,6 +146,10 @@ static void add_feature(struct nb_blend *b, const struct nb_feature *feature,
 {
     unsigned field = nb_feature_field(feature->id);
     bool is_token = nb_field_is_token(field);
+    if (field == NB_FIELD_VALUE) {
+        nb_blend_add_value(b, feature, book);
+        return;
+    }
     assert(field < NB_FIELDS);
     b->features[field]++;
     b->features[NB_STACK_TOTAL] += field != NB_FIELD_NGRAM;
@@ -242,6 +246,8 @@ int nb_blend_score(struct nb_blend *b, const struct nb_feature *features, size_t
     if ((book != NULL && begin_scores(b, book) != 0) ||
         (stacked != NULL && begin_scores(b, stacked) != 0))
         return NB_NO_MEMORY;
+    if (book != NULL && nb_blend_put_values(b) != 0)
+        return NB_NO_MEMORY;
     if (book != NULL)
         nb_blend_put_sums(b);
     memset(b->features, 0, sizeof b->features);
@@ -249,6 +255,7 @@ int nb_blend_score(struct nb_blend *b, const struct nb_feature *features, size_t
     memset(b->twin, 0, (size_t)NB_FIELDS * b->size * sizeof *b->twin);
     add_features(b, features, size, book);
     if (book != NULL) {
+        nb_blend_end_values(b);
         memcpy(book->log_scores, b->scores, b->size * sizeof *b->scores);
         nb_scores_rank(book);
     }
@@ -325,6 +332,12 @@ void nb_blend_explain(struct nb_blend *b, const struct nb_feature *features, siz
     for (size_t i = 0; i < size && b->size > 1; i++) {
         unsigned field = nb_feature_field(features[i].id);
         uint32_t found[NB_BLEND_MOST] = {0};
+        double of_value;
+        if (field == NB_FIELD_VALUE) {
+            if (nb_blend_explain_value(b, &features[i], best, second, &of_value))
+                rows[filled++] = (struct nb_evidence){.feature = i, .evidence = of_value};
+            continue;
+        }
         nb_blend_find(b, features[i].id, found);
         if (!nb_blend_read(b, found) || (!stacked && !nb_field_is_token(field)))
             continue;

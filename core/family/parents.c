@@ -100,6 +100,35 @@ static int check_formulas(const struct nb_settings *s, struct nb_error *error)
     return 0;
 }
 
+/* Fields have numbers, which lie in the ids of their values: both must have the same. How the
+ * parent's counts of a value enter is known of the m-estimate alone. */
+static int check_fields(const struct nb_live *live, const struct nb_settings *settings,
+                        const struct nb_live *parent, const struct nb_settings *parents,
+                        struct nb_error *error)
+{
+    if (settings->attribute_count == 0 && parents->attribute_count == 0)
+        return 0;
+    if (!nb_settings_keep_attributes(settings, parents) ||
+        !nb_settings_keep_attributes(parents, settings))
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: '%s' and '%s' must have the same `fields`, in the same order",
+                            live->name, parent->name);
+    if (!nb_smoothing_is_of_parent(&settings->smoothing_by))
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: a model with `fields` can have one with the smoothing "
+                            "{\"m\": ..., \"p\": \"parent\"} alone");
+    if (parents->decision != NB_DECISION_BAYES)
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: with `fields` '%s' must have \"decision\": \"bayes\"",
+                            parent->name);
+    if (settings->structure != NB_STRUCTURE_NAIVE || parents->structure != NB_STRUCTURE_NAIVE)
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: with `fields` neither '%s' nor '%s' may have the structure "
+                            "\"tan\"",
+                            live->name, parent->name);
+    return 0;
+}
+
 int nb_parents_check_pair(const struct nb_live *live, const struct nb_settings *settings,
                           const struct nb_live *parent, const struct nb_settings *parents,
                           struct nb_error *error)
@@ -117,9 +146,9 @@ int nb_parents_check_pair(const struct nb_live *live, const struct nb_settings *
         return nb_error_set(error, NB_CONFLICT,
                             "parent: '%s' counts other fields than '%s' (`preset`, `tokenizer`)",
                             parent->name, live->name);
-    if (settings->attribute_count > 0 || parents->attribute_count > 0)
-        return nb_error_set(error, NB_CONFLICT, "parent: neither '%s' nor '%s' may have `fields`",
-                            live->name, parent->name);
+    rc = check_fields(live, settings, parent, parents, error);
+    if (rc != 0)
+        return rc;
     if (settings->max_term_count != parents->max_term_count)
         return nb_error_set(error, NB_CONFLICT,
                             "parent: '%s' has another `max_term_count` than '%s'", parent->name,

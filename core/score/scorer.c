@@ -385,7 +385,7 @@ static int view_make(struct nb_scorer *s, const struct nb_model *model)
     else if (rc == 0)
         put_terms(s, model, view);
     if (rc == 0)
-        rc = nb_attribute_scores_make(&s->attributes, &s->settings, model);
+        rc = nb_attribute_scores_make(&s->attributes, &s->settings, model, NULL);
     note_bytes(s);
     return rc;
 }

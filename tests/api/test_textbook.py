@@ -141,7 +141,7 @@ def test_a_tumour_that_no_label_can_have(api):
 
 
 def test_refused_with_categories(api):
-    """What has no meaning for a category, or would divide by 0; p "parent": no model with fields has a parent."""
+    """What has no meaning for a category, or would divide by 0; a parent enters by the m-estimate alone."""
     fields = attributes.categories(attributes.TUMOUR_FIELDS)
     with Attributes(api, fields) as model, Attributes(api, fields) as parent:
         of_parent = {"m": 3, "p": "parent"}
@@ -157,6 +157,6 @@ def test_refused_with_categories(api):
                                 ({"estimate": "map", "smoothing": by_value}, ("at least 1",)),
                                 ({"predict": "integrate"}, ("predict", "fields"))):
             refused(api.put(model.path, {"preset": "book", **settings}), 422, *words)
-        asked = {"preset": "book", "parent": parent.name, "smoothing": of_parent}
-        refused(api.put(model.path, asked), 409, "fields")
-        refused(api.put("/v1/models/" + quoted(api.name()), {**asked, "fields": fields}), 409, "fields")
+        asked = {"preset": "book", "parent": parent.name}
+        refused(api.put(model.path, asked), 409, "fields", "smoothing")
+        refused(api.put("/v1/models/" + quoted(api.name()), {**asked, "smoothing": of_parent}), 409, "fields")

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values of fields in a blend: attributes of the first source, with p from its parent.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/attribute/attribute_scores.h"
+#include "core/base/array.h"
+#include "core/blend/blend_private.h"
+
+int nb_blend_put_values(struct nb_blend *b)
+{
+    if (b->values != NULL)
+        nb_attribute_scores_deinit(b->values);
+    if (b->settings->attribute_count == 0 || b->is_stacked)
+        return 0;
+    assert(b->count == 1); /* nb_parents_check_pair */
+    if (b->values == NULL && (b->values = calloc(1, sizeof *b->values)) == NULL)
+        return NB_NO_MEMORY;
+    if (nb_array_reserve(&b->products, &b->product_room, b->size, sizeof *b->products) != 0)
+        return NB_NO_MEMORY;
+    memset(b->products, 0, b->size * sizeof *b->products);
+    int rc = nb_attribute_scores_make(b->values, b->settings, b->sources[0].counts, b->pool);
+    /* both have the labels with documents, in the order of their names */
+    assert(rc != 0 || b->values->size == b->size);
+    return rc;
+}
+
+/* The row of a feature that says anything may be NULL: a number that nobody has. */
+static bool find(const struct nb_blend *b, const struct nb_feature *feature,
+                 const struct nb_row **row)
+{
+    uint32_t number = nb_model_find(b->sources[0].counts, feature->id);
+    *row = number == NB_NO_ROW ? NULL : nb_model_row(b->sources[0].counts, number);
+    return b->values != NULL && nb_attribute_says(b->values, feature, *row);
+}
+
+static void add_factor(const struct nb_blend *b, const struct nb_feature *feature,
+                       const struct nb_row *row, uint32_t place, struct nb_log_product *product)
+{
+    nb_attribute_add(b->values, b->sources[0].counts, feature, row, place, product);
+}
+
+/* With a parent no p is 0, and so no factor. */
+static double log_factor(const struct nb_blend *b, const struct nb_feature *feature,
+                         const struct nb_row *row, uint32_t place)
+{
+    struct nb_log_product product = {0, 0};
+    add_factor(b, feature, row, place, &product);
+    return nb_log_product_value(product);
+}
+
+void nb_blend_add_value(struct nb_blend *b, const struct nb_feature *feature,
+                        struct nb_scores *book)
+{
+    const struct nb_row *row;
+    bool is_token = nb_feature_is_token(feature->id);
+    if (book == NULL)
+        return;
+    book->total += is_token ? feature->count : 0;
+    if (!find(b, feature, &row))
+        return;
+    book->known += is_token ? feature->count : 0;
+    for (uint32_t v = 0; v < b->size; v++)
+        add_factor(b, feature, row, v, &b->products[v]);
+}
+
+void nb_blend_end_values(struct nb_blend *b)
+{
+    for (uint32_t v = 0; b->values != NULL && v < b->values->size; v++) {
+        b->scores[v] += nb_log_product_value(b->products[v]);
+        b->products[v] = (struct nb_log_product){0, 0};
+    }
+}
+
+bool nb_blend_explain_value(const struct nb_blend *b, const struct nb_feature *feature,
+                            uint32_t best, uint32_t second, double *evidence)
+{
+    const struct nb_row *row;
+    if (!find(b, feature, &row))
+        return false;
+    *evidence = log_factor(b, feature, row, best) - log_factor(b, feature, row, second);
+    return true;
+}

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields of a model with a parent: the m-estimate whose p is the parent's distribution of the field, recomputed."""
+import math
+from collections import Counter
+
+import attributes
+from attributes import Attributes
+from harness import equal, near, refused
+from test_fields import ALL_KINDS, random_document
+
+CATEGORIES = attributes.categories(attributes.PLAY_TENNIS_FIELDS)
+
+
+def of_parent(m):
+    return {"m": m, "p": "parent"}
+
+
+def share(pool, value, vocabulary, event, kind):
+    """p of a value, of the parent's bags that have the field."""
+    if not pool:
+        return 1 / (2 if kind == "set" else vocabulary)
+    counts = Counter()
+    for bag in pool:
+        counts.update({v: 1 if event == "binary" or kind == "set" else n for v, n in bag.items()})
+    if kind == "set":
+        return (counts[value] + 1) / (len(pool) + 2)
+    total = sum(counts.values())
+    return (counts[value] + 1) / (total + len(counts) + 1) if total else 1 / vocabulary
+
+
+def log_field(kind, event, m, learned, pool, label, bag):
+    """ln P(value | label): `learned` is [(label, bag)] of the model's documents with the field."""
+    event = "multinomial" if kind == "category" and event == "binary" else event
+    own = [b for v, b in learned if (v == label) != (event == "complement" and kind != "set")]
+    values = set().union(*(b for _, b in learned))
+
+    def count(value):
+        return sum(1 if event == "binary" or kind == "set" else b[value] for b in own if value in b)
+
+    def p(value):
+        return share(pool, value, len(values), event, kind)
+    if kind == "set":
+        of = {v: (count(v) + m * p(v)) / (len(own) + m) for v in values}
+        return sum(math.log(of[v] if v in bag else 1 - of[v]) for v in values)
+    size = sum(count(v) for v in values)
+    terms = [(1 if event == "binary" else n) * math.log((count(v) + m * p(v)) / (size + m)) for v, n in bag.items() if v in values]
+    return sum(terms) * (-1 if event == "complement" else 1)
+
+
+def log_number(how, event, m, learned, label, bag, added):
+    if how == "gaussian" or not learned:
+        return attributes.log_gaussian(learned, label, bag, added) if learned else 0
+    numbers = attributes.by_label(learned)
+    bins = attributes.cut(numbers)
+    at = attributes.bin_of(bins, attributes.numbers_of([bag])[0])
+    own = [attributes.bin_of(bins, x) for v, xs in numbers.items() for x in xs if (v == label) != (event == "complement")]
+    return math.log((own.count(at) + m / len(bins)) / (len(own) + m)) * (-1 if event == "complement" else 1)
+
+
+def expected(child, parent, values, text):
+    event, m = child.settings.get("event_model", "multinomial"), child.settings["smoothing"]["m"]
+    how = child.settings.get("number", "gaussian")
+    living, above = list(child.documents.values()), list(parent.documents.values())
+    bags = child.bags(values, text)
+    documents = Counter(label for label, _ in living)
+    numeric = [attributes.numbers_of(b[name] for _, b in living if name in b) for name, k in child.fields.items() if k == "number"]
+    added = 1e-9 * float(max((attributes.moments(n)[1] for n in numeric if n), default=0))
+    scores = {}
+    for label, count in documents.items():
+        scores[label] = math.log(count / len(living))
+        for name, bag in bags.items():
+            learned = [(v, b[name]) for v, b in living if name in b]
+            pool = [b[name] for _, b in above if name in b]
+            kind = "text" if name is None else child.fields[name]
+            if kind == "number":
+                scores[label] += log_number(how, event, m, learned, label, bag, added)
+            elif learned:
+                scores[label] += log_field(kind, event, m, learned, pool, label, bag)
+    return scores
+
+
+def assert_scores(child, parent, values, text=""):
+    got = child.classify(values, "?explain=10000", **({"text": text} if text else {}))
+    want, what = expected(child, parent, values, text), f"{values} {text!r} under {child.settings}"
+    equal(sorted(got["log_scores"]), sorted(want), what)
+    for label, score in want.items():
+        near(got["log_scores"][label], score, f"{label} of {what}")
+    first, second = sorted(want.values(), reverse=True)[:2]
+    near(sum(row["evidence"] for row in got["explanation"]), first - second, "evidence of " + what)
+    return got
+
+
+def test_by_hand(api):
+    with Attributes(api, {"sky": "category", "tags": "set"}) as parent, \
+            Attributes(api, parent.fields, parent=parent.name, smoothing=of_parent(6)) as child:
+        child.train({"sky": "sun", "tags": ["x"]}, "a", id="1")
+        child.train({"sky": "rain", "tags": []}, "b", id="2")
+        near(child.classify({"sky": "sun"})["log_scores"]["a"], math.log(1 / 2 * (1 + 6 / 2) / (1 + 6)), "the parent is empty: uniform")
+        near(child.classify({"tags": ["x"]})["log_scores"]["b"], math.log(1 / 2 * (0 + 6 / 2) / (1 + 6)))
+        for n, (sky, tags) in enumerate((("sun", ["x"]), ("sun", ["x", "y"]), ("hail", []))):
+            parent.train({"sky": sky, "tags": tags}, "ab"[n % 2], id=str(n))
+        got = child.classify({"sky": "sun"}, "?explain=3")
+        near(got["log_scores"]["a"], math.log(1 / 2 * (1 + 6 * 3 / 6) / (1 + 6)), "2 of 3, 2 values and one")
+        near(child.classify({"sky": "rain"})["log_scores"]["a"], math.log(1 / 2 * (0 + 6 * 1 / 6) / (1 + 6)))
+        equal(child.classify({"sky": "hail"})["tokens"]["known"], 0, "none of the model's values")
+        near(child.classify({"tags": ["x"]})["log_scores"]["b"], math.log(1 / 2 * (0 + 6 * 3 / 5) / (1 + 6)))
+        near(child.classify({"tags": []})["log_scores"]["b"], math.log(1 / 2 * (1 + 6 * 2 / 5) / (1 + 6)))
+        for id in ("1", "2"):
+            child.untrain(id=id)
+        equal(child.classify({"sky": "sun"})["log_scores"], parent.classify({"sky": "sun"})["log_scores"], "empty: the parent")
+
+
+def test_play_tennis(api):
+    """Seven days of a place above, the other seven below."""
+    rows = attributes.table(attributes.PLAY_TENNIS, attributes.PLAY_TENNIS_FIELDS)
+    with Attributes(api, CATEGORIES) as parent, \
+            Attributes(api, CATEGORIES, parent=parent.name, smoothing=of_parent(3)) as child:
+        parent.filled(rows[7:])
+        child.filled(rows[:7])
+        for values in [attributes.NEW_DAY, *(day for day, _ in rows)]:
+            assert_scores(child, parent, values)
+
+
+def test_every_kind_under_every_event_model(api):
+    with Attributes(api, ALL_KINDS) as parent, \
+            Attributes(api, ALL_KINDS, parent=parent.name, smoothing=of_parent(3)) as child:
+        for model, documents in ((child, 30), (parent, 40)):
+            for n in range(documents):
+                values, text = random_document(api.random)
+                model.train(values, ["ham", "spam", "other"][n % 3], id=str(n), text=text)
+        for event in ("multinomial", "binary", "complement"):
+            for m, number in ((0.1, "gaussian"), (50, "bins")):
+                child.put(preset="book", event_model=event, number=number, parent=parent.name, smoothing=of_parent(m))
+                for _ in range(8):
+                    assert_scores(child, parent, *random_document(api.random))
+        parent.train({"country": "DE", "tags": ["new"]}, "spam", id="now")
+        child.untrain(id="3")
+        for _ in range(4):
+            assert_scores(child, parent, *random_document(api.random))
+
+
+def test_scores_of_arrival(api):
+    """Those of an empty child are its parent's, sets of which none can lack a value among them."""
+    with Attributes(api, {"tags": "set", "sky": "category"}, estimate="mle") as parent, \
+            Attributes(api, parent.fields, parent=parent.name, smoothing=of_parent(6)) as child:
+        for n in range(8):
+            parent.train({"tags": ["x", "y"][:1 + (n % 3 > 0)], "sky": "ab"[n // 4]}, "ab"[n % 2], id=str(n))
+        probe = {"tags": ["x", "y"], "sky": "b"}
+        want = parent.classify(probe)["probabilities"]["b"]
+        near(want, 3 / 5)
+        equal(child.classify(probe)["probabilities"]["b"], want)
+        for label in "ab":  # whose labels the child has to know
+            child.train({}, label, id=label, text=label)
+        for label in "ab":
+            child.untrain(id=label)
+        child.train(probe, "b", id="1")
+        window = api.get(child.path + "/evaluation").ok().json["windows"][-1]
+        equal(window["documents"], 1)
+        near(window["log_loss"], -math.log(want), "log-loss of the first document", 1e-6)
+
+
+def test_kill_and_rebuild(api):
+    own = api.another(keep=True).start()
+    probes = [random_document(api.random)[0] for _ in range(8)]
+    own.client.put("/v1/models/all", {"preset": "book", "fields": ALL_KINDS}).ok(201)
+    own.client.put("/v1/models/user", {"preset": "book", "fields": ALL_KINDS, "parent": "all", "smoothing": of_parent(5)}).ok(201)
+    for n in range(40):
+        values, text = random_document(api.random)
+        own.client.post("/v1/models/" + ("user" if n % 3 == 0 else "all") + "/train",
+                        {"values": values, "text": text, "id": str(n), "label": ["ham", "spam"][n % 2]}).ok()
+
+    def scores():
+        return [own.client.post("/v1/models/user/classify", {"values": v}).ok().json["log_scores"] for v in probes]
+    want = scores()
+    own.kill()
+    own.start()
+    equal(scores(), want, "after a kill")
+    own.stop()
+    for tool in ("--verify", "--rebuild"):
+        status, out, err = api.tool("--data", own.data, tool)
+        equal(status, 0, out + err)
+    own.start()
+    equal(scores(), want, "after --rebuild")
+    own.stop()
+
+
+def test_refusals(api):
+    fields = {"a": "category", "b": "set"}
+    book = {"preset": "book", "fields": fields}
+    with Attributes(api, fields) as parent:
+        with Attributes(api, fields, parent=parent.name, smoothing=of_parent(2)) as child:
+            below = {**book, "parent": parent.name}
+            path = "/v1/models/" + api.name()
+            refused(api.put(path, below), 409, "fields", "smoothing")
+            refused(api.put(path, {**below, "smoothing": of_parent(2), "structure": "tan"}), 409, "tan")
+            for other in ({"b": "set", "a": "category"}, {"a": "category"}, {**fields, "c": "text"}, {"a": "set", "b": "set"}, {}):
+                refused(api.put(path, {**below, "smoothing": of_parent(2), "fields": other}), 409, "fields", "order")
+            refused(api.put(parent.path, {**book, "fields": {**fields, "c": "text"}}), 409, "fields")
+            refused(api.put(parent.path, {"preset": "book", "structure": "tan"}), 409, "tan")
+            refused(api.put(parent.path, {"preset": "text"}), 409, "fields")
+            refused(api.put(child.path, {"preset": "book", "parent": parent.name}), 409, "smoothing")
+            api.put(child.path, {"preset": "book", "parent": None}).ok(200)
+            api.put(parent.path, {**book, "fields": {**fields, "c": "text"}}).ok(200)
