@@ -93,3 +93,22 @@ bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_s
         put_member(law, label, addends, offset);
     return true;
 }
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+size_t nb_attribute_law_parent(const struct nb_attribute_scores *scores, size_t attribute)
+{
+    const struct nb_tree *tree = scores->tree;
+    if (tree == NULL || tree->columns == 0)
+        return SIZE_MAX;
+    uint8_t column = nb_pairs_column(tree->pairs, attribute);
+    uint8_t parent = column == NB_PAIR_NO_COLUMN ? NB_PAIR_NO_COLUMN : tree->parents[column];
+    return parent == NB_PAIR_NO_COLUMN ? SIZE_MAX : nb_pairs_attribute(tree->pairs, parent);
+}
+
+double nb_value_law_given(const struct nb_attribute_scores *scores, const struct nb_model *model,
+                          uint32_t row, uint32_t given, uint32_t place)
+{
+    struct nb_factor factor = nb_attribute_value_given(scores, model, row, given, place);
+    return factor.is_zero ? 0 : exp(factor.log);
+}

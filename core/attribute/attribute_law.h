@@ -2,8 +2,9 @@
  *
  * What is known of an attribute in the documents of a label: how many have a value, and what the
  * values are like, under the estimate and the smoothing of the settings. Whatever the event model
- * and the structure are, a category is drawn once from the label's own counts, and a set is a
- * Bernoulli for each value (attribute_scores.h has the formulas). Pure functions, under the model's
+ * is, a category is drawn once from the label's own counts, and a set is a Bernoulli for each value
+ * (attribute_scores.h has the formulas). With structure tan this is what is known of a category by
+ * itself, and its values given those of its parent stand apart. Pure functions, under the model's
  * read lock.
  */
 #ifndef NB_CORE_ATTRIBUTE_ATTRIBUTE_LAW_H
@@ -43,5 +44,12 @@ struct nb_value_law {
 bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
                      const struct nb_model *model, const struct nb_row *row, uint32_t place,
                      struct nb_value_law *law);
+
+/* The attribute on which a category depends in the tree; SIZE_MAX: on none, or there is no tree. */
+size_t nb_attribute_law_parent(const struct nb_attribute_scores *scores, size_t attribute);
+/* P of the value in `row` for the label at `place`, given the value of its parent in row `given`;
+ * both are values that a document has. 0 where no document of the label tells, without a prior. */
+double nb_value_law_given(const struct nb_attribute_scores *scores, const struct nb_model *model,
+                          uint32_t row, uint32_t given, uint32_t place);
 
 #endif

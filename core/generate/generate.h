@@ -49,12 +49,13 @@ struct nb_values_sink {
     void *user;
 };
 
-/* Draws a value of each number, category and set of the settings, in their order, of which some
- * document has a value: by core/attribute/attribute_law.h, each probability or density to the power
- * 1 / temperature, normalized. The values are a function of the counts, the store's key and the
- * seed. Values that were forgotten meanwhile are left out. It takes one walk over the rows; a model
- * without fields none. Returns as nb_generate_sample does; NB_CONFLICT: the label has no documents,
- * or the texts of its values were not kept. */
+/* Draws a value of each number, category and set of the settings, in their order, that the document
+ * has, which is as frequent as in the label's documents: by core/attribute/attribute_law.h, each
+ * probability or density to the power 1 / temperature, normalized; with structure tan along the
+ * tree. The values are a function of the counts, the order of the rows and the seed. Values that
+ * were forgotten meanwhile are left out. It takes one walk over the rows; a model without fields
+ * none. Returns as nb_generate_sample does; NB_CONFLICT: the label has no documents, or the texts
+ * of its values were not kept. */
 int nb_generate_values(struct nb_engine *engine, struct nb_string model,
                        const struct nb_sampling *sampling, const struct nb_values_sink *sink,
                        struct nb_error *error);

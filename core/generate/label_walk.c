@@ -126,6 +126,21 @@ int nb_label_walk_attribute(const struct nb_label_walk *walk, size_t attribute,
     return rc;
 }
 
+int nb_label_walk_look(const struct nb_label_walk *walk, nb_label_walk_looker *look, void *user,
+                       struct nb_error *error)
+{
+    const struct nb_model *counts = walk->live->counts;
+    const struct nb_attribute_scores *scores;
+    uint32_t place;
+    nb_model_read_lock(counts);
+    int rc = nb_label_attributes(walk->published->scorer, counts, walk->label, &scores, &place);
+    if (rc == 0)
+        look(user, scores, place);
+    rc = told(walk, rc, error);
+    nb_model_unlock(counts);
+    return rc;
+}
+
 /* Visits the values of a step of rows from *row on, which moves behind them. */
 static int visit_step(const struct nb_label_walk *walk, uint32_t *row, bool *is_last,
                       nb_label_walk_visit_value *visit, void *user, struct nb_error *error)

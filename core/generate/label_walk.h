@@ -64,4 +64,11 @@ typedef void nb_label_walk_visit_value(void *user, const struct nb_walked_value 
 int nb_label_walk_values(const struct nb_label_walk *walk, nb_label_walk_visit_value *visit,
                          void *user, struct nb_error *error);
 
+/* Calls `look` once under the model's read lock, with what the counts say of the attributes, and
+ * the label's place there. Returns as nb_label_walk_law. */
+typedef void nb_label_walk_looker(void *user, const struct nb_attribute_scores *scores,
+                                  uint32_t place);
+int nb_label_walk_look(const struct nb_label_walk *walk, nb_label_walk_looker *look, void *user,
+                       struct nb_error *error);
+
 #endif

@@ -155,7 +155,7 @@ def estimates_as_rows(field):
 def test_fields_are_shown(api):
     with Attributes(api, {"land": "category", "tags": "set", "n": "number", "<b>": "category"}) as model:
         model.train({"land": HOSTILE, "tags": ["a", HOSTILE], "n": 1.5}, "x", id="1", text="some words")
-        model.train({"land": "DE", "n": 4, "<b>": "1"}, "x", id="2")
+        model.train({"land": "DE", "tags": ["a"], "n": 4, "<b>": "1"}, "x", id="2")
         page = Page(api.get(f"/models/{model.name}?label=x&seed=3"))
         drawn = api.get(f"{model.path}/sample?label=x&seed=3").ok().json
         values = {**drawn["values"], "tags": ", ".join(drawn["values"]["tags"]), "n": "%.4g" % drawn["values"]["n"]}

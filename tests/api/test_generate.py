@@ -432,7 +432,17 @@ def test_values_where_texts_are_not_kept(api):
 
 # ---- drawn values --------------------------------------------------------------------------------
 def drawn(model, label, count, **query):
-    return [sample(model, label=label, length=0, seed=seed, **query).ok().json["values"] for seed in range(count)]
+    """The values of documents of so many seeds, each in the order of the settings."""
+    rows = [sample(model, label=label, length=0, seed=seed, **query).ok().json.get("values", {}) for seed in range(count)]
+    for row in rows:
+        equal(list(row), [name for name in model.fields if name in row])
+    return rows
+
+
+def with_value(model, label, name):
+    """The share of the label's documents that have a value of a field."""
+    own = [bags for v, bags in model.documents.values() if v == label]
+    return sum(name in bags for bags in own) / len(own)
 
 
 def assert_share(got, of, p, what):
@@ -450,21 +460,79 @@ def test_values_come_as_often_as_the_model_says(api):
         with tickets(api, **settings) as model:
             for label in ("spam", "ham"):
                 got, what = drawn(model, label, count, temperature=temperature), f"{settings} {temperature} {label}"
-                equal(set(map(tuple, got)), {("country", "tags", "amount", "same")}, "what some document has, but texts")
+                equal(set().union(*got), {"country", "tags", "amount", "same"}, "what some document has, but texts")
+                for name in ("country", "tags", "amount", "same"):
+                    assert_share(sum(name in v for v in got), count, with_value(model, label, name), f"{what}: {name} is there")
                 country = {m: want[1] for m, want in expected_values(model, "country", label).items()}
                 for m, p in country.items():
                     p = tempered(p, [q for n, q in country.items() if n != m], temperature)
-                    assert_share(sum(v["country"] == m for v in got), count, p, f"{what} country={m}")
+                    has = [v["country"] for v in got if "country" in v]
+                    assert_share(has.count(m), len(has), p, f"{what} country={m}")
                 for m, (_, p, _, _) in expected_values(model, "tags", label).items():
                     p = tempered(p, [1 - p], temperature)
-                    assert_share(sum(m in v["tags"] for v in got), count, p, f"{what} tags={m}")
+                    has = [v["tags"] for v in got if "tags" in v]
+                    assert_share(sum(m in tags for tags in has), len(has), p, f"{what} tags={m}")
                 own = numbers_of(b["amount"] for v, b in model.documents.values() if v == label and "amount" in b)
                 mean, deviation = float(moments(own)[0]), math.sqrt(float(moments(own)[1]) * temperature)
-                of = [(v["amount"] - mean) / deviation for v in got]
-                holds(abs(math.fsum(of)) < 6 * math.sqrt(count), f"{what}: mean {math.fsum(of) / count}")
-                holds(abs(math.fsum(z * z for z in of) - count) < 6 * math.sqrt(2 * count), f"{what}: deviation")
+                of = [(v["amount"] - mean) / deviation for v in got if "amount" in v]
+                holds(abs(math.fsum(of)) < 6 * math.sqrt(len(of)), f"{what}: mean {math.fsum(of) / len(of)}")
+                holds(abs(math.fsum(z * z for z in of) - len(of)) < 6 * math.sqrt(2 * len(of)), f"{what}: deviation")
                 for bound, p in ((-1, 0.15866), (0, 0.5), (1, 0.84134)):
-                    assert_share(sum(z < bound for z in of), count, p, f"{what} below {bound}")
+                    assert_share(sum(z < bound for z in of), len(of), p, f"{what} below {bound}")
+
+
+def test_missing_values_are_missing_independently(api):
+    with tickets(api) as model:
+        got, names = drawn(model, "spam", 600), ("country", "tags", "amount", "same")
+        shares = {name: with_value(model, "spam", name) for name in names}
+        for one in names:
+            for other in names:
+                if one < other:
+                    both = sum(one in v and other in v for v in got)
+                    assert_share(both, len(got), shares[one] * shares[other], f"{one} and {other}")
+
+
+def test_values_along_the_tree(api):
+    """With structure tan a category has the value that goes with its parent's."""
+    rng, fields = random.Random(api.seed), {"plan": "category", "seats": "category", "note": "text", "device": "category"}
+    goes = {"free": "one", "team": "ten", "firm": "many"}
+    with Attributes(api, fields, structure="tan") as model:
+        for i in range(120):
+            plan = rng.choice(["free", "free", "team", "firm"])
+            values = {"plan": plan, "seats": goes[plan] if rng.random() < 0.8 else "one", "device": rng.choice(["phone", "desk"])}
+            values.pop("plan" if rng.random() < 0.1 else "nothing", None)
+            model.train(values, "ab"[i % 4 == 0], id=str(i))
+        own = [bags for v, bags in model.documents.values() if v == "a"]
+        rows = [(next(iter(b["plan"])), next(iter(b["seats"]))) for b in own if "plan" in b]
+        for temperature in (1, 2):
+            got = drawn(model, "a", 900, temperature=temperature)
+            for plan in goes:
+                seats = [v["seats"] for v in got if v.get("plan") == plan]
+                of = [s for p, s in rows if p == plan]
+                law = {s: (of.count(s) + 1) / (len(of) + 3) for s in goes.values()}
+                assert_follows_law(seats, law, temperature, f"{plan} at {temperature}")
+            alone = [v["seats"] for v in got if "plan" not in v]
+            law = {s: want[1] for s, want in expected_values(model, "seats", "a").items()}
+            assert_follows_law(alone, law, temperature, f"no plan at {temperature}")
+
+
+def assert_follows_law(got, law, temperature, what):
+    for value, p in law.items():
+        p = tempered(p, [q for other, q in law.items() if other != value], temperature)
+        assert_share(got.count(value), len(got), p, f"{what}: {value}")
+
+
+def test_a_sample_does_not_depend_on_the_store(api):
+    """Two stores have keys of their own; what they learned in the same order, they draw alike."""
+    replies = []
+    for _ in range(2):
+        client, rng = api.another().start().client, random.Random(3)
+        client.put("/v1/models/m", {"preset": "book", "fields": {**KINDS, "plan": "category"}, "structure": "tan"}).ok(201)
+        for i in range(60):
+            document = {"values": {**ticket(rng, "spam"), "plan": rng.choice("abc")}, "text": "free words", "label": "spam"}
+            client.post("/v1/models/m/train", {**document, "id": str(i)}).ok()
+        replies.append([client.get(f"/v1/models/m/sample?label=spam&length=9&seed={n}").ok().json for n in range(40)])
+    equal(replies[0], replies[1])
 
 
 def test_a_seed_is_a_document_with_values(api):
@@ -477,7 +545,7 @@ def test_a_seed_is_a_document_with_values(api):
         equal(model.classify(first.json["values"])["label"], "spam")
         country = {m: want[1] for m, want in expected_values(model, "country", "spam").items()}
         for values in drawn(model, "spam", 20, temperature=0.05):
-            holds(country[values["country"]] > max(country.values()) / 2, values)
+            holds("country" not in values or country[values["country"]] > max(country.values()) / 2, values)
 
 
 def test_values_of_a_label_without_words(api):
