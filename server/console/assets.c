@@ -12,9 +12,12 @@
     SCRIPT(api)                                                                                    \
     SCRIPT(bars)                                                                                   \
     SCRIPT(chart)                                                                                  \
+    SCRIPT(columns)                                                                                \
     SCRIPT(concerns)                                                                               \
+    SCRIPT(csv)                                                                                    \
     SCRIPT(dom)                                                                                    \
     SCRIPT(evidence)                                                                               \
+    SCRIPT(files)                                                                                  \
     SCRIPT(format)                                                                                 \
     SCRIPT(mail)                                                                                   \
     SCRIPT(main)                                                                                   \
@@ -22,8 +25,10 @@
     SCRIPT(models)                                                                                 \
     SCRIPT(overview)                                                                               \
     SCRIPT(router)                                                                                 \
+    SCRIPT(sender)                                                                                 \
     SCRIPT(signin)                                                                                 \
     SCRIPT(theme)                                                                                  \
+    SCRIPT(train)                                                                                  \
     SCRIPT(try)                                                                                    \
     SCRIPT(verdict)                                                                                \
     SCRIPT(words)

@@ -6,7 +6,8 @@ import {join} from "node:path";
 import puppeteer from "puppeteer-core";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-export const PHONE = {width: 390, height: 844, isMobile: true, hasTouch: true, deviceScaleFactor: 1};
+// Not `isMobile`: the browser would load the page again, and show something else.
+export const PHONE = {width: 390, height: 844, deviceScaleFactor: 1};
 export const DESK = {width: 1200, height: 860, deviceScaleFactor: 1};
 const FORMS = [["light", DESK], ["dark", DESK], ["light", PHONE], ["dark", PHONE]];
 

@@ -8,11 +8,13 @@ import * as overview from "./overview.js";
 import {add, address, close, show} from "./router.js";
 import {askForToken} from "./signin.js";
 import {themeSwitch} from "./theme.js";
+import * as train from "./train.js";
 import * as trying from "./try.js";
 
 const VIEWS = {
   overview: {title: "Overview", show: overview.show},
   try: {title: "Try", show: trying.show, isOfModel: true},
+  train: {title: "Train", show: train.show, isOfModel: true},
 };
 
 const root = document.getElementById("main");

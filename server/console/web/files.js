@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files as labelled documents: mbox, NDJSON, CSV, mails and texts. A document is {bytes: how much of the file it took,
+// place: which one of the file it is, document: what is sent, or error: why nothing is}.
+
+import {CsvReader, separatorOf} from "./csv.js";
+import {looksLikeMail} from "./mail.js";
+
+const PIECE = 1 << 20; // bytes that are read at a time
+const MAIL_MOST = 32 << 20;
+
+export const labelOfFolder = (entry) => entry.path.split("/").slice(0, -1).at(-1) ?? "";
+
+async function* pieces(file) {
+  for (let at = 0; at < file.size; at += PIECE) yield new Uint8Array(await file.slice(at, at + PIECE).arrayBuffer());
+}
+
+async function* texts(file) {
+  const decoder = new TextDecoder("utf-8");
+  for await (const bytes of pieces(file)) yield decoder.decode(bytes, {stream: true});
+  yield decoder.decode();
+}
+
+// "mbox", "lines", "table" or "single", by the name, else by the beginning.
+export async function kindOf(file) {
+  if (/\.(csv|tsv)$/i.test(file.name)) return "table";
+  if (/\.(ndjson|jsonl)$/i.test(file.name)) return "lines";
+  const beginning = await file.slice(0, 5).text();
+  return beginning === "From " || /\.mbox$/i.test(file.name) ? "mbox" : "single";
+}
+
+function base64(bytes) {
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+  return btoa(text);
+}
+
+function mailOrText(bytes) {
+  const text = new TextDecoder("utf-8").decode(bytes);
+  return looksLikeMail(text) ? {mail_base64: base64(bytes)} : {text};
+}
+
+// ---- the kinds ----------------------------------------------------------------------------------
+
+async function* single(file) {
+  if (file.size > MAIL_MOST) yield {bytes: file.size, error: "the file is too long to be one document"};
+  else yield {bytes: file.size, document: mailOrText(new Uint8Array(await file.arrayBuffer()))};
+}
+
+// Where a mail of an mbox begins in these bytes, from `from` on: "From " at the beginning of a line; -1: nowhere.
+function nextMail(bytes, from) {
+  for (let i = bytes.indexOf(10, from); i >= 0; i = bytes.indexOf(10, i + 1)) {
+    if (bytes[i + 1] === 70 && bytes[i + 2] === 114 && bytes[i + 3] === 111 && bytes[i + 4] === 109 && bytes[i + 5] === 32) return i + 1;
+  }
+  return -1;
+}
+
+function join(a, b) {
+  const all = new Uint8Array(a.length + b.length);
+  all.set(a);
+  all.set(b, a.length);
+  return all;
+}
+
+// The line "From " before a mail and the empty line behind it are of the mbox (RFC 4155).
+function mailOf(bytes) {
+  const line = bytes[0] === 70 && bytes[4] === 32 ? bytes.indexOf(10) + 1 : 0;
+  const end = bytes.at(-2) === 13 ? 3 : 2;
+  const isEmpty = bytes.at(-1) === 10 && bytes.at(-end) === 10;
+  return bytes.subarray(line, isEmpty ? bytes.length + 1 - end : bytes.length);
+}
+
+async function* mbox(file) {
+  let rest = new Uint8Array(0);
+  for await (const piece of pieces(file)) {
+    let from = Math.max(0, rest.length - 6); // "\nFrom " may lie across the two
+    rest = join(rest, piece);
+    for (let end = nextMail(rest, from); end >= 0; end = nextMail(rest, from)) {
+      yield {bytes: end, document: {mail_base64: base64(mailOf(rest.subarray(0, end)))}};
+      rest = rest.subarray(end);
+      from = 0;
+    }
+    if (rest.length > MAIL_MOST) throw new Error(`${file.name} is no mbox: a mail of it does not end`);
+  }
+  if (rest.length > 0) yield {bytes: rest.length, document: {mail_base64: base64(mailOf(rest))}};
+}
+
+function lineDocument(line) {
+  try {
+    const document = JSON.parse(line);
+    return document && typeof document === "object" && !Array.isArray(document) ? {document} : {error: "the line is no JSON object"};
+  } catch {
+    return {error: "the line is not JSON"};
+  }
+}
+
+async function* lines(file) {
+  let rest = "";
+  for await (const text of texts(file)) {
+    const parts = (rest + text).split("\n");
+    rest = parts.pop();
+    for (const line of parts) if (line.trim()) yield {bytes: line.length + 1, ...lineDocument(line)};
+  }
+  if (rest.trim()) yield {bytes: rest.length, ...lineDocument(rest)};
+}
+
+// Rows as documents, as the choice of columns says (columns.js).
+async function* rows(file, {hasHeader, toDocument}) {
+  let reader = null, place = 0;
+  const done = function* (found, bytes) {
+    for (const row of found) if (place++ > 0 || !hasHeader) yield {bytes: bytes / Math.max(1, found.length), ...toDocument(row)};
+  };
+  for await (const text of texts(file)) {
+    reader ??= new CsvReader(separatorOf(text));
+    yield* done(reader.push(text), text.length);
+  }
+  if (reader) yield* done(reader.end(), 0);
+}
+
+// The first rows of a table, to see what its columns are.
+export async function firstRows(file, most) {
+  const text = (await file.slice(0, 256 << 10).text()).replace(/^\uFEFF/, "");
+  return new CsvReader(separatorOf(text)).push(text).slice(0, most);
+}
+
+// The documents of a file {file, path, kind}; labels are put to those that bring none.
+export async function* documentsOf(entry, {label, columns}) {
+  const readers = {single, mbox, lines, table: (file) => rows(file, columns)};
+  let place = 0;
+  for await (const one of readers[entry.kind](entry.file)) {
+    place++;
+    const own = one.document?.label ?? (label === null ? labelOfFolder(entry) : label);
+    const error = one.error ?? (own ? undefined : "it has no label");
+    yield {bytes: one.bytes, path: entry.path, place, error, document: error ? undefined : {...one.document, label: own}};
+  }
+}
+
+// ---- what was dropped ---------------------------------------------------------------------------
+
+const all = (reader) => new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+
+async function* walk(entry, path) {
+  if (entry.isFile) {
+    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+    yield {file, path: path + entry.name};
+    return;
+  }
+  const reader = entry.createReader();
+  for (let some = await all(reader); some.length > 0; some = await all(reader)) {
+    for (const one of some) yield* walk(one, `${path}${entry.name}/`);
+  }
+}
+
+// [{file, path}] of what was dropped, folders too.
+export async function dropped(transfer) {
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  if (entries.length === 0) return [...transfer.files].map((file) => ({file, path: file.name}));
+  const found = [];
+  for (const entry of entries) for await (const one of walk(entry, "")) found.push(one);
+  return found;
+}
+
+export const chosen = (input) => [...input.files].map((file) => ({file, path: file.webkitRelativePath || file.name}));

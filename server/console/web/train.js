@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Learns files: chosen or dropped, with their labels and columns, progress, and what came of it.
+
+import {get, model as of} from "./api.js";
+import {columnChoice, labelField} from "./columns.js";
+import {toCsv} from "./csv.js";
+import {download, failure, h, put, say, table} from "./dom.js";
+import {chosen, documentsOf, dropped, firstRows, kindOf, labelOfFolder} from "./files.js";
+import {bytes, count, duration, number, plural} from "./format.js";
+import {choose} from "./models.js";
+import {address} from "./router.js";
+import {Sender} from "./sender.js";
+
+const ERRORS_SHOWN = 50, ROWS_SEEN = 20;
+const KINDS = {mbox: "mbox", lines: "NDJSON file", table: "table", single: "document"};
+
+// ---- choosing -----------------------------------------------------------------------------------
+
+class Training {
+  constructor(place, name, info) {
+    Object.assign(this, {name, info});
+    this.plan = h("div");
+    this.progress = h("div");
+    put(place, this.chooser(), this.plan, this.progress);
+  }
+
+  chooser() {
+    const files = h("input", {type: "file", id: "train-files", multiple: true, hidden: true, onchange: () => this.take(chosen(files))});
+    const folder = h("input", {type: "file", id: "train-folder", webkitdirectory: true, hidden: true, onchange: () => this.take(chosen(folder))});
+    return h("div", {class: "panel drop", ondragover: (event) => event.preventDefault(), ondrop: async (event) => {
+      event.preventDefault();
+      this.take(await dropped(event.dataTransfer));
+    }},
+    h("p", null, "Drop files or folders here: mails (.eml), texts, mboxes, CSV or TSV, NDJSON. ",
+      "A folder whose name is the label, such as spam and ham, needs nothing else."),
+    h("div", {class: "row"}, h("button", {type: "button", class: "main", onclick: () => files.click()}, "Choose files"),
+      h("button", {type: "button", onclick: () => folder.click()}, "Choose a folder"), files, folder));
+  }
+
+  async take(entries) {
+    entries = entries.filter((entry) => entry.file.size > 0 && !entry.file.name.startsWith("."));
+    if (entries.length === 0) return void put(this.plan, h("p", {class: "notice warn"}, "There is no file with content among these."));
+    for (const entry of entries) entry.kind = await kindOf(entry.file);
+    try {
+      this.entries = entries;
+      put(this.progress);
+      await this.ask();
+    } catch (error) {
+      put(this.plan, failure(error));
+    }
+  }
+
+  // What is still to be said: the label, the columns.
+  async ask() {
+    const first = this.entries.find((entry) => entry.kind === "table");
+    const seen = first ? await firstRows(first.file, ROWS_SEEN) : [];
+    const start = h("button", {type: "button", class: "main", onclick: () => this.start()}, "Learn them");
+    const known = Object.keys(this.info?.labels ?? {});
+    this.label = h("input", {list: "known-labels", maxlength: 64, id: "train-label", autocomplete: "off", oninput: () => check()});
+    this.byFolder = h("input", {type: "checkbox", id: "by-folder", checked: this.haveFolders(), onchange: () => check()});
+    const check = () => {
+      const needs = this.entries.some((entry) => entry.kind !== "lines" && !(entry.kind === "table" && this.columns?.hasLabel()));
+      const isNamed = this.label.value.trim() !== "" || (this.byFolder.checked && this.haveFolders());
+      start.disabled = needs && !isNamed;
+    };
+    this.columns = seen.length > 0 ? columnChoice(seen, this.info?.settings?.fields ?? {}, check) : null;
+    check();
+    const labels = [...new Set(this.entries.map(labelOfFolder))].filter(Boolean).slice(0, 8).join(", ");
+    const title = h("h2", {tabindex: -1}, "What will be learned");
+    put(this.plan, h("section", {class: "panel"}, title, h("p", null, this.summary()),
+      this.columns?.node ?? null,
+      this.haveFolders() ? h("p", null, this.byFolder, " ", h("label", {for: "by-folder"}, `The label is the name of the folder: ${labels}`)) : null,
+      labelField(this.label), h("datalist", {id: "known-labels"}, known.map((label) => h("option", {value: label}))), start));
+    title.focus();
+  }
+
+  haveFolders() {
+    return this.entries.every((entry) => labelOfFolder(entry) !== "");
+  }
+
+  summary() {
+    const kinds = new Map();
+    for (const {kind} of this.entries) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    const size = this.entries.reduce((sum, entry) => sum + entry.file.size, 0);
+    return `${[...kinds].map(([kind, n]) => plural(n, KINDS[kind], kind === "mbox" ? "mboxes" : undefined)).join(", ")}; ${bytes(size)}, for the model ${this.name}.`;
+  }
+
+  // ---- learning ---------------------------------------------------------------------------------
+
+  async *documents() {
+    const label = this.haveFolders() && this.byFolder.checked ? null : this.label.value.trim();
+    const columns = this.columns?.read();
+    for (const entry of this.entries) yield* documentsOf(entry, {label, columns});
+  }
+
+  async start() {
+    const size = this.entries.reduce((sum, entry) => sum + entry.file.size, 0);
+    const sender = this.sender = new Sender(this.name, this.documents(), size, () => this.draw());
+    this.bar = h("progress", {max: 1, value: 0, "aria-label": "Progress"});
+    this.told = h("p", {class: "told"});
+    this.hold = h("button", {type: "button", onclick: () => (sender.state === "paused" ? sender.resume() : sender.pause())}, "Pause");
+    this.halt = h("button", {type: "button", onclick: () => sender.stop()}, "Stop");
+    this.summed = h("div");
+    put(this.plan);
+    const title = h("h2", {tabindex: -1}, "Learning");
+    put(this.progress, h("section", {class: "panel"}, title, this.bar, this.told, h("div", {class: "row"}, this.hold, this.halt), this.summed));
+    title.focus();
+    try {
+      await sender.run();
+    } catch (error) {
+      sender.stop();
+      this.draw();
+      this.summed.prepend(failure(error));
+    }
+  }
+
+  draw() {
+    const {sender} = this;
+    const isOver = sender.state === "over" || sender.state === "stopped";
+    this.bar.value = sender.state === "over" ? 1 : Math.min(1, sender.bytes / Math.max(1, sender.totalBytes));
+    const left = isOver ? "" : `, ${duration(sender.secondsLeft)} left`;
+    this.told.textContent = `${plural(sender.done, "document")}, ${number(sender.rate)} a second${left}.${sender.state === "paused" ? " Paused." : ""}`;
+    this.hold.textContent = sender.state === "paused" ? "Go on" : "Pause";
+    this.hold.hidden = this.halt.hidden = isOver;
+    if (isOver) this.finish();
+  }
+
+  finish() {
+    const {sender} = this;
+    const rows = Object.entries(sender.counts).map(([status, n]) => [status.replace("_", " "), count(n)]);
+    const save = () => download("errors.csv", toCsv([["file", "document", "error"], ...sender.errors]), "text/csv");
+    put(this.summed, h("h3", null, sender.state === "over" ? "Done" : "Stopped"),
+      sender.state === "stopped" ? h("p", null, "What was learned stays. A second run over the same files goes on from there.") : null,
+      rows.length > 0 ? table("What came of them", [{name: "Status"}, {name: "Documents", number: true}], rows) : null,
+      sender.errors.length > 0 ? [
+        table("What was not learned", [{name: "File"}, {name: "Document", number: true}, {name: "Why"}],
+          sender.errors.slice(0, ERRORS_SHOWN).map(([path, place, why]) => [path, String(place), why])),
+        h("p", null, h("button", {type: "button", onclick: save}, `Save all ${count(sender.errors.length)} errors as CSV`))] : null,
+      h("p", null, h("a", {href: address("try", this.name)}, `Try ${this.name}`)));
+    say(`${sender.state === "over" ? "Done" : "Stopped"}: ${this.told.textContent}`);
+  }
+}
+
+// ---- the view -----------------------------------------------------------------------------------
+
+// Null: there is none of this name.
+async function modelOf(name) {
+  try {
+    return await get(of(name));
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
+}
+
+export async function show(place, rest) {
+  const {name, names, hasMore, picker} = await choose("train", rest, {canBeNew: true});
+  const hint = h("p", {class: "hint"}, "A new name makes a new model, with its first document.");
+  if (name === null) return void put(place, picker, hint);
+  const info = names.includes(name) || hasMore ? await modelOf(name) : null;
+  const work = h("div");
+  put(place, picker, hint, work);
+  const training = new Training(work, name, info);
+  return () => training.sender?.stop();
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+import {mkdir, mkdtemp, rm, writeFile} from "node:fs/promises";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import {equal, holds} from "./browser.mjs";
+import {sample} from "./daemon.mjs";
+
+// Chooses these files, {name: content}, in the view Train of a model.
+async function choose(api, files, {model = "made", input = "#train-files", settings, awaited = []} = {}) {
+  const daemon = await api.daemon();
+  if (settings) await daemon.call("PUT", `v1/models/${model}`, settings);
+  const tab = await api.tab(daemon, {awaited});
+  const folder = await mkdtemp(join(tmpdir(), "bayesd-train-"));
+  api.ends.push(() => rm(folder, {recursive: true}));
+  const paths = [];
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(join(folder, name, ".."), {recursive: true});
+    await writeFile(join(folder, name), content);
+    paths.push(join(folder, name));
+  }
+  await tab.go(`train/${model}`);
+  const chooser = await tab.page.$(input);
+  await chooser.uploadFile(...(input === "#train-folder" ? [folder] : paths));
+  await tab.sees("h2", "What will be learned");
+  return {daemon, tab};
+}
+
+const learn = async (tab) => {
+  await tab.press("Learn them");
+  await tab.sees("h3", "Done");
+};
+const counted = (tab) => tab.page.$$eval("tbody tr", (rows) => rows.map((row) => row.innerText.split("\t").join(" ")).sort());
+
+export async function a_table_is_mapped_by_sight(api) {
+  const csv = 'Ticket,Subject,Team,Body\r\n1,"Printer, again",it,"It says ""no paper""\r\nbut has some"\r\n2,Holiday,hr,when\r\n3,Salary,hr,\r\n4,,it,\r\n';
+  const {daemon, tab} = await choose(api, {"tickets.csv": csv}, {awaited: [404]});
+  equal(await tab.page.$$eval("thead select", (all) => all.map((one) => one.value)), ["id", "text", "label", "text"], "guessed");
+  await tab.looksRight("train");
+  await tab.page.select('select[aria-label="Column Team is"]', "label");
+  await learn(tab);
+  equal(await counted(tab), ["failed 1", "learned 3", "tickets.csv 4 the row has no text"], "what came of them");
+  await tab.looksRight("train-done");
+  const model = await daemon.call("GET", "v1/models/made");
+  equal([model.labels.hr.documents, model.labels.it.documents], [2, 1], "documents");
+  equal((await daemon.call("GET", "v1/models/made/documents/1")).label, "it", "the id");
+  const text = 'Printer, again\nIt says "no paper"\r\nbut has some';
+  const receipt = await daemon.call("POST", "v1/models/made/train?label=it&id=1", text, {"Content-Type": "text/plain"});
+  equal(receipt.status, "unchanged", "the text of the cells");
+}
+
+export async function values_of_fields_come_from_columns(api) {
+  const csv = "land;price;what;note\nDE;3,5;a;x\nDE;3.5;a;x\nFR;4;b;y\n";
+  const {daemon, tab} = await choose(api, {"rows.csv": csv}, {settings: {fields: {land: "category", price: "number"}}});
+  equal(await tab.page.$$eval("thead select", (all) => all.map((one) => one.value)), ["field:land", "field:price", "", "label"], "guessed");
+  await tab.page.select('select[aria-label="Column note is"]', "");
+  await tab.page.select('select[aria-label="Column what is"]', "label");
+  await learn(tab);
+  equal(await counted(tab), ["failed 1", "learned 2", "rows.csv 1 a value that should be a number is none"], "what came of them");
+  const shown = await daemon.call("GET", "v1/models/made/distribution?label=a");
+  holds(JSON.stringify(shown.fields).includes("DE"), JSON.stringify(shown.fields));
+}
+
+export async function folders_are_labels(api) {
+  const mails = (await sample("train")).filter((one) => one.mail);
+  const files = {};
+  for (const one of mails) files[`${one.label}/${one.id}.eml`] = one.mail;
+  files["ham/note.txt"] = "a plain text";
+  const {daemon, tab} = await choose(api, files, {input: "#train-folder"});
+  await tab.sees("label", "ham, spam");
+  await learn(tab);
+  const {labels} = await daemon.call("GET", "v1/models/made");
+  for (const label of ["ham", "spam"]) {
+    const wanted = mails.filter((one) => one.label === label).length + (label === "ham" ? 1 : 0);
+    equal(labels[label].documents, wanted, label);
+  }
+}
+
+export async function an_mbox_is_taken_apart(api) {
+  const mails = (await sample("train")).filter((one) => one.mail && one.label === "spam").map((one) => one.mail.replaceAll("\r\n", "\n"));
+  const long = "x".repeat(70) + "\n";
+  const mbox = mails.map((mail, i) => `From a@b Mon Jan  1 00:00:00 2024\n${mail}\n${i === 1 ? long.repeat(20000) : ""}\n`).join("");
+  const {daemon, tab} = await choose(api, {"spam.mbox": mbox});
+  holds(await tab.page.evaluate(() => [...document.querySelectorAll("button")].find((one) => one.textContent === "Learn them").disabled), "learned without a label");
+  await tab.write("#train-label", "spam");
+  await learn(tab);
+  equal(await counted(tab), [`learned ${mails.length}`], "what came of them");
+  // The daemon takes the same mbox apart in the same way.
+  const again = await daemon.call("POST", "v1/models/made/train?label=spam", mbox, {"Content-Type": "application/mbox"});
+  equal([again.unchanged, again.results.length], [mails.length, mails.length], JSON.stringify(again.results.filter((one) => one.status !== "unchanged")));
+}
+
+export async function lines_bring_their_labels_and_errors_are_saved(api) {
+  const lines = [...(await sample("train")).map((one) => JSON.stringify(one)), "{broken", '{"text": "no label"}', '{"text": "x", "label": ""}', '{"text": 7, "label": "ham"}'];
+  const {tab} = await choose(api, {"all.ndjson": lines.join("\n")}, {model: "sample"});
+  await tab.page.evaluate(() => {
+    window.saved = [];
+    const old = URL.createObjectURL;
+    URL.createObjectURL = (blob) => {
+      blob.text().then((text) => window.saved.push(text));
+      return old.call(URL, blob);
+    };
+  });
+  await learn(tab);
+  const rows = await counted(tab);
+  holds(rows.includes("failed 4") && rows.includes("learned 94"), rows.join("|"));
+  await tab.press("Save all 4 errors as CSV");
+  await tab.page.waitForFunction(() => window.saved.length > 0);
+  const saved = (await tab.page.evaluate(() => window.saved[0])).trim().split("\r\n");
+  equal([saved.length, saved[0]], [5, "file,document,error"], "the table of errors");
+  holds(saved.some((row) => row.startsWith("all.ndjson,95,")), saved.join("|"));
+}
+
+export async function it_pauses_stops_and_goes_on(api) {
+  const rows = Array.from({length: 3000}, (_, i) => `${i},word${i % 97} other${i % 89} and ${"more ".repeat(40)},${i % 2 ? "a" : "b"}`);
+  const {daemon, tab} = await choose(api, {"many.csv": `id,text,label\n${rows.join("\n")}\n`});
+  await tab.press("Learn them");
+  await tab.press("Pause");
+  await tab.sees(".told", "Paused.");
+  await tab.looksRight("train-paused");
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const held = (await daemon.call("GET", "v1/models/made")).documents;
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  equal((await daemon.call("GET", "v1/models/made")).documents, held, "learned while it pauses");
+  holds(held < 3000, "it did not pause");
+  await tab.press("Go on");
+  await tab.press("Stop");
+  await tab.sees("h3", "Stopped");
+  const [stopped] = await counted(tab);
+  const input = await tab.page.$("#train-files");
+  holds(input && /^learned \d+$/.test(stopped), stopped);
+  equal((await daemon.call("GET", "v1/models/made")).documents, Number(stopped.split(" ")[1]), "what was learned stays");
+}
