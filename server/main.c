@@ -3,6 +3,7 @@
  * bayesd: reads the command line and the configuration, opens the engine, serves until a signal
  * comes, and closes all in the opposite order.
  */
+#include <assert.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,7 +37,7 @@
 #include "server/serve.h"
 #include "server/token_command.h"
 
-enum { EXIT_COMMAND_LINE = 2, ROUTES_MOST = 64 };
+enum { EXIT_COMMAND_LINE = 2, ROUTES_MOST = 128 };
 
 static void settings_of(const struct nb_config *config, struct nb_engine_settings *settings)
 {
@@ -73,15 +74,15 @@ static struct nb_metrics *make_metrics(const struct nb_server *server)
     size_t line_count;
     const struct nb_line_route *line_routes = nb_line_route_table(&line_count);
     size_t count = server->route_count + line_count;
-    for (size_t i = 0; i < count && i < ROUTES_MOST; i++) {
+    assert(count <= ROUTES_MOST);
+    for (size_t i = 0; i < count; i++) {
         const struct nb_route *route = i < server->route_count
                                            ? &server->routes[i]
                                            : &line_routes[i - server->route_count].route;
         methods[i] = route->method;
         patterns[i] = route->pattern;
     }
-    struct nb_metrics *metrics = nb_metrics_new(
-        methods, patterns, count < ROUTES_MOST ? count : ROUTES_MOST, NB_PROGRAM_VERSION);
+    struct nb_metrics *metrics = nb_metrics_new(methods, patterns, count, NB_PROGRAM_VERSION);
     if (metrics != NULL)
         nb_metrics_name_actions(metrics, nb_filter_action_names, NB_FILTER_ACTIONS);
     return metrics;

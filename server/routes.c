@@ -14,6 +14,7 @@
 #include "server/cluster/route.h"
 #include "server/console/model.h"
 #include "server/console/page.h"
+#include "server/history/route.h"
 #include "server/json/document.h"
 #include "server/mail/filter_load.h"
 #include "server/mail/rspamd.h"
@@ -30,9 +31,13 @@ static const char *const SOURCE_QUERY[] = {"source", NULL};
 static const char *const COPY_QUERY[] = {"source", "strength", NULL};
 static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
 static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
-static const char *const CLASSIFY_QUERY[] = {"explain",   "level",      "label",     "id",
-                                             "threshold", "target_fpr", "cost_fp",   "cost_fn",
-                                             "positive",  "scores",     "documents", NULL};
+static const char *const CLASSIFY_QUERY[] = {
+    "explain", "level",    "label",  "id",        "threshold", "target_fpr", "cost_fp",
+    "cost_fn", "positive", "scores", "documents", "remember",  NULL};
+static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "least",
+                                            "most",    "source", "contains", "labelled",
+                                            "limit",   "after",  NULL};
+static const char *const EXPLAIN_QUERY[] = {"explain", NULL};
 /* What would have held a rate of false positives is another threshold for each model. */
 static const char *const MANY_QUERY[] = {"explain", "level",    "threshold", "cost_fp",
                                          "cost_fn", "positive", "documents", NULL};
@@ -125,6 +130,14 @@ static const struct nb_route ROUTES[] = {
     LONG("GET", "/v1/models/{model}/evaluation", CLASSIFY, NONE, EVALUATION_QUERY,
          nb_route_evaluation),
     API("GET", "/v1/models/{model}/documents/{id}", CLASSIFY, NONE, NO_QUERY, nb_route_document),
+    LONG("DELETE", "/v1/models/{model}/documents/{id}", TRAIN, NONE, SOURCE_QUERY,
+         nb_route_forget_document),
+    LONG("POST", "/v1/models/{model}/documents/{id}/label", TRAIN, SETTINGS, SOURCE_QUERY,
+         nb_route_label_document),
+    /* It tells what came in the mail of others: not for everybody who may classify. */
+    LONG("GET", "/v1/models/{model}/history", TRAIN, NONE, HISTORY_QUERY, nb_route_history),
+    LONG("GET", "/v1/models/{model}/history/{id}", TRAIN, NONE, EXPLAIN_QUERY,
+         nb_route_history_verdict),
     LONG("GET", "/v1/models/{model}/export", ADMIN, NONE, NO_QUERY, nb_route_export),
     {.method = "PUT",
      .pattern = "/v1/models/{model}/import",

@@ -334,6 +334,29 @@ class Bayesd:
         """A learned document: id, label, time, source. Problem 404: it is not learned."""
         return self._call("GET", self._verb(model, "documents/" + _quoted(id)))
 
+    def forget(self, model: str, id: str, *, source: Optional[str] = None) -> Json:
+        """Takes the document back, and removes what the history has of it."""
+        return self._call("DELETE", self._verb(model, "documents/" + _quoted(id), {"source": source}))
+
+    def label(self, model: str, id: str, label: Optional[str], *, source: Optional[str] = None) -> Json:
+        """Gives a document that is learned, stored or remembered a label by its id alone; None takes it away."""
+        path = self._verb(model, "documents/" + _quoted(id) + "/label", {"source": source})
+        return self._call("POST", path, {"label": label})
+
+    def history(self, model: str, **query: Union[None, str, int, float]) -> Iterator[Json]:
+        """The verdicts that the model keeps, newest first, read page by page.
+
+        `query` chooses: verdict, from, to, least, most, source, contains, labelled; `limit` is the size of a page.
+        """
+        page: Json = {"next": None}
+        while "next" in page:
+            page = self._call("GET", self._verb(model, "history", {**query, "after": page["next"]}))
+            yield from page["history"]
+
+    def history_of(self, model: str, id: str, *, explain: Optional[int] = None) -> Json:
+        """The verdict about a document that the model keeps, and why, by the counts of now."""
+        return self._call("GET", self._verb(model, "history/" + _quoted(id), {"explain": explain}))
+
     def _batch(self, model: str, verb: str, documents: Iterable[Document], query: _Query) -> Json:
         body = {"documents": [_document(document) for document in documents]}
         return self._call("POST", self._verb(model, verb, query), body)

@@ -100,6 +100,7 @@ static void note(struct nb_engine *engine, const struct task *task)
     struct nb_live *live = task->live;
     assert(task->number > live->checkpoint.last);
     live->checkpoint.last = task->number;
+    live->history_at = 0; /* the settings may be others */
     if (atomic_load(&live->loaded))
         nb_checkpoint_note(engine, live, 1);
 }

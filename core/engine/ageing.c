@@ -11,6 +11,7 @@
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/live/unused.h"
+#include "core/remember/remember.h"
 
 enum {
     YOUNG_IN_A_ROW = 1000, /* documents that are young, before no older one is looked for: times
@@ -217,11 +218,12 @@ static bool age_model(struct nb_engine *engine, const char *name, size_t most)
     bool found = false;
     if (nb_registry_find(engine, nb_string_of(name), false, &live, NULL) != 0)
         return false;
+    found = nb_remember_age(engine, live);
     bool is_wanted = !atomic_load(&live->is_damaged) &&
                      (atomic_load(&live->loaded) ||
                       (is_due_cold(engine, live) && nb_registry_load(engine, live, NULL) == 0));
     if (is_wanted)
-        found = join_model(engine, &group, live, most);
+        found = join_model(engine, &group, live, most) || found;
     nb_group_commit(&group);
     nb_ageing_end(engine);
     nb_group_deinit(&group);

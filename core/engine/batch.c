@@ -11,6 +11,8 @@
 #include "core/base/array.h"
 #include "core/live/names.h"
 #include "core/live/registry.h"
+#include "core/remember/note.h"
+#include "core/store/ledger.h"
 #include "core/store/quarantine.h"
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -146,20 +148,25 @@ static int make_values_id(const struct nb_key *key, const struct nb_document *do
     return rc;
 }
 
+int nb_batch_make_id(const struct nb_key *key, const struct nb_document *document,
+                     char made[NB_CONTENT_ID_LENGTH + 1])
+{
+    if (document->values.count > 0)
+        return make_values_id(key, document, made);
+    if (document->kind == NB_DOCUMENT_MAIL)
+        nb_key_mail_id(key, NB_DOCUMENT_MAIL, document->bytes, document->length, made);
+    else
+        nb_key_content_id(key, NB_DOCUMENT_TEXT, document->bytes, document->length, made);
+    return 0;
+}
+
 static int set_id(const struct nb_batch *batch, const struct nb_document *document,
                   struct nb_string id, struct nb_submitted *change)
 {
     char made[NB_CONTENT_ID_LENGTH + 1];
     assert(batch->live != NULL);
     if (id.length == 0) {
-        const struct nb_key *key = batch->live->id_key;
-        int rc = 0;
-        if (document->values.count > 0)
-            rc = make_values_id(key, document, made);
-        else if (document->kind == NB_DOCUMENT_MAIL)
-            nb_key_mail_id(key, NB_DOCUMENT_MAIL, document->bytes, document->length, made);
-        else
-            nb_key_content_id(key, NB_DOCUMENT_TEXT, document->bytes, document->length, made);
+        int rc = nb_batch_make_id(batch->live->id_key, document, made);
         if (rc != 0)
             return rc;
         id = (struct nb_string){made, NB_CONTENT_ID_LENGTH};
@@ -378,12 +385,6 @@ static int add_label(struct nb_batch *batch, struct nb_string id, uint64_t entry
     return add_bare(batch, &change, id, source, error);
 }
 
-int nb_batch_label(struct nb_batch *batch, struct nb_string id, struct nb_string label,
-                   struct nb_string source, struct nb_error *error)
-{
-    return add_label(batch, id, 0, label, source, error);
-}
-
 int nb_batch_label_entry(struct nb_batch *batch, struct nb_string id, uint64_t entry,
                          struct nb_string label, struct nb_string source, struct nb_error *error)
 {
@@ -450,6 +451,97 @@ static int unpack_features(const struct nb_quarantined *q, struct nb_submitted *
     assert(nb_unpacker_done(&u));
     change->feature_count = q->feature_count;
     return 0;
+}
+
+/* ---- the history ----------------------------------------------------------------------------- */
+
+/* Whether the document is learned or stored; also if that cannot be read, which the writer finds
+ * again. */
+static bool is_in_ledger(const struct nb_batch *batch, struct nb_string id)
+{
+    struct nb_view view;
+    struct nb_entry entry = {0};
+    if (nb_store_snapshot(batch->engine->store, &view, NULL) != 0)
+        return true;
+    int rc = nb_ledger_find(&view, batch->live->number, id, &entry, NULL);
+    nb_store_snapshot_end(&view);
+    nb_entry_deinit(&entry);
+    return rc != NB_NOT_FOUND;
+}
+
+/* Finds what the history has of a document that is neither learned nor stored. Returns 0,
+ * NB_NOT_FOUND without a text, or a code. */
+static int find_remembered(struct nb_batch *batch, struct nb_string id, struct nb_buffer *stored,
+                           struct nb_error *error)
+{
+    int rc = nb_check_id(id, error);
+    if (rc == 0)
+        rc = acquire(batch, NULL, false, error);
+    if (rc != 0)
+        return rc;
+    if (nb_remember_limits(batch->live).records == 0 || is_in_ledger(batch, id))
+        return NB_NOT_FOUND;
+    rc = nb_remember_find(batch->engine, batch->live, id, stored, error);
+    return rc == NB_CORRUPT ? NB_NOT_FOUND : rc;
+}
+
+/* Into the batch's bag. What was kept without words cannot be learned with them. */
+static int read_features(struct nb_batch *batch, const struct nb_history_record *record,
+                         struct nb_error *error)
+{
+    struct nb_features_coder *coder = nb_features_coder_new();
+    if (coder == NULL)
+        return nb_error_no_memory(error);
+    int rc = nb_remember_bag(record, batch->live->key, coder, &batch->scratch, error);
+    nb_features_coder_free(&coder);
+    if (rc == 0 && !nb_features_have_texts(record->features) &&
+        nb_remember_keeps_texts(batch->engine, batch->live))
+        rc = nb_error_set(error, NB_CONFLICT,
+                          "the history has the document without its words, which are kept now");
+    return rc == NB_CORRUPT ? nb_error_set(error, NB_DAMAGED, "the history is damaged") : rc;
+}
+
+/* Trains a document as the history keeps it. */
+static int recall(struct nb_batch *batch, struct nb_string id, struct nb_string stored,
+                  struct nb_string label, struct nb_string source, struct nb_error *error)
+{
+    struct nb_history_record record;
+    int rc = label.bytes == NULL ? 0 : nb_check_label(label, error);
+    if (rc == 0)
+        rc = nb_history_read(&record, stored, error);
+    if (rc != 0)
+        return rc;
+    rc = read_features(batch, &record, error);
+    if (rc != 0)
+        return rc;
+    struct nb_submitted change = {.quarantined = batch->quarantined, .fields = record.fields};
+    if (nb_buffer_append(&change.label, label.bytes, label.length) != 0 ||
+        take_features(batch->live->counts, &batch->scratch, &change) != 0)
+        return end_change(batch, &change, NB_NO_MEMORY, error);
+    return add_bare(batch, &change, id, source, error);
+}
+
+int nb_batch_label(struct nb_batch *batch, struct nb_string id, struct nb_string label,
+                   struct nb_string source, struct nb_error *error)
+{
+    struct nb_buffer stored = {0};
+    int rc = find_remembered(batch, id, &stored, error);
+    if (rc == 0)
+        rc = recall(batch, id, (struct nb_string){stored.bytes, stored.length}, label, source,
+                    error);
+    else if (rc == NB_NOT_FOUND)
+        rc = add_label(batch, id, 0, label, source, error);
+    nb_buffer_deinit(&stored);
+    return rc;
+}
+
+int nb_batch_forget(struct nb_batch *batch, struct nb_string id, struct nb_string source,
+                    struct nb_error *error)
+{
+    struct nb_submitted change = {
+        .untrain = true, .forgets = true, .quarantined = batch->quarantined};
+    int rc = nb_check_id(id, error);
+    return rc != 0 ? rc : add_bare(batch, &change, id, source, error);
 }
 
 int nb_batch_release(struct nb_batch *batch, struct nb_string id, struct nb_string stored,

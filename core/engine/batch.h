@@ -29,6 +29,7 @@ struct nb_submitted {
     uint64_t restored;         /* the entry that is to be in force again; 0: forget the document */
     bool is_label;             /* the content stays as it is: only the label changes ... */
     uint64_t labelled;         /* ... of this entry alone, unless it is 0 */
+    bool forgets;              /* what the history has of the document goes, too */
     bool is_aged;              /* of a document that is taken out because of its age */
     bool is_note;              /* NB_CHANGE_UNDO: `label` has what was asked for ... */
     uint32_t note_documents;   /* ... and this is how many documents it is about */
@@ -68,6 +69,10 @@ struct nb_job {
  * writer's thread. Errors: as nb_batch_untrain. */
 int nb_batch_age(struct nb_batch *batch, struct nb_string id, uint64_t taken,
                  struct nb_error *error);
+
+/* Writes the id of a document that has none of its own. Returns 0 or NB_NO_MEMORY. */
+int nb_batch_make_id(const struct nb_key *key, const struct nb_document *document,
+                     char made[NB_CONTENT_ID_LENGTH + 1]);
 
 /* Adds a REFIT: the weights are fitted anew, or a slice of that is done if one is under way.
  * Errors: as nb_batch_untrain. */

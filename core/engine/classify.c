@@ -10,10 +10,12 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/engine/engine.h"
+#include "core/engine/batch.h"
 #include "core/family/family.h"
 #include "core/live/learner.h"
+#include "core/live/names.h"
 #include "core/live/registry.h"
+#include "core/remember/note.h"
 #include "core/score/levels.h"
 
 struct nb_verdict_private {
@@ -36,6 +38,7 @@ struct nb_verdict_private {
     double moderation; /* by which these, and the evidence for them, were multiplied */
     struct nb_evidence *evidence;
     struct nb_levels levels;
+    struct nb_features_coder *coder; /* owned; NULL until something is kept or recalled */
     size_t label_room, document_room, evidence_room, explanation_room;
 };
 
@@ -58,6 +61,7 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
         free(p->evidence);
         free(p->calibrated);
         nb_levels_deinit(&p->levels);
+        nb_features_coder_free(&p->coder);
     }
     free(p);
     free(verdict->labels);
@@ -453,6 +457,8 @@ static int score(struct nb_verdict *verdict, size_t most, struct nb_error *error
     if (rc == 0)
         fill_ready(verdict);
     verdict->unsure_band = settings->unsure_band;
+    verdict->keeps_history = settings->history > 0;
+    verdict->keeps_subject = settings->history_subject;
     if (rc == 0 && most > 0)
         rc = explain(verdict, most);
     nb_family_unlock(&p->family);
@@ -527,6 +533,91 @@ int nb_engine_classify_again(struct nb_engine *engine, struct nb_string model,
                              struct nb_verdict *verdict, struct nb_error *error)
 {
     return classify(engine, model, document, most, true, verdict, error);
+}
+
+static int have_coder(struct nb_verdict_private *p)
+{
+    if (p->coder == NULL)
+        p->coder = nb_features_coder_new();
+    return p->coder == NULL ? NB_NO_MEMORY : 0;
+}
+
+int nb_engine_classify_kept(struct nb_engine *engine, struct nb_string model,
+                            const struct nb_history_record *record, size_t most,
+                            struct nb_verdict *verdict, struct nb_error *error)
+{
+    if (prepare(verdict, engine) != 0)
+        return nb_error_no_memory(error);
+    struct nb_verdict_private *p = verdict->private_;
+    p->has_bag = false;
+    int rc = nb_registry_acquire(engine, model, false, &p->live, error);
+    if (rc == 0)
+        rc = nb_family_begin(&p->family, engine, p->live, error);
+    if (rc == 0)
+        rc = have_coder(p) != 0 ? NB_NO_MEMORY
+                                : nb_remember_bag(record, p->live->key, p->coder, &p->bag, error);
+    if (rc == NB_CORRUPT)
+        return nb_error_set(error, NB_DAMAGED, "the history of the model is damaged");
+    if (rc == 0)
+        rc = score(verdict, most, error);
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+}
+
+/* ---- the history ----------------------------------------------------------------------------- */
+
+static int append_id(const struct nb_live *live, const struct nb_document *document,
+                     struct nb_string given, struct nb_buffer *id, struct nb_error *error)
+{
+    char made[NB_CONTENT_ID_LENGTH + 1];
+    int rc = given.length > 0 ? nb_check_id(given, error) : 0;
+    if (rc != 0)
+        return rc;
+    if (given.length == 0) {
+        rc = nb_batch_make_id(live->id_key, document, made);
+        given = (struct nb_string){made, NB_CONTENT_ID_LENGTH};
+    }
+    if (rc == 0)
+        rc = nb_buffer_append(id, given.bytes, given.length);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+/* The writer sleeps for a second when it has nothing to do: too long where much is noted. */
+static void wake_writer(struct nb_engine *engine)
+{
+    pthread_mutex_lock(&engine->queue_lock);
+    engine->remember = true;
+    pthread_cond_signal(&engine->queue_filled);
+    pthread_mutex_unlock(&engine->queue_lock);
+}
+
+int nb_engine_remember(struct nb_engine *engine, const struct nb_verdict *verdict,
+                       const struct nb_document *document, const struct nb_remembered *about,
+                       struct nb_buffer *id, bool *kept, struct nb_error *error)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    size_t before = id->length;
+    assert(verdict->size > 0);
+    if (!verdict->keeps_history || p->live->number == 0)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the model '%s' keeps no history: its setting \"history\" says how "
+                            "many verdicts it keeps",
+                            p->live->name);
+    int rc = nb_check_source(about->source, error);
+    if (rc == 0)
+        rc = append_id(p->live, document, about->id, id, error);
+    if (rc != 0)
+        return rc;
+    struct nb_remember_note note = {.id = {id->bytes + before, id->length - before},
+                                    .message_id = about->message_id,
+                                    .subject = about->subject,
+                                    .source = about->source,
+                                    .verdict = nb_string_of(verdict->labels[verdict->best]),
+                                    .probability = verdict->probabilities[verdict->best],
+                                    .fields = p->seen_by.fields};
+    *kept = have_coder(p) == 0 && nb_remember_note(engine, p->live, &note, &p->bag, p->coder) == 0;
+    if (nb_remember_is_urgent(engine))
+        wake_writer(engine);
+    return 0;
 }
 
 int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,

@@ -21,6 +21,7 @@
 #include "tokenizer/document.h"
 
 struct nb_engine;
+struct nb_history_record;
 
 /* Opens the store, reads the names of its models, loads them for a second at most if they
  * are few, and starts the writer. nb_tokenizer_setup must have been called. On success the caller
@@ -64,19 +65,27 @@ int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
                    struct nb_string label, struct nb_string id, struct nb_string source,
                    struct nb_error *error);
 /* Adds a change of the label alone: of the learned or stored document `id`, whose content stays as
- * it is. `label` as for nb_batch_train. NB_UNUSABLE: it would have to wait in the quarantine, too.
- * NB_NOT_FOUND in the receipt: there is no such document.
+ * it is. Where there is none, and the model's history has a verdict about the document, it is
+ * trained as the history keeps it. `label` as for nb_batch_train. NB_UNUSABLE: it would have to
+ * wait in the quarantine, too. NB_NOT_FOUND in the receipt: there is no such document.
  * Errors: as nb_batch_untrain. */
 int nb_batch_label(struct nb_batch *batch, struct nb_string id, struct nb_string label,
                    struct nb_string source, struct nb_error *error);
-/* The same, if the document's living entry still has the number `entry`, above 0. NB_CONFLICT in
- * the receipt: the document has changed since, and stays as it is. */
+/* The same without the history, if the document's living entry still has the number `entry`, above
+ * 0. NB_CONFLICT in the receipt: the document has changed since, and stays as it is. */
 int nb_batch_label_entry(struct nb_batch *batch, struct nb_string id, uint64_t entry,
                          struct nb_string label, struct nb_string source, struct nb_error *error);
 /* Adds a change that takes a document back: by `id`, or with length 0 by the id that would be made
  * from the content of `document`. Errors: as nb_batch_train. NB_NOT_FOUND: no such model. */
 int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
                      struct nb_string id, struct nb_string source, struct nb_error *error);
+
+/* Adds a change that forgets the document `id` altogether: it is taken back, if it is learned or
+ * stored, and what the history has of it is removed. The receipt says NB_FORGOTTEN if there was
+ * either. A verdict that still waits to be written comes behind the change (core/history/history.h
+ * has nb_engine_history_write). Errors: as nb_batch_untrain. */
+int nb_batch_forget(struct nb_batch *batch, struct nb_string id, struct nb_string source,
+                    struct nb_error *error);
 
 /* Adds a change that takes back what the ledger entry `taken` did to the document `id`: the
  * document is again as the entry `restored` had it, with that entry's source and time; with 0, or
@@ -196,6 +205,8 @@ struct nb_verdict {
     uint64_t total, known;    /* token positions */
     bool truncated;
     double unsure_band;               /* the model's setting */
+    bool keeps_history;               /* the model has the setting `history` ... */
+    bool keeps_subject;               /* ... and `history_subject` */
     struct nb_explained *explanation; /* strongest first, the prior's row last */
     size_t explanation_count;
     /* With an explanation of a model that has a parent: the models of the family that have
@@ -225,6 +236,27 @@ int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
 int nb_engine_classify_again(struct nb_engine *engine, struct nb_string model,
                              const struct nb_document *document, size_t explain,
                              struct nb_verdict *verdict, struct nb_error *error);
+
+/* Classifies a document that the history keeps: what the model sees in it is as it was then. As
+ * nb_engine_classify. */
+int nb_engine_classify_kept(struct nb_engine *engine, struct nb_string model,
+                            const struct nb_history_record *record, size_t explain,
+                            struct nb_verdict *verdict, struct nb_error *error);
+
+/* What is to be kept with a verdict; all borrowed. */
+struct nb_remembered {
+    struct nb_string id;         /* of the document; length 0: made from the content */
+    struct nb_string message_id; /* of a mail; may be empty, as the next */
+    struct nb_string subject;
+    struct nb_string source; /* who asks */
+};
+/* Notes the verdict, which is of the model that was asked last and of `document`, and the bag of
+ * the document for the model's history. It is written about a second later: after a crash it may
+ * not be there. Appends the document's id to `id`, and sets *kept to whether there was room.
+ * Returns 0, NB_CONFLICT (the model keeps no history), NB_UNUSABLE (id, source) or NB_NO_MEMORY. */
+int nb_engine_remember(struct nb_engine *engine, const struct nb_verdict *verdict,
+                       const struct nb_document *document, const struct nb_remembered *about,
+                       struct nb_buffer *id, bool *kept, struct nb_error *error);
 
 /* Decides `ready` and `missing` of a verdict anew, by these labels only: the model may have others,
  * be it by a mistyped name, with few documents. A label that no document has is one that is
@@ -532,6 +564,9 @@ struct nb_engine_statistics {
     uint64_t memory;     /* bytes of loaded models */
     uint64_t learned, unchanged, relabelled, updated, forgotten, aged, failed; /* since start */
     uint64_t quarantined, near_duplicates, stored;                             /* since start */
+    /* Verdicts for histories: noted, and not kept for want of room, since start; not written yet.
+     */
+    uint64_t remembered, remember_dropped, remember_waiting;
     uint64_t unlabelled;                                  /* stored documents of loaded models */
     uint64_t tokens_learned;                              /* since start */
     uint64_t commits, commit_nanoseconds, commit_changes; /* since start */

@@ -14,6 +14,7 @@
 #include "core/family/parents.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/remember/remember.h"
 #include "core/store/ledger.h"
 
 void nb_model_info_deinit(struct nb_model_info *info)
@@ -321,6 +322,7 @@ static uint64_t free_bytes(struct nb_engine *engine)
 
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *s)
 {
+    struct nb_remember_figures figures;
     *s = (struct nb_engine_statistics){0};
     pthread_rwlock_rdlock(&engine->registry);
     for (size_t i = 0; i < engine->model_count; i++) {
@@ -353,6 +355,10 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     s->quarantined = atomic_load(&c->quarantined);
     s->near_duplicates = atomic_load(&c->near_duplicates);
     s->stored = atomic_load(&c->stored);
+    nb_remember_count(engine, &figures);
+    s->remembered = figures.remembered;
+    s->remember_dropped = figures.dropped;
+    s->remember_waiting = figures.waiting;
     s->failed = atomic_load(&c->failed);
     s->tokens_learned = atomic_load(&c->tokens_learned);
     s->commits = atomic_load(&c->commits);

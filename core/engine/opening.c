@@ -21,6 +21,7 @@
 #include "core/live/registry.h"
 #include "core/live/roster.h"
 #include "core/live/transaction.h"
+#include "core/remember/remember.h"
 #include "core/store/ledger.h"
 
 enum {
@@ -66,6 +67,7 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
     engine->settings.directory = engine->directory;
     engine->coder = nb_features_coder_new();
     engine->learner = nb_learner_new(engine->settings.refit_units);
+    engine->remembering = nb_remembering_new();
     engine->purge = true;
     nb_engine_keep_superseded(engine, settings->superseded_seconds);
     pthread_rwlock_init(&engine->registry, NULL);
@@ -219,7 +221,7 @@ static int open_store(const struct nb_engine_settings *settings, bool fresh, str
     struct nb_engine *engine = engine_new(settings);
     *out = NULL;
     if (engine == NULL || engine->directory == NULL || engine->learner == NULL ||
-        engine->coder == NULL) {
+        engine->coder == NULL || engine->remembering == NULL) {
         nb_engine_close(&engine);
         return nb_error_no_memory(error);
     }
@@ -330,6 +332,7 @@ void nb_engine_close(struct nb_engine **out)
     while (engine->unsaved != NULL)
         nb_checkpoint_forget(engine, engine->unsaved);
     assert(engine->unsaved_last == NULL);
+    nb_remembering_free(engine, &engine->remembering);
     nb_registry_free(engine);
     nb_store_close(&engine->store);
     nb_buffer_deinit(&engine->scratch);

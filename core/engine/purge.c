@@ -50,9 +50,10 @@ static int keep_newest(struct nb_engine *engine, const struct nb_view *view, uin
 
 static int purge_tables(const struct nb_view *view, uint32_t number, struct nb_error *error)
 {
-    static const enum nb_table tables[] = {NB_TABLE_STATE,      NB_TABLE_LABELS, NB_TABLE_ROWS,
-                                           NB_TABLE_WEIGHTS,    NB_TABLE_TWIN,   NB_TABLE_WAITING,
-                                           NB_TABLE_QUARANTINE, NB_TABLE_ORPHANS};
+    static const enum nb_table tables[] = {
+        NB_TABLE_STATE,       NB_TABLE_LABELS,  NB_TABLE_ROWS,       NB_TABLE_WEIGHTS,
+        NB_TABLE_TWIN,        NB_TABLE_WAITING, NB_TABLE_QUARANTINE, NB_TABLE_HISTORY,
+        NB_TABLE_HISTORY_IDS, NB_TABLE_ORPHANS};
     struct nb_store_key key = nb_store_key_model(number);
     size_t deleted;
     int rc = nb_ledger_clear(view, number, PURGE_ENTRIES, &deleted, error);

@@ -11,6 +11,7 @@
 #include "core/live/refit.h"
 #include "core/live/stored_score.h"
 #include "core/model/model_pairs.h"
+#include "core/remember/history.h"
 #include "core/store/quarantine.h"
 #include "core/store/twins.h"
 
@@ -25,7 +26,8 @@ struct stage {
     struct nb_group_model *model;
     uint32_t rows_before;
     bool new_label;
-    bool refused; /* the change cannot be made: the receipt says why */
+    bool refused;        /* the change cannot be made: the receipt says why */
+    bool was_remembered; /* the history has a verdict about the document */
 };
 
 void nb_staging_deinit(struct nb_staging *s)
@@ -423,12 +425,12 @@ static int stage_untrain(struct stage *s, struct nb_error *error)
     int rc = find_old(s, &found);
     if (rc != 0 || s->refused)
         return rc;
+    submitted->receipt.status = NB_FORGOTTEN;
     if (!found)
-        return refuse_unknown(s);
+        return s->was_remembered ? 0 : refuse_unknown(s);
     rc = take_out_old(s, error);
     if (rc != 0 || s->refused)
         return rc;
-    submitted->receipt.status = NB_FORGOTTEN;
     submitted->receipt.tokens = submitted->positions = old->change.tokens;
     submitted->truncated = old->change.truncated;
     struct nb_change change = {.kind = NB_CHANGE_UNTRAIN,
@@ -836,6 +838,26 @@ static int leave_quarantine(struct stage *s, struct nb_error *error)
     return nb_quarantine_remove(s->view, s->live->number, string_of(&s->change->id), error);
 }
 
+/* ---- the history ----------------------------------------------------------------------------- */
+
+static bool is_remembered(const struct stage *s)
+{
+    struct nb_string stored;
+    if (!s->change->forgets || s->live->number == 0)
+        return false;
+    int rc = nb_history_find(s->view, s->live->number, string_of(&s->change->id), &stored, NULL);
+    return rc == 0 || rc == NB_CORRUPT;
+}
+
+/* What the history has of a document that is forgotten goes in the same transaction. */
+static int leave_history(struct stage *s, struct nb_error *error)
+{
+    bool removed;
+    if (!s->was_remembered)
+        return 0;
+    return nb_history_remove(s->view, s->live->number, string_of(&s->change->id), &removed, error);
+}
+
 /* ---- receipts -------------------------------------------------------------------------------- */
 
 static int fill_labels(struct nb_receipt *receipt, const struct nb_model *counts,
@@ -934,6 +956,7 @@ static int stage_any(struct stage *s, struct nb_error *error)
         return stage_refit(s, error);
     if (s->change->quarantined)
         return stage_quarantined(s, error);
+    s->was_remembered = is_remembered(s);
     int rc = begin_due_refit(s, error);
     if (rc == 0 && s->change->taken != 0)
         return stage_take_back(s, error);
@@ -941,7 +964,10 @@ static int stage_any(struct stage *s, struct nb_error *error)
         rc = check_released(s, error);
     if (rc == 0 && !s->refused)
         rc = s->change->untrain ? stage_untrain(s, error) : stage_train(s, error);
-    return rc != 0 || s->refused ? rc : leave_quarantine(s, error);
+    if (rc != 0 || s->refused)
+        return rc;
+    rc = leave_quarantine(s, error);
+    return rc != 0 ? rc : leave_history(s, error);
 }
 
 int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view *view,

@@ -16,6 +16,7 @@
 #include "core/live/transaction.h"
 #include "core/live/unused.h"
 #include "core/recalibrate/recalibrate.h"
+#include "core/remember/remember.h"
 
 enum {
     AGED_AT_ONCE = 500,  /* documents that ageing takes out of a model in one commit */
@@ -105,6 +106,7 @@ static bool is_over(const struct nb_engine *engine)
 
 static void tidy(struct nb_engine *engine)
 {
+    (void)nb_remember_flush(engine, false, NULL); /* what fails is tried again */
     while (!work_waits(engine) && nb_ageing_some(engine, AGED_AT_ONCE))
         ;
     if (!work_waits(engine))
@@ -177,7 +179,7 @@ static void wait_for_work(struct nb_engine *engine)
     until.tv_nsec += failed ? (long)RECOVER_EVERY : 0;
     until.tv_sec += failed ? until.tv_nsec / 1000000000 : QUIET_SECONDS;
     until.tv_nsec %= 1000000000;
-    bool quiet = engine->trim;
+    bool quiet = engine->trim || engine->remember;
     if (!quiet && !failed && atomic_exchange(&engine->refits, false)) {
         pthread_mutex_unlock(&engine->queue_lock);
         if (nb_refits_some(engine, false) || nb_refits_calibrate(engine))
@@ -188,13 +190,15 @@ static void wait_for_work(struct nb_engine *engine)
     if (!quiet)
         quiet = pthread_cond_clockwait(&engine->queue_filled, &engine->queue_lock, CLOCK_MONOTONIC,
                                        &until) == ETIMEDOUT;
-    bool trim = engine->trim;
-    engine->trim = false;
-    if (!quiet && !trim)
+    bool trim = engine->trim, remember = engine->remember;
+    engine->trim = engine->remember = false;
+    if (!quiet && !trim && !remember)
         return;
     pthread_mutex_unlock(&engine->queue_lock);
     if (failed)
         nb_transaction_probe(engine);
+    else if (remember)
+        (void)nb_remember_flush(engine, true, NULL);
     else if (trim)
         nb_registry_trim(engine, save_model);
     else
@@ -288,8 +292,10 @@ static void *writer_main(void *argument)
             age_disk(engine);
             trimmed = nb_clock_monotonic();
         }
+        (void)nb_remember_flush(engine, false, NULL);
         purge_some(engine, &purge_not_before);
     }
+    (void)nb_remember_flush(engine, true, NULL); /* nobody was told that it would be durable */
     nb_unused_end(engine);
     nb_recalibrate_end(engine);
     return NULL;

@@ -111,6 +111,7 @@ struct nb_live {
     atomic_uint_fast64_t unlabelled; /* documents without a label, for whoever asks */
     uint64_t aged_to;                /* the writer's: no entry below it is living */
     uint64_t aged_at;                /* the writer's: when to look for old documents again */
+    uint64_t history_at;             /* the same, for old verdicts (core/remember/remember.h) */
     /* The writer's, while it looks for rows to drop (core/live/unused.h): a bit for each of the
      * first `unused_rows` rows that were without counts when it began, and were not touched since.
      */

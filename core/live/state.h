@@ -18,6 +18,7 @@ struct nb_job;
 struct nb_importing;
 struct nb_learner;
 struct nb_recalibration;
+struct nb_remembering;
 
 struct nb_counters {
     atomic_uint_fast64_t learned, unchanged, relabelled, updated, forgotten, aged, failed;
@@ -58,7 +59,8 @@ struct nb_engine {
     uint64_t gather_until; /* or now, on nb_clock_monotonic; the writer's */
     uint64_t sync_time;    /* nanoseconds that the last commit waited for the disk; the writer's */
     bool closing;
-    bool trim; /* models in memory are over the setting */
+    bool trim;     /* models in memory are over the setting */
+    bool remember; /* many verdicts wait for the history */
     atomic_bool
         refits; /* some loaded model wants one; set under the queue's lock, or by the writer */
     atomic_bool has_families; /* some model has, or had, a parent */
@@ -78,6 +80,8 @@ struct nb_engine {
     struct nb_learner *learner;
     atomic_uint_fast64_t memory; /* sum of the models' `bytes`, while there is a setting */
     atomic_uint_fast64_t tail;   /* feature changes that a start would replay, of all models */
+
+    struct nb_remembering *remembering; /* verdicts for the history (core/remember/remember.h) */
 
     pthread_mutex_t health_lock;
     struct nb_error health; /* code 0: the last commit succeeded */

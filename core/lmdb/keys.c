@@ -8,15 +8,25 @@
 #include "core/lmdb/store_private.h"
 
 const char *const nb_store_table_names[NB_TABLES] = {
-    [NB_TABLE_META] = "meta",       [NB_TABLE_MODELS] = "models",
-    [NB_TABLE_STATE] = "state",     [NB_TABLE_LABELS] = "labels",
-    [NB_TABLE_LEDGER] = "ledger",   [NB_TABLE_ENTRIES] = "entries",
-    [NB_TABLE_ROWS] = "rows",       [NB_TABLE_DOCUMENTS] = "documents",
-    [NB_TABLE_WORDS] = "words",     [NB_TABLE_WEIGHTS] = "weights",
-    [NB_TABLE_SCORES] = "scores",   [NB_TABLE_GARBAGE] = "garbage",
-    [NB_TABLE_ORPHANS] = "orphans", [NB_TABLE_QUARANTINE] = "quarantine",
-    [NB_TABLE_WAITING] = "waiting", [NB_TABLE_KEPT] = "kept",
+    [NB_TABLE_META] = "meta",
+    [NB_TABLE_MODELS] = "models",
+    [NB_TABLE_STATE] = "state",
+    [NB_TABLE_LABELS] = "labels",
+    [NB_TABLE_LEDGER] = "ledger",
+    [NB_TABLE_ENTRIES] = "entries",
+    [NB_TABLE_ROWS] = "rows",
+    [NB_TABLE_DOCUMENTS] = "documents",
+    [NB_TABLE_WORDS] = "words",
+    [NB_TABLE_WEIGHTS] = "weights",
+    [NB_TABLE_SCORES] = "scores",
+    [NB_TABLE_GARBAGE] = "garbage",
+    [NB_TABLE_ORPHANS] = "orphans",
+    [NB_TABLE_QUARANTINE] = "quarantine",
+    [NB_TABLE_WAITING] = "waiting",
+    [NB_TABLE_KEPT] = "kept",
     [NB_TABLE_TWIN] = "twin",
+    [NB_TABLE_HISTORY] = "history",
+    [NB_TABLE_HISTORY_IDS] = "history_ids",
 };
 
 const char *nb_store_table_name(enum nb_table table)

@@ -38,7 +38,7 @@
 #include "core/base/error.h"
 
 /* Raised whenever stored bytes change their meaning. */
-enum { NB_STORE_FORMAT = 5 };
+enum { NB_STORE_FORMAT = 6 };
 
 /* Keys begin with the model's number (4 bytes, big-endian), except in META, MODELS and LEDGER. */
 enum nb_table {
@@ -62,6 +62,8 @@ enum nb_table {
     /* model, range -> slots of the twin; model, 65,536 + number -> slots that a commit changed
      * (core/live/twin_log.h). */
     NB_TABLE_TWIN,
+    NB_TABLE_HISTORY,     /* model, number -> a verdict that is kept (core/remember/history.h) */
+    NB_TABLE_HISTORY_IDS, /* model, document id -> number of its verdict */
     NB_TABLES
 };
 

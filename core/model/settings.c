@@ -266,6 +266,24 @@ static const struct nb_setting table[] = {
      .help = "The name of the own mail server (authserv-id: RFC 8601, section 2.2), whose results "
              "of SPF, DKIM and DMARC and whose envelope are values of those of the categories "
              "`fields` that are called spf, dkim, dmarc, client, helo, sender and recipient."},
+    {.name = "history",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, history),
+     .minimum = 0,
+     .maximum = 1000000,
+     .help = "So many of the last verdicts that were asked for with `remember`, or by mail "
+             "software, are kept on disk with what the model saw in the document, so that it can "
+             "be labelled later by its id alone; 0: none."},
+    {.name = "history_days",
+     .type = NB_SETTING_COUNT,
+     .offset = offsetof(struct nb_settings, history_days),
+     .minimum = 1,
+     .maximum = 3650,
+     .help = "Days after which a verdict leaves the history."},
+    {.name = "history_subject",
+     .type = NB_SETTING_BOOL,
+     .offset = offsetof(struct nb_settings, history_subject),
+     .help = "Whether the history has the Subject of mails."},
     {.name = "tokenizer",
      .type = NB_SETTING_FIELDS,
      .offset = offsetof(struct nb_settings, tokenizer_fields),
@@ -317,6 +335,7 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
         .near_duplicate_similarity = 0.9,
         .near_duplicate_window = 10000,
         .parent_strength = 100,
+        .history_days = 14,
         .tokenizer_fields = nb_settings_default_fields(preset, decision),
         .tokenizer_version = NB_TOKENIZER_VERSION,
     };

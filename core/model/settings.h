@@ -67,6 +67,9 @@ struct nb_settings {
     size_t attribute_count;
     int structure;              /* enum nb_structure: core/attribute/tree.h */
     int number;                 /* enum nb_number: core/attribute/numbers.h */
+    uint64_t history;           /* verdicts that are kept (core/remember/history.h); 0: none */
+    uint64_t history_days;      /* for so long */
+    bool history_subject;       /* with the Subject of a mail */
     int new_fields;             /* enum nb_new_fields: of documents, that `attributes` has not */
     char *mail_server;          /* owned; tokenizer/mail/mail_values.h. NULL: none */
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */

@@ -13,6 +13,7 @@
 #include "core/engine/opening.h"
 #include "core/live/load.h"
 #include "core/live/registry.h"
+#include "core/remember/history.h"
 #include "core/repair/replay.h"
 #include "core/store/quarantine.h"
 
@@ -58,6 +59,7 @@ static int inspect_row(void *user, enum nb_table table, struct nb_string key,
 {
     struct comparing *c = user;
     struct nb_quarantined quarantined;
+    struct nb_history_record record;
     (void)error;
     if (!sound) {
         nb_differ(c->d, "table %s: a checksum is wrong", nb_store_table_name(table));
@@ -67,6 +69,8 @@ static int inspect_row(void *user, enum nb_table table, struct nb_string key,
         return 0;
     if (table == NB_TABLE_QUARANTINE && nb_quarantined_read(&quarantined, value, NULL) != 0)
         nb_differ(c->d, "table %s: a change does not read back", nb_store_table_name(table));
+    if (table == NB_TABLE_HISTORY && nb_history_read(&record, value, NULL) != 0)
+        nb_differ(c->d, "table %s: a verdict does not read back", nb_store_table_name(table));
     const struct nb_surveyed_model *model = nb_survey_model(c->survey, nb_store_key_head(key));
     if (model != NULL)
         c->rows[model - c->survey->models]++;
@@ -103,6 +107,8 @@ static uint64_t expected_rows(enum nb_table table, const struct nb_surveyed_mode
     case NB_TABLE_TWIN:
     case NB_TABLE_QUARANTINE:
     case NB_TABLE_WAITING:
+    case NB_TABLE_HISTORY:
+    case NB_TABLE_HISTORY_IDS:
     case NB_TABLES:
         break;
     }

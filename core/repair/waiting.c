@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/repair/waiting.h"
 
+#include "core/remember/history.h"
 #include "core/store/quarantine.h"
 
 enum { TRANSACTION_BYTES = 16 << 20 };
@@ -13,11 +14,9 @@ struct copying {
     uint64_t bytes;      /* that it has */
 };
 
-static int put(struct copying *c, struct nb_string key, struct nb_string value,
-               struct nb_error *error)
+/* Makes room in the open transaction. */
+static int begin(struct copying *c, struct nb_string value, struct nb_error *error)
 {
-    uint32_t model = nb_store_key_head(key);
-    struct nb_string id = nb_string_from(key, sizeof model);
     int rc = 0;
     if (c->view.transaction != NULL && c->bytes + value.length > TRANSACTION_BYTES)
         rc = nb_store_commit(&c->view, error);
@@ -26,11 +25,17 @@ static int put(struct copying *c, struct nb_string key, struct nb_string value,
         c->bytes = 0;
     }
     c->bytes += value.length;
-    return rc != 0 ? rc : nb_quarantine_put(&c->view, model, id, value, error);
+    return rc;
 }
 
-static int copy(void *user, enum nb_table table, struct nb_string key, struct nb_string value,
-                bool sound, struct nb_error *error)
+static bool exists(const struct copying *c, uint32_t number)
+{
+    const struct nb_surveyed_model *model = nb_survey_model(c->survey, number);
+    return model != NULL && nb_surveyed_exists(model);
+}
+
+static int copy_change(void *user, enum nb_table table, struct nb_string key,
+                       struct nb_string value, bool sound, struct nb_error *error)
 {
     struct copying *c = user;
     struct nb_quarantined quarantined;
@@ -39,8 +44,41 @@ static int copy(void *user, enum nb_table table, struct nb_string key, struct nb
         nb_differ(c->d, "a change in the quarantine is lost");
         return 0;
     }
-    const struct nb_surveyed_model *model = nb_survey_model(c->survey, nb_store_key_head(key));
-    return model != NULL && nb_surveyed_exists(model) ? put(c, key, value, error) : 0;
+    uint32_t model = nb_store_key_head(key);
+    if (!exists(c, model))
+        return 0;
+    int rc = begin(c, value, error);
+    struct nb_string id = nb_string_from(key, sizeof model);
+    return rc != 0 ? rc : nb_quarantine_put(&c->view, model, id, value, error);
+}
+
+/* Verdicts come in the order of their numbers; here they get new ones. */
+static int copy_verdict(void *user, enum nb_table table, struct nb_string key,
+                        struct nb_string value, bool sound, struct nb_error *error)
+{
+    struct copying *c = user;
+    struct nb_history_record record;
+    uint32_t model = nb_store_key_head(key);
+    (void)table;
+    if (!sound || nb_history_read(&record, value, NULL) != 0) {
+        nb_differ(c->d, "a verdict in the history is lost");
+        return 0;
+    }
+    if (!exists(c, model))
+        return 0;
+    int rc = begin(c, value, error);
+    return rc != 0 ? rc : nb_history_put(&c->view, model, record.id, value, error);
+}
+
+/* A table whose pages are damaged is lost. */
+static int copy_table(struct copying *c, const struct nb_view *from, enum nb_table table,
+                      nb_store_inspector *copy, struct nb_error *error)
+{
+    int rc = nb_store_inspect(from, table, copy, c, error);
+    if (rc != NB_CORRUPT)
+        return rc;
+    nb_differ(c->d, "table %s cannot be read", nb_store_table_name(table));
+    return 0;
 }
 
 int nb_waiting_copy(const struct nb_view *from, struct nb_store *to, const struct nb_survey *survey,
@@ -48,11 +86,9 @@ int nb_waiting_copy(const struct nb_view *from, struct nb_store *to, const struc
 {
     struct copying c = {.to = to, .survey = survey, .d = d};
     struct nb_error why;
-    int rc = nb_store_inspect(from, NB_TABLE_QUARANTINE, copy, &c, &why);
-    if (rc == NB_CORRUPT) { /* its pages are damaged */
-        nb_differ(d, "what waited in the quarantine cannot be read");
-        rc = 0;
-    }
+    int rc = copy_table(&c, from, NB_TABLE_QUARANTINE, copy_change, &why);
+    if (rc == 0)
+        rc = copy_table(&c, from, NB_TABLE_HISTORY, copy_verdict, &why);
     if (rc == 0 && c.view.transaction != NULL)
         rc = nb_store_commit(&c.view, &why);
     nb_store_abort(&c.view);

@@ -61,7 +61,7 @@ int nb_numbers_load(const struct nb_view *view, struct nb_numbers *numbers, stru
         NB_TABLE_STATE,   NB_TABLE_LABELS,  NB_TABLE_ENTRIES,    NB_TABLE_DOCUMENTS,
         NB_TABLE_ROWS,    NB_TABLE_WORDS,   NB_TABLE_WEIGHTS,    NB_TABLE_SCORES,
         NB_TABLE_GARBAGE, NB_TABLE_ORPHANS, NB_TABLE_QUARANTINE, NB_TABLE_WAITING,
-        NB_TABLE_KEPT,    NB_TABLE_TWIN};
+        NB_TABLE_KEPT,    NB_TABLE_TWIN,    NB_TABLE_HISTORY,    NB_TABLE_HISTORY_IDS};
     struct nb_string value;
     *numbers = (struct nb_numbers){0};
     int rc = nb_store_get(view, NB_TABLE_META, MODEL_KEY, &value, error);

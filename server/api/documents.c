@@ -17,6 +17,7 @@
 #include "server/base/metrics.h"
 #include "server/mail/filter_labels.h"
 #include "server/request/admission.h"
+#include "server/request/keep.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
@@ -44,6 +45,7 @@ static void handling_free(void *user)
     struct handling *h = user;
     if (is_change(h))
         nb_training_deinit(&h->training);
+    nb_buffer_deinit(&h->results.id);
     free(h);
 }
 
@@ -71,7 +73,7 @@ static int read_level(const struct nb_request *request, struct nb_wishes *wishes
 int nb_wishes_read(const struct nb_request *request, struct nb_wishes *wishes,
                    struct nb_error *error)
 {
-    uint64_t explain = 0, counts = 0;
+    uint64_t explain = 0, counts = 0, remember = 0;
     *wishes = (struct nb_wishes){.explain = 0};
     if (request->query_count == 0)
         return 0;
@@ -81,6 +83,9 @@ int nb_wishes_read(const struct nb_request *request, struct nb_wishes *wishes,
     if (rc == 0)
         rc = nb_request_query_count(request, "documents", 0, 1, &counts, error);
     wishes->counts = counts == 1;
+    if (rc == 0)
+        rc = nb_request_query_count(request, "remember", 0, 1, &remember, error);
+    wishes->remembers = remember == 1;
     if (rc == 0)
         rc = read_level(request, wishes, error);
     return rc != 0 ? rc : nb_decision_read(request, &wishes->rule, error);
@@ -203,6 +208,16 @@ static int ask_engine(const struct nb_wishes *wishes, const struct nb_results *r
     return rc;
 }
 
+/* The reply tells the id under which the verdict is kept. */
+static int remember(struct nb_results *results, const struct nb_json_document *document,
+                    const struct nb_verdict *verdict, struct nb_error *error)
+{
+    struct nb_kept_verdict kept = {.id = document->id, .source = document->source};
+    results->id.length = 0;
+    return nb_verdict_keep(results->request, verdict, &document->document, &kept, &results->id,
+                           &results->is_kept, error);
+}
+
 int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *results,
                        const struct nb_json_document *document, bool is_again,
                        struct nb_verdict *verdict, struct nb_decision_made *made,
@@ -215,7 +230,10 @@ int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *result
     nb_metrics_verdict(results->request->server->metrics);
     need_labels(results->request->config, verdict);
     results->has_counts = wishes->counts;
-    rc = write_verdict(wishes, results, verdict, made, error);
+    if (wishes->remembers)
+        rc = remember(results, document, verdict, error);
+    if (rc == 0)
+        rc = write_verdict(wishes, results, verdict, made, error);
     if (rc == 0)
         log_verdict(results, verdict, document, nb_clock_monotonic() - start);
     return rc;

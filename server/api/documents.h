@@ -23,6 +23,7 @@ nb_line_handler nb_route_documents_line; /* a line of NDJSON */
 struct nb_wishes {
     size_t explain;               /* tokens */
     unsigned level;               /* of the labels; 0: as they are */
+    bool remembers;               /* verdicts are kept in the model's history */
     bool counts;                  /* the documents of each label, also of a model that is ready */
     struct nb_decision_rule rule; /* how verdicts become decisions */
 };

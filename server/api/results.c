@@ -194,6 +194,11 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
     if (!verdict->ready || results->has_counts)
         emit_counts(e, verdict);
     emit_decision(e, decision);
+    if (results->id.length > 0) {
+        nb_emit_member_string(e, "id", (struct nb_string){results->id.bytes, results->id.length});
+        nb_emit_key(e, "remembered");
+        nb_emit_bool(e, results->is_kept);
+    }
     if (verdict->explanation_count > 0)
         emit_explanation(e, verdict);
     nb_emit_close(e, '}');

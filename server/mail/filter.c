@@ -12,6 +12,7 @@
 #include "server/access/models.h"
 #include "server/base/metrics.h"
 #include "server/mail/filter_labels.h"
+#include "server/request/keep.h"
 #include "server/request/server.h"
 #include "server/request/verdict.h"
 #include "tokenizer/mail/mime.h"
@@ -399,6 +400,7 @@ struct asking {
     struct nb_server *server;
     const struct nb_config *config;
     const char *models;
+    const struct nb_request *request; /* whose verdicts are kept; NULL: none are */
     struct nb_document document;
     struct nb_buffer *each; /* NULL: no verdicts of single users are wanted */
     struct nb_verdict *verdict;
@@ -431,6 +433,18 @@ static const char *missing_of(bool is_unknown, const struct nb_filter_spam *spam
                           : "no mail has a label of [filter] spam_label";
 }
 
+/* Keeps the verdict in the history of a model that has one. A mail gets its verdict also where it
+ * cannot be kept. */
+static void keep(const struct asking *a, const struct nb_verdict *verdict)
+{
+    static const struct nb_kept_verdict of_the_mail = {.id = {"", 0}, .source = {"", 0}};
+    struct nb_buffer id = {0};
+    bool is_kept;
+    if (a->request != NULL && verdict->keeps_history)
+        (void)nb_verdict_keep(a->request, verdict, &a->document, &of_the_mail, &id, &is_kept, NULL);
+    nb_buffer_deinit(&id);
+}
+
 /* Asks one model, and makes the report if it says `least`, at least. A label that the model does
  * not know says nothing about ham: the configuration names another. Only the labels of [filter]
  * must be ready: spam is judged against all others together, whatever else somebody has trained. */
@@ -449,11 +463,13 @@ static int ask(struct asking *a, enum knowledge least, struct nb_filter_report *
     if (rc == 0 && nb_filter_find_spam(a->config, verdict, &spam) != 0)
         return nb_error_no_memory(error);
     *knowledge = !spam.has_others ? KNOWS_NOTHING : verdict->ready ? KNOWS : KNOWS_A_LITTLE;
-    if (*knowledge != KNOWS_NOTHING && *knowledge >= least)
+    if (*knowledge != KNOWS_NOTHING && *knowledge >= least) {
         judge(a->config, verdict, &spam, report);
-    else if (least == KNOWS_NOTHING)
+        keep(a, verdict);
+    } else if (least == KNOWS_NOTHING) {
         say_not_ready(missing_of(is_unknown, &spam),
                       is_unknown ? ", nothing learned" : ", too little learned", report);
+    }
     nb_verdict_reset(verdict);
     return 0;
 }
@@ -611,13 +627,15 @@ static void pass_test(const struct nb_config *config, enum nb_filter_action acti
 
 int nb_filter_check(struct nb_server *server, const struct nb_config *config, const char *models,
                     const struct nb_document *document, const struct nb_string *users, size_t count,
-                    struct nb_filter_report *report, struct nb_buffer *each, struct nb_error *error)
+                    const struct nb_request *request, struct nb_filter_report *report,
+                    struct nb_buffer *each, struct nb_error *error)
 {
     enum { EACH = 1 };
     enum nb_filter_action action;
     struct asking asking = {.server = server,
                             .config = config,
                             .models = models,
+                            .request = request,
                             .each = config->filter_several_users == EACH ? each : NULL,
                             .document = *document};
     const struct nb_string mail = {document->bytes, document->length};

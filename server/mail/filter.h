@@ -18,6 +18,7 @@
 
 struct nb_config;
 struct nb_filter_spam;
+struct nb_request;
 struct nb_server;
 
 enum {
@@ -87,12 +88,13 @@ int nb_filter_parent(const struct nb_config *config, struct nb_string user,
  * the client may use: NB_FORBIDDEN when a user's model is none of them, and the one of all is not
  * asked when that is none. With several_users = each, `each` (the caller's; NULL: not wanted)
  * receives two texts for each user who has a model, both NUL-terminated: its name, and the verdict
- * as nb_filter_status has it. Returns 0, or what nb_engine_classify does (NB_IO, NB_NO_MEMORY ...).
- */
+ * as nb_filter_status has it. With `request` (NULL: not wanted) a verdict that counts is kept in
+ * the history of the model that gave it, if that keeps one. Returns 0, or what nb_engine_classify
+ * does (NB_IO, NB_NO_MEMORY ...). */
 int nb_filter_check(struct nb_server *server, const struct nb_config *config, const char *models,
                     const struct nb_document *document, const struct nb_string *users, size_t count,
-                    struct nb_filter_report *report, struct nb_buffer *each,
-                    struct nb_error *error);
+                    const struct nb_request *request, struct nb_filter_report *report,
+                    struct nb_buffer *each, struct nb_error *error);
 
 /* What is to be done with a mail: by the thresholds of [filter], and of spam by its likeliest label
  * where label_actions names that. `spam` is of a model that knows a label of spam. */

@@ -46,7 +46,7 @@ int nb_filter_judge(struct nb_request *request, double required, double threshol
                                          .envelope = nb_filter_envelope(request)};
     if (rc == 0)
         rc = nb_filter_check(request->server, request->config, request->grant.models, &document,
-                             users, count, report, each, error);
+                             users, count, request, report, each, error);
     free(users);
     if (rc != 0 || !nb_verdict_log_wants(request))
         return rc;

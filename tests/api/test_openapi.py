@@ -79,7 +79,7 @@ def check_bodies(doc, where, item, operation):
 def test_every_route_is_described(api):
     paths = document(api)["paths"]
     for path, methods in ROUTES:
-        template = path.replace("{m}", "/v1/models/{model}").replace("/documents/x", "/documents/{id}")
+        template = path.replace("{m}", "/v1/models/{model}").replace("/documents/x", "/documents/{id}").replace("/history/x", "/history/{id}")
         template = template.replace("/labels/x", "/labels/{label}").replace("/from/x", "/from/{old}").replace("/networks/x", "/networks/{network}")
         holds(template in paths, f"{template} is not described")
         equal({m.upper() for m in paths[template]} & {m.upper() for m in METHODS} - {"HEAD"}, methods, template)
@@ -103,7 +103,13 @@ def test_every_operation_answers(api):
                 target = path
                 if template.endswith("/from/{old}"):
                     target = f"/v1/models/{api.name()}/from/{quoted(model.name)}"
-                if method == "delete":
+                if "/history/" in template:
+                    api.put(model.path, {"history": 10}).ok()
+                    api.post(model.path + "/classify?remember=1", {"text": "win", "id": "known"}).ok()
+                if method == "delete" and "/documents/" in template:
+                    model.train("a document", "ham", id=new)
+                    target = path.rsplit("/", 1)[0] + "/" + new
+                elif method == "delete":
                     target = path.rsplit("/", 1)[0] + "/" + new
                     if "/labels/" in path:
                         model.train("a document", new, id="of a new label")
@@ -145,6 +151,8 @@ def bodies(template, method, item, dump):
         return [({"source": "nobody"}, "application/json"), ({"all": True}, "application/json")]
     if template.endswith("/cluster"):
         return [({"clusters": "auto", "documents": "all", "members": True}, "application/json")]
+    if template.endswith("/label"):
+        return [({"label": "ham"}, "application/json")]
     if template.endswith("/undo"):
         return [({"source": "nobody"}, "application/json"), ({"ids": ["none"], "dry_run": True}, "application/json")]
     one = {"text": "win the prize", "label": "spam", "id": "sent"}

@@ -164,6 +164,22 @@ def test_export_import_and_backup(api):
     equal(status, 0, said)
 
 
+def test_history(api):
+    there = client(api)
+    there.put_model("m", {"history": 10})
+    there.train("m", "cheap pills", label="spam", id="a")
+    there.train("m", "the meeting", label="ham", id="b")
+    for i in range(3):
+        equal(there.classify("m", {"id": f"d{i}", "text": "cheap meeting"}, remember=1)["remembered"], True)
+    equal([row["id"] for row in there.history("m", limit=2)], ["d2", "d1", "d0"])
+    equal(there.label("m", "d1", "spam", source="desk")["status"], "learned")
+    equal([row["id"] for row in there.history("m", labelled=1)], ["d1"])
+    holds(there.history_of("m", "d0", explain=1)["now"]["explanation"], "why")
+    equal(there.forget("m", "d1")["status"], "forgotten")
+    equal(there.label("m", "a", None)["label"], None)
+    raised(404, there.document, "m", "d1")
+
+
 def test_undo_refit_and_figures(api):
     model = api.name()
     with client(api) as daemon:

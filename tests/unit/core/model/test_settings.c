@@ -110,6 +110,9 @@ START_TEST(the_table_is_complete)
                                         "number",
                                         "new_fields",
                                         "mail_server",
+                                        "history",
+                                        "history_days",
+                                        "history_subject",
                                         "tokenizer"};
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);

@@ -419,7 +419,7 @@ static void check_for(const char *mail, const char *user)
     int rc = nb_filter_check(
         &server, &config, models,
         &(struct nb_document){.kind = NB_DOCUMENT_MAIL, .bytes = mail, .length = strlen(mail)},
-        asked, 1, &report, NULL, &error);
+        asked, 1, NULL, &report, NULL, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
 }
 
@@ -510,7 +510,7 @@ START_TEST(models_that_a_client_may_not_use_are_not_asked)
         int rc = nb_filter_check(
             &server, &config, table[i].models,
             &(struct nb_document){.kind = NB_DOCUMENT_MAIL, .bytes = SPAM, .length = strlen(SPAM)},
-            asked, 1, &report, NULL, &error);
+            asked, 1, NULL, &report, NULL, &error);
         ck_assert_msg(rc == table[i].rc, "case %zu: %d", i, rc);
         if (rc == 0)
             ck_assert_msg(report.is_ready == (table[i].model != NULL), "case %zu", i);
@@ -717,7 +717,7 @@ START_TEST(a_model_of_few_documents_decides_if_there_is_no_other)
                                          &(struct nb_document){.kind = NB_DOCUMENT_MAIL,
                                                                .bytes = SPAM,
                                                                .length = strlen(SPAM)},
-                                         &user, 1, &report, NULL, &error),
+                                         &user, 1, NULL, &report, NULL, &error),
                          0);
         ck_assert(report.is_ready);
         ck_assert_str_eq(report.model, want[i]);

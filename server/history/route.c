@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/history/route.h"
+
+#include "config/config.h"
+#include "core/history/history.h"
+#include "server/api/results.h"
+#include "server/history/codec.h"
+#include "server/json/time.h"
+#include "server/request/answer.h"
+#include "server/request/query.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+#include "server/request/source.h"
+#include "server/request/verdict.h"
+#include "server/request/wait.h"
+
+enum { ROWS_DEFAULT = 100, EXPLAIN_DEFAULT = 20, ENDED = 1 };
+
+/* ---- the list ----------------------------------------------------------------------------------
+ */
+
+static int read_times(const struct nb_request *request, struct nb_history_wish *wish,
+                      struct nb_error *error)
+{
+    struct nb_string from = nb_request_query(request, "from");
+    struct nb_string to = nb_request_query(request, "to");
+    int rc = 0;
+    if (from.bytes != NULL)
+        rc = nb_json_read_time(from, "from", &wish->from, error);
+    if (rc == 0 && to.bytes != NULL)
+        rc = nb_json_read_time(to, "to", &wish->until, error);
+    return rc;
+}
+
+static int read_labelled(const struct nb_request *request, struct nb_history_wish *wish,
+                         struct nb_error *error)
+{
+    uint64_t is_labelled;
+    if (nb_request_query(request, "labelled").bytes == NULL)
+        return 0;
+    int rc = nb_request_query_count(request, "labelled", 0, 1, &is_labelled, error);
+    if (rc == 0)
+        wish->is_labelled = is_labelled == 1 ? NB_HISTORY_LABELLED : NB_HISTORY_UNLABELLED;
+    return rc;
+}
+
+static int read_page(const struct nb_request *request, struct nb_history_wish *wish,
+                     struct nb_error *error)
+{
+    uint64_t limit, most = request->config->listing_rows;
+    int rc = nb_request_query_count(request, "limit", most < ROWS_DEFAULT ? most : ROWS_DEFAULT,
+                                    most, &limit, error);
+    if (rc == 0 && limit == 0)
+        rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
+    wish->limit = rc == 0 ? (size_t)limit : 0;
+    return rc != 0 ? rc
+                   : nb_request_query_count(request, "after", 0, INT64_MAX, &wish->before, error);
+}
+
+static int read_wish(const struct nb_request *request, struct nb_history_wish *wish,
+                     struct nb_error *error)
+{
+    *wish = (struct nb_history_wish){.verdict = nb_request_query(request, "verdict"),
+                                     .source = nb_request_query(request, "source"),
+                                     .contains = nb_request_query(request, "contains"),
+                                     .until = INT64_MAX,
+                                     .most = 1};
+    int rc = read_times(request, wish, error);
+    if (rc == 0)
+        rc = nb_request_query_number(request, "least", 1, &wish->least, error);
+    if (rc == 0)
+        rc = nb_request_query_number(request, "most", 1, &wish->most, error);
+    if (rc == 0)
+        rc = read_labelled(request, wish, error);
+    return rc != 0 ? rc : read_page(request, wish, error);
+}
+
+struct listing {
+    struct nb_buffer *out;
+    size_t count;
+    int code;
+};
+
+static int list_row(void *user, const struct nb_history_row *row)
+{
+    struct listing *l = user;
+    l->code = nb_json_history_row(l->out, l->count++, row);
+    return l->code != 0 ? ENDED : 0;
+}
+
+int nb_route_history(struct nb_request *request, struct nb_error *error)
+{
+    struct listing l = {.out = &request->reply.body};
+    struct nb_history_wish wish;
+    uint64_t next = 0;
+    int rc = read_wish(request, &wish, error);
+    if (rc != 0)
+        return rc;
+    l.code = nb_json_history_begin(l.out);
+    if (l.code == 0)
+        rc = nb_engine_history(request->server->engine, request->model, &wish, list_row, &l, &next,
+                               error);
+    if (rc < 0)
+        return rc;
+    if (l.code == 0)
+        l.code = nb_json_history_end(l.out, next);
+    return nb_reply_written(request, l.code, error);
+}
+
+/* ---- one ---------------------------------------------------------------------------------------
+ */
+
+static int write_found(struct nb_request *request, const struct nb_history_found *found,
+                       const struct nb_verdict *verdict, struct nb_error *error)
+{
+    struct nb_results results;
+    int rc = nb_results_begin(&results, request, NB_RESULTS_ONE, error);
+    if (rc == 0 && nb_json_history_open(&request->reply.body, &found->row) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_results_verdict(&results, verdict, NULL, error);
+    if (rc == 0 && nb_buffer_puts(&request->reply.body, "}") != 0)
+        rc = nb_error_no_memory(error);
+    return rc != 0 ? rc : nb_reply_json(request, 200);
+}
+
+int nb_route_history_verdict(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_history_found found = {.label = NULL};
+    struct nb_scratch_pool *pool = request->server->scratch;
+    uint64_t explain;
+    int rc = nb_request_query_count(request, "explain", EXPLAIN_DEFAULT,
+                                    request->config->listing_rows, &explain, error);
+    struct nb_scratch *scratch = rc == 0 ? nb_scratch_take(pool) : NULL;
+    if (rc == 0 && scratch == NULL)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_engine_history_find(request->server->engine, request->model, request->id,
+                                    (size_t)explain, &found, &scratch->verdict, error);
+    if (rc == 0)
+        rc = write_found(request, &found, &scratch->verdict, error);
+    nb_history_found_deinit(&found);
+    nb_scratch_give(pool, scratch);
+    return rc;
+}
+
+/* ---- documents by their ids --------------------------------------------------------------------
+ */
+
+/* Makes the one change of the batch, and writes its receipt. */
+static int settle(struct nb_request *request, struct nb_batch *batch, struct nb_error *error)
+{
+    struct nb_results results;
+    nb_engine_apply(request->server->engine, batch);
+    const struct nb_receipt *receipt = nb_batch_receipt(batch, 0);
+    request->has_changed = receipt->code == 0;
+    int rc = nb_results_begin(&results, request, NB_RESULTS_ONE, error);
+    if (rc == 0)
+        rc = nb_results_receipt(&results, receipt, error);
+    return rc != 0 ? rc : nb_results_end(&results, error);
+}
+
+/* A batch for one change of the document that the path names. */
+static int begin(struct nb_request *request, struct nb_string *source, struct nb_batch **batch,
+                 struct nb_error *error)
+{
+    int rc = nb_request_check_load(request, error);
+    if (rc == 0)
+        rc = nb_request_source(request, source, error);
+    if (rc == 0)
+        rc = nb_batch_new(request->server->engine, request->model, true, batch, error);
+    if (rc == 0)
+        nb_batch_quarantine(*batch, nb_request_is_quarantined(request, source));
+    return rc;
+}
+
+int nb_route_label_document(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_batch *batch = NULL;
+    struct nb_string source;
+    struct nb_buffer label = {0};
+    bool has_label;
+    int rc = nb_json_label_read(request->body, &label, &has_label, error);
+    if (rc == 0)
+        rc = begin(request, &source, &batch, error);
+    struct nb_string given = {has_label ? label.bytes : NULL, label.length};
+    if (rc == 0)
+        rc = nb_batch_label(batch, request->id, given, source, error);
+    if (rc == 0)
+        rc = settle(request, batch, error);
+    nb_batch_free(&batch);
+    nb_buffer_deinit(&label);
+    return rc;
+}
+
+int nb_route_forget_document(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_batch *batch = NULL;
+    struct nb_string source;
+    int rc = begin(request, &source, &batch, error);
+    if (rc == 0)
+        rc = nb_engine_history_write(request->server->engine, error);
+    if (rc == 0)
+        rc = nb_batch_forget(batch, request->id, source, error);
+    if (rc == 0)
+        rc = settle(request, batch, error);
+    nb_batch_free(&batch);
+    return rc;
+}

@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The history: verdicts that are kept with what the model saw, so that a document gets its label
+later by its id alone."""
+import json
+import os
+import time
+
+import rspamd
+from acknowledged import rebuilt, verified
+from harness import equal, holds, near, quoted, refused, slow, wait_for
+from prometheus import parse
+from test_lines import ask as ask_line, whole
+from test_tokens import bearer, new_token
+
+M = "/v1/models/m"
+SETTINGS = {"preset": "book", "history": 100}
+TEXTS = {"spam": "buy cheap pills now", "ham": "meeting at noon about the report"}
+
+
+def filled(client, path=M, **settings):
+    client.put(path, {**SETTINGS, **settings}).ok(201)
+    for label, text in TEXTS.items():
+        client.post(path + "/train", {"label": label, "text": text, "id": label}).ok()
+    return client
+
+
+def started(api, **how):
+    daemon = api.another(**how).start()
+    filled(daemon.client)
+    return daemon
+
+
+def remember(client, text, path=M, **members):
+    return client.post(path + "/classify?remember=1", {"text": text, **members}).ok().json
+
+
+def rows(client, query="", path=M):
+    return client.get(f"{path}/history{query}").ok().json["history"]
+
+
+def ids(client, query="", path=M):
+    return [row["id"] for row in rows(client, query, path)]
+
+
+def label(client, id, label, path=M):
+    return client.post(f"{path}/documents/{quoted(id)}/label", {"label": label})
+
+
+def figures(client, path=M):
+    found = client.get(path).ok().json
+    return {k: found.get(k) for k in ("documents", "unlabelled", "vocabulary", "labels")}
+
+
+# ---- keeping and reading ------------------------------------------------------------------------
+def test_kept_and_listed_newest_first(api):
+    client = started(api).client
+    before = figures(client)
+    first = remember(client, "cheap cheap meeting unseen", id="one")
+    equal((first["id"], first["remembered"]), ("one", True))
+    second = remember(client, "the report of the meeting", source="desk")
+    plain = client.post(M + "/classify", {"text": "the report of the meeting"}).ok().json
+    equal({k: v for k, v in second.items() if k not in ("id", "remembered")}, plain, "beside what is kept")
+    listed = rows(client)
+    equal([row["id"] for row in listed], [second["id"], "one"])
+    row = listed[1]
+    equal({k: row[k] for k in ("verdict", "source", "tokens", "label")},
+          {"verdict": first["label"], "source": "http", "tokens": 4, "label": None})
+    near(row["probability"], first["probability"], "the probability", 1e-5)
+    equal(listed[0]["source"], "desk")
+    holds("subject" not in row and "message_id" not in row, row)
+    equal(figures(client), before, "the model")
+    # The same document again: its newest verdict counts.
+    remember(client, "the report", id="one")
+    equal(ids(client), ["one", second["id"]])
+    equal(rows(client)[0]["tokens"], 2)
+
+
+def test_off_unless_asked_for(api):
+    """Without the setting nothing is kept, and without `remember` neither."""
+    daemon = api.another().start()
+    client = filled(daemon.client, history=0)
+    refused(client.post(M + "/classify?remember=1", {"text": "cheap"}), 409, "history")
+    refused(client.post(M + "/classify?remember=2", {"text": "cheap"}), 400, "remember")
+    equal(rows(client), [])
+    filled(client, "/v1/models/n")
+    path = os.path.join(daemon.data, "data.mdb")
+    time.sleep(2.5)  # the writer's rest after training
+    size, used = os.path.getsize(path), store_bytes(client)
+    for i in range(2000):
+        reply = client.post("/v1/models/n/classify", {"text": f"cheap meeting number {i}"}).ok().json
+        holds("remembered" not in reply and "id" not in reply, reply)
+    time.sleep(2.5)
+    equal((os.path.getsize(path), store_bytes(client)), (size, used), "bytes of the store")
+    equal(rows(client, path="/v1/models/n"), [])
+
+
+def store_bytes(client):
+    return metric(client, "bayesd_store_bytes")
+
+
+def metric(client, name):
+    return parse(client.get("/metrics").body.decode()).value(name)
+
+
+def test_filters_and_pages(api):
+    client = started(api).client
+    for i in range(25):
+        remember(client, ["cheap pills", "the meeting"][i % 2], id=f"d{i:02}", source=["a", "b"][i % 2])
+    everything = [f"d{i:02}" for i in reversed(range(25))]
+    equal(ids(client), everything)
+    got, after = [], ""
+    while after is not None:
+        page = client.get(f"{M}/history?limit=7{after}").ok().json
+        got += [row["id"] for row in page["history"]]
+        after = f"&after={page['next']}" if "next" in page else None
+    equal(got, everything, "in pages")
+    equal(ids(client, "?verdict=spam"), everything[::2])
+    equal(ids(client, "?source=b"), everything[1::2])
+    equal(ids(client, "?contains=D2"), ["d24", "d23", "d22", "d21", "d20"])
+    probability = rows(client, "?contains=d00")[0]["probability"]
+    equal(ids(client, f"?least={probability - 1e-6}&verdict=spam"), everything[::2])
+    equal(ids(client, f"?most={probability - 1e-3}&verdict=spam"), [])
+    times = {row["id"]: row["time"] for row in rows(client)}
+    moment = times["d10"]
+    equal(ids(client, f"?from={quoted(moment)}"), [id for id in everything if times[id] >= moment])
+    equal(ids(client, f"?to={quoted(moment)}"), [id for id in everything if times[id] <= moment])
+    label(client, "d03", "spam").ok()
+    equal(ids(client, "?labelled=1"), ["d03"])
+    equal(len(ids(client, "?labelled=0")), 24)
+    for query, word in (("limit=0", "limit"), ("least=2", "least"), ("labelled=2", "labelled"), ("from=x", "from"),
+                        ("after=x", "after"), ("newest=1", "newest")):
+        refused(client.get(f"{M}/history?{query}"), 400, word)
+    refused(client.get("/v1/models/none/history"), 404, "none")
+
+
+def test_why(api):
+    """The explanation of the kept document is that of the document itself."""
+    client = started(api).client
+    text = "cheap cheap meeting unseen"
+    kept = remember(client, text, id="w")
+    found = client.get(M + "/history/w?explain=10").ok().json
+    now = client.post(M + "/classify?explain=10", {"text": text}).ok().json
+    equal(found["now"], now)
+    equal((found["id"], found["verdict"], found["label"]), ("w", kept["label"], None))
+    client.post(M + "/train", {"label": "ham", "text": "cheap cheap cheap"}).ok()
+    again = client.get(M + "/history/w").ok().json
+    equal((again["verdict"], again["probability"]), (found["verdict"], found["probability"]), "as it was")
+    holds(again["now"]["probabilities"]["ham"] > now["probabilities"]["ham"], "as it is now")
+    refused(client.get(M + "/history/none"), 404, "none")
+
+
+# ---- labels -------------------------------------------------------------------------------------
+def test_label_of_what_is_remembered(api):
+    """The model is then the one that has learned the document itself."""
+    client = started(api).client
+    filled(client, "/v1/models/n")
+    text = "cheap tickets for the meeting, unseen words and all"
+    remember(client, text, id="d")
+    receipt = label(client, "d", "spam").ok().json
+    sent = client.post("/v1/models/n/train", {"id": "d", "label": "spam", "text": text}).ok().json
+    equal({**receipt, "model": None}, {**sent, "model": None})
+    equal(figures(client), figures(client, "/v1/models/n"))
+    asked = {"text": "unseen meeting tickets"}
+    equal(client.post(M + "/classify?explain=5", asked).ok().json["log_scores"],
+          client.post("/v1/models/n/classify?explain=5", asked).ok().json["log_scores"])
+    equal(rows(client)[0]["label"], "spam")
+    # From then on it is a document like others.
+    equal(label(client, "d", "spam").ok().json["status"], "unchanged")
+    relabelled = label(client, "d", "ham").ok().json
+    equal((relabelled["status"], relabelled["previous_label"]), ("relabelled", "spam"))
+    equal(rows(client)[0]["label"], "ham")
+    equal(label(client, "d", None).ok().json["label"], None)
+    equal(client.get(M + "/documents/d").ok().json["label"], None)
+    equal(client.post(M + "/train", {"id": "d", "text": text, "label": "ham"}).ok().json["status"], "learned")
+
+
+def test_label_of_learned_and_unknown_documents(api):
+    client = started(api).client
+    equal(label(client, "spam", "ham").ok().json["status"], "relabelled")
+    refused(label(client, "none", "ham"), 404, "none")
+    refused(label(client, "spam", ""), 422, "label")
+    refused(client.post(M + "/documents/spam/label", {"name": "x"}), 400, "name")
+    refused(client.post(M + "/documents/spam/label", {"label": 3}), 400, "label")
+    refused(client.post("/v1/models/none/documents/a/label", {"label": "x"}), 404, "none")
+    # By `train` with an id and a label, too, and in a stream.
+    remember(client, "cheap things", id="a")
+    remember(client, "noon meeting", id="b")
+    equal(client.post(M + "/train", {"id": "a", "label": "spam"}).ok().json["status"], "learned")
+    lines = "".join(json.dumps({"id": id, "label": "ham"}) + "\n" for id in "bc")
+    got = client.post(M + "/train", lines, kind="application/x-ndjson").ok().lines
+    equal((got[0]["status"], got[1]["error"]["status"]), ("learned", 404))
+
+
+def test_an_id_with_a_slash(api):
+    client = started(api).client
+    remember(client, "cheap", id="a/b c")
+    equal(client.get(M + "/history/" + quoted("a/b c")).ok().json["id"], "a/b c")
+    equal(label(client, "a/b c", "spam").ok().json["id"], "a/b c")
+
+
+# ---- forgetting ---------------------------------------------------------------------------------
+def test_forgetting(api):
+    """DELETE of a document leaves neither the document nor its verdict; untrain leaves the verdict."""
+    client = started(api).client
+    before = figures(client)
+    for id in "abc":
+        remember(client, f"cheap {id}", id=id)
+    label(client, "a", "spam").ok()
+    label(client, "b", "spam").ok()
+    client.post(M + "/untrain", {"id": "a"}).ok()
+    equal(ids(client), ["c", "b", "a"])
+    equal(rows(client)[2]["label"], None)
+    got = client.delete(M + "/documents/b").ok().json
+    equal((got["status"], got["label"]), ("forgotten", "spam"))
+    got = client.delete(M + "/documents/c").ok().json
+    equal((got["status"], got["label"], got["tokens"]), ("forgotten", None, 0))
+    refused(client.delete(M + "/documents/c"), 404, "c")
+    refused(client.get(M + "/history/c"), 404, "c")
+    refused(label(client, "c", "spam"), 404, "c")
+    equal(ids(client), ["a"])
+    equal(figures(client), before)
+    equal(client.delete(M + "/documents/spam").ok().json["label"], "spam")
+    remember(client, "meeting", id="d")  # not written yet
+    client.delete(M + "/documents/d").ok()
+    equal(ids(client), ["a"])
+
+
+def test_the_ring(api):
+    """So many verdicts are kept as the setting says, also when it becomes less."""
+    daemon = api.another().start()
+    client = filled(daemon.client, history=10)
+    for i in range(35):
+        remember(client, f"cheap {i}", id=f"{i}")
+    equal(ids(client), [f"{i}" for i in range(34, 24, -1)])
+    refused(client.get(M + "/history/3"), 404, "3")
+    client.put(M, {**SETTINGS, "history": 4}).ok()
+    equal(ids(client), ["34", "33", "32", "31"])
+    client.put(M, {**SETTINGS, "history": 0}).ok()
+    equal(ids(client), [])
+    refused(client.get(M + "/history/34"), 404, "34")
+
+
+def test_switched_off_it_leaves_the_disk(api):
+    daemon = started(api)
+    client = daemon.client
+    for i in range(10):
+        remember(client, f"cheap {i}", id=f"{i}")
+    equal(len(rows(client)), 10)
+    client.put(M, {**SETTINGS, "history": 0}).ok()
+    time.sleep(4 * slow())  # the writer looks for it in a quiet moment; nothing tells when it has
+    client.put(M, {**SETTINGS, "history": 100}).ok()
+    equal(ids(client), [])
+
+
+# ---- what comes by mail -------------------------------------------------------------------------
+MAIL = (b"From: a@example.org\r\nTo: b@example.org\r\nMessage-ID: <one@example.org>\r\n"
+        b"Subject: =?utf-8?Q?Caf=C3=A9?= offer\r\n folded\r\n\r\nBuy cheap pills now.\r\n")
+
+
+def mail_model(client, **settings):
+    client.put("/v1/models/mail", {"preset": "mail", "ready_documents": 1, **settings}).ok()
+
+
+def test_message_id_and_subject(api):
+    daemon = api.another().start()
+    client = daemon.client
+    rspamd.teach(daemon)
+    path = "/v1/models/mail"
+    mail_model(client, history=50)
+    got = client.post(path + "/classify?remember=1", MAIL, kind="message/rfc822").ok().json
+    row = rows(client, path=path)[0]
+    equal((row["id"], row["message_id"], "subject" in row), (got["id"], "one@example.org", False))
+    equal(ids(client, "?contains=ONE@example", path), [got["id"]])
+    mail_model(client, history=50, history_subject=True)
+    client.post(path + "/classify?remember=1", MAIL, kind="message/rfc822").ok()
+    equal(rows(client, path=path)[0]["subject"], "Café offer folded")
+    equal(ids(client, "?contains=" + quoted("café"), path), [got["id"]])
+    # The id is that of the mail however it travels, so that a later training of it is the same document.
+    label(client, got["id"], "spam", path).ok()
+    again = client.post(path + "/train?label=spam", MAIL.replace(b"\r\n", b"\n"), kind="message/rfc822").ok().json
+    equal((again["status"], again["id"]), ("unchanged", got["id"]))
+
+
+def test_doors_of_mail_software(api):
+    """rspamd's protocol and SPAMC keep what they judge in a model that has a history, and only there."""
+    daemon = api.another().start()
+    client, path = daemon.client, "/v1/models/mail"
+    rspamd.teach(daemon)
+    mail_model(client)
+    rspamd.check(daemon, MAIL)
+    equal(rows(client, path=path), [])
+    mail_model(client, history=50)
+    rspamd.check(daemon, MAIL)
+    ask_line(daemon, whole("CHECK", MAIL.replace(b"<one@", b"<two@")))
+    equal([(row["message_id"], row["source"]) for row in rows(client, path=path)],
+          [("two@example.org", "spamc"), ("one@example.org", "rspamd")])
+    before = documents(client, path)
+    id = ids(client, "?contains=one@", path)[0]
+    equal(label(client, id, "ham", path).ok().json["status"], "learned")
+    equal(documents(client, path), {**before, "ham": before["ham"] + 1})
+
+
+def documents(client, path):
+    return {name: row["documents"] for name, row in client.get(path).ok().json["labels"].items()}
+
+
+# ---- durability ---------------------------------------------------------------------------------
+def test_a_kill_and_a_restart(api):
+    """What was written before the kill is there; a clean stop loses nothing."""
+    daemon = started(api)
+    for i in range(20):
+        remember(daemon.client, f"cheap {i}", id=f"{i}")
+    before = rows(daemon.client)  # a look writes what was noted
+    daemon.kill()
+    daemon = api.another(folder=daemon.folder).start()
+    equal(rows(daemon.client), before)
+    remember(daemon.client, "noon", id="later")
+    daemon.stop()
+    daemon = api.another(folder=daemon.folder).start()
+    equal(rows(daemon.client)[1:], before)
+    equal(rows(daemon.client)[0]["id"], "later")
+    label(daemon.client, "7", "spam").ok()
+    daemon.kill()
+    daemon = api.another(folder=daemon.folder).start()
+    equal(daemon.client.get(M + "/documents/7").ok().json["label"], "spam")
+
+
+def test_written_within_seconds(api):
+    """Nobody has to ask: what was noted is on disk a little later."""
+    daemon = started(api)
+    remember(daemon.client, "cheap", id="x")
+    wait_for(lambda: metric(daemon.client, "bayesd_history_waiting") == 0, "the history is written")
+    daemon.kill()
+    equal(ids(api.another(folder=daemon.folder).start().client), ["x"])
+
+
+def rebuild(api, data):
+    status, out, err = api.tool("--rebuild", "--data", data, seconds=120)
+    equal(status, 0, out + err)
+
+
+def test_verify_and_rebuild(api):
+    daemon = started(api)
+    for i in range(30):
+        remember(daemon.client, f"cheap {i}", id=f"{i}")
+    label(daemon.client, "3", "spam").ok()
+    before = rows(daemon.client)
+    daemon.stop()
+    verified(api, daemon.data)
+    rebuilt(api, daemon.data)
+    rebuild(api, daemon.data)
+    daemon = api.another(folder=daemon.folder).start()
+    equal(rows(daemon.client), before)
+    equal(label(daemon.client, "4", "ham").ok().json["status"], "learned")
+
+
+def test_exports_and_other_models(api):
+    """A dump has documents alone, and a model that is deleted takes its history along."""
+    client = started(api).client
+    remember(client, "a text that nobody has labelled", id="x")
+    dump = client.get(M + "/export").ok().body
+    holds(b"nobody" not in dump, "the history is in the dump")
+    client.put("/v1/models/n/import", dump, kind="application/x-ndjson").ok(201)
+    equal(rows(client, path="/v1/models/n"), [])
+    equal(client.get("/v1/models/n").ok().json["settings"]["history"], 100)
+    client.put(M + "/import", dump, kind="application/x-ndjson").ok()
+    equal(rows(client), [])
+    remember(client, "another", id="y")
+    client.delete(M).ok(204)
+    filled(client)
+    equal(rows(client), [])
+    refused(label(client, "y", "spam"), 404, "y")
+
+
+def test_bounded_memory(api):
+    """A flood of verdicts is kept as far as there is room; the reply says which are not."""
+    client = started(api).client
+    line = json.dumps({"text": " ".join(f"word{i}" for i in range(3000))}) + "\n"
+    got = client.post(M + "/classify?remember=1", line * 2000, kind="application/x-ndjson").ok().lines
+    kept = sum(row["remembered"] for row in got)
+    holds(kept >= 100, f"only {kept} of 2,000 were kept")
+    equal(metric(client, "bayesd_history_remembered_total"), kept)
+    equal(metric(client, "bayesd_history_dropped_total"), 2000 - kept)
+    equal(len(ids(client)), 1, "one document")
+
+
+# ---- access -------------------------------------------------------------------------------------
+def test_roles(api):
+    """Who may only classify remembers, and does not read what others have asked."""
+    folder = api.new_folder()
+    tokens = {role: new_token(api, folder, "the-" + role, role) for role in ("classify", "train", "admin")}
+    daemon = api.another(data=folder).start()
+
+    def call(role, method, path, body=None):
+        return daemon.client.call(method, path, body, **bearer(tokens[role]))
+    call("admin", "PUT", M, SETTINGS).ok(201)
+    call("train", "POST", M + "/train", {"label": "spam", "text": "cheap"}).ok()
+    equal(call("classify", "POST", M + "/classify?remember=1", {"text": "cheap", "id": "a"}).ok().json["remembered"], True)
+    for method, path, body in (("GET", "/history", None), ("GET", "/history/a", None),
+                               ("POST", "/documents/a/label", {"label": "spam"}), ("DELETE", "/documents/a", None)):
+        equal(call("classify", method, M + path, body).status, 403, path)
+        equal(call("train", method, M + path, body).status, 200, path)
