@@ -403,6 +403,10 @@ class Bayesd:
         """The label's documents keep their counts. Problem 409: there is a label of the new name."""
         return self._call("PATCH", self._verb(model, "labels/" + _quoted(label)), {"name": name})
 
+    def merge_label(self, model: str, label: str, into: str) -> Json:
+        """All documents of the label get the label `into`; what was cut off is finished by another call."""
+        return self._call("PATCH", self._verb(model, "labels/" + _quoted(label)), {"name": into, "merge": True})
+
     def delete_label(self, model: str, label: str) -> Json:
         """Forgets all documents of the label, some at a time; what was cut off is finished by another call."""
         done: Json = {"model": model, "label": label, "forgotten": 0}

@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "core/copy/copy.h"
 #include "core/engine/engine.h"
+#include "core/merge/merge.h"
 #include "server/json/model.h"
 #include "server/json/settings.h"
 #include "server/request/admission.h"
@@ -169,25 +170,45 @@ int nb_route_delete_model(struct nb_request *request, struct nb_error *error)
     return rc != 0 ? rc : nb_reply_with(request, 204, NULL);
 }
 
-int nb_route_rename_label(struct nb_request *request, struct nb_error *error)
-{
-    struct nb_string source, label = request->id; /* the path's second parameter */
-    struct nb_buffer name = {NULL, 0, 0};
-    int rc = nb_request_source(request, &source, error);
-    if (rc == 0)
-        rc = nb_json_rename_read(request->body, &name, error);
-    if (rc == 0)
-        rc = nb_engine_rename_label(request->server->engine, request->model, label,
-                                    (struct nb_string){name.bytes, name.length}, source, error);
-    nb_buffer_deinit(&name);
-    request->has_changed = rc == 0;
-    return rc != 0 ? rc : nb_route_model(request, error);
-}
-
 static bool is_cutting(void *user)
 {
     const struct nb_request *request = user;
     return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed);
+}
+
+static int merge_label(struct nb_request *request, struct nb_string into, struct nb_string source,
+                       struct nb_error *error)
+{
+    uint64_t merged;
+    const struct nb_merge_wish wish = {.model = request->model,
+                                       .from = request->id,
+                                       .into = into,
+                                       .source = source,
+                                       .stop = is_cutting,
+                                       .user = request};
+    int rc = nb_label_merge(request->server->engine, &wish, &merged, error);
+    request->has_changed = merged > 0;
+    return rc;
+}
+
+int nb_route_rename_label(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_string source, label = request->id; /* the path's second parameter */
+    struct nb_buffer buffer = {NULL, 0, 0};
+    bool merges = false;
+    int rc = nb_request_source(request, &source, error);
+    if (rc == 0)
+        rc = nb_json_rename_read(request->body, &buffer, &merges, error);
+    struct nb_string name = {buffer.bytes, buffer.length};
+    if (rc == 0 && merges) {
+        rc = merge_label(request, name, source, error);
+    } else if (rc == 0) {
+        rc = nb_engine_rename_label(request->server->engine, request->model, label, name, source,
+                                    error);
+        request->has_changed = rc == 0;
+    }
+    nb_buffer_deinit(&buffer);
+    return rc != 0 ? rc : nb_route_model(request, error);
 }
 
 int nb_route_refit(struct nb_request *request, struct nb_error *error)

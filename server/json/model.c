@@ -83,20 +83,27 @@ int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count)
     return nb_emit_end(&e);
 }
 
-int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, struct nb_error *error)
+int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, bool *merges,
+                        struct nb_error *error)
 {
     enum { VALUES_MOST = 16 };
-    static const struct nb_member members[] = {{"name", NB_TYPE_STRING, true}};
-    const json_t *value;
+    enum { NAME, MERGE, MEMBERS };
+    static const struct nb_member members[MEMBERS] = {
+        [NAME] = {"name", NB_TYPE_STRING, true},
+        [MERGE] = {"merge", NB_TYPE_BOOLEAN, false},
+    };
+    const json_t *values[MEMBERS];
     json_t *object;
     int rc = nb_json_load(text, VALUES_MOST, &object, error);
     if (rc != 0)
         return rc;
-    rc = nb_json_take(object, "a label", members, 1, &value, error);
+    rc = nb_json_take(object, "a label", members, MEMBERS, values, error);
+    struct nb_string given = rc == 0 ? nb_json_text(values[NAME]) : (struct nb_string){"", 0};
     if (rc == 0)
-        rc = nb_check_label(nb_json_text(value), error);
-    if (rc == 0 && nb_buffer_append(name, json_string_value(value), json_string_length(value)) != 0)
+        rc = nb_check_label(given, error);
+    if (rc == 0 && nb_buffer_append(name, given.bytes, given.length) != 0)
         rc = nb_error_no_memory(error);
+    *merges = rc == 0 && json_is_true(values[MERGE]);
     json_decref(object);
     return rc;
 }

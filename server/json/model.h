@@ -24,9 +24,10 @@ int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, siz
 /* {"status": "ready"}, with the names of damaged models if there are any. */
 int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count);
 
-/* Reads {"name": "..."}, the new name of a label, which has passed nb_check_label; appends it to
- * `name`. NB_INVALID, NB_UNUSABLE or NB_NO_MEMORY. */
-int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, struct nb_error *error);
+/* Reads {"name": "...", "merge": true or false}, the new name of a label or the label that it becomes
+ * part of, which has passed nb_check_label; appends it to `name`, and sets *merges. NB_INVALID, NB_UNUSABLE or NB_NO_MEMORY. */
+int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, bool *merges,
+                        struct nb_error *error);
 
 /* {"id", "label", "learned": RFC 3339 in UTC with milliseconds, "source", "tokens"}. */
 int nb_json_document_info(struct nb_buffer *out, struct nb_string id,

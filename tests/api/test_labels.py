@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DELETE /v1/models/{model}/labels/{label}: what is left is as if its documents had never been learned."""
+"""DELETE of a label: what is left is as if its documents had never been learned; and labels that are merged."""
 import random
 import threading
 import time
@@ -146,4 +146,73 @@ def test_others_do_not_wait(api):
     asking.join()
     equal(labels_of(client, path)["spam"], 0)
     holds(asked > 0 and slowest < 1.0 * slow(), f"{asked} requests, the slowest took {slowest:.2f} s")
+    daemon.stop()
+
+
+# ---- merging ------------------------------------------------------------------------------------
+def merge(client, path, label, into, status=200):
+    reply = client.call("PATCH", f"{path}/labels/{quoted(label)}", {"name": into, "merge": True})
+    return reply.ok().json if status == 200 else reply
+
+
+def test_as_if_the_documents_had_always_had_the_other_label(api):
+    rng = random.Random(5)
+    rows = documents(rng, 2000)
+    path, other = (made(api, "/v1/models/" + api.name()) for _ in range(2))
+    train(api, path, rows)
+    got = merge(api, path, "b/c", "spam")
+    merged = [{**row, "label": "spam"} if row["label"] == "b/c" else row for row in rows]
+    train(api, other, merged)
+    probes = [row["text"] for row in rows[:40]]
+    equal(picture(api, path, probes), picture(api, other, probes))
+    equal(labels_of(api, path)["b/c"], 0)
+    equal({name: row["documents"] for name, row in got["labels"].items()}, labels_of(api, path), "the reply is the model")
+    equal(labels_of(api, path)["spam"], sum(row["label"] == "spam" for row in merged))
+    equal(merge(api, path, "b/c", "spam")["documents"], len(rows), "nothing is left to merge")
+    # What somebody merged is taken back by the source, as all else.
+    api.call("PATCH", path + "/labels/news?source=ann", {"name": "spam", "merge": True}).ok()
+    equal(labels_of(api, path)["news"], 0)
+    undo(api, path, source="ann")
+    equal(picture(api, path, probes), picture(api, other, probes))
+
+
+def test_a_merge_that_is_refused(api):
+    path = made(api, "/v1/models/" + api.name())
+    train(api, path, [{"text": "a", "label": "x", "id": "1"}, {"text": "b", "label": "y", "id": "2"}])
+    refused(merge(api, path, "x", "none", 404), 404, "none")
+    refused(merge(api, path, "none", "x", 404), 404, "none")
+    refused(merge(api, path, "x", "x", 422), 422, "itself")
+    refused(merge(api, path + "-none", "x", "y", 404), 404)
+    refused(api.call("PATCH", path + "/labels/x", {"name": "y", "merge": 1}), 400, "merge")
+    refused(api.call("PATCH", path + "/labels/x", {"name": "y", "merge": False}), 409, "y")
+    equal(labels_of(api, path), {"x": 1, "y": 1})
+
+
+def test_a_merge_that_is_killed(api):
+    """Each document has one label or the other, and the next call does the rest."""
+    rng, daemon, path = random.Random(4), api.another().start(), "/v1/models/m"
+    rows = documents(rng, 12000)
+    made(daemon.client, path)
+    train(daemon.client, path, rows)
+    before = labels_of(daemon.client, path)
+
+    def ask(client):
+        try:
+            merge(client, path, "spam", "news")
+        except OSError:
+            pass
+    asking = threading.Thread(target=ask, args=(daemon.new_client(),))
+    asking.start()
+    wait_for(lambda: labels_of(daemon.client, path)["spam"] < before["spam"], "some are merged", 20)
+    daemon.kill()
+    asking.join()
+    verified(api, daemon.data)
+    daemon.start()
+    now = labels_of(daemon.client, path)
+    equal(now["spam"] + now["news"], before["spam"] + before["news"])
+    merge(daemon.client, path, "spam", "news")
+    other = made(daemon.client, "/v1/models/other")
+    train(daemon.client, other, [{**row, "label": "news"} if row["label"] == "spam" else row for row in rows])
+    probes = [row["text"] for row in rows[:30]]
+    equal(picture(daemon.client, path, probes), picture(daemon.client, other, probes))
     daemon.stop()

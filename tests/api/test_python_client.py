@@ -178,6 +178,7 @@ def test_history(api):
     equal(there.forget("m", "d1")["status"], "forgotten")
     equal(there.label("m", "a", None)["label"], None)
     raised(404, there.document, "m", "d1")
+    equal(there.merge_label("m", "ham", "spam")["labels"]["ham"]["documents"], 0)
 
 
 def test_undo_refit_and_figures(api):

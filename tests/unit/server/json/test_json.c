@@ -576,19 +576,25 @@ START_TEST(a_labels_new_name)
         const char *text;
         int rc;
         const char *said;
-    } table[] = {{"{\"name\": \"sp\\u00e4m\"}", 0, ""},
-                 {"{\"name\": \"\"}", NB_UNUSABLE, "label"},
-                 {"{\"name\": 1}", NB_INVALID, "name"},
-                 {"{}", NB_INVALID, "name"},
-                 {"{\"name\": \"a\", \"id\": \"b\"}", NB_INVALID, "id"},
-                 {"\"a\"", NB_INVALID, "object"},
-                 {"", NB_INVALID, "nothing"}};
+        bool merges;
+    } table[] = {{"{\"name\": \"sp\\u00e4m\"}", 0, "", false},
+                 {"{\"name\": \"sp\\u00e4m\", \"merge\": true}", 0, "", true},
+                 {"{\"name\": \"sp\\u00e4m\", \"merge\": false}", 0, "", false},
+                 {"{\"name\": \"a\", \"merge\": 1}", NB_INVALID, "merge", false},
+                 {"{\"name\": \"\"}", NB_UNUSABLE, "label", false},
+                 {"{\"name\": 1}", NB_INVALID, "name", false},
+                 {"{}", NB_INVALID, "name", false},
+                 {"{\"name\": \"a\", \"id\": \"b\"}", NB_INVALID, "id", false},
+                 {"\"a\"", NB_INVALID, "object", false},
+                 {"", NB_INVALID, "nothing", false}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_buffer name = {0};
         struct nb_error error = {0};
-        ck_assert_int_eq(nb_json_rename_read(nb_string_of(table[i].text), &name, &error),
+        bool merges = true;
+        ck_assert_int_eq(nb_json_rename_read(nb_string_of(table[i].text), &name, &merges, &error),
                          table[i].rc);
         ck_assert_msg(strstr(error.text, table[i].said) != NULL, "%zu: %s", i, error.text);
+        ck_assert(merges == table[i].merges);
         if (table[i].rc == 0)
             ck_assert(name.length == 5 && memcmp(name.bytes, "sp\xC3\xA4m", 5) == 0);
         nb_buffer_deinit(&name);

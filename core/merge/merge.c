@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/merge/merge.h"
+
+#include <stdlib.h>
+
+#include "core/live/registry.h"
+#include "core/store/ledger.h"
+
+enum { STEP_DOCUMENTS = 500, ENDED = 1 };
+
+struct merging {
+    struct nb_engine *engine;
+    const struct nb_merge_wish *wish;
+    struct nb_live *live;
+    uint32_t from;  /* number of the label */
+    uint64_t next;  /* entry that is looked at next */
+    bool has_ended; /* all were */
+    const struct nb_view *view;
+    /* Of the step: */
+    size_t count;
+    uint64_t numbers[STEP_DOCUMENTS];
+    char *ids[STEP_DOCUMENTS]; /* owned */
+};
+
+static int take(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct merging *m = user;
+    if (m->count == STEP_DOCUMENTS || nb_store_wanted(m->view))
+        return ENDED;
+    m->next = entry->number + 1;
+    if (entry->change.label != m->from)
+        return 0;
+    m->ids[m->count] = nb_string_copy(entry->change.id);
+    if (m->ids[m->count] == NULL)
+        return nb_error_no_memory(error);
+    m->numbers[m->count++] = entry->number;
+    return 0;
+}
+
+static int find_some(struct merging *m, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_error why;
+    int rc = nb_store_snapshot(m->engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    m->view = &view;
+    rc = nb_ledger_walk_only(&view, m->live->number, m->next, NB_LEDGER_LABELLED, take, m, &why);
+    nb_store_snapshot_end(&view);
+    m->has_ended = rc == 0;
+    return rc >= 0 ? 0 : nb_live_note(m->live, rc, &why, error);
+}
+
+static int fill_batch(const struct merging *m, struct nb_batch *batch, struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < m->count; i++)
+        rc = nb_batch_label_entry(batch, nb_string_of(m->ids[i]), m->numbers[i], m->wish->into,
+                                  m->wish->source, error);
+    return rc;
+}
+
+/* What was changed or forgotten meanwhile stays as it is. */
+static int count_receipts(const struct nb_batch *batch, uint64_t *merged, struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; i < nb_batch_size(batch); i++) {
+        const struct nb_receipt *receipt = nb_batch_receipt(batch, i);
+        *merged += receipt->code == 0;
+        if (rc != 0 || receipt->code == 0 || receipt->code == NB_CONFLICT ||
+            receipt->code == NB_NOT_FOUND)
+            continue;
+        rc = receipt->code;
+        *error = receipt->error;
+    }
+    return rc;
+}
+
+static int run_step(struct merging *m, uint64_t *merged, struct nb_error *error)
+{
+    struct nb_batch *batch = NULL;
+    int rc = nb_batch_new(m->engine, m->wish->model, false, &batch, error);
+    if (rc == 0)
+        rc = find_some(m, error);
+    if (rc == 0)
+        rc = fill_batch(m, batch, error);
+    if (rc == 0 && m->count > 0) {
+        nb_engine_apply(m->engine, batch);
+        rc = count_receipts(batch, merged, error);
+    }
+    nb_batch_free(&batch);
+    while (m->count > 0)
+        free(m->ids[--m->count]);
+    return rc;
+}
+
+static int find_label(const struct merging *m, struct nb_string name, uint32_t *label,
+                      struct nb_error *error)
+{
+    nb_model_read_lock(m->live->counts);
+    *label = nb_model_find_label(m->live->counts, name);
+    nb_model_unlock(m->live->counts);
+    return *label != UINT32_MAX
+               ? 0
+               : nb_error_set(error, NB_NOT_FOUND, "the model '%s' has no label '%.*s'",
+                              m->live->name, (int)name.length, name.bytes);
+}
+
+static int begin(struct merging *m, struct nb_error *error)
+{
+    const struct nb_merge_wish *w = m->wish;
+    uint32_t into;
+    if (nb_string_same(w->from, w->into))
+        return nb_error_set(error, NB_UNUSABLE, "a label is not merged with itself");
+    int rc = nb_check_source(w->source, error);
+    if (rc == 0)
+        rc = nb_registry_acquire(m->engine, w->model, false, &m->live, error);
+    if (rc == 0)
+        rc = find_label(m, w->from, &m->from, error);
+    return rc != 0 ? rc : find_label(m, w->into, &into, error);
+}
+
+int nb_label_merge(struct nb_engine *engine, const struct nb_merge_wish *wish, uint64_t *merged,
+                   struct nb_error *error)
+{
+    struct merging m = {.engine = engine, .wish = wish};
+    *merged = 0;
+    int rc = begin(&m, error);
+    while (rc == 0 && !m.has_ended) {
+        if (wish->stop != NULL && wish->stop(wish->user))
+            rc = nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+        else
+            rc = run_step(&m, merged, error);
+    }
+    nb_registry_release(engine, &m.live);
+    return rc;
+}
