@@ -2,6 +2,8 @@
 """bayesc, the real client, against the real daemon: every command, every source of documents, what
 comes out, and the exit status."""
 import contextlib
+import csv
+import io
 import json
 import os
 import pty
@@ -327,6 +329,32 @@ def test_classify_and_explain(api):
     for row in rows:
         holds(row["token"] is None or row["token"] in table, f"{row} in {table}")
     holds(b"\x1b[" not in client.run("classify", "-m", model, stdin=b"\x1b[31m evil"), "escape")
+
+
+def test_classify_gives_a_table_back(api):
+    """With the label and its probability in two columns more, and all else as it was."""
+    client, model, folder = trained(api)
+    rows = [["ticket", "title", "body"], ["7", 'a "prize", won', "win\na prize"], ["8 ", "", "lunch in the garden"],
+            ["9", " lunch", ""]]
+    path = os.path.join(folder, "new.csv")
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    options = ["-m", model, "--columns", "text=title+body,id=ticket", path]
+    verdicts = [json.loads(line) for line in client.run("classify", "--json", *options).splitlines()]
+    equal([verdict["id"] for verdict in verdicts], ["7", "8 ", "9"])
+    out = list(csv.reader(io.StringIO(client.run("classify", "--csv", *options).decode(), newline="")))
+    equal([row[:3] for row in out], rows)
+    equal(out[0][3:], ["predicted", "probability"])
+    for row, verdict in zip(out[1:], verdicts, strict=True):
+        equal(row[3], verdict["label"])
+        holds(abs(float(row[4]) - verdict["probability"]) < 1e-6, (row, verdict))
+    # Two files have one header; what is in no table has its name; what is refused has empty columns.
+    equal(client.run("classify", "--csv", *options, path).count(b"predicted"), 1)
+    equal(client.run("classify", "--csv", "-m", model, stdin=SPAM % (1, 1))[:19], b"standard input,spam")
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("x" * 300 + ",an id that is too long,\n")
+    out = client.run("classify", "--csv", *options, status=DATAERR).decode()
+    holds(out.endswith(',an id that is too long,,,\n'), out)
 
 
 def test_models_and_stats(api):

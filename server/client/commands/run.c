@@ -38,6 +38,12 @@ static void tell(void *user, const char *name, const char *what)
     nb_message("%s: %s", name, what);
 }
 
+static int give_head(void *user, struct nb_string row, struct nb_error *error)
+{
+    const struct nb_run *run = user;
+    return run->head != NULL ? run->head(run->user, row, error) : 0;
+}
+
 static int add_item(void *user, const struct nb_item *item, struct nb_error *error)
 {
     struct nb_run *run = user;
@@ -58,7 +64,7 @@ static int take_outcome(void *user, const struct nb_outcome *outcome, struct nb_
     nb_progress_add(&run->progress, outcome->bytes);
     if (outcome->refusal != NULL && outcome->code != NB_NOT_FOUND) {
         complain(run->refused++, outcome->name, outcome->refusal);
-        return 0;
+        return run->wants_refused ? run->take(run->user, outcome, error) : 0;
     }
     run->documents += outcome->refusal == NULL;
     return run->take(run->user, outcome, error);
@@ -116,7 +122,7 @@ static int send_mixed(struct nb_run *run, char *const *paths, size_t count, stru
 static int send_documents(struct nb_run *run, char *const *paths, size_t count,
                           struct nb_error *error)
 {
-    const struct nb_files files = {run->files, add_item, skip_file, tell, run};
+    const struct nb_files files = {run->files, add_item, skip_file, tell, give_head, run};
     if (!run->is_mixed)
         catch_interrupts(run);
     int rc = run->is_mixed ? send_mixed(run, paths, count, error)

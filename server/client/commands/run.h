@@ -23,8 +23,10 @@ struct nb_run {
     bool is_mixed;   /* everything is read first, then sent in a shuffled, repeatable order */
     bool is_quiet;   /* no progress bar */
     bool is_counted; /* an interruption ends it with NB_STOPPING, when all that was sent is done */
+    bool wants_refused; /* `take` is called with every refused document */
     /* Called in the order of the documents; a code below 0 ends the run. */
     int (*take)(void *user, const struct nb_outcome *outcome, struct nb_error *error);
+    int (*head)(void *user, struct nb_string row, struct nb_error *error); /* see struct nb_files */
     void *user;
 
     /* Set by the run. */
@@ -38,7 +40,7 @@ struct nb_run {
 };
 
 /* Runs. A document that the daemon refuses is counted and reported, and not given to `take`, except
- * for one that is not found (NB_NOT_FOUND). Returns 0 or a code. */
+ * for one that is not found (NB_NOT_FOUND), and with `wants_refused`. Returns 0 or a code. */
 int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error);
 
 /* EX_DATAERR when something was refused or could not be read, else 0. */

@@ -153,7 +153,7 @@ static FILE *open_nameless(void)
 int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *options,
                    char *const *paths, size_t count, struct nb_error *error)
 {
-    const struct nb_files files = {options, take_item, skip_file, note, corpus};
+    const struct nb_files files = {options, take_item, skip_file, note, NULL, corpus};
     corpus->file = open_nameless();
     if (corpus->file == NULL)
         return nb_error_errno(error, errno, "a temporary file");

@@ -22,6 +22,7 @@ struct nb_files_options {
     bool is_text, is_mail;       /* what a document is where the format does not tell */
     bool by_folder;              /* the first folder below a path is the label */
     bool is_recursive;           /* all folders of a Maildir++ */
+    bool keeps_rows;             /* items of a table have its row */
 };
 
 /* clang-format off */
@@ -75,6 +76,8 @@ struct nb_files {
     /* Called with what was found out about a file and a person may want to know; NULL: nobody does.
      */
     void (*note)(void *user, const char *name, const char *what);
+    /* With `keeps_rows`: called with the header of a table, as CSV; NULL: nobody wants it. */
+    int (*head)(void *user, struct nb_string row, struct nb_error *error);
     void *user;
 };
 

@@ -24,6 +24,7 @@ struct nb_item {
     struct nb_string values; /* of named fields, a JSON object; empty: none */
     struct nb_string label;  /* empty: none */
     struct nb_string id;     /* empty: the daemon makes one from the content */
+    struct nb_string row;    /* of a table, as CSV, if the options ask for it; empty: none */
     const char *name;        /* for people: the file, and the place in it */
     enum nb_item_part part;
 };

@@ -5,6 +5,7 @@
 #include "server/client/files/formats.h"
 #include "server/client/files/header.h"
 #include "server/client/files/mapping.h"
+#include "server/client/files/write_csv.h"
 
 enum { COLUMNS_MOST = 32 };
 
@@ -27,6 +28,7 @@ struct table {
     uint64_t number;           /* of the row, from 1 */
     uint64_t line, next_line;  /* of the file, from 1: where the row begins, and what comes next */
     struct nb_mapping mapping; /* owned; used when --columns has one */
+    struct nb_buffer csv;      /* owned: the row as CSV */
 };
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -254,6 +256,36 @@ static bool is_named(const struct table *t)
     return nb_header_fits(cells, t->cell_count, t->columns, t->column_count);
 }
 
+/* ---- giving ---------------------------------------------------------------------------------- */
+
+/* Sets *row to the cells as CSV, if they are asked for. */
+static int keep_row(struct table *t, struct nb_string *row, struct nb_error *error)
+{
+    int rc = 0;
+    t->csv.length = 0;
+    for (size_t i = 0; rc == 0 && t->reading->files->options->keeps_rows && i < t->cell_count; i++)
+        rc = nb_csv_cell(cell(t, i), i == 0, &t->csv);
+    *row = (struct nb_string){t->csv.bytes, t->csv.length};
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+static int give_header(struct table *t, struct nb_error *error)
+{
+    const struct nb_files *files = t->reading->files;
+    struct nb_string row;
+    int rc = keep_row(t, &row, error);
+    if (rc == 0 && row.length > 0 && files->head != NULL)
+        rc = files->head(files->user, row, error);
+    t->reading->is_over = rc != 0;
+    return rc;
+}
+
+static int give_item(struct table *t, struct nb_item *item, struct nb_error *error)
+{
+    int rc = keep_row(t, &item->row, error);
+    return rc == 0 ? nb_reading_give(t->reading, item, t->number, error) : rc;
+}
+
 static int give_row(struct table *t, struct nb_error *error)
 {
     struct nb_item item = {0};
@@ -268,7 +300,7 @@ static int give_row(struct table *t, struct nb_error *error)
     }
     if (t->cell_count < t->column_count && item.content.bytes == NULL)
         return nb_error_set(error, NB_INVALID, "row %ju has too few columns", (uintmax_t)t->number);
-    return nb_reading_give(t->reading, &item, t->number, error);
+    return give_item(t, &item, error);
 }
 
 /* ---- a mapping ------------------------------------------------------------------------------- */
@@ -280,10 +312,11 @@ static int take_mapped(struct table *t, bool is_header, struct nb_error *error)
     struct nb_string cells[COLUMNS_MOST];
     for (size_t i = 0; i < t->cell_count; i++)
         cells[i] = cell(t, i);
+    int rc = is_header ? nb_mapping_find(&t->mapping, cells, t->cell_count, t->line, error) : 0;
     if (is_header)
-        return nb_mapping_find(&t->mapping, cells, t->cell_count, t->line, error);
-    int rc = nb_mapping_apply(&t->mapping, cells, t->cell_count, t->line, &item, error);
-    return rc == 0 ? nb_reading_give(t->reading, &item, t->number, error) : rc;
+        return rc == 0 ? give_header(t, error) : rc;
+    rc = nb_mapping_apply(&t->mapping, cells, t->cell_count, t->line, &item, error);
+    return rc == 0 ? give_item(t, &item, error) : rc;
 }
 
 static int read_mapped(struct table *t, struct nb_error *error)
@@ -308,8 +341,8 @@ static int read_rows(struct table *t, struct nb_error *error)
     while (rc == 0 && (rc = read_row(t, error)) == 1) {
         is_header = is_first && names != NULL && is_named(t);
         rc = is_first && names == NULL ? columns_of_row(t, &is_header, error) : 0;
-        if (rc == 0 && !is_header)
-            rc = give_row(t, error);
+        if (rc == 0)
+            rc = is_header ? give_header(t, error) : give_row(t, error);
         is_first = false;
     }
     return rc;
@@ -322,5 +355,6 @@ int nb_read_table(struct nb_reading *reading, char separator, struct nb_error *e
     int rc = is_mapped ? read_mapped(&table, error) : read_rows(&table, error);
     nb_mapping_deinit(&table.mapping);
     nb_buffer_deinit(&table.row);
+    nb_buffer_deinit(&table.csv);
     return rc;
 }

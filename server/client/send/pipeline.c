@@ -22,13 +22,13 @@ enum {
 enum state { STATE_FILLING, STATE_WAITING, STATE_SENT, STATE_DONE };
 
 struct row {
-    size_t name, label; /* where they begin in the texts of the batch */
+    size_t name, label, id, table_row; /* where they begin in the texts of the batch */
     uint64_t bytes;
 };
 
 struct batch {
     enum state state;
-    struct nb_buffer body, texts; /* owned: the request; names and labels, each with a NUL */
+    struct nb_buffer body, texts; /* owned: the request; names, labels ..., each with a NUL */
     struct row rows[BATCH_DOCUMENTS];
     size_t count;
     json_t *reply; /* owned */
@@ -123,6 +123,8 @@ static int take_outcome(struct nb_pipeline *p, const struct batch *batch, size_t
     const struct row *row = &batch->rows[i];
     struct nb_outcome outcome = {.name = batch->texts.bytes + row->name,
                                  .label = batch->texts.bytes + row->label,
+                                 .id = batch->texts.bytes + row->id,
+                                 .row = batch->texts.bytes + row->table_row,
                                  .bytes = row->bytes,
                                  .number = p->documents++};
     const json_t *problem = json_object_get(result, "error");
@@ -194,16 +196,24 @@ static int dispatch(struct nb_pipeline *p, struct nb_error *error)
     return p->filled - p->taken == p->size ? take_oldest(p, error) : 0;
 }
 
+/* Appends a text and a NUL; *begin is where. */
+static int add_text(struct batch *batch, struct nb_string text, size_t *begin)
+{
+    *begin = batch->texts.length;
+    int rc = nb_buffer_append(&batch->texts, text.bytes, text.length);
+    return rc == 0 ? nb_buffer_append(&batch->texts, "", 1) : rc;
+}
+
 static int add_texts(struct batch *batch, const struct nb_item *item)
 {
     struct row *row = &batch->rows[batch->count];
     row->bytes = item->content.length + item->values.length;
-    row->name = batch->texts.length;
-    int rc = nb_buffer_append(&batch->texts, item->name, strlen(item->name) + 1);
-    row->label = batch->texts.length;
+    int rc = add_text(batch, nb_string_of(item->name), &row->name);
     if (rc == 0)
-        rc = nb_buffer_append(&batch->texts, item->label.bytes, item->label.length);
-    return rc == 0 ? nb_buffer_append(&batch->texts, "", 1) : rc;
+        rc = add_text(batch, item->label, &row->label);
+    if (rc == 0)
+        rc = add_text(batch, item->id, &row->id);
+    return rc == 0 ? add_text(batch, item->row, &row->table_row) : rc;
 }
 
 int nb_pipeline_add(struct nb_pipeline *p, const struct nb_item *item, struct nb_error *error)

@@ -20,7 +20,8 @@ enum { NB_CONNECTIONS_MOST = 64 };
 /* What became of one document. All texts are borrowed during the call of `take`. */
 struct nb_outcome {
     const char *name;
-    const char *label;    /* that the document came with; "" without one */
+    const char *label;    /* that the document came with; "" without one, as the id and the row */
+    const char *id, *row; /* see struct nb_item */
     uint64_t bytes;       /* of the document */
     const json_t *result; /* the daemon's object for it, borrowed; NULL when it was refused */
     const char *refusal;  /* why the daemon refused it; NULL: it did not */

@@ -115,7 +115,7 @@ static void skip(void *user, const char *name, const char *reason)
 static int read_path(const struct nb_files_options *options, char *path, struct heard *heard,
                      struct nb_error *error)
 {
-    const struct nb_files files = {options, take, skip, NULL, heard};
+    const struct nb_files files = {options, take, skip, NULL, NULL, heard};
     char *paths[] = {path};
     int rc = nb_files_read(&files, paths, 1, error);
     ck_assert_int_eq(nb_buffer_append(&heard->text, "", 1), 0);
