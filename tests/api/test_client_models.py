@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bayesc create, set, show and delete: a model and its settings, without HTTP in sight."""
+"""bayesc create, set, show and delete: a model and its settings, without HTTP in sight; labels that are mistyped; bench."""
 import os
 import pty
+import re
 import subprocess
 
-from harness import equal, holds, slow
+from harness import equal, holds, near, slow
 from test_client import CANTCREAT, DATAERR, NOINPUT, USAGE, Bayesc
 
 VALGRIND = True
@@ -88,6 +89,28 @@ def test_show(api):
     equal(client.json("show", model), api.get(f"/v1/models/{model}").ok().json)
     client.run("show", model, "no-such-setting", status=NOINPUT)
     client.run("show", api.name(), status=NOINPUT)
+
+
+def test_bench(api):
+    client, model, folder = Bayesc(api), api.name(), api.new_folder()
+    for i in range(8):
+        with open(os.path.join(folder, f"{i}.txt"), "w", encoding="utf-8") as file:
+            file.write(f"a text about the number {i}\n")
+    client.run("train", "-m", model, "--label", "ham", folder)
+    before = client.json("show", model)
+    got = client.json("bench", "-m", model, "-c", "2", "--seconds", "0.3", folder)
+    equal(got["documents"], 8)
+    holds(got["requests"] > 2 and got["failed"] == 0 and 0.3 <= got["seconds"] < 30 * slow(), got)
+    near(got["requests_per_second"], got["requests"] / got["seconds"], 1e-9)
+    times = [got["latency_seconds"][name] for name in ("p50", "p90", "p99", "p999", "max")]
+    equal(times, sorted(times))
+    holds(0 < times[0] and times[-1] <= got["seconds"], times)
+    text = client.run("bench", "-m", model, "-s", "0.1", folder).decode()
+    holds(re.search(r"with 8 documents of 0\.0 KB on average\n[0-9,]+ requests/s", text) and "99 % answered within" in text, text)
+    equal(client.json("show", model), before, "nothing is changed")
+    client.run("bench", "-m", api.name(), "-s", "0.1", folder, status=NOINPUT)
+    client.run("bench", "-m", model, api.new_folder(), status=DATAERR)
+    holds("no document" in client.said, client.said)
 
 
 def test_stats_shows_settings_on_request(api):

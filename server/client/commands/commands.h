@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The commands of bayesc, here, in generative/, in labels/ or in models/. Main thread.
+ * The commands of bayesc, here, in generative/, in labels/, in models/ or in
+ * bench/. Main thread.
  */
 #ifndef NB_CLIENT_COMMANDS_H
 #define NB_CLIENT_COMMANDS_H
@@ -12,6 +13,6 @@ extern const struct nb_command NB_COMMAND_TRAIN, NB_COMMAND_UNTRAIN, NB_COMMAND_
     NB_COMMAND_EXPORT, NB_COMMAND_IMPORT, NB_COMMAND_UNDO, NB_COMMAND_BACKUP, NB_COMMAND_QUARANTINE,
     NB_COMMAND_REFIT, NB_COMMAND_SAMPLE, NB_COMMAND_NETWORK, NB_COMMAND_RENAME_LABEL,
     NB_COMMAND_DELETE_LABEL, NB_COMMAND_DERIVE, NB_COMMAND_CLUSTER, NB_COMMAND_CREATE,
-    NB_COMMAND_SET, NB_COMMAND_SHOW, NB_COMMAND_DELETE;
+    NB_COMMAND_SET, NB_COMMAND_SHOW, NB_COMMAND_DELETE, NB_COMMAND_BENCH;
 
 #endif

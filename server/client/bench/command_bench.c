@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesc bench: how fast the running daemon classifies one's own documents.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/client/base/answer.h"
+#include "server/client/bench/load.h"
+#include "server/client/commands/commands.h"
+#include "server/client/evaluate/corpus.h"
+#include "server/client/files/files.h"
+#include "server/client/terminal/figure.h"
+#include "server/client/terminal/message.h"
+
+/* What is kept in memory: enough that no cache of the daemon holds all of it. */
+enum { BODIES_MOST = 10000, BYTES_MOST = 256 * 1024 * 1024, SEED = 1 };
+
+struct bench_options {
+    struct nb_files_options files;
+    uint64_t connections;
+    double seconds;
+};
+
+static const struct bench_options DEFAULTS = {.connections = 4, .seconds = 10};
+
+static const struct nb_flag FLAGS[] = {
+    NB_FILES_FLAGS(struct bench_options),
+    {"connections", 'c', NB_FLAG_COUNT, "N", offsetof(struct bench_options, connections), 1,
+     NB_LOAD_CONNECTIONS, "connections at the same time (default: 4)"},
+    {"seconds", 's', NB_FLAG_NUMBER, "S", offsetof(struct bench_options, seconds), 0.1, 3600,
+     "how long (default: 10)"},
+};
+
+static const struct {
+    const char *name, *title;
+    double share;
+} QUANTILES[] = {{"p50", "50 %", .5},
+                 {"p90", "90 %", .9},
+                 {"p99", "99 %", .99},
+                 {"p999", "99.9 %", .999},
+                 {"max", "all", 1}};
+enum { QUANTILE_COUNT = sizeof QUANTILES / sizeof QUANTILES[0] };
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+struct bodies {
+    struct nb_load_body list[BODIES_MOST];
+    size_t count, bytes;
+};
+
+/* Copies a document; those with values alone have nothing to classify by this way. */
+static int add_body(struct bodies *bodies, const struct nb_item *item, struct nb_error *error)
+{
+    if (item->content.length == 0)
+        return 0;
+    char *copy = nb_string_copy(item->content);
+    if (copy == NULL)
+        return nb_error_no_memory(error);
+    bodies->list[bodies->count++] =
+        (struct nb_load_body){{copy, item->content.length}, item->is_mail};
+    bodies->bytes += item->content.length;
+    return 0;
+}
+
+/* Reads the documents and keeps those of a random choice. */
+static int read_bodies(const struct bench_options *options, char *const *paths, size_t count,
+                       struct bodies *bodies, struct nb_error *error)
+{
+    struct nb_files_options files = options->files;
+    struct nb_corpus corpus = {0};
+    files.label = "none"; /* a corpus has labels, and here nobody looks at them */
+    int rc = nb_corpus_read(&corpus, &files, paths, count, error);
+    nb_corpus_shuffle(&corpus, SEED);
+    for (size_t i = 0;
+         rc == 0 && i < corpus.count && bodies->count < BODIES_MOST && bodies->bytes < BYTES_MOST;
+         i++) {
+        struct nb_item item;
+        rc = nb_corpus_get(&corpus, i, &item, error);
+        if (rc == 0)
+            rc = add_body(bodies, &item, error);
+    }
+    nb_corpus_deinit(&corpus);
+    if (rc == 0 && bodies->count == 0)
+        rc = nb_error_set(error, NB_INVALID, "there is no document to classify");
+    return rc;
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static int print_json(const struct bodies *bodies, const struct nb_load_result *result,
+                      struct nb_error *error)
+{
+    json_t *object = json_pack("{s:I, s:I, s:I, s:f, s:f, s:f}", "documents",
+                               (json_int_t)bodies->count, "requests", (json_int_t)result->answered,
+                               "failed", (json_int_t)result->failed, "seconds", result->seconds,
+                               "requests_per_second", (double)result->answered / result->seconds,
+                               "bytes_per_second", (double)result->bytes / result->seconds);
+    json_t *latency = json_object();
+    for (size_t i = 0; i < QUANTILE_COUNT; i++)
+        (void)json_object_set_new(
+            latency, QUANTILES[i].name,
+            json_real(
+                (double)nb_load_quantile(result->times, result->answered, QUANTILES[i].share) /
+                1e9));
+    (void)json_object_set_new(object, "latency_seconds", latency);
+    int rc = nb_answer_print(object, error);
+    json_decref(object);
+    return rc;
+}
+
+static void print_text(const struct bodies *bodies, const struct nb_load_result *result,
+                       uint64_t connections)
+{
+    (void)printf("%s requests in %.1f s over %ju connections, with %s documents of %.1f KB on "
+                 "average\n",
+                 nb_figure_of(result->answered).text, result->seconds, (uintmax_t)connections,
+                 nb_figure_of(bodies->count).text,
+                 (double)bodies->bytes / (double)bodies->count / 1e3);
+    (void)printf("%s requests/s, %.2f MB/s\n",
+                 nb_figure_of((uint64_t)((double)result->answered / result->seconds)).text,
+                 (double)result->bytes / result->seconds / 1e6);
+    for (size_t i = 0; i < QUANTILE_COUNT; i++)
+        (void)printf("%6s answered within %.2f ms\n", QUANTILES[i].title,
+                     (double)nb_load_quantile(result->times, result->answered, QUANTILES[i].share) /
+                         1e6);
+    if (result->failed > 0)
+        nb_message("%s requests failed", nb_figure_of(result->failed).text);
+}
+
+static int measure(const struct nb_client *client, const struct bench_options *options,
+                   const struct bodies *bodies, struct nb_error *error)
+{
+    const struct nb_load load = {.client = client,
+                                 .bodies = bodies->list,
+                                 .count = bodies->count,
+                                 .connections = (size_t)options->connections,
+                                 .seconds = options->seconds};
+    struct nb_load_result result;
+    int rc = nb_load_run(&load, &result, error);
+    if (rc == 0 && client->json)
+        rc = print_json(bodies, &result, error);
+    else if (rc == 0)
+        print_text(bodies, &result, options->connections);
+    free(result.times);
+    return rc;
+}
+
+static int run_bench(struct nb_client *client, const void *user, char **arguments, size_t count,
+                     struct nb_error *error)
+{
+    const struct bench_options *options = user;
+    struct bodies *bodies = calloc(1, sizeof *bodies);
+    int rc = bodies == NULL ? nb_error_no_memory(error)
+                            : read_bodies(options, arguments, count, bodies, error);
+    if (rc == 0)
+        rc = measure(client, options, bodies, error);
+    for (size_t i = 0; bodies != NULL && i < bodies->count; i++)
+        free((char *)(uintptr_t)bodies->list[i].bytes.bytes); /* copied by add_body */
+    free(bodies);
+    return rc;
+}
+
+const struct nb_command NB_COMMAND_BENCH = {
+    .name = "bench",
+    .arguments = "[PATH]...",
+    .summary = "Measures how fast the daemon classifies documents",
+    .details =
+        "It asks the running daemon for nothing but verdicts, each document in a request of its\n"
+        "own, as mail software does, as fast as the answers come. Nothing is changed. Of more "
+        "than\n"
+        "10,000 documents it takes a random choice.\n"
+        "\n"
+        "  bayesc bench --seconds 30 --connections 16 ~/Maildir\n"
+        "\n" NB_FILES_DETAILS,
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .most = SIZE_MAX,
+    .run = run_bench,
+};
