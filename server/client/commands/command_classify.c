@@ -156,10 +156,10 @@ const struct nb_command NB_COMMAND_CLASSIFY = {
     .arguments = "[PATH]...",
     .summary = "Prints the label and the probability of each document, in their order",
     .details = NB_FILES_DETAILS
-    "\nWith --json each line is the daemon's verdict with the name of the "
-    "document added, and its id if it brought one. With --csv a table comes\n"
-    "out as it was, with two columns more; a row that was refused has them\n"
-    "empty.\n"
+    "\n"
+    "With --json each line is the daemon's verdict with the name of the document\n"
+    "added, and its id if it brought one. With --csv a table comes out as it was,\n"
+    "with two columns more; a row that was refused has them empty.\n"
     "\n"
     "  bayesc classify --columns text=title+body,id=ticket --csv new.csv >out.csv\n",
     .flags = FLAGS,
