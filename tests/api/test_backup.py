@@ -4,6 +4,7 @@ import hashlib
 import os
 import random
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,7 +12,7 @@ import time
 
 from harness import clean_environment, equal, holds, refused, slow, wait_for
 from load import Load
-from test_client import DATAERR, Bayesc
+from test_client import DATAERR, NOINPUT, USAGE, Bayesc
 
 PATH = "/v1/models/backup"
 TOKENS = {"classify": "c" * 16, "train": "t" * 16, "admin": "a" * 16}
@@ -71,6 +72,30 @@ def assert_empty(data):
 
 
 # ---- what it gives back -------------------------------------------------------------------------
+def test_bayesc_restores(api):
+    """By the daemon's program beside it: the same check of the backup, the same exit status."""
+    daemon = filled(api)
+    path, client = backup_of(api, daemon), Bayesc(api)
+    before = state(daemon.client, ("m1", "m2"))
+    daemon.stop()
+    data = os.path.join(api.new_folder(), "data")
+    holds(b"restored; every count is what the documents say" in client.run("restore", path, data), "said")
+    restored = api.another(data=data).start()
+    equal(state(restored.client, ("m1", "m2")), before)
+    restored.stop()
+    client.run("restore", path, data, status=1)
+    holds(data in client.said, client.said)
+    client.run("restore", path + "-none", data, status=NOINPUT)
+    client.run("restore", path, status=USAGE)
+    # A copy that stands alone finds bayesd on the PATH, or says that there is none.
+    alone = os.path.join(api.new_folder(), "bayesc")
+    shutil.copy(client.path, alone)
+    client.path = alone
+    client.run("restore", path, data + "2", environment={"PATH": "/none"}, status=NOINPUT)
+    holds("bayesd is not on this machine" in client.said, client.said)
+    client.run("restore", path, data + "2", environment={"PATH": os.path.dirname(api.binary)})
+
+
 def test_a_backup_gives_everything_back(api):
     daemon = filled(api)
     before = state(daemon.client, ("m1", "m2"))

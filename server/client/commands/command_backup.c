@@ -97,7 +97,7 @@ const struct nb_command NB_COMMAND_BACKUP = {
     .details =
         "The daemon goes on serving. In a directory the file is called bayesd-DATE.backup; '-' is\n"
         "standard output. The file is FILE.part until it is complete and its checksums are right;\n"
-        "then it gets its name, which is printed. bayesd --restore FILE --data DIR restores it.\n",
+        "then it gets its name, which is printed. bayesc restore puts it back.\n",
     .least = 1,
     .most = 1,
     .patience = 10,
