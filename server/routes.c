@@ -14,6 +14,7 @@
 #include "server/cluster/route.h"
 #include "server/console/model.h"
 #include "server/console/page.h"
+#include "server/em/route.h"
 #include "server/history/route.h"
 #include "server/json/document.h"
 #include "server/mail/filter_load.h"
@@ -114,6 +115,8 @@ static const struct nb_route ROUTES[] = {
     LONG("POST", "/v1/models/{model}/from/{old}", ADMIN, NONE, COPY_QUERY, nb_route_copy_model),
     /* As refit: minutes of work at the wish of one request. */
     LONG("POST", "/v1/models/{model}/cluster", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_cluster),
+    LONG("GET", "/v1/models/{model}/em", CLASSIFY, NONE, NO_QUERY, nb_route_em),
+    LONG("POST", "/v1/models/{model}/em", ADMIN, NONE, NO_QUERY, nb_route_start_em),
     /* Not `train`: it takes back what others have taught, without naming a document. */
     LONG("POST", "/v1/models/{model}/undo", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_undo),
     LONG("GET", "/v1/models/{model}/undo", ADMIN, NONE, UNDONE_QUERY, nb_route_undone),

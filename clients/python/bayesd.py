@@ -429,6 +429,10 @@ class Bayesd:
         """Topics of the model's documents without their labels; `wish` is the object of the HTTP API."""
         return self._call("POST", self._verb(model, "cluster"), dict(wish))
 
+    def em(self, model: str, *, anew: bool = False) -> Json:
+        """What documents without a label give the model; anew: finds it first, unless that is under way."""
+        return self._call("POST" if anew else "GET", self._verb(model, "em"))
+
     def refit(self, model: str) -> Json:
         """Fits the weights of a stacked model anew; returns when that is done."""
         return self._call("POST", self._verb(model, "refit"))

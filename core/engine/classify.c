@@ -204,6 +204,9 @@ static void moderate(struct nb_verdict *verdict)
     for (size_t i = 0; i < p->stacked.size; i++)
         p->stacked.documents[i] = verdict->documents[i];
     p->moderation = nb_scores_moderate(&p->stacked);
+    const struct nb_refined *refined = nb_family_refined(&p->family);
+    if (refined != NULL)
+        p->moderation *= nb_scores_cool(&p->stacked, refined->temperature);
 }
 
 /* The probabilities, winner and runner-up of a model by the book whose map is of the labels that
@@ -376,8 +379,11 @@ int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2], 
         return NB_CONFLICT;
     double log_odds = 0;
     nb_family_lock(&p->family);
-    int rc = p->family.speaker_count > 1 ? judge_together(p, labels, &log_odds)
-                                         : judge_alone(p, labels, &log_odds);
+    int rc = nb_family_is_blended(&p->family) ? judge_together(p, labels, &log_odds)
+                                              : judge_alone(p, labels, &log_odds);
+    const struct nb_refined *refined = nb_family_refined(&p->family);
+    if (refined != NULL)
+        log_odds *= refined->temperature;
     nb_family_unlock(&p->family);
     if (rc != 0)
         return rc;
@@ -436,7 +442,7 @@ static void choose_judge(struct nb_verdict_private *p)
 {
     const struct nb_family *family = &p->family;
     unsigned first = family->speaker_count > 0 ? family->speakers[0] : 0;
-    p->judge = family->speaker_count > 1 ? NULL : family->live[first];
+    p->judge = nb_family_is_blended(family) ? NULL : family->live[first];
     p->published = family->published[first];
 }
 

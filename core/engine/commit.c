@@ -10,6 +10,7 @@
 #include "core/live/learner.h"
 #include "core/live/records.h"
 #include "core/live/refit.h"
+#include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/live/twin_log.h"
 #include "core/store/living.h"
@@ -230,6 +231,7 @@ static void finish_model(struct nb_engine *engine, const struct nb_group_model *
     if (live->number != 0)
         atomic_store(&live->persisted, true);
     nb_refit_note(live);
+    nb_refining_ask(engine, live);
     if (live->fit != NULL)
         atomic_store(&engine->refits, true);
     nb_checkpoint_note(engine, live, model->features);

@@ -18,6 +18,7 @@
 #include "core/live/engine_settings.h"
 #include "core/live/names.h"
 #include "core/model/settings.h"
+#include "core/unlabelled/report.h"
 #include "tokenizer/document.h"
 
 struct nb_engine;
@@ -389,6 +390,7 @@ struct nb_evaluation_report {
         uint64_t scores;
         double before, after; /* expected calibration error */
     } calibration;
+    struct nb_unlabelled_report unlabelled; /* what documents without a label give the model */
     bool has_threshold;
     double target_rate, threshold, achieved; /* over the long window */
 };

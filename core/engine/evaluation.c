@@ -229,6 +229,7 @@ static int answer(struct nb_engine *engine, struct nb_string model, const struct
     report->windows[0] = published->settings.evaluation_short;
     report->windows[1] = published->settings.evaluation_long;
     note_calibration(&published->settings, report);
+    nb_unlabelled_tell(live, &report->unlabelled);
     nb_published_release(&published);
     rc = make_report(engine, live, question, report, &why);
     rc = nb_live_note(live, rc, &why, error);

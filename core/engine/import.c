@@ -715,6 +715,8 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
     } else if (rc != 0 && listed) {
         nb_registry_remove(engine, live);
     }
+    if (rc == 0)
+        nb_refining_ask(engine, live);
     nb_registry_release(engine, &naming.old);
     free(parent);
     nb_buffer_deinit(&naming.settings);

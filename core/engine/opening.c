@@ -23,6 +23,7 @@
 #include "core/live/transaction.h"
 #include "core/remember/remember.h"
 #include "core/store/ledger.h"
+#include "core/unlabelled/worker.h"
 
 enum {
     SAVE_NANOSECONDS =
@@ -73,7 +74,9 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
     pthread_rwlock_init(&engine->registry, NULL);
     pthread_mutex_init(&engine->queue_lock, NULL);
     pthread_mutex_init(&engine->health_lock, NULL);
+    pthread_mutex_init(&engine->refining_lock, NULL);
     pthread_cond_init(&engine->queue_filled, NULL);
+    pthread_cond_init(&engine->refining_filled, NULL);
     pthread_cond_init(&engine->task_finished, NULL);
     return engine;
 }
@@ -293,6 +296,8 @@ int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine *
     list_unsaved(*engine);
     load_some(*engine);
     rc = nb_writer_start(*engine, error);
+    if (rc == 0)
+        rc = nb_refining_start(*engine, error);
     if (rc != 0)
         nb_engine_close(engine);
     return rc;
@@ -325,6 +330,7 @@ void nb_engine_close(struct nb_engine **out)
     *out = NULL;
     if (engine == NULL)
         return;
+    nb_refining_stop(engine);
     if (engine->writer_started) {
         nb_writer_stop(engine);
         save_some(engine);
@@ -341,6 +347,8 @@ void nb_engine_close(struct nb_engine **out)
     nb_features_coder_free(&engine->coder);
     pthread_cond_destroy(&engine->task_finished);
     pthread_cond_destroy(&engine->queue_filled);
+    pthread_cond_destroy(&engine->refining_filled);
+    pthread_mutex_destroy(&engine->refining_lock);
     pthread_mutex_destroy(&engine->health_lock);
     pthread_mutex_destroy(&engine->queue_lock);
     pthread_rwlock_destroy(&engine->registry);

@@ -10,6 +10,8 @@
 
 static const double tolerance = 1e-6;   /* of what is maximized, relative, at which EM ends */
 static const double rounding = 1e-9;    /* that it may seem to fall by, relative */
+static const double heat = 0.02;        /* beta of the first E step ... */
+static const double cooling = 1.35;     /* ... and what it is multiplied by */
 static const double share_least = 1e-3; /* of a label in a document */
 
 void nb_em_deinit(struct nb_em *em)
@@ -27,7 +29,6 @@ struct fit {
     double *counts;     /* owned; n_wv + lambda sum_d r_dv n_dw, the same */
     double *sums;       /* owned; of each label, over the words */
     double *log_shares; /* owned; ln pi */
-    double *members;    /* owned; D_v + lambda sum_d r_dv */
     double *all;        /* owned; r_dv, at d * labels + v */
 };
 
@@ -37,7 +38,6 @@ static void fit_deinit(struct fit *f)
     free(f->counts);
     free(f->sums);
     free(f->log_shares);
-    free(f->members);
     free(f->all);
 }
 
@@ -49,10 +49,9 @@ static int fit_init(struct fit *f)
     f->counts = calloc(cells, sizeof *f->counts);
     f->sums = calloc(q->labels, sizeof *f->sums);
     f->log_shares = calloc(q->labels, sizeof *f->log_shares);
-    f->members = calloc(q->labels, sizeof *f->members);
     f->all = calloc(q->documents->count * q->labels, sizeof *f->all);
     bool good = f->log_words != NULL && f->counts != NULL && f->sums != NULL &&
-                f->log_shares != NULL && f->members != NULL && f->all != NULL;
+                f->log_shares != NULL && f->all != NULL;
     return good ? 0 : NB_NO_MEMORY;
 }
 
@@ -63,22 +62,16 @@ static void begin_counts(struct fit *f)
 {
     const struct nb_em_question *q = f->question;
     memcpy(f->counts, q->counts, (size_t)q->words * q->labels * sizeof *f->counts);
-    memcpy(f->members, q->label_documents, q->labels * sizeof *f->members);
 }
 
-static double put_shares(struct fit *f)
+static void put_shares(const struct fit *f)
 {
     const struct nb_em_question *q = f->question;
     double all = 0;
-    double objective = 0;
     for (uint32_t v = 0; v < q->labels; v++)
-        all += q->shares != NULL ? q->shares[v] : f->members[v];
-    for (uint32_t v = 0; v < q->labels; v++) {
-        f->log_shares[v] = log((q->shares != NULL ? q->shares[v] : f->members[v]) / all);
-        if (q->shares == NULL) /* a given one is no parameter */
-            objective += q->label_documents[v] * f->log_shares[v];
-    }
-    return objective;
+        all += q->shares[v];
+    for (uint32_t v = 0; v < q->labels; v++)
+        f->log_shares[v] = log(q->shares[v] / all);
 }
 
 /* The M step. Returns what labelled documents and the prior bring to what is maximized. */
@@ -86,7 +79,7 @@ static double maximize(struct fit *f)
 {
     const struct nb_em_question *q = f->question;
     size_t cells = (size_t)q->words * q->labels;
-    double objective = put_shares(f);
+    double objective = 0;
     for (uint32_t v = 0; v < q->labels; v++)
         f->sums[v] = q->smoothing * q->words;
     for (size_t i = 0, v = 0; i < cells; i++, v = v + 1 == q->labels ? 0 : v + 1)
@@ -115,7 +108,7 @@ static double normalize(double *r, uint32_t labels)
     return most + log(sum);
 }
 
-static double expect_document(struct fit *f, size_t document)
+static double expect_document(const struct fit *f, size_t document, double beta)
 {
     const struct nb_em_question *q = f->question;
     const struct nb_em_documents *d = q->documents;
@@ -124,7 +117,7 @@ static double expect_document(struct fit *f, size_t document)
     memcpy(r, f->log_shares, labels * sizeof *r);
     for (size_t i = d->begin[document]; i < d->middle[document]; i++) {
         const double *word = f->log_words + (size_t)d->columns[i] * labels;
-        double count = q->is_binary ? 1 : d->counts[i];
+        double count = beta * (q->is_binary ? 1 : d->counts[i]);
         assert(d->columns[i] < q->words);
         for (uint32_t v = 0; v < labels; v++)
             r[v] += count * word[v];
@@ -136,38 +129,41 @@ static double expect_document(struct fit *f, size_t document)
         for (uint32_t v = 0; v < labels; v++)
             word[v] += count * r[v];
     }
-    for (uint32_t v = 0; v < labels; v++)
-        f->members[v] += q->weight * r[v];
     return likelihood;
 }
 
 /* The E step, with the sums that the M step needs. Returns the sum of ln P(d). */
-static double expect(struct fit *f)
+static double expect(struct fit *f, double beta)
 {
     double likelihood = 0;
     begin_counts(f);
     for (size_t d = 0; d < f->question->documents->count; d++)
-        likelihood += expect_document(f, d);
+        likelihood += expect_document(f, d, beta);
     return likelihood;
 }
 
 static int iterate(struct fit *f, struct nb_em *em)
 {
     const struct nb_em_question *q = f->question;
+    double beta = q->labels > 1 ? heat : 1;
     begin_counts(f);
-    for (;;) {
+    put_shares(f);
+    for (bool was_cold = false; em->iterations < q->iterations_most;) {
         if (q->stop != NULL && q->stop(q->user))
             return NB_STOPPING;
         double labelled = maximize(f);
-        double now = labelled + q->weight * expect(f);
-        double gain = em->iterations == 0 ? fabs(now) : now - em->log_likelihood;
-        assert(gain >= -rounding * fabs(now)); /* EM's property */
+        double now = labelled + q->weight * expect(f, beta);
+        double gain = now - em->log_likelihood;
+        assert(!was_cold || gain >= -rounding * fabs(now)); /* EM's property */
+        em->first = was_cold ? em->first : now;
         em->log_likelihood = now;
-        em->first = em->iterations == 0 ? now : em->first;
         em->iterations++;
-        if (gain <= tolerance * fabs(now) || em->iterations == q->iterations_most)
+        if (was_cold && gain <= tolerance * fabs(now))
             return 0;
+        was_cold = beta >= 1;
+        beta = beta * cooling < 1 ? beta * cooling : 1;
     }
+    return 0;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

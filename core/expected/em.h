@@ -5,18 +5,24 @@
  * Classification from Labeled and Unlabeled Documents using EM", sections 4 and 5.3.1, where each
  * unlabelled document weighs lambda):
  *
- *     E   r_dv = pi_v * product over the words of d of theta_vw ^ n_dw, divided by its sum over v
- *     M   pi_v = (D_v + lambda sum_d r_dv) / (D + lambda documents), or as it is given
- *         theta_vw = (n_wv + s + lambda sum_d r_dv n_dw) / its sum over the words
+ *     E   r_dv = pi_v * product over the words of d of theta_vw ^ (beta n_dw), divided by its sum
+ *     M   theta_vw = (n_wv + s + lambda sum_d r_dv n_dw) / its sum over the words
  *
- * from labelled documents alone in the first E step. So no step lets fall
+ * from labelled documents alone in the first E step. With beta = 1 no step lets fall
  *
- *     lambda sum_d ln P(d) + sum_wv (n_wv + s) ln theta_vw + sum_v D_v ln pi_v
+ *     lambda sum_d ln P(d) + sum_wv (n_wv + s) ln theta_vw
  *
- * the logarithm of the likelihood of all documents, with a Dirichlet prior; it is asserted. s is of
- * the fit alone: a large one holds theta so near to even that EM draws all documents to few labels
- * (20 Newsgroups with 5 labelled documents of each, by the book: 34 % right without EM, 5 with s =
- * 1, 54 with s = .1).
+ * the logarithm of the likelihood of all documents, with a Dirichlet prior; it is asserted. beta
+ * begins at .02 and grows by 1.35 in each step up to 1 (deterministic annealing EM, Ueda and Nakano
+ * 1998), s is small and of the fit alone, and pi stays as it is given. Measured on 20 Newsgroups
+ * with 5 labelled documents of each and 11,214 others, lambda = 1, presence of words, estimates
+ * with smoothing .1 at the end; per cent of 2,000 other documents right, without EM 13.7:
+ *
+ *     s = .001, .003, .01, .1         60.1, 58.5, 58.0, 38.1
+ *     s = .01, from beta = 1          42.3    from .01: 50.8, from .05: 57.3
+ *     s = .01, pi from the documents  49.4
+ *     s = .01, counts                 51.3    the same from beta = 1, s = .1: 7.1, one label takes
+ * all
  *
  * Pure functions of their arguments. Any thread.
  */
@@ -28,11 +34,10 @@
 #include <stdint.h>
 
 /* Documents as a sparse matrix; all borrowed. Of document d are columns[begin[d]] to before
- * columns[begin[d + 1]], each column once; those before columns[middle[d]] are words of the fit. */
+ * columns[end[d]], each column once; those before columns[middle[d]] are words of the fit. */
 struct nb_em_documents {
     size_t count;
-    const size_t *begin;     /* count + 1 */
-    const size_t *middle;    /* count */
+    const size_t *begin, *middle, *end;
     const uint32_t *columns; /* words are below nb_em_question.words */
     const uint32_t *counts;  /* occurrences, above 0 */
 };
@@ -40,13 +45,12 @@ struct nb_em_documents {
 struct nb_em_question {
     const struct nb_em_documents *documents; /* without a label; at least one */
     uint32_t words, labels;                  /* both above 0 */
-    const double *counts;          /* n_wv of labelled documents, at w * labels + v; 0 or above */
-    const double *label_documents; /* D_v; with `shares` NULL above 0 in all */
-    const double *shares;          /* pi_v as it is given; NULL: from the documents */
-    bool is_binary;                /* words count once for each document */
-    double weight, smoothing;      /* lambda and s, both above 0 */
-    unsigned iterations_most;      /* at least 1 */
-    bool (*stop)(void *user);      /* asked in each iteration; NULL: never */
+    const double *counts;     /* n_wv of labelled documents, at w * labels + v; 0 or above */
+    const double *shares;     /* pi_v; above 0, of any sum */
+    bool is_binary;           /* words count once for each document */
+    double weight, smoothing; /* lambda and s, both above 0 */
+    unsigned iterations_most; /* at least 1 */
+    bool (*stop)(void *user); /* asked in each iteration; NULL: never */
     void *user;
 };
 
@@ -57,13 +61,13 @@ struct nb_em {
     size_t *begin; /* count + 1 */
     uint32_t *labels;
     double *shares;
-    double log_likelihood, first; /* what no step lets fall, at the end and in the first E step */
+    double log_likelihood, first; /* what no step lets fall, at the end and from beta = 1 on */
     unsigned iterations;          /* E steps */
 };
 void nb_em_deinit(struct nb_em *em);
 
-/* Fits until a step gains less than a millionth. On success the caller deinits *em. Returns 0,
- * NB_STOPPING or NB_NO_MEMORY. */
+/* Fits until a step with beta = 1 gains less than a millionth. On success the caller deinits *em.
+ * Returns 0, NB_STOPPING or NB_NO_MEMORY. */
 int nb_em_fit(const struct nb_em_question *question, struct nb_em *em);
 
 /* Each document has one label: labels[d], which is copied. On success the caller deinits *em.

@@ -47,18 +47,21 @@ static void expected_free(struct nb_expected *e)
 static int turn(struct making *m)
 {
     const struct nb_em_documents *d = m->documents;
-    size_t size = d->begin[d->count];
+    size_t size = 0;
+    for (size_t document = 0; document < d->count; document++)
+        size += d->end[document] - d->begin[document];
     m->begin = calloc((size_t)m->columns->count + 2, sizeof *m->begin);
     m->uses = calloc(size + 1, sizeof *m->uses);
     m->sums = calloc((size_t)m->labels * 2, sizeof *m->sums);
     if (m->begin == NULL || m->uses == NULL || m->sums == NULL)
         return NB_NO_MEMORY;
-    for (size_t i = 0; i < size; i++)
-        m->begin[d->columns[i] + 2]++;
+    for (size_t document = 0; document < d->count; document++)
+        for (size_t i = d->begin[document]; i < d->end[document]; i++)
+            m->begin[d->columns[i] + 2]++;
     for (uint32_t c = 0; c < m->columns->count; c++)
         m->begin[c + 2] += m->begin[c + 1];
     for (size_t document = 0; document < d->count; document++)
-        for (size_t i = d->begin[document]; i < d->begin[document + 1]; i++)
+        for (size_t i = d->begin[document]; i < d->end[document]; i++)
             m->uses[m->begin[d->columns[i] + 1]++] = (struct use){(uint32_t)document, d->counts[i]};
     return 0;
 }
@@ -90,7 +93,8 @@ static size_t put_cells(struct making *m, uint32_t column, size_t at)
 {
     unsigned field = nb_feature_field(m->columns->ids[column]);
     size_t before = at;
-    assert(field < NB_FIELDS);
+    if (field >= NB_FIELDS) /* of a row that has lost its feature meanwhile */
+        return 0;
     add_column(m, column);
     for (uint32_t v = 0; v < m->labels; v++) {
         if (!(m->sums[2 * v + 1] > 0))

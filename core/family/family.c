@@ -46,6 +46,7 @@ int nb_family_begin(struct nb_family *f, struct nb_engine *engine, struct nb_liv
     f->engine = engine;
     f->live[0] = live;
     f->published[0] = nb_live_settings(live);
+    f->refined = nb_live_refined(live);
     f->count = 1;
     f->speaker_count = 0;
     while (rc == 0 && f->count < NB_BLEND_MOST &&
@@ -63,6 +64,7 @@ void nb_family_end(struct nb_family *f)
         if (i > 0)
             nb_registry_release(f->engine, &f->live[i]);
     }
+    nb_refined_release(&f->refined);
     f->count = f->speaker_count = 0;
 }
 
@@ -105,11 +107,27 @@ static const struct nb_settings *list_sources(const struct nb_family *f,
     return &first->settings;
 }
 
+const struct nb_refined *nb_family_refined(const struct nb_family *f)
+{
+    bool is_alone = f->count == 1 && f->speaker_count == 1;
+    return is_alone && f->refined != NULL && f->refined->expected != NULL ? f->refined : NULL;
+}
+
+bool nb_family_is_blended(const struct nb_family *f)
+{
+    return f->speaker_count > 1 || nb_family_refined(f) != NULL;
+}
+
 int nb_family_blend(struct nb_family *f)
 {
     struct nb_blend_source sources[NB_BLEND_MOST];
     const struct nb_settings *settings = list_sources(f, sources);
-    return nb_blend_begin(&f->blend, settings, sources, f->speaker_count);
+    const struct nb_refined *refined = nb_family_refined(f);
+    struct nb_blend_beside beside = {.weight = 0};
+    if (refined != NULL)
+        beside = (struct nb_blend_beside){refined->expected, refined->weight};
+    return nb_blend_begin_beside(&f->blend, settings, sources, f->speaker_count, &beside,
+                                 refined != NULL);
 }
 
 bool nb_family_is_calibrated(const struct nb_family *f)

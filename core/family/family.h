@@ -2,7 +2,8 @@
  *
  * A model with its parent and its parent's parent, as far as it has them: who they are, and what
  * they say together (core/blend/blend.h). A model without a parent is a family of one, which costs
- * nothing beyond itself.
+ * nothing beyond itself. Documents of the model without a label may come in, too, unless it has a
+ * parent (core/expected/refined.h).
  *
  * Threads: a family belongs to one thread. Its members are loaded, and stay so until nb_family_end.
  * Locks: all members' counts, from the model upwards, then all weights, in the same order.
@@ -11,6 +12,7 @@
 #define NB_CORE_FAMILY_FAMILY_H
 
 #include "core/blend/blend.h"
+#include "core/expected/refined.h"
 #include "core/live/live.h"
 #include "core/store/rows.h"
 #include "tokenizer/bag/bag.h"
@@ -27,6 +29,9 @@ struct nb_family {
      * members, from the model upwards. */
     unsigned speakers[NB_BLEND_MOST];
     unsigned speaker_count;
+    /* What documents without a label have given the model (core/unlabelled/unlabelled.h), as it was
+     * when the family began; referenced; NULL: nothing. */
+    struct nb_refined *refined;
     struct nb_blend blend;
     struct nb_feature *features; /* owned */
     size_t feature_room;
@@ -48,6 +53,11 @@ void nb_family_unlock(struct nb_family *family);
  * Whether there are stacked scores is as the first speaker's settings say. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_family_blend(struct nb_family *family);
+/* Whether others than one model's own counts speak, so that scores are those of the view. Under the
+ * locks. */
+bool nb_family_is_blended(const struct nb_family *family);
+/* What documents without a label weigh, if they come in; else NULL. Under the locks. */
+const struct nb_refined *nb_family_refined(const struct nb_family *family);
 /* Whether none of the speakers waits for a refit of its weights. */
 bool nb_family_is_calibrated(const struct nb_family *family);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/pack.h"
+#include "core/expected/refined.h"
 #include "core/model/model_pairs.h"
 #include "core/store/living.h"
 #include "core/store/range.h"
@@ -97,6 +98,38 @@ void nb_live_publish(struct nb_live *live, struct nb_published *published)
     nb_published_release(&old);
 }
 
+/* ---- documents without a label ----------------------------------------------------------------
+ */
+
+struct nb_refined *nb_live_refined(struct nb_live *live)
+{
+    if (!atomic_load(&live->is_refined))
+        return NULL;
+    pthread_mutex_lock(&live->lock);
+    struct nb_refined *refined = live->refined;
+    if (refined != NULL)
+        (void)nb_refined_use(refined);
+    pthread_mutex_unlock(&live->lock);
+    return refined;
+}
+
+bool nb_live_refine(struct nb_live *live, const struct nb_published *published,
+                    struct nb_refined *refined)
+{
+    pthread_mutex_lock(&live->lock);
+    bool fits = live->published == published;
+    struct nb_refined *old = fits ? live->refined : NULL;
+    if (fits) {
+        live->refined = refined;
+        atomic_store(&live->is_refined, refined != NULL);
+        atomic_store(&live->refined_bytes,
+                     refined != NULL ? nb_expected_memory(refined->expected) : 0);
+    }
+    pthread_mutex_unlock(&live->lock);
+    nb_refined_release(&old);
+    return fits;
+}
+
 /* ---- models ---------------------------------------------------------------------------------- */
 
 static int take_key(struct nb_live *live, const struct nb_own_key *own,
@@ -165,6 +198,7 @@ void nb_live_free(struct nb_live *live)
 {
     assert(!live->is_unsaved);
     nb_published_release(&live->published);
+    nb_refined_release(&live->refined);
     nb_model_free(&live->counts);
     nb_twins_free(&live->twins);
     nb_living_free(&live->living);
@@ -189,7 +223,8 @@ size_t nb_live_memory(struct nb_live *live)
     /* The checkpoint is the writer's: its byte per range is counted by the rows. */
     size_t bytes = nb_model_memory(live->counts) + nb_scorer_memory(p->scorer) +
                    nb_stack_memory(p->stack) + nb_stack_weights_memory(p->weights) +
-                   nb_ranges_of(nb_model_rows(live->counts)) + atomic_load(&live->writers_bytes);
+                   nb_ranges_of(nb_model_rows(live->counts)) + atomic_load(&live->writers_bytes) +
+                   atomic_load(&live->refined_bytes);
     nb_published_release(&p);
     return bytes;
 }

@@ -22,6 +22,7 @@
 #include "tokenizer/bag/tokenizing.h"
 
 struct nb_living;
+struct nb_refined;
 struct nb_twins;
 
 /* Settings as published: immutable, shared by reference count, swapped whole; and with them what
@@ -133,6 +134,16 @@ struct nb_live {
     /* Set by nb_refit_note (core/live/refit.h): the weights are wrong until a refit ends; a refit
      * is under way, or should begin. */
     atomic_bool is_stale, wants_refit;
+    /* What documents without a label have given (core/unlabelled/unlabelled.h), of which nothing is
+     * stored; referenced, under `lock`; NULL: nothing. */
+    struct nb_refined *refined;
+    atomic_bool is_refined;          /* `refined` is there */
+    atomic_bool wants_refining;      /* it may have to be found anew ... */
+    atomic_bool is_refining;         /* ... or somebody does: */
+    atomic_uint refining, refinings; /* with so many fits of so many done */
+    atomic_size_t refined_bytes;
+    atomic_uint_fast64_t refine_at; /* not before that, on nb_clock_monotonic */
+    atomic_uint_fast64_t replaced;  /* documents that were forgotten, or are others now */
     /* The writer's: the list of models that a start would replay, oldest first. */
     struct nb_live *unsaved_before, *unsaved_after;
     bool is_unsaved;
@@ -159,6 +170,13 @@ void nb_live_free(struct nb_live *live);
 struct nb_published *nb_live_settings(struct nb_live *live);
 /* Publishes other settings (takes `published` over). */
 void nb_live_publish(struct nb_live *live, struct nb_published *published);
+
+/* With a reference for the caller; NULL: there is nothing. */
+struct nb_refined *nb_live_refined(struct nb_live *live);
+/* Takes the reference of `refined` (NULL: nothing is left), unless the model has other settings
+ * than `published` by now. Returns whether it has. */
+bool nb_live_refine(struct nb_live *live, const struct nb_published *published,
+                    struct nb_refined *refined);
 
 /* Bytes that the model takes while it is loaded; 0 if it is not. */
 size_t nb_live_memory(struct nb_live *live);

@@ -154,6 +154,17 @@ static void ask_for_refits(struct nb_engine *engine)
     pthread_mutex_unlock(&engine->queue_lock);
 }
 
+void nb_refining_ask(struct nb_engine *engine, struct nb_live *live)
+{
+    if (atomic_load(&live->unlabelled) == 0 && !atomic_load(&live->is_refined))
+        return;
+    atomic_store(&live->wants_refining, true);
+    pthread_mutex_lock(&engine->refining_lock);
+    engine->refining_asked = true;
+    pthread_cond_signal(&engine->refining_filled);
+    pthread_mutex_unlock(&engine->refining_lock);
+}
+
 int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
     struct nb_error why = {0};
@@ -169,6 +180,8 @@ int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_e
     pthread_mutex_unlock(&live->lock);
     if (rc == 0 && atomic_load(&live->wants_refit))
         ask_for_refits(engine);
+    if (rc == 0)
+        nb_refining_ask(engine, live);
     return nb_live_note(live, rc, &why, error);
 }
 

@@ -18,6 +18,10 @@ int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unbor
 /* Loads a model that was found, if it is not. NB_DAMAGED: it cannot be used, only replaced and
  * deleted. */
 int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error);
+/* Asks that the thread of documents without a label (core/unlabelled/worker.h) looks at the model,
+ * after its documents or settings have changed or it was loaded: a look at two numbers, if it has
+ * no documents without a label. */
+void nb_refining_ask(struct nb_engine *engine, struct nb_live *live);
 /* Finds and loads. */
 int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool unborn,
                         struct nb_live **live, struct nb_error *error);

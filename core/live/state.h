@@ -18,6 +18,7 @@ struct nb_job;
 struct nb_importing;
 struct nb_learner;
 struct nb_recalibration;
+struct nb_refining_worker;
 struct nb_remembering;
 
 struct nb_counters {
@@ -63,7 +64,12 @@ struct nb_engine {
     bool remember; /* many verdicts wait for the history */
     atomic_bool
         refits; /* some loaded model wants one; set under the queue's lock, or by the writer */
-    atomic_bool has_families; /* some model has, or had, a parent */
+    /* core/unlabelled/worker.h. `refining_lock` is taken last, and for moments. */
+    pthread_mutex_t refining_lock;
+    pthread_cond_t refining_filled;
+    bool refining_asked, refining_stops;
+    struct nb_refining_worker *refining_worker; /* NULL: not started */
+    atomic_bool has_families;                   /* some model has, or had, a parent */
     bool writer_started;
     pthread_t writer;
 

@@ -222,6 +222,15 @@ static const struct nb_setting table[] = {
      .maximum = 1e9,
      .help = "The parent's counts weigh as much as so many documents at most; from as many of its "
              "own on, the model's word is the greater."},
+    {.name = "unlabelled_weight",
+     .type = NB_SETTING_WEIGHT,
+     .offset = offsetof(struct nb_settings, unlabelled_weight),
+     .minimum = 0,
+     .maximum = 1,
+     .help =
+         "What a document without a label weighs beside one with a label, its label as expected "
+         "by EM (Nigam, McCallum, Thrun and Mitchell 2000). 0: nothing; auto: what the model's "
+         "documents are predicted best with, left out, or nothing."},
     {.name = "calibration",
      .type = NB_SETTING_ENUM,
      .offset = offsetof(struct nb_settings, calibration),
@@ -336,6 +345,7 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
         .near_duplicate_window = 10000,
         .parent_strength = 100,
         .history_days = 14,
+        .unlabelled_weight = preset == NB_PRESET_BOOK ? 0 : NB_WEIGHT_AUTO,
         .tokenizer_fields = nb_settings_default_fields(preset, decision),
         .tokenizer_version = NB_TOKENIZER_VERSION,
     };
@@ -436,6 +446,14 @@ double nb_settings_label_weight(const struct nb_settings *settings, const char *
 bool nb_settings_leave_words_out(const struct nb_settings *settings)
 {
     return settings->min_count > 1 || settings->skip_top > 0;
+}
+
+bool nb_settings_allow_unlabelled(const struct nb_settings *settings)
+{
+    return settings->event_model != NB_EVENT_BERNOULLI && !nb_settings_leave_words_out(settings) &&
+           settings->smoothing_by.kind == NB_SMOOTHING_ONE &&
+           settings->predict == NB_PREDICT_ESTIMATE && settings->parent == NULL &&
+           settings->attribute_count == 0;
 }
 
 bool nb_settings_walk_vocabulary(const struct nb_settings *settings)

@@ -32,6 +32,9 @@ enum nb_new_fields { NB_NEW_FIELDS_REFUSE, NB_NEW_FIELDS_LEARN };
 enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
 enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
 
+/* A weight that the program chooses. */
+#define NB_WEIGHT_AUTO (-1.0)
+
 struct nb_settings {
     int preset;                       /* enum nb_preset: what the others' defaults are */
     int event_model;                  /* enum nb_event_model */
@@ -60,7 +63,9 @@ struct nb_settings {
     double near_duplicate_similarity;
     char *parent; /* owned; the model whose counts come in, too (core/blend/blend.h); NULL: none */
     uint64_t parent_strength; /* documents that outweigh it */
-    int calibration;          /* enum nb_calibration_method: of probabilities by the book */
+    /* What a document without a label weighs (core/unlabelled/unlabelled.h); or NB_WEIGHT_AUTO. */
+    double unlabelled_weight;
+    int calibration; /* enum nb_calibration_method: of probabilities by the book */
     /* Owned; what the model's documents have given so far, which no user sets. NULL: nothing. */
     struct nb_calibration *fitted;
     struct nb_attribute *attributes; /* owned, with their names; fields beside those of the text */
@@ -83,6 +88,7 @@ enum nb_setting_type {
     NB_SETTING_BOOL,       /* bool */
     NB_SETTING_PRIOR,      /* prior, weights, weight_count */
     NB_SETTING_SMOOTHING,  /* smoothing, smoothing_by */
+    NB_SETTING_WEIGHT,     /* double in minimum .. maximum, or NB_WEIGHT_AUTO: "auto" */
     NB_SETTING_MODEL,      /* char *, owned: the name of a model; NULL: none */
     NB_SETTING_HOST,       /* char *, owned: a name of a host; NULL: none */
     NB_SETTING_ATTRIBUTES, /* attributes, attribute_count; `names` lists the kinds */
@@ -133,6 +139,14 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
 /* Whether min_count or skip_top leave words of the vocabulary out. A word of the vocabulary
  * occurred once at least, so that a min_count of 1 leaves out nothing. */
 bool nb_settings_leave_words_out(const struct nb_settings *settings);
+/* Whether documents without a label can come in beside the counts (core/blend/blend.h): with
+ * another event model than bernoulli, the whole vocabulary, one number as smoothing, estimates
+ * plugged in, without a parent and without fields. */
+bool nb_settings_allow_unlabelled(const struct nb_settings *settings);
+static inline bool nb_weight_is_auto(double weight)
+{
+    return weight < 0;
+}
 /* Whether every change of the counts makes scoring walk over the whole vocabulary once. */
 bool nb_settings_walk_vocabulary(const struct nb_settings *settings);
 

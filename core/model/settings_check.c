@@ -199,6 +199,10 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
         return check_enum(s, nb_setting_get_int(settings, s), error);
     case NB_SETTING_DOUBLE:
         return check_number(s, s->name, nb_setting_get_double(settings, s), error);
+    case NB_SETTING_WEIGHT:
+        return nb_weight_is_auto(nb_setting_get_double(settings, s))
+                   ? 0
+                   : check_number(s, s->name, nb_setting_get_double(settings, s), error);
     case NB_SETTING_COUNT: /* the bounds are far below 2^53: a count that rounds is over them */
         return check_number(s, s->name, (double)nb_setting_get_count(settings, s), error);
     case NB_SETTING_BOOL:
@@ -351,6 +355,16 @@ static int check_calibration(const struct nb_settings *s, struct nb_error *error
     return 0;
 }
 
+static int check_unlabelled(const struct nb_settings *s, struct nb_error *error)
+{
+    if (!(s->unlabelled_weight > 0) || nb_settings_allow_unlabelled(s))
+        return 0;
+    return nb_error_set(error, NB_UNUSABLE,
+                        "unlabelled_weight: a number above 0 does not go together with event_model "
+                        "\"bernoulli\", min_count above 1, skip_top, predict \"integrate\", "
+                        "smoothing that is not one number, parent or fields");
+}
+
 int nb_settings_check(const struct nb_settings *settings, struct nb_error *error)
 {
     size_t count;
@@ -363,5 +377,7 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
     int rc = check_structure(settings, error);
     if (rc == 0)
         rc = check_estimate(settings, error);
+    if (rc == 0)
+        rc = check_unlabelled(settings, error);
     return rc == 0 ? check_calibration(settings, error) : rc;
 }

@@ -40,6 +40,7 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
         write_name(w, s->names[nb_setting_get_int(settings, s)]);
         break;
     case NB_SETTING_DOUBLE:
+    case NB_SETTING_WEIGHT:
     case NB_SETTING_SMOOTHING:
         nb_pack_double(w, nb_setting_get_double(settings, s));
         break;
@@ -205,7 +206,8 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
                       struct nb_settings *settings)
 {
     char *to = (char *)settings + s->offset;
-    if (s->type == NB_SETTING_DOUBLE || s->type == NB_SETTING_SMOOTHING) {
+    if (s->type == NB_SETTING_DOUBLE || s->type == NB_SETTING_WEIGHT ||
+        s->type == NB_SETTING_SMOOTHING) {
         double value = nb_unpack_double(r);
         memcpy(to, &value, sizeof value);
     } else if (s->type == NB_SETTING_COUNT) {

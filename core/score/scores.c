@@ -143,6 +143,15 @@ double nb_scores_moderate(struct nb_scores *scores)
     return factor;
 }
 
+double nb_scores_cool(struct nb_scores *scores, double factor)
+{
+    assert(factor > 0);
+    for (size_t i = 0; i < scores->size; i++)
+        scores->log_scores[i] *= factor;
+    nb_scores_rank(scores);
+    return factor;
+}
+
 double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *model,
                              uint32_t without)
 {

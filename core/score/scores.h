@@ -59,9 +59,11 @@ double nb_scores_moderation(double difference, double prior, double doubt);
 /* Multiplies the log scores by that of the winner, and ranks them. They were ranked, and their
  * `documents` are set (each above 0). Returns what they were multiplied by. */
 double nb_scores_moderate(struct nb_scores *scores);
-/* The same of scores of a model, whose labels have numbers there; sets `documents`. With the label
- * of a document that the counts have, for `without` (else NB_LABELS_NONE): without that document.
- * Under the model's read lock. */
+/* Multiplies the log scores by `factor`, above 0, and ranks them. Returns it. */
+double nb_scores_cool(struct nb_scores *scores, double factor);
+/* As nb_scores_moderate, of scores of a model, whose labels have numbers there; sets `documents`.
+ * With the label of a document that the counts have, for `without` (else NB_LABELS_NONE): without
+ * that document. Under the model's read lock. */
 #define NB_LABELS_NONE UINT32_MAX
 double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *model,
                              uint32_t without);

@@ -127,6 +127,55 @@ static void emit_calibration(struct nb_emitter *e, const struct nb_evaluation_re
     nb_emit_close(e, '}');
 }
 
+static void emit_loss(struct nb_emitter *e, const char *key, const struct nb_unlabelled_loss *loss)
+{
+    nb_emit_key(e, key);
+    nb_emit_open(e, '{');
+    nb_emit_member_short_double(e, "log_loss", loss->log_loss);
+    nb_emit_member_short_double(e, "accuracy", loss->accuracy);
+    nb_emit_close(e, '}');
+}
+
+static void emit_measured(struct nb_emitter *e, const struct nb_unlabelled_report *r)
+{
+    nb_emit_member_u64(e, "measured", r->measured);
+    if (r->measured == 0)
+        return;
+    emit_loss(e, "without", &r->without);
+    emit_loss(e, "with", &r->with);
+}
+
+static void emit_found(struct nb_emitter *e, const struct nb_unlabelled_report *r)
+{
+    nb_emit_member_short_double(e, "weight", r->weight);
+    nb_emit_member_u64(e, "documents", r->documents);
+    nb_emit_member_u64(e, "changed", r->changed);
+    nb_emit_member_short_double(e, "seconds", r->seconds);
+    if (r->reason[0] != '\0')
+        nb_emit_member_text(e, "reason", r->reason);
+    if (r->iterations > 0) {
+        nb_emit_member_short_double(e, "smoothing", r->smoothing);
+        nb_emit_member_u64(e, "iterations", r->iterations);
+        nb_emit_member_short_double(e, "log_likelihood_first", r->first);
+        nb_emit_member_short_double(e, "log_likelihood", r->log_likelihood);
+    }
+    emit_measured(e, r);
+}
+
+void nb_emit_unlabelled(struct nb_emitter *e, const struct nb_unlabelled_report *r)
+{
+    nb_emit_member_text(e, "state", nb_unlabelled_state_name(r->state));
+    if (r->state == NB_UNLABELLED_RUNNING) {
+        nb_emit_key(e, "progress");
+        nb_emit_open(e, '{');
+        nb_emit_member_u64(e, "fits", r->fits);
+        nb_emit_member_u64(e, "of", r->fits_all);
+        nb_emit_close(e, '}');
+    }
+    if (r->is_known)
+        emit_found(e, r);
+}
+
 static void emit_window(struct nb_emitter *e, const struct nb_evaluation_report *report, size_t i)
 {
     const struct nb_evaluation *evaluation = &report->evaluations[i];
@@ -177,6 +226,12 @@ int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
     nb_emit_key(&e, "scores");
     nb_emit_text(&e, nb_score_kind_name(report->scores));
     emit_calibration(&e, report);
+    if (report->unlabelled.state != NB_UNLABELLED_OFF) {
+        nb_emit_key(&e, "unlabelled");
+        nb_emit_open(&e, '{');
+        nb_emit_unlabelled(&e, &report->unlabelled);
+        nb_emit_close(&e, '}');
+    }
     nb_emit_key(&e, "windows");
     nb_emit_open(&e, '[');
     for (size_t i = 0; i < report->window_count; i++)

@@ -16,6 +16,9 @@ int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
                        const struct nb_evaluation_report *report);
 
 struct nb_emitter;
+/* What documents without a label give, as members of an object that is open: "state", "progress"
+ * while it is being found, and what was found. */
+void nb_emit_unlabelled(struct nb_emitter *e, const struct nb_unlabelled_report *report);
 /* A member of this name: the figures over all documents that have a score, to be compared with
  * those of another evaluation; null when none has one. */
 void nb_emit_figures(struct nb_emitter *e, const char *name,

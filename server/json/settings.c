@@ -20,6 +20,8 @@ static unsigned json_types(const struct nb_setting *setting)
         return NB_TYPE_STRING;
     case NB_SETTING_DOUBLE:
         return NB_TYPE_NUMBER;
+    case NB_SETTING_WEIGHT:
+        return NB_TYPE_NUMBER | NB_TYPE_STRING;
     case NB_SETTING_COUNT:
         return NB_TYPE_COUNT;
     case NB_SETTING_BOOL:
@@ -326,6 +328,21 @@ static int take_model(const struct nb_setting *setting, const json_t *value, cha
     return *name == NULL ? nb_error_no_memory(error) : 0;
 }
 
+static int take_weight_setting(const struct nb_setting *setting, const json_t *value,
+                               double *weight, struct nb_error *error)
+{
+    static const char *const names[] = {"auto", NULL};
+    int ignored;
+    *weight = NB_WEIGHT_AUTO;
+    if (json_is_string(value))
+        return take_enum(setting->name, value, names, 1, &ignored, error);
+    *weight = json_number_value(value);
+    if (*weight < 0) /* which would be "auto" */
+        return nb_error_set(error, NB_UNUSABLE, "%s must be at least 0, or \"auto\"",
+                            setting->name);
+    return 0;
+}
+
 static int take_attribute(const struct nb_setting *setting, const char *name, const json_t *kind,
                           struct nb_settings *settings, struct nb_error *error)
 {
@@ -387,6 +404,8 @@ static int take_setting(const struct nb_setting *setting, const json_t *value,
     case NB_SETTING_DOUBLE:
         *(double *)field = json_number_value(value);
         return 0;
+    case NB_SETTING_WEIGHT:
+        return take_weight_setting(setting, value, field, error);
     case NB_SETTING_COUNT:
         return take_count(setting->name, value, field, error);
     case NB_SETTING_BOOL:
@@ -572,6 +591,12 @@ static void emit_setting(struct nb_emitter *e, const struct nb_setting *setting,
         break;
     case NB_SETTING_DOUBLE:
         nb_emit_short_double(e, *(const double *)value);
+        break;
+    case NB_SETTING_WEIGHT:
+        if (nb_weight_is_auto(*(const double *)value))
+            nb_emit_text(e, "auto");
+        else
+            nb_emit_short_double(e, *(const double *)value);
         break;
     case NB_SETTING_COUNT:
         nb_emit_u64(e, *(const uint64_t *)value);

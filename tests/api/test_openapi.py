@@ -151,6 +151,8 @@ def bodies(template, method, item, dump):
         return [({"source": "nobody"}, "application/json"), ({"all": True}, "application/json")]
     if template.endswith("/cluster"):
         return [({"clusters": "auto", "documents": "all", "members": True}, "application/json")]
+    if template.endswith("/em"):
+        return [(None, None)]
     if template.endswith("/label"):
         return [({"label": "ham"}, "application/json")]
     if template.endswith("/undo"):

@@ -192,6 +192,7 @@ def test_undo_refit_and_figures(api):
         equal([row["source"] for row in daemon.undone(model)], ["bad"])
         equal(daemon.undo(model, ids=["s1", "s2"], after="2000-01-01", before="2100-01-01")["documents"], 2)
         equal(daemon.refit(model)["name"], model)
+        equal(daemon.em(model), daemon.em(model, anew=True))
         raised(400, daemon.cluster, model, {"topics": "no number"})
         equal(daemon.copy_model(model + "-copy", model)["documents"], documents(daemon, model))
         raised(409, daemon.copy_model, model + "-copy", model)

@@ -32,6 +32,7 @@ static void fill(struct nb_settings *s)
     s->max_term_count = 5;
     s->parent = strdup("tenant-1");
     s->parent_strength = 250;
+    s->unlabelled_weight = 0;
     s->number = NB_NUMBER_AUTO;
     s->new_fields = NB_NEW_FIELDS_LEARN;
     s->mail_server = strdup("mx.example.org");
@@ -59,6 +60,7 @@ static void compare(const struct nb_settings *a, const struct nb_settings *b)
     if (a->parent != NULL)
         ck_assert_str_eq(a->parent, b->parent);
     ck_assert_uint_eq(a->parent_strength, b->parent_strength);
+    ck_assert(a->unlabelled_weight == b->unlabelled_weight);
     ck_assert_int_eq(a->calibration, b->calibration);
     ck_assert_int_eq(a->structure, b->structure);
     ck_assert_int_eq(a->number, b->number);
@@ -104,6 +106,7 @@ START_TEST(the_table_is_complete)
                                         "near_duplicate_window",
                                         "parent",
                                         "parent_strength",
+                                        "unlabelled_weight",
                                         "calibration",
                                         "fields",
                                         "structure",
@@ -161,7 +164,9 @@ START_TEST(presets_are_as_documented)
         ck_assert_uint_eq(s.tokenizer_fields, table[i].fields);
         ck_assert_uint_eq(s.tokenizer_version, NB_TOKENIZER_VERSION);
         ck_assert_int_eq(nb_settings_check(&s, NULL), 0);
+        ck_assert(nb_weight_is_auto(s.unlabelled_weight) == (table[i].preset != NB_PRESET_BOOK));
         s.decision = book.decision;
+        s.unlabelled_weight = book.unlabelled_weight;
         s.tokenizer_fields = book.tokenizer_fields;
         compare(&s, &book);
     }

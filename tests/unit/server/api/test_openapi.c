@@ -295,6 +295,9 @@ START_TEST(settings_are_those_of_the_table)
         case NB_SETTING_COUNT:
             check_range(&table[i], schema);
             break;
+        case NB_SETTING_WEIGHT:
+            check_range(&table[i], json_array_get(json_object_get(schema, "oneOf"), 1));
+            break;
         case NB_SETTING_BOOL:
             ck_assert_str_eq(json_string_value(json_object_get(schema, "type")), "boolean");
             break;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What documents without a label have given a model: their expected counts, how much they weigh,
+ * and how that was found. Immutable, shared by reference count; any thread.
+ */
+#ifndef NB_CORE_EXPECTED_REFINED_H
+#define NB_CORE_EXPECTED_REFINED_H
+
+#include "core/expected/expected.h"
+
+/* How well documents of a sample are predicted by a model that has not learned them. */
+struct nb_refined_loss {
+    double log_loss; /* mean of -ln P(label), at the temperature at which it is least */
+    double accuracy;
+};
+
+struct nb_refined {
+    atomic_uint references;
+    struct nb_expected *expected; /* NULL: they weigh nothing */
+    double weight;                /* of a document without a label */
+    double smoothing;             /* inside EM */
+    double temperature;           /* what log scores of the stack are multiplied by; 1 at most */
+    uint64_t documents;           /* without a label that were looked at */
+    uint64_t labelled;            /* that the model had */
+    uint64_t replaced;            /* documents that were forgotten or changed until then, of all */
+    unsigned iterations;
+    double log_likelihood, first; /* that EM maximizes: at its end, and at its beginning */
+    uint64_t measured;            /* documents of the sample; 0: too few to measure anything */
+    struct nb_refined_loss without, with;
+    double seconds;  /* that it took */
+    char reason[96]; /* why they weigh nothing although nothing was measured; else "" */
+};
+
+struct nb_refined *nb_refined_use(struct nb_refined *refined);
+/* Gives a reference back, and sets *refined to NULL, which is allowed inside. */
+void nb_refined_release(struct nb_refined **refined);
+
+#endif

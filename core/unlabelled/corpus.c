@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/unlabelled/corpus.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/live/state.h"
+#include "core/model/counts.h"
+#include "core/store/ledger.h"
+#include "core/store/living.h"
+#include "core/store/rows.h"
+
+enum { SLICE_DOCUMENTS = 500, SLICE_ROWS = 4096, ENDED = 1 };
+
+static void part_deinit(struct nb_corpus_part *p)
+{
+    free(p->numbers);
+    free(p->begin);
+    free(p->middle);
+    free(p->end);
+    free(p->labels);
+    free(p->columns);
+    free(p->counts);
+}
+
+void nb_corpus_deinit(struct nb_corpus *c)
+{
+    part_deinit(&c->unlabelled);
+    part_deinit(&c->labelled);
+    free(c->rows);
+    free(c->ids);
+    free(c->learned);
+    free(c->numbers);
+    free(c->documents);
+    free(c->word_counts);
+    *c = (struct nb_corpus){.words = 0};
+}
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+struct reading {
+    struct nb_corpus *corpus;
+    struct nb_engine *engine;
+    struct nb_live *live;
+    const struct nb_view *view;
+    struct nb_rows bag;
+    struct nb_entry entry;
+    uint64_t from;
+    unsigned seen; /* in this snapshot */
+    bool (*stop)(void *user);
+    void *user;
+};
+
+static int check_stop(const struct reading *r, struct nb_error *error)
+{
+    return r->stop != NULL && r->stop(r->user)
+               ? nb_error_set(error, NB_STOPPING, "the fit was broken off")
+               : 0;
+}
+
+static int make_room(struct nb_corpus_part *p, size_t size)
+{
+    bool good =
+        nb_array_reserve(&p->numbers, &p->room, p->count + 1, sizeof *p->numbers) == 0 &&
+        nb_array_reserve(&p->begin, &p->begin_room, p->count + 1, sizeof *p->begin) == 0 &&
+        nb_array_reserve(&p->middle, &p->middle_room, p->count + 1, sizeof *p->middle) == 0 &&
+        nb_array_reserve(&p->end, &p->end_room, p->count + 1, sizeof *p->end) == 0 &&
+        nb_array_reserve(&p->labels, &p->label_room, p->count + 1, sizeof *p->labels) == 0 &&
+        nb_array_reserve(&p->columns, &p->column_room, p->size + size + 1, sizeof *p->columns) ==
+            0 &&
+        nb_array_reserve(&p->counts, &p->count_room, p->size + size + 1, sizeof *p->counts) == 0;
+    return good ? 0 : NB_NO_MEMORY;
+}
+
+/* The place of a label; UINT32_MAX: it had no documents. */
+static uint32_t place_of(const struct nb_corpus *c, uint32_t label)
+{
+    for (uint32_t v = 0; v < c->labels; v++)
+        if (c->numbers[v] == label)
+            return v;
+    return UINT32_MAX;
+}
+
+static int add_document(struct reading *r, struct nb_corpus_part *p, const struct nb_entry *entry,
+                        struct nb_error *error)
+{
+    nb_model_read_lock(r->live->counts);
+    uint32_t rows = nb_model_rows(r->live->counts);
+    nb_model_unlock(r->live->counts);
+    int rc = nb_bag_decode(entry->change.bag, rows, &r->bag, error);
+    if (rc != 0)
+        return rc;
+    if (p->size + r->bag.size > NB_CORPUS_USES_MOST)
+        return nb_error_set(error, NB_TOO_LARGE, "the documents have more than %d features",
+                            NB_CORPUS_USES_MOST);
+    if (make_room(p, r->bag.size) != 0)
+        return nb_error_no_memory(error);
+    p->numbers[p->count] = entry->number;
+    p->begin[p->count] = p->size;
+    for (size_t i = 0; i < r->bag.size; i++) {
+        p->columns[p->size] = r->bag.counts[i].row;
+        p->counts[p->size++] = r->bag.counts[i].count;
+    }
+    p->labels[p->count] = place_of(r->corpus, entry->change.label);
+    p->end[p->count++] = p->size;
+    return 0;
+}
+
+static int take(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct reading *r = user;
+    struct nb_corpus_part *p = &r->corpus->unlabelled;
+    r->from = entry->number;
+    if (r->seen++ >= SLICE_DOCUMENTS || nb_store_wanted(r->view))
+        return ENDED;
+    if (p->count == NB_CORPUS_DOCUMENTS_MOST)
+        return nb_error_set(error, NB_TOO_LARGE, "there are more than %d documents without a label",
+                            NB_CORPUS_DOCUMENTS_MOST);
+    int rc = add_document(r, p, entry, error);
+    r->from = entry->number + 1;
+    return rc;
+}
+
+static int read_unlabelled(struct reading *r, struct nb_error *error)
+{
+    int rc = ENDED;
+    while (rc == ENDED) {
+        struct nb_view view;
+        rc = check_stop(r, error);
+        if (rc == 0)
+            rc = nb_store_snapshot(r->engine->store, &view, error);
+        if (rc != 0)
+            return rc;
+        r->view = &view;
+        r->seen = 0;
+        rc = nb_ledger_walk_only(&view, r->live->number, r->from, NB_LEDGER_UNLABELLED, take, r,
+                                 error);
+        nb_store_snapshot_end(&view);
+    }
+    return rc;
+}
+
+/* One document of the sample, if it is still there, with a label that the corpus has. */
+static int read_labelled(struct reading *r, uint64_t number, struct nb_error *error)
+{
+    bool is_living;
+    int rc = nb_ledger_read(r->view, number, &r->entry, error);
+    if (rc == 0)
+        rc = nb_ledger_is_living(r->view, &r->entry, &is_living, error);
+    if (rc != 0)
+        return rc == NB_NOT_FOUND ? 0 : rc;
+    if (!is_living || r->entry.change.kind != NB_CHANGE_TRAIN ||
+        place_of(r->corpus, r->entry.change.label) == UINT32_MAX)
+        return 0;
+    return add_document(r, &r->corpus->labelled, &r->entry, error);
+}
+
+static int read_sample(struct reading *r, const uint64_t *numbers, size_t count,
+                       struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count;) {
+        struct nb_view view;
+        rc = check_stop(r, error);
+        if (rc == 0)
+            rc = nb_store_snapshot(r->engine->store, &view, error);
+        if (rc != 0)
+            return rc;
+        r->view = &view;
+        for (unsigned k = 0; rc == 0 && k < SLICE_DOCUMENTS && i < count; k++, i++)
+            rc = read_labelled(r, numbers[i], error);
+        nb_store_snapshot_end(&view);
+    }
+    return rc;
+}
+
+/* The same documents as long as the model has the same. */
+static int draw_sample(struct reading *r, size_t sample, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_living *living = NULL;
+    struct nb_random random = nb_random_of(r->live->number, 0);
+    int rc = nb_store_snapshot(r->engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_living_load(&view, r->live->number, &living, error);
+    nb_store_snapshot_end(&view);
+    if (rc != 0)
+        return rc;
+    size_t count = sample < nb_living_count(living) ? sample : (size_t)nb_living_count(living);
+    uint64_t *numbers = calloc(count + 1, sizeof *numbers);
+    if (numbers != NULL)
+        nb_living_sample(living, &random, count, numbers);
+    nb_living_free(&living);
+    rc = numbers == NULL ? nb_error_no_memory(error) : read_sample(r, numbers, count, error);
+    free(numbers);
+    return rc;
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+static int list_labels(struct nb_corpus *c, const struct nb_model *counts)
+{
+    nb_model_read_lock(counts);
+    uint32_t all = nb_model_label_count(counts);
+    c->numbers = calloc((size_t)all + 1, sizeof *c->numbers);
+    c->documents = calloc((size_t)all + 1, sizeof *c->documents);
+    bool good = c->numbers != NULL && c->documents != NULL;
+    for (uint32_t v = 0; good && v < all; v++) {
+        if (nb_model_documents(counts, v) == 0)
+            continue;
+        c->numbers[c->labels] = v;
+        c->documents[c->labels++] = (double)nb_model_documents(counts, v);
+    }
+    for (unsigned field = 0; field <= NB_FIELDS; field++)
+        c->vocabulary[field] = nb_model_vocabulary(counts, field);
+    nb_model_unlock(counts);
+    return good ? 0 : NB_NO_MEMORY;
+}
+
+enum { UNUSED, USED, WORD, OTHER }; /* what a row is */
+
+static void mark(const struct nb_corpus_part *p, unsigned char *kinds)
+{
+    for (size_t i = 0; i < p->size; i++)
+        kinds[p->columns[i]] = USED;
+}
+
+/* Says what each row is, and counts columns: words first. */
+static void sort_rows(struct nb_corpus *c, const struct nb_model *counts, unsigned char *kinds,
+                      uint32_t rows)
+{
+    uint32_t others = 0;
+    for (uint32_t from = 0; from < rows; from += SLICE_ROWS) {
+        nb_model_read_lock(counts);
+        uint32_t until = rows - from < SLICE_ROWS ? rows : from + SLICE_ROWS;
+        for (uint32_t row = from; row < until && row < nb_model_rows(counts); row++) {
+            uint64_t id = nb_model_row_id(counts, row);
+            bool is_word = !nb_model_is_dropped(id) && nb_field_is_token(nb_feature_field(id));
+            bool is_learned = is_word && nb_counts_any(nb_model_row(counts, row));
+            bool is_other = nb_feature_field(id) < NB_FIELDS && !is_word;
+            kinds[row] = is_learned || (is_word && kinds[row] == USED) ? WORD
+                         : is_other && kinds[row] == USED              ? OTHER
+                                                                       : UNUSED;
+            c->words += kinds[row] == WORD;
+            others += kinds[row] == OTHER;
+        }
+        nb_model_unlock(counts);
+    }
+    c->columns = c->words + others;
+}
+
+static int column_room(struct nb_corpus *c, struct nb_error *error)
+{
+    size_t cells = (size_t)c->words * c->labels;
+    if (cells > NB_CORPUS_CELLS_MOST)
+        return nb_error_set(error, NB_TOO_LARGE, "%u words and %u labels: at most %d together",
+                            c->words, c->labels, NB_CORPUS_CELLS_MOST);
+    c->rows = calloc((size_t)c->columns + 1, sizeof *c->rows);
+    c->ids = calloc((size_t)c->columns + 1, sizeof *c->ids);
+    c->learned = calloc((size_t)c->columns + 1, sizeof *c->learned);
+    c->word_counts = calloc(cells + 1, sizeof *c->word_counts);
+    bool good = c->rows != NULL && c->ids != NULL && c->learned != NULL && c->word_counts != NULL;
+    return good ? 0 : nb_error_no_memory(error);
+}
+
+struct filling {
+    struct nb_corpus *corpus;
+    const uint32_t *places; /* of label numbers in the corpus, or UINT32_MAX */
+    uint32_t place_count;
+    uint32_t column;
+    bool is_binary;
+};
+
+static inline void add_cell(void *user, struct nb_cell cell)
+{
+    const struct filling *f = user;
+    uint32_t place = cell.label < f->place_count ? f->places[cell.label] : UINT32_MAX;
+    if (place != UINT32_MAX)
+        f->corpus->word_counts[(size_t)f->column * f->corpus->labels + place] =
+            f->is_binary ? cell.documents : cell.occurrences;
+}
+
+/* Gives rows their columns, and words their counts. `columns` has those of the rows then. */
+static void fill_columns(struct filling *f, const struct nb_model *counts,
+                         const unsigned char *kinds, uint32_t *columns, uint32_t rows)
+{
+    struct nb_corpus *c = f->corpus;
+    uint32_t word = 0;
+    uint32_t other = c->words;
+    for (uint32_t from = 0; from < rows; from += SLICE_ROWS) {
+        nb_model_read_lock(counts);
+        uint32_t until = rows - from < SLICE_ROWS ? rows : from + SLICE_ROWS;
+        for (uint32_t row = from; row < until && row < nb_model_rows(counts); row++) {
+            columns[row] = UINT32_MAX;
+            if (kinds[row] != WORD && kinds[row] != OTHER)
+                continue;
+            f->column = kinds[row] == WORD ? word++ : other++;
+            columns[row] = f->column;
+            c->rows[f->column] = row;
+            c->ids[f->column] = nb_model_row_id(counts, row);
+            c->learned[f->column] = nb_counts_any(nb_model_row(counts, row));
+            if (kinds[row] == WORD)
+                nb_counts_each(counts, nb_model_row(counts, row), add_cell, f);
+        }
+        nb_model_unlock(counts);
+    }
+}
+
+/* Rows become columns, words first; features of rows that have gone are left out. */
+static void turn_document(const struct nb_corpus *c, struct nb_corpus_part *p, size_t document,
+                          const uint32_t *columns)
+{
+    size_t words = p->begin[document];
+    size_t size = words;
+    for (size_t i = words; i < p->end[document]; i++) {
+        uint32_t column = columns[p->columns[i]];
+        uint32_t count = p->counts[i];
+        if (column == UINT32_MAX)
+            continue;
+        p->columns[size] = p->columns[words];
+        p->counts[size] = p->counts[words];
+        size_t at = column < c->words ? words++ : size;
+        p->columns[at] = column;
+        p->counts[at] = count;
+        size++;
+    }
+    p->middle[document] = words;
+    p->end[document] = size;
+}
+
+static int make_columns(struct nb_corpus *c, const struct nb_model *counts, bool is_binary,
+                        struct nb_error *error)
+{
+    nb_model_read_lock(counts);
+    uint32_t rows = nb_model_rows(counts);
+    uint32_t labels = nb_model_label_count(counts);
+    nb_model_unlock(counts);
+    unsigned char *kinds = calloc((size_t)rows + 1, sizeof *kinds);
+    uint32_t *columns = malloc(((size_t)rows + 1) * sizeof *columns);
+    uint32_t *places = malloc(((size_t)labels + 1) * sizeof *places);
+    int rc = kinds == NULL || columns == NULL || places == NULL ? nb_error_no_memory(error) : 0;
+    for (uint32_t v = 0; rc == 0 && v < labels; v++)
+        places[v] = place_of(c, v);
+    if (rc == 0) {
+        memset(columns, 0xff, ((size_t)rows + 1) * sizeof *columns);
+        mark(&c->unlabelled, kinds);
+        mark(&c->labelled, kinds);
+        sort_rows(c, counts, kinds, rows);
+        rc = column_room(c, error);
+    }
+    if (rc == 0) {
+        struct filling f = {
+            .corpus = c, .places = places, .place_count = labels, .is_binary = is_binary};
+        fill_columns(&f, counts, kinds, columns, rows);
+        for (size_t d = 0; d < c->unlabelled.count; d++)
+            turn_document(c, &c->unlabelled, d, columns);
+        for (size_t d = 0; d < c->labelled.count; d++)
+            turn_document(c, &c->labelled, d, columns);
+    }
+    free(kinds);
+    free(columns);
+    free(places);
+    return rc;
+}
+
+int nb_corpus_read(struct nb_engine *engine, struct nb_live *live, bool is_binary, size_t sample,
+                   bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
+                   struct nb_error *error)
+{
+    struct reading r = {
+        .corpus = corpus, .engine = engine, .live = live, .stop = stop, .user = user};
+    *corpus = (struct nb_corpus){.words = 0};
+    int rc = list_labels(corpus, live->counts) == 0 ? 0 : nb_error_no_memory(error);
+    if (rc == 0)
+        rc = read_unlabelled(&r, error);
+    if (rc == 0)
+        rc = draw_sample(&r, sample, error);
+    if (rc == 0)
+        rc = make_columns(corpus, live->counts, is_binary, error);
+    nb_rows_deinit(&r.bag);
+    nb_entry_deinit(&r.entry);
+    return rc;
+}

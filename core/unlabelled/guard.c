@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/unlabelled/guard.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/blend/blend.h"
+#include "core/unlabelled/losses.h"
+
+enum {
+    FOLDS = 3,
+    DOCUMENTS_MOST = 3000, /* without a label, for the fits of the folds */
+    ITERATIONS = 14,       /* of such a fit */
+    MEASURED_LEAST = 10,
+    SCORES_MOST = 100000, /* documents times labels */
+};
+static const double weights[] = {.01, .03, .1, .3, 1};
+static const double smoothings[] = {.001, .01};
+static const double usual_smoothing = .001; /* where nothing can be measured */
+enum {
+    WEIGHTS = sizeof weights / sizeof *weights,
+    SMOOTHINGS = sizeof smoothings / sizeof *smoothings,
+    CANDIDATES_MOST = WEIGHTS * SMOOTHINGS,
+};
+
+/* Some documents of a part of the corpus. All arrays are owned. */
+struct chosen {
+    size_t count;
+    size_t *begin, *middle, *end;
+    uint32_t *labels;
+};
+
+struct candidate {
+    double weight, smoothing;
+};
+
+struct trying {
+    const struct nb_guard *guard;
+    const struct nb_corpus *corpus;
+    struct nb_stack_weights *weights; /* owned; a twin that knows no document; NULL: by the book */
+    struct chosen unlabelled;
+    uint32_t *folds; /* owned; of each document with a label; FOLDS: it is not measured */
+    size_t *places;  /* owned; of each, its place in the scores */
+    uint32_t *truths;
+    size_t measured;
+    struct candidate candidates[CANDIDATES_MOST];
+    unsigned count;
+    double *scores; /* owned; of no candidate, then of each: of each document and label */
+    /* Of the fold at hand. */
+    struct chosen fold;
+    double *counts;              /* owned; what is left of those of the corpus */
+    struct nb_expected *without; /* owned */
+    /* One document, reused. */
+    struct nb_blend blend;
+    struct nb_feature *features; /* owned; as many as any document has */
+    struct nb_scores said;
+    unsigned done;
+};
+
+static void chosen_deinit(struct chosen *c)
+{
+    free(c->begin);
+    free(c->middle);
+    free(c->end);
+    free(c->labels);
+    *c = (struct chosen){.count = 0};
+}
+
+static void trying_deinit(struct trying *t)
+{
+    if (t->weights != NULL)
+        nb_stack_weights_free(&t->weights);
+    chosen_deinit(&t->unlabelled);
+    chosen_deinit(&t->fold);
+    free(t->folds);
+    free(t->places);
+    free(t->truths);
+    free(t->scores);
+    free(t->counts);
+    nb_expected_release(&t->without);
+    nb_blend_deinit(&t->blend);
+    free(t->features);
+    nb_scores_deinit(&t->said);
+}
+
+static int chosen_init(struct chosen *c, size_t most)
+{
+    *c = (struct chosen){.count = 0};
+    c->begin = calloc(most + 1, sizeof *c->begin);
+    c->middle = calloc(most + 1, sizeof *c->middle);
+    c->end = calloc(most + 1, sizeof *c->end);
+    c->labels = calloc(most + 1, sizeof *c->labels);
+    bool good = c->begin != NULL && c->middle != NULL && c->end != NULL && c->labels != NULL;
+    return good ? 0 : NB_NO_MEMORY;
+}
+
+static void choose(struct chosen *c, const struct nb_corpus_part *part, size_t document)
+{
+    c->begin[c->count] = part->begin[document];
+    c->middle[c->count] = part->middle[document];
+    c->end[c->count] = part->end[document];
+    c->labels[c->count++] = part->labels[document];
+}
+
+static struct nb_em_documents documents_of(const struct chosen *c,
+                                           const struct nb_corpus_part *part)
+{
+    return (struct nb_em_documents){c->count, c->begin,      c->middle,
+                                    c->end,   part->columns, part->counts};
+}
+
+/* ---- what is tried --------------------------------------------------------------------------- */
+
+static void add_candidates(struct trying *t, double weight)
+{
+    for (unsigned i = 0; i < SMOOTHINGS; i++)
+        t->candidates[t->count++] = (struct candidate){weight, smoothings[i]};
+}
+
+static void list_candidates(struct trying *t)
+{
+    double given = t->guard->published->settings.unlabelled_weight;
+    if (!nb_weight_is_auto(given))
+        add_candidates(t, given);
+    for (unsigned i = 0; nb_weight_is_auto(given) && i < WEIGHTS; i++)
+        add_candidates(t, weights[i]);
+    assert(t->count > 0 && t->count <= CANDIDATES_MOST);
+}
+
+/* Each label's documents are dealt out to the folds, so that every fold leaves it one at least;
+ * those of a label of one document are not measured. */
+static int deal_folds(struct trying *t)
+{
+    const struct nb_corpus_part *part = &t->corpus->labelled;
+    size_t most = SCORES_MOST / t->corpus->labels;
+    t->folds = calloc(part->count + 1, sizeof *t->folds);
+    t->places = calloc(part->count + 1, sizeof *t->places);
+    t->truths = calloc(part->count + 1, sizeof *t->truths);
+    uint32_t *dealt = calloc(t->corpus->labels, sizeof *dealt);
+    if (t->folds == NULL || t->places == NULL || t->truths == NULL || dealt == NULL) {
+        free(dealt);
+        return NB_NO_MEMORY;
+    }
+    for (size_t d = 0; d < part->count; d++) {
+        uint32_t label = part->labels[d];
+        bool is_measured = t->corpus->documents[label] >= 2 && t->measured < most;
+        t->folds[d] = is_measured ? (dealt[label]++ + label) % FOLDS : FOLDS;
+        t->places[d] = t->measured;
+        if (is_measured)
+            t->truths[t->measured++] = label;
+    }
+    free(dealt);
+    return 0;
+}
+
+static int choose_unlabelled(struct trying *t)
+{
+    const struct nb_corpus_part *part = &t->corpus->unlabelled;
+    size_t count = part->count < DOCUMENTS_MOST ? part->count : DOCUMENTS_MOST;
+    if (chosen_init(&t->unlabelled, count) != 0)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        choose(&t->unlabelled, part, i * part->count / count);
+    return 0;
+}
+
+static int make_room(struct trying *t)
+{
+    const struct nb_corpus *c = t->corpus;
+    size_t longest = 0;
+    for (size_t d = 0; d < c->labelled.count; d++)
+        if (c->labelled.end[d] - c->labelled.begin[d] > longest)
+            longest = c->labelled.end[d] - c->labelled.begin[d];
+    size_t scores = ((size_t)t->count + 1) * t->measured * c->labels;
+    t->scores = malloc((scores + 1) * sizeof *t->scores);
+    t->counts = calloc((size_t)c->words * c->labels + 1, sizeof *t->counts);
+    t->features = calloc(longest + 1, sizeof *t->features);
+    if (t->scores == NULL || t->counts == NULL || t->features == NULL)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < scores; i++)
+        t->scores[i] = -(double)INFINITY;
+    return 0;
+}
+
+static int copy_weights(struct trying *t)
+{
+    const struct nb_published *p = t->guard->published;
+    if (!nb_published_is_stacked(p))
+        return 0;
+    nb_stack_weights_read_lock(p->weights);
+    t->weights = nb_stack_weights_with_new_twin(p->weights);
+    nb_stack_weights_unlock(p->weights);
+    return t->weights == NULL ? NB_NO_MEMORY : 0;
+}
+
+/* ---- a fold ---------------------------------------------------------------------------------- */
+
+/* Takes the documents of a fold out of a copy of the counts. */
+static void leave_out(struct trying *t)
+{
+    const struct nb_corpus *c = t->corpus;
+    memcpy(t->counts, c->word_counts, (size_t)c->words * c->labels * sizeof *t->counts);
+    for (size_t d = 0; d < t->fold.count; d++) {
+        uint32_t label = t->fold.labels[d];
+        for (size_t i = t->fold.begin[d]; i < t->fold.middle[d]; i++) {
+            double *count = &t->counts[(size_t)c->labelled.columns[i] * c->labels + label];
+            *count = fmax(*count - (t->guard->em.is_binary ? 1 : c->labelled.counts[i]), 0);
+        }
+    }
+}
+
+static int begin_fold(struct trying *t, uint32_t fold)
+{
+    const struct nb_corpus *c = t->corpus;
+    struct nb_expected_columns columns = nb_corpus_columns(c);
+    struct nb_em given;
+    nb_expected_release(&t->without);
+    chosen_deinit(&t->fold);
+    if (chosen_init(&t->fold, c->labelled.count) != 0)
+        return NB_NO_MEMORY;
+    for (size_t d = 0; d < c->labelled.count; d++)
+        if (t->folds[d] == fold)
+            choose(&t->fold, &c->labelled, d);
+    leave_out(t);
+    if (nb_em_given(t->fold.labels, t->fold.count, &given) != 0)
+        return NB_NO_MEMORY;
+    struct nb_em_documents documents = documents_of(&t->fold, &c->labelled);
+    int rc = nb_expected_new(&columns, &documents, &given, c->numbers, c->labels, c->vocabulary,
+                             &t->without);
+    nb_em_deinit(&given);
+    return rc;
+}
+
+static int fit(struct trying *t, const struct candidate *candidate, struct nb_expected **expected)
+{
+    const struct nb_corpus *c = t->corpus;
+    struct nb_expected_columns columns = nb_corpus_columns(c);
+    struct nb_em_documents documents = documents_of(&t->unlabelled, &c->unlabelled);
+    struct nb_em_question question = t->guard->em;
+    struct nb_em em;
+    question.documents = &documents;
+    question.counts = t->counts;
+    /* As much together as all documents without a label would weigh. */
+    question.weight = candidate->weight * (double)c->unlabelled.count / (double)t->unlabelled.count;
+    question.smoothing = candidate->smoothing;
+    question.iterations_most = ITERATIONS;
+    int rc = nb_em_fit(&question, &em);
+    if (rc != 0)
+        return rc;
+    rc = nb_expected_new(&columns, &documents, &em, c->numbers, c->labels, c->vocabulary, expected);
+    nb_em_deinit(&em);
+    return rc;
+}
+
+/* ---- scores ---------------------------------------------------------------------------------- */
+
+static void keep(struct trying *t, const struct nb_scores *scores, double *to)
+{
+    for (size_t i = 0; i < scores->size; i++) {
+        uint32_t number = t->blend.labels[scores->labels[i]].numbers[0];
+        for (uint32_t v = 0; v < t->corpus->labels; v++)
+            if (t->corpus->numbers[v] == number)
+                to[v] = scores->log_scores[i];
+    }
+}
+
+/* As verdicts are: without the documents of the fold. */
+static void moderate(struct trying *t)
+{
+    struct nb_scores *s = &t->said;
+    for (size_t i = 0; i < s->size; i++) {
+        const struct nb_blend_label *label = &t->blend.labels[s->labels[i]];
+        double documents =
+            (double)label->documents - nb_expected_documents(t->without, label->numbers[0]);
+        s->documents[i] = documents >= 1 ? (uint64_t)documents : 1;
+    }
+    (void)nb_scores_moderate(s);
+}
+
+static int score(struct trying *t, size_t document, const struct nb_blend_beside *beside,
+                 unsigned beside_count, double *to)
+{
+    const struct nb_corpus *c = t->corpus;
+    const struct nb_model *counts = t->guard->live->counts;
+    const struct nb_blend_source source = {.counts = counts, .weights = t->weights, .strength = 1};
+    size_t size = 0;
+    for (size_t i = t->fold.begin[document]; i < t->fold.end[document]; i++)
+        t->features[size++] =
+            (struct nb_feature){c->ids[c->labelled.columns[i]], c->labelled.counts[i]};
+    bool is_stacked = t->weights != NULL;
+    nb_model_read_lock(counts);
+    int rc = nb_blend_begin_beside(&t->blend, &t->guard->published->settings, &source, 1, beside,
+                                   beside_count);
+    if (rc == 0)
+        rc = nb_blend_score(&t->blend, t->features, size, is_stacked ? NULL : &t->said,
+                            is_stacked ? &t->said : NULL);
+    if (rc == 0 && is_stacked)
+        moderate(t);
+    if (rc == 0)
+        keep(t, &t->said, to);
+    nb_model_unlock(counts);
+    return rc == NB_CONFLICT ? 0 : rc; /* all documents are gone */
+}
+
+/* Scores the fold by candidate `n` - 1; n = 0: without expected counts. */
+static int score_fold(struct trying *t, uint32_t fold, unsigned n,
+                      const struct nb_expected *expected)
+{
+    struct nb_blend_beside beside[NB_BLEND_BESIDE_MOST];
+    unsigned count = 0;
+    int rc = 0;
+    if (n > 0)
+        beside[count++] = (struct nb_blend_beside){
+            expected, t->candidates[n - 1].weight * (double)t->corpus->unlabelled.count /
+                          (double)t->unlabelled.count};
+    beside[count++] = (struct nb_blend_beside){t->without, -1};
+    for (size_t d = 0, at = 0; rc == 0 && d < t->corpus->labelled.count; d++) {
+        if (t->folds[d] != fold)
+            continue;
+        size_t place = (size_t)n * t->measured + t->places[d];
+        rc = score(t, at++, beside, count, t->scores + place * t->corpus->labels);
+    }
+    return rc;
+}
+
+static int try_fold(struct trying *t, uint32_t fold)
+{
+    const struct nb_guard *g = t->guard;
+    int rc = begin_fold(t, fold);
+    if (rc == 0 && t->fold.count == 0)
+        return 0;
+    if (rc == 0)
+        rc = score_fold(t, fold, 0, NULL);
+    for (unsigned n = 0; rc == 0 && n < t->count; n++) {
+        struct nb_expected *expected = NULL;
+        rc = fit(t, &t->candidates[n], &expected);
+        if (rc == 0)
+            rc = score_fold(t, fold, n + 1, expected);
+        nb_expected_release(&expected);
+        if (rc == 0)
+            g->step(g->user, ++t->done, FOLDS * t->count);
+    }
+    return rc;
+}
+
+/* ---- the choice ------------------------------------------------------------------------------ */
+
+static int judge(const struct trying *t, unsigned n, struct nb_losses *losses)
+{
+    struct nb_loss_scores scores = {.count = t->measured,
+                                    .labels = t->corpus->labels,
+                                    .truths = t->truths,
+                                    .scores =
+                                        t->scores + (size_t)n * t->measured * t->corpus->labels};
+    return nb_losses_of(&scores, losses);
+}
+
+static void take(const struct trying *t, unsigned n, const struct nb_losses *losses,
+                 struct nb_refined *refined)
+{
+    refined->weight = t->candidates[n].weight;
+    refined->smoothing = t->candidates[n].smoothing;
+    refined->temperature = fmin(losses->temperature, 1);
+    refined->with = (struct nb_refined_loss){losses->mean, losses->accuracy};
+}
+
+static int decide(const struct trying *t, struct nb_refined *refined)
+{
+    bool is_auto = nb_weight_is_auto(t->guard->published->settings.unlabelled_weight);
+    struct nb_losses none;
+    double best = (double)INFINITY;
+    int rc = judge(t, 0, &none);
+    if (rc != 0)
+        return rc;
+    refined->measured = t->measured;
+    refined->without = refined->with = (struct nb_refined_loss){none.mean, none.accuracy};
+    for (unsigned n = 0; rc == 0 && n < t->count; n++) {
+        struct nb_losses losses;
+        rc = judge(t, n + 1, &losses);
+        if (rc != 0)
+            break;
+        bool helps = nb_losses_help(&none, &losses, t->measured);
+        if (losses.mean < best && (helps || !is_auto)) {
+            best = losses.mean;
+            take(t, n, &losses, refined);
+        }
+        nb_losses_deinit(&losses);
+    }
+    nb_losses_deinit(&none);
+    return rc;
+}
+
+int nb_guard_choose(const struct nb_guard *guard, struct nb_refined *refined)
+{
+    double given = guard->published->settings.unlabelled_weight;
+    struct trying t = {.guard = guard, .corpus = guard->corpus};
+    refined->weight = nb_weight_is_auto(given) ? 0 : given;
+    refined->smoothing = usual_smoothing;
+    refined->temperature = 1;
+    nb_scores_init(&t.said);
+    list_candidates(&t);
+    int rc = deal_folds(&t);
+    if (rc == 0 && t.measured >= MEASURED_LEAST) {
+        rc = choose_unlabelled(&t);
+        if (rc == 0)
+            rc = copy_weights(&t);
+        if (rc == 0)
+            rc = make_room(&t);
+        for (uint32_t fold = 0; rc == 0 && fold < FOLDS; fold++)
+            rc = try_fold(&t, fold);
+        if (rc == 0)
+            rc = decide(&t, refined);
+    }
+    trying_deinit(&t);
+    return rc;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How much documents without a label should weigh, so that they do no harm: by how well a sample of
+ * the documents with a label is predicted by models that have not learned them. The sample is cut
+ * into folds; of each fold, EM runs without its documents, and they are scored by the counts
+ * without them and with what EM expects (core/blend). For core/unlabelled alone.
+ *
+ * By the book log scores are far too large, and larger with more documents: -ln P would tell how
+ * large they are, and not how right. So losses are those of P made of t times the log scores, each
+ * at the t at which it is least (one number for all: temperature scaling, Guo, Pleiss, Sun and
+ * Weinberger 2017).
+ *
+ * A weight above 0 is taken only if it helps (losses.h). Of those that do, the one with the least
+ * loss is taken.
+ */
+#ifndef NB_CORE_UNLABELLED_GUARD_H
+#define NB_CORE_UNLABELLED_GUARD_H
+
+#include "core/expected/refined.h"
+#include "core/unlabelled/corpus.h"
+
+enum { NB_GUARD_SAMPLE = 500 }; /* documents of the corpus' sample */
+
+struct nb_guard {
+    const struct nb_corpus *corpus;
+    struct nb_live *live;
+    const struct nb_published *published;
+    struct nb_em_question em; /* but for weight, smoothing and iterations */
+    bool (*stop)(void *user); /* NULL: never */
+    void *user;
+    void (*step)(void *user, unsigned done, unsigned all); /* told of each fit */
+};
+
+/* Sets weight, smoothing, temperature, measured, without and with of *refined; with `weight` of the
+ * settings a number, weight is that. Too few documents to measure: measured is 0, and a weight that
+ * is to be chosen, too. Returns 0, NB_STOPPING or NB_NO_MEMORY. */
+int nb_guard_choose(const struct nb_guard *guard, struct nb_refined *refined);
+
+#endif

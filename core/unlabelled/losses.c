@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/unlabelled/losses.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/base/error.h"
+
+static const double least_temperature = 1e-4, most_temperature = 4;
+static const double loss_most = 700; /* of an impossible label; exp(-700) is a normal number */
+enum { STEPS = 50 };                 /* each leaves .618 of the interval */
+
+/* -ln of the probability of the label `truth` at temperature t. */
+static double loss_of(const double *scores, uint32_t labels, uint32_t truth, double t)
+{
+    double most = scores[0];
+    double sum = 0;
+    for (uint32_t v = 1; v < labels; v++)
+        most = scores[v] > most ? scores[v] : most;
+    if (!(most > -(double)INFINITY)) /* all are impossible */
+        return log(labels);
+    for (uint32_t v = 0; v < labels; v++)
+        sum += exp(t * (scores[v] - most));
+    return fmin(log(sum) - t * (scores[truth] - most), loss_most);
+}
+
+static double mean_of(const struct nb_loss_scores *s, double t)
+{
+    double sum = 0;
+    for (size_t d = 0; d < s->count; d++)
+        sum += loss_of(s->scores + d * s->labels, s->labels, s->truths[d], t);
+    return sum / (double)s->count;
+}
+
+/* Golden section: the mean is convex in t, and falls and rises once in ln t, too. */
+static double best_temperature(const struct nb_loss_scores *s)
+{
+    const double section = (sqrt(5) - 1) / 2;
+    double low = log(least_temperature), high = log(most_temperature);
+    double a = high - section * (high - low), b = low + section * (high - low);
+    double at_a = mean_of(s, exp(a)), at_b = mean_of(s, exp(b));
+    for (int i = 0; i < STEPS; i++) {
+        if (at_a <= at_b) {
+            high = b;
+            b = a;
+            at_b = at_a;
+            a = high - section * (high - low);
+            at_a = mean_of(s, exp(a));
+        } else {
+            low = a;
+            a = b;
+            at_a = at_b;
+            b = low + section * (high - low);
+            at_b = mean_of(s, exp(b));
+        }
+    }
+    return exp((low + high) / 2);
+}
+
+/* Ties go to the first label. */
+static uint32_t winner_of(const double *scores, uint32_t labels)
+{
+    uint32_t best = 0;
+    for (uint32_t v = 1; v < labels; v++)
+        best = scores[v] > scores[best] ? v : best;
+    return best;
+}
+
+void nb_losses_deinit(struct nb_losses *losses)
+{
+    free(losses->each);
+    free(losses->right);
+    *losses = (struct nb_losses){.mean = 0};
+}
+
+int nb_losses_of(const struct nb_loss_scores *s, struct nb_losses *losses)
+{
+    assert(s->count > 0 && s->labels > 0);
+    *losses = (struct nb_losses){.each = calloc(s->count, sizeof *losses->each),
+                                 .right = calloc(s->count, sizeof *losses->right)};
+    if (losses->each == NULL || losses->right == NULL) {
+        nb_losses_deinit(losses);
+        return NB_NO_MEMORY;
+    }
+    losses->temperature = best_temperature(s);
+    for (size_t d = 0; d < s->count; d++) {
+        const double *scores = s->scores + d * s->labels;
+        losses->each[d] = loss_of(scores, s->labels, s->truths[d], losses->temperature);
+        losses->right[d] = winner_of(scores, s->labels) == s->truths[d];
+        losses->mean += losses->each[d] / (double)s->count;
+        losses->accuracy += losses->right[d];
+    }
+    losses->accuracy /= (double)s->count;
+    return 0;
+}
+
+/* The mean of the differences, in standard errors of it; 0 when all are the same. */
+static double in_errors(double sum, double squares, size_t count)
+{
+    double n = (double)count;
+    double variance = count > 1 ? (squares - sum * sum / n) / (n - 1) : 0;
+    return variance > 0 ? sum / n / sqrt(variance / n) : 0;
+}
+
+bool nb_losses_help(const struct nb_losses *a, const struct nb_losses *b, size_t count)
+{
+    double loss = 0, loss_squares = 0, right = 0, right_squares = 0;
+    for (size_t d = 0; d < count; d++) {
+        double less = a->each[d] - b->each[d];
+        double more = (double)b->right[d] - (double)a->right[d];
+        loss += less;
+        loss_squares += less * less;
+        right += more;
+        right_squares += more * more;
+    }
+    if (loss < 0 || right < 0)
+        return false;
+    return in_errors(loss, loss_squares, count) > 1 || in_errors(right, right_squares, count) > 2;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Losses of log scores at the temperature that fits them best. Pure functions; for core/unlabelled
+ * alone.
+ */
+#ifndef NB_CORE_UNLABELLED_LOSSES_H
+#define NB_CORE_UNLABELLED_LOSSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Log scores of documents; all borrowed. */
+struct nb_loss_scores {
+    size_t count;
+    uint32_t labels;
+    const uint32_t *truths; /* of each document, a label */
+    const double *scores;   /* at document * labels + label; -INFINITY: impossible */
+};
+
+struct nb_losses {
+    double temperature; /* 1e-4 to 4, at which the mean is least */
+    double mean, accuracy;
+    double *each; /* of each document; owned */
+    bool *right;  /* whether it is predicted right; owned */
+};
+
+void nb_losses_deinit(struct nb_losses *losses);
+
+/* On success the caller deinits *losses. Of at least one document. Returns 0 or NB_NO_MEMORY. */
+int nb_losses_of(const struct nb_loss_scores *scores, struct nb_losses *losses);
+
+/* Whether what gave `b` is better than what gave `a`; both are of the same documents. The mean loss
+ * must not be larger, nor fewer documents right, and one of both must be clearly better: the loss
+ * by more than one standard error of the difference (Breiman, Friedman, Olshen and Stone 1984,
+ * section 3.4.3), or the documents that are right by more than two. The second is there because EM
+ * that is wrong about a label is wrong about many documents at once, and sure: 20 Newsgroups,
+ * stacked, 5 labelled documents of each: 57 instead of 36 % right, and a loss of 2.30 instead
+ * of 2.34. */
+bool nb_losses_help(const struct nb_losses *a, const struct nb_losses *b, size_t count);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/unlabelled/unlabelled.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/live/registry.h"
+#include "core/unlabelled/guard.h"
+
+enum {
+    LABELLED_LEAST = 10, /* documents of labels that have two, to choose a weight */
+    GROWTH = 5,          /* a fifth more or fewer, and all of it is found anew */
+    ITERATIONS = 100,
+    REST = 4, /* times as long as a fit took, a model rests before the next */
+};
+
+/* ---- when ------------------------------------------------------------------------------------ */
+
+struct state {
+    uint64_t labelled, measurable; /* documents; of labels that have two */
+    unsigned labels;               /* with documents */
+    uint64_t unlabelled;
+};
+
+static struct state state_of(struct nb_live *live)
+{
+    struct state s = {.unlabelled = atomic_load(&live->unlabelled)};
+    nb_model_read_lock(live->counts);
+    for (uint32_t v = 0; v < nb_model_label_count(live->counts); v++) {
+        uint64_t documents = nb_model_documents(live->counts, v);
+        s.labelled += documents;
+        s.labels += documents > 0;
+        s.measurable += documents > 1 ? documents : 0;
+    }
+    nb_model_unlock(live->counts);
+    return s;
+}
+
+static bool is_possible(const struct nb_settings *settings, const struct state *s)
+{
+    double weight = settings->unlabelled_weight;
+    if (!nb_settings_allow_unlabelled(settings) || s->unlabelled == 0 || s->labels < 2)
+        return false;
+    return nb_weight_is_auto(weight) ? s->measurable >= LABELLED_LEAST : weight > 0;
+}
+
+static bool has_grown(uint64_t then, uint64_t now)
+{
+    return (now > then ? now - then : then - now) * GROWTH >= then && now != then;
+}
+
+enum nb_refining nb_refining_of(struct nb_live *live, bool *again)
+{
+    struct nb_published *published = nb_live_settings(live);
+    struct nb_refined *refined = nb_live_refined(live);
+    struct state s = state_of(live);
+    bool is_due;
+    enum nb_refining is = NB_REFINING_DONE;
+    if (!is_possible(&published->settings, &s)) {
+        is = NB_REFINING_OFF;
+    } else {
+        bool is_old = refined == NULL || has_grown(refined->labelled, s.labelled) ||
+                      has_grown(refined->documents, s.unlabelled);
+        bool is_changed = refined != NULL && refined->weight > 0 &&
+                          refined->replaced != atomic_load(&live->replaced);
+        is_due = is_old || is_changed;
+        is = is_due ? NB_REFINING_DUE : NB_REFINING_DONE;
+        if (again != NULL)
+            *again = is_changed && !is_old;
+    }
+    nb_refined_release(&refined);
+    nb_published_release(&published);
+    return is;
+}
+
+/* ---- a fit ----------------------------------------------------------------------------------- */
+
+struct run {
+    struct nb_engine *engine;
+    struct nb_live *live;
+    struct nb_published *published; /* referenced */
+    struct nb_corpus corpus;
+    double *shares; /* owned; the prior of each label, of any sum */
+    struct nb_refined *refined;
+    bool (*stop)(void *user);
+    void *user;
+};
+
+static bool is_stopped(void *user)
+{
+    const struct run *r = user;
+    return atomic_load(&r->live->removed) || (r->stop != NULL && r->stop(r->user));
+}
+
+static void note_step(void *user, unsigned done, unsigned all)
+{
+    const struct run *r = user;
+    atomic_store(&r->live->refining, done);
+    atomic_store(&r->live->refinings, all + 1); /* the last is that of all documents */
+}
+
+/* Under the model's read lock. */
+static double share_of(const struct run *r, uint32_t label)
+{
+    const struct nb_settings *s = &r->published->settings;
+    struct nb_string name = nb_model_label_name(r->live->counts, r->corpus.numbers[label]);
+    if (s->prior == NB_PRIOR_GIVEN)
+        return nb_settings_label_weight(s, name.bytes);
+    return s->prior == NB_PRIOR_UNIFORM ? 1 : r->corpus.documents[label];
+}
+
+static int take_shares(struct run *r)
+{
+    r->shares = calloc(r->corpus.labels, sizeof *r->shares);
+    if (r->shares == NULL)
+        return NB_NO_MEMORY;
+    nb_model_read_lock(r->live->counts);
+    for (uint32_t v = 0; v < r->corpus.labels; v++)
+        r->shares[v] = share_of(r, v);
+    nb_model_unlock(r->live->counts);
+    return 0;
+}
+
+static struct nb_em_question question_of(const struct run *r)
+{
+    return (struct nb_em_question){.words = r->corpus.words,
+                                   .labels = r->corpus.labels,
+                                   .counts = r->corpus.word_counts,
+                                   .shares = r->shares,
+                                   .is_binary = true,
+                                   .iterations_most = ITERATIONS,
+                                   .stop = is_stopped,
+                                   .user = (void *)(uintptr_t)r};
+}
+
+static int choose(struct run *r)
+{
+    const struct nb_guard guard = {.corpus = &r->corpus,
+                                   .live = r->live,
+                                   .published = r->published,
+                                   .em = question_of(r),
+                                   .step = note_step,
+                                   .user = r};
+    return nb_guard_choose(&guard, r->refined);
+}
+
+/* The fit of all documents, with the weight that was chosen. */
+static int fit(struct run *r)
+{
+    const struct nb_corpus *c = &r->corpus;
+    struct nb_refined *refined = r->refined;
+    struct nb_em_documents documents = nb_corpus_documents(&c->unlabelled);
+    struct nb_expected_columns columns = nb_corpus_columns(c);
+    struct nb_em_question question = question_of(r);
+    struct nb_em em;
+    question.documents = &documents;
+    question.weight = refined->weight;
+    question.smoothing = refined->smoothing;
+    int rc = nb_em_fit(&question, &em);
+    if (rc != 0)
+        return rc;
+    refined->iterations = em.iterations;
+    refined->log_likelihood = em.log_likelihood;
+    refined->first = em.first;
+    rc = nb_expected_new(&columns, &documents, &em, c->numbers, c->labels, c->vocabulary,
+                         &refined->expected);
+    nb_em_deinit(&em);
+    return rc;
+}
+
+/* What was found about the weight before. */
+static void take_weight(struct nb_refined *to, const struct nb_refined *from)
+{
+    to->weight = from->weight;
+    to->smoothing = from->smoothing;
+    to->temperature = from->temperature;
+    to->measured = from->measured;
+    to->without = from->without;
+    to->with = from->with;
+}
+
+static int find(struct run *r, const struct nb_refined *before, struct nb_error *error)
+{
+    struct nb_corpus *c = &r->corpus;
+    int rc = nb_corpus_read(r->engine, r->live, true, NB_GUARD_SAMPLE, is_stopped, r, c, error);
+    if (rc != 0)
+        return rc;
+    r->refined->documents = c->unlabelled.count;
+    for (uint32_t v = 0; v < c->labels; v++)
+        r->refined->labelled += (uint64_t)c->documents[v];
+    if (c->unlabelled.count == 0 || c->labels < 2 || c->words == 0)
+        return 0; /* meanwhile */
+    rc = take_shares(r);
+    if (rc == 0 && before != NULL)
+        take_weight(r->refined, before);
+    else if (rc == 0)
+        rc = choose(r);
+    if (rc == 0 && r->refined->weight > 0)
+        rc = fit(r);
+    return rc == NB_STOPPING ? nb_error_set(error, rc, "the fit was broken off")
+           : rc != 0         ? nb_error_no_memory(error)
+                             : 0;
+}
+
+/* What is too large is looked at again when it has grown or shrunk. */
+static int give_up(struct run *r, const struct nb_error *why)
+{
+    struct state s = state_of(r->live);
+    r->refined->documents = s.unlabelled;
+    r->refined->labelled = s.labelled;
+    (void)snprintf(r->refined->reason, sizeof r->refined->reason, "%.95s", why->text);
+    return 0;
+}
+
+static int run(struct run *r, bool again, struct nb_error *error)
+{
+    struct nb_error why = {0};
+    uint64_t begun = nb_clock_monotonic();
+    struct nb_refined *before = again ? nb_live_refined(r->live) : NULL;
+    r->refined = calloc(1, sizeof *r->refined);
+    if (r->refined == NULL) {
+        nb_refined_release(&before);
+        return nb_error_no_memory(error);
+    }
+    atomic_init(&r->refined->references, 1);
+    r->refined->replaced = atomic_load(&r->live->replaced);
+    int rc = find(r, before, &why);
+    nb_refined_release(&before);
+    if (rc == NB_TOO_LARGE)
+        rc = give_up(r, &why);
+    r->refined->seconds = (double)(nb_clock_monotonic() - begun) / 1e9;
+    atomic_store(&r->live->refine_at, nb_clock_monotonic() + (nb_clock_monotonic() - begun) * REST);
+    return rc != 0 ? nb_live_note(r->live, rc, &why, error) : 0;
+}
+
+static int run_and_publish(struct run *r, bool again, struct nb_error *error)
+{
+    int rc = run(r, again, error);
+    nb_corpus_deinit(&r->corpus);
+    free(r->shares);
+    if (rc != 0) {
+        nb_refined_release(&r->refined);
+        return rc;
+    }
+    if (nb_live_refine(r->live, r->published, r->refined))
+        return 0;
+    nb_refined_release(&r->refined);
+    nb_refining_ask(r->engine, r->live);
+    return nb_error_set(error, NB_CONFLICT, "the model's settings were changed meanwhile");
+}
+
+int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (*stop)(void *user),
+              void *user, struct nb_error *error)
+{
+    struct run r = {.engine = engine, .live = live, .stop = stop, .user = user};
+    if (atomic_exchange(&live->is_refining, true))
+        return nb_error_set(error, NB_BUSY,
+                            "the model's documents without a label are being "
+                            "fitted already");
+    atomic_store(&live->refining, 0);
+    atomic_store(&live->refinings, 1);
+    r.published = nb_live_settings(live);
+    int rc = 0;
+    if (nb_refining_of(live, NULL) == NB_REFINING_OFF)
+        (void)nb_live_refine(live, r.published, NULL);
+    else
+        rc = run_and_publish(&r, again, error);
+    if (rc == NB_STOPPING && atomic_load(&live->removed))
+        rc = nb_error_set(error, NB_NOT_FOUND, "the model '%s' was deleted or replaced meanwhile",
+                          live->name);
+    nb_published_release(&r.published);
+    atomic_store(&live->is_refining, false);
+    return rc;
+}

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents without a label that count: what they give, against EM computed slowly, and that it is never more than that."""
+import json
+import math
+import random
+import threading
+
+from harness import equal, holds, near, refused, wait_for
+
+M = "/v1/models/m"
+BOOK = {"preset": "book", "unlabelled_weight": "auto"}  # by the book they count for nothing if nobody says so
+KINDS = ("garden", "harbour", "kitchen")
+
+
+# ---- documents ----------------------------------------------------------------------------------
+def made_up(seed, count):
+    rng = random.Random(seed)
+    return ["".join(rng.choice("abcdefghijklmnoprstuvw") for _ in range(7)) for _ in range(count)]
+
+
+OWN = {kind: made_up(kind, 150) for kind in KINDS}
+COMMON = made_up("all", 26)
+
+
+def words_of(kind, rng, count):
+    """So many words of the kind, and six that all kinds have."""
+    return " ".join([rng.choice(OWN[kind]) for _ in range(count)] + [rng.choice(COMMON) for _ in range(6)])
+
+
+def documents(seed, count, own=5):
+    """[(kind, text)]"""
+    rng = random.Random(seed)
+    return [(KINDS[i % 3], words_of(KINDS[i % 3], rng, own)) for i in range(count)]
+
+
+def teach(client, rows, prefix, labelled):
+    client.post(M + "/train", {"documents": [{"id": f"{prefix}-{i}", "label": kind if labelled else None, "text": text}
+                                             for i, (kind, text) in enumerate(rows)]}).ok()
+
+
+def filled(client, settings=None, labelled=15, unlabelled=300, own=5):
+    client.put(M, BOOK | (settings or {})).ok(201)
+    teach(client, documents(1, labelled, own), "with", True)
+    teach(client, documents(2, unlabelled, own), "without", False)
+
+
+def state(client):
+    return client.get(M + "/em").ok().json
+
+
+def ready(client):
+    client.post(M + "/em").ok()
+    wait_for(lambda: state(client)["state"] not in ("waiting", "running"), "EM", seconds=60)
+    return state(client)
+
+
+def right(client, rows):
+    said = client.post(M + "/classify", {"documents": [{"text": text} for _, text in rows]}).ok().json["results"]
+    return sum(verdict["label"] == kind for (kind, _), verdict in zip(rows, said)) / len(rows)
+
+
+def scores(client, rows):
+    """Log scores by label, of each document."""
+    said = client.post(M + "/classify", {"documents": [{"text": text} for _, text in rows]}).ok().json["results"]
+    return [verdict["log_scores"] for verdict in said]
+
+
+def without(client, rows):
+    """What the model says when they weigh nothing."""
+    settings = client.get(M).ok().json["settings"]
+    client.put(M, settings | {"unlabelled_weight": 0}).ok()
+    found = scores(client, rows)
+    client.put(M, settings).ok()
+    return found
+
+
+# ---- what they give -----------------------------------------------------------------------------
+def gains(api, settings, own):
+    """Documents have so many words of their own."""
+    client = api.another().start().client
+    tests = documents(3, 300, own)
+    filled(client, settings | {"unlabelled_weight": 0}, own=own)
+    equal(state(client), {"model": "m", "state": "off"})
+    before = right(client, tests)
+    client.put(M, BOOK | settings).ok()
+    found = ready(client)
+    equal((found["state"], found["documents"], found["changed"]), ("ready", 300, 0))
+    holds(found["weight"] > 0 and found["measured"] == 15, found)
+    holds(found["log_likelihood"] >= found["log_likelihood_first"], found)
+    holds(found["with"]["log_loss"] <= found["without"]["log_loss"], found)
+    holds(found["with"]["accuracy"] >= found["without"]["accuracy"], found)
+    after = right(client, tests)
+    holds(after > before + 0.05, f"{before} became {after}")
+    return client
+
+
+def test_by_the_book_they_help(api):
+    client = gains(api, {}, 5)
+    teach(client, documents(9, 3), "scored", True)
+    equal(client.get(M + "/evaluation").ok().json["unlabelled"]["documents"], 300)
+
+
+def test_stacked_they_help(api):
+    client = gains(api, {"preset": "text"}, 5)
+    verdict = client.post(M + "/classify?explain=5", {"text": documents(3, 1)[0][1]}).ok().json
+    holds(abs(sum(verdict["probabilities"].values()) - 1) < 1e-9, verdict)
+
+
+def test_noise_weighs_nothing(api):
+    """Documents without a label of words that the labelled ones have by chance."""
+    client = api.another().start().client
+    tests = documents(3, 30)
+    client.put(M, BOOK).ok(201)
+    teach(client, documents(1, 60, own=8), "with", True)
+    before = scores(client, tests)
+    rng = random.Random(5)
+    pool = [word for _, text in documents(1, 60, own=8) for word in text.split()]
+    teach(client, [("", " ".join(rng.choice(pool) for _ in range(10))) for _ in range(200)], "without", False)
+    found = ready(client)
+    equal((found["state"], found["weight"], found["measured"]), ("ready", 0, 60))
+    equal(scores(client, tests), before, "to the bit")
+
+
+def test_what_there_is_too_little_for(api):
+    client = api.another().start().client
+    filled(client, labelled=3)
+    equal(state(client)["state"], "off", "one document of each label measures nothing")
+    client.put(M, {"preset": "book", "unlabelled_weight": 0.5}).ok()
+    found = ready(client)
+    equal((found["weight"], found["measured"]), (0.5, 0))
+    client.put("/v1/models/empty", {}).ok(201)
+    equal(client.post("/v1/models/empty/em").ok().json, {"model": "empty", "state": "off"})
+    refused(client.get("/v1/models/nobody/em"), 404)
+    refused(client.post("/v1/models/nobody/em"), 404)
+
+
+# ---- against the slow computation ---------------------------------------------------------------
+def slow_shares(labelled, bags, weight, smoothing):
+    """Shares of the labels in each bag, by EM over the presence of words."""
+    labels = sorted({kind for kind, _ in labelled})
+    vocabulary = sorted({w for _, bag in labelled for w in bag} | {w for bag in bags for w in bag})
+    prior = {v: sum(kind == v for kind, _ in labelled) / len(labelled) for v in labels}
+    own = {v: {w: sum(w in bag for kind, bag in labelled if kind == v) for w in vocabulary} for v in labels}
+    counts, beta, before, was_cold = own, 0.02, None, False
+    while True:
+        theta = {v: {w: counts[v][w] + smoothing for w in vocabulary} for v in labels}
+        theta = {v: {w: n / math.fsum(theta[v].values()) for w, n in theta[v].items()} for v in labels}
+        objective, shares = 0, []
+        for bag in bags:
+            logs = {v: math.log(prior[v]) + beta * math.fsum(math.log(theta[v][w]) for w in bag) for v in labels}
+            top = max(logs.values())
+            total = math.fsum(math.exp(s - top) for s in logs.values())
+            shares.append({v: math.exp(s - top) / total for v, s in logs.items()})
+            objective += weight * (top + math.log(total))
+        objective += math.fsum((own[v][w] + smoothing) * math.log(theta[v][w]) for v in labels for w in vocabulary)
+        if was_cold and objective - before <= 1e-6 * abs(objective):
+            break
+        before, was_cold, beta = objective, beta >= 1, min(1, beta * 1.35)
+        counts = {v: {w: own[v][w] + weight * math.fsum(r[v] for r, bag in zip(shares, bags) if w in bag)
+                      for w in vocabulary} for v in labels}
+    kept = [{v: r for v, r in of.items() if r >= 1e-3} for of in shares]
+    return [{v: r / math.fsum(of.values()) for v, r in of.items()} for of in kept], objective
+
+
+def slow_scores(labelled, unlabelled, shares, weight, text):
+    labels = sorted({kind for kind, _ in labelled})
+    vocabulary = {w for _, words in labelled for w in words} | {w for words in unlabelled for w in words}
+    found = {}
+    for v in labels:
+        documents = sum(kind == v for kind, _ in labelled) + weight * math.fsum(r.get(v, 0) for r in shares)
+        n = {w: sum(words.count(w) for kind, words in labelled if kind == v) +
+             weight * math.fsum(r.get(v, 0) * words.count(w) for r, words in zip(shares, unlabelled)) for w in vocabulary}
+        end = math.log(math.fsum(n.values()) + len(vocabulary))
+        found[v] = math.log(documents / (len(labelled) + weight * len(unlabelled)))
+        found[v] += math.fsum(math.log(n[w] + 1) - end for w in text.split() if w in vocabulary)
+    return found
+
+
+def test_as_computed_slowly(api):
+    for seed, weight in ((21, 1), (22, 0.3), (23, 0.05)):
+        client = api.another().start().client
+        labelled, others, tests = documents(seed, 3), documents(seed + 100, 25), documents(seed + 200, 10)
+        client.put(M, {"preset": "book", "unlabelled_weight": weight}).ok(201)
+        teach(client, labelled, "with", True)
+        teach(client, others, "without", False)
+        found = ready(client)
+        equal((found["weight"], found["smoothing"], found["documents"]), (weight, 0.001, 25))
+        words = [(kind, text.split()) for kind, text in labelled]
+        shares, objective = slow_shares([(k, set(w)) for k, w in words], [set(t.split()) for _, t in others], weight, 0.001)
+        near(found["log_likelihood"], objective)
+        for (_, text), said in zip(tests, scores(client, tests)):
+            want = slow_scores(words, [t.split() for _, t in others], shares, weight, text)
+            for label, score in want.items():
+                near(said[label], score)
+
+
+# ---- settings -----------------------------------------------------------------------------------
+def test_the_setting(api):
+    client = api.another().start().client
+    tests = documents(3, 20)
+    filled(client)
+    for preset, weight in (("text", "auto"), ("mail", "auto"), ("book", 0)):
+        equal(client.put("/v1/models/" + preset, {"preset": preset}).ok(201).json["settings"]["unlabelled_weight"], weight)
+    ready(client)
+    with_auto = scores(client, tests)
+    nothing = without(client, tests)
+    holds(with_auto != nothing, "they count")
+    client.put(M, {"preset": "book", "unlabelled_weight": 0.01}).ok()
+    holds(ready(client)["weight"] == 0.01, "as it is set")
+    holds(scores(client, tests) not in (nothing, with_auto), "another weight")
+    client.put(M, {"preset": "book", "unlabelled_weight": 0}).ok()
+    equal(state(client), {"model": "m", "state": "off"})
+    equal(scores(client, tests), nothing, "at once")
+    for bad in (-0.1, 1.5, "some"):
+        refused(client.put(M, {"unlabelled_weight": bad}), 422, "unlabelled_weight")
+    for other in ({"event_model": "bernoulli"}, {"min_count": 2}, {"skip_top": 5}, {"predict": "integrate"},
+                  {"fields": {"country": "category"}}, {"smoothing": {"labels": {"garden": 2}}}):
+        refused(client.put("/v1/models/n", {"preset": "book", "unlabelled_weight": 0.5} | other), 422, "unlabelled_weight")
+        client.put("/v1/models/n", BOOK | other).ok(201)
+        equal(client.get("/v1/models/n/em").ok().json["state"], "off")
+        client.delete("/v1/models/n").ok(204)
+
+
+# ---- nothing of it is stored --------------------------------------------------------------------
+def test_after_a_kill_it_is_found_again(api):
+    daemon = api.another().start()
+    tests = documents(3, 20)
+    filled(daemon.client)
+    found = ready(daemon.client)
+    before = scores(daemon.client, tests)
+    nothing = without(daemon.client, tests)
+    ready(daemon.client)
+    daemon.kill()
+    daemon.start()
+    client = daemon.client
+    holds(scores(client, tests) in (nothing, before), "without them, or as before, and nothing between")
+    wait_for(lambda: state(client)["state"] == "ready", "the daemon finds it by itself", seconds=60)
+    again = state(client)
+    equal({k: v for k, v in again.items() if k != "seconds"}, {k: v for k, v in found.items() if k != "seconds"})
+    for a, b in zip(scores(client, tests), before):
+        for label in KINDS:
+            near(a[label], b[label])
+
+
+def test_rebuild_and_verify(api):
+    daemon = api.another().start()
+    tests = documents(3, 20)
+    filled(daemon.client)
+    ready(daemon.client)
+    before = scores(daemon.client, tests)
+    daemon.stop()
+    for option in ("--verify", "--rebuild"):
+        holds(api.tool("--data", daemon.data, option)[0] == 0, option)
+    daemon.start()
+    ready(daemon.client)
+    for a, b in zip(scores(daemon.client, tests), before):
+        for label in KINDS:
+            near(a[label], b[label])
+
+
+def test_export_and_import(api):
+    client = api.another().start().client
+    tests = documents(3, 20)
+    filled(client, {"unlabelled_weight": 0.3})
+    ready(client)
+    before = scores(client, tests)
+    dump = client.get(M + "/export").ok().body
+    other = api.another().start().client
+    other.put(M + "/import", dump, "application/x-ndjson").ok(201)
+    equal(other.get(M).ok().json["settings"]["unlabelled_weight"], 0.3)
+    wait_for(lambda: state(other)["state"] == "ready", "the daemon finds it by itself", seconds=60)
+    for a, b in zip(scores(other, tests), before):
+        for label in KINDS:
+            near(a[label], b[label])
+
+
+# ---- what changes -------------------------------------------------------------------------------
+def test_a_forgotten_document_leaves(api):
+    client = api.another().start().client
+    filled(client, {"unlabelled_weight": 1}, unlabelled=30)
+    client.post(M + "/train", {"id": "rare", "label": None, "text": "xylophone xylophone " + documents(2, 1)[0][1]}).ok()
+    ready(client)
+
+    def known():
+        return client.post(M + "/classify", {"text": "xylophone"}).ok().json["tokens"]["known"]
+    equal((state(client)["documents"], known()), (31, 1))
+    client.post(M + "/untrain", {"id": "rare"}).ok()
+    wait_for(lambda: state(client).get("documents") == 30 and state(client)["state"] == "ready", "a new fit", seconds=60)
+    equal((state(client)["changed"], known()), (0, 0))
+
+
+def test_a_label_makes_it_count_once(api):
+    """As if it had been learned with the label from the start."""
+    def model(relabel):
+        client = api.another().start().client
+        filled(client, {"unlabelled_weight": 1}, unlabelled=30)
+        if relabel:
+            ready(client)
+        client.post(M + "/train", {"id": "without-0", "label": "garden", "text": documents(2, 1)[0][1]}).ok()
+        wait_for(lambda: state(client).get("documents") == 29 and state(client)["state"] == "ready", "a new fit", seconds=60)
+        ready(client)
+        return scores(client, documents(3, 10))
+    for a, b in zip(model(True), model(False)):
+        for label in KINDS:
+            near(a[label], b[label])
+
+
+def test_deleting_the_model_meanwhile(api):
+    daemon = api.another().start()
+    for labelled in (15, 60, 300):
+        filled(daemon.client, {"preset": "text", "unlabelled_weight": 0}, labelled, 900)
+        daemon.client.put(M, {"preset": "text"}).ok()
+        other = threading.Thread(target=daemon.new_client().post, args=(M + "/em",))
+        other.start()
+        wait_for(lambda: state(daemon.client)["state"] == "running", "EM", pause=0)
+        daemon.client.delete(M).ok(204)
+        other.join()
+        refused(daemon.client.get(M + "/em"), 404)
+
+
+def test_stopping_meanwhile(api):
+    daemon = api.another().start()
+    filled(daemon.client, {"preset": "text"}, unlabelled=900)
+    wait_for(lambda: state(daemon.client)["state"] == "running", "EM")
+    progress = state(daemon.client).get("progress", {"fits": 0, "of": 1})
+    holds(progress["fits"] <= progress["of"], progress)
+    daemon.stop()
+    daemon.start()
+    holds(json.dumps(state(daemon.client)), "it answers")
