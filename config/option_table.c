@@ -340,6 +340,15 @@ static const struct nb_option options[] = {
      "Mail to several users has the mildest verdict of their models. "
      "Empty: there are no models of users.",
      NB_LIVE},
+    {"filter", "user_map", NB_OPTION_STRING, AT(filter_user_map), 0, PATH_BYTES, NULL, "",
+     "File that says which of the names that clients give are the same user, so that what a login "
+     "name teaches is what an address asks. A line is a name and its user: \"bob@example.org "
+     "gbob\"; "
+     "\"@example.org %l\" for all names of a domain, with the part before @ in the place of %l; "
+     "\"@ %l@example.org\" for all names without a domain. A name with an extension (bob+lists) is "
+     "looked up with it and without it. It is read at the start and with the configuration. Empty: "
+     "every name is a user.",
+     NB_LIVE},
     {"filter", "user_parent", NB_OPTION_STRING, AT(filter_user_parent), 0, MODEL_BYTES, NULL, "",
      "The parent of a user's model when the first mail that the user has learned makes it (with "
      "auto_create): the name of a model, such as that of `model`. The user's verdicts then begin "

@@ -94,6 +94,7 @@ struct nb_config {
     /* [filter] */
     char *filter_model;
     char *filter_user_model;  /* "%u" is the user's address; empty: no models of users */
+    char *filter_user_map;    /* file of which names are the same user; or empty */
     char *filter_user_parent; /* of users' models; "%d" is the domain of the address; or empty */
     int filter_several_users; /* 0: mildest, 1: each */
     char *filter_spam_label;  /* one, or several separated by commas */

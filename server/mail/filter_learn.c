@@ -6,6 +6,7 @@
 #include "core/engine/engine.h"
 #include "server/mail/filter.h"
 #include "server/mail/filter_judge.h"
+#include "server/mail/filter_load.h"
 #include "server/request/admission.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
@@ -47,9 +48,10 @@ static int make_batch(struct learning *learning, struct nb_string mail, const ch
     return nb_batch_train(learning->batch, &document, nb_string_of(label), no_id, source, error);
 }
 
-int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb_string user,
-                    const char *label, nb_handler *after, struct nb_error *error)
+int nb_filter_learn(struct nb_request *request, struct nb_string mail, const char *label,
+                    nb_handler *after, struct nb_error *error)
 {
+    char user[NB_USER_NAME];
     int rc = nb_request_check_load(request, error);
     if (rc != 0)
         return rc;
@@ -60,7 +62,8 @@ int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb
     request->state = learning;
     request->state_free = learning_free;
     nb_filter_message_id(request->config, mail, learning->message_id);
-    rc = nb_filter_model(request->config, user, learning->model, error);
+    nb_filter_learner(request, user);
+    rc = nb_filter_model(request->config, nb_string_of(user), learning->model, error);
     if (rc == 0)
         rc = nb_request_check_model(request, nb_string_of(learning->model), error);
     if (rc == 0)

@@ -15,8 +15,8 @@ struct nb_receipt;
 /* Hands a mail to the user's model, to be learned under `label`, or forgotten when `label` is NULL,
  * and suspends the request: NB_WAIT; `after` goes on with nb_filter_receipt. Other codes fail the
  * request: NB_UNUSABLE, NB_NOT_FOUND (nothing to forget, no auto_create), NB_STOPPING ... */
-int nb_filter_learn(struct nb_request *request, struct nb_string mail, struct nb_string user,
-                    const char *label, nb_handler *after, struct nb_error *error);
+int nb_filter_learn(struct nb_request *request, struct nb_string mail, const char *label,
+                    nb_handler *after, struct nb_error *error);
 
 /* What became of it; the request's, until it ends. */
 const struct nb_receipt *nb_filter_receipt(const struct nb_request *request);

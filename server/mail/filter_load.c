@@ -10,6 +10,7 @@
 #include "server/base/log.h"
 #include "server/mail/filter.h"
 #include "server/request/admission.h"
+#include "server/request/configuration.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
@@ -36,21 +37,38 @@ static bool is_there(const struct nb_string *users, size_t count, struct nb_stri
     return i < count;
 }
 
-/* Returns how many there are: `most` + 1 when there are more than `most`. */
-static size_t take_fields(const struct nb_request *request, const char *name,
-                          struct nb_string *users, size_t most)
+/* A list of users, with room for `most`; the names lie behind the strings. */
+struct list {
+    struct nb_string *users;
+    char (*names)[NB_USER_NAME];
+    size_t count, most;
+};
+
+/* Adds the user whom a name means; false when there is no room. */
+static bool add_user(const struct nb_request *request, struct nb_string name, struct list *list)
 {
-    struct nb_string user;
-    size_t count = 0, at = 0;
+    char user[NB_USER_NAME];
+    nb_user_map_find(request->configuration->users, name, user);
+    if (is_there(list->users, list->count, nb_string_of(user)))
+        return true;
+    if (list->count == list->most)
+        return false;
+    memcpy(list->names[list->count], user, sizeof user);
+    list->users[list->count] = nb_string_of(list->names[list->count]);
+    list->count++;
+    return true;
+}
+
+/* Adds those of a field; false when there are more than there is room for. */
+static bool take_fields(const struct nb_request *request, const char *field, struct list *list)
+{
+    size_t at = 0;
     for (;;) {
-        user = request->carrier->next_field(request, name, &at);
-        if (user.bytes == NULL)
-            return count;
-        if (is_there(users, count, user))
-            continue;
-        if (count == most)
-            return most + 1;
-        users[count++] = user;
+        struct nb_string name = request->carrier->next_field(request, field, &at);
+        if (name.bytes == NULL)
+            return true;
+        if (!add_user(request, name, list))
+            return false;
     }
 }
 
@@ -59,21 +77,28 @@ int nb_filter_users(const struct nb_request *request, struct nb_string **users, 
 {
     const struct nb_protocol *protocol = request->route->protocol;
     size_t most = (size_t)request->config->classify_models;
+    struct list list = {.most = most};
     *count = 0;
-    *users = calloc(most, sizeof **users);
+    *users = list.users = calloc(most, sizeof **users + sizeof *list.names);
     if (*users == NULL)
         return nb_error_no_memory(error);
     if (request->config->filter_user_model[0] == '\0')
         return 0;
-    size_t found = take_fields(request, protocol->user_field, *users, most);
-    if (found == 0) { /* a query parameter may stand in for it */
-        (*users)[0] = nb_request_field(request, protocol->user_field);
-        found = (*users)[0].bytes != NULL;
-    }
-    if (found == 0 && protocol->recipient_field != NULL)
-        found = take_fields(request, protocol->recipient_field, *users, most);
-    *count = found <= most ? found : 0;
+    list.names = (char(*)[NB_USER_NAME])(*users + most);
+    bool fits = take_fields(request, protocol->user_field, &list);
+    struct nb_string other = nb_request_field(request, protocol->user_field);
+    if (list.count == 0 && other.bytes != NULL) /* a query parameter stands in for it */
+        fits = add_user(request, other, &list);
+    if (list.count == 0 && protocol->recipient_field != NULL)
+        fits = take_fields(request, protocol->recipient_field, &list);
+    *count = fits ? list.count : 0;
     return 0;
+}
+
+void nb_filter_learner(const struct nb_request *request, char user[NB_USER_NAME])
+{
+    struct nb_string name = nb_request_field(request, request->route->protocol->user_field);
+    nb_user_map_find(request->configuration->users, name, user);
 }
 
 /* ---- parents ------------------------------------------------------------------------------------
@@ -84,10 +109,11 @@ static bool wants_parent(const struct nb_request *request, char model[NB_FILTER_
 {
     const struct nb_config *config = request->config;
     struct nb_string source;
-    struct nb_string user = nb_request_field(request, request->route->protocol->user_field);
+    char user[NB_USER_NAME];
+    nb_filter_learner(request, user);
     if (request->route->role != NB_ROLE_TRAIN || config->filter_user_parent[0] == '\0' ||
-        !config->auto_create || user.bytes == NULL ||
-        nb_filter_model(config, user, model, NULL) != 0 ||
+        !config->auto_create || user[0] == '\0' ||
+        nb_filter_model(config, nb_string_of(user), model, NULL) != 0 ||
         strcmp(model, config->filter_model) == 0 ||
         nb_engine_has_model(request->server->engine, nb_string_of(model)))
         return false;
@@ -122,10 +148,10 @@ static int make_model(struct nb_request *request, const char *name, const char *
 static void make_family(struct nb_request *request, const char *model)
 {
     const struct nb_config *config = request->config;
-    struct nb_string user = nb_request_field(request, request->route->protocol->user_field);
     struct nb_error why = {0};
-    char parent[NB_FILTER_MODEL];
-    int rc = nb_filter_parent(config, user, parent, &why);
+    char parent[NB_FILTER_MODEL], user[NB_USER_NAME];
+    nb_filter_learner(request, user);
+    int rc = nb_filter_parent(config, nb_string_of(user), parent, &why);
     bool is_common = rc == 0 && strcmp(parent, config->filter_model) == 0;
     bool is_of_domain = strstr(config->filter_user_parent, "%d") != NULL;
     if (rc == 0 && (is_common || is_of_domain))

@@ -209,9 +209,8 @@ int nb_spamc_tell(struct nb_request *request, struct nb_error *error)
     char spam[NB_FILTER_LABEL];
     nb_filter_learned_label(config, spam);
     const char *label = is_spam ? spam : config->filter_ham_label;
-    int rc = nb_filter_learn(request, nb_filter_mail(request->body),
-                             nb_request_field(request, nb_spamc.protocol.user_field),
-                             is_set ? label : NULL, after_learning, error);
+    int rc = nb_filter_learn(request, nb_filter_mail(request->body), is_set ? label : NULL,
+                             after_learning, error);
     /* Nothing was ever learned. */
     return rc == NB_NOT_FOUND && !is_set ? answer_tell(request, "", error) : rc;
 }

@@ -129,9 +129,8 @@ int nb_route_rspamd_learn(struct nb_request *request, struct nb_error *error)
     }
     char label[NB_FILTER_LABEL];
     nb_filter_learned_label(config, label);
-    return nb_filter_learn(
-        request, mail, nb_request_field(request, request->route->protocol->user_field),
-        is_spam(request) ? label : config->filter_ham_label, after_commit, error);
+    return nb_filter_learn(request, mail, is_spam(request) ? label : config->filter_ham_label,
+                           after_commit, error);
 }
 
 /* ---- the controller ----------------------------------------------------------------------------

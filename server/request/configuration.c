@@ -6,12 +6,14 @@
 #include <stdlib.h>
 
 #include "server/access/access.h"
+#include "server/access/user_map.h"
 #include "server/tls/tls.h"
 
 static void free_one(struct nb_configuration *c)
 {
     nb_access_free(&c->access);
     nb_tls_free(&c->tls);
+    nb_user_map_free(&c->users);
     nb_config_deinit(&c->config);
     free(c);
 }
@@ -31,6 +33,8 @@ int nb_configuration_new(struct nb_config *config, const struct nb_configuration
     int rc = nb_access_new(&c->config, &c->access, error);
     if (rc == 0)
         rc = nb_tls_new(&c->config, &c->tls, error);
+    if (rc == 0)
+        rc = nb_user_map_read(c->config.filter_user_map, &c->users, error);
     if (rc != 0)
         free_one(c);
     else

@@ -17,12 +17,14 @@
 
 struct nb_access;
 struct nb_tls;
+struct nb_user_map;
 
 struct nb_configuration {
-    struct nb_config config;  /* owned */
-    struct nb_access *access; /* owned */
-    struct nb_tls *tls;       /* owned; NULL: there is no certificate */
-    atomic_uint holders;      /* for configuration.c */
+    struct nb_config config;   /* owned */
+    struct nb_access *access;  /* owned */
+    struct nb_tls *tls;        /* owned; NULL: there is no certificate */
+    struct nb_user_map *users; /* owned; NULL: every name is a user */
+    atomic_uint holders;       /* for configuration.c */
 };
 
 /* Takes over the strings of `config`, also on failure, and makes the rest of them. Held once, by

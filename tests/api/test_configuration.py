@@ -723,6 +723,35 @@ def filter_user_model(api):
     equal([row["name"] for row in daemon.client.get("/v1/models").json["models"]], ["of-bob"])
 
 
+def filter_user_map(api):
+    """A login name, an address, an alias and an address with an extension are one user, by every door."""
+    path = os.path.join(api.new_folder(), "users")
+    daemon = api.another(config={"filter": {"user_model": "of-%u", "user_map": path}}).spawn()
+    holds(daemon.wait(20) > 0 and path in daemon.output(), "started without the file")
+    with open(path, "w") as file:
+        file.write("sales@example.org gbob\n@example.org %l\n")
+    daemon = with_options(api, "filter", user_model="of-%u", user_map=path)
+    names = ("gbob", "gbob@example.org", "<GBob+lists@Example.org>", "sales@example.org")
+    for number, name in enumerate(names):
+        rspamd.learn(daemon, "spam", rspamd.spam(number), [("Deliver-To", name)]).ok()
+        mail = rspamd.ham(number)
+        with Wire(daemon) as wire:
+            wire.send(b"TELL SPAMC/1.5\r\nUser: %s\r\nMessage-class: ham\r\nSet: local\r\nContent-length: %d\r\n\r\n"
+                      % (name.encode(), len(mail)) + mail)
+            holds(b"DidSet: local" in wire.body({}), name)
+    equal([row["name"] for row in daemon.client.get("/v1/models").json["models"]], ["of-gbob"])
+    equal(rspamd.documents(daemon, "of-gbob"), {"spam": 4, "ham": 4})
+    for field in ("Deliver-To", "Rcpt"):
+        for name in names:
+            report = rspamd.check(daemon, rspamd.spam(9), [(field, name)])
+            holds(report["milter"]["add_headers"]["X-Bayes-Status"].endswith("model=of-gbob"), (field, name, report))
+    # One user by two names is no reason to ask twice, and to name nobody.
+    report = rspamd.check(daemon, rspamd.spam(9), [("Rcpt", name) for name in names])
+    holds(report["milter"]["add_headers"]["X-Bayes-Status"].endswith("model=of-gbob"), report)
+    report = rspamd.check(daemon, rspamd.spam(9), [("Deliver-To", "gbob@other.example")])
+    holds("model=mail" in report["milter"]["add_headers"]["X-Bayes-Status"], report)
+
+
 def filter_user_parent(api):
     for value, parent in (("", None), ("mail", "mail"), ("mail-%d", "mail-example.org")):
         daemon = with_options(api, "filter", user_model="of-%u", **({"user_parent": value} if value else {}))

@@ -427,11 +427,35 @@ def test_tls(api):
 def test_every_live_option_is_tested(api):
     tested = {row[:2] for row in LIVE + BACKUPS + STATES} | {("server", "insecure"), ("server", "stop_seconds"), ("server", "queue_changes"),
                                           ("tokens", "train"), ("tokens", "trusted"), ("filter", "subject"), ("server", "proxies"),
-                                          ("server", "socket_users"), ("server", "rate_failures"), ("tokens", "file"),
+                                          ("server", "socket_users"), ("server", "rate_failures"), ("tokens", "file"), ("filter", "user_map"),
                                           ("server", "connections_per_address"), ("server", "head_seconds"),
                                           ("server", "body_rate"), ("server", "request_seconds"), ("tls", "certificate"),
                                           ("tls", "key"), ("tls", "priorities"), ("tls", "client_ca"), ("tls", "client_role")}
     equal({option for option, change in table(api).items() if change == "reload"} - tested, set())
+
+
+def test_the_users(api):
+    """A file that changed is read; one with a mistake leaves the old names in force."""
+    path = os.path.join(api.new_folder(), "users")
+
+    def write_users(text):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+
+    options = {"log": {"level": "info"}, "filter": {"user_model": "mail-%u", "user_map": path}}
+    write_users("ann@example.org ann\n")
+    daemon = started(api, **options)
+    for text, want in ((None, "ann"), ("ann@example.org beth\n", "beth"), ("ann@example.org\n", "beth"), ("", "ann@example.org")):
+        if text is not None:
+            write_users(text)
+            before = len(said(daemon, AGAIN, REFUSED))
+            daemon.signal(signal.SIGHUP)
+            wait_for(lambda n=before: len(said(daemon, AGAIN, REFUSED)) > n, "the users are read", 20)
+        daemon.client.post("/learnspam", f"Subject: {text}\n\na mail\n", **{"Deliver-To": "ann@example.org"})
+        learned = {name: daemon.client.get(f"/v1/models/{name}").json["labels"]["spam"]["documents"] for name in models(daemon)}
+        holds(f"mail-{want}" in learned, learned)
+    equal(learned, {"mail": 1, "mail-ann": 1, "mail-beth": 2, "mail-ann@example.org": 1})
+    daemon.stop()
 
 
 def test_the_rest_of_the_tokens(api):

@@ -214,15 +214,22 @@ def test_a_move_corrects_what_was_trained_from_the_maildir(host):
 
 
 def test_a_model_for_each_user(host):
-    mail, learned = host.mail("spam"), Learned(host)
-    write_script(host, {"#model=mail-": "model=mail-"})
+    """With the name that user_map gives to Dovecot's login name, and to the addresses that the mail server asks for."""
+    learned = Learned(host)
+    users = host.write("users", f"{USER} gbob\nsales@example.net gbob\n")
+    write_script(host, {"#exec curl": "exec curl"})
     try:
-        with Mailbox(host) as box:
-            box.store("INBOX", mail)
-            box.move(mail, "INBOX", "Junk")
-            equal(documents(host, "mail-" + USER), (1, 0), "the user's model")
-            box.move(mail, "Junk", "INBOX")
-            equal(documents(host, "mail-" + USER), (0, 1), "the user's model")
+        for options, model in (({}, "mail-" + USER), ({"user_map": users}, "mail-gbob")):
+            host.start_bayesd(user_model="mail-%u", **options)
+            mail = host.mail("spam")
+            with Mailbox(host) as box:
+                box.store("INBOX", mail)
+                box.move(mail, "INBOX", "Junk")
+                equal(documents(host, model), (1, 0), "the user's model")
+                box.move(mail, "Junk", "INBOX")
+                equal(documents(host, model), (0, 1), "the user's model")
+        host.http.post("/learnspam", host.mail("spam"), **{"Deliver-To": "<Sales@example.net>"}).ok()
+        equal(documents(host, "mail-gbob"), (1, 1), "what an alias teaches")
         learned.equals(0, 0, "the model of all")
     finally:
         write_script(host, {})
