@@ -380,7 +380,7 @@ format:
 
 .PHONY: install install-configuration uninstall dist docker
 # The documents keep their places, so that the links between them lead somewhere.
-DOCUMENTS := $(wildcard README.md SECURITY.md CHANGELOG.md LICENSE config/README.md config/bayesd.conf \
+DOCUMENTS := $(wildcard README.md SECURITY.md CHANGELOG.md LICENSE config/*.md config/bayesd.conf \
                         config/bayesd.service config/bayesd-milter.service config/bayesd.sysusers config/image/README.md \
                         clients/README.md clients/python/*.py) \
              $(shell find config/integrations config/monitoring -type f 2>/dev/null)

@@ -28,6 +28,8 @@ SPAM = [MAIL % ("Prize", 2, "You have won a prize! Claim your money now."),
 CLIENTS = os.path.join("clients", "README.md")
 NETWORKS = os.path.join("server", "network", "README.md")
 TUTORIAL = os.path.join("server", "TUTORIAL.md")
+MIGRATING = os.path.join("config", "MIGRATING.md")
+TROUBLESHOOTING = os.path.join("config", "TROUBLESHOOTING.md")
 
 
 def readme(path="README.md"):
@@ -156,9 +158,66 @@ def test_the_comparison_can_fail(api):
     holds(not matches('{"a":2,"b":2}', '{"a": 1, …}'), "cut short, other start")
 
 
+def slug(heading):
+    """The anchor that a heading has on the pages of forges."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
 def test_links_lead_somewhere(api):
-    for target in re.findall(r"\]\(([^)#:]+)\)", readme()):
-        holds(os.path.exists(os.path.join(TOP, target)), f"the README links to {target}")
+    for page in ("README.md", MIGRATING, TROUBLESHOOTING):
+        for target, anchor in re.findall(r"\]\(([^)#:]*)(#[^)]*)?\)", readme(page)):
+            path = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page
+            holds(os.path.exists(os.path.join(TOP, path)), f"{page} links to {path}")
+            if anchor:
+                headings = re.findall(r"(?m)^#+ (.*)$", readme(path))
+                anchors = [*map(slug, headings), *re.findall(r'<a id="([^"]+)">', readme(path))]
+                holds(anchor[1:] in anchors, f"{page} links to {path}{anchor}")
+
+
+def test_what_stands_beside_other_programs_commands_runs(api):
+    """Each command of the tables of "you typed, you type now", one after the other."""
+    folder, daemon = api.new_folder(), api.another().start()
+    environment = Bayesc(api, f"http://{daemon.host}:{daemon.port}").environment()
+    environment["PATH"] = os.path.dirname(os.path.abspath(api.binary)) + os.pathsep + environment["PATH"]
+    prepare(folder)
+    os.makedirs(os.path.join(folder, "Maildir", "cur"))
+    for i in range(12):
+        with open(os.path.join(folder, "Maildir", "cur", f"{i}:2,S"), "w", encoding="ascii") as file:
+            file.write(MAIL % (f"Note {i}", 100 + i, f"The notes of meeting {i} are in the folder."))
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in readme(MIGRATING).split("\n") if line.startswith("| ")]
+    count = 0
+    for old, new, _ in rows:
+        if new.strip() in ("", "you type now"):
+            continue
+        command = re.fullmatch(r" `(bayesc [^`]+)` ", new)[1].replace("\\|", "|").replace(ADDRESS, f"{daemon.host}:{daemon.port}")
+        done = subprocess.run(["bash", "-c", command], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              env=environment, timeout=60 * slow(), check=False)
+        equal(done.returncode, 0, f"{old}: {command}: {done.stdout}{done.stderr}")
+        holds("Usage" not in done.stderr and "is not an option" not in done.stderr, f"{command}: {done.stderr}")
+        count += 1
+    holds(count >= 30, f"only {count} commands were found")
+
+
+def test_pages_name_what_there_is(api):
+    """Commands and options of bayesc, options of bayesd.conf, and metrics."""
+    client, options = Bayesc(api), {}
+    section, known = None, set()
+    for line in readme(os.path.join("config", "bayesd.conf")).split("\n"):
+        section = line[1:-1] if line.startswith("[") else section
+        known |= {(section, key) for key in re.findall(r"^#?(\w+) =", line)}
+    metrics = api.get("/metrics").ok().body.decode()
+    for page in (MIGRATING, TROUBLESHOOTING):
+        text = re.sub(r"\s+", " ", readme(page))
+        spans = text.split("`")[1::2] + re.findall(r"(?m)^ {4}(.*?)(?: +#.*)?$", readme(page))
+        for command, words in re.findall(r"\bbayesc ([a-z][a-z-]*)(.*)", "\n".join(spans)):
+            if command not in options:
+                options[command] = client.run(command, "--help").decode()
+            for option in re.findall(r" (--[a-z-]+)", words):
+                holds(f"{option} " in options[command] or f"{option}\n" in options[command], f"{page}: bayesc {command} {option}")
+        for place, key in re.findall(r"\[(\w+)\] (\w+)", text):
+            holds((place, key) in known, f"{page}: [{place}] {key}")
+        for name in re.findall(r"bayesd_\w+", text):
+            holds(name in metrics, f"{page}: {name}")
 
 
 def test_first_screen_has_the_two_commands(api):
