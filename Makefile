@@ -213,7 +213,7 @@ run:
 
 # ---- tests ---------------------------------------------------------------------------------------
 
-PARTS := layers unit golden fuzz api first-run install
+PARTS := layers unit golden fuzz api walks first-run install
 
 .PHONY: check check-here check-unit check-api check-crash check-built fault
 # What the tests need is installed first; nothing is done or said when it is there.
