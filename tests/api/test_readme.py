@@ -68,12 +68,14 @@ def session(lines):
 
 
 def prepare(folder):
-    """The files that the README takes for granted."""
+    """The files that the README takes for granted: mail and tickets of the walks, and some of its own."""
+    subprocess.run([os.path.join(TOP, "tests", "walks", "files.py"), folder], check=True)
+    with open(os.path.join(folder, "bayesd.conf"), "w", encoding="ascii") as file:
+        file.write("[server]\ntimeout = 20\n")
+    os.mkdir(os.path.join(folder, "backups"))
     os.symlink(os.path.join(os.path.abspath(TOP), "scripts"), os.path.join(folder, "scripts"))
     with open(os.path.join(folder, "message.eml"), "w", encoding="ascii", newline="") as file:
         file.write(MESSAGE)
-    with open(os.path.join(folder, "spam.eml"), "w", encoding="ascii", newline="") as file:
-        file.write(MAIL % ("Watches", 4, "Watches like new, cheap, order now!"))
     with open(os.path.join(folder, "spam.mbox"), "w", encoding="ascii", newline="") as file:
         for mail in SPAM:
             file.write("From anna@example.org Mon Mar  4 10:00:00 2024\n"
@@ -114,7 +116,7 @@ def run_all(api, text):
     holds(shutil.which("curl") and shutil.which("zstd"), "curl and zstd are needed")
     count = 0
     for command, expected in sessions(text):
-        holds(ADDRESS in command or command.startswith(("bayesc ", "echo ")), f"does not speak to the daemon: {command}")
+        holds(ADDRESS in command or command.startswith(("bayesc ", "bayesd ", "echo ")), f"does not speak to the daemon: {command}")
         command = command.replace(ADDRESS, f"{daemon.host}:{daemon.port}")
         done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment,
@@ -180,10 +182,6 @@ def test_what_stands_beside_other_programs_commands_runs(api):
     environment = Bayesc(api, f"http://{daemon.host}:{daemon.port}").environment()
     environment["PATH"] = os.path.dirname(os.path.abspath(api.binary)) + os.pathsep + environment["PATH"]
     prepare(folder)
-    os.makedirs(os.path.join(folder, "Maildir", "cur"))
-    for i in range(12):
-        with open(os.path.join(folder, "Maildir", "cur", f"{i}:2,S"), "w", encoding="ascii") as file:
-            file.write(MAIL % (f"Note {i}", 100 + i, f"The notes of meeting {i} are in the folder."))
     rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in readme(MIGRATING).split("\n") if line.startswith("| ")]
     count = 0
     for old, new, _ in rows:
