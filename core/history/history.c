@@ -18,7 +18,7 @@ enum {
 struct reading {
     struct nb_engine *engine;
     struct nb_live *live;
-    const struct nb_view *view;
+    struct nb_view view;
     struct nb_history_limits limits;
     struct nb_entry entry;
 };
@@ -68,7 +68,7 @@ static int tell(int rc, const struct nb_error *why, struct nb_error *error)
 /* The label that the document has now. Its name stays as long as the model. */
 static int find_label(struct reading *r, struct nb_history_row *row, struct nb_error *error)
 {
-    int rc = nb_ledger_find(r->view, r->live->number, row->id, &r->entry, error);
+    int rc = nb_ledger_find(&r->view, r->live->number, row->id, &r->entry, error);
     row->is_stored = rc == 0;
     if (rc != 0)
         return rc == NB_NOT_FOUND ? 0 : rc;
@@ -170,21 +170,19 @@ static int find_newest(struct listing *l, const struct nb_view *view, struct nb_
 
 static int list_some(struct listing *l, struct nb_error *error)
 {
-    struct nb_view view;
     struct nb_string stored;
     uint64_t number;
-    int rc = nb_store_snapshot(l->reading.engine->store, &view, error);
+    int rc = nb_store_snapshot(l->reading.engine->store, &l->reading.view, error);
     if (rc != 0)
         return rc;
-    l->reading.view = &view;
-    rc = find_newest(l, &view, error);
+    rc = find_newest(l, &l->reading.view, error);
     l->is_done = rc == NB_NOT_FOUND;
     for (size_t i = 0; i < SNAPSHOT_LOOKS && rc == 0 && !l->is_done && l->rows < l->wish->limit &&
-                       !nb_store_wanted(&view);
+                       !nb_store_wanted(&l->reading.view);
          i++) {
         rc = l->before <= 1 ? NB_NOT_FOUND
-                            : nb_history_before(&view, l->reading.live->number, l->before, &number,
-                                                &stored, error);
+                            : nb_history_before(&l->reading.view, l->reading.live->number,
+                                                l->before, &number, &stored, error);
         l->is_done = rc == NB_NOT_FOUND;
         if (rc != 0)
             break;
@@ -192,7 +190,7 @@ static int list_some(struct listing *l, struct nb_error *error)
         l->looked_at++;
         rc = look(l, number, stored, error);
     }
-    nb_store_snapshot_end(&view);
+    nb_store_snapshot_end(&l->reading.view);
     return l->is_done && rc == NB_NOT_FOUND ? 0 : rc;
 }
 
@@ -223,17 +221,15 @@ int nb_engine_history(struct nb_engine *engine, struct nb_string model,
 static int read_found(struct reading *r, struct nb_history_found *found,
                       struct nb_history_record *record, struct nb_error *error)
 {
-    struct nb_view view;
     int rc = nb_history_read(record, (struct nb_string){found->stored.bytes, found->stored.length},
                              error);
     if (rc == 0)
-        rc = nb_store_snapshot(r->engine->store, &view, error);
+        rc = nb_store_snapshot(r->engine->store, &r->view, error);
     if (rc != 0)
         return rc;
-    r->view = &view;
     fill_row(record, &found->row);
     rc = find_label(r, &found->row, error);
-    nb_store_snapshot_end(&view);
+    nb_store_snapshot_end(&r->view);
     if (rc != 0 || found->row.label.length == 0)
         return rc;
     found->label = nb_string_copy(found->row.label);

@@ -15,7 +15,7 @@ struct merging {
     uint32_t from;  /* number of the label */
     uint64_t next;  /* entry that is looked at next */
     bool has_ended; /* all were */
-    const struct nb_view *view;
+    struct nb_view view;
     /* Of the step: */
     size_t count;
     uint64_t numbers[STEP_DOCUMENTS];
@@ -25,7 +25,7 @@ struct merging {
 static int take(void *user, struct nb_entry *entry, struct nb_error *error)
 {
     struct merging *m = user;
-    if (m->count == STEP_DOCUMENTS || nb_store_wanted(m->view))
+    if (m->count == STEP_DOCUMENTS || nb_store_wanted(&m->view))
         return ENDED;
     m->next = entry->number + 1;
     if (entry->change.label != m->from)
@@ -39,14 +39,12 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
 
 static int find_some(struct merging *m, struct nb_error *error)
 {
-    struct nb_view view;
     struct nb_error why;
-    int rc = nb_store_snapshot(m->engine->store, &view, error);
+    int rc = nb_store_snapshot(m->engine->store, &m->view, error);
     if (rc != 0)
         return rc;
-    m->view = &view;
-    rc = nb_ledger_walk_only(&view, m->live->number, m->next, NB_LEDGER_LABELLED, take, m, &why);
-    nb_store_snapshot_end(&view);
+    rc = nb_ledger_walk_only(&m->view, m->live->number, m->next, NB_LEDGER_LABELLED, take, m, &why);
+    nb_store_snapshot_end(&m->view);
     m->has_ended = rc == 0;
     return rc >= 0 ? 0 : nb_live_note(m->live, rc, &why, error);
 }
