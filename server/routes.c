@@ -12,7 +12,6 @@
 #include "server/api/quarantine.h"
 #include "server/api/undo.h"
 #include "server/cluster/route.h"
-#include "server/console/model.h"
 #include "server/console/page.h"
 #include "server/em/route.h"
 #include "server/history/route.h"
@@ -185,7 +184,6 @@ static const struct nb_route ROUTES[] = {
     API("GET", "/openapi.json", CLASSIFY, NONE, NO_QUERY, nb_route_openapi),
     API("GET", "/", NONE, NONE, NO_QUERY, nb_route_page),
     API("GET", "/console/{file}", NONE, NONE, NO_QUERY, nb_route_asset),
-    LONG("GET", "/models/{model}", CLASSIFY, NONE, SAMPLE_QUERY, nb_route_model_page),
 };
 
 const struct nb_route *nb_route_table(size_t *count)

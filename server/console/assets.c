@@ -22,6 +22,13 @@
     SCRIPT(mail)                                                                                   \
     SCRIPT(main)                                                                                   \
     SCRIPT(metrics)                                                                                \
+    SCRIPT(model)                                                                                  \
+    SCRIPT(model_copies)                                                                           \
+    SCRIPT(model_labels)                                                                           \
+    SCRIPT(model_sample)                                                                           \
+    SCRIPT(model_settings)                                                                         \
+    SCRIPT(model_sources)                                                                          \
+    SCRIPT(model_trial)                                                                            \
     SCRIPT(models)                                                                                 \
     SCRIPT(overview)                                                                               \
     SCRIPT(router)                                                                                 \

@@ -3,6 +3,7 @@
 
 import {get, hasToken, useToken} from "./api.js";
 import {h, put} from "./dom.js";
+import * as model from "./model.js";
 import {lastModel} from "./models.js";
 import * as overview from "./overview.js";
 import {add, address, close, show} from "./router.js";
@@ -15,6 +16,7 @@ const VIEWS = {
   overview: {title: "Overview", show: overview.show},
   try: {title: "Try", show: trying.show, isOfModel: true},
   train: {title: "Train", show: train.show, isOfModel: true},
+  model: {title: "Model", show: model.show, isOfModel: true},
 };
 
 const root = document.getElementById("main");

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model: its labels and words, settings, sources, copies, and what its documents are like.
+
+import {get, model as of} from "./api.js";
+import {h, put} from "./dom.js";
+import {plural} from "./format.js";
+import * as copies from "./model_copies.js";
+import * as labels from "./model_labels.js";
+import * as sample from "./model_sample.js";
+import * as settings from "./model_settings.js";
+import * as sources from "./model_sources.js";
+import {choose} from "./models.js";
+import {address} from "./router.js";
+
+const PARTS = {labels: ["Labels", labels], settings: ["Settings", settings], sources: ["Sources", sources],
+  copies: ["Copies", copies], sample: ["Sample", sample]};
+
+function partLinks(name, shown) {
+  return h("nav", {class: "parts", "aria-label": "Parts of the model"}, Object.entries(PARTS).map(([part, [title]]) =>
+    h("a", {href: address("model", name, part), "aria-current": part === shown ? "page" : null}, title)));
+}
+
+export async function show(place, rest) {
+  const {name, picker} = await choose("model", rest);
+  if (name === null) return void put(place, copies.maker());
+  const part = PARTS[rest[1]] ? rest[1] : "labels";
+  const info = await get(of(name));
+  const work = h("div");
+  const text = info.state === "damaged" ? "This model is damaged. Run \"bayesd --rebuild\", or restore a backup."
+    : `${plural(info.documents, "document")}, ${plural(info.vocabulary, "different word")}${info.unlabelled ? `, ${plural(info.unlabelled, "document")} without a label` : ""}.`;
+  put(place, picker, h("p", {class: info.state === "damaged" ? "notice bad" : "hint"}, text), partLinks(name, part), work);
+  if (info.state !== "damaged") await PARTS[part][1].show(work, info);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The labels of a model: renamed, deleted, and the words that tell most for one.
+
+import {get, json, model as of} from "./api.js";
+import {failure, field, h, put, say, table} from "./dom.js";
+import {count, evidence} from "./format.js";
+import {kindOf} from "./evidence.js";
+import {labelsOf} from "./models.js";
+
+const WORDS = 40, COLUMNS = 6;
+
+// A question in the place of the button that asked it; the answer that changes something is the second button.
+export function question(text, yes, act) {
+  const dialog = h("dialog", {"aria-label": text, onclose: () => dialog.remove()}, h("p", null, text),
+    h("div", {class: "row"}, h("button", {type: "button", onclick: () => dialog.close()}, "Leave it"),
+      h("button", {type: "button", class: "danger", onclick: () => {
+        dialog.close();
+        act();
+      }}, yes)));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+async function words(place, info, label) {
+  const {tokens} = await get(of(info.name, ["vocabulary"], {label, limit: WORDS}));
+  const labels = labelsOf(info).map(([name]) => name).slice(0, COLUMNS);
+  const fields = Object.keys(info.settings.fields);
+  const title = h("h2", {tabindex: -1}, `What tells most for ${label}`);
+  put(place, title, table(`Most telling words for ${label}`, [{name: "Word"}, {name: "Kind"}, {name: "Evidence", number: true},
+    ...labels.map((name) => ({name: `In ${name}`, number: true}))],
+  tokens.map((row) => [row.token, kindOf(row.token, fields), evidence(row.evidence), ...labels.map((name) => count(row.counts[name] ?? 0))])));
+  title.focus();
+}
+
+export function show(place, info) {
+  const below = h("div"), told = h("div");
+  const attempt = async (what, done) => {
+    try {
+      await what();
+      const now = await get(of(info.name));
+      show(place, now);
+      place.prepend(h("p", {class: "notice good"}, done));
+      say(done);
+    } catch (error) {
+      put(told, failure(error));
+    }
+  };
+  const rename = (label) => {
+    const name = h("input", {value: label, maxlength: 64, required: true});
+    const form = h("form", {class: "row", onsubmit: (event) => {
+      event.preventDefault();
+      attempt(() => json("PATCH", of(info.name, ["labels", label]), {name: name.value}), `${label} is ${name.value} now.`);
+    }}, field(`New name of ${label}`, name), h("button", {type: "submit", class: "main"}, "Save the name"));
+    put(below, form);
+    name.select();
+  };
+  const remove = (label, documents) => question(`Forget all ${count(documents)} documents of ${label}? It is as if they had never been learned.`,
+    `Forget ${label}`, () => attempt(() => json("DELETE", of(info.name, ["labels", label])), `The documents of ${label} are forgotten.`));
+  const buttons = (label, documents) => h("span", {class: "row"},
+    h("button", {type: "button", class: "quiet", "aria-label": `Words of ${label}`, onclick: () => words(below, info, label).catch((error) => put(told, failure(error)))}, "Words"),
+    h("button", {type: "button", class: "quiet", "aria-label": `Rename ${label}`, onclick: () => rename(label)}, "Rename"),
+    h("button", {type: "button", class: "quiet danger", "aria-label": `Forget ${label}`, onclick: () => remove(label, documents)}, "Forget"));
+  put(place, told, table("Labels", [{name: "Label"}, {name: "Documents", number: true}, {name: "Words", number: true}, {name: "What can be done"}],
+    labelsOf(info).map(([label, {documents, tokens}]) => [label, count(documents), count(tokens), buttons(label, documents)])), below);
+}

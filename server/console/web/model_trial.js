@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What other settings would do, tried on a copy of the model by the public API alone: two copies are made from an
+// export, one with the settings as they are and one with the new ones; both are evaluated by what each document would
+// get from the model without it, and deleted. The model itself is not touched.
+
+import {get, json, model as of, send} from "./api.js";
+import {failure, h, put, table} from "./dom.js";
+import {number, percent} from "./format.js";
+
+const DOCUMENTS_MOST = 50000; // an export of that many passes through this page
+const FIGURES = [["Right", "accuracy", percent, 1], ["Log-loss", "log_loss", number, -1], ["Brier score", "brier", number, -1],
+  ["Calibration error", "ece", number, -1], ["100 (1 - area under ROC)", "one_minus_roca_percent", number, -1]];
+
+async function evaluated(name, dump, settings) {
+  await send("PUT", of(name, ["import"]), {body: dump, type: "application/x-ndjson"});
+  try {
+    await json("PUT", of(name), settings);
+    if (settings.decision !== "stacked") throw new Error("What a model without a document would say of it is known of stacked models only (decision).");
+    await send("POST", of(name, ["refit"]));
+    return (await get(of(name, ["evaluation"], {scores: "leave-one-out"}))).windows.at(-1);
+  } finally {
+    await json("DELETE", of(name));
+  }
+}
+
+const verdictOf = (before, after, sign) => (before === null || after === null || before === after ? "same" : sign * (after - before) > 0 ? "better" : "worse");
+
+export async function tryOnCopy(place, info, settings) {
+  if (info.documents > DOCUMENTS_MOST) throw new Error(`The model has more than ${DOCUMENTS_MOST} documents: too many for a copy through this page.`);
+  if (info.settings.decision !== "stacked") throw new Error("What a model without a document would say of it is known of stacked models only (decision).");
+  put(place, h("p", {class: "notice", role: "status"}, "Trying it on a copy. This can take a minute."));
+  try {
+    const copy = `${info.name.slice(0, 100)}.trial`;
+    const dump = await (await send("GET", of(info.name, ["export"]))).blob();
+    const before = await evaluated(copy, dump, info.settings);
+    const after = await evaluated(copy, dump, settings);
+    const rows = FIGURES.map(([title, key, format, sign]) => [title, format(before[key]), format(after[key]), verdictOf(before[key], after[key], sign)]);
+    put(place, table(`Now and with the change, of ${after.documents} documents`, [{name: "Figure"}, {name: "Now", number: true}, {name: "With it", number: true}, {name: "It is"}], rows),
+      h("p", {class: "hint"}, "Each document as a model without it would judge it. The copies are deleted; nothing is saved."));
+  } catch (error) {
+    put(place, failure(error));
+  }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+import {mkdtemp, rm, writeFile} from "node:fs/promises";
+import {tmpdir} from "node:os";
+import {dirname, join} from "node:path";
+import {equal, holds} from "./browser.mjs";
+
+async function opened(api, part, options) {
+  const daemon = await api.daemon();
+  await daemon.trainSample("sample");
+  const tab = await api.tab(daemon, options);
+  await tab.go(`model/sample/${part}`);
+  return {daemon, tab, labels: async () => (await daemon.call("GET", "v1/models/sample")).labels};
+}
+
+export async function labels_are_renamed_and_forgotten(api) {
+  const {tab, labels} = await opened(api, "labels");
+  await tab.page.click('button[aria-label="Words of spam"]');
+  await tab.sees("caption", "Most telling words for spam");
+  await tab.looksRight("model");
+  await tab.page.click('button[aria-label="Rename spam"]');
+  await tab.write(".field:last-of-type input, form.row input", "junk & <b>");
+  await tab.press("Save the name");
+  await tab.sees(".notice.good", "spam is junk & <b> now.");
+  equal(Object.keys(await labels()).sort(), ["ham", "junk & <b>"], "labels");
+  await tab.page.click('button[aria-label="Forget junk & <b>"]');
+  await tab.press("Leave it", "dialog");
+  equal((await labels())["junk & <b>"].documents, 47, "left as it is");
+  await tab.page.click('button[aria-label="Forget junk & <b>"]');
+  await tab.sees("dialog p", "Forget all 47 documents");
+  await tab.press("Forget junk & <b>", "dialog");
+  await tab.sees(".notice.good", "are forgotten");
+  equal((await labels())["junk & <b>"].documents, 0, "forgotten");
+}
+
+export async function words_are_those_of_the_api(api) {
+  const {daemon, tab} = await opened(api, "labels");
+  await tab.page.click('button[aria-label="Words of ham"]');
+  await tab.sees("caption", "Most telling words for ham");
+  const {tokens} = await daemon.call("GET", "v1/models/sample/vocabulary?label=ham&limit=40");
+  const shown = await tab.page.$$eval(".scroll:last-of-type tbody th", (all) => all.map((one) => one.textContent));
+  equal(shown.slice(-tokens.length), tokens.map((one) => one.token), "words");
+}
+
+export async function settings_are_explained_tried_and_saved(api) {
+  const {daemon, tab} = await opened(api, "settings");
+  const settings = async () => (await daemon.call("GET", "v1/models/sample")).settings;
+  const old = await settings();
+  await tab.sees("#setting-decision-hint", "Where label and probabilities come from");
+  const shown = await tab.page.$$eval("[id^=setting-]:not(p)", (all) => all.map((one) => one.id.slice(8)));
+  equal(shown.sort(), Object.keys(old).filter((name) => !["preset", "tokenizer"].includes(name)).sort(), "every setting");
+  await tab.press("Save");
+  await tab.sees(".told", "Nothing is changed");
+  await tab.page.evaluate(() => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
+  await tab.looksRight("model-settings");
+  await tab.write("#setting-length_power", "0.5");
+  await tab.press("Try it on a copy");
+  await tab.sees("caption", "Now and with the change, of 94 documents");
+  equal(await settings(), old, "nothing is saved");
+  equal((await daemon.call("GET", "v1/models")).models.map((one) => one.name), ["sample"], "the copies are gone");
+  await tab.write("#setting-prior", '{"spam": 1, "ham": 3}');
+  await tab.press("Save");
+  await tab.sees(".told", "Saved: prior, length_power.");
+  equal(await settings(), {...old, length_power: 0.5, prior: (await settings()).prior}, "saved");
+  await tab.write("#setting-prior", "{");
+  await tab.press("Save");
+  await tab.sees(".told", "prior is not JSON");
+}
+
+export async function what_a_source_taught_is_taken_back(api) {
+  const {daemon, tab, labels} = await opened(api, "sources");
+  await daemon.call("POST", "v1/models/sample/train?label=spam&source=mallory", "a text of mallory", {"Content-Type": "text/plain"});
+  await tab.write("form.panel .field input", "mallory");
+  await tab.press("See what it would do");
+  await tab.sees("h2", "What that would do");
+  await tab.sees("main", "1 document would be taken back");
+  await tab.looksRight("model-sources");
+  equal((await labels()).spam.documents, 48, "a dry run changes nothing");
+  await tab.press("Take them back");
+  await tab.press("Take them back", "dialog");
+  await tab.sees(".notice.good", "1 document taken back");
+  await tab.sees("tbody", "source mallory");
+  equal((await labels()).spam.documents, 47, "taken back");
+}
+
+export async function a_model_is_copied_exported_imported_and_deleted(api) {
+  const {daemon, tab} = await opened(api, "copies", {awaited: [409]});
+  await tab.looksRight("model-copies");
+  await tab.page.evaluate(() => {
+    window.saved = [];
+    const old = URL.createObjectURL;
+    URL.createObjectURL = (blob) => {
+      window.saved.push(blob.size);
+      return old.call(URL, blob);
+    };
+  });
+  await tab.press("Export");
+  await tab.page.waitForFunction(() => window.saved.length === 1);
+  await tab.press("Back up the store");
+  await tab.page.waitForFunction(() => window.saved.length === 2);
+  holds(await tab.page.evaluate(() => window.saved.every((size) => size > 10000)), "sizes of the files");
+  await tab.page.evaluate(() => { document.querySelectorAll("form.panel")[0].querySelector("input").value = "second"; });
+  await tab.press("Make it");
+  await tab.sees(".notice.good", "second is made");
+  await tab.press("Make it");
+  await tab.sees('[role="alert"]', "second");
+  const file = join(await mkdtemp(join(tmpdir(), "bayesd-export-")), "sample.ndjson");
+  await writeFile(file, await (await fetch(`${daemon.url}/v1/models/sample/export`)).text());
+  await daemon.call("POST", "v1/models/sample/train?label=ham", "a further one", {"Content-Type": "text/plain"});
+  await tab.go("model/sample/labels");
+  await tab.go("model/sample/copies");
+  await tab.sees("main .hint", "95 documents");
+  await (await tab.page.$("#import")).uploadFile(file);
+  await tab.press("Replace it", "dialog");
+  await tab.sees("main .hint", "94 documents");
+  await rm(dirname(file), {recursive: true});
+  await tab.press("Delete sample");
+  await tab.press("Delete sample", "dialog");
+  await tab.sees("main h1", "Overview");
+  holds(!(await daemon.call("GET", "v1/models")).models.some((one) => one.name === "sample"), "it is there");
+}
+
+export async function a_document_of_a_label_is_drawn(api) {
+  const {daemon, tab} = await opened(api, "sample");
+  const drawn = await daemon.call("GET", "v1/models/sample/sample?label=ham&length=50&seed=0");
+  await tab.sees("blockquote", drawn.tokens.join(" "));
+  await tab.sees("caption", "Most probable words, with 95 % intervals");
+  await tab.looksRight("model-sample");
+  await tab.page.$$eval("input[type=number]", (all) => { all[0].value = "7"; });
+  await tab.press("Draw");
+  await tab.sees("blockquote", (await daemon.call("GET", "v1/models/sample/sample?label=ham&length=50&seed=7")).tokens.join(" "));
+}
