@@ -393,6 +393,9 @@ struct nb_evaluation_report {
     struct nb_unlabelled_report unlabelled; /* what documents without a label give the model */
     bool has_threshold;
     double target_rate, threshold, achieved; /* over the long window */
+    /* Of all documents; none with NB_SCORES_LEAVE_ONE_OUT, which have no order. */
+    struct nb_progress_stretch progress[NB_PROGRESS_STRETCHES];
+    size_t progress_count;
 };
 void nb_evaluation_report_deinit(struct nb_evaluation_report *report);
 

@@ -116,6 +116,8 @@ static int evaluate(struct nb_evaluator *evaluator, double target_rate,
     if (report->evaluations[NB_EVALUATION_WINDOWS - 1].documents == 0)
         return nb_error_set(error, NB_CONFLICT,
                             "no document was scored before it was learned yet: train some");
+    if (report->scores == NB_SCORES_BEFORE_LEARNING)
+        report->progress_count = nb_evaluator_progress(evaluator, report->progress);
     if (target_rate < 0)
         return 0;
     report->target_rate = target_rate;

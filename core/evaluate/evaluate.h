@@ -14,6 +14,7 @@
 #include "core/evaluate/curve.h"
 #include "core/evaluate/evaluation.h"
 #include "core/evaluate/evaluator.h"
+#include "core/evaluate/progress.h"
 
 /* The figures over the last `window` documents that were added (0: over all), in time n log n.
  * Returns 0 or NB_NO_MEMORY. */

@@ -31,6 +31,9 @@
     SCRIPT(model_trial)                                                                            \
     SCRIPT(models)                                                                                 \
     SCRIPT(overview)                                                                               \
+    SCRIPT(quality)                                                                                \
+    SCRIPT(quality_charts)                                                                         \
+    SCRIPT(quality_threshold)                                                                      \
     SCRIPT(router)                                                                                 \
     SCRIPT(sender)                                                                                 \
     SCRIPT(signin)                                                                                 \

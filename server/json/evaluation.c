@@ -214,6 +214,19 @@ static void emit_threshold(struct nb_emitter *e, const struct nb_evaluation_repo
     nb_emit_close(e, '}');
 }
 
+static void emit_progress(struct nb_emitter *e, const struct nb_evaluation_report *report)
+{
+    nb_emit_key(e, "progress");
+    nb_emit_open(e, '[');
+    for (size_t i = 0; i < report->progress_count; i++) {
+        nb_emit_open(e, '{');
+        nb_emit_member_u64(e, "documents", report->progress[i].documents);
+        nb_emit_member_u64(e, "errors", report->progress[i].errors);
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, ']');
+}
+
 int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
                        const struct nb_evaluation_report *report)
 {
@@ -239,6 +252,8 @@ int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
     nb_emit_close(&e, ']');
     if (report->has_threshold)
         emit_threshold(&e, report);
+    if (report->progress_count > 0)
+        emit_progress(&e, report);
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);
 }

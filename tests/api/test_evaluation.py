@@ -188,6 +188,15 @@ def assert_curve(seen, positives, others, window, positive):
         same(point["true_positive_rate"], rate(positives, taken), f"at {point['threshold']}")
 
 
+def progress_of(seen):
+    """Fifty stretches of the documents in their order, cut where i / 50 of them are."""
+    labels, rows = sorted(seen.labels), seen.rows
+    wrong = [max(labels, key=lambda v, r=row: seen.p(r, v)) != row["label"] for row in rows]
+    count = min(50, len(rows))
+    cuts = [i * len(rows) // count for i in range(count + 1)]
+    return [{"documents": b - a, "errors": sum(wrong[a:b])} for a, b in zip(cuts, cuts[1:])]
+
+
 # ---- figures ------------------------------------------------------------------------------------
 def test_figures_are_their_definitions(api):
     for settings in ({"decision": "bayes"}, {"decision": "stacked"}, {"event_model": "complement"}):
@@ -200,6 +209,7 @@ def test_figures_are_their_definitions(api):
                 equal([w["window"] for w in got["windows"]], [1000, 10000, None])
                 for window in got["windows"]:
                     assert_figures(seen, seen.rows, window, positive)
+            equal(got["progress"], progress_of(seen))
             equal(seen.evaluation()["positive"], "spam")
             holds("threshold" not in got, "a threshold that nobody asked for")
 

@@ -4,7 +4,7 @@
 
 import {download, h, s} from "./dom.js";
 
-const WIDTH = 640, HEIGHT = 360, LEFT = 62, RIGHT = 16, TOP = 14, BOTTOM = 46;
+const WIDTH = 480, HEIGHT = 300, LEFT = 70, RIGHT = 24, TOP = 14, BOTTOM = 46;
 
 // A scale from [low, high] to pixels; with `log` of the decimal logarithm.
 function scale([low, high], from, to, log) {
@@ -71,5 +71,5 @@ function withStyles(svg) {
 export function figure(name, svg, text) {
   const save = () => download(`${name}.svg`, new XMLSerializer().serializeToString(withStyles(svg)), "image/svg+xml");
   return h("figure", null, svg, h("figcaption", null, text, " ",
-    h("button", {class: "quiet", type: "button", onclick: save, "aria-label": `Save the picture ${name} as SVG`}, "Save as SVG")));
+    h("button", {class: "quiet", type: "button", onclick: save, "aria-label": `Save as SVG: ${name}`}, "Save as SVG")));
 }

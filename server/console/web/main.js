@@ -6,6 +6,7 @@ import {h, put} from "./dom.js";
 import * as model from "./model.js";
 import {lastModel} from "./models.js";
 import * as overview from "./overview.js";
+import * as quality from "./quality.js";
 import {add, address, close, show} from "./router.js";
 import {askForToken} from "./signin.js";
 import {themeSwitch} from "./theme.js";
@@ -17,6 +18,7 @@ const VIEWS = {
   try: {title: "Try", show: trying.show, isOfModel: true},
   train: {title: "Train", show: train.show, isOfModel: true},
   model: {title: "Model", show: model.show, isOfModel: true},
+  quality: {title: "Quality", show: quality.show, isOfModel: true},
 };
 
 const root = document.getElementById("main");

@@ -82,7 +82,7 @@ function accuracyOf(families, name) {
 
 function modelTable({families, models, hasMore}) {
   if (models.length === 0) return nothing();
-  const links = (name) => h("span", {class: "links"}, [["try", "Try"], ["train", "Train"], ["model", "Model"]].map(([view, text]) =>
+  const links = (name) => h("span", {class: "links"}, [["try", "Try"], ["train", "Train"], ["model", "Model"], ["quality", "Quality"]].map(([view, text]) =>
     h("a", {href: address(view, name), "aria-label": `${text} ${name}`}, text)));
   const rows = models.map((model) => [model.name, labelsText(model), count(model.documents ?? 0), count(model.vocabulary ?? 0),
     accuracyOf(families, model.name), links(model.name)]);

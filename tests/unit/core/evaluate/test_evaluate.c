@@ -845,6 +845,36 @@ START_TEST(thresholds_by_hand)
 }
 END_TEST
 
+/* ---- over time --------------------------------------------------------------------------------
+ */
+
+START_TEST(stretches_are_of_one_length)
+{
+    static const size_t sizes[] = {0, 1, 7, 49, 50, 51, 99, 100, 613};
+    size_t size = sizes[_i], from = 0;
+    static struct table t;
+    struct nb_progress_stretch stretches[NB_PROGRESS_STRETCHES];
+    random_seed((uint64_t)_i);
+    t = two_labels(1);
+    for (size_t i = 0; i < size; i++)
+        push(&t, random_below(2), random_number());
+    struct nb_evaluator *evaluator = evaluator_of(&t, 0);
+    size_t count = nb_evaluator_progress(evaluator, stretches);
+    ck_assert_uint_eq(count, size < NB_PROGRESS_STRETCHES ? size : NB_PROGRESS_STRETCHES);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t errors = 0;
+        ck_assert_uint_eq(from + stretches[i].documents, (i + 1) * size / count);
+        for (size_t end = from + stretches[i].documents; from < end; from++) {
+            const struct document *d = &t.documents[from];
+            errors += (d->p[1] > d->p[0]) != (d->truth == 1);
+        }
+        ck_assert_uint_eq(stretches[i].errors, errors);
+    }
+    ck_assert_uint_eq(from, size);
+    nb_evaluator_free(&evaluator);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("evaluate");
@@ -876,6 +906,9 @@ int main(void)
     tcase_add_loop_test(thresholds, thresholds_are_the_lowest_that_hold_the_rate, 0, 6);
     tcase_add_test(thresholds, thresholds_by_hand);
     suite_add_tcase(suite, thresholds);
+    TCase *progress = tcase_create("progress");
+    tcase_add_loop_test(progress, stretches_are_of_one_length, 0, 9);
+    suite_add_tcase(suite, progress);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

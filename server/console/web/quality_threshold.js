@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a threshold would have cost: a slider over the points of the ROC, and the price of each kind of error.
+
+import {field, h, put} from "./dom.js";
+import {count, number, percent, plural} from "./format.js";
+
+// {threshold, falsePositives, falseNegatives} of each point that a probability can reach.
+function costsOf(one, positive) {
+  const positives = one.labels[positive]?.documents ?? 0, negatives = one.documents - positives;
+  return one.roc.filter((point) => point.threshold <= 1).map((point) => ({threshold: point.threshold,
+    falsePositives: Math.round(point.false_positive_rate * negatives), falseNegatives: Math.round((1 - point.true_positive_rate) * positives)}));
+}
+
+export function thresholds(one, positive) {
+  const points = costsOf(one, positive);
+  if (points.length === 0) return h("p", {class: "notice"}, "There must be documents of the label and of another.");
+  const slider = h("input", {type: "range", min: 0, max: points.length - 1, step: 1});
+  const ofPositive = h("input", {type: "number", min: 0, step: "any", value: "10"}), ofNegative = h("input", {type: "number", min: 0, step: "any", value: "1"});
+  const told = h("div", {role: "status"});
+  const cost = (point) => Number(ofPositive.value) * point.falsePositives + Number(ofNegative.value) * point.falseNegatives;
+  const show = () => {
+    const point = points[Number(slider.value)];
+    slider.setAttribute("aria-valuetext", `from ${percent(point.threshold)}`);
+    put(told, h("p", null, `From ${percent(point.threshold)} on it is ${positive}: `, h("strong", null, plural(point.falsePositives, "other")), ` of ${count(one.documents)} documents taken for it, `,
+      h("strong", null, count(point.falseNegatives)), ` of it missed. Cost `, h("strong", null, number(cost(point))), "."),
+    h("p", {class: "hint"}, `As a request: ?positive=${positive}&threshold=${point.threshold.toPrecision(6)}`));
+  };
+  const cheapest = () => {
+    const costs = points.map(cost);
+    slider.value = String(costs.indexOf(Math.min(...costs)));
+    show();
+  };
+  slider.addEventListener("input", show);
+  for (const input of [ofPositive, ofNegative]) input.addEventListener("input", cheapest);
+  cheapest();
+  return h("div", null, field("Threshold", slider), told,
+    h("div", {class: "row"}, field(`Cost of another taken for ${positive}`, ofPositive), field(`Cost of ${positive} missed`, ofNegative),
+      h("button", {type: "button", onclick: cheapest}, "The cheapest")));
+}

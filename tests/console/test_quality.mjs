@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+import {equal, holds} from "./browser.mjs";
+
+async function opened(api, train, options) {
+  const daemon = await api.daemon();
+  await train(daemon);
+  const tab = await api.tab(daemon, options);
+  await tab.go("quality/sample");
+  return {daemon, tab};
+}
+
+const trained = (daemon) => daemon.trainSample("sample");
+
+export async function figures_are_those_of_the_api(api) {
+  const {daemon, tab} = await opened(api, trained);
+  const {windows, progress, positive} = await daemon.call("GET", "v1/models/sample/evaluation");
+  const one = windows.at(-1);
+  await tab.sees("caption", `Of ${one.documents} documents`);
+  const figures = Object.fromEntries(await tab.page.$$eval("main section:first-of-type tbody tr", (rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent))));
+  holds(Math.abs(parseFloat(figures.Right) - 100 * one.accuracy) < 0.06, figures.Right);
+  equal(positive, "spam", "the positive label");
+  const area = (1 - one.one_minus_roca_percent / 100).toFixed(6);
+  await tab.sees("svg.chart text.area", area);
+  await tab.sees("figcaption", `${percentOf(progress.at(-1))} wrong`);
+  const dots = await tab.page.$$eval("svg.chart circle", (all) => all.length);
+  equal(dots, one.reliability.filter((bin) => bin.documents > 0).length, "bins");
+  const cells = await tab.page.$$eval("table", (all) => [...all].find((one) => one.caption.textContent.startsWith("The whole table")).tBodies[0].innerText.split(/\s+/));
+  equal(cells, ["ham", "spam"].flatMap((truth) => [truth, ...["ham", "spam"].map((given) => String(one.confusion[truth][given]))]), "the table");
+  await tab.looksRight("quality");
+}
+
+const percentOf = ({documents, errors}) => `${errors === 0 || errors === documents ? (100 * errors) / documents : ((100 * errors) / documents).toFixed(1)} %`;
+
+export async function the_slider_says_what_a_threshold_costs(api) {
+  const {daemon, tab} = await opened(api, trained);
+  const one = (await daemon.call("GET", "v1/models/sample/evaluation")).windows.at(-1);
+  const negatives = one.labels.ham.documents, positives = one.labels.spam.documents;
+  const points = one.roc.filter((point) => point.threshold <= 1);
+  const cost = (point, a, b) => Math.round(a * point.false_positive_rate * negatives + b * (1 - point.true_positive_rate) * positives);
+  await tab.sees("[role=status] strong", String(Math.min(...points.map((point) => cost(point, 10, 1)))));
+  const at = Math.floor(points.length / 2);
+  await tab.write("input[type=range]", String(at));
+  const strong = await tab.page.$$eval("[role=status] strong", (all) => all.map((one) => one.textContent));
+  equal(Number(strong[2]), cost(points[at], 10, 1), "the cost");
+}
+
+export async function other_scores_and_labels_can_be_chosen(api) {
+  const {daemon, tab} = await opened(api, trained);
+  const selects = await tab.page.$$eval("main select", (all) => all.map((one) => one.id));
+  await tab.page.select(`#${selects[1]}`, "leave-one-out");
+  const {windows} = await daemon.call("GET", "v1/models/sample/evaluation?scores=leave-one-out");
+  await tab.sees("svg.chart text.area", (1 - windows.at(-1).one_minus_roca_percent / 100).toFixed(6));
+  holds(!(await tab.text("main")).includes("Errors over time"), "they have no order");
+  await tab.page.select(`#${selects[1]}`, "before-learning");
+  await tab.sees("h2", "Errors over time");
+  await tab.page.select(`#${selects[2]}`, "ham");
+  await tab.sees("th", "Taken for ham wrongly");
+}
+
+export async function many_labels_show_the_worst_pairs_first(api) {
+  const documents = [];
+  for (let i = 0; i < 300; i++) documents.push({text: `topic${i % 15} word${(i * 7) % 31}`, label: `<label> ${i % 14}`});
+  const {daemon, tab} = await opened(api, (d) => d.call("POST", "v1/models/sample/train", {documents}));
+  const one = (await daemon.call("GET", "v1/models/sample/evaluation")).windows.at(-1);
+  const first = await tab.page.$$eval("table", (all) => [...[...all].find((one) => one.caption.textContent === "The worst pairs").tBodies[0].rows[0].children].map((cell) => cell.textContent));
+  const {label, given, documents: n} = one.worst_pairs[0];
+  equal(first.slice(0, 3), [label, given, String(n)], "the worst pair");
+  await tab.looksRight("quality-many");
+}
+
+export async function a_picture_is_saved_with_its_styles(api) {
+  const {tab} = await opened(api, trained);
+  await tab.page.evaluate(() => {
+    window.saved = [];
+    const old = URL.createObjectURL;
+    URL.createObjectURL = (blob) => {
+      blob.text().then((text) => window.saved.push(text));
+      return old.call(URL, blob);
+    };
+  });
+  await tab.page.click('button[aria-label="Save as SVG: sample-roc"]');
+  await tab.page.waitForFunction(() => window.saved.length > 0);
+  const svg = await tab.page.evaluate(() => window.saved[0]);
+  holds(svg.startsWith("<svg ") && svg.includes("xmlns=") && svg.includes('fill="none"') && !svg.includes("class="), svg.slice(0, 300));
+}
+
+export async function a_model_without_scores_says_so(api) {
+  const {tab} = await opened(api, (daemon) => daemon.call("PUT", "v1/models/sample", {}));
+  await tab.sees(".notice", "judged nothing yet");
+}
