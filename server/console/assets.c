@@ -19,6 +19,7 @@
     SCRIPT(evidence)                                                                               \
     SCRIPT(files)                                                                                  \
     SCRIPT(format)                                                                                 \
+    SCRIPT(history)                                                                                \
     SCRIPT(mail)                                                                                   \
     SCRIPT(main)                                                                                   \
     SCRIPT(metrics)                                                                                \

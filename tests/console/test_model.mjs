@@ -32,6 +32,19 @@ export async function labels_are_renamed_and_forgotten(api) {
   equal((await labels())["junk & <b>"].documents, 0, "forgotten");
 }
 
+export async function a_label_is_merged_into_another(api) {
+  const {daemon, tab, labels} = await opened(api, "labels");
+  await daemon.call("POST", "v1/models/sample/train?label=spma", "a mistyped label", {"Content-Type": "text/plain"});
+  await tab.go("overview");
+  await tab.go("model/sample/labels");
+  await tab.page.click('button[aria-label="Merge spma"]');
+  const select = await tab.page.$$eval("form.row select", (all) => all.map((one) => one.id)[0]);
+  await tab.page.select(`#${select}`, "spam");
+  await tab.press("Merge them");
+  await tab.sees(".notice.good", "The documents of spma are spam now.");
+  equal([(await labels()).spam.documents, (await labels()).spma.documents], [48, 0], "merged");
+}
+
 export async function words_are_those_of_the_api(api) {
   const {daemon, tab} = await opened(api, "labels");
   await tab.page.click('button[aria-label="Words of ham"]');

@@ -3,6 +3,7 @@
 
 import {get, hasToken, useToken} from "./api.js";
 import {h, put} from "./dom.js";
+import * as history from "./history.js";
 import * as model from "./model.js";
 import {lastModel} from "./models.js";
 import * as overview from "./overview.js";
@@ -17,6 +18,7 @@ const VIEWS = {
   overview: {title: "Overview", show: overview.show},
   try: {title: "Try", show: trying.show, isOfModel: true},
   train: {title: "Train", show: train.show, isOfModel: true},
+  history: {title: "History", show: history.show, isOfModel: true},
   model: {title: "Model", show: model.show, isOfModel: true},
   quality: {title: "Quality", show: quality.show, isOfModel: true},
 };

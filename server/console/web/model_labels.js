@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The labels of a model: renamed, deleted, and the words that tell most for one.
+// The labels of a model: renamed, merged, forgotten, and the words that tell most for one.
 
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say, table} from "./dom.js";
@@ -54,11 +54,21 @@ export function show(place, info) {
     put(below, form);
     name.select();
   };
+  const merge = (label) => {
+    const into = h("select", null, labelsOf(info).map(([name]) => name).filter((name) => name !== label).map((name) => h("option", {value: name}, name)));
+    const form = h("form", {class: "row", onsubmit: (event) => {
+      event.preventDefault();
+      attempt(() => json("PATCH", of(info.name, ["labels", label]), {name: into.value, merge: true}), `The documents of ${label} are ${into.value} now.`);
+    }}, field(`All documents of ${label} become`, into), h("button", {type: "submit", class: "main"}, "Merge them"));
+    put(below, form);
+    into.focus();
+  };
   const remove = (label, documents) => question(`Forget all ${count(documents)} documents of ${label}? It is as if they had never been learned.`,
     `Forget ${label}`, () => attempt(() => json("DELETE", of(info.name, ["labels", label])), `The documents of ${label} are forgotten.`));
   const buttons = (label, documents) => h("span", {class: "row"},
     h("button", {type: "button", class: "quiet", "aria-label": `Words of ${label}`, onclick: () => words(below, info, label).catch((error) => put(told, failure(error)))}, "Words"),
     h("button", {type: "button", class: "quiet", "aria-label": `Rename ${label}`, onclick: () => rename(label)}, "Rename"),
+    labelsOf(info).length > 1 ? h("button", {type: "button", class: "quiet", "aria-label": `Merge ${label}`, onclick: () => merge(label)}, "Merge") : null,
     h("button", {type: "button", class: "quiet danger", "aria-label": `Forget ${label}`, onclick: () => remove(label, documents)}, "Forget"));
   put(place, told, table("Labels", [{name: "Label"}, {name: "Documents", number: true}, {name: "Words", number: true}, {name: "What can be done"}],
     labelsOf(info).map(([label, {documents, tokens}]) => [label, count(documents), count(tokens), buttons(label, documents)])), below);

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+import {equal, holds} from "./browser.mjs";
+
+const HOSTILE = "<img src=x onerror=alert(1)> prize";
+const mail = (i, subject) => `From: a@example.org\r\nMessage-ID: <${i}@example.org>\r\nSubject: ${subject}\r\n\r\nfree prize number${i} for you\r\n`;
+
+// A model that keeps its verdicts, and some of them.
+async function kept(api, daemon = null) {
+  daemon ??= await api.daemon();
+  await daemon.trainSample("sample");
+  const {settings} = await daemon.call("GET", "v1/models/sample");
+  await daemon.call("PUT", "v1/models/sample", {...settings, history: 1000, history_subject: true});
+  const subjects = ["Hello", HOSTILE, "Third"];
+  for (const [i, subject] of subjects.entries()) await daemon.call("POST", `v1/models/sample/classify?remember=1&id=mail-${i}`, mail(i, subject), {"Content-Type": "message/rfc822"});
+  await daemon.call("POST", "v1/models/sample/classify?remember=1&id=text-1", "the meeting on Friday", {"Content-Type": "text/plain"});
+  for (let i = 0; i < 100; i++) {
+    if ((await daemon.call("GET", "v1/models/sample/history")).history.length === 4) return daemon;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error("the verdicts are not kept");
+}
+
+const rows = (tab) => tab.page.$$eval("tbody tr", (all) => all.map((row) => row.cells[0].textContent));
+
+export async function a_model_begins_to_keep_verdicts(api) {
+  const daemon = await api.daemon();
+  await daemon.trainSample("sample");
+  const tab = await api.tab(daemon);
+  await tab.go("history/sample");
+  await tab.sees("h2", "keeps no verdicts");
+  await tab.looksRight("history-none");
+  await tab.press("Keep the last 10,000");
+  await tab.sees(".notice", "No verdict is kept that fits.");
+  equal((await daemon.call("GET", "v1/models/sample")).settings.history, 10000, "the setting");
+}
+
+export async function verdicts_are_filtered_and_opened(api) {
+  const daemon = await kept(api);
+  const tab = await api.tab(daemon);
+  await tab.go("history/sample");
+  await tab.sees("tbody th", "text-1");
+  equal((await rows(tab)).sort(), [HOSTILE, "Hello", "Third", "text-1"].sort(), "rows");
+  await tab.looksRight("history");
+  await tab.write('input[type="search"]', "hello");
+  await tab.press("Show");
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  equal(await rows(tab), ["Hello"], "filtered");
+  await tab.page.click('button[aria-label="Why: Hello"]');
+  await tab.sees("h2", "Why: Hello");
+  await tab.sees(".bars", "Words");
+  await tab.write('input[type="search"]', "nothing has this");
+  await tab.press("Show");
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody")[0].childElementCount === 0);
+}
+
+export async function one_click_puts_it_right(api) {
+  const daemon = await kept(api);
+  const tab = await api.tab(daemon);
+  await tab.go("history/sample");
+  await tab.page.waitForSelector('button[aria-label="ham: Hello"]');
+  await tab.page.click('button[aria-label="ham: Hello"]');
+  await tab.sees(".notice.good", "Hello is ham now. Documents: ham 48, spam 47.");
+  equal((await daemon.call("GET", "v1/models/sample/documents/mail-0")).label, "ham", "learned");
+  await tab.page.click('button[aria-label="spam: Hello"]');
+  await tab.sees(".notice.good", "spam 48");
+  equal((await daemon.call("GET", "v1/models/sample/documents/mail-0")).label, "spam", "relabelled");
+  const selects = await tab.page.$$eval("main select", (all) => all.map((one) => one.id));
+  await tab.page.select(`#${selects.at(-1)}`, "1");
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  holds((await tab.text("tbody tr")).includes("spam"), "with its label");
+}
+
+export async function pages_follow_each_other(api) {
+  const daemon = await kept(api);
+  const documents = Array.from({length: 60}, (_, i) => ({id: `more-${i}`, text: `text number ${i}`}));
+  await daemon.call("POST", "v1/models/sample/classify?remember=1", {documents});
+  const tab = await api.tab(daemon);
+  for (let i = 0; i < 100 && (await daemon.call("GET", "v1/models/sample/history?limit=1000")).history.length < 64; i++) await new Promise((resolve) => setTimeout(resolve, 50));
+  await tab.go("history/sample");
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 50);
+  await tab.press("More");
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 64);
+  equal(new Set(await rows(tab)).size, 64, "each once");
+}
