@@ -80,6 +80,7 @@ static double maximize(struct fit *f)
     const struct nb_em_question *q = f->question;
     size_t cells = (size_t)q->words * q->labels;
     double objective = 0;
+    double log_nothing = log(q->smoothing); /* most words are of few labels */
     for (uint32_t v = 0; v < q->labels; v++)
         f->sums[v] = q->smoothing * q->words;
     for (size_t i = 0, v = 0; i < cells; i++, v = v + 1 == q->labels ? 0 : v + 1)
@@ -87,7 +88,8 @@ static double maximize(struct fit *f)
     for (uint32_t v = 0; v < q->labels; v++)
         f->sums[v] = log(f->sums[v]);
     for (size_t i = 0, v = 0; i < cells; i++, v = v + 1 == q->labels ? 0 : v + 1) {
-        f->log_words[i] = log(f->counts[i] + q->smoothing) - f->sums[v];
+        double log_count = f->counts[i] > 0 ? log(f->counts[i] + q->smoothing) : log_nothing;
+        f->log_words[i] = log_count - f->sums[v];
         objective += (q->counts[i] + q->smoothing) * f->log_words[i];
     }
     return objective;

@@ -11,9 +11,13 @@ static const double least_temperature = 1e-4, most_temperature = 4;
 static const double loss_most = 700; /* of an impossible label; exp(-700) is a normal number */
 enum { STEPS = 50 };                 /* each leaves .618 of the interval */
 
-/* -ln of the probability of the label `truth` at temperature t. */
-static double loss_of(const double *scores, uint32_t labels, uint32_t truth, double t)
+/* The mean of -ln P, at temperature t, over the labels that the document may have. */
+static double loss_of(const struct nb_loss_scores *s, size_t document, double t)
 {
+    const double *scores = s->scores + document * s->labels;
+    const double doubt = s->labels > 1 ? 1 / ((double)s->count + 2) : 0;
+    uint32_t labels = s->labels;
+    double loss = 0;
     double most = scores[0];
     double sum = 0;
     for (uint32_t v = 1; v < labels; v++)
@@ -22,14 +26,19 @@ static double loss_of(const double *scores, uint32_t labels, uint32_t truth, dou
         return log(labels);
     for (uint32_t v = 0; v < labels; v++)
         sum += exp(t * (scores[v] - most));
-    return fmin(log(sum) - t * (scores[truth] - most), loss_most);
+    for (uint32_t v = 0; v < labels; v++) {
+        double share = v == s->truths[document] ? 1 - doubt : doubt / (labels - 1);
+        if (share > 0)
+            loss += share * fmin(log(sum) - t * (scores[v] - most), loss_most);
+    }
+    return loss;
 }
 
 static double mean_of(const struct nb_loss_scores *s, double t)
 {
     double sum = 0;
     for (size_t d = 0; d < s->count; d++)
-        sum += loss_of(s->scores + d * s->labels, s->labels, s->truths[d], t);
+        sum += loss_of(s, d, t);
     return sum / (double)s->count;
 }
 
@@ -86,7 +95,7 @@ int nb_losses_of(const struct nb_loss_scores *s, struct nb_losses *losses)
     losses->temperature = best_temperature(s);
     for (size_t d = 0; d < s->count; d++) {
         const double *scores = s->scores + d * s->labels;
-        losses->each[d] = loss_of(scores, s->labels, s->truths[d], losses->temperature);
+        losses->each[d] = loss_of(s, d, losses->temperature);
         losses->right[d] = winner_of(scores, s->labels) == s->truths[d];
         losses->mean += losses->each[d] / (double)s->count;
         losses->accuracy += losses->right[d];

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Losses of log scores at the temperature that fits them best. Pure functions; for core/unlabelled
- * alone.
+ * Losses of log scores at the temperature that fits them best. Of n documents each is taken to be
+ * of its label with 1 - e and of one of the others with e = 1 / (n + 2), as in Platt (1999): else
+ * scores that order twenty documents rightly would be the better the larger they are, and the
+ * difference of two such losses would say nothing. Pure functions; for core/unlabelled alone.
  */
 #ifndef NB_CORE_UNLABELLED_LOSSES_H
 #define NB_CORE_UNLABELLED_LOSSES_H
