@@ -24,7 +24,7 @@ VALGRIND = True
 USAGE, DATAERR, NOINPUT, UNAVAILABLE, CANTCREAT, IOERR, TEMPFAIL, NOPERM = 64, 65, 66, 69, 73, 74, 75, 77
 COMMANDS = ("train", "classify", "explain", "filter", "untrain", "models", "stats", "evaluate",
             "export", "import", "undo", "backup", "quarantine", "refit", "sample", "network",
-            "rename-label", "delete-label", "derive", "cluster", "create", "set", "show", "delete", "bench", "restore")
+            "rename-label", "delete-label", "derive", "cluster", "create", "set", "show", "delete", "bench", "restore", "em")
 HAM = b"From: anna@example.org\nTo: ben@example.org\nSubject: garden %d\nDate: today\n\nlunch in the garden %d\n"
 SPAM = b"From: win@example.net\nTo: ben@example.org\nSubject: prize %d\nDate: today\n\ncheap pills, win a prize %d\n"
 
@@ -1138,7 +1138,7 @@ def test_man_page_and_completion_know_every_option(api):
         def complete(*words):
             return subprocess.run(["bash", "-c", script, "x", client.path, *words], capture_output=True,
                                   text=True, check=True, env=client.environment()).stdout.split()
-        equal(sorted(complete("e", "", "1")), ["evaluate", "explain", "export"])
+        equal(sorted(complete("e", "", "1")), ["em", "evaluate", "explain", "export"])
         equal(complete("train", "--lab", "2"), ["--label"])
 
 

@@ -6,6 +6,7 @@ import random
 import threading
 
 from harness import equal, holds, near, refused, wait_for
+from test_client import Bayesc
 
 M = "/v1/models/m"
 BOOK = {"preset": "book", "unlabelled_weight": "auto"}  # by the book they count for nothing if nobody says so
@@ -327,3 +328,18 @@ def test_stopping_meanwhile(api):
     daemon.stop()
     daemon.start()
     holds(json.dumps(state(daemon.client)), "it answers")
+
+
+def test_bayesc(api):
+    daemon = api.another().start()
+    filled(daemon.client)
+    ready(daemon.client)
+    bayesc = Bayesc(api, f"http://{daemon.client.host}:{daemon.client.port}")
+    for shown in (bayesc.run("em", "m", "--show"), bayesc.run("em", "m")):
+        lines = shown.decode().splitlines()
+        equal(lines[0], "m: ready")
+        holds("weighs" in lines[1] and "300" in lines[1], lines)
+        equal([line.split()[0] for line in lines[-2:]], ["without", "with"])
+    equal(json.loads(bayesc.run("em", "m", "--show", "--json"))["state"], "ready")
+    daemon.client.put(M, {"preset": "book"}).ok()
+    equal(bayesc.run("em", "m").decode(), "m: off\n")
