@@ -42,6 +42,7 @@ struct nb_metrics {
     size_t action_count;
     atomic_ullong actions[NB_METRICS_ACTIONS];
     atomic_ullong refused[NB_REFUSED_REASONS];
+    struct nb_mail_users users;
 };
 
 struct nb_metrics *nb_metrics_new(const char *const *methods, const char *const *patterns,
@@ -63,6 +64,7 @@ struct nb_metrics *nb_metrics_new(const char *const *methods, const char *const 
     metrics->patterns = patterns;
     metrics->version = version;
     metrics->started = nb_clock_now();
+    nb_mail_users_init(&metrics->users);
     return metrics;
 }
 
@@ -70,6 +72,7 @@ void nb_metrics_free(struct nb_metrics **metrics)
 {
     if (*metrics == NULL)
         return;
+    nb_mail_users_deinit(&(*metrics)->users);
     free((*metrics)->routes);
     free(*metrics);
     *metrics = NULL;
@@ -131,6 +134,11 @@ uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action)
 void nb_metrics_verdict(struct nb_metrics *metrics)
 {
     add(&metrics->verdicts, 1);
+}
+
+void nb_metrics_user(struct nb_metrics *metrics, struct nb_string model, unsigned seen)
+{
+    nb_mail_users_note(&metrics->users, model, seen);
 }
 
 void nb_metrics_refused(struct nb_metrics *metrics, enum nb_refused reason)
@@ -330,6 +338,19 @@ static void print_mails(struct page *page, const struct nb_metrics *metrics)
               (unsigned long long)nb_metrics_mails(metrics, i));
 }
 
+static void print_users(struct page *page, struct nb_metrics *metrics)
+{
+    static const char *const names[NB_USER_SEEN] = {[NB_USER_TAUGHT] = "taught",
+                                                    [NB_USER_ASKED] = "asked",
+                                                    [NB_USER_TAUGHT | NB_USER_ASKED] = "both"};
+    print_head(page, "filter_users", "gauge",
+               "Users with models of their own, since the start, by what happened: mail of theirs "
+               "was only learned (taught), only judged (asked), or both.");
+    for (unsigned seen = NB_USER_TAUGHT; seen < NB_USER_SEEN; seen++)
+        PRINT(page, "bayesd_filter_users{seen=\"%s\"} %zu\n", names[seen],
+              nb_mail_users_count(&metrics->users, seen));
+}
+
 static void print_refused(struct page *page, const struct nb_metrics *metrics)
 {
     static const char *const reasons[NB_REFUSED_REASONS] = {"unknown_token", "rate_failures",
@@ -341,7 +362,7 @@ static void print_refused(struct page *page, const struct nb_metrics *metrics)
               (unsigned long long)get(&metrics->refused[i]));
 }
 
-int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_statistics *engine,
+int nb_metrics_write(struct nb_metrics *metrics, const struct nb_engine_statistics *engine,
                      struct nb_buffer *out)
 {
     struct page page = {out, 0};
@@ -360,6 +381,7 @@ int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_st
     if (engine != NULL)
         print_engine(&page, engine);
     print_mails(&page, metrics);
+    print_users(&page, metrics);
     print_one(&page, "verdicts_total", "counter",
               "Verdicts on documents; of a mail for mail filters the one that they are told.",
               (double)get(&metrics->verdicts));

@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "core/base/buffer.h"
+#include "core/base/string.h"
+#include "server/base/mail_users.h"
 
 struct nb_engine_statistics;
 struct nb_metrics;
@@ -43,6 +45,10 @@ uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action);
  * each verdict counts, of a mail for mail software the one that it is told. */
 void nb_metrics_verdict(struct nb_metrics *metrics);
 
+/* Notes that mail of a user was learned (NB_USER_TAUGHT) or judged (NB_USER_ASKED), by the name of
+ * the user's model: mail_users.h. */
+void nb_metrics_user(struct nb_metrics *metrics, struct nb_string model, unsigned seen);
+
 /* Counts a request, or a document of a batch, that was refused for want of a right token or because
  * its client asks for too much. */
 enum nb_refused {
@@ -55,7 +61,7 @@ enum nb_refused {
 void nb_metrics_refused(struct nb_metrics *metrics, enum nb_refused reason);
 
 /* Appends the page. `engine` may be NULL. Returns 0 or NB_NO_MEMORY. */
-int nb_metrics_write(const struct nb_metrics *metrics, const struct nb_engine_statistics *engine,
+int nb_metrics_write(struct nb_metrics *metrics, const struct nb_engine_statistics *engine,
                      struct nb_buffer *out);
 
 /* Appends one gauge; `name` is without the "bayesd_" that all names have. As nb_metrics_write. */

@@ -4,11 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "core/base/clock.h"
+#include "server/base/metrics.h"
 #include "server/mail/filter.h"
 #include "server/mail/filter_load.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
+#include "server/request/server.h"
 #include "server/request/verdict.h"
 
 /* The recipient, if there is one alone. */
@@ -32,6 +35,18 @@ struct nb_envelope nb_filter_envelope(const struct nb_request *request)
                                 .recipient = only_recipient(request, recipient_field)};
 }
 
+/* Of users with models of their own; one who cannot name one is asked for by nobody's name. */
+static void count_users(const struct nb_request *request, const struct nb_string *users,
+                        size_t count)
+{
+    const struct nb_config *config = request->config;
+    char model[NB_FILTER_MODEL];
+    for (size_t i = 0; i < count; i++)
+        if (nb_filter_model(config, users[i], model, NULL) == 0 &&
+            strcmp(model, config->filter_model) != 0)
+            nb_metrics_user(request->server->metrics, nb_string_of(model), NB_USER_ASKED);
+}
+
 int nb_filter_judge(struct nb_request *request, double required, double threshold,
                     struct nb_filter_report *report, struct nb_buffer *each, struct nb_error *error)
 {
@@ -47,6 +62,8 @@ int nb_filter_judge(struct nb_request *request, double required, double threshol
     if (rc == 0)
         rc = nb_filter_check(request->server, request->config, request->grant.models, &document,
                              users, count, request, report, each, error);
+    if (rc == 0)
+        count_users(request, users, count);
     free(users);
     if (rc != 0 || !nb_verdict_log_wants(request))
         return rc;

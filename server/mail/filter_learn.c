@@ -2,8 +2,11 @@
 #include "server/mail/filter_learn.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "config/config.h"
 #include "core/engine/engine.h"
+#include "server/base/metrics.h"
 #include "server/mail/filter.h"
 #include "server/mail/filter_judge.h"
 #include "server/mail/filter_load.h"
@@ -70,6 +73,8 @@ int nb_filter_learn(struct nb_request *request, struct nb_string mail, const cha
         rc = make_batch(learning, mail, label, error);
     if (rc != 0)
         return rc;
+    if (label != NULL && strcmp(learning->model, request->config->filter_model) != 0)
+        nb_metrics_user(request->server->metrics, nb_string_of(learning->model), NB_USER_TAUGHT);
     return nb_request_submit(request, learning->batch, after, error);
 }
 

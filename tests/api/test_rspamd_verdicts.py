@@ -6,6 +6,7 @@ import re
 
 import rspamd
 from harness import equal, holds
+from prometheus import parse
 from rspamd import CHECKS, LEARNS, GTUBE, ask, check, documents, error, ham, learn, probability, spam, taught, verdict_of
 
 VALGRIND = True
@@ -506,6 +507,30 @@ def test_models_of_users(api):
 def daemon_score(daemon, model):
     p = probability(daemon, spam(), model)
     return 15 * (math.log(p) - math.log1p(-p)) / (math.log(0.9999) - math.log1p(-0.9999))
+
+
+def test_users_of_one_name_only(api):
+    """A metric tells of users who teach and are not asked for, and of those who only ask."""
+    daemon = taught(api, user_model="mail-%u")
+
+    def seen():
+        metrics = parse(daemon.client.get("/metrics").ok().body.decode())
+        return [metrics.value("bayesd_filter_users", seen=what) for what in ("taught", "asked", "both")]
+
+    equal(seen(), [0, 0, 0])
+    learn(daemon, "spam", spam("new")).ok()
+    check(daemon, spam(1))
+    equal(seen(), [0, 0, 0], "nobody's mail is of the common model")
+    for _ in range(2):
+        learn(daemon, "spam", spam(2), [("Deliver-To", "gbob")])
+    equal(seen(), [1, 0, 0])
+    check(daemon, spam(3), [("Rcpt", "gbob@example.org"), ("Rcpt", "ann@example.org")])
+    equal(seen(), [1, 2, 0])
+    learn(daemon, "ham", ham(4), [("Deliver-To", "Ann@example.org")]).ok()
+    equal(seen(), [1, 1, 1])
+    check(daemon, spam(5), [("Deliver-To", "GBOB")])
+    equal(seen(), [0, 1, 2])
+    daemon.stop()
 
 
 def test_users_by_query(api):

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Of which users mail was learned and judged since the start: a user of whom only one of both is
+ * true may have two names (server/access/user_map.h). Any thread.
+ */
+#ifndef NB_SERVER_BASE_MAIL_USERS_H
+#define NB_SERVER_BASE_MAIL_USERS_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/key.h"
+#include "core/base/string.h"
+
+/* Bits: what was seen of a user. */
+enum { NB_USER_TAUGHT = 1, NB_USER_ASKED = 2, NB_USER_SEEN = 4 };
+
+/* Users beyond it are not counted: recipients that do not exist must not take all memory. */
+enum { NB_MAIL_USERS_MOST = 49152 };
+
+struct nb_mail_users {
+    pthread_mutex_t lock; /* of all below; nothing else is taken while it is held */
+    struct nb_key key;
+    uint64_t *slots;                     /* owned, 512 KB; NULL before the first user */
+    size_t count, by_seen[NB_USER_SEEN]; /* of users; by what was seen of them */
+};
+
+void nb_mail_users_init(struct nb_mail_users *users);
+void nb_mail_users_deinit(struct nb_mail_users *users);
+
+/* Notes that NB_USER_TAUGHT or NB_USER_ASKED is true of a user, by the name of the user's model.
+ * Without memory nothing is noted. */
+void nb_mail_users_note(struct nb_mail_users *users, struct nb_string model, unsigned seen);
+
+/* How many users there are of whom exactly these bits are true. */
+size_t nb_mail_users_count(struct nb_mail_users *users, unsigned seen);
+
+#endif
