@@ -204,17 +204,23 @@ static void walk(struct nb_attribute_scores *s, const struct nb_model *model)
     }
 }
 
+static void free_tree(struct nb_attribute_scores *s)
+{
+    if (s->tree != NULL)
+        nb_tree_deinit(s->tree);
+    free(s->tree);
+    s->tree = NULL;
+}
+
 static int put_tree(struct nb_attribute_scores *s, const struct nb_model *model)
 {
     if (nb_model_pairs(model) == NULL) {
-        free(s->tree);
-        s->tree = NULL;
+        free_tree(s);
         return 0;
     }
-    if (s->tree == NULL && (s->tree = malloc(sizeof *s->tree)) == NULL)
+    if (s->tree == NULL && (s->tree = calloc(1, sizeof *s->tree)) == NULL)
         return NB_NO_MEMORY;
-    nb_tree_make(s->tree, model);
-    return 0;
+    return nb_tree_make(s->tree, model, &s->numbers);
 }
 
 int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb_settings *settings,
@@ -241,9 +247,8 @@ int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb
     }
     if (walks)
         walk(s, model);
-    if (put_tree(s, model) != 0)
-        return NB_NO_MEMORY;
-    return nb_numbers_make(&s->numbers, settings, model, s->names, s->size);
+    int rc = nb_numbers_make(&s->numbers, settings, model, s->names, s->size);
+    return rc == 0 ? put_tree(s, model) : rc;
 }
 
 void nb_attribute_scores_deinit(struct nb_attribute_scores *scores)
@@ -252,7 +257,7 @@ void nb_attribute_scores_deinit(struct nb_attribute_scores *scores)
     free(scores->counts);
     free(scores->labels);
     nb_numbers_deinit(&scores->numbers);
-    free(scores->tree);
+    free_tree(scores);
     *scores = (struct nb_attribute_scores){0};
 }
 
@@ -260,7 +265,8 @@ size_t nb_attribute_scores_memory(const struct nb_attribute_scores *scores)
 {
     return scores->count * sizeof *scores->counts + scores->size * sizeof *scores->names +
            scores->room * sizeof *scores->labels + nb_numbers_memory(&scores->numbers) +
-           (scores->tree != NULL ? sizeof *scores->tree : 0);
+           (scores->tree != NULL ? sizeof *scores->tree + nb_pairs_memory(scores->tree->folded)
+                                 : 0);
 }
 
 /* ---- features -------------------------------------------------------------------------------- */
@@ -308,16 +314,30 @@ static uint32_t count_both(const struct nb_attribute_scores *s, size_t attribute
                               : nb_pairs_count(s->tree->pairs, given, one, s->names[place]);
 }
 
+/* What is added to the counts of a row or a bin, and to their sum. */
+static double addend_of_value(const struct nb_attribute_scores *s, const struct nb_model *model,
+                              uint32_t value, size_t attribute, uint32_t place, double *added)
+{
+    if (!nb_pair_is_bin(value)) {
+        *added = label_at(s, attribute, place)->added;
+        return addends_of(s, model, nb_model_row(model, value), attribute, place).present;
+    }
+    const struct nb_bins *bins = &s->numbers.counts[attribute].bins;
+    size_t bin = NB_PAIR_BIN(attribute, 0) - value;
+    return nb_bin_addends(s->settings, nb_model_label_name(model, s->names[place]).bytes,
+                          nb_bin_counts_of(bins, bin, place), added)
+        .present;
+}
+
 struct nb_factor nb_attribute_value_given(const struct nb_attribute_scores *scores,
-                                          const struct nb_model *model, uint32_t row,
+                                          const struct nb_model *model, uint32_t value,
                                           uint32_t given, uint32_t place)
 {
-    size_t attribute = attribute_of(nb_model_row_id(model, row));
-    size_t parent = attribute_of(nb_model_row_id(model, given));
-    double above = count_both(scores, attribute, row, parent, given, place) +
-                   addends_of(scores, model, nb_model_row(model, row), attribute, place).present;
-    double below = count_both(scores, attribute, NB_PAIR_ANY(attribute), parent, given, place) +
-                   label_at(scores, attribute, place)->added;
+    size_t attribute = nb_tree_attribute(model, value), parent = nb_tree_attribute(model, given);
+    double added, above = addend_of_value(scores, model, value, attribute, place, &added);
+    above += count_both(scores, attribute, value, parent, given, place);
+    double below =
+        count_both(scores, attribute, NB_PAIR_ANY(attribute), parent, given, place) + added;
     if (!(above > 0))
         return (struct nb_factor){.is_zero = true};
     return (struct nb_factor){.log = log(above) - log(below)};

@@ -27,7 +27,8 @@
  * attribute that a document has no value of nothing is added, and nothing was counted when it was
  * learned.
  *
- * With "structure": "tan" a category has another one as its parent (core/attribute/tree.h): given
+ * With "structure": "tan" a category has another one as its parent (core/attribute/tree.h; bins of
+ * numbers are categories): given
  * the parent's value y it is P(m|yv) = (n_myv + b) / (n_yv + b values), of documents that have
  * both. Where the document lacks the parent's value, or nobody has seen it, it is P(m|v) as above.
  *
@@ -94,10 +95,10 @@ struct nb_factor nb_attribute_value(const struct nb_attribute_scores *scores,
                                     const struct nb_model *model, const struct nb_feature *feature,
                                     const struct nb_row *row, uint32_t place);
 
-/* The same of the value in row `row` of a category, of which the value of its parent in row `given`
- * is known. */
+/* The same of a value of a category, or of a number that is cut, whose parent's value is known.
+ * Both are rows or bins (nb_tree_value). */
 struct nb_factor nb_attribute_value_given(const struct nb_attribute_scores *scores,
-                                          const struct nb_model *model, uint32_t row,
+                                          const struct nb_model *model, uint32_t value,
                                           uint32_t given, uint32_t place);
 
 /* What a set that is there brings to the label at `place`, as if it had none of the known values.

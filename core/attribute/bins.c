@@ -196,16 +196,24 @@ struct nb_bin_counts nb_bin_counts_of(const struct nb_bins *bins, size_t bin, ui
                                   bins->count};
 }
 
-double nb_bin_log(const struct nb_settings *settings, const char *label,
-                  struct nb_bin_counts counts)
+struct nb_addends nb_bin_addends(const struct nb_settings *settings, const char *label,
+                                 struct nb_bin_counts counts, double *added)
 {
     struct nb_settings own = *settings; /* a borrowed view; a category is drawn once */
     own.event_model = NB_EVENT_MULTINOMIAL;
     struct nb_addends addends = nb_estimate_addends(&own, label, counts.bins);
-    double added = nb_estimate_added(&own, addends, counts.bins);
+    *added = nb_estimate_added(&own, addends, counts.bins);
     if (nb_estimate_is_by_word(&own) && counts.all_sum > 0)
         addends = nb_estimate_addends_of_share(own.smoothing,
                                                (double)counts.all / (double)counts.all_sum);
+    return addends;
+}
+
+double nb_bin_log(const struct nb_settings *settings, const char *label,
+                  struct nb_bin_counts counts)
+{
+    double added;
+    struct nb_addends addends = nb_bin_addends(settings, label, counts, &added);
     double above = (double)counts.own + addends.present;
     return above > 0 ? log(above) - log((double)counts.own_sum + added) : -(double)INFINITY;
 }

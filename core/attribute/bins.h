@@ -61,6 +61,11 @@ struct nb_bin_counts {
 
 struct nb_bin_counts nb_bin_counts_of(const struct nb_bins *bins, size_t bin, uint32_t place);
 
+/* What the settings' estimate and smoothing add to the counts of a bin, and to their sum, for a
+ * label of this name. */
+struct nb_addends nb_bin_addends(const struct nb_settings *settings, const char *label,
+                                 struct nb_bin_counts counts, double *added);
+
 /* What a bin brings to a label of this name: as a category does, by the settings' estimate and
  * smoothing, and with the complement model from the other labels' counts. */
 struct nb_factor nb_bin_factor(const struct nb_settings *settings, const char *label,

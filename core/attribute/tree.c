@@ -37,12 +37,86 @@ static size_t strongest(const struct link *links, size_t columns)
     return best;
 }
 
-void nb_tree_make(struct nb_tree *tree, const struct nb_model *model)
+/* ---- bins ------------------------------------------------------------------------------------ */
+
+_Static_assert((int)NB_BINS_MOST <= (int)NB_PAIR_BINS_MOST, "a bin has a place among the values");
+
+uint32_t nb_tree_value(const struct nb_tree *tree, uint64_t id, uint32_t row)
+{
+    if (!nb_feature_is_number(id))
+        return row;
+    size_t attribute = nb_feature_part(id) / 2;
+    const struct nb_bins *bins = &tree->numbers->counts[attribute].bins;
+    return NB_PAIR_BIN(attribute, nb_bins_find(bins, nb_decimal_fixed(id)));
+}
+
+size_t nb_tree_attribute(const struct nb_model *model, uint32_t value)
+{
+    return nb_pair_is_bin(value) ? nb_pair_bin_attribute(value)
+                                 : nb_feature_part(nb_model_row_id(model, value)) / 2;
+}
+
+struct folding {
+    const struct nb_tree *tree;
+    const struct nb_model *model;
+};
+
+static uint32_t attribute_of_row(void *user, uint32_t row)
+{
+    const struct folding *f = user;
+    return (uint32_t)nb_tree_attribute(f->model, row);
+}
+
+static uint32_t value_of_row(void *user, uint32_t row)
+{
+    const struct folding *f = user;
+    return nb_tree_value(f->tree, nb_model_row_id(f->model, row), row);
+}
+
+/* Whether columns are numbers; and those that stay: categories, and numbers that are cut. */
+static bool choose(const struct nb_tree *tree, struct nb_pair_fold *fold)
+{
+    bool has_numbers = false;
+    for (size_t i = 0; i < nb_pairs_columns(tree->pairs); i++) {
+        size_t attribute = nb_pairs_attribute(tree->pairs, i);
+        bool is_number = nb_numbers_have(tree->numbers, attribute);
+        fold->keeps[i] = !is_number || tree->numbers->counts[attribute].is_cut;
+        has_numbers = has_numbers || is_number;
+    }
+    return has_numbers;
+}
+
+static int fold_bins(struct nb_tree *tree, const struct nb_model *model)
+{
+    struct folding folding = {tree, model};
+    struct nb_pair_fold fold = {
+        .attribute = attribute_of_row, .value = value_of_row, .user = &folding};
+    if (!choose(tree, &fold))
+        return 0;
+    tree->folded = nb_pairs_fold(tree->pairs, &fold);
+    if (tree->folded == NULL)
+        return NB_NO_MEMORY;
+    tree->pairs = tree->folded;
+    return 0;
+}
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+void nb_tree_deinit(struct nb_tree *tree)
+{
+    nb_pairs_free(&tree->folded);
+}
+
+int nb_tree_make(struct nb_tree *tree, const struct nb_model *model,
+                 const struct nb_numbers *numbers)
 {
     struct link links[NB_PAIR_FIELDS_MOST];
-    *tree = (struct nb_tree){.pairs = nb_model_pairs(model)};
+    nb_tree_deinit(tree);
+    *tree = (struct nb_tree){.pairs = nb_model_pairs(model), .numbers = numbers};
     if (tree->pairs == NULL)
-        return;
+        return 0;
+    if (fold_bins(tree, model) != 0)
+        return NB_NO_MEMORY;
     tree->columns = nb_pairs_columns(tree->pairs);
     memset(tree->parents, NB_PAIR_NO_COLUMN, sizeof tree->parents);
     for (size_t i = 0; i < tree->columns; i++)
@@ -53,6 +127,7 @@ void nb_tree_make(struct nb_tree *tree, const struct nb_model *model)
         tree->parents[next] = links[next].from;
         offer(links, tree, next);
     }
+    return 0;
 }
 
 /* ---- documents ------------------------------------------------------------------------------- */
@@ -71,13 +146,16 @@ void nb_given_find(struct nb_given *given, const struct nb_tree *tree, const str
         return;
     memset(given->places, 0, sizeof given->places);
     for (size_t i = 0; i < size; i++) {
-        uint8_t column = column_of(tree, features[i].id);
-        uint32_t row =
-            column == NB_PAIR_NO_COLUMN ? NB_NO_ROW : nb_model_find(model, features[i].id);
-        if (row == NB_NO_ROW || !nb_counts_any(nb_model_row(model, row)))
+        uint64_t id = features[i].id;
+        uint8_t column = column_of(tree, id);
+        if (column == NB_PAIR_NO_COLUMN)
+            continue;
+        uint32_t row = nb_model_find(model, id);
+        bool is_known = row != NB_NO_ROW && nb_counts_any(nb_model_row(model, row));
+        if (!is_known && !nb_feature_is_number(id)) /* each number is in a bin */
             continue;
         given->places[column] = i + 1;
-        given->rows[column] = row;
+        given->values[column] = nb_tree_value(tree, id, row);
     }
 }
 

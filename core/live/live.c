@@ -176,7 +176,8 @@ static int begin_pairs(struct nb_model *counts, const struct nb_settings *settin
 {
     if (settings->structure == NB_STRUCTURE_NAIVE)
         return 0;
-    struct nb_pairs *pairs = nb_pairs_new(nb_settings_attributes(settings));
+    struct nb_pairs *pairs =
+        nb_pairs_new(nb_settings_attributes(settings), settings->number != NB_NUMBER_GAUSSIAN);
     if (pairs == NULL)
         return NB_NO_MEMORY;
     nb_model_put_pairs(counts, &pairs);

@@ -41,19 +41,27 @@ static int64_t entropy(const struct nb_pairs *pairs, uint32_t n)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-struct nb_pairs *nb_pairs_new(struct nb_attributes attributes)
+static void add_column(struct nb_pairs *pairs, size_t attribute)
+{
+    assert(pairs->columns < NB_PAIR_FIELDS_MOST);
+    pairs->column[attribute] = (uint8_t)pairs->columns;
+    pairs->attributes[pairs->columns++] = (uint16_t)attribute;
+}
+
+/* Without columns. */
+static struct nb_pairs *make(void)
 {
     struct nb_pairs *pairs = calloc(1, sizeof *pairs);
+    if (pairs != NULL)
+        memset(pairs->column, NB_PAIR_NO_COLUMN, sizeof pairs->column);
+    return pairs;
+}
+
+/* Makes room for the columns, when there is a table; else, or without memory, NULL. */
+static struct nb_pairs *with_room(struct nb_pairs *pairs)
+{
     if (pairs == NULL)
         return NULL;
-    memset(pairs->column, NB_PAIR_NO_COLUMN, sizeof pairs->column);
-    for (size_t i = 0; i < attributes.count; i++) {
-        if (attributes.list[i].kind != NB_FIELD_KIND_CATEGORY)
-            continue;
-        assert(pairs->columns < NB_PAIR_FIELDS_MOST);
-        pairs->column[i] = (uint8_t)pairs->columns;
-        pairs->attributes[pairs->columns++] = (uint16_t)i;
-    }
     for (uint32_t n = 0; n < LOW_COUNTS; n++)
         pairs->entropies[n] = compute_entropy(n);
     pairs->room = FIRST_ROOM;
@@ -62,6 +70,17 @@ struct nb_pairs *nb_pairs_new(struct nb_attributes attributes)
     if (pairs->slots == NULL || pairs->weights == NULL)
         nb_pairs_free(&pairs);
     return pairs;
+}
+
+struct nb_pairs *nb_pairs_new(struct nb_attributes attributes, bool with_numbers)
+{
+    struct nb_pairs *pairs = make();
+    for (size_t i = 0; pairs != NULL && i < attributes.count; i++) {
+        int kind = attributes.list[i].kind;
+        if (kind == NB_FIELD_KIND_CATEGORY || (with_numbers && kind == NB_FIELD_KIND_NUMBER))
+            add_column(pairs, i);
+    }
+    return with_room(pairs);
 }
 
 void nb_pairs_free(struct nb_pairs **pairs)
@@ -166,7 +185,7 @@ int nb_pairs_reserve(struct nb_pairs *pairs, const struct nb_pair_values *values
 {
     size_t more = most_counts(values);
     for (size_t i = 0; i < values->count; i++)
-        if (values->at[i].row >= NB_PAIR_ANY(NB_ATTRIBUTES_MOST))
+        if (values->at[i].row >= NB_PAIR_ROWS_MOST)
             return NB_TOO_LARGE;
     return pairs->used + more < pairs->room / 4 * 3 ? 0 : grow(pairs, more);
 }
@@ -197,6 +216,70 @@ uint32_t nb_pairs_count(const struct nb_pairs *pairs, uint32_t one, uint32_t oth
     struct slot key = {.one = one, .other = other, .label = label};
     const struct slot *slot = &pairs->slots[place_of(pairs->slots, pairs->room, &key)];
     return is_empty(slot) ? 0 : slot->count;
+}
+
+/* ---- bins ------------------------------------------------------------------------------------ */
+
+static bool is_any(uint32_t side)
+{
+    return side > NB_PAIR_ANY(NB_ATTRIBUTES_MOST);
+}
+
+/* The attribute that a side of a pair is of. */
+static uint32_t attribute_of(const struct nb_pair_fold *fold, uint32_t side)
+{
+    if (is_any(side))
+        return UINT32_MAX - 1 - side;
+    return nb_pair_is_bin(side) ? nb_pair_bin_attribute(side) : fold->attribute(fold->user, side);
+}
+
+/* Adds a slot of another table. Returns 0 or NB_NO_MEMORY. */
+static int fold_slot(struct nb_pairs *to, const struct nb_pair_fold *fold, const struct slot *from)
+{
+    struct slot key = *from;
+    if (to->column[attribute_of(fold, from->one)] == NB_PAIR_NO_COLUMN ||
+        to->column[attribute_of(fold, from->other)] == NB_PAIR_NO_COLUMN)
+        return 0;
+    if (to->used + 1 >= to->room / 4 * 3 && grow(to, to->living) != 0)
+        return NB_NO_MEMORY;
+    key.one = is_any(from->one) ? from->one : fold->value(fold->user, from->one);
+    key.other = is_any(from->other) ? from->other : fold->value(fold->user, from->other);
+    struct slot *slot = &to->slots[place_of(to->slots, to->room, &key)];
+    bool is_new = is_empty(slot);
+    key.count += is_new ? 0 : slot->count;
+    to->used += is_new;
+    to->living += is_new;
+    *slot = key;
+    return 0;
+}
+
+/* Of counts that are all there. */
+static void put_weights(struct nb_pairs *pairs, const struct nb_pair_fold *fold)
+{
+    for (size_t i = 0; i < pairs->room; i++) {
+        const struct slot *s = &pairs->slots[i];
+        if (s->count == 0)
+            continue;
+        int64_t sign = is_any(s->one) == is_any(s->other) ? 1 : -1;
+        pairs->weights[pairs->column[attribute_of(fold, s->one)] * pairs->columns +
+                       pairs->column[attribute_of(fold, s->other)]] +=
+            sign * entropy(pairs, s->count);
+    }
+}
+
+struct nb_pairs *nb_pairs_fold(const struct nb_pairs *pairs, const struct nb_pair_fold *fold)
+{
+    struct nb_pairs *to = make();
+    for (size_t i = 0; to != NULL && i < pairs->columns; i++)
+        if (fold->keeps[i])
+            add_column(to, pairs->attributes[i]);
+    to = with_room(to);
+    for (size_t i = 0; to != NULL && i < pairs->room; i++)
+        if (pairs->slots[i].count != 0 && fold_slot(to, fold, &pairs->slots[i]) != 0)
+            nb_pairs_free(&to);
+    if (to != NULL)
+        put_weights(to, fold);
+    return to;
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */

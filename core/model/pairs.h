@@ -14,6 +14,10 @@
  * and Goldszmidt 1997, section 4.1). Each n ln n is an integer of 2^-24, so that what a document
  * adds it takes out again exactly, and the order in which they came does not matter.
  *
+ * Numbers may be among the columns, for whoever cuts them into bins (core/attribute/bins.h): each
+ * different number is a value then, and nb_pairs_fold sums up those of a bin. So the borders of
+ * bins may move, and nothing is counted again.
+ *
  * A document of k values costs 2 k (k - 1) look-ups when it is learned. It is not stored: it is
  * counted anew from the ledger when a model is loaded.
  *
@@ -31,14 +35,38 @@ enum {
 };
 /* What stands for any value of an attribute, in the place of a row. */
 #define NB_PAIR_ANY(attribute) (UINT32_MAX - 1 - (uint32_t)(attribute))
+/* What stands for a bin of an attribute's numbers, below those. All rows are below all bins. */
+enum { NB_PAIR_BINS_MOST = 64 };
+#define NB_PAIR_BIN(attribute, bin)                                                                \
+    (NB_PAIR_ANY(NB_ATTRIBUTES_MOST) - (uint32_t)(attribute)*NB_PAIR_BINS_MOST - (uint32_t)(bin))
+#define NB_PAIR_ROWS_MOST NB_PAIR_BIN(NB_ATTRIBUTES_MOST, 0)
+static inline bool nb_pair_is_bin(uint32_t value)
+{
+    return value > NB_PAIR_ROWS_MOST && value <= NB_PAIR_BIN(0, 0);
+}
+static inline uint32_t nb_pair_bin_attribute(uint32_t bin)
+{
+    return (NB_PAIR_BIN(0, 0) - bin) / NB_PAIR_BINS_MOST;
+}
 
 struct nb_pairs;
 
-/* An empty table for the categories of these attributes, at most NB_PAIR_FIELDS_MOST. NULL: out of
- * memory. */
-struct nb_pairs *nb_pairs_new(struct nb_attributes attributes);
+/* An empty table for the categories of these attributes, and with `with_numbers` their numbers, at
+ * most NB_PAIR_FIELDS_MOST. NULL: out of memory. */
+struct nb_pairs *nb_pairs_new(struct nb_attributes attributes, bool with_numbers);
 void nb_pairs_free(struct nb_pairs **pairs);
 size_t nb_pairs_memory(const struct nb_pairs *pairs); /* NULL: 0 */
+
+/* How values are summed up. */
+struct nb_pair_fold {
+    bool keeps[NB_PAIR_FIELDS_MOST];                 /* by column: those that stay */
+    uint32_t (*attribute)(void *user, uint32_t row); /* that a row is a value of */
+    uint32_t (*value)(void *user, uint32_t row);     /* the row, or the bin that it is in */
+    void *user;
+};
+/* A table of some of the columns, in which bins stand for the rows in them. In time of all counts.
+ * NULL: out of memory. */
+struct nb_pairs *nb_pairs_fold(const struct nb_pairs *pairs, const struct nb_pair_fold *fold);
 
 /* The values of one document: of each category at most one, in the order of the attributes. */
 struct nb_pair_values {

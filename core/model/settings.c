@@ -251,7 +251,8 @@ static const struct nb_setting table[] = {
      .offset = offsetof(struct nb_settings, structure),
      .names = structures,
      .help = "What a category depends on beside the label: nothing (naive), or one other category, "
-             "such that the tree of these tells most (tan: Friedman, Geiger and Goldszmidt 1997)."},
+             "such that the tree of these tells most (tan: Friedman, Geiger and Goldszmidt 1997). "
+             "Bins of numbers are categories."},
     {.name = "number",
      .type = NB_SETTING_ENUM,
      .offset = offsetof(struct nb_settings, number),

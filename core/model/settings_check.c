@@ -304,8 +304,10 @@ static int check_kind(const struct nb_settings *s, struct nb_error *error)
 static int check_structure(const struct nb_settings *s, struct nb_error *error)
 {
     size_t categories = 0;
+    bool has_bins = s->number != NB_NUMBER_GAUSSIAN;
     for (size_t i = 0; i < s->attribute_count; i++)
-        categories += s->attributes[i].kind == NB_FIELD_KIND_CATEGORY;
+        categories += s->attributes[i].kind == NB_FIELD_KIND_CATEGORY ||
+                      (has_bins && s->attributes[i].kind == NB_FIELD_KIND_NUMBER);
     if (s->structure == NB_STRUCTURE_NAIVE)
         return 0;
     if (s->decision == NB_DECISION_STACKED || s->event_model == NB_EVENT_COMPLEMENT)
@@ -313,9 +315,11 @@ static int check_structure(const struct nb_settings *s, struct nb_error *error)
                             "structure: \"tan\" needs \"decision\": \"bayes\" (as in the preset "
                             "\"book\") and another event_model than \"complement\"");
     if (categories > NB_PAIR_FIELDS_MOST)
-        return nb_error_set(error, NB_UNUSABLE,
-                            "structure: \"tan\" is for at most %d fields of the kind category",
-                            NB_PAIR_FIELDS_MOST);
+        return nb_error_set(
+            error, NB_UNUSABLE,
+            "structure: \"tan\" is for at most %d fields of the kind category, or number "
+            "if these are cut into bins",
+            NB_PAIR_FIELDS_MOST);
     return 0;
 }
 

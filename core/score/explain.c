@@ -121,12 +121,13 @@ static double presence(const struct nb_scorer *s, const struct nb_model *model,
 }
 
 /* A category that depends on another one. */
-static double evidence_given(const struct nb_scorer *s, const struct nb_model *model, uint32_t row,
-                             uint32_t given, const struct nb_scores *scores)
+static double evidence_given(const struct nb_scorer *s, const struct nb_model *model,
+                             uint32_t value, uint32_t given, const struct nb_scores *scores)
 {
     uint32_t best = (uint32_t)scores->best, second = (uint32_t)scores->second;
-    return nb_factor_evidence(nb_attribute_value_given(&s->attributes, model, row, given, best),
-                              nb_attribute_value_given(&s->attributes, model, row, given, second));
+    return nb_factor_evidence(
+        nb_attribute_value_given(&s->attributes, model, value, given, best),
+        nb_attribute_value_given(&s->attributes, model, value, given, second));
 }
 
 /* A feature of an attribute; `given` may be NULL. Returns whether it says anything. */
@@ -145,7 +146,9 @@ static bool explain_value(const struct nb_scorer *s, const struct nb_model *mode
     *evidence = (struct nb_evidence){.feature = at};
     if (parent != NB_PAIR_NO_COLUMN) {
         evidence->given = given->places[parent];
-        evidence->evidence = evidence_given(s, model, number, given->rows[parent], scores);
+        evidence->evidence =
+            evidence_given(s, model, nb_tree_value(s->attributes.tree, feature->id, number),
+                           given->values[parent], scores);
     } else if (nb_part_is_presence(nb_feature_part(feature->id))) {
         evidence->evidence = nb_log_evidence(presence(s, model, features, size, at, best),
                                              presence(s, model, features, size, at, second));

@@ -68,8 +68,10 @@ static void add_attribute(const struct pass *p, const struct nb_feature *feature
     if (parent == NB_PAIR_NO_COLUMN)
         nb_attribute_add(scores, p->model, feature, row, position, product);
     else
-        nb_log_product_add(product, nb_attribute_value_given(scores, p->model, number,
-                                                             p->given->rows[parent], position));
+        nb_log_product_add(
+            product, nb_attribute_value_given(scores, p->model,
+                                              nb_tree_value(scores->tree, feature->id, number),
+                                              p->given->values[parent], position));
 }
 
 /* A feature of an attribute. */

@@ -38,7 +38,9 @@ int nb_ledger_pairs(const struct nb_view *view, uint32_t number, const struct nb
     *pairs = NULL;
     if (settings->structure == NB_STRUCTURE_NAIVE)
         return 0;
-    struct counting c = {.model = model, .pairs = nb_pairs_new(nb_settings_attributes(settings))};
+    struct counting c = {.model = model,
+                         .pairs = nb_pairs_new(nb_settings_attributes(settings),
+                                               settings->number != NB_NUMBER_GAUSSIAN)};
     if (c.pairs == NULL)
         return nb_error_no_memory(error);
     int rc = 0;

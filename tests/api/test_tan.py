@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from fractions import Fraction
 
 import attributes
 from attributes import Attributes
@@ -181,6 +182,92 @@ def test_starts_and_imports(api):
     daemon.stop()
 
 
+NUMBERS = {"heat": "number", "plan": "category", "price": "number", "device": "category"}
+
+
+def random_numbers(rnd, label):
+    """Prices go with plans, heat with prices."""
+    plan = rnd.choice("ABC")
+    price = round(rnd.gauss("ABC".index(plan) * 10, 4 + label), 1)
+    values = {"plan": plan, "price": price, "heat": round(price / 2 + rnd.gauss(0, 2)), "device": rnd.choice(["phone", "desk"])}
+    for name in list(values):
+        if rnd.random() < 0.1:
+            del values[name]
+    return values
+
+
+def in_bins(documents, values):
+    """Values with the bins of the documents' numbers in the place of numbers."""
+    binned = dict(values)
+    for name in {"heat", "price"} & values.keys():
+        cut = attributes.cut(attributes.by_label([(label, bags[name]) for label, bags in documents if name in bags]))
+        binned[name] = f"bin {attributes.bin_of(cut, Fraction(attributes.number_text(values[name])))}"
+    return binned
+
+
+def trees_of(reply):
+    """How many values of an explanation are given another one."""
+    return sum(" given " in (row["token"] or "") for row in reply["explanation"])
+
+
+def same_scores(got, want, what):
+    for label, score in want["log_scores"].items():
+        equal(got["log_scores"][label] is None, score is None, what)
+        near(got["log_scores"][label] or 0, score or 0, what)
+    equal(trees_of(got), trees_of(want), what)
+
+
+def test_numbers_in_bins(api):
+    """The scores are those of a model in which bins are categories, under every smoothing."""
+    rnd = api.random
+    with Attributes(api, NUMBERS, structure="tan", number="bins") as model:
+        documents = {}
+        for n in range(70):
+            documents[str(n % 50)] = (random_numbers(rnd, n % 2), "uv"[n % 2])
+            model.train(*documents[str(n % 50)], id=str(n % 50))
+        for id in ("3", "20", "31"):
+            model.untrain(id=id)
+            del documents[id]
+        living = list(model.documents.values())
+        probes = [random_numbers(rnd, n % 2) for n in range(12)]
+        for settings in ({}, {"smoothing": {"m": 4, "p": "vocabulary"}}, {"smoothing": {"labels": {"u": 0.5, "v": 2}}},
+                         {"estimate": "mle"}, {"event_model": "binary", "smoothing": 0.1}):
+            model.put(preset="book", structure="tan", number="bins", **settings)
+            with Attributes(api, attributes.categories(NUMBERS), structure="tan", **settings) as binned:
+                for id, (values, label) in documents.items():
+                    binned.train(in_bins(living, values), label, id=id)
+                for probe in probes:
+                    want = binned.classify(in_bins(living, probe), "?explain=9")
+                    same_scores(model.classify(probe, "?explain=9"), want, f"{probe} under {settings}")
+        model.put(preset="book", structure="tan")  # Gaussians stay outside of the tree
+        equal(trees_of(model.classify({"plan": "A", "device": "desk", "price": 3, "heat": 2}, "?explain=9")), 1)
+
+
+def test_numbers_after_starts(api):
+    rnd, daemon = api.random, api.another(keep=True).start()
+    client, probes = daemon.client, [random_numbers(rnd, n % 2) for n in range(10)]
+    settings = {"preset": "book", "fields": NUMBERS, "structure": "tan"}
+    client.put("/v1/models/m", {**settings, "number": "auto"}).ok(201)
+    for n in range(50):
+        client.post("/v1/models/m/train", {"values": random_numbers(rnd, n % 2), "label": "uv"[n % 2], "id": str(n % 40)}).ok()
+    for number in ("auto", "bins"):
+        client.put("/v1/models/m", {**settings, "number": number}).ok(200)
+        want = verdicts(client, "/v1/models/m", probes)
+        daemon.kill()
+        client = daemon.start().client
+        equal(verdicts(client, "/v1/models/m", probes), want, "after a kill")
+        client.post("/v1/models/m/train", {"values": probes[0], "label": "u", "id": "new"}).ok()
+        client.post("/v1/models/m/untrain", {"id": "new"}).ok()
+        equal(verdicts(client, "/v1/models/m", probes), want, "learned and forgotten")
+    daemon.stop()
+    for option in ("--verify", "--rebuild"):
+        status, out, err = api.tool(option, "--data", daemon.data)
+        equal(status, 0, out + err)
+    client = daemon.start().client
+    equal(verdicts(client, "/v1/models/m", probes), want, "rebuilt")
+    daemon.stop()
+
+
 def test_documents_without_a_label(api):
     """They are counted nowhere, not by a start either, until they have one."""
     rnd, daemon = api.random, api.another(keep=True).start()
@@ -217,5 +304,8 @@ def test_refusals(api):
     refused(put(preset="book", structure="forest"), 422, "structure", "tan")
     many = {f"f{n}": "category" for n in range(65)}
     refused(put(preset="book", structure="tan", fields=many), 422, "structure", "64")
-    put(preset="book", structure="tan", fields={**many, "f64": "set"}).ok(201)
+    several = {f"f{n}": "category" for n in range(64)}
+    refused(put(preset="book", structure="tan", fields={**several, "f64": "number"}, number="bins"), 422, "structure", "64")
+    put(preset="book", structure="tan", fields={**several, "f64": "number"}).ok(201)
+    put(preset="book", structure="tan", fields={**several, "f64": "set"}).ok(201)
     put(preset="book", structure="tan").ok(201)

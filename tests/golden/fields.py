@@ -5,7 +5,7 @@
     fields.py DRIVER [SEED]
 
 DRIVER is the built model_driver. Texts, categories, sets and numbers (Gaussians, bins, the better of both), in every event
-model under every estimate; and the tree of categories (structure tan), found anew from the documents.
+model under every estimate; and the tree of categories and of numbers in bins (structure tan), found anew from the documents.
 """
 import itertools
 import math
@@ -34,10 +34,24 @@ class Fields:
         self.of = [[(v, bags[f]) for v, bags in living if f in bags] for f in range(len(kinds))]
         numbers = [attributes.numbers_of(b for _, b in of) for of, kind in zip(self.of, kinds) if kind == "number"]
         self.added = 1e-9 * float(max((attributes.moments(own)[1] for own in numbers if own), default=0))
+        self.bins = {f: attributes.cut(attributes.by_label(of)) for f, of in enumerate(self.of) if self.is_cut(f)}
+        self.categories = sorted({*self.categories, *self.bins})
         self.parents = self.tree() if settings["structure"] == "tan" else {}
 
+    def is_cut(self, f):
+        """Whether a field is a number whose bins speak."""
+        if self.kinds[f] != "number" or self.s["number"] == "gaussian" or not self.of[f]:
+            return False
+        by = book.Estimate(self.s["estimate"], self.s["smoothing"]) if self.s["number"] == "auto" else None
+        return by is None or bool(self.added) and attributes.bins_are_better(self.of[f], self.s["event"], by, self.added)
+
     def one(self, bags, field):
-        return next(iter(bags[field])) if field in bags else None
+        """The value, or the bin."""
+        if field not in bags:
+            return None
+        if field in self.bins:
+            return attributes.bin_of(self.bins[field], attributes.numbers_of([bags[field]])[0])
+        return next(iter(bags[field]))
 
     def information(self, one, other):
         """I(one; other | label) times the documents that have both."""
@@ -61,19 +75,21 @@ class Fields:
     def given(self, v, f, value, parent, other, estimate):
         """ln P(value | value of the parent, label)."""
         rows = [self.one(b, f) for u, b in self.living if u == v and f in b and self.one(b, parent) == other]
-        return estimate.log(rows.count(value), len(rows), len({m for _, b in self.of[f] for m in b}))
+        return estimate.log(rows.count(value), len(rows), len({self.one({f: b}, f) for _, b in self.of[f]}))
 
     def known(self, bags, f):
         value = self.one(bags, f)
+        if f in self.bins:  # each number is in one
+            return value
         return value if any(value in b for _, b in self.of[f]) else None
 
     def field(self, v, f, bags, estimate):
         event, kind = self.s["event"], self.kinds[f]
-        if kind == "number":
-            return attributes.log_number(self.s["number"], event, estimate, self.of[f], v, bags[f], self.added)
-        parent = self.parents.get(f) if kind == "category" else None
+        parent = self.parents.get(f)
         if parent is not None and self.known(bags, f) is not None and self.known(bags, parent) is not None:
             return self.given(v, f, self.one(bags, f), parent, self.one(bags, parent), estimate)
+        if kind == "number":
+            return attributes.log_number(self.s["number"], event, estimate, self.of[f], v, bags[f], self.added)
         return attributes.log_likelihood(kind, event, estimate, self.of[f], v, bags[f])
 
     def scores(self, bags):
@@ -163,7 +179,8 @@ def check(driver, kinds, fields, bags):
 
 
 def run_fields(path, rnd, labels, structure):
-    kinds = [rnd.choice(KINDS) for _ in range(4)] if structure == "naive" else ["category"] * 5 + [rnd.choice(KINDS)]
+    of_tree = ["category"] * 3 + [rnd.choice(["category", "number"]) for _ in range(2)] + [rnd.choice(KINDS)]
+    kinds = of_tree if structure == "tan" else [rnd.choice(KINDS) for _ in range(4)]
     rnd.shuffle(kinds)
     driver, living, compared = Driver(path), [], 0
     for line in settings_lines(kinds, random_settings(rnd, labels, structure)):

@@ -143,7 +143,7 @@ static void fields(char **rest)
     if (structure == NB_STRUCTURE_NAIVE || nb_model_pairs(model) != NULL)
         return;
     struct nb_pairs *pairs =
-        nb_pairs_new((struct nb_attributes){.list = attributes, .count = attribute_count});
+        nb_pairs_new((struct nb_attributes){.list = attributes, .count = attribute_count}, true);
     require(pairs != NULL && nb_model_documents_all(model) == 0, "pairs");
     nb_model_put_pairs(model, &pairs);
 }

@@ -5,11 +5,15 @@ Both take the spanning tree of largest conditional mutual information. Weka puts
 attribute in the place of its missing values; so does this file, for both. Where Weka's root lies follows from
 rounding; bayesd's is the first field, so Weka's root is named first. Estimates are (n + .5) / (N + .5 values) on both
 sides, also for the label: `prior` weighs each label N_c + .5. Of declared values that no document has a label of
-their own learns, as in test_weka_naive_bayes.
+their own learns, as in test_weka_naive_bayes. Numbers are cut into bins by bayesd; Weka, which cuts elsewhere, is given
+the bins as values.
 """
 import re
 from collections import Counter
+from fractions import Fraction
 
+import attributes
+from arff import Data
 from peers import equal, holds, information, label_weights
 
 TAN = ("weka.classifiers.bayes.BayesNet", "-D", "-Q", "weka.classifiers.bayes.net.search.local.TAN", "--", "-S",
@@ -62,6 +66,46 @@ def compare(peers, data, has_ties=False):
             return
         equal(ours, theirs, data)
         peers.equal_distributions(model.probabilities(data.documents()), weka.distributions, data.labels(), data)
+
+
+def cut(data):
+    """The data with bins in the place of numbers (core/attribute/bins.h), each bin a value."""
+    declared, columns = list(data.attributes), {}
+    for n in data.inputs():
+        if data.attributes[n][1] is not None:
+            continue
+        numbers = {label: [Fraction(row[n]) for row in data.rows if row[data.class_index] == label] for label in data.labels()}
+        bins = attributes.cut({label: own for label, own in numbers.items() if own})
+        columns[n] = bins
+        declared[n] = (data.attributes[n][0], [f"bin {at}" for at in range(len(bins))])
+    rows = [[f"bin {attributes.bin_of(columns[n], Fraction(v))}" if n in columns else v for n, v in enumerate(row)] for row in data.rows]
+    binned = Data(declared, rows, data.name)
+    binned.class_index = data.class_index
+    return binned
+
+
+def compare_numbers(peers, data):
+    """bayesd with the numbers, Weka with their bins."""
+    data = data.of_rows([row for row in data.rows if None not in row])
+    binned = cut(data)
+    weka = peers.weka(TAN[0], binned, binned, *TAN[1:])
+    theirs, roots = parents_of_weka(binned, weka)
+    first, kinds = roots[0], data.fields()
+    with peers.model({first: kinds[first], **kinds}, structure="tan", number="bins", smoothing=0.5,
+                     prior=label_weights(data, 0.5)) as model:
+        model.train(data.documents())
+        ours = parents_of(model, data.documents()[0][0])
+        holds(abs(weight(binned, ours) - weight(binned, theirs)) < 1e-6, f"{data}: {ours}, theirs {theirs}")
+        equal(ours, theirs, data)
+        peers.equal_distributions(model.probabilities(data.documents()), weka.distributions, data.labels(), data)
+
+
+def test_iris_in_bins(peers):
+    compare_numbers(peers, peers.weka_data("iris"))
+
+
+def test_diabetes_in_bins(peers):
+    compare_numbers(peers, peers.weka_data("diabetes"))
 
 
 def test_weather(peers):

@@ -87,7 +87,7 @@ static void assert_pair(const struct nb_pairs *pairs, const struct document *d, 
 
 static struct nb_pairs *pairs_of(const struct document *d, size_t size)
 {
-    struct nb_pairs *pairs = nb_pairs_new((struct nb_attributes){attributes, FIELDS, false});
+    struct nb_pairs *pairs = nb_pairs_new((struct nb_attributes){attributes, FIELDS, false}, false);
     ck_assert_ptr_nonnull(pairs);
     for (size_t i = 0; i < size; i++)
         count(pairs, &d[i], 1);
@@ -138,6 +138,62 @@ START_TEST(columns_are_the_categories)
     nb_pair_values_add(&values, pairs, NB_PAIR_ANY(2), 2);
     ck_assert_int_eq(nb_pairs_reserve(pairs, &values), NB_TOO_LARGE);
     nb_pairs_free(&pairs);
+}
+END_TEST
+
+static uint32_t attribute_of(void *user, uint32_t row)
+{
+    (void)user;
+    return row / 100;
+}
+
+/* Values 1 and 2 of field 2 are in one bin. */
+static uint32_t bin_of(void *user, uint32_t row)
+{
+    (void)user;
+    return row / 100 == 2 ? NB_PAIR_BIN(2, row % 100 > 0) : row;
+}
+
+/* Folded counts are those of documents that had the bins, and without a column the others stay. */
+START_TEST(values_fold_into_bins)
+{
+    struct document d[DOCUMENTS], binned[DOCUMENTS];
+    srand((unsigned)_i);
+    for (size_t i = 0; i < DOCUMENTS; i++) {
+        binned[i] = d[i] = random_document();
+        binned[i].values[2] = d[i].values[2] < 0 ? -1 : d[i].values[2] > 0;
+    }
+    const struct nb_pair_fold fold = {
+        .keeps = {true, true, false}, .attribute = attribute_of, .value = bin_of};
+    struct nb_pairs *pairs = pairs_of(d, DOCUMENTS), *want = pairs_of(binned, DOCUMENTS);
+    struct nb_pairs *folded = nb_pairs_fold(pairs, &fold);
+    ck_assert_ptr_nonnull(folded);
+    ck_assert_uint_eq(nb_pairs_columns(folded), 2);
+    ck_assert_uint_eq(nb_pairs_column(folded, 3), NB_PAIR_NO_COLUMN);
+    ck_assert_int_eq(nb_pairs_weight(folded, 0, 1), nb_pairs_weight(want, 0, 1));
+    for (uint32_t label = 0; label < LABELS; label++)
+        for (int x = 0; x < VALUES; x++)
+            for (uint32_t bin = 0; bin < 2; bin++)
+                ck_assert_uint_eq(nb_pairs_count(folded, row_of(0, x), NB_PAIR_BIN(2, bin), label),
+                                  nb_pairs_count(want, row_of(0, x), row_of(2, (int)bin), label));
+    ck_assert_uint_eq(nb_pairs_count(folded, NB_PAIR_ANY(0), NB_PAIR_BIN(2, 1), 0),
+                      nb_pairs_count(want, NB_PAIR_ANY(0), row_of(2, 1), 0));
+    ck_assert_uint_eq(nb_pairs_count(folded, row_of(0, 1), row_of(3, 1), 0), 0);
+    nb_pairs_free(&folded);
+    nb_pairs_free(&want);
+    nb_pairs_free(&pairs);
+}
+END_TEST
+
+START_TEST(bins_have_values_of_their_own)
+{
+    for (uint32_t a = 0; a < NB_ATTRIBUTES_MOST; a++)
+        for (uint32_t bin = 0; bin < NB_PAIR_BINS_MOST; bin++) {
+            ck_assert(nb_pair_is_bin(NB_PAIR_BIN(a, bin)));
+            ck_assert_uint_eq(nb_pair_bin_attribute(NB_PAIR_BIN(a, bin)), a);
+        }
+    ck_assert(!nb_pair_is_bin(NB_PAIR_ANY(0)) && !nb_pair_is_bin(NB_PAIR_ROWS_MOST - 1));
+    ck_assert(!nb_pair_is_bin(NB_PAIR_ANY(NB_ATTRIBUTES_MOST - 1)));
 }
 END_TEST
 
@@ -215,6 +271,8 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, documents_come_and_go, 0, 10);
     tcase_add_test(tests, columns_are_the_categories);
+    tcase_add_loop_test(tests, values_fold_into_bins, 0, 5);
+    tcase_add_test(tests, bins_have_values_of_their_own);
     tcase_add_test(tests, there_is_a_limit);
     tcase_add_test(tests, a_model_keeps_its_pairs);
     suite_add_tcase(suite, tests);
