@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/clock.h"
 #include "core/engine/stage.h"
 #include "core/live/checkpoint.h"
 #include "core/live/learner.h"
@@ -239,11 +240,15 @@ static void finish_model(struct nb_engine *engine, const struct nb_group_model *
 
 static void finish(struct nb_group *group)
 {
+    uint64_t now = nb_clock_monotonic();
     for (size_t i = 0; i < group->model_count; i++)
         finish_model(group->engine, &group->models[i]);
     for (size_t i = 0; i < group->size; i++) {
         struct nb_submitted *change = group->items[i].change;
-        nb_live_note_memory(group->items[i].batch->live);
+        struct nb_live *live = group->items[i].batch->live;
+        nb_live_note_memory(live);
+        if (!change->is_refit && !change->is_note)
+            live->changed = now;
         /* What somebody else has changed or taken out first need not be taken out. */
         bool is_moot = change->is_aged && change->receipt.code == NB_CONFLICT;
         if (change->receipt.code == 0)

@@ -30,8 +30,7 @@ bool nb_refits_some(struct nb_engine *engine, bool quiet)
     bool is_done = false;
     if (nb_transaction_health(engine, NULL) != 0)
         return false;
-    struct nb_live *live =
-        nb_registry_first(engine, quiet ? nb_refit_is_wanted : nb_refit_is_begun);
+    struct nb_live *live = nb_registry_first(engine, quiet ? nb_refit_is_wanted : nb_refit_is_next);
     if (live == NULL)
         return false;
     bool begin = live->fit == NULL || nb_refit_is_due(live);
@@ -41,6 +40,15 @@ bool nb_refits_some(struct nb_engine *engine, bool quiet)
     nb_batch_free(&batch);
     nb_registry_release(engine, &live);
     return is_done;
+}
+
+bool nb_refits_rest(struct nb_engine *engine)
+{
+    struct nb_live *live = nb_registry_first(engine, nb_refit_rests);
+    if (live == NULL)
+        return false;
+    nb_registry_release(engine, &live);
+    return true;
 }
 
 bool nb_refits_calibrate_model(struct nb_engine *engine, struct nb_live *live)

@@ -8,11 +8,13 @@
 
 #include "core/live/state.h"
 
-/* Commits one slice of a refit that is under way, or begins one that some loaded model must have;
- * when it is `quiet`, also one that would make its weights better. In each gap between two requests
- * of a trainer that would be the wrong time: every change runs a slice while one is under way.
- * Returns whether it has. */
+/* Commits one slice of a refit that is under way and does not rest (core/live/refit.h), or begins
+ * one that some loaded model must have; when it is `quiet`, also one that would make its weights
+ * better. In each gap between two requests of a trainer that would be the wrong time: every change
+ * runs a slice while one is under way. Returns whether it has. */
 bool nb_refits_some(struct nb_engine *engine, bool quiet);
+/* Whether a refit of some loaded model rests. */
+bool nb_refits_rest(struct nb_engine *engine);
 
 /* Goes on with the calibration of some loaded model, or begins one (core/recalibrate). At its end
  * the map is committed with the model's settings. Returns whether there was something to do, and

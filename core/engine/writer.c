@@ -12,6 +12,7 @@
 #include "core/engine/purge.h"
 #include "core/engine/refits.h"
 #include "core/live/checkpoint.h"
+#include "core/live/refit.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/live/unused.h"
@@ -169,6 +170,27 @@ static void expect(struct nb_engine *engine, size_t answered)
     pthread_mutex_unlock(&engine->queue_lock);
 }
 
+/* Goes on with refits and calibrations while nothing waits, with the queue's lock held. If there
+ * is nothing but refits that rest, it waits for work until they may go on. */
+static void fit_some(struct nb_engine *engine)
+{
+    struct timespec until;
+    pthread_mutex_unlock(&engine->queue_lock);
+    bool some = nb_refits_some(engine, false) || nb_refits_calibrate(engine);
+    bool rests = !some && nb_refits_rest(engine);
+    if (some || rests)
+        atomic_store(&engine->refits, true);
+    pthread_mutex_lock(&engine->queue_lock);
+    if (!rests || engine->first != NULL || engine->closing)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)NB_REFIT_REST;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_cond_clockwait(&engine->queue_filled, &engine->queue_lock, CLOCK_MONOTONIC,
+                                 &until);
+}
+
 /* Waits for work, with the queue's lock held. In quiet moments it tidies up, or tries whether a
  * store that failed works again. */
 static void wait_for_work(struct nb_engine *engine)
@@ -181,10 +203,7 @@ static void wait_for_work(struct nb_engine *engine)
     until.tv_nsec %= 1000000000;
     bool quiet = engine->trim || engine->remember;
     if (!quiet && !failed && atomic_exchange(&engine->refits, false)) {
-        pthread_mutex_unlock(&engine->queue_lock);
-        if (nb_refits_some(engine, false) || nb_refits_calibrate(engine))
-            atomic_store(&engine->refits, true);
-        pthread_mutex_lock(&engine->queue_lock);
+        fit_some(engine);
         return;
     }
     if (!quiet)

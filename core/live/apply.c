@@ -192,7 +192,6 @@ static int teach(struct nb_live *live, const struct nb_change *change, const str
     if (!is_learned && delta->take_label == UINT32_MAX)
         return 0; /* it had no label and has none */
     struct nb_lesson lesson = {.view = how->view,
-                               .number = how->number,
                                .label = change->label,
                                .taken = delta->take_label,
                                .is_aged = change->kind == NB_CHANGE_UNTRAIN &&
@@ -236,7 +235,7 @@ static int apply_refit(struct nb_live *live, const struct nb_change *change,
 {
     if (how->learner == NULL)
         return 0;
-    int rc = nb_learner_refit(how->learner, live, how->view, how->number, change->other);
+    int rc = nb_learner_refit(how->learner, live, how->view, change->other);
     return rc == 0 ? 0 : nb_error_set(error, rc, "fitting the weights of a model anew failed");
 }
 

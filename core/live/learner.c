@@ -215,7 +215,8 @@ static int replay_to(struct nb_learner *l, struct nb_live *live, const struct nb
 /* A document that is drawn from all teaches as if it were the only one that is not learned yet. */
 static int replay_one(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
-    struct nb_random random = nb_random_of(live->number, lesson->number);
+    struct nb_random random =
+        nb_order_random(nb_stack_weights_order(live->published->weights), NB_DRAW_LESSON);
     int rc = nb_refit_list(live, lesson->view);
     if (rc != 0 || nb_living_count(live->living) == 0)
         return rc;
@@ -275,15 +276,15 @@ static int refit(struct nb_learner *l, struct nb_live *live, const struct nb_les
         enum nb_order_reason reason = nb_order_reason(order, nb_model_documents_all(live->counts));
         if (reason == NB_ORDER_NONE)
             return 0;
-        rc = nb_refit_begin(live, lesson->view, lesson->number,
+        rc = nb_refit_begin(live, lesson->view,
                             reason == NB_ORDER_REVISED ? NB_REFIT_STALE : NB_REFIT_OF_GROWTH);
     }
     l->slices++;
-    return rc != 0 ? rc : nb_refit_slice(live, lesson->view, lesson->number, l->slice, &l->drawn);
+    return rc != 0 ? rc : nb_refit_slice(live, lesson->view, l->slice, &l->drawn);
 }
 
 int nb_learner_refit(struct nb_learner *l, struct nb_live *live, const struct nb_view *view,
-                     uint64_t number, uint32_t part)
+                     uint32_t part)
 {
     int rc = 0;
     if (part > NB_REFIT_WHOLE)
@@ -291,10 +292,10 @@ int nb_learner_refit(struct nb_learner *l, struct nb_live *live, const struct nb
     if (!nb_published_is_stacked(live->published))
         return 0;
     if (part != NB_REFIT_SLICE)
-        rc = nb_refit_begin(live, view, number,
+        rc = nb_refit_begin(live, view,
                             part == NB_REFIT_WHOLE ? NB_REFIT_ASKED : nb_refit_why(live));
     l->slices++;
-    return rc != 0 ? rc : nb_refit_slice(live, view, number, l->slice, &l->drawn);
+    return rc != 0 ? rc : nb_refit_slice(live, view, l->slice, &l->drawn);
 }
 
 unsigned nb_learner_slices(struct nb_learner *l)

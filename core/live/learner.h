@@ -38,7 +38,6 @@ void nb_learner_reset(struct nb_learner *learner);
 /* What a change that is in the counts says about its document. */
 struct nb_lesson {
     const struct nb_view *view; /* for reading other documents of the ledger */
-    uint64_t number;            /* of the entry: what is drawn is a function of it */
     uint32_t label;
     uint32_t taken;             /* the label that a document had before; NB_STACK_NO_LABEL: none */
     const struct nb_rows *rows; /* the document as it is now; NULL: it was forgotten */
@@ -54,7 +53,7 @@ int nb_learner_teach(struct nb_learner *learner, struct nb_live *live,
 /* Does what a REFIT entry says: a slice of a refit, the first of one if it begins. Returns as
  * nb_learner_teach, or NB_CORRUPT: this program knows no such part. */
 int nb_learner_refit(struct nb_learner *learner, struct nb_live *live, const struct nb_view *view,
-                     uint64_t number, uint32_t part);
+                     uint32_t part);
 /* How many slices were run since the last call. */
 unsigned nb_learner_slices(struct nb_learner *learner);
 

@@ -129,6 +129,12 @@ bool nb_order_take_credit(struct nb_weights *order)
     return true;
 }
 
+struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_draw what)
+{
+    double count = nb_weights_at(order, what == NB_DRAW_LESSON ? CHANGES : REFITS);
+    return nb_random_of(what, (uint64_t)count);
+}
+
 /* ---- refits ---------------------------------------------------------------------------------- */
 
 static double turnover_of(const struct nb_weights *order, uint32_t label)

@@ -36,6 +36,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/random.h"
 #include "core/weights/weights.h"
 
 /* The weight of a document of a label that `of_label` of `documents` have, itself not among them.
@@ -50,6 +51,13 @@ bool nb_order_begins_to_teach(uint64_t documents);
 int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint64_t documents);
 /* Takes one from the credit, if there is a whole one; nb_order_count has made room for that. */
 bool nb_order_take_credit(struct nb_weights *order);
+
+/* What is drawn next: a document that teaches again, a refit's sample and the order of its passes,
+ * the order in which the twin learns anew. A function of how many documents were counted and refits
+ * began, which the weights carry: so a model that learns the same documents in the same order draws
+ * the same ones, whatever other models learn and however many REFIT entries lie between. */
+enum nb_order_draw { NB_DRAW_LESSON, NB_DRAW_SAMPLE, NB_DRAW_PASS };
+struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_draw what);
 
 /* ---- refits ---------------------------------------------------------------------------------- */
 

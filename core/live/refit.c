@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/base/clock.h"
 #include "core/live/order.h"
 #include "core/score/stack_fit.h"
 #include "core/store/living.h"
@@ -85,9 +86,10 @@ static uint32_t sample_size(const struct nb_live *live)
     return (uint32_t)(documents < most ? documents : most);
 }
 
-static int make(struct nb_live *live, uint64_t number)
+static int make(struct nb_live *live)
 {
-    struct nb_random random = nb_random_of(live->number, number);
+    struct nb_random random =
+        nb_order_random(nb_stack_weights_order(live->published->weights), NB_DRAW_SAMPLE);
     uint32_t size = sample_size(live);
     uint64_t *numbers = calloc(size + (size_t)1, sizeof *numbers);
     if (numbers == NULL)
@@ -98,8 +100,7 @@ static int make(struct nb_live *live, uint64_t number)
     return live->fit != NULL ? 0 : NB_NO_MEMORY;
 }
 
-int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t number,
-                   enum nb_order_refit why)
+int nb_refit_begin(struct nb_live *live, const struct nb_view *view, enum nb_order_refit why)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     nb_refit_drop(live);
@@ -107,7 +108,7 @@ int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t nu
     if (rc == 0)
         rc = nb_order_begin_refit(order, why, nb_model_documents_all(live->counts));
     if (rc == 0)
-        rc = make(live, number);
+        rc = make(live);
     if (rc != 0)
         nb_refit_drop(live);
     return rc;
@@ -162,9 +163,10 @@ static void shuffle(struct nb_pass *pass, struct nb_random random)
 
 /* The twin begins anew, behind the new weights of the stack. All living documents will teach it,
  * once, in any order. */
-static int begin_pass(struct nb_live *live, uint64_t number)
+static int begin_pass(struct nb_live *live)
 {
-    struct nb_random random = nb_random_of(number, live->number);
+    struct nb_weights *order = nb_stack_weights_order(live->published->weights);
+    struct nb_random random = nb_order_random(order, NB_DRAW_PASS);
     uint32_t size = (uint32_t)nb_living_count(live->living);
     struct nb_pass *pass = malloc(sizeof *pass + size * sizeof *pass->numbers);
     if (pass == NULL)
@@ -174,7 +176,7 @@ static int begin_pass(struct nb_live *live, uint64_t number)
     nb_living_sample(live->living, &random, size, pass->numbers);
     shuffle(pass, random);
     live->pass = pass;
-    return nb_order_begin_pass(nb_stack_weights_order(live->published->weights));
+    return nb_order_begin_pass(order);
 }
 
 static int teach_twin(struct nb_live *live, const struct nb_view *view, struct nb_drawn *drawn,
@@ -204,14 +206,14 @@ static int pass_slice(struct nb_live *live, const struct nb_view *view, uint64_t
 }
 
 /* The stack's weights are found. If the twin is to learn anew, it is its turn. */
-static int close_stack(struct nb_live *live, uint64_t number)
+static int close_stack(struct nb_live *live)
 {
     const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     uint64_t documents = nb_model_documents_all(live->counts);
     nb_stack_fit_close(live->fit, documents);
     bool wants = live->published->settings.twin &&
                  nb_order_wants_pass(order, documents, labels_with_documents(live->counts));
-    return wants ? begin_pass(live, number) : end(live);
+    return wants ? begin_pass(live) : end(live);
 }
 
 struct nb_stack_weights *nb_refit_weights(const struct nb_live *live)
@@ -219,7 +221,7 @@ struct nb_stack_weights *nb_refit_weights(const struct nb_live *live)
     return live->pass == NULL ? NULL : nb_stack_fit_weights(live->fit);
 }
 
-int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t number, uint64_t most,
+int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t most,
                    struct nb_drawn *drawn)
 {
     uint64_t units = 0;
@@ -233,12 +235,12 @@ int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t nu
     while (rc == 0 && units < most && nb_stack_fit_next(live->fit, &next))
         rc = read_one(live, view, drawn, next, &units);
     if (rc == NB_CONFLICT)
-        return nb_refit_begin(live, view, number, NB_REFIT_OF_GROWTH);
+        return nb_refit_begin(live, view, NB_REFIT_OF_GROWTH);
     for (; rc == 0 && units < most && !nb_stack_fit_is_done(live->fit); units += cost)
         rc = nb_stack_fit_step(live->fit, &cost);
     if (rc != 0 || !nb_stack_fit_is_done(live->fit))
         return rc;
-    rc = close_stack(live, number);
+    rc = close_stack(live);
     return rc == 0 && live->pass != NULL && units < most
                ? pass_slice(live, view, most - units, drawn)
                : rc;
@@ -307,6 +309,17 @@ bool nb_refit_is_due(const struct nb_live *live)
 bool nb_refit_is_begun(const struct nb_live *live)
 {
     return nb_refit_is_due(live) || (live->fit != NULL && has_stacked_documents(live));
+}
+
+bool nb_refit_is_next(const struct nb_live *live)
+{
+    return nb_refit_is_begun(live) && (nb_refit_is_due(live) || atomic_load(&live->is_stale) ||
+                                       nb_clock_monotonic() - live->changed >= NB_REFIT_REST);
+}
+
+bool nb_refit_rests(const struct nb_live *live)
+{
+    return nb_refit_is_begun(live) && !nb_refit_is_next(live);
 }
 
 bool nb_refit_is_wanted(const struct nb_live *live)

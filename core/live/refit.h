@@ -4,8 +4,9 @@
  * of all or of a sample. On the thread that changes the model.
  *
  * A refit is cut into slices of a fixed amount of work, some milliseconds, counted and not timed: a
- * replay does the same. It begins by an entry of the ledger, whose number seeds the choice of
- * documents and their order: the change that gave the reason (core/live/order.h), or a REFIT. While
+ * replay does the same. It begins by an entry of the ledger: the change that gave the reason
+ * (core/live/order.h), or a REFIT. Which documents it takes, and in which order, follows from the
+ * numbers of the order (nb_order_random). While
  * it is under way, each change of the model runs one slice after it, and when the writer has
  * nothing else to do REFIT entries run one each. Where the order's numbers want it
  * (nb_order_wants_pass), the twin learns anew behind the stack, from all living documents, in the
@@ -43,17 +44,15 @@ bool nb_drawn_teaches(const struct nb_drawn *drawn, const struct nb_live *live);
 /* Makes the model's list of living entries, unless it is there. Returns 0 or a code. */
 int nb_refit_list(struct nb_live *live, const struct nb_view *view);
 
-/* Begins a refit by the entry `number`, in place of one that is under way. Returns 0 or a code;
- * then the caller takes back what the weights learned and drops the refit, here and below. */
-int nb_refit_begin(struct nb_live *live, const struct nb_view *view, uint64_t number,
-                   enum nb_order_refit why);
+/* Begins a refit, in place of one that is under way. Returns 0 or a code; then the caller takes
+ * back what the weights learned and drops the refit, here and below. */
+int nb_refit_begin(struct nb_live *live, const struct nb_view *view, enum nb_order_refit why);
 /* Why one begins by a REFIT that nobody asked for: the weights do not fit, or nb_order_wants_idle.
  */
 enum nb_order_refit nb_refit_why(const struct nb_live *live);
-/* Runs one slice, of `most` units of work; `number` is that of the entry that does. If there is
- * none under way, nothing. */
+/* Runs one slice, of `most` units of work. If there is none under way, nothing. */
 enum { NB_REFIT_UNITS = 2500000 }; /* 5 to 8 ms */
-int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t number, uint64_t most,
+int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t most,
                    struct nb_drawn *drawn);
 /* Drops one that is under way: the order's numbers still say that it began. */
 void nb_refit_drop(struct nb_live *live);
@@ -66,7 +65,15 @@ struct nb_stack_weights *nb_refit_weights(const struct nb_live *live);
 bool nb_refit_is_due(const struct nb_live *live);
 /* Whether one is due or under way: the writer writes one whenever nothing else waits. */
 bool nb_refit_is_begun(const struct nb_live *live);
-/* The same, or one should begin when the writer has had nothing else to do for a while. */
+/* The same, and it needs not rest: the weights are wrong until it ends, or no document of the model
+ * has changed for NB_REFIT_REST. While documents come, each runs one slice; if the gaps between
+ * them ran others, when the new weights take their place would depend on how fast they come. */
+#define NB_REFIT_REST UINT64_C(200000000) /* nanoseconds */
+bool nb_refit_is_next(const struct nb_live *live);
+/* Whether it is begun but rests. */
+bool nb_refit_rests(const struct nb_live *live);
+/* The same as nb_refit_is_begun, or one should begin when the writer has had nothing else to do for
+ * a while. */
 bool nb_refit_is_wanted(const struct nb_live *live);
 /* A document came or went: the twin has missed it if it is switched off. Returns 0 or NB_NO_MEMORY.
  */

@@ -349,6 +349,49 @@ END_TEST
 /* Weights that have missed documents, or are of other constants. */
 /* Two documents of each label teach nothing: the weights are the start values, in any order, after
  * a refit too. The third ones do. */
+/* What train() learns first to last, one by one with gaps, between which another model learns. */
+static void train_with_gaps(const char *model, uint32_t labels, uint32_t each)
+{
+    for (uint32_t i = 0; i < labels * each; i++) {
+        struct nb_batch *batch;
+        ck_assert_int_eq(nb_batch_new(engine, str(model), false, &batch, NULL), 0);
+        add(batch, i / each, i % each);
+        nb_engine_apply(engine, batch);
+        ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, 0);
+        nb_batch_free(&batch);
+        if (i % 3 == 0)
+            train("neighbour", 1, 1, MIXED, 1);
+        usleep(1000);
+    }
+}
+
+/* The same documents in the same order give the same weights, to the bit. A gap in which a refit
+ * rests enough makes them others, and a machine that is busy may make one: so there are some tries.
+ */
+START_TEST(verdicts_do_not_depend_on_the_pace)
+{
+    enum { LABELS_HERE = 2, EACH = 60, TRIES = 8 };
+    bool is_equal = false;
+    settings.refit_units = 20000;
+    nb_engine_close(&engine);
+    open_engine();
+    put("at-once", NB_DECISION_STACKED, 0.02);
+    train("at-once", LABELS_HERE, EACH, FIRST_TO_LAST, 2 * EACH);
+    settle();
+    double want = loss_of("at-once", LABELS_HERE);
+    for (unsigned i = 0; !is_equal && i < TRIES; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "with-gaps-%u", i);
+        put(name, NB_DECISION_STACKED, 0.02);
+        train_with_gaps(name, LABELS_HERE, EACH);
+        settle();
+        double loss = loss_of(name, LABELS_HERE);
+        is_equal = !(loss < want) && !(loss > want);
+    }
+    ck_assert(is_equal);
+}
+END_TEST
+
 START_TEST(few_documents_leave_the_start_values)
 {
     static const char *const names[] = {"mixed", "first", "last"};
@@ -756,6 +799,7 @@ int main(void)
     tcase_set_timeout(refits, 120);
     tcase_add_loop_test(refits, verdicts_do_not_depend_on_the_order, 0,
                         (int)(sizeof sizes / sizeof *sizes));
+    tcase_add_test(refits, verdicts_do_not_depend_on_the_pace);
     tcase_add_test(refits, few_documents_leave_the_start_values);
     tcase_add_test(refits, three_documents_of_two_labels_teach_in_any_order);
     tcase_add_test(refits, settings_that_change_are_followed_by_a_refit);
