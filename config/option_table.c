@@ -308,6 +308,10 @@ static const struct nb_option options[] = {
      NB_RESTART},
     {"models", "quarantine_bytes", NB_OPTION_BYTES, AT(quarantine_bytes), KIB, TIB, NULL, "64M",
      "Bytes that they may take together.", NB_RESTART},
+    {"models", "cluster_memory", NB_OPTION_BYTES, AT(cluster_memory), MIB, TIB, NULL, "512M",
+     "Memory of all requests together that look for clusters. One that needs more is answered with "
+     "413; if it would fit alone, with 503.",
+     NB_LIVE},
 
     {"tokenizer", "tokens", NB_OPTION_COUNT, AT(tokens), 1, 100000000, NULL, "100000",
      "Tokens of one document that are counted. As with all limits of this group, the rest is left "

@@ -84,6 +84,7 @@ struct nb_config {
     char *quarantine;              /* sources */
     uint64_t quarantine_documents; /* of one model, 10,000 */
     uint64_t quarantine_bytes;     /* 64 MiB */
+    uint64_t cluster_memory;       /* of all clusterings, 512 MiB */
     /* [tokenizer] */
     uint64_t tokens; /* 100,000 */
     uint64_t mail_bytes;

@@ -177,6 +177,8 @@ int nb_gathered_choose(struct nb_gathered *g, const struct nb_live *live, uint32
     g->values = malloc((g->count * g->scale_count + 1) * sizeof *g->values);
     if (g->values == NULL)
         return nb_error_no_memory(error);
+    g->chosen_bytes = g->rows * (sizeof *g->used + sizeof *g->word_rows + sizeof *g->word_ids) +
+                      g->count * g->scale_count * sizeof *g->values + g->size * sizeof *g->presence;
     keep_documents(g);
     g->presence = malloc((g->size + 1) * sizeof *g->presence);
     for (size_t i = 0; g->presence != NULL && i < g->size; i++)

@@ -17,7 +17,7 @@ static const double per_cluster = 1.5; /* ... and so much divided by their numbe
 enum { LEAST_DOCUMENTS = 5, FEW_DOCUMENTS = 1000, LEAST_OF_FEW = 2 };
 /* Of a known deviation, as a share of the variance of all: what is less is rounding. */
 #define VARIANCE_LEAST 1e-18
-enum { CELLS_MOST = 16 * 1024 * 1024, LABEL_SIZE = 32 };
+enum { LABEL_SIZE = 32 };
 
 void nb_clustering_deinit(struct nb_clustering *clustering)
 {
@@ -74,10 +74,25 @@ static int fit(struct nb_clustering_run *c, uint32_t clusters, struct nb_mixture
     return rc;
 }
 
-static int try_clusters(struct nb_clustering_run *c, uint32_t clusters)
+/* What a fit takes: its own tables, expected counts and parameters, and those of the mixtures that
+ * are kept: the likeliest of the restarts, and the best number until now. */
+static int hold(const struct nb_clustering_run *c, uint32_t clusters, struct nb_error *error)
+{
+    const struct nb_gathered *g = &c->gathered;
+    uint64_t mixtures = 1u + (c->wish->restarts > 1) + (c->wish->clusters == 0);
+    uint64_t cells = (uint64_t)clusters * (g->word_columns + 6u * g->scale_count);
+    uint64_t bytes = nb_gathered_memory(g) + (mixtures + 1) * cells * sizeof(double) +
+                     mixtures * g->count * (sizeof(double) + sizeof(uint32_t));
+    return c->wish->hold != NULL ? c->wish->hold(c->wish->user, bytes, error) : 0;
+}
+
+static int try_clusters(struct nb_clustering_run *c, uint32_t clusters, struct nb_error *error)
 {
     struct nb_mixture made = {0};
-    int rc = fit(c, clusters, &made);
+    int rc = hold(c, clusters, error);
+    if (rc != 0)
+        return rc;
+    rc = fit(c, clusters, &made);
     double bic = rc == 0 ? nb_mixture_bic(&made, c->gathered.count) : (double)INFINITY;
     if (rc == 0 && (c->best.clusters == 0 || bic < c->best_bic)) {
         nb_mixture_deinit(&c->best);
@@ -86,23 +101,25 @@ static int try_clusters(struct nb_clustering_run *c, uint32_t clusters)
     } else {
         nb_mixture_deinit(&made);
     }
-    return rc;
+    if (rc == NB_STOPPING)
+        return nb_error_set(error, rc, "the daemon is stopping");
+    return rc != 0 ? nb_error_no_memory(error) : 0;
 }
 
 static bool has_room(const struct nb_clustering_run *c, uint32_t clusters)
 {
     return clusters <= c->gathered.count &&
-           (uint64_t)clusters * c->gathered.word_columns <= CELLS_MOST;
+           (uint64_t)clusters * c->gathered.word_columns <= NB_CLUSTER_CELLS_MOST;
 }
 
 /* Numbers that grow by about a third, until there is no gain any more. */
-static int try_all(struct nb_clustering_run *c)
+static int try_all(struct nb_clustering_run *c, struct nb_error *error)
 {
     unsigned worse = 0;
     int rc = 0;
     for (uint32_t k = 1; rc == 0 && k <= NB_CLUSTERS_MOST && has_room(c, k) && worse < 3;
          k += 1 + k / 3) {
-        rc = try_clusters(c, k);
+        rc = try_clusters(c, k, error);
         worse = rc == 0 && c->best.clusters != k ? worse + 1 : 0;
     }
     return rc;
@@ -115,7 +132,7 @@ static int choose_words(struct nb_clustering_run *c, struct nb_error *error)
     double share = clusters == 0 ? 0.5 : fmax(most_share, fmin(per_cluster / clusters, 0.75));
     uint32_t most = (uint32_t)ceil(share * (double)g->count);
     uint32_t least = g->count < FEW_DOCUMENTS ? LEAST_OF_FEW : LEAST_DOCUMENTS;
-    int rc = nb_gathered_choose(g, c->live, least, most, CELLS_MOST, error);
+    int rc = nb_gathered_choose(g, c->live, least, most, NB_CLUSTER_CELLS_MOST, error);
     if (rc != 0)
         return rc;
     if (g->count == 0 || g->count < clusters)
@@ -125,7 +142,7 @@ static int choose_words(struct nb_clustering_run *c, struct nb_error *error)
                             g->count, least, most);
     if (!has_room(c, clusters > 0 ? clusters : 1))
         return nb_error_set(error, NB_TOO_LARGE, "%u clusters of %u words: at most %d together",
-                            clusters, g->word_columns, CELLS_MOST);
+                            clusters, g->word_columns, NB_CLUSTER_CELLS_MOST);
     return 0;
 }
 
@@ -209,20 +226,34 @@ static int apply(struct nb_clustering_run *c, struct nb_string model, struct nb_
 static int find_clusters(struct nb_clustering_run *c, struct nb_string model,
                          struct nb_error *error)
 {
-    int rc =
-        nb_gather(c->engine, c->live, nb_settings_attributes(&c->published->settings), c->wish->all,
-                  NB_CLUSTER_DOCUMENTS_MOST, c->wish->stop, c->wish->user, &c->gathered, error);
+    int rc = nb_gather(c->engine, c->live, nb_settings_attributes(&c->published->settings),
+                       c->wish->all, NB_CLUSTER_DOCUMENTS_MOST, c->wish->stop, c->wish->hold,
+                       c->wish->user, &c->gathered, error);
     if (rc == 0)
         rc = choose_words(c, error);
     if (rc == 0)
         rc = know_deviations(c, error);
-    if (rc != 0)
-        return rc;
-    rc = c->wish->clusters > 0 ? try_clusters(c, c->wish->clusters) : try_all(c);
-    if (rc == NB_STOPPING)
-        return nb_error_set(error, rc, "the daemon is stopping");
-    rc = rc != 0 ? nb_error_no_memory(error) : nb_clustering_tell(c, error);
+    if (rc == 0)
+        rc = c->wish->clusters > 0 ? try_clusters(c, c->wish->clusters, error) : try_all(c, error);
+    if (rc == 0)
+        rc = nb_clustering_tell(c, error);
     return rc == 0 && c->wish->apply ? apply(c, model, error) : rc;
+}
+
+/* One call at a time makes labels in a model: two would choose the same names. */
+static int find_and_apply(struct nb_clustering_run *c, struct nb_string model,
+                          struct nb_error *error)
+{
+    if (!c->wish->apply)
+        return find_clusters(c, model, error);
+    if (atomic_exchange(&c->live->makes_labels, true))
+        return nb_error_set(error, NB_CONFLICT,
+                            "labels of model '%s' are being made of clusters already; they are "
+                            "there when that request ends",
+                            c->live->name);
+    int rc = find_clusters(c, model, error);
+    atomic_store(&c->live->makes_labels, false);
+    return rc;
 }
 
 int nb_engine_cluster(struct nb_engine *engine, struct nb_string model,
@@ -238,7 +269,7 @@ int nb_engine_cluster(struct nb_engine *engine, struct nb_string model,
     if (rc != 0)
         return rc;
     c.published = nb_live_settings(c.live);
-    rc = nb_live_note(c.live, find_clusters(&c, model, &why), &why, error);
+    rc = nb_live_note(c.live, find_and_apply(&c, model, &why), &why, error);
     if (rc != 0) {
         uint64_t labelled = clustering->labelled;
         nb_clustering_deinit(clustering);

@@ -5,8 +5,9 @@
  * numbers.
  *
  * On the caller's thread. The bags come from the ledger, some hundred documents in one snapshot, so
- * that nobody waits for it. It takes 16 bytes for each cluster and word, 8 for each word of a
- * document, and 24 for each number, until it returns.
+ * that nobody waits for it. Until it returns it takes 8 bytes for each word of a document, 24 for
+ * each number, and for each cluster and word 24, or 32 where it looks for their number: at most
+ * NB_CLUSTER_CELLS_MOST times these, which the wish's `hold` is told.
  */
 #ifndef NB_CORE_CLUSTER_CLUSTER_H
 #define NB_CORE_CLUSTER_CLUSTER_H

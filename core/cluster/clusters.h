@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/base/attribute.h"
+#include "core/base/error.h"
 #include "core/base/string.h"
 
 enum {
@@ -18,6 +19,7 @@ enum {
     NB_CLUSTER_WORDS = 10,
     NB_CLUSTER_NEAREST = 5,
     NB_CLUSTER_DOCUMENTS_MOST = 200000,
+    NB_CLUSTER_CELLS_MOST = 16 * 1024 * 1024, /* clusters times words; documents times numbers */
 };
 
 /* A deviation of a field of numbers that is known, in all clusters. */
@@ -38,6 +40,9 @@ struct nb_cluster_wish {
     size_t deviation_count;
     struct nb_string source;  /* with `apply`: who asks for it; kept with the changes */
     bool (*stop)(void *user); /* asked all the time; NULL: never */
+    /* Told how many bytes it takes while it reads documents, and before it takes more for a fit;
+     * anything but 0 ends it with that code and `error`. NULL: it takes what it needs. */
+    int (*hold)(void *user, uint64_t bytes, struct nb_error *error);
     void *user;
 };
 

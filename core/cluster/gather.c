@@ -26,6 +26,12 @@ void nb_gathered_deinit(struct nb_gathered *g)
     *g = (struct nb_gathered){0};
 }
 
+uint64_t nb_gathered_memory(const struct nb_gathered *g)
+{
+    return g->room * (sizeof *g->numbers + sizeof *g->begin) + g->size_room * sizeof *g->columns +
+           g->found_room * sizeof *g->found + g->chosen_bytes;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 struct reading {
@@ -122,7 +128,8 @@ static int read_some(struct nb_engine *engine, const struct nb_live *live, bool 
 }
 
 int nb_gather(struct nb_engine *engine, struct nb_live *live, struct nb_attributes attributes,
-              bool all, size_t most, bool (*stop)(void *user), void *user,
+              bool all, size_t most, bool (*stop)(void *user),
+              int (*hold)(void *user, uint64_t bytes, struct nb_error *error), void *user,
               struct nb_gathered *gathered, struct nb_error *error)
 {
     struct reading r = {.gathered = gathered, .counts = live->counts, .most = most};
@@ -131,6 +138,9 @@ int nb_gather(struct nb_engine *engine, struct nb_live *live, struct nb_attribut
     while (rc == ENDED) {
         rc = stop != NULL && stop(user) ? nb_error_set(error, NB_STOPPING, "the daemon is stopping")
                                         : read_some(engine, live, all, &r, error);
+        if ((rc == 0 || rc == ENDED) && hold != NULL &&
+            hold(user, nb_gathered_memory(gathered), error) != 0)
+            rc = error->code;
     }
     nb_rows_deinit(&r.bag);
     return rc;

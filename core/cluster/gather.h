@@ -43,17 +43,22 @@ struct nb_gathered {
     struct nb_gathered_number *found; /* numbers, in the order of their documents */
     size_t found_count, found_room;
     struct nb_gathered_scale *scales;
+    uint64_t chosen_bytes; /* of what nb_gathered_choose has made */
     uint32_t scale_count;
     double *values; /* scale s of document d at d * scale_count + s, less the mean, divided by the
                        deviation; NAN: it has none */
 };
 void nb_gathered_deinit(struct nb_gathered *gathered);
+/* Bytes that it takes. */
+uint64_t nb_gathered_memory(const struct nb_gathered *gathered);
 
 /* Reads the living documents without a label, or `all`; more than `most` are NB_TOO_LARGE. `stop`
  * (NULL: never) ends it with NB_STOPPING. `attributes` are those of the model; they stay with the
- * result. Returns 0 or a code; the caller deinits in both cases. */
+ * result. `hold` (NULL: none) is told what it takes, as in struct nb_cluster_wish. Returns 0 or a
+ * code; the caller deinits in both cases. */
 int nb_gather(struct nb_engine *engine, struct nb_live *live, struct nb_attributes attributes,
-              bool all, size_t most, bool (*stop)(void *user), void *user,
+              bool all, size_t most, bool (*stop)(void *user),
+              int (*hold)(void *user, uint64_t bytes, struct nb_error *error), void *user,
               struct nb_gathered *gathered, struct nb_error *error);
 /* Makes columns of the words that tell kinds apart: in at least `least` documents and at most
  * `most`; of the values of categories that at least two documents have; and scales of the numbers

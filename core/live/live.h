@@ -145,6 +145,7 @@ struct nb_live {
     atomic_uint_fast64_t refine_at; /* not before that, on nb_clock_monotonic */
     atomic_uint_fast64_t replaced;  /* documents that were forgotten, or are others now */
     uint64_t changed; /* the writer's: nb_clock_monotonic of the last change of a document */
+    atomic_bool makes_labels; /* a request gives documents labels whose names it has chosen */
     /* The writer's: the list of models that a start would replay, oldest first. */
     struct nb_live *unsaved_before, *unsaved_after;
     bool is_unsaved;

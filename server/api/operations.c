@@ -69,6 +69,8 @@ static int write_budgets(const struct nb_server *server, struct nb_buffer *out)
         [NB_BUDGET_REPLIES] = {"reply_memory_bytes",
                                "Memory of long replies that their clients have not read yet."},
         [NB_BUDGET_SPOOLS] = {"spool_bytes", "Bytes of the temporary files of long replies."},
+        [NB_BUDGET_CLUSTERS] = {"cluster_memory_bytes",
+                                "Memory of requests that look for clusters."},
     };
     int rc = 0;
     for (size_t i = 0; i < NB_BUDGETS && rc == 0; i++)

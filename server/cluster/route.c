@@ -4,14 +4,32 @@
 #include "core/cluster/cluster.h"
 #include "server/cluster/codec.h"
 #include "server/request/answer.h"
+#include "server/request/budget.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "server/request/source.h"
 
+struct asking {
+    struct nb_request *request;
+    struct nb_hold hold; /* of the memory of clusterings */
+};
+
 static bool is_cutting(void *user)
 {
-    const struct nb_request *request = user;
-    return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed);
+    const struct asking *a = user;
+    return atomic_load_explicit(&a->request->server->is_cutting, memory_order_relaxed);
+}
+
+static int hold_memory(void *user, uint64_t bytes, struct nb_error *error)
+{
+    struct asking *a = user;
+    unsigned long long most = (unsigned long long)atomic_load(&a->hold.budget->most);
+    if (bytes > most)
+        return nb_error_set(error, NB_TOO_LARGE,
+                            "so many documents, words and clusters take %llu bytes: at most %llu "
+                            "([models] cluster_memory)",
+                            (unsigned long long)bytes, most);
+    return nb_hold_set(&a->hold, bytes, error);
 }
 
 /* Who asks for labels. What comes from a source without trust waits with its content; a label alone
@@ -30,9 +48,13 @@ static int find_source(struct nb_request *request, struct nb_cluster_wish *wish,
 static int answer(struct nb_request *request, struct nb_cluster_wish *wish, struct nb_error *error)
 {
     struct nb_clustering clustering;
+    struct asking asking = {.request = request};
+    asking.hold.budget = &request->server->budgets[NB_BUDGET_CLUSTERS];
     wish->stop = is_cutting;
-    wish->user = request;
+    wish->hold = hold_memory;
+    wish->user = &asking;
     int rc = nb_engine_cluster(request->server->engine, request->model, wish, &clustering, error);
+    (void)nb_hold_set(&asking.hold, 0, NULL); /* giving back never fails */
     request->has_changed = clustering.labelled > 0;
     if (rc != 0)
         return rc;

@@ -25,6 +25,7 @@ void nb_budgets_limit(struct nb_budget *budgets, const struct nb_config *config)
         [NB_BUDGET_BODIES] = most_of_bodies(config),
         [NB_BUDGET_REPLIES] = config->reply_memory,
         [NB_BUDGET_SPOOLS] = config->spool_bytes,
+        [NB_BUDGET_CLUSTERS] = config->cluster_memory,
     };
     for (unsigned kind = 0; kind < NB_BUDGETS; kind++) {
         /* Set before there are threads, and not again: a refusal reads it at any time. */
@@ -47,6 +48,11 @@ static int refuse(const struct nb_budget *budget, struct nb_error *error)
         return nb_error_set(error, NB_DISK_FULL,
                             "no space left for a long reply: the temporary files of all replies "
                             "fill the %llu bytes set aside for them (spool_bytes)",
+                            most);
+    case NB_BUDGET_CLUSTERS:
+        return nb_error_set(error, NB_NO_MEMORY,
+                            "the clusters that are being looked for fill the %llu bytes of memory "
+                            "set aside for them (cluster_memory); try again later",
                             most);
     case NB_BUDGET_BODIES:
     case NB_BUDGETS:

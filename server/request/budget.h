@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What all requests together may take of one thing: memory of bodies on their way in, memory of
- * replies on their way out, bytes of temporary files. Each holder notes what it takes in a hold.
- * Budgets are for any thread; a hold belongs to one thread at a time.
+ * replies on their way out, bytes of temporary files, memory of clusterings. Each holder notes what
+ * it takes in a hold. Budgets are for any thread; a hold belongs to one thread at a time.
  */
 #ifndef NB_SERVER_REQUEST_BUDGET_H
 #define NB_SERVER_REQUEST_BUDGET_H
@@ -16,7 +16,13 @@
 
 struct nb_config;
 
-enum nb_budget_kind { NB_BUDGET_BODIES, NB_BUDGET_REPLIES, NB_BUDGET_SPOOLS, NB_BUDGETS };
+enum nb_budget_kind {
+    NB_BUDGET_BODIES,
+    NB_BUDGET_REPLIES,
+    NB_BUDGET_SPOOLS,
+    NB_BUDGET_CLUSTERS,
+    NB_BUDGETS
+};
 
 struct nb_budget {
     enum nb_budget_kind kind;

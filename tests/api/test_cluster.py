@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clusters of documents without a label: found, told in words, and the same for the same seed."""
 import random
+import threading
 
-from harness import equal, holds, refused
+from harness import equal, holds, refused, wait_for
+from prometheus import parse
 from test_client import Bayesc
 
 M = "/v1/models/m"
@@ -111,3 +113,49 @@ def test_what_is_refused(api):
     refused(client.post(M + "/cluster", {}), 400, "clusters")
     refused(client.post(M + "/cluster", {"clusters": 2, "apply": True}), 400, "apply")
     refused(client.post(M + "/cluster", {"clusters": 50}), 409)
+
+
+# ---- memory --------------------------------------------------------------------------------------
+def held(daemon):
+    return parse(daemon.client.get("/metrics").ok().body.decode()).value("bayesd_cluster_memory_bytes")
+
+
+def wide(client, count, width):
+    """Documents of words that three of them have: each cluster has numbers for all words."""
+    client.put(M, {"preset": "book"})
+    rows = [{"id": str(i), "label": None, "text": " ".join(f"w{(i // 3) * width + j}" for j in range(width))} for i in range(count)]
+    equal(client.post(M + "/train", {"documents": rows}).ok().json["failed"], 0)
+
+
+def cluster_memory(api):
+    """What one request takes is bounded, and told; it comes back, also from one that is refused."""
+    daemon = api.another(config={"models": {"cluster_memory": "1M"}}).start()
+    wide(daemon.client, 300, 60)  # 6,000 words
+    refused(daemon.client.post(M + "/cluster", {"clusters": 20}), 413, "cluster_memory")
+    equal(held(daemon), 0)
+    daemon.client.post(M + "/cluster", {"clusters": 2, "restarts": 1}).ok()
+    equal(held(daemon), 0)
+
+
+def test_cluster_memory(api):
+    cluster_memory(api)
+
+
+def test_clusterings_share_their_memory(api):
+    """While one has it, another one that would fit alone is told to come again."""
+    daemon = api.another(config={"models": {"cluster_memory": "24M"}}).start()
+    wide(daemon.client, 900, 100)  # 30,000 words
+
+    def ask(client):
+        try:
+            client.post(M + "/cluster", {"clusters": 20, "restarts": 100})
+        except OSError:
+            pass  # it is cut off
+    asking = threading.Thread(target=ask, args=(daemon.new_client(),))
+    asking.start()
+    wait_for(lambda: held(daemon) > 14 << 20, "it has its tables", 60)
+    refused(daemon.client.post(M + "/cluster", {"clusters": 20, "restarts": 100}), 503, "cluster_memory", "later")
+    holds(held(daemon) <= 24 << 20, held(daemon))
+    daemon.client.post(M + "/cluster", {"clusters": 1, "restarts": 1}).ok()
+    daemon.kill()
+    asking.join()

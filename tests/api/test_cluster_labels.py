@@ -6,7 +6,7 @@ import threading
 
 from acknowledged import verified
 from harness import equal, holds, refused, wait_for
-from test_client import Bayesc
+from test_client import USAGE, Bayesc
 from test_cluster import KINDS, M, cluster, documents, filled
 from test_undo import picture, train
 
@@ -122,7 +122,9 @@ def test_bayesc(api):
     daemon = api.another().start()
     filled(daemon.client)
     bayesc = Bayesc(api, f"http://{daemon.client.host}:{daemon.client.port}")
-    rows = bayesc.run("cluster", "m", "-k", "3", "--apply").decode().splitlines()
+    rows = bayesc.run("cluster", "m", "-k", "3", "--apply", "--by", "ann & co").decode().splitlines()
+    equal(daemon.client.get(M + "/documents/garden-0").ok().json["source"], "ann & co")
+    bayesc.run("cluster", "m", "-k", "3", "--by", "x" * 65, status=USAGE)
     equal(rows[0].split()[-1], "label")
     equal([row.split()[-1] for row in rows[1:]], ["cluster-1", "cluster-2", "cluster-3"])
     bayesc.run("rename-label", "-m", "m", "cluster-1", "topic")
@@ -197,3 +199,21 @@ def test_what_changes_meanwhile_stays(api):
     if changed["learned"] == 200:  # they came before their step
         equal((reply["labelled"], row["unlabelled"]), (20000 - 301, 100))
         holds(sum(c["documents"] for c in reply["clusters"]) == 20000, reply)
+
+
+def test_two_at_once(api):
+    """They would choose the same names: the later one is refused, and changes nothing."""
+    daemon = api.another().start()
+    many(daemon.client, 20000)
+    asking, replies = begin(daemon)
+    second = daemon.client.post(M + "/cluster", {"clusters": 2, "apply": "labels"})
+    running = asking.is_alive()
+    asking.join()
+    if running:
+        refused(second, 409, "already")
+        equal(set(labels_of(daemon.client)), {"cluster-1", "cluster-2", "cluster-3"})
+        equal(replies[0].ok().json["labelled"], 20000)
+    refused(daemon.client.post(M + "/cluster", {"clusters": 2, "apply": "labels"}), 409, "too few")
+    train(daemon.client, M, [{"id": f"more-{i}", "label": None, "text": text}
+                             for i, (_, text) in enumerate(documents(random.Random(1), 60))])
+    equal([c["label"] for c in apply(daemon.client, clusters=2)["clusters"]], ["cluster-4", "cluster-5"])

@@ -9,6 +9,7 @@ import time
 
 import rspamd
 import test_backup
+import test_cluster
 import test_quarantine
 import test_undo
 from harness import equal, holds, problem, refused, slow, wait_for
@@ -654,6 +655,10 @@ def models_quarantine(api):
 
 def models_quarantine_documents(api):
     test_quarantine.quarantine_documents(api)
+
+
+def models_cluster_memory(api):
+    test_cluster.cluster_memory(api)
 
 
 def models_quarantine_bytes(api):

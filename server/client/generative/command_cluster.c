@@ -6,6 +6,7 @@
 
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
+#include "server/client/base/source_flag.h"
 #include "server/client/base/wish.h"
 #include "server/client/commands/commands.h"
 #include "server/client/terminal/figure.h"
@@ -15,6 +16,7 @@
 struct cluster_options {
     uint64_t clusters, restarts, seed;
     bool all, members, apply;
+    const char *by;
 };
 
 static const struct cluster_options DEFAULTS = {.restarts = 8, .seed = 1};
@@ -32,6 +34,8 @@ static const struct nb_flag FLAGS[] = {
      "instead of the words: the number of the cluster and the id of each document, by lines"},
     {"apply", 0, NB_FLAG_SWITCH, NULL, offsetof(struct cluster_options, apply), 0, 0,
      "gives the documents labels, cluster-1 and so on, which rename-label renames"},
+    {"by", 0, NB_FLAG_TEXT, "NAME", offsetof(struct cluster_options, by), 0, 0,
+     "with --apply: name recorded with the change (default: the name of the token, or http)"},
 };
 
 static json_t *wish_of(const struct cluster_options *o)
@@ -143,10 +147,14 @@ static int ask(const struct nb_client *client, const struct cluster_options *opt
 {
     struct nb_buffer path = {0};
     struct nb_call *call = NULL;
+    int rc = nb_source_check(options->by, error);
+    if (rc != 0)
+        return rc;
     json_t *wish = wish_of(options);
-    int rc = wish != NULL && nb_path_model(&path, client->model, "/cluster") == 0
-                 ? nb_call_open(&client->daemon, &call, error)
-                 : nb_error_no_memory(error);
+    rc = wish != NULL && nb_path_model(&path, client->model, "/cluster") == 0 &&
+                 nb_path_query(&path, "source", options->by) == 0
+             ? nb_call_open(&client->daemon, &call, error)
+             : nb_error_no_memory(error);
     if (rc == 0)
         rc = nb_wish_post(call, path.bytes, wish, reply, error);
     nb_call_close(&call);

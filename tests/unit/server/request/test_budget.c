@@ -12,7 +12,7 @@ static struct nb_budget budgets[NB_BUDGETS];
 static void limit(uint64_t body, uint64_t reply, uint64_t spool)
 {
     const struct nb_config config = {
-        .body_memory = body, .reply_memory = reply, .spool_bytes = spool};
+        .body_memory = body, .reply_memory = reply, .spool_bytes = spool, .cluster_memory = 40};
     nb_budgets_limit(budgets, &config);
 }
 
@@ -48,7 +48,8 @@ START_TEST(each_kind_has_its_limit_and_its_message)
         const char *part;
     } rows[] = {{NB_BUDGET_BODIES, 2 << 20, NB_NO_MEMORY, "body_memory"},
                 {NB_BUDGET_REPLIES, 20, NB_NO_MEMORY, "reply_memory"},
-                {NB_BUDGET_SPOOLS, 30, NB_DISK_FULL, "no space left"}};
+                {NB_BUDGET_SPOOLS, 30, NB_DISK_FULL, "no space left"},
+                {NB_BUDGET_CLUSTERS, 40, NB_NO_MEMORY, "cluster_memory"}};
     limit(2 << 20, 20, 30);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct nb_error error = {0};
