@@ -72,8 +72,8 @@ static void add_column(struct making *m, uint32_t column)
     memset(m->sums, 0, (size_t)m->labels * 2 * sizeof *m->sums);
     for (size_t i = m->begin[column]; i < m->begin[column + 1]; i++)
         for (size_t j = s->begin[m->uses[i].document]; j < s->begin[m->uses[i].document + 1]; j++) {
-            m->sums[2 * s->labels[j]] += s->shares[j] * m->uses[i].count;
-            m->sums[2 * s->labels[j] + 1] += s->shares[j];
+            m->sums[(size_t)2 * s->labels[j]] += s->shares[j] * m->uses[i].count;
+            m->sums[(size_t)2 * s->labels[j] + 1] += s->shares[j];
         }
 }
 
@@ -97,10 +97,10 @@ static size_t put_cells(struct making *m, uint32_t column, size_t at)
         return 0;
     add_column(m, column);
     for (uint32_t v = 0; v < m->labels; v++) {
-        if (!(m->sums[2 * v + 1] > 0))
+        if (!(m->sums[(size_t)2 * v + 1] > 0))
             continue;
-        m->expected->cells[at] =
-            (struct nb_expected_cell){m->numbers[v], m->sums[2 * v], m->sums[2 * v + 1]};
+        m->expected->cells[at] = (struct nb_expected_cell){m->numbers[v], m->sums[(size_t)2 * v],
+                                                           m->sums[(size_t)2 * v + 1]};
         note_sums(m, field, &m->expected->cells[at++]);
     }
     if (at > before && !m->columns->learned[column]) {
@@ -225,5 +225,5 @@ size_t nb_expected_memory(const struct nb_expected *e)
         return 0;
     return sizeof *e + (size_t)e->rows * (sizeof *e->ids + sizeof *e->begin) +
            e->begin[e->rows] * sizeof *e->cells +
-           (size_t)e->labels * (sizeof(double) + 2 * (NB_FIELDS + 1) * sizeof(double));
+           (size_t)e->labels * (2 * ((size_t)NB_FIELDS + 1) + 1) * sizeof(double);
 }

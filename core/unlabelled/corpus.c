@@ -331,38 +331,59 @@ static void turn_document(const struct nb_corpus *c, struct nb_corpus_part *p, s
     p->end[document] = size;
 }
 
+/* What turning rows into columns needs; all arrays are owned. */
+struct turning {
+    unsigned char *kinds; /* of each row */
+    uint32_t *columns;    /* of each row */
+    uint32_t *places;     /* of each label */
+    uint32_t rows, labels;
+};
+
+static void turning_deinit(struct turning *t)
+{
+    free(t->kinds);
+    free(t->columns);
+    free(t->places);
+}
+
+static int turning_init(struct turning *t, const struct nb_corpus *c, const struct nb_model *counts)
+{
+    nb_model_read_lock(counts);
+    *t = (struct turning){.rows = nb_model_rows(counts), .labels = nb_model_label_count(counts)};
+    nb_model_unlock(counts);
+    t->kinds = calloc((size_t)t->rows + 1, sizeof *t->kinds);
+    t->columns = malloc(((size_t)t->rows + 1) * sizeof *t->columns);
+    t->places = malloc(((size_t)t->labels + 1) * sizeof *t->places);
+    if (t->kinds == NULL || t->columns == NULL || t->places == NULL)
+        return NB_NO_MEMORY;
+    memset(t->columns, 0xff, ((size_t)t->rows + 1) * sizeof *t->columns);
+    for (uint32_t v = 0; v < t->labels; v++)
+        t->places[v] = place_of(c, v);
+    return 0;
+}
+
 static int make_columns(struct nb_corpus *c, const struct nb_model *counts, bool is_binary,
                         struct nb_error *error)
 {
-    nb_model_read_lock(counts);
-    uint32_t rows = nb_model_rows(counts);
-    uint32_t labels = nb_model_label_count(counts);
-    nb_model_unlock(counts);
-    unsigned char *kinds = calloc((size_t)rows + 1, sizeof *kinds);
-    uint32_t *columns = malloc(((size_t)rows + 1) * sizeof *columns);
-    uint32_t *places = malloc(((size_t)labels + 1) * sizeof *places);
-    int rc = kinds == NULL || columns == NULL || places == NULL ? nb_error_no_memory(error) : 0;
-    for (uint32_t v = 0; rc == 0 && v < labels; v++)
-        places[v] = place_of(c, v);
-    if (rc == 0) {
-        memset(columns, 0xff, ((size_t)rows + 1) * sizeof *columns);
-        mark(&c->unlabelled, kinds);
-        mark(&c->labelled, kinds);
-        sort_rows(c, counts, kinds, rows);
-        rc = column_room(c, error);
+    struct turning t;
+    if (turning_init(&t, c, counts) != 0) {
+        turning_deinit(&t);
+        return nb_error_no_memory(error);
     }
+    mark(&c->unlabelled, t.kinds);
+    mark(&c->labelled, t.kinds);
+    sort_rows(c, counts, t.kinds, t.rows);
+    int rc = column_room(c, error);
     if (rc == 0) {
         struct filling f = {
-            .corpus = c, .places = places, .place_count = labels, .is_binary = is_binary};
-        fill_columns(&f, counts, kinds, columns, rows);
+            .corpus = c, .places = t.places, .place_count = t.labels, .is_binary = is_binary};
+        fill_columns(&f, counts, t.kinds, t.columns, t.rows);
         for (size_t d = 0; d < c->unlabelled.count; d++)
-            turn_document(c, &c->unlabelled, d, columns);
+            turn_document(c, &c->unlabelled, d, t.columns);
         for (size_t d = 0; d < c->labelled.count; d++)
-            turn_document(c, &c->labelled, d, columns);
+            turn_document(c, &c->labelled, d, t.columns);
     }
-    free(kinds);
-    free(columns);
-    free(places);
+    turning_deinit(&t);
     return rc;
 }
 

@@ -26,7 +26,7 @@ struct corpus {
 static uint32_t draw_word(struct nb_random *random, uint32_t label)
 {
     bool own = nb_random_below(random, 10) < 6;
-    return (uint32_t)(own ? 3 * label + nb_random_below(random, 3)
+    return (uint32_t)(own ? (uint64_t)3 * label + nb_random_below(random, 3)
                           : 9 + nb_random_below(random, 3));
 }
 
