@@ -89,3 +89,9 @@ const char *nb_filter_learned_message(const struct nb_request *request)
     const struct learning *learning = request->state;
     return learning->message_id;
 }
+
+bool nb_filter_learned_for_all(const struct nb_request *request)
+{
+    const struct learning *learning = request->state;
+    return strcmp(learning->model, request->config->filter_model) == 0;
+}

@@ -6,6 +6,8 @@
 #ifndef NB_SERVER_MAIL_FILTER_LEARN_H
 #define NB_SERVER_MAIL_FILTER_LEARN_H
 
+#include <stdbool.h>
+
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "server/request/route.h"
@@ -23,5 +25,8 @@ const struct nb_receipt *nb_filter_receipt(const struct nb_request *request);
 
 /* Its Message-ID without angle brackets, "" when it has none; the request's, until it ends. */
 const char *nb_filter_learned_message(const struct nb_request *request);
+
+/* Whether it was for the model of all, [filter] model, and not for a user's own. */
+bool nb_filter_learned_for_all(const struct nb_request *request);
 
 #endif

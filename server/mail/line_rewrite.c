@@ -22,22 +22,36 @@ int nb_line_names(const struct nb_line_scan *scan, const char *separator, struct
     return rc;
 }
 
-/* Of a part of the mail the row says how many of the points are its own. */
+/* npm's spamc takes a report in which a comma follows a digit or a capital for a list of names. */
+static void hide_commas(struct nb_buffer *out, size_t from)
+{
+    for (size_t i = from; i < out->length; i++)
+        if (out->bytes[i] == ',')
+            out->bytes[i] = ';';
+}
+
+/* Points, name and "WORD: text", as clients take rows apart. Of a part of the mail the row says how
+ * many of the points are its own. */
 static int add_row(const struct nb_line_scan *scan, const struct nb_filter_symbol *symbol,
                    double points, struct nb_buffer *out)
 {
     double own = nb_filter_score(symbol->evidence, scan->required, scan->config->filter_add_header);
-    int rc = nb_buffer_printf(out, "%4.1f %-22s %s", points, symbol->name, symbol->description);
+    size_t before = out->length;
+    int rc = nb_buffer_printf(out, "%4.1f %-22s %s: %s", points, symbol->name,
+                              scan->report.is_test ? "BODY" : "BAYES", symbol->description);
     if (rc == 0 && symbol->evidence != 0)
         rc = nb_buffer_printf(out, " (%+.1f)", own);
+    hide_commas(out, before);
     return rc == 0 ? nb_buffer_puts(out, "\n") : rc;
 }
 
 int nb_line_report(const struct nb_line_scan *scan, struct nb_buffer *out)
 {
+    size_t before = out->length;
     int rc = nb_buffer_puts(out, "bayesd: ");
     if (rc == 0)
         rc = nb_filter_status(&scan->report, out);
+    hide_commas(out, before);
     if (rc == 0)
         rc = nb_buffer_printf(out,
                               "\n\nContent analysis details:   (%.1f points, %.1f required)\n\n"

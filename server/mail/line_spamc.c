@@ -5,6 +5,7 @@
  */
 #include "server/mail/line_spamc.h"
 
+#include <string.h>
 #include <strings.h>
 
 #include "config/config.h"
@@ -161,12 +162,14 @@ int nb_spamc_process(struct nb_request *request, struct nb_error *error)
 /* ---- TELL --------------------------------------------------------------------------------------
  */
 
-/* Where to learn, "local" or "remote" or both. Remote databases are not supported. */
-static bool names_local(const struct nb_request *request, const char *field)
+/* Where to learn, "local" or "remote" or both: local is the user's model, and remote, for spamd a
+ * network to which spam is reported, what the model of all has learned. */
+static bool names(const struct nb_request *request, const char *field, const char *place)
 {
     struct nb_string text = nb_request_field(request, field);
-    for (size_t i = 0; text.bytes != NULL && i + 5 <= text.length; i++) {
-        if (strncasecmp(text.bytes + i, "local", 5) == 0)
+    size_t length = strlen(place);
+    for (size_t i = 0; text.bytes != NULL && i + length <= text.length; i++) {
+        if (strncasecmp(text.bytes + i, place, length) == 0)
             return true;
     }
     return false;
@@ -180,25 +183,52 @@ static int answer_tell(struct nb_request *request, const char *field, struct nb_
     return nb_line_reply(request);
 }
 
+static bool is_of_spam(const struct nb_request *request)
+{
+    return nb_string_equals_nocase(nb_request_field(request, "Message-class"), "spam");
+}
+
+/* Whether the model of all has the mail under the label that the request names. */
+static bool has_for_all(const struct nb_request *request, const struct nb_receipt *receipt)
+{
+    bool is_learned = receipt->status == NB_LEARNED || receipt->status == NB_RELABELLED ||
+                      receipt->status == NB_UPDATED || receipt->status == NB_UNCHANGED;
+    return is_learned && nb_filter_learned_for_all(request);
+}
+
+/* What was set or removed; a mail that was learned before is only reported. */
+static int answer_set(struct nb_request *request, const struct nb_receipt *receipt,
+                      struct nb_error *error)
+{
+    bool is_new = receipt->status != NB_UNCHANGED, is_for_all = has_for_all(request, receipt);
+    if (is_for_all && is_of_spam(request) && names(request, "Set", "remote"))
+        return answer_tell(request, is_new ? "DidSet: local,remote\r\n" : "DidSet: remote\r\n",
+                           error);
+    if (is_for_all && is_new && names(request, "Remove", "remote"))
+        return answer_tell(request, "DidSet: local\r\nDidRemove: remote\r\n", error);
+    return answer_tell(request, is_new ? "DidSet: local\r\n" : "", error);
+}
+
 static int after_learning(struct nb_request *request, struct nb_error *error)
 {
     const struct nb_receipt *receipt = nb_filter_receipt(request);
-    bool is_set = names_local(request, "Set");
+    bool is_set = names(request, "Set", "local");
     if (receipt->code == NB_NOT_FOUND && !is_set)
         return answer_tell(request, "", error); /* it was not learned */
     if (receipt->code != 0)
         return nb_error_set(error, receipt->code, "%s", receipt->error.text);
-    if (receipt->status == NB_UNCHANGED)
-        return answer_tell(request, "", error);
-    return answer_tell(request, is_set ? "DidSet: local\r\n" : "DidRemove: local\r\n", error);
+    if (is_set)
+        return answer_set(request, receipt, error);
+    bool is_new = receipt->status != NB_UNCHANGED;
+    return answer_tell(request, is_new ? "DidRemove: local\r\n" : "", error);
 }
 
 int nb_spamc_tell(struct nb_request *request, struct nb_error *error)
 {
     const struct nb_config *config = request->config;
     struct nb_string class = nb_request_field(request, "Message-class");
-    bool is_set = names_local(request, "Set"), is_removed = names_local(request, "Remove");
-    bool is_spam = nb_string_equals_nocase(class, "spam");
+    bool is_set = names(request, "Set", "local"), is_removed = names(request, "Remove", "local");
+    bool is_spam = is_of_spam(request);
     if (is_set && is_removed)
         return nb_error_set(error, NB_INVALID,
                             "Unable to set local and remove local in the same operation.");

@@ -143,9 +143,9 @@ def test_scores_agree_with_actions(api):
 
 
 # ---- SPAMC --------------------------------------------------------------------------------------
-REPORT = ("bayesd: spam, probability=1.0000, model=mail, test mail\n\nContent analysis details:   (21.0 points, 5.0 required)\n\n"
+REPORT = ("bayesd: spam; probability=1.0000; model=mail; test mail\n\nContent analysis details:   (21.0 points, 5.0 required)\n\n"
           " pts rule name              description\n---- ---------------------- " + "-" * 50 + "\n"
-          "21.0 GTUBE                  Generic Test for Unsolicited Bulk Email\n")
+          "21.0 GTUBE                  BODY: Generic Test for Unsolicited Bulk Email\n")
 OK = "SPAMD/1.1 0 EX_OK\r\n"
 
 
@@ -247,6 +247,12 @@ def test_reports_name_the_evidence(api):
     for row in rows:
         holds(re.fullmatch(r"[- ]?[\d.]+\s+\w+\s+\S.*", row), f"a row that Postal cannot read: {row!r}")
     holds(any("cheap" in row for row in rows), rows)
+    # As npm's spamc 0.0.5 takes a report apart: not at all where it finds a list of names.
+    body = report.split("\r\n\r\n")[1]
+    equal(re.findall(r"[A-Z0-9_]+,", body), [])
+    found = re.findall(r"(\s|-)([0-9.]+)\s([A-Z0-9_]+)\s([^:]+):\s([^\n]+)", body)
+    equal([(score, name, kind.strip()) for _, score, name, kind, _ in found],
+          [(row.split()[0].lstrip("-"), row.split()[1], "BAYES") for row in rows])
     names = ask(daemon, whole("SYMBOLS", SPAM, "1.5")).decode().split("\r\n\r\n")[1].split(",")
     equal([row.split()[1] for row in rows], names)
     daemon.stop()
@@ -264,15 +270,18 @@ def test_tell(api):
     equal(tell(Message_class="spam", Set="local"), nothing, "again")
     equal(tell(Message_class="HAM", Set="local, remote"), set_, "the other class")
     equal(counts(daemon), {"ham": 1, "spam": 0})
-    equal(tell(Message_class="spam", Set="local,remote"), set_)
-    equal(counts(daemon), {"ham": 0, "spam": 1})
-    equal(tell(Message_class="ham", Set="local", Remove="remote"), set_)
-    equal(counts(daemon), {"ham": 1, "spam": 0})
+    # As spamc -C report and Perl's report: what the model of all has learned is reported.
+    for done in ("local,remote", "remote"):
+        equal(tell(Message_class="spam", Set="local,remote"), f"{OK}DidSet: {done}\r\n\r\n\r\n".encode())
+        equal(counts(daemon), {"ham": 0, "spam": 1})
+    for done in (b"DidSet: local\r\nDidRemove: remote\r\n", b""):
+        equal(tell(Message_class="ham", Set="local", Remove="remote"), OK.encode() + done + b"\r\n\r\n")
+        equal(counts(daemon), {"ham": 1, "spam": 0})
     equal(tell(HAM, Remove="local"), nothing, "never learned")
     equal(tell(Remove="local"), removed)
     equal(sum(counts(daemon).values()), 0)
     equal(tell(Remove="local"), nothing, "forgotten already")
-    equal(tell(Set="remote", Message_class="spam"), nothing, "remote databases are none of ours")
+    equal(tell(Set="remote", Message_class="spam"), nothing, "nothing is only reported")
     equal(sum(counts(daemon).values()), 0)
     for fields in ({"Set": "local"}, {"Set": "local", "Message_class": "other"},
                    {"Set": "local", "Remove": "local", "Message_class": "spam"}):
@@ -301,6 +310,10 @@ def test_models_of_users(api):
             words = f"{'tulips' if name == 'spam' else 'bulbs'} garden{i}"
             equal(ask(daemon, whole("TELL", mail(words, number=f"u{name}{i}"), User="Bob@Example.org", Message_class=name, Set="local")),
                   (OK + "DidSet: local\r\n\r\n\r\n").encode())
+    reported = ask(daemon, whole("TELL", mail("tulips", number="r"), User="Bob@Example.org", Message_class="spam", Set="local,remote"))
+    equal(reported, (OK + "DidSet: local\r\n\r\n\r\n").encode(), "a user's own model is not for all: nothing is reported")
+    equal(ask(daemon, whole("TELL", mail("tulips", number="r"), User="Bob@Example.org", Remove="local")),
+          (OK + "DidRemove: local\r\n\r\n\r\n").encode())
     own = {"spam": 12, "ham": 12}
     equal({k: v["documents"] for k, v in daemon.client.get("/v1/models/mail-bob@example.org").ok().json["labels"].items()}, own)
     equal(counts(daemon), own)

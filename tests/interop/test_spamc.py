@@ -108,6 +108,19 @@ def test_learning(host):
         equal(labels(host), now, f"(spam, ham) after -L {kind}")
 
 
+def test_reporting(host):
+    """What the model of all learns is reported, also to spamc; a mail that is revoked was reported."""
+    host.start_bayesd(model="reported")
+    mail = host.mail("spam")
+    done, none = b"Message successfully reported/revoked", b"Unable to report/revoke message"
+    for command, said, now in (("report", done, (1, 0)), ("report", done, (1, 0)), ("revoke", done, (0, 1)), ("revoke", none, (0, 1))):
+        holds(said in spamc(host, mail, "-C", command), f"-C {command}")
+        equal(labels(host, "reported"), now, f"(spam, ham) after -C {command}")
+    host.start_bayesd(user_model="mail-%u")
+    holds(none in spamc(host, mail, "-u", "reporter@example.net", "-C", "report"), "a user's own model is the user's alone")
+    equal(labels(host, "mail-reporter@example.net"), (1, 0))
+
+
 def test_a_user_with_a_model_of_his_own(host):
     host.start_bayesd(user_model="mail-%u")
     mail, before = host.mail("spam"), labels(host)

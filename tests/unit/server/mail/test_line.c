@@ -312,16 +312,16 @@ START_TEST(writes_reports)
     struct nb_buffer out = {NULL, 0, 0};
     make_scan(&config, NB_FILTER_REJECT, &scan);
     add_symbol(&scan, "BAYES_SPAM", "Probability of spam 0.9900", 0);
-    add_symbol(&scan, "BAYES_PART_BODY", "2 times 'a'", -0.5);
+    add_symbol(&scan, "BAYES_PART_BODY", "2 times 'a', 'b'", -0.5);
     ck_assert_int_eq(nb_line_report(&scan, &out), 0);
     nb_buffer_append(&out, "", 1);
-    ck_assert_str_eq(out.bytes, "bayesd: spam, probability=0.9900, model=mail\n\n"
+    ck_assert_str_eq(out.bytes, "bayesd: spam; probability=0.9900; model=mail\n\n"
                                 "Content analysis details:   (7.5 points, 5.0 required)\n\n"
                                 " pts rule name              description\n"
                                 "---- ---------------------- "
                                 "--------------------------------------------------\n"
-                                " 7.5 BAYES_SPAM             Probability of spam 0.9900\n"
-                                " 0.0 BAYES_PART_BODY        2 times 'a' (-1.1)\n");
+                                " 7.5 BAYES_SPAM             BAYES: Probability of spam 0.9900\n"
+                                " 0.0 BAYES_PART_BODY        BAYES: 2 times 'a'; 'b' (-1.1)\n");
     nb_buffer_deinit(&out);
 }
 END_TEST
