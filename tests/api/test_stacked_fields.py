@@ -105,6 +105,34 @@ def test_a_field_alone_changes_nothing(api):
         api.delete(M).ok(204)
 
 
+def test_weights_stay_with_their_fields(api):
+    """Settings that name the fields in another order, or more of them, change no verdict; nor do a kill and a rebuild."""
+    rows = [ticket(api.random) for _ in range(150)]
+    daemon = api.another(keep=True).start()
+    client = daemon.client
+    client.put(M, {"fields": FIELDS}).ok(201)
+    learn(client, rows)
+    settled(client)
+
+    def said():
+        return [client.post(M + "/classify?explain=50", {"text": text, "values": v}).ok().json for _, text, v in rows[:20]]
+    want = said()
+    others = {"first": "number", **dict(reversed(FIELDS.items())), "last": "category"}
+    for fields in (dict(reversed(FIELDS.items())), others):
+        client.put(M, {"fields": fields}).ok(200)
+        equal(said(), want, fields)
+    equal(list(client.get(M).ok().json["settings"]["fields"]), [*FIELDS, "first", "last"])
+    daemon.kill()
+    client = daemon.start().client
+    equal(said(), want, "after a kill")
+    daemon.stop()
+    status, out, err = api.tool("--data", daemon.data, "--rebuild")
+    equal(status, 0, out + err)
+    client = daemon.start().client
+    equal(said(), want, "after --rebuild")
+    daemon.stop()
+
+
 def test_an_order_of_labels(api):
     """The weights of the fields come from leave-one-out inputs, as all others: label by label they are as good."""
     rows = [ticket(api.random) for _ in range(600)]
