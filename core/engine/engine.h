@@ -376,6 +376,12 @@ enum nb_score_kind {
 /* "before-learning", "leave-one-out". */
 const char *nb_score_kind_name(enum nb_score_kind kind);
 
+/* The scores by which a threshold holds a rate: those before learning, because near-duplicates know
+ * of each other when one is left out; but NB_SCORES_LEAVE_ONE_OUT of a stacked model that was
+ * trained label by label (nb_order_is_skewed): most of its documents were judged by a model that
+ * did not know their label yet. Of a model that cannot be read: those before learning. */
+enum nb_score_kind nb_engine_threshold_scores(struct nb_engine *engine, struct nb_string model);
+
 struct nb_evaluation_report {
     enum nb_score_kind scores;
     uint64_t windows[NB_EVALUATION_WINDOWS]; /* documents; 0: all */

@@ -163,6 +163,16 @@ const char *nb_score_kind_name(enum nb_score_kind kind)
     return names[kind];
 }
 
+enum nb_score_kind nb_engine_threshold_scores(struct nb_engine *engine, struct nb_string model)
+{
+    struct nb_live *live;
+    if (nb_registry_acquire(engine, model, false, &live, NULL) != 0)
+        return NB_SCORES_BEFORE_LEARNING;
+    bool is_skewed = atomic_load(&live->is_skewed);
+    nb_registry_release(engine, &live);
+    return is_skewed ? NB_SCORES_LEAVE_ONE_OUT : NB_SCORES_BEFORE_LEARNING;
+}
+
 struct question {
     struct nb_string positive;
     double target_rate;

@@ -132,8 +132,8 @@ struct nb_live {
     struct nb_stack_fit *fit; /* owned; the writer's: of a refit under way, or NULL */
     struct nb_pass *pass;     /* owned; the same: of the new twin, behind the fit */
     /* Set by nb_refit_note (core/live/refit.h): the weights are wrong until a refit ends; a refit
-     * is under way, or should begin. */
-    atomic_bool is_stale, wants_refit;
+     * is under way, or should begin; the model was trained label by label. */
+    atomic_bool is_stale, wants_refit, is_skewed;
     /* What documents without a label have given (core/unlabelled/unlabelled.h), of which nothing is
      * stored; referenced, under `lock`; NULL: nothing. */
     struct nb_refined *refined;

@@ -23,7 +23,8 @@ static const double corrected_share = 0.01;
 /* Documents, for a pass of the twin. */
 static const double pass_share = 0.05;
 static const uint64_t tiny = 250, large = 5000, largest = 30000;
-static const uint64_t most_lessons = 600000; /* documents times labels, in a large model */
+static const double skew_fading = 1.0 / 10000; /* of a document, with the next */
+static const uint64_t most_lessons = 600000;   /* documents times labels, in a large model */
 
 /* The places of the model. Stored: never renumber. */
 enum {
@@ -42,6 +43,7 @@ enum {
     TWIN_NOT_TAUGHT, /* sum of 1 - w since the twin's last pass */
     TWIN_IS_DUE,     /* the refit must end with a pass */
     REVISED_BEFORE,  /* documents that were, before the refit that is under way began */
+    SKEW,            /* sum of 1 - w of all documents, which fades */
     LABELS_FROM = 16
 };
 
@@ -104,6 +106,7 @@ int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint
     nb_weights_set(order, RECENT, nb_weights_at(order, RECENT) * (1 - fading) + 1);
     add(order, CREDIT, 1 - weight);
     add(order, TWIN_NOT_TAUGHT, 1 - weight);
+    nb_weights_set(order, SKEW, nb_weights_at(order, SKEW) * (1 - skew_fading) + 1 - weight);
     if (documents > small) {
         add(order, NOT_TAUGHT, 1 - weight);
         add(order, LEARNED, 1);
@@ -127,6 +130,13 @@ bool nb_order_take_credit(struct nb_weights *order)
         return false;
     nb_weights_set(order, CREDIT, nb_weights_at(order, CREDIT) - 1);
     return true;
+}
+
+bool nb_order_is_skewed(const struct nb_weights *order)
+{
+    double changes = nb_weights_at(order, CHANGES);
+    double all = (1 - pow(1 - skew_fading, changes)) / skew_fading;
+    return changes > 0 && nb_weights_at(order, SKEW) >= skewed_share * all;
 }
 
 struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_draw what)

@@ -52,6 +52,11 @@ int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint
 /* Takes one from the credit, if there is a whole one; nb_order_count has made room for that. */
 bool nb_order_take_credit(struct nb_weights *order);
 
+/* Whether the model was trained label by label: a fifth of what about its last 10,000 documents had
+ * to teach was not taught in their turn. Then most of them were scored before they were learned by
+ * a model that had seen little of their label, or of the others. */
+bool nb_order_is_skewed(const struct nb_weights *order);
+
 /* What is drawn next: a document that teaches again, a refit's sample and the order of its passes,
  * the order in which the twin learns anew. A function of how many documents were counted and refits
  * began, which the weights carry: so a model that learns the same documents in the same order draws

@@ -337,4 +337,5 @@ void nb_refit_note(struct nb_live *live)
         !is_fitted(live) || nb_order_is_stale(order, nb_model_documents_all(live->counts));
     atomic_store(&live->is_stale, has_stacked_documents(live) && is_stale);
     atomic_store(&live->wants_refit, nb_refit_is_wanted(live));
+    atomic_store(&live->is_skewed, has_stacked_documents(live) && nb_order_is_skewed(order));
 }

@@ -78,7 +78,7 @@ bool nb_refit_is_wanted(const struct nb_live *live);
 /* A document came or went: the twin has missed it if it is switched off. Returns 0 or NB_NO_MEMORY.
  */
 int nb_refit_note_missed(struct nb_live *live);
-/* Sets live->is_stale and live->wants_refit by what the weights are now. */
+/* Sets live->is_stale, live->wants_refit and live->is_skewed by what the weights are now. */
 void nb_refit_note(struct nb_live *live);
 
 #endif

@@ -82,6 +82,8 @@ static int take_from_evaluation(const struct nb_request *request, double target,
     struct nb_threshold found;
     enum nb_score_kind scores;
     int rc = nb_evaluation_scores(request, &scores, error);
+    if (rc == 0 && nb_request_query(request, "scores").bytes == NULL)
+        scores = nb_engine_threshold_scores(request->server->engine, request->model);
     if (rc == 0)
         rc = nb_evaluations_threshold(request->server->evaluations, request->model, positive,
                                       target, scores, &found, error);

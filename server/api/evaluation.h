@@ -10,8 +10,8 @@
 
 nb_handler nb_route_evaluation;
 
-/* Reads ?scores: which scores an evaluation, or a threshold that follows from one, is made of.
- * Returns 0 or NB_INVALID. */
+/* Reads ?scores: which scores an evaluation, or a threshold that follows from one, is made of;
+ * without it those before learning. Returns 0 or NB_INVALID. */
 int nb_evaluation_scores(const struct nb_request *request, enum nb_score_kind *scores,
                          struct nb_error *error);
 

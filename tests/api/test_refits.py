@@ -208,6 +208,21 @@ def test_which_scores(api):
     refused(client.post(M + "/classify?scores=leave-one-out", {"text": "x"}), 400, "target_fpr")
 
 
+def test_whose_scores_a_threshold_takes(api):
+    """Label by label, documents were judged by a model that did not know their label: those left out say more."""
+    client = api.another().start().client
+    rows = documents(300)
+    for name, order, kind in (("mixed", random.Random(3).sample(rows, len(rows)), "before-learning"), ("ham", rows, "leave-one-out"),
+                              ("spam", rows[::-1], "leave-one-out")):
+        path = f"/v1/models/{name}"
+        client.put(path, STACKED).ok(201)
+        train(client, order, path)
+        for ask, want in (("", kind), ("&scores=before-learning", "before-learning"), ("&scores=leave-one-out", "leave-one-out")):
+            reason = client.post(f"{path}/classify?target_fpr=0.01{ask}", {"text": text("spam", 1)}).ok().json["decision_reason"]
+            holds(f"by their {want} scores" in reason, (name, ask, reason))
+        equal(client.get(path + "/evaluation?target_fpr=0.01").ok().json["scores"], "before-learning")
+
+
 def test_scores_of_what_was_learned_by_heart(api):
     """One label in five is wrong, and rare words let the twin learn which. Leave-one-out scores do not know it, of a
     model with a parent neither."""

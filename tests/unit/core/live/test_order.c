@@ -81,6 +81,26 @@ START_TEST(a_mixed_stream_replays_nothing)
 }
 END_TEST
 
+/* Label by label, whichever comes first, and mixed: before, and long after. */
+START_TEST(what_was_trained_label_by_label_is_told)
+{
+    struct nb_weights order = {0};
+    uint64_t of_label[2] = {0};
+    ck_assert(!nb_order_is_skewed(&order));
+    for (uint64_t n = 0; n < 60000; n++) {
+        uint32_t y = n >= 1000 && n < 3000 ? n >= 2000 : (uint32_t)(n % 2);
+        double weight = nb_order_weight(&order, y, of_label[y], n);
+        ck_assert_int_eq(nb_order_count(&order, y, weight, n + 1), 0);
+        of_label[y]++;
+        nb_weights_commit(&order);
+        ck_assert(n >= 1000 || !nb_order_is_skewed(&order));
+        ck_assert(n != 2999 || nb_order_is_skewed(&order));
+    }
+    ck_assert(!nb_order_is_skewed(&order));
+    nb_weights_deinit(&order);
+}
+END_TEST
+
 static uint64_t drawn(const struct nb_weights *order, enum nb_order_draw what)
 {
     struct nb_random random = nb_order_random(order, what);
@@ -323,6 +343,7 @@ int main(void)
     TCase *rule = tcase_create("rule");
     tcase_add_loop_test(rule, weights_follow_the_rule, 0, 3);
     tcase_add_test(rule, a_mixed_stream_replays_nothing);
+    tcase_add_test(rule, what_was_trained_label_by_label_is_told);
     tcase_add_test(rule, draws_follow_from_documents_and_refits);
     tcase_add_test(rule, the_first_two_of_a_label_teach_nothing);
     tcase_add_test(rule, any_label_has_a_place);
