@@ -133,6 +133,22 @@ static void put_shares(struct nb_verdict *verdict, const struct nb_evidence *e,
         x->shares[0] = 1;
 }
 
+/* Numbers have no occurrences. */
+static void put_counts(struct nb_verdict *verdict, const struct nb_evidence *e,
+                       struct nb_explained *x)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    if (p->judge == NULL || e->feature == SIZE_MAX)
+        return;
+    const struct nb_model *counts = p->judge->counts;
+    uint32_t row = nb_model_find(counts, p->bag.features[e->feature].id);
+    x->has_counts = row != NB_NO_ROW;
+    if (row == NB_NO_ROW)
+        return;
+    x->counts[0] = nb_model_count(counts, row, p->scores.labels[verdict->best]);
+    x->counts[1] = nb_model_count(counts, row, p->scores.labels[verdict->second]);
+}
+
 static void sum_fields(struct nb_verdict *verdict, size_t count)
 {
     const struct nb_verdict_private *p = verdict->private_;
@@ -164,6 +180,7 @@ static int explain(struct nb_verdict *verdict, size_t most)
                               sizeof *verdict->explanation);
     if (rc != 0)
         return rc;
+    verdict->second = verdict->stacked ? p->stacked.second : p->scores.second;
     for (size_t i = 0; i < wanted; i++) {
         /* The prior's row is the last of all and stays the last of the chosen. */
         const struct nb_evidence *e = &p->evidence[i + 1 == wanted ? count - 1 : i];
@@ -177,6 +194,7 @@ static int explain(struct nb_verdict *verdict, size_t most)
             x->count = p->bag.features[e->feature].count;
         }
         put_shares(verdict, e, x);
+        put_counts(verdict, e, x);
     }
     name_sources(verdict);
     verdict->explanation_count = wanted;

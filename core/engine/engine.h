@@ -180,6 +180,8 @@ struct nb_explained {
     double evidence;                   /* infinite when it makes one of the two labels impossible */
     enum nb_field field;               /* of the token */
     double shares[NB_VERDICT_SOURCES]; /* of the evidence that come from each of `sources` */
+    bool has_counts; /* the token is one of the model's own, which has no parent that speaks, and */
+    uint64_t counts[2]; /* occurs so often in documents of the winner, and of the runner-up */
 };
 
 /* A classification; reused from call to call. */
@@ -210,6 +212,7 @@ struct nb_verdict {
     bool keeps_subject;               /* ... and `history_subject` */
     struct nb_explained *explanation; /* strongest first, the prior's row last */
     size_t explanation_count;
+    size_t second; /* with an explanation: index of the runner-up; == best with one label */
     /* With an explanation of a model that has a parent: the models of the family that have
      * documents, from it upwards, as `shares` have them; NUL-terminated, stable as `labels`. */
     const char *sources[NB_VERDICT_SOURCES];

@@ -73,7 +73,7 @@ static int read_level(const struct nb_request *request, struct nb_wishes *wishes
 int nb_wishes_read(const struct nb_request *request, struct nb_wishes *wishes,
                    struct nb_error *error)
 {
-    uint64_t explain = 0, counts = 0, remember = 0;
+    uint64_t explain = 0, counts = 0, words = 0, remember = 0;
     *wishes = (struct nb_wishes){.explain = 0};
     if (request->query_count == 0)
         return 0;
@@ -83,6 +83,9 @@ int nb_wishes_read(const struct nb_request *request, struct nb_wishes *wishes,
     if (rc == 0)
         rc = nb_request_query_count(request, "documents", 0, 1, &counts, error);
     wishes->counts = counts == 1;
+    if (rc == 0)
+        rc = nb_request_query_count(request, "word_counts", 0, 1, &words, error);
+    wishes->word_counts = words == 1;
     if (rc == 0)
         rc = nb_request_query_count(request, "remember", 0, 1, &remember, error);
     wishes->remembers = remember == 1;
@@ -230,6 +233,7 @@ int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *result
     nb_metrics_verdict(results->request->server->metrics);
     need_labels(results->request->config, verdict);
     results->has_counts = wishes->counts;
+    results->has_word_counts = wishes->word_counts;
     if (wishes->remembers)
         rc = remember(results, document, verdict, error);
     if (rc == 0)

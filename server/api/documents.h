@@ -25,6 +25,7 @@ struct nb_wishes {
     unsigned level;               /* of the labels; 0: as they are */
     bool remembers;               /* verdicts are kept in the model's history */
     bool counts;                  /* the documents of each label, also of a model that is ready */
+    bool word_counts;             /* how often the tokens of an explanation occur */
     struct nb_decision_rule rule; /* how verdicts become decisions */
 };
 

@@ -129,9 +129,24 @@ static void emit_token(struct nb_emitter *e, const struct nb_explained *row)
     nb_emit_string(e, (struct nb_string){text, (size_t)length});
 }
 
+/* In the documents of the winner and of the runner-up. */
+static void emit_word_counts(struct nb_emitter *e, const struct nb_verdict *verdict,
+                             const struct nb_explained *row)
+{
+    nb_emit_key(e, "counts");
+    nb_emit_open(e, '{');
+    nb_emit_name(e, nb_string_of(verdict->labels[verdict->best]));
+    nb_emit_u64(e, row->counts[0]);
+    if (verdict->second != verdict->best) {
+        nb_emit_name(e, nb_string_of(verdict->labels[verdict->second]));
+        nb_emit_u64(e, row->counts[1]);
+    }
+    nb_emit_close(e, '}');
+}
+
 /* The prior's row has no token: null, and no count. */
 static void emit_explained(struct nb_emitter *e, const struct nb_verdict *verdict,
-                           const struct nb_explained *row)
+                           const struct nb_explained *row, bool has_word_counts)
 {
     nb_emit_open(e, '{');
     nb_emit_key(e, "token");
@@ -144,15 +159,18 @@ static void emit_explained(struct nb_emitter *e, const struct nb_verdict *verdic
     nb_emit_key(e, "evidence");
     nb_emit_double(e, row->evidence);
     emit_shares(e, verdict, row);
+    if (has_word_counts && row->has_counts)
+        emit_word_counts(e, verdict, row);
     nb_emit_close(e, '}');
 }
 
-static void emit_explanation(struct nb_emitter *e, const struct nb_verdict *verdict)
+static void emit_explanation(struct nb_emitter *e, const struct nb_verdict *verdict,
+                             bool has_word_counts)
 {
     nb_emit_key(e, "explanation");
     nb_emit_open(e, '[');
     for (size_t i = 0; i < verdict->explanation_count; i++)
-        emit_explained(e, verdict, &verdict->explanation[i]);
+        emit_explained(e, verdict, &verdict->explanation[i], has_word_counts);
     nb_emit_close(e, ']');
 }
 
@@ -200,7 +218,7 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
         nb_emit_bool(e, results->is_kept);
     }
     if (verdict->explanation_count > 0)
-        emit_explanation(e, verdict);
+        emit_explanation(e, verdict, results->has_word_counts);
     nb_emit_close(e, '}');
 }
 

@@ -33,6 +33,7 @@ struct nb_results {
     struct nb_buffer id;    /* owned: of a document whose verdict was to be kept; else empty */
     bool is_kept;           /* ... and whether it is */
     bool has_counts;        /* verdicts have the documents of each label */
+    bool has_word_counts;   /* tokens of explanations have their counts */
     uint64_t size;          /* results so far */
     uint64_t totals[NB_STATUSES]; /* receipts, by enum nb_status */
     uint64_t failed;

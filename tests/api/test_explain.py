@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a verdict fell as it did, and which words tell most."""
 import math
+import re
 
-from book import Model
+from book import HAM, SPAM, Model
 from harness import equal, holds, near, quoted, refused
 
 
@@ -141,3 +142,39 @@ def test_vocabulary_refusals(api):
         refused(api.get(path + "?label=spam&limit=10001"), 400, "limit", "10000")
         refused(api.get(path + "?label=spam&lmit=3"), 400, "lmit")
         refused(api.get(path), 400, "label")
+
+
+def occurrences(model, texts, token):
+    """How often a word is in these texts; or, of a run of five letters, where it stands in them."""
+    if token.startswith("ngram:"):
+        return sum(text.lower().count(token[len("ngram:"):]) for text in texts)
+    results = model.post("tokenize", {"documents": [{"text": text} for text in texts]}).ok().json["results"]
+    return sum(t["count"] for one in results for t in one["tokens"] if t["token"] == token)
+
+
+def test_tokens_have_their_counts_on_request(api):
+    """Of the winner and the runner-up, by the book and stacked; of a token that the model does not know there are none."""
+    probe = 'win a prize in the garden "today" unheardof'
+    for settings in ({}, {"preset": "text"}):
+        with Model(api, **settings) as model:
+            model.filled()
+            third = "third kind of words, garden win"
+            model.train(third, 'a "third" <b>')
+            texts = {"ham": HAM, "spam": SPAM, 'a "third" <b>': [third]}
+            plain, got = (model.classify(probe, "?explain=10000" + more) for more in ("", "&word_counts=1"))
+            holds(not any("counts" in row for row in plain["explanation"]), "counts that nobody asked for")
+            first, second = sorted(got["probabilities"], key=got["probabilities"].get, reverse=True)[:2]
+            equal(first, got["label"])
+            seen = {row["token"]: row["counts"] for row in got["explanation"] if "counts" in row}
+            for token in seen:
+                if re.fullmatch(r"(ngram:)?[a-z]+", token):
+                    equal(seen[token], {v: occurrences(model, texts[v], token) for v in (first, second)}, token)
+            holds(any(n[first] > 0 for n in seen.values()) and "unheardof" not in seen, seen)
+            holds(set(seen) >= {"win", "garden"}, seen)
+            equal([{**row, "counts": None} for row in got["explanation"]],
+                  [{**row, "counts": None} for row in plain["explanation"]], "the evidence is the same")
+    with Model(api) as model:
+        model.train("one two", "alone")
+        row = model.classify("one", "?explain=5&word_counts=1")["explanation"][0]
+        equal((row["token"], row["counts"]), ("one", {"alone": 1}))
+        refused(model.api.post(model.path + "/classify?word_counts=2", "one", "text/plain"), 400, "word_counts")

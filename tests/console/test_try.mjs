@@ -29,7 +29,9 @@ export async function a_text_gets_its_verdict_with_reasons(api) {
   const colours = await tab.page.$$eval("mark[class^=for]", (all) => all.map((one) => one.textContent));
   holds(colours.includes("prize"), `coloured for it: ${colours}`);
   await tab.page.evaluate(() => [...document.querySelectorAll(".document mark")].find((one) => one.textContent === "prize").click());
-  await tab.sees(".details", "“prize”");
+  const {tokens} = await daemon.call("GET", "v1/models/sample/vocabulary?label=spam&limit=10000");
+  const {counts} = tokens.find((one) => one.token === "prize");
+  await tab.sees(".details", `“prize”, 1 time here, ${counts.spam} in spam, ${counts.ham ?? 0} in ham: `);
   await tab.sees("h3", "What ham would need");
   const bars = await tab.page.$$eval(".bars tbody tr", (rows) => rows.map((row) => row.textContent));
   holds(bars.some((row) => row.startsWith("Words")) && bars.some((row) => row.startsWith("Runs of letters")), bars.join("|"));

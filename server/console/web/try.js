@@ -89,7 +89,7 @@ class Trial {
   }
 
   classify() {
-    return ask(of(this.name, ["classify"], {explain: EXPLAIN}), this.given);
+    return ask(of(this.name, ["classify"], {explain: EXPLAIN, word_counts: 1}), this.given);
   }
 
   // `note` is said above it, with what follows it (`more`).

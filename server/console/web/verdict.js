@@ -5,7 +5,7 @@ import {balance, shares} from "./bars.js";
 import {h, put, table} from "./dom.js";
 import {byKind, kindOf, sum, turning} from "./evidence.js";
 import {evidence, percent, plural} from "./format.js";
-import {coloured} from "./words.js";
+import {coloured, fold} from "./words.js";
 
 const LABELS_MOST = 10, ROWS_MOST = 40, NAMED_MOST = 6;
 
@@ -64,11 +64,14 @@ function step(total, most) {
   return size === 0 ? null : `${total > 0 ? "for" : "against"}${size}`;
 }
 
+// How often a word is in the documents of the two labels, if the model knows it.
+const countsText = (row) => Object.entries(row?.counts ?? {}).map(([label, n]) => `${n} in ${label}`).join(", ");
+
 function explainPart(part, verdict, rows) {
-  const counts = rows.find((row) => row.token === part.text.toLowerCase())?.count;
+  const row = rows.find((one) => one.token === part.prefix + fold(part.text));
   const parts = [["the word", part.own], ["pairs with its neighbours", part.pairs], ["its letters", part.letters], ["its capitals", part.capitals]]
     .filter(([, value]) => Math.abs(value) >= 0.005).map(([name, value]) => `${name} ${evidence(value)}`);
-  return `“${part.text}”${counts ? `, ${plural(counts, "time")} here` : ""}: ${evidence(part.total)} for ${verdict.label}` +
+  return `“${part.text}”${row ? `, ${plural(row.count, "time")} here${row.counts ? `, ${countsText(row)}` : ""}` : ""}: ${evidence(part.total)} for ${verdict.label}` +
     (parts.length > 0 ? ` (${parts.join(", ")})` : "");
 }
 
@@ -79,11 +82,11 @@ export function textWithEvidence(verdict, sections) {
   const most = Math.max(0.2, ...read.flatMap((section) => section.parts.map((part) => Math.abs(part.total))));
   const details = h("p", {class: "details"}, "Point at a coloured word, or tap it, to see what it says.");
   const known = new Map();
-  const mark = (part) => {
+  const mark = (prefix) => (part) => {
     const kind = step(part.total, most);
     if (!kind) return part.text;
     const element = h("mark", {class: kind}, part.text);
-    known.set(element, part);
+    known.set(element, {...part, prefix});
     return element;
   };
   const look = (event) => {
@@ -91,7 +94,7 @@ export function textWithEvidence(verdict, sections) {
     if (part) put(details, explainPart(part, verdict, rows));
   };
   const body = h("div", {class: "document", tabindex: 0, role: "region", "aria-label": "The text with its evidence", onpointerover: look, onclick: look},
-    read.map((section) => h("p", null, section.name ? h("b", null, `${section.name}: `) : null, section.parts.map(mark))));
+    read.map((section) => h("p", null, section.name ? h("b", null, `${section.name}: `) : null, section.parts.map(mark(section.prefix)))));
   return h("section", null, h("h3", null, "The text with its evidence"),
     h("p", {class: "legend"}, h("mark", {class: "for3"}, `for ${verdict.label}`), " ", h("mark", {class: "against3"}, "against it")), details, body);
 }
@@ -99,6 +102,6 @@ export function textWithEvidence(verdict, sections) {
 export function strongest(verdict, fields) {
   const rows = (verdict.explanation ?? []).filter((row) => row.token !== null).slice(0, ROWS_MOST);
   return rows.length === 0 ? null : h("details", null, h("summary", null, `The ${rows.length} strongest features`),
-    table("Strongest features", [{name: "Feature"}, {name: "Kind"}, {name: "Times", number: true}, {name: `For ${verdict.label}`, number: true}],
-      rows.map((row) => [row.token, kindOf(row.token, fields), String(row.count), evidence(row.evidence)])));
+    table("Strongest features", [{name: "Feature"}, {name: "Kind"}, {name: "Times", number: true}, {name: "In documents"}, {name: `For ${verdict.label}`, number: true}],
+      rows.map((row) => [row.token, kindOf(row.token, fields), String(row.count), countsText(row), evidence(row.evidence)])));
 }
