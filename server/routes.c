@@ -38,6 +38,7 @@ static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "le
                                             "most",    "source", "contains", "labelled",
                                             "limit",   "after",  NULL};
 static const char *const EXPLAIN_QUERY[] = {"explain", NULL};
+static const char *const NEXT_QUERY[] = {"count", NULL};
 /* What would have held a rate of false positives is another threshold for each model. */
 static const char *const MANY_QUERY[] = {"explain", "level",    "threshold", "cost_fp",
                                          "cost_fn", "positive", "documents", NULL};
@@ -140,6 +141,7 @@ static const struct nb_route ROUTES[] = {
     LONG("GET", "/v1/models/{model}/history", TRAIN, NONE, HISTORY_QUERY, nb_route_history),
     LONG("GET", "/v1/models/{model}/history/{id}", TRAIN, NONE, EXPLAIN_QUERY,
          nb_route_history_verdict),
+    LONG("GET", "/v1/models/{model}/next", TRAIN, NONE, NEXT_QUERY, nb_route_next),
     LONG("GET", "/v1/models/{model}/export", ADMIN, NONE, NO_QUERY, nb_route_export),
     {.method = "PUT",
      .pattern = "/v1/models/{model}/import",

@@ -357,6 +357,10 @@ class Bayesd:
         """The verdict about a document that the model keeps, and why, by the counts of now."""
         return self._call("GET", self._verb(model, "history/" + _quoted(id), {"explain": explain}))
 
+    def next(self, model: str, count: int = 20) -> List[Json]:
+        """The documents without a label that would teach most, of the history and of those that are stored so."""
+        return cast(List[Json], self._call("GET", self._verb(model, "next", {"count": count}))["next"])
+
     def _batch(self, model: str, verb: str, documents: Iterable[Document], query: _Query) -> Json:
         body = {"documents": [_document(document) for document in documents]}
         return self._call("POST", self._verb(model, verb, query), body)

@@ -38,7 +38,7 @@ struct nb_verdict_private {
     double moderation; /* by which these, and the evidence for them, were multiplied */
     struct nb_evidence *evidence;
     struct nb_levels levels;
-    struct nb_features_coder *coder; /* owned; NULL until something is kept or recalled */
+    struct nb_features_coder *coder; /* owned; NULL until something is kept */
     size_t label_room, document_room, evidence_room, explanation_room;
 };
 
@@ -559,16 +559,23 @@ int nb_engine_classify_again(struct nb_engine *engine, struct nb_string model,
     return classify(engine, model, document, most, true, verdict, error);
 }
 
-static int have_coder(struct nb_verdict_private *p)
+static int copy_bag(const struct nb_bag *from, struct nb_bag *to)
 {
-    if (p->coder == NULL)
-        p->coder = nb_features_coder_new();
-    return p->coder == NULL ? NB_NO_MEMORY : 0;
+    nb_bag_reset(to);
+    for (size_t i = 0; i < from->size; i++) {
+        if (nb_bag_add_id(to, from->features[i].id, from->texts[i].bytes, from->texts[i].length) !=
+            0)
+            return NB_NO_MEMORY;
+        to->features[to->size - 1].count = from->features[i].count;
+    }
+    to->positions = from->positions;
+    to->truncated = from->truncated;
+    return 0;
 }
 
-int nb_engine_classify_kept(struct nb_engine *engine, struct nb_string model,
-                            const struct nb_history_record *record, size_t most,
-                            struct nb_verdict *verdict, struct nb_error *error)
+int nb_engine_classify_bag(struct nb_engine *engine, struct nb_string model,
+                           const struct nb_bag *bag, size_t most, struct nb_verdict *verdict,
+                           struct nb_error *error)
 {
     if (prepare(verdict, engine) != 0)
         return nb_error_no_memory(error);
@@ -578,16 +585,20 @@ int nb_engine_classify_kept(struct nb_engine *engine, struct nb_string model,
     if (rc == 0)
         rc = nb_family_begin(&p->family, engine, p->live, error);
     if (rc == 0)
-        rc = have_coder(p) != 0 ? NB_NO_MEMORY
-                                : nb_remember_bag(record, p->live->key, p->coder, &p->bag, error);
-    if (rc == NB_CORRUPT)
-        return nb_error_set(error, NB_DAMAGED, "the history of the model is damaged");
+        rc = copy_bag(bag, &p->bag);
     if (rc == 0)
         rc = score(verdict, most, error);
     return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
 }
 
 /* ---- the history ----------------------------------------------------------------------------- */
+
+static int have_coder(struct nb_verdict_private *p)
+{
+    if (p->coder == NULL)
+        p->coder = nb_features_coder_new();
+    return p->coder == NULL ? NB_NO_MEMORY : 0;
+}
 
 static int append_id(const struct nb_live *live, const struct nb_document *document,
                      struct nb_string given, struct nb_buffer *id, struct nb_error *error)

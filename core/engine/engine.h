@@ -22,7 +22,6 @@
 #include "tokenizer/document.h"
 
 struct nb_engine;
-struct nb_history_record;
 
 /* Opens the store, reads the names of its models, loads them for a second at most if they
  * are few, and starts the writer. nb_tokenizer_setup must have been called. On success the caller
@@ -83,7 +82,7 @@ int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
 
 /* Adds a change that forgets the document `id` altogether: it is taken back, if it is learned or
  * stored, and what the history has of it is removed. The receipt says NB_FORGOTTEN if there was
- * either. A verdict that still waits to be written comes behind the change (core/history/history.h
+ * either. A verdict that still waits to be written comes behind the change (core/history/write.h
  * has nb_engine_history_write). Errors: as nb_batch_untrain. */
 int nb_batch_forget(struct nb_batch *batch, struct nb_string id, struct nb_string source,
                     struct nb_error *error);
@@ -241,11 +240,10 @@ int nb_engine_classify_again(struct nb_engine *engine, struct nb_string model,
                              const struct nb_document *document, size_t explain,
                              struct nb_verdict *verdict, struct nb_error *error);
 
-/* Classifies a document that the history keeps: what the model sees in it is as it was then. As
- * nb_engine_classify. */
-int nb_engine_classify_kept(struct nb_engine *engine, struct nb_string model,
-                            const struct nb_history_record *record, size_t explain,
-                            struct nb_verdict *verdict, struct nb_error *error);
+/* Classifies a document of which the model has seen this bag. As nb_engine_classify. */
+int nb_engine_classify_bag(struct nb_engine *engine, struct nb_string model,
+                           const struct nb_bag *bag, size_t explain, struct nb_verdict *verdict,
+                           struct nb_error *error);
 
 /* What is to be kept with a verdict; all borrowed. */
 struct nb_remembered {

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/ascii.h"
-#include "core/engine/writer.h"
-#include "core/live/registry.h"
-#include "core/remember/remember.h"
+#include "core/history/reading.h"
 #include "core/store/ledger.h"
 
 enum {
@@ -15,69 +13,12 @@ enum {
     SNAPSHOT_LOOKS = 500,   /* in one snapshot */
 };
 
-struct reading {
-    struct nb_engine *engine;
-    struct nb_live *live;
-    struct nb_view view;
-    struct nb_history_limits limits;
-    struct nb_entry entry;
-};
-
-static int flush(struct nb_engine *engine, void *argument, struct nb_error *error)
-{
-    (void)argument;
-    return nb_remember_flush(engine, true, error);
-}
-
-int nb_engine_history_write(struct nb_engine *engine, struct nb_error *error)
-{
-    return nb_remember_waits(engine) ? nb_writer_run(engine, flush, NULL, error) : 0;
-}
-
-/* What was noted before is read. On a disk that takes no more, it is not. End in any case. */
-static int begin(struct reading *r, struct nb_engine *engine, struct nb_string model,
-                 struct nb_error *error)
-{
-    *r = (struct reading){.engine = engine};
-    int rc = nb_registry_acquire(engine, model, false, &r->live, error);
-    if (rc != 0)
-        return rc;
-    (void)nb_engine_history_write(engine, NULL);
-    r->limits = nb_remember_limits(r->live);
-    return 0;
-}
-
-static void end(struct reading *r)
-{
-    nb_entry_deinit(&r->entry);
-    nb_registry_release(r->engine, &r->live);
-}
-
-/* Damage of a history is no damage of its model: the writer clears it. */
-static int tell(int rc, const struct nb_error *why, struct nb_error *error)
-{
-    if (rc == NB_CORRUPT)
-        return nb_error_set(error, NB_DAMAGED,
-                            "the history of the model is damaged: it is removed "
-                            "when the next verdict is kept");
-    return rc >= 0 ? rc : nb_error_set(error, rc, "%s", why->text);
-}
-
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The label that the document has now. Its name stays as long as the model. */
-static int find_label(struct reading *r, struct nb_history_row *row, struct nb_error *error)
+/* The label that the document has now. */
+static int find_label(struct nb_reading *r, struct nb_history_row *row, struct nb_error *error)
 {
-    int rc = nb_ledger_find(&r->view, r->live->number, row->id, &r->entry, error);
-    row->is_stored = rc == 0;
-    if (rc != 0)
-        return rc == NB_NOT_FOUND ? 0 : rc;
-    uint32_t label = r->entry.change.label;
-    nb_model_read_lock(r->live->counts);
-    if (label != NB_NO_LABEL && label < nb_model_label_count(r->live->counts))
-        row->label = nb_model_label_name(r->live->counts, label);
-    nb_model_unlock(r->live->counts);
-    return 0;
+    return nb_reading_label(r, row->id, &row->is_stored, &row->label, error);
 }
 
 static void fill_row(const struct nb_history_record *record, struct nb_history_row *row)
@@ -129,7 +70,7 @@ static bool has_wanted_label(const struct nb_history_wish *w, const struct nb_hi
 /* ---- the list -------------------------------------------------------------------------------- */
 
 struct listing {
-    struct reading reading;
+    struct nb_reading reading;
     const struct nb_history_wish *wish;
     int (*visit)(void *user, const struct nb_history_row *row);
     void *user;
@@ -170,19 +111,20 @@ static int find_newest(struct listing *l, const struct nb_view *view, struct nb_
 
 static int list_some(struct listing *l, struct nb_error *error)
 {
+    struct nb_view *view = &l->reading.view;
     struct nb_string stored;
     uint64_t number;
-    int rc = nb_store_snapshot(l->reading.engine->store, &l->reading.view, error);
+    int rc = nb_store_snapshot(l->reading.engine->store, view, error);
     if (rc != 0)
         return rc;
-    rc = find_newest(l, &l->reading.view, error);
+    rc = find_newest(l, view, error);
     l->is_done = rc == NB_NOT_FOUND;
     for (size_t i = 0; i < SNAPSHOT_LOOKS && rc == 0 && !l->is_done && l->rows < l->wish->limit &&
-                       !nb_store_wanted(&l->reading.view);
+                       !nb_store_wanted(view);
          i++) {
         rc = l->before <= 1 ? NB_NOT_FOUND
-                            : nb_history_before(&l->reading.view, l->reading.live->number,
-                                                l->before, &number, &stored, error);
+                            : nb_history_before(view, l->reading.live->number, l->before, &number,
+                                                &stored, error);
         l->is_done = rc == NB_NOT_FOUND;
         if (rc != 0)
             break;
@@ -190,7 +132,7 @@ static int list_some(struct listing *l, struct nb_error *error)
         l->looked_at++;
         rc = look(l, number, stored, error);
     }
-    nb_store_snapshot_end(&l->reading.view);
+    nb_store_snapshot_end(view);
     return l->is_done && rc == NB_NOT_FOUND ? 0 : rc;
 }
 
@@ -203,7 +145,7 @@ int nb_engine_history(struct nb_engine *engine, struct nb_string model,
     struct listing l = {.wish = wish, .visit = visit, .user = user};
     assert(wish->limit > 0);
     *next = 0;
-    int rc = begin(&l.reading, engine, model, error);
+    int rc = nb_reading_begin(&l.reading, engine, model, error);
     if (rc != 0)
         return rc;
     l.before = wish->before == 0 ? UINT64_MAX : wish->before;
@@ -212,13 +154,13 @@ int nb_engine_history(struct nb_engine *engine, struct nb_string model,
         rc = list_some(&l, &why);
     if (rc == 0 && !l.is_done)
         *next = l.before;
-    end(&l.reading);
-    return tell(rc, &why, error);
+    nb_reading_end(&l.reading);
+    return nb_reading_tell(rc, &why, error);
 }
 
 /* ---- one ------------------------------------------------------------------------------------- */
 
-static int read_found(struct reading *r, struct nb_history_found *found,
+static int read_found(struct nb_reading *r, struct nb_history_found *found,
                       struct nb_history_record *record, struct nb_error *error)
 {
     int rc = nb_history_read(record, (struct nb_string){found->stored.bytes, found->stored.length},
@@ -237,41 +179,44 @@ static int read_found(struct reading *r, struct nb_history_found *found,
     return found->label != NULL ? 0 : nb_error_no_memory(error);
 }
 
-static int find(struct reading *r, struct nb_string model, struct nb_string id,
-                struct nb_history_found *found, struct nb_history_record *record,
-                struct nb_error *error)
+static int find(struct nb_reading *r, struct nb_string model, struct nb_string id,
+                struct nb_history_found *found, struct nb_error *error)
 {
     struct nb_error why = {0};
+    struct nb_history_record record;
     int rc = nb_remember_find(r->engine, r->live, id, &found->stored, &why);
     if (rc == NB_NOT_FOUND)
         return nb_error_set(error, rc,
                             "the history of the model '%.*s' has no verdict about '%.*s'",
                             (int)model.length, model.bytes, (int)id.length, id.bytes);
     if (rc == 0)
-        rc = read_found(r, found, record, &why);
-    return tell(rc, &why, error);
+        rc = read_found(r, found, &record, &why);
+    if (rc == 0)
+        rc = nb_remember_bag(&record, r->live->key, r->coder, &found->bag, &why);
+    return nb_reading_tell(rc, &why, error);
 }
 
 int nb_engine_history_find(struct nb_engine *engine, struct nb_string model, struct nb_string id,
                            size_t explain, struct nb_history_found *found,
                            struct nb_verdict *verdict, struct nb_error *error)
 {
-    struct reading r;
-    struct nb_history_record record;
+    struct nb_reading r;
     *found = (struct nb_history_found){.label = NULL};
     int rc = nb_check_id(id, error);
     if (rc == 0)
-        rc = begin(&r, engine, model, error);
+        rc = nb_reading_begin(&r, engine, model, error);
     if (rc != 0)
         return rc;
-    rc = find(&r, model, id, found, &record, error);
-    end(&r);
-    return rc != 0 ? rc : nb_engine_classify_kept(engine, model, &record, explain, verdict, error);
+    rc = find(&r, model, id, found, error);
+    nb_reading_end(&r);
+    return rc != 0 ? rc
+                   : nb_engine_classify_bag(engine, model, &found->bag, explain, verdict, error);
 }
 
 void nb_history_found_deinit(struct nb_history_found *found)
 {
     nb_buffer_deinit(&found->stored);
+    nb_bag_deinit(&found->bag);
     free(found->label);
     *found = (struct nb_history_found){.label = NULL};
 }

@@ -8,9 +8,6 @@
 
 #include "core/engine/engine.h"
 
-/* Writes what waits to be written for histories, and waits for the disk. Returns 0 or a code. */
-int nb_engine_history_write(struct nb_engine *engine, struct nb_error *error);
-
 /* Which verdicts are wanted. A string of length 0 and `is_labelled` NB_HISTORY_ANY choose none. */
 struct nb_history_wish {
     struct nb_string verdict;  /* the label that won */
@@ -48,6 +45,7 @@ int nb_engine_history(struct nb_engine *engine, struct nb_string model,
 struct nb_history_found {
     struct nb_history_row row; /* borrows from `stored` and `label` */
     struct nb_buffer stored;   /* owned */
+    struct nb_bag bag;         /* owned: what the model saw then */
     char *label;               /* owned */
 };
 /* Finds the verdict about a document, and classifies the document as it is kept, explained by

@@ -8,6 +8,7 @@
 #define NB_SERVER_HISTORY_CODEC_H
 
 #include "core/history/history.h"
+#include "core/history/next.h"
 
 /* {"history": [{"id", "time", "verdict", ...}, ...], "next"}: written piece by piece; `next` (0:
  * none) is where the next page begins. */
@@ -17,6 +18,9 @@ int nb_json_history_end(struct nb_buffer *out, uint64_t next);
 
 /* A row whose last member is "now": the verdict's object follows, and then "}". */
 int nb_json_history_open(struct nb_buffer *out, const struct nb_history_row *row);
+
+/* {"next": [{"id", "verdict", ...}, ...], "looked_at": n}. */
+int nb_json_next(struct nb_buffer *out, const struct nb_next *next);
 
 /* Reads {"label": a label or null} into `label`, which the caller deinits; *has_label: it is not
  * null. Returns 0, NB_INVALID, NB_UNUSABLE, NB_TOO_LARGE or NB_NO_MEMORY. */

@@ -3,6 +3,8 @@
 
 #include "config/config.h"
 #include "core/history/history.h"
+#include "core/history/next.h"
+#include "core/history/write.h"
 #include "server/api/results.h"
 #include "server/history/codec.h"
 #include "server/json/time.h"
@@ -14,7 +16,7 @@
 #include "server/request/verdict.h"
 #include "server/request/wait.h"
 
-enum { ROWS_DEFAULT = 100, EXPLAIN_DEFAULT = 20, ENDED = 1 };
+enum { ROWS_DEFAULT = 100, EXPLAIN_DEFAULT = 20, NEXT_DEFAULT = 20, NEXT_MOST = 200, ENDED = 1 };
 
 /* ---- the list ----------------------------------------------------------------------------------
  */
@@ -141,6 +143,31 @@ int nb_route_history_verdict(struct nb_request *request, struct nb_error *error)
         rc = write_found(request, &found, &scratch->verdict, error);
     nb_history_found_deinit(&found);
     nb_scratch_give(pool, scratch);
+    return rc;
+}
+
+/* ---- label next --------------------------------------------------------------------------------
+ */
+
+static bool is_cutting(void *user)
+{
+    const struct nb_request *request = user;
+    return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed);
+}
+
+int nb_route_next(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_next next = {.documents = NULL};
+    uint64_t count;
+    int rc = nb_request_query_count(request, "count", NEXT_DEFAULT, NEXT_MOST, &count, error);
+    if (rc == 0 && count == 0)
+        rc = nb_error_set(error, NB_INVALID, "query parameter 'count' must be at least 1");
+    if (rc == 0)
+        rc = nb_engine_next(request->server->engine, request->model, (size_t)count, is_cutting,
+                            request, &next, error);
+    if (rc == 0)
+        rc = nb_reply_written(request, nb_json_next(&request->reply.body, &next), error);
+    nb_next_deinit(&next);
     return rc;
 }
 

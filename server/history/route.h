@@ -10,6 +10,7 @@
 
 nb_handler nb_route_history;         /* the verdicts that are kept, newest first, in pages */
 nb_handler nb_route_history_verdict; /* one of them, and why */
+nb_handler nb_route_next;            /* the documents that would teach most */
 nb_handler nb_route_label_document;
 nb_handler nb_route_forget_document;
 

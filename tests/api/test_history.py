@@ -396,7 +396,7 @@ def test_roles(api):
     call("admin", "PUT", M, SETTINGS).ok(201)
     call("train", "POST", M + "/train", {"label": "spam", "text": "cheap"}).ok()
     equal(call("classify", "POST", M + "/classify?remember=1", {"text": "cheap", "id": "a"}).ok().json["remembered"], True)
-    for method, path, body in (("GET", "/history", None), ("GET", "/history/a", None),
+    for method, path, body in (("GET", "/history", None), ("GET", "/next", None), ("GET", "/history/a", None),
                                ("POST", "/documents/a/label", {"label": "spam"}), ("DELETE", "/documents/a", None)):
         equal(call("classify", method, M + path, body).status, 403, path)
         equal(call("train", method, M + path, body).status, 200, path)

@@ -175,6 +175,7 @@ def test_history(api):
     equal(there.label("m", "d1", "spam", source="desk")["status"], "learned")
     equal([row["id"] for row in there.history("m", labelled=1)], ["d1"])
     holds(there.history_of("m", "d0", explain=1)["now"]["explanation"], "why")
+    equal(len(there.next("m", 1)), 1)
     equal(there.forget("m", "d1")["status"], "forgotten")
     equal(there.label("m", "a", None)["label"], None)
     raised(404, there.document, "m", "d1")

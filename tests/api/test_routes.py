@@ -11,7 +11,7 @@ ROUTES = [
     ("/v1/classify", {"POST"}), ("/v1/models", {"GET"}), ("{m}", {"GET", "PUT", "DELETE"}), ("{m}/train", {"POST"}), ("{m}/untrain", {"POST"}),
     ("{m}/classify", {"POST"}), ("{m}/tokenize", {"POST"}), ("{m}/vocabulary", {"GET"}),
     ("{m}/sample", {"GET"}), ("{m}/distribution", {"GET"}), ("{m}/documents/x", {"GET", "DELETE"}),
-    ("{m}/documents/x/label", {"POST"}), ("{m}/history", {"GET"}), ("{m}/history/x", {"GET"}),
+    ("{m}/documents/x/label", {"POST"}), ("{m}/history", {"GET"}), ("{m}/history/x", {"GET"}), ("{m}/next", {"GET"}),
     ("{m}/export", {"GET"}), ("{m}/import", {"PUT"}), ("{m}/labels/x", {"PATCH", "DELETE"}), ("{m}/undo", {"GET", "POST"}), ("{m}/refit", {"POST"}), ("{m}/from/x", {"POST"}),
     ("/v1/backup", {"POST"}), ("{m}/quarantine", {"GET"}), ("{m}/quarantine/effect", {"GET"}),
     ("{m}/quarantine/apply", {"POST"}), ("{m}/quarantine/drop", {"POST"}),
