@@ -14,6 +14,7 @@
 #include "core/engine/batch.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
+#include "core/evaluate/drift.h"
 #include "core/family/parents.h"
 #include "core/live/apply.h"
 #include "core/live/checkpoint.h"
@@ -101,6 +102,9 @@ static void note(struct nb_engine *engine, const struct task *task)
     assert(task->number > live->checkpoint.last);
     live->checkpoint.last = task->number;
     live->history_at = 0; /* the settings may be others */
+    struct nb_drift *drift = atomic_load(&live->drift);
+    if (drift != NULL)
+        nb_drift_reset(drift); /* what comes now is said otherwise */
     if (atomic_load(&live->loaded))
         nb_checkpoint_note(engine, live, 1);
 }

@@ -11,6 +11,7 @@
 
 #include "core/base/array.h"
 #include "core/engine/batch.h"
+#include "core/evaluate/drift.h"
 #include "core/family/family.h"
 #include "core/live/learner.h"
 #include "core/live/names.h"
@@ -526,6 +527,31 @@ static int fill_bag(struct nb_verdict_private *p, const struct nb_published *pub
     return 0;
 }
 
+/* Two threads may make one at once: one of them is kept. */
+static struct nb_drift *drift_of(struct nb_live *live)
+{
+    struct nb_drift *drift = atomic_load(&live->drift), *none = NULL;
+    if (drift != NULL)
+        return drift;
+    drift = nb_drift_new();
+    if (drift != NULL && !atomic_compare_exchange_strong(&live->drift, &none, drift)) {
+        nb_drift_free(&drift);
+        drift = none;
+    }
+    return drift;
+}
+
+/* Of two labels the probability of the last one by name, of more that of the winner. */
+static void note_drift(struct nb_live *live, const struct nb_verdict *verdict)
+{
+    size_t place = verdict->size == 2 ? 1 : verdict->best;
+    if (!verdict->ready || verdict->size < 2)
+        return; /* few documents give other scores than many */
+    struct nb_drift *drift = drift_of(live);
+    if (drift != NULL)
+        nb_drift_add(drift, (uint32_t)verdict->size, verdict->probabilities[place]);
+}
+
 static int classify(struct nb_engine *engine, struct nb_string model,
                     const struct nb_document *document, size_t most, bool is_again,
                     struct nb_verdict *verdict, struct nb_error *error)
@@ -542,6 +568,8 @@ static int classify(struct nb_engine *engine, struct nb_string model,
         rc = fill_bag(p, p->family.published[0], document, error);
     if (rc == 0)
         rc = score(verdict, most, error);
+    if (rc == 0)
+        note_drift(p->live, verdict);
     return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
 }
 

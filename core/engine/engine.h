@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/evaluate/drift.h"
 #include "core/evaluate/evaluate.h"
 #include "core/live/engine_settings.h"
 #include "core/live/names.h"
@@ -311,6 +312,8 @@ struct nb_model_info {
     struct nb_label_info *labels; /* sorted by name; those without documents included */
     size_t label_count;
     struct nb_settings settings;
+    bool has_drift; /* enough verdicts were given since the start: */
+    struct nb_drift_figures drift;
     uint64_t quarantine_dropped; /* by an import that has replaced it; else 0 */
 };
 void nb_model_info_deinit(struct nb_model_info *info);
@@ -324,6 +327,11 @@ int nb_engine_model(struct nb_engine *engine, struct nb_string model, struct nb_
 int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t limit,
                      struct nb_model_info **infos, size_t *count, bool *more,
                      struct nb_error *error);
+
+/* How far the verdicts of late are from those before, since the start, the last change of the
+ * settings, or that of the number of labels. False: there is no such model, or too few verdicts. */
+bool nb_engine_drift(struct nb_engine *engine, struct nb_string model,
+                     struct nb_drift_figures *figures);
 
 struct nb_document_info {
     char *label;     /* NULL: it has none */

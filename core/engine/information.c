@@ -73,6 +73,12 @@ static int read_settings(const struct nb_view *view, const struct nb_live *live,
     return rc != 0 ? rc : nb_settings_read(settings, record.settings, error);
 }
 
+static bool read_drift(struct nb_live *live, struct nb_drift_figures *figures)
+{
+    struct nb_drift *drift = atomic_load(&live->drift);
+    return drift != NULL && nb_drift_compare(drift, figures);
+}
+
 /* What the last commit left, from a snapshot: no model is loaded for it. */
 static int read_model(const struct nb_view *view, struct nb_live *live, struct nb_model_info *info,
                       struct nb_error *error)
@@ -81,6 +87,7 @@ static int read_model(const struct nb_view *view, struct nb_live *live, struct n
     struct nb_string value;
     struct nb_state_record state = {0};
     struct filling filling = {.info = info};
+    info->has_drift = read_drift(live, &info->drift);
     int rc = read_settings(view, live, &info->settings, error);
     if (rc == 0)
         rc = nb_store_get(view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
@@ -295,6 +302,17 @@ static int list_names(struct nb_engine *engine, bool (*wanted)(struct nb_live *l
     *out = names;
     *count = filled;
     return names != NULL ? 0 : NB_NO_MEMORY;
+}
+
+bool nb_engine_drift(struct nb_engine *engine, struct nb_string model,
+                     struct nb_drift_figures *figures)
+{
+    struct nb_live *live;
+    if (nb_registry_find(engine, model, false, &live, NULL) != 0)
+        return false;
+    bool has_drift = read_drift(live, figures);
+    nb_registry_release(engine, &live);
+    return has_drift;
 }
 
 int nb_engine_loaded_models(struct nb_engine *engine, size_t most, char ***names, size_t *count)

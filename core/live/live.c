@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/pack.h"
+#include "core/evaluate/drift.h"
 #include "core/expected/refined.h"
 #include "core/model/model_pairs.h"
 #include "core/store/living.h"
@@ -203,6 +204,8 @@ void nb_live_free(struct nb_live *live)
     nb_model_free(&live->counts);
     nb_twins_free(&live->twins);
     nb_living_free(&live->living);
+    struct nb_drift *drift = atomic_load(&live->drift);
+    nb_drift_free(&drift);
     nb_stack_fit_free(&live->fit);
     free(live->pass);
     free(live->checkpoint.dirty);

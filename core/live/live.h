@@ -21,6 +21,7 @@
 #include "core/store/record.h"
 #include "tokenizer/bag/tokenizing.h"
 
+struct nb_drift;
 struct nb_living;
 struct nb_refined;
 struct nb_twins;
@@ -124,6 +125,8 @@ struct nb_live {
     /* Batches that may hold numbers of rows, by the epoch in which they began to look rows up. */
     atomic_uint epoch, pins[2];
     uint32_t labels_stored; /* the writer's: labels with a record in the store */
+    /* Owned; of the verdicts so far (core/evaluate/drift.h); NULL: none was given yet. */
+    struct nb_drift *_Atomic drift;
     struct nb_twins *twins; /* owned; the writer's; NULL: not made yet (core/store/twins.h) */
     /* What `twins`, `living`, `fit` and `pass` take, for whoever asks. */
     atomic_size_t writers_bytes;

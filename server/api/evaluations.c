@@ -247,6 +247,19 @@ static int print(const struct nb_evaluations *e, struct nb_buffer *out)
     return rc;
 }
 
+static int print_drift(const struct nb_evaluations *e, struct nb_buffer *out)
+{
+    struct nb_drift_figures figures;
+    int rc = nb_buffer_puts(out, "# HELP bayesd_model_drift How far the verdicts of late are from "
+                                 "those before: distance of Kolmogorov and Smirnov, 0 to 1.\n"
+                                 "# TYPE bayesd_model_drift gauge\n");
+    for (size_t i = 0; rc == 0 && i < e->model_count; i++)
+        if (nb_engine_drift(e->engine, nb_string_of(e->models[i].name), &figures))
+            rc = nb_buffer_printf(out, "bayesd_model_drift{model=\"%s\"} %.17g\n",
+                                  e->models[i].name, figures.distance);
+    return rc;
+}
+
 int nb_evaluations_metrics(struct nb_evaluations *e, struct nb_buffer *out)
 {
     uint64_t start = nb_clock_monotonic();
@@ -258,6 +271,8 @@ int nb_evaluations_metrics(struct nb_evaluations *e, struct nb_buffer *out)
         refresh(e, model);
     if (rc == 0)
         rc = print(e, out);
+    if (rc == 0)
+        rc = print_drift(e, out);
     pthread_mutex_unlock(&e->models_lock);
     return rc;
 }

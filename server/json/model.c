@@ -10,6 +10,17 @@
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
+static void emit_drift(struct nb_emitter *e, const struct nb_drift_figures *drift)
+{
+    nb_emit_key(e, "drift");
+    nb_emit_open(e, '{');
+    nb_emit_member_short_double(e, "distance", drift->distance);
+    nb_emit_member_short_double(e, "p", drift->p);
+    nb_emit_member_u64(e, "recent", drift->recent);
+    nb_emit_member_u64(e, "before", drift->before);
+    nb_emit_close(e, '}');
+}
+
 static void emit_model(struct nb_emitter *e, const struct nb_model_info *info, bool settings)
 {
     nb_emit_open(e, '{');
@@ -38,6 +49,8 @@ static void emit_model(struct nb_emitter *e, const struct nb_model_info *info, b
         nb_emit_key(e, "settings");
         nb_emit_settings(e, &info->settings);
     }
+    if (info->has_drift)
+        emit_drift(e, &info->drift);
     if (info->quarantine_dropped > 0)
         nb_emit_member_u64(e, "quarantine_dropped", info->quarantine_dropped);
     nb_emit_close(e, '}');

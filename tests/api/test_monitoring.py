@@ -51,6 +51,8 @@ def test_names_are_those_of_the_daemon(api):
     with Model(api) as model:
         model.filled()
         model_path = model.path
+        api.put(model_path, {"preset": "book", "ready_documents": 1}).ok()  # verdicts that are ready, enough for a drift
+        api.post(model_path + "/classify", b'{"text": "words"}\n' * 2000, "application/x-ndjson").ok()
         for path, kind in ((f"{model_path}/classify", "text/plain"), ("/checkv2", "message/rfc822")):
             api.post(path, "Subject: a\n\nwords", kind).ok()
         api.post("/v1/classify", json.dumps({"models": [model_path.rsplit("/", 1)[1]], "text": "words"}),
