@@ -257,8 +257,11 @@ static int write_all(struct nb_engine *engine, struct nb_view *view, void *argum
     const struct waiting *w = flush->first;
     int rc = 0;
     (void)engine;
-    for (size_t i = 0; rc == 0 && i < flush->count; i++, w = w->next)
+    for (size_t i = 0; rc == 0 && i < flush->count; i++) {
         rc = write_one(view, w, error);
+        if (i + 1 < flush->count) /* the last one may get a next one now */
+            w = w->next;
+    }
     return rc;
 }
 

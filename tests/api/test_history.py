@@ -3,6 +3,7 @@
 later by its id alone."""
 import json
 import os
+import threading
 import time
 
 import rspamd
@@ -352,6 +353,84 @@ def test_verify_and_rebuild(api):
     daemon = api.another(folder=daemon.folder).start()
     equal(rows(daemon.client), before)
     equal(label(daemon.client, "4", "ham").ok().json["status"], "learned")
+
+
+def test_a_backup_has_it(api):
+    daemon = started(api)
+    for i in range(5):
+        remember(daemon.client, f"cheap {i}", id=f"{i}")
+    before = rows(daemon.client)
+    path, data = os.path.join(api.new_folder(), "backup"), os.path.join(api.new_folder(), "data")
+    with open(path, "wb") as file:
+        file.write(daemon.client.post("/v1/backup").ok().body)
+    status, out, err = api.tool("--restore", path, "--data", data)
+    equal(status, 0, out + err)
+    client = api.another(data=data).start().client
+    equal(rows(client), before)
+    equal(label(client, "2", "spam").ok().json["status"], "learned")
+
+
+def test_labels_by_sources_without_trust_wait(api):
+    """With what the history has of the document: when the label is applied, nobody needs the text."""
+    client = filled(api.another(config={"models": {"quarantine": "stranger"}}).start().client)
+    remember(client, "cheap tickets", id="x")
+    before = figures(client)
+    reply = client.post(M + "/documents/x/label?source=stranger", {"label": "spam"})
+    equal((reply.status, reply.json["status"]), (202, "quarantined"))
+    equal(figures(client), before)
+    equal([row["label"] for row in client.get(M + "/quarantine").ok().json["quarantine"]], ["spam"])
+    client.delete(M + "/documents/x?source=stranger").ok(202)
+    equal(ids(client), ["x"], "nor do they forget")
+    client.post(M + "/documents/x/label?source=stranger", {"label": "spam"}).ok(202)
+    client.post(M + "/quarantine/apply", {"all": True}).ok()
+    equal(client.get(M + "/documents/x").ok().json["label"], "spam")
+
+
+def test_words_that_are_not_kept(api):
+    """With keep_words = no the history has no words either; a label by the id works as long as that holds."""
+    config = {"store": {"keep_words": "no"}}
+    daemon = api.another(config=config).start()
+    client = filled(daemon.client)
+    remember(client, "cheap cheap unmistakable", id="x")
+    equal(len(rows(client)), 1)
+    found = client.get(M + "/history/x?explain=5").ok().json["now"]["explanation"]
+    holds(all(row["token"] is None or row["token"].startswith("#") for row in found), found)
+    daemon.stop()
+    with open(os.path.join(daemon.data, "data.mdb"), "rb") as file:
+        holds(b"unmistakable" not in file.read(), "the word is in the store")
+    daemon = api.another(data=daemon.data).start()  # words are kept now, and this one was not
+    refused(label(daemon.client, "x", "spam"), 409, "words")
+    daemon.stop()
+    client = api.another(data=daemon.data, config=config).start().client
+    equal(label(client, "x", "spam").ok().json["status"], "learned")
+    equal(client.post(M + "/classify", {"text": "unmistakable"}).ok().json["label"], "spam")
+
+
+def test_many_threads_and_labels_at_once(api):
+    """Verdicts are remembered, read and labelled by many at once; each ends with one label."""
+    daemon = started(api)
+    failed = []
+
+    def work(k):
+        client = daemon.new_client()
+        try:
+            for i in range(60):
+                remember(client, f"cheap {k} {i}", id=f"{k}-{i}")
+                if i % 3 == 0:
+                    label(client, f"{k}-{i}", "spam").ok()
+                if i % 20 == 0:
+                    client.get(M + "/history?limit=20").ok()
+                    client.get(M + "/next?count=5").ok()
+        except Exception as error:  # told by the test's thread
+            failed.append(error)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(failed, [])
+    equal(daemon.client.get(M).ok().json["documents"], 2 + 6 * 20)
+    equal(len(rows(daemon.client, "?limit=1000")), 100)
 
 
 def test_exports_and_other_models(api):
