@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """bayesc create, set, show and delete: a model and its settings, without HTTP in sight; labels that are mistyped; bench."""
+import json
 import os
 import pty
 import re
 import subprocess
 
-from harness import equal, holds, near, slow
+from harness import equal, holds, near, slow, wait_for
 from test_client import CANTCREAT, DATAERR, NOINPUT, USAGE, Bayesc
 
 VALGRIND = True
@@ -111,6 +112,47 @@ def test_bench(api):
     client.run("bench", "-m", api.name(), "-s", "0.1", folder, status=NOINPUT)
     client.run("bench", "-m", model, api.new_folder(), status=DATAERR)
     holds("no document" in client.said, client.said)
+
+
+def test_watch(api):
+    """Old verdicts first, then each new one once, in their order."""
+    client, model = Bayesc(api), api.name()
+    client.run("create", model, "--preset", "mail", "--set", "history_subject=true")
+    client.run("watch", model, status=DATAERR)
+    holds(f"bayesc set {model} history=1000" in client.said, client.said)
+    client.run("watch", api.name(), status=NOINPUT)
+    client.run("set", model, "history=100")
+    for label in ("ham", "spam"):
+        client.run("train", "-m", model, "--label", label, stdin=b"Subject: x\n\nwords of " + label.encode())
+
+    def ask(number):
+        client.run("filter", "--remember", "-m", model, stdin=b"Message-ID: <%d@x>\nSubject: mail %d\n\nwords of spam\n" % (number, number))
+
+    def kept(number):
+        return any(row["subject"] == f"mail {number}" for row in api.get(f"/v1/models/{model}/history").ok().json["history"])
+    for i in range(5):
+        ask(i)
+        wait_for(lambda: kept(i), "the verdict is written")
+    client.run("filter", "-m", model, stdin=b"Message-ID: <z@x>\nSubject: mail 9\n\nnot remembered\n")
+    with subprocess.Popen([client.path, "watch", "-n", "3", "-i", "0.1", model], stdout=subprocess.PIPE,
+                          env=client.environment(), text=True) as process:
+        try:
+            lines = [process.stdout.readline() for _ in range(3)]
+            for i in range(5, 9):
+                ask(i)
+            lines += [process.stdout.readline() for _ in range(4)]
+        finally:
+            process.terminate()
+        equal(process.stdout.read(), "")
+    equal([line.split("  ")[-1] for line in lines[:3]], [f"mail {i}\n" for i in range(2, 5)])
+    equal(sorted(line.split("  ")[-1] for line in lines[3:]), [f"mail {i}\n" for i in range(5, 9)])
+    for line in lines:
+        holds(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  spam +[01]\.\d{6}  \d@x  mail \d\n", line), line)
+    with subprocess.Popen([client.path, "watch", "--json", "--contains", "mail 1", model], stdout=subprocess.PIPE,
+                          env=client.environment(), text=True) as process:
+        row = json.loads(process.stdout.readline())
+        process.terminate()
+    equal((row["message_id"], row["verdict"], row["label"]), ("1@x", "spam", None))
 
 
 def test_stats_shows_settings_on_request(api):

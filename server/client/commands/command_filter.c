@@ -30,7 +30,7 @@ struct filter_options {
     struct nb_status_fields fields;
     struct nb_status_thresholds thresholds;
     uint64_t pause;
-    bool is_bogofilter, is_tempfail, is_quiet;
+    bool is_bogofilter, is_tempfail, is_quiet, is_remembered;
 };
 
 static const struct filter_options DEFAULTS = {
@@ -62,6 +62,8 @@ static const struct nb_flag FLAGS[] = {
      "exit status 0 for spam, 1 for ham, 2 for unsure, 3 without a verdict"},
     {"tempfail", 0, NB_FLAG_SWITCH, NULL, AT(is_tempfail), 0, 0,
      "exit status 75 without a verdict, so that a mail server tries again"},
+    {"remember", 0, NB_FLAG_SWITCH, NULL, AT(is_remembered), 0, 0,
+     "the model keeps the verdict, if it has a history (bayesc watch)"},
     {"quiet", 'q', NB_FLAG_SWITCH, NULL, AT(is_quiet), 0, 0,
      "no line on standard error when there is no verdict; for programs that\n"
      "take such a line for a failure"},
@@ -131,6 +133,8 @@ static int ask(const struct filter *f, struct nb_status *status, struct nb_error
     struct nb_buffer path = {0};
     json_t *verdict = NULL;
     int rc = nb_path_model(&path, f->client->model, "/classify?documents=1");
+    if (rc == 0 && f->options->is_remembered)
+        rc = nb_path_query(&path, "remember", "1");
     const struct nb_call_request request = {.method = "POST",
                                             .path = path.bytes,
                                             .type = "message/rfc822",

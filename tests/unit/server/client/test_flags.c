@@ -206,7 +206,7 @@ static const struct nb_command *const COMMANDS[] = {
     &NB_COMMAND_UNTRAIN, &NB_COMMAND_MODELS,   &NB_COMMAND_STATS,   &NB_COMMAND_EVALUATE,
     &NB_COMMAND_EXPORT,  &NB_COMMAND_IMPORT,   &NB_COMMAND_BACKUP,  &NB_COMMAND_QUARANTINE,
     &NB_COMMAND_CREATE,  &NB_COMMAND_SET,      &NB_COMMAND_SHOW,    &NB_COMMAND_DELETE,
-    &NB_COMMAND_BENCH,   &NB_COMMAND_RESTORE,
+    &NB_COMMAND_BENCH,   &NB_COMMAND_RESTORE,  &NB_COMMAND_WATCH,
 };
 
 /* Lines of --help fit a terminal, names and letters are given once, and the options fit the room

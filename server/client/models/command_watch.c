@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayesc watch: prints verdicts as they come, from the history that a model keeps of them.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "server/call/path.h"
+#include "server/client/base/answer.h"
+#include "server/client/commands/commands.h"
+#include "server/client/terminal/terminal.h"
+
+#define PAGE "1000" /* rows of one request */
+
+struct watch_options {
+    const char *verdict, *contains;
+    uint64_t lines;
+    double interval;
+};
+
+static const struct watch_options DEFAULTS = {.lines = 10, .interval = 1};
+
+static const struct nb_flag FLAGS[] = {
+    {"lines", 'n', NB_FLAG_COUNT, "N", offsetof(struct watch_options, lines), 0, 1000,
+     "begin with the last N verdicts (default: 10)"},
+    {"interval", 'i', NB_FLAG_NUMBER, "SECONDS", offsetof(struct watch_options, interval), 0.1,
+     3600, "ask so often (default: 1)"},
+    {"verdict", 0, NB_FLAG_TEXT, "LABEL", offsetof(struct watch_options, verdict), 0, 0,
+     "this verdict alone"},
+    {"contains", 0, NB_FLAG_TEXT, "TEXT", offsetof(struct watch_options, contains), 0, 0,
+     "where the id, Message-ID or Subject has this text"},
+};
+
+struct watch {
+    const struct nb_client *client;
+    const struct watch_options *options;
+    struct nb_call *call;
+    json_t *seen;  /* owned: an object whose names are rows that later requests give again */
+    char from[64]; /* time of the newest row; empty: there was none */
+};
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* The path of a page: what is as new as the newest row that is known, or the last ones of all. */
+static int put_path(const struct watch *w, const char *limit, const char *after,
+                    struct nb_buffer *path)
+{
+    int rc = nb_path_model(path, w->client->model, "/history");
+    if (rc == 0)
+        rc = nb_path_query(path, "limit", limit);
+    if (rc == 0)
+        rc = nb_path_query(path, "after", after);
+    if (rc == 0)
+        rc = nb_path_query(path, "from", *w->from != '\0' ? w->from : NULL);
+    if (rc == 0)
+        rc = nb_path_query(path, "verdict", w->options->verdict);
+    return rc == 0 ? nb_path_query(path, "contains", w->options->contains) : rc;
+}
+
+static int get_page(const struct watch *w, const char *limit, const char *after, json_t **page,
+                    struct nb_error *error)
+{
+    struct nb_buffer path = {0};
+    int rc = put_path(w, limit, after, &path);
+    const struct nb_call_request request = {.method = "GET", .path = path.bytes};
+    rc = rc == 0 ? nb_call_json(w->call, &request, page, error) : nb_error_no_memory(error);
+    nb_buffer_deinit(&path);
+    return rc;
+}
+
+/* All rows since the newest one that is known, newest first; at the beginning so many as were asked
+ * for. *rows is owned by the caller. */
+static int get_rows(const struct watch *w, bool is_first, json_t **rows, struct nb_error *error)
+{
+    char limit[24], after[32] = "";
+    int rc = 0;
+    *rows = json_array();
+    uint64_t wanted = w->options->lines > 0 ? w->options->lines : 1; /* the newest tells the time */
+    (void)snprintf(limit, sizeof limit, "%ju", (uintmax_t)wanted);
+    do {
+        json_t *page = NULL;
+        rc = get_page(w, is_first ? limit : PAGE, *after != '\0' ? after : NULL, &page, error);
+        (void)snprintf(after, sizeof after, "%.31s", nb_answer_text(page, "next"));
+        if (rc == 0 && json_array_extend(*rows, json_object_get(page, "history")) != 0)
+            rc = nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no verdicts");
+        json_decref(page);
+    } while (rc == 0 && *after != '\0' && (!is_first || json_array_size(*rows) < wanted));
+    return rc;
+}
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+static int print_row(const struct watch *w, const json_t *row, struct nb_error *error)
+{
+    const char *name = nb_answer_text(row, "message_id"), *time = nb_answer_text(row, "time");
+    if (w->client->json)
+        return nb_answer_print(row, error);
+    int printed = printf("%.10s %.8s  %-8s %.6f  %s", nb_shown(time).text,
+                         strlen(time) > 11 ? nb_shown(time + 11).text : "",
+                         nb_shown(nb_answer_text(row, "verdict")).text,
+                         json_number_value(json_object_get(row, "probability")),
+                         nb_shown(*name != '\0' ? name : nb_answer_text(row, "id")).text);
+    if (printed >= 0 && json_object_get(row, "subject") != NULL)
+        printed = printf("  %s", nb_shown(nb_answer_text(row, "subject")).text);
+    return printed < 0 || putchar('\n') == EOF
+               ? nb_error_set(error, NB_IO, "standard output cannot be written")
+               : 0;
+}
+
+/* Prints what is new, oldest first, unless nobody wants it, and remembers it: the next request
+ * gives the newest again. */
+static int print_rows(struct watch *w, const json_t *rows, bool is_hidden, struct nb_error *error)
+{
+    json_t *seen = json_object();
+    int rc = 0;
+    for (size_t i = json_array_size(rows); i-- > 0 && rc == 0;) {
+        const json_t *row = json_array_get(rows, i);
+        char key[512];
+        (void)snprintf(key, sizeof key, "%s %s", nb_answer_text(row, "time"),
+                       nb_answer_text(row, "id"));
+        if (!is_hidden && json_object_get(w->seen, key) == NULL)
+            rc = print_row(w, row, error);
+        (void)json_object_set_new(seen, key, json_true());
+        (void)snprintf(w->from, sizeof w->from, "%.63s", nb_answer_text(row, "time"));
+    }
+    json_decref(w->seen);
+    w->seen = seen;
+    if (rc == 0 && fflush(stdout) != 0)
+        rc = nb_error_set(error, NB_IO, "standard output cannot be written");
+    return rc;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static void sleep_for(double seconds)
+{
+    const struct timespec pause = {(time_t)seconds,
+                                   (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    (void)nanosleep(&pause, NULL);
+}
+
+static int check_history(const struct nb_client *client, struct nb_error *error)
+{
+    json_t *row = NULL;
+    int rc = nb_answer_get(client, "", &row, error);
+    if (rc == 0 && nb_answer_number(json_object_get(row, "settings"), "history") == 0)
+        rc = nb_error_set(
+            error, NB_INVALID,
+            "the model '%s' keeps no verdicts: bayesc set %s history=1000 lets it keep "
+            "as many",
+            client->model, client->model);
+    json_decref(row);
+    return rc;
+}
+
+/* Until the daemon cannot be asked, or nobody reads; usually until Ctrl-C. */
+static int run_watch(struct nb_client *client, const void *user, char **arguments, size_t count,
+                     struct nb_error *error)
+{
+    struct watch w = {.client = client, .options = user, .seen = json_object()};
+    if (count == 1)
+        client->model = arguments[0];
+    int rc = check_history(client, error);
+    if (rc == 0)
+        rc = nb_call_open(&client->daemon, &w.call, error);
+    bool is_first = true;
+    while (rc == 0) {
+        json_t *rows = NULL;
+        rc = get_rows(&w, is_first, &rows, error);
+        if (rc == 0)
+            rc = print_rows(&w, rows, is_first && w.options->lines == 0, error);
+        json_decref(rows);
+        is_first = false;
+        if (rc == 0)
+            sleep_for(w.options->interval);
+    }
+    nb_call_close(&w.call);
+    json_decref(w.seen);
+    return rc;
+}
+
+const struct nb_command NB_COMMAND_WATCH = {
+    .name = "watch",
+    .arguments = "[MODEL]",
+    .summary = "Prints verdicts as they come",
+    .details = "Time (UTC), verdict, probability, Message-ID or id, and the Subject where the "
+               "model keeps\n"
+               "it (setting history_subject). The model must keep verdicts: bayesc set MODEL "
+               "history=1000.\n"
+               "It then does of all mail that mail software asks about; of documents that bayesc "
+               "or other\n"
+               "programs ask about, if they want it: bayesc filter --remember. Ctrl-C ends it. It "
+               "needs a\n"
+               "token of the role train.\n",
+    .flags = FLAGS,
+    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .defaults = &DEFAULTS,
+    .options_size = sizeof DEFAULTS,
+    .most = 1,
+    .patience = 60,
+    .run = run_watch,
+};
