@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rows of a table: CSV (RFC 4180), or TSV, in which nothing is quoted. One thread.
+ */
+#ifndef NB_CLIENT_ROWS_H
+#define NB_CLIENT_ROWS_H
+
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "server/client/files/input.h"
+
+enum { NB_ROWS_CELLS = 32 /* of a row */ };
+
+/* All zero but for the first two members at the beginning. */
+struct nb_rows {
+    struct nb_input *input;                /* borrowed */
+    char separator;                        /* ',': cells may be quoted */
+    struct nb_string cells[NB_ROWS_CELLS]; /* of the last row; they point into `text` */
+    size_t cell_count;
+    uint64_t number;          /* of the row, from 1 */
+    uint64_t line, next_line; /* of the file, from 1: where the row begins, and what comes next */
+    struct nb_buffer text;    /* owned: the text of the cells, one behind the other */
+    size_t begins[NB_ROWS_CELLS];
+};
+
+/* Reads the next row into `cells`; empty lines, and a byte order mark before the first, are
+ * skipped. Returns 1, 0 at the end, or a code. */
+int nb_rows_next(struct nb_rows *rows, struct nb_error *error);
+
+void nb_rows_deinit(struct nb_rows *rows);
+
+#endif
