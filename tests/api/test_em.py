@@ -50,8 +50,13 @@ def state(client):
 
 
 def ready(client):
-    client.post(M + "/em").ok()
-    wait_for(lambda: state(client)["state"] not in ("waiting", "running"), "EM", seconds=60)
+    """With all documents that there are: a fit that was under way may have seen fewer."""
+    unlabelled = client.get(M).ok().json["unlabelled"]
+
+    def is_done():
+        found = client.post(M + "/em").ok().json
+        return found["state"] not in ("waiting", "running") and found.get("documents", unlabelled) == unlabelled
+    wait_for(is_done, "EM", seconds=60)
     return state(client)
 
 
