@@ -233,7 +233,7 @@ int main(void)
 {
     Suite *suite = suite_create("mail_values");
     TCase *tests = tcase_create("mail_values");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_unchecked_fixture(tests, set_up, tear_down);
     tcase_add_loop_test(tests, the_header_of_a_stored_mail, 0, sizeof STORED / sizeof *STORED);
     tcase_add_loop_test(tests, the_envelope_of_a_mail_on_its_way, 0, sizeof ASKED / sizeof *ASKED);
     tcase_add_test(tests, the_settings_say_which);
