@@ -23,6 +23,7 @@ export async function labels_are_renamed_and_forgotten(api) {
   await tab.sees(".notice.good", "spam is junk & <b> now.");
   equal(Object.keys(await labels()).sort(), ["ham", "junk & <b>"], "labels");
   await tab.page.click('button[aria-label="Forget junk & <b>"]');
+  await tab.looksRight("model-question");
   await tab.press("Leave it", "dialog");
   equal((await labels())["junk & <b>"].documents, 47, "left as it is");
   await tab.page.click('button[aria-label="Forget junk & <b>"]');

@@ -6,7 +6,7 @@ const KEPT = "bayesd-token";
 let token = sessionStorage.getItem(KEPT) ?? "";
 
 // What the daemon refuses: the status and the reason that it gives (RFC 9457).
-export class Refusal extends Error {
+class Refusal extends Error {
   constructor(status, problem) {
     super(problem?.detail ?? problem?.title ?? `the daemon answers ${status}`);
     this.status = status;

@@ -13,7 +13,7 @@ function ranked(verdict) {
   return Object.entries(verdict.probabilities).sort((a, b) => b[1] - a[1]);
 }
 
-export const runnerUp = (verdict) => ranked(verdict).find(([label]) => label !== verdict.label)?.[0];
+const runnerUp = (verdict) => ranked(verdict).find(([label]) => label !== verdict.label)?.[0];
 
 // One line that says it, for the eye and for a screen reader.
 export function headline(verdict) {
