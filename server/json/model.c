@@ -107,6 +107,7 @@ int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, bool *mer
     };
     const json_t *values[MEMBERS];
     json_t *object;
+    *merges = false;
     int rc = nb_json_load(text, VALUES_MOST, &object, error);
     if (rc != 0)
         return rc;
