@@ -132,6 +132,11 @@ bool nb_order_take_credit(struct nb_weights *order)
     return true;
 }
 
+bool nb_order_is_small(uint64_t documents)
+{
+    return documents <= small;
+}
+
 bool nb_order_is_skewed(const struct nb_weights *order)
 {
     double changes = nb_weights_at(order, CHANGES);

@@ -52,6 +52,10 @@ int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint
 /* Takes one from the credit, if there is a whole one; nb_order_count has made room for that. */
 bool nb_order_take_credit(struct nb_weights *order);
 
+/* Whether a model of so many documents is fitted as it grows; larger ones when much was not taught.
+ */
+bool nb_order_is_small(uint64_t documents);
+
 /* Whether the model was trained label by label: a fifth of what about its last 10,000 documents had
  * to teach was not taught in their turn. Then most of them were scored before they were learned by
  * a model that had seen little of their label, or of the others. */

@@ -314,6 +314,7 @@ bool nb_refit_is_begun(const struct nb_live *live)
 bool nb_refit_is_next(const struct nb_live *live)
 {
     return nb_refit_is_begun(live) && (nb_refit_is_due(live) || atomic_load(&live->is_stale) ||
+                                       !nb_order_is_small(nb_model_documents_all(live->counts)) ||
                                        nb_clock_monotonic() - live->changed >= NB_REFIT_REST);
 }
 

@@ -65,9 +65,10 @@ struct nb_stack_weights *nb_refit_weights(const struct nb_live *live);
 bool nb_refit_is_due(const struct nb_live *live);
 /* Whether one is due or under way: the writer writes one whenever nothing else waits. */
 bool nb_refit_is_begun(const struct nb_live *live);
-/* The same, and it needs not rest: the weights are wrong until it ends, or no document of the model
- * has changed for NB_REFIT_REST. While documents come, each runs one slice; if the gaps between
- * them ran others, when the new weights take their place would depend on how fast they come. */
+/* The same, and it needs not rest: the weights are wrong until it ends, or the model is no small
+ * one (nb_order_is_small), which is fitted because much was not taught, or no document of it has
+ * changed for NB_REFIT_REST. While documents come, each runs one slice; if the gaps between them
+ * ran others, when the new weights take their place would depend on how fast they come. */
 #define NB_REFIT_REST UINT64_C(200000000) /* nanoseconds */
 bool nb_refit_is_next(const struct nb_live *live);
 /* Whether it is begun but rests. */

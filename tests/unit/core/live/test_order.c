@@ -86,6 +86,7 @@ START_TEST(what_was_trained_label_by_label_is_told)
 {
     struct nb_weights order = {0};
     uint64_t of_label[2] = {0};
+    ck_assert(nb_order_is_small(1000) && !nb_order_is_small(1001));
     ck_assert(!nb_order_is_skewed(&order));
     for (uint64_t n = 0; n < 60000; n++) {
         uint32_t y = n >= 1000 && n < 3000 ? n >= 2000 : (uint32_t)(n % 2);
