@@ -31,6 +31,7 @@
     SCRIPT(model_sources)                                                                          \
     SCRIPT(model_trial)                                                                            \
     SCRIPT(models)                                                                                 \
+    SCRIPT(next)                                                                                   \
     SCRIPT(overview)                                                                               \
     SCRIPT(quality)                                                                                \
     SCRIPT(quality_charts)                                                                         \

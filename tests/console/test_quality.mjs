@@ -88,3 +88,18 @@ export async function a_model_without_scores_says_so(api) {
   const {tab} = await opened(api, (daemon) => daemon.call("PUT", "v1/models/sample", {}));
   await tab.sees(".notice", "judged nothing yet");
 }
+
+export async function verdicts_that_drift_are_told(api) {
+  const {daemon, tab} = await opened(api, async (daemon) => {
+    await daemon.trainSample("sample");
+    const many = (text) => ({documents: Array.from({length: 1000}, (_, i) => ({text: `${text} ${i % 7}`}))});
+    await daemon.call("POST", "v1/models/sample/classify", many("the meeting about the figures on Friday"));
+    await daemon.call("POST", "v1/models/sample/classify", many("claim your free prize now"));
+  });
+  const {drift} = await daemon.call("GET", "v1/models/sample");
+  holds(drift.distance > 0.25, `drift ${JSON.stringify(drift)}`);
+  await tab.sees("main", "Drift: the last 1,000 verdicts are");
+  await tab.sees("strong", "Something else comes in");
+  await tab.go("overview");
+  await tab.sees(".light.warn li", "The last 1,000 verdicts of sample are spread otherwise");
+}

@@ -6,6 +6,7 @@ import {labelsOf} from "./models.js";
 import {total} from "./metrics.js";
 
 const FEW = 10; // documents of a label below which its verdicts are not yet worth much (ready_documents)
+const DRIFT_FAR = 0.25; // as the alert of config/monitoring
 const REFUSED_MANY = 100; // this page asks once without a token, too
 
 function ofTheStore({unready, damaged}) {
@@ -24,6 +25,10 @@ function ofTheMetrics(families) {
   if (queued > 10000) found.push({level: "warn", text: `${count(queued)} changes wait to be written: the disk is slow.`});
   if (waits > 0) found.push({level: "warn", text: `${plural(waits, "change")} by sources without trust came since the start; look at the quarantine.`});
   if (refused > REFUSED_MANY) found.push({level: "warn", text: `${count(refused)} requests came with an unknown token, or with none, since the start.`});
+  for (const {labels, value} of families.bayesd_model_drift ?? []) {
+    if (value > DRIFT_FAR) found.push({level: "warn", view: "quality", model: labels.model,
+      text: `The last 1,000 verdicts of ${labels.model} are spread otherwise than those before: something else comes in, or something else was taught.`});
+  }
   return found;
 }
 

@@ -6,6 +6,7 @@ import {h, put} from "./dom.js";
 import * as history from "./history.js";
 import * as model from "./model.js";
 import {lastModel} from "./models.js";
+import * as next from "./next.js";
 import * as overview from "./overview.js";
 import * as quality from "./quality.js";
 import {add, address, close, show} from "./router.js";
@@ -19,6 +20,7 @@ const VIEWS = {
   try: {title: "Try", show: trying.show, isOfModel: true},
   train: {title: "Train", show: train.show, isOfModel: true},
   history: {title: "History", show: history.show, isOfModel: true},
+  next: {title: "Label next", show: next.show, isOfModel: true},
   model: {title: "Model", show: model.show, isOfModel: true},
   quality: {title: "Quality", show: quality.show, isOfModel: true},
 };

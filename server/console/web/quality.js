@@ -8,10 +8,17 @@ import {choose, labelsOf, nothing} from "./models.js";
 import {learningCurve, overTime, reliability, roc} from "./quality_charts.js";
 import {thresholds} from "./quality_threshold.js";
 
-const PAIRS = 20, LABELS_TABLE = 12;
+const PAIRS = 20, LABELS_TABLE = 12, DRIFT_FAR = 0.25;
 const SCORES = [["before-learning", "as they were given, before learning"], ["leave-one-out", "as they would be now, without the document"]];
 
 const windowName = (one) => (one.window === null ? "all documents" : `the last ${count(one.window)}`);
+
+// How far the verdicts of late are from those before them; there is none of a model that has judged little.
+function drift({drift: found}) {
+  if (!found) return null;
+  return h("p", null, `Drift: the last ${count(found.recent)} verdicts are ${number(found.distance)} away from the ${count(found.before)} before them, by the test of Kolmogorov and Smirnov (p ${number(found.p)}). `,
+    found.distance > DRIFT_FAR ? h("strong", null, "Something else comes in, or something else was taught.") : "From 0.25 on something has changed.");
+}
 
 function figures(one, report) {
   const rows = [["Right", percent(one.accuracy)], [`Taken for ${report.positive} wrongly`, percent(one.false_positive_rate)],
@@ -33,10 +40,10 @@ function confusion(one) {
       names.map((name) => [name, count(one.labels[name].documents), percent(one.labels[name].precision), percent(one.labels[name].recall), number(one.labels[name].f1)])));
 }
 
-function draw(place, report, chosen, name) {
-  const one = report.windows[chosen];
+function draw(place, report, chosen, info) {
+  const one = report.windows[chosen], {name} = info;
   put(place, h("div", {class: "columns"},
-    h("section", {class: "panel"}, figures(one, report)),
+    h("section", {class: "panel"}, figures(one, report), drift(info)),
     h("section", {class: "panel"}, h("h2", null, "ROC"), roc(name, one, report.positive)),
     h("section", {class: "panel"}, h("h2", null, "Reliability"), reliability(name, one, report.positive)),
     report.progress ? h("section", {class: "panel"}, h("h2", null, "Errors over time"), overTime(name, report.progress)) : null,
@@ -62,13 +69,13 @@ export async function show(place, rest) {
       const chosen = span.value;
       put(span, report.windows.map((one, i) => h("option", {value: String(i)}, windowName(one))));
       span.value = chosen === "" ? String(report.windows.length - 1) : chosen;
-      draw(below, report, Number(span.value), name);
+      draw(below, report, Number(span.value), info);
     } catch (error) {
       put(below, failure(error));
     }
   };
   for (const input of [scores, positive]) input.addEventListener("change", ask);
-  span.addEventListener("change", () => draw(below, report, Number(span.value), name));
+  span.addEventListener("change", () => draw(below, report, Number(span.value), info));
   put(place, h("div", {class: "row"}, picker, field("Scores", scores), field("Positive label", positive), field("Of", span)), below);
   await ask();
 }

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The documents without a label that would teach most, one after the other; one key gives a label. What that has
+// brought is measured on the documents that have one.
+
+import {get, json, model as of} from "./api.js";
+import {spark} from "./chart.js";
+import {failure, h, put, say} from "./dom.js";
+import {number, percent, plural} from "./format.js";
+import {choose, labelsOf, nothing} from "./models.js";
+import {address} from "./router.js";
+
+const AT_ONCE = 10, MEASURED_EVERY = 5, KEYS = "123456789";
+
+class Labelling {
+  constructor(place, info) {
+    this.info = info;
+    this.labels = labelsOf(info).map(([label]) => label).slice(0, KEYS.length);
+    this.queue = [];
+    this.skipped = new Set();
+    this.given = 0;
+    this.surprises = 0;
+    this.measures = []; // {given, accuracy, loss}
+    this.card = h("section", {class: "panel card", tabindex: 0, "aria-label": "A document", onkeydown: (event) => this.key(event)});
+    this.gain = h("div", {class: "panel"});
+    this.told = h("div");
+    put(place, h("p", {class: "hint"}, "Press the number of a label, or 0 to leave a document out, while the document has the focus."), this.told, this.card, this.gain);
+  }
+
+  async begin() {
+    await this.measure();
+    await this.turn();
+  }
+
+  // The next document; others are asked for when the first ones are done, because what was learned changes the choice.
+  async turn() {
+    this.queue = this.queue.filter((one) => !this.skipped.has(one.id));
+    if (this.queue.length === 0) {
+      const {next} = await get(of(this.info.name, ["next"], {count: AT_ONCE + this.skipped.size}));
+      this.queue = next.filter((one) => !this.skipped.has(one.id)).slice(0, AT_ONCE);
+    }
+    this.draw(this.queue.shift() ?? null);
+  }
+
+  draw(one) {
+    this.one = one;
+    if (one === null) return void put(this.card, h("p", null, "There is no document without a label that could be asked about. Verdicts that are kept come here, and documents that are stored without a label: see ",
+      h("a", {href: address("history", this.info.name)}, "History"), "."));
+    const teach = (label, i) => h("button", {type: "button", onclick: () => this.teach(label)}, h("kbd", null, KEYS[i]), ` ${label}`);
+    put(this.card, h("h2", null, one.subject || one.message_id || one.id), h("p", {class: "words"}, one.words || "(no words are kept of it)"),
+      h("p", {class: "hint"}, `The model says ${one.verdict}, ${percent(one.probability)}; ${percent(one.margin)} before the next label.`),
+      h("div", {class: "row"}, this.labels.map(teach), h("button", {type: "button", class: "quiet", onclick: () => this.skip()}, h("kbd", null, "0"), " leave it out")));
+    this.card.focus({preventScroll: true});
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey || this.one === null) return;
+    const label = this.labels[KEYS.indexOf(event.key)];
+    if (label !== undefined) this.teach(label);
+    else if (event.key === "0") this.skip();
+  }
+
+  skip() {
+    if (this.one === null) return;
+    this.skipped.add(this.one.id);
+    this.attempt(() => this.turn());
+  }
+
+  teach(label) {
+    const {one} = this;
+    if (one === null || this.isBusy) return;
+    this.attempt(async () => {
+      await json("POST", of(this.info.name, ["documents", one.id, "label"]), {label});
+      this.given++;
+      this.surprises += label !== one.verdict ? 1 : 0;
+      say(`${label}. ${plural(this.given, "label")} given.`);
+      if (this.given % MEASURED_EVERY === 0) await this.measure();
+      else this.drawGain();
+      await this.turn();
+    });
+  }
+
+  async attempt(what) {
+    this.isBusy = true;
+    try {
+      put(this.told);
+      await what();
+    } catch (error) {
+      put(this.told, failure(error));
+    } finally {
+      this.isBusy = false;
+    }
+  }
+
+  // By what each learned document would get from the model without it.
+  async measure() {
+    if (this.info.settings.decision === "stacked") {
+      const {windows} = await get(of(this.info.name, ["evaluation"], {scores: "leave-one-out"}));
+      const {accuracy, log_loss: loss} = windows.at(-1);
+      this.measures.push({given: this.given, accuracy, loss});
+    }
+    this.drawGain();
+  }
+
+  drawGain() {
+    const [first, last] = [this.measures[0], this.measures.at(-1)];
+    put(this.gain, h("h2", null, "What it has brought"), h("p", null, `${plural(this.given, "label")} given, ${this.surprises} of them other than the model said.`),
+      first === undefined ? null : [h("p", null, `Right: ${percent(first.accuracy)} at the beginning, ${percent(last.accuracy)} after ${plural(last.given, "label")}. `,
+        `Log-loss: ${number(first.loss)}, then ${number(last.loss)}.`), this.measures.length > 1 ? spark(this.measures.map((one) => one.loss)) : null,
+      h("p", {class: "hint"}, `Measured every ${MEASURED_EVERY} labels on all documents that have one, each judged by the model without it. These are the hard ones: the log-loss may rise at first.`)]);
+  }
+}
+
+export async function show(place, rest) {
+  const {name, picker} = await choose("next", rest);
+  if (name === null) return void put(place, nothing());
+  const info = await get(of(name));
+  if (info.state === "damaged" || info.documents === 0) return void put(place, picker, h("p", {class: "notice"}, "The model must have learned some documents of each label first."));
+  const below = h("div");
+  put(place, picker, below);
+  await new Labelling(below, info).begin();
+}

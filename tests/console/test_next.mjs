@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import {equal, holds} from "./browser.mjs";
+
+// A model with documents that are stored without a label.
+async function asked(api) {
+  const daemon = await api.daemon();
+  await daemon.trainSample("sample");
+  const words = ["free prize", "the meeting moves", "claim the figures", "your account of the quarter", "click on Friday", "a winner of the office"];
+  const documents = words.map((text, i) => ({id: `open-${i}`, text: `${text} number${i}`, label: null}));
+  await daemon.call("POST", "v1/models/sample/train", {documents});
+  const tab = await api.tab(daemon);
+  await tab.go("next/sample");
+  return {daemon, tab, next: async (count = 10) => (await daemon.call("GET", `v1/models/sample/next?count=${count}`)).next};
+}
+
+const focused = (tab) => tab.page.evaluate(() => document.activeElement.classList.contains("card"));
+
+export async function one_key_gives_a_label(api) {
+  const {daemon, tab, next} = await asked(api);
+  const [first, second] = await next();
+  await tab.sees(".card h2", first.id);
+  await tab.sees(".card .hint", `The model says ${first.verdict}`);
+  equal(await tab.page.$$eval(".card button", (all) => all.map((one) => one.textContent)), ["1 ham", "2 spam", "0 leave it out"], "keys");
+  await tab.looksRight("next");
+  holds(await focused(tab) || (await tab.page.focus(".card")) === undefined, "the focus");
+  await tab.page.keyboard.press("2");
+  await tab.sees(".card h2", second.id);
+  equal((await daemon.call("GET", `v1/models/sample/documents/${first.id}`)).label, "spam", "learned");
+  await tab.sees("main", "1 label given");
+  holds(await focused(tab), "the next document has the focus");
+}
+
+export async function what_it_has_brought_is_measured(api) {
+  const {daemon, tab, next} = await asked(api);
+  const left = await next();
+  const before = (await daemon.call("GET", "v1/models/sample/evaluation?scores=leave-one-out")).windows.at(-1);
+  await tab.sees("main", `Right: ${before.accuracy === 1 ? "100" : (100 * before.accuracy).toFixed(1)} % at the beginning`);
+  for (const one of left) {
+    await tab.sees(".card h2", "open-");
+    const id = await tab.text(".card h2");
+    if (one === left[0]) {
+      await tab.page.focus(".card");
+      await tab.page.keyboard.press("0");
+    } else {
+      await tab.page.focus(".card");
+      await tab.page.keyboard.press("1");
+    }
+    await tab.page.waitForFunction((old) => document.querySelector(".card").innerText.split("\n")[0] !== old, {}, id);
+  }
+  await tab.sees(".card", "There is no document without a label");
+  await tab.sees("main", "5 labels given");
+  await tab.sees("main", "after 5 labels");
+  equal((await next()).map((one) => one.id), [left[0].id], "the one that was left out");
+}
+
+export async function a_key_with_a_modifier_is_not_an_answer(api) {
+  const {tab, next} = await asked(api);
+  const [first] = await next();
+  await tab.sees(".card h2", first.id);
+  await tab.page.focus(".card");
+  await tab.page.keyboard.down("Control");
+  await tab.page.keyboard.press("1");
+  await tab.page.keyboard.up("Control");
+  await tab.page.keyboard.press("x");
+  await tab.page.focus("main select");
+  await tab.page.keyboard.press("1");
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  equal((await next())[0].id, first.id, "nothing is learned");
+}
