@@ -44,6 +44,17 @@ def settled(client, names=None):
     wait_for(lambda: b"\nbayesd_refits_waiting 0\n" in client.get("/metrics").ok().body, "refits to end", 60 * slow())
 
 
+def fitted(client):
+    """EM of every model has seen all its documents without a label, and weights are fitted as well."""
+    def is_done(name):
+        found = client.post(path_of(name) + "/em").ok().json
+        unlabelled = client.get(path_of(name)).ok().json.get("unlabelled", 0)
+        return found["state"] not in ("waiting", "running") and found.get("documents", unlabelled) == unlabelled
+    for name in models_of(client):
+        wait_for(lambda name=name: is_done(name), f"EM of {name}", 60 * slow(), 0.02)
+    settled(client)
+
+
 def exported(client, name):
     """The dump of a model that must be whole: bytes."""
     reply = client.get(path_of(name) + "/export")

@@ -7,9 +7,9 @@ HISTORIES=N sets how many a run has.
 """
 import random
 
-from acknowledged import NDJSON, exported, has_rebuild, models_of, path_of, settled, verified
+from acknowledged import NDJSON, exported, fitted, has_rebuild, models_of, path_of, settled, verified
 from harness import equal, holds, near, quoted
-from test_histories import assert_same, config_of, histories_wanted, lines_of, rebuilt_is_the_same
+from test_histories import assert_same, config_of, evaluation_of, histories_wanted, lines_of, rebuilt_is_the_same
 
 LABELS = ("ham", "spam", "other")
 FIELDS = {"plan": "category", "country": "category", "tags": "set", "title": "text", "amount": "number",
@@ -134,7 +134,7 @@ def served(client):
         path = path_of(name)
         row = client.get(path).ok().json
         dump = exported(client, name)
-        found[name] = {"row": row, "dump": lines_of(dump), "evaluation": client.get(path + "/evaluation").json,
+        found[name] = {"row": row, "dump": lines_of(dump), "evaluation": evaluation_of(client, path),
                        "distributions": [client.get(f"{path}/distribution?label={quoted(v)}").json
                                          for v in sorted(row["labels"])],
                        "verdicts": [verdict(client, name, probe, row["settings"]["fields"]) for probe in PROBES]}
@@ -183,7 +183,7 @@ def one_history(api, rng, rebuild):
         what = f"{part}, {config}, last {history.steps[-12:]}"
         assert_learned_alone(history)
         served(daemon.client)  # a model that is not in memory is fitted anew when it is asked
-        settled(daemon.client)
+        fitted(daemon.client)
         want = served(daemon.client)
         how = rng.choice(("kill", "stop"))
         getattr(daemon, how)()
@@ -191,6 +191,7 @@ def one_history(api, rng, rebuild):
         if rebuild:
             rebuilt_is_the_same(api, daemon.data, config, want, what, served)
         daemon.start()
+        fitted(daemon.client)
         assert_same(served(daemon.client), want, f"after a {how}, {what}")
     daemon.stop(seconds=30)
 
