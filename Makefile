@@ -382,7 +382,7 @@ format:
 # The documents keep their places, so that the links between them lead somewhere.
 DOCUMENTS := $(wildcard README.md SECURITY.md CHANGELOG.md LICENSE config/*.md config/bayesd.conf \
                         config/bayesd.service config/bayesd-milter.service config/bayesd.sysusers config/image/README.md \
-                        clients/README.md clients/python/*.py) \
+                        clients/README.md clients/python/*.py server/HTTP.md server/MODELS.md) \
              $(shell find config/integrations config/monitoring -type f 2>/dev/null)
 MANUALS := server/client/bayesc.1 config/bayesd.conf.5 server/bayesd.8 server/milter/bayesd-milter.8
 manual_place = $(PREFIX)/share/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks say of themselves: refusals, verdicts, and the table in the README."""
+"""What the benchmarks say of themselves: refusals, verdicts, and the table of figures."""
 import importlib.machinery
 import importlib.util
 import io

@@ -30,6 +30,10 @@ NETWORKS = os.path.join("server", "network", "README.md")
 TUTORIAL = os.path.join("server", "TUTORIAL.md")
 MIGRATING = os.path.join("config", "MIGRATING.md")
 TROUBLESHOOTING = os.path.join("config", "TROUBLESHOOTING.md")
+OPERATIONS = os.path.join("config", "OPERATIONS.md")
+# One story: each goes on where the one before it ends.
+STORY = ("README.md", os.path.join("server", "HTTP.md"), os.path.join("server", "MODELS.md"),
+         os.path.join("config", "MAIL.md"), OPERATIONS)
 
 
 def readme(path="README.md"):
@@ -130,8 +134,14 @@ def run_all(api, text):
 
 
 def test_every_line_of_the_readme_runs(api):
+    """And of the pages that go on with its models."""
+    count = run_all(api, "\n".join(map(readme, STORY)))
+    holds(count >= 60, f"only {count} commands were found")
+
+
+def test_every_line_of_the_readme_runs_alone(api):
     count = run_all(api, readme())
-    holds(count >= 10, f"only {count} commands were found")
+    holds(count >= 20, f"only {count} commands were found")
 
 
 def test_every_line_about_networks_runs(api):
@@ -147,7 +157,7 @@ def test_every_line_about_clients_runs(api):
 
 
 def test_no_curl_line_escapes_the_test(api):
-    for text in (readme(), readme(NETWORKS), readme(TUTORIAL), readme(CLIENTS)):
+    for text in map(readme, (*STORY, NETWORKS, TUTORIAL, CLIENTS)):
         run = sum(command.count("curl -") for command, _ in sessions(text))
         equal(run, text.count("curl -"), "curl commands run, curl commands shown")
 
@@ -166,7 +176,7 @@ def slug(heading):
 
 
 def test_links_lead_somewhere(api):
-    for page in ("README.md", MIGRATING, TROUBLESHOOTING):
+    for page in (*STORY, MIGRATING, TROUBLESHOOTING, os.path.join("tests", "bench", "FIGURES.md")):
         for target, anchor in re.findall(r"\]\(([^)#:]*)(#[^)]*)?\)", readme(page)):
             path = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page
             holds(os.path.exists(os.path.join(TOP, path)), f"{page} links to {path}")
@@ -224,9 +234,11 @@ def test_first_screen_has_the_two_commands(api):
         holds(any(line.strip().startswith(command) for line in first), command)
 
 
-def test_options_named_in_the_readme_exist(api):
+def test_options_named_among_the_limits_exist(api):
     with open(os.path.join(TOP, "config", "bayesd.conf"), encoding="utf-8") as file:
         known = set(re.findall(r"^#?\s*(\w+) =", file.read(), re.M))
-    for row in re.findall(r"\| `\[\w+\] (.*?) \|$", readme(), re.M):
+    rows = re.findall(r"\| `\[\w+\] (.*?) \|$", readme(OPERATIONS), re.M)
+    holds(len(rows) >= 10, "the limits are not found")
+    for row in rows:
         for key in re.findall(r"\w+", row):
-            holds(key in known, f"the README names the option {key}")
+            holds(key in known, f"{OPERATIONS} names the option {key}")
