@@ -14,6 +14,7 @@
 #include "server/base/version.h"
 #include "server/call/access_token.h"
 #include "server/client/base/exit_status.h"
+#include "server/client/base/near.h"
 #include "server/client/commands/commands.h"
 #include "server/client/terminal/message.h"
 
@@ -75,6 +76,22 @@ static const struct nb_command *choose_command(int argc, char **argv)
         return NULL;
     move_forward(argv, first);
     return find_command(argv[1]);
+}
+
+/* `name` is the first word, and no command. */
+static void complain(const char *name)
+{
+    const char *near = NULL;
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (nb_near_is(nb_string_of(name), nb_string_of(COMMANDS[i]->name)))
+            near = COMMANDS[i]->name;
+    if (*name == '-')
+        nb_message("no command is given (bayesc --help lists them)");
+    else if (near != NULL)
+        nb_message("'%s' is not a command: did you mean %s? (bayesc --help lists them)", name,
+                   near);
+    else
+        nb_message("'%s' is not a command (bayesc --help lists them)", name);
 }
 
 static void print_help(FILE *out)
@@ -187,9 +204,7 @@ int main(int argc, char **argv)
         return parse_and_run(command, argc - 1, argv + 1);
     if (*name == '\0')
         print_help(stderr);
-    else if (*name == '-')
-        nb_message("no command is given (bayesc --help lists them)");
     else
-        nb_message("'%s' is not a command (bayesc --help lists them)", name);
+        complain(name);
     return EX_USAGE;
 }

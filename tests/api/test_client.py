@@ -1085,6 +1085,19 @@ def test_help_and_mistakes(api):
         client.run(*arguments, status=USAGE)
 
 
+def test_slips_are_understood(api):
+    client = Bayesc(api)
+    for words, said in ((["trian", "x"], "'trian' is not a command: did you mean train?"), (["stat"], "did you mean stats?"),
+                        (["train", "--lable", "x"], "--lable is not an option of train: did you mean --label?"),
+                        (["train", "--conections=3"], "did you mean --connections?"),
+                        (["models", "--jsn"], "did you mean --json?")):
+        client.run(*words, status=USAGE)
+        holds(said in client.said, client.said)
+    for words in (["frobnicate"], ["models", "--frobnicate"]):
+        client.run(*words, status=USAGE)
+        holds("did you mean" not in client.said, client.said)
+
+
 def test_options_stand_before_or_after_the_command(api):
     client, model, folder = trained(api, 2)
     mail = os.path.join(folder, "spam", "0")

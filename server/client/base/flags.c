@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/client/base/near.h"
+
 #define AT(member) offsetof(struct nb_client, member)
 
 /* Flags of every command. */
@@ -105,7 +107,7 @@ static int set_value(const struct nb_flag *flag, const char *text, void *base,
 struct getopt_tables {
     struct option longs[FLAGS_MOST];
     char shorts[2 * FLAGS_MOST + 4]; /* "+" first: getopt_long stops at what is no option */
-    int indexes[LONG_FLAG]; /* by letter: the index of the flag + 1, 0: none */
+    int indexes[LONG_FLAG];          /* by letter: the index of the flag + 1, 0: none */
 };
 
 static void fill_tables(const struct nb_command *command, struct getopt_tables *tables)
@@ -157,6 +159,25 @@ bool nb_flags_are_before(const struct nb_command *command, int argc, char **argv
     return got == -1 && optind == argc;
 }
 
+/* The flag that was probably meant by "--NAME" or "--NAME=VALUE"; NULL: none is near. */
+static const struct nb_flag *meant(const struct nb_command *command, const char *word)
+{
+    word += strspn(word, "-");
+    struct nb_string name = {word, strcspn(word, "=")};
+    for (size_t i = 0; i < flag_total(command); i++)
+        if (nb_near_is(name, nb_string_of(flag_at(command, i)->name)))
+            return flag_at(command, i);
+    return NULL;
+}
+
+static int unknown_flag(const struct nb_command *command, const char *word, struct nb_error *error)
+{
+    const struct nb_flag *flag = meant(command, word);
+    return nb_error_set(error, NB_CLIENT_USAGE, "%s is not an option of %s%s%s%s", word,
+                        command->name, flag != NULL ? ": did you mean --" : "",
+                        flag != NULL ? flag->name : "", flag != NULL ? "?" : "");
+}
+
 int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void *options,
                    struct nb_client *client, char ***arguments, size_t *count,
                    struct nb_error *error)
@@ -178,8 +199,7 @@ int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void
             return nb_error_set(error, NB_CLIENT_USAGE, "-%c is not an option of %s", optopt,
                                 command->name);
         if (got == '?')
-            return nb_error_set(error, NB_CLIENT_USAGE, "%s is not an option of %s", at,
-                                command->name);
+            return unknown_flag(command, at, error);
         int i = index_of(&tables, got);
         if (i == HELP)
             return 1;
