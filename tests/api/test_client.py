@@ -909,6 +909,18 @@ def test_labels_are_renamed_and_deleted(api):
 
 
 # ---- what a model or a network says of the world -------------------------------------------------
+def test_labels_are_merged(api):
+    client, model, _ = trained(api, 3)
+    client.run("train", "-m", model, "--label", "junk", stdin=SPAM % (99, 99))
+    client.run("rename-label", "-m", model, "junk", "spam", status=DATAERR)
+    equal(counts(api, model), {"ham": 3, "spam": 3, "junk": 1})
+    equal(client.run("rename-label", "-m", model, "--merge", "junk", "spam"),
+          f"{model}: what had the label junk is spam now\n".encode())
+    equal(counts(api, model), {"ham": 3, "spam": 4, "junk": 0})
+    client.run("rename-label", "-m", model, "--merge", "spam", "none", status=NOINPUT)
+    client.run("delete-label", "-m", model, "--merge", "spam", status=USAGE)
+
+
 def test_sample(api):
     client, model, _ = trained(api)
     path = "/v1/models/" + model

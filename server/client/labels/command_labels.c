@@ -17,17 +17,26 @@
 
 struct label_options {
     const char *by;
-    bool is_quiet;
+    bool is_quiet, is_merged;
 };
 
 static const struct label_options DEFAULTS = {.by = NULL};
 
-static const struct nb_flag FLAGS[] = {
-    {"by", 0, NB_FLAG_TEXT, "NAME", offsetof(struct label_options, by), 0, 0,
-     "name recorded with the change (default: the name of the token, or http)"},
-    {"quiet", 'q', NB_FLAG_SWITCH, NULL, offsetof(struct label_options, is_quiet), 0, 0,
-     "no summary"},
+/* clang-format off */
+#define COMMON_FLAGS                                                                               \
+    {"by", 0, NB_FLAG_TEXT, "NAME", offsetof(struct label_options, by), 0, 0,                      \
+     "name recorded with the change (default: the name of the token, or http)"},                   \
+    {"quiet", 'q', NB_FLAG_SWITCH, NULL, offsetof(struct label_options, is_quiet), 0, 0,           \
+     "no summary"}
+/* clang-format on */
+
+static const struct nb_flag RENAME_FLAGS[] = {
+    {"merge", 0, NB_FLAG_SWITCH, NULL, offsetof(struct label_options, is_merged), 0, 0,
+     "there is a label NAME: its documents and those of LABEL become one"},
+    COMMON_FLAGS,
 };
+
+static const struct nb_flag DELETE_FLAGS[] = {COMMON_FLAGS};
 
 /* The path of a label, with who asks in the query. */
 static int path_of(const struct nb_client *client, const struct label_options *options,
@@ -49,6 +58,8 @@ static int run_rename(struct nb_client *client, const void *user, char **argumen
     const struct label_options *options = user;
     struct nb_buffer path = {0};
     json_t *name = json_pack("{s:s}", "name", arguments[1]), *row = NULL;
+    if (options->is_merged)
+        (void)json_object_set_new(name, "merge", json_true());
     char *body = name == NULL ? NULL : json_dumps(name, JSON_COMPACT);
     (void)count;
     json_decref(name);
@@ -66,7 +77,8 @@ static int run_rename(struct nb_client *client, const void *user, char **argumen
     if (rc == 0 && client->json)
         rc = nb_answer_print(row, error);
     else if (rc == 0 && !options->is_quiet)
-        (void)printf("%s: the label %s is %s now\n", nb_shown(client->model).text,
+        (void)printf("%s: %s %s is %s now\n", nb_shown(client->model).text,
+                     options->is_merged ? "what had the label" : "the label",
                      nb_shown(arguments[0]).text, nb_shown(arguments[1]).text);
     json_decref(row);
     return rc;
@@ -146,15 +158,17 @@ const struct nb_command NB_COMMAND_RENAME_LABEL = {
     .name = "rename-label",
     .arguments = "LABEL NAME",
     .summary = "Gives a label of a model another name",
-    .details = "Its documents and counts stay. Another label must not have the name. It needs a\n"
-               "token of the role admin.\n",
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .details =
+        "Its documents and counts stay. Another label must not have the name, unless --merge is\n"
+        "given: then the documents of LABEL become its own, each as if it were trained with it,\n"
+        "and LABEL stays without documents. It needs a token of the role admin.\n",
+    .flags = RENAME_FLAGS,
+    .flag_count = sizeof RENAME_FLAGS / sizeof RENAME_FLAGS[0],
     .defaults = &DEFAULTS,
     .options_size = sizeof DEFAULTS,
     .least = 2,
     .most = 2,
-    .patience = 60,
+    .patience = 300,
     .run = run_rename,
 };
 
@@ -166,8 +180,8 @@ const struct nb_command NB_COMMAND_DELETE_LABEL = {
         "The model is then as if they had never been learned; the label stays without documents.\n"
         "What was cut off is finished by the same command. It needs a token of the role admin.\n"
         "Nothing brings the documents back: bayesc export keeps the model as it is.\n",
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
+    .flags = DELETE_FLAGS,
+    .flag_count = sizeof DELETE_FLAGS / sizeof DELETE_FLAGS[0],
     .defaults = &DEFAULTS,
     .options_size = sizeof DEFAULTS,
     .least = 1,
