@@ -14,7 +14,7 @@ import shutil
 import subprocess
 
 from harness import equal, holds, slow
-from test_client import Bayesc
+from test_client import COMMANDS, Bayesc
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ADDRESS = "127.0.0.1:8763"
@@ -226,6 +226,12 @@ def test_pages_name_what_there_is(api):
             holds((place, key) in known, f"{page}: [{place}] {key}")
         for name in re.findall(r"bayesd_\w+", text):
             holds(name in metrics, f"{page}: {name}")
+
+
+def test_every_command_of_the_client_is_listed(api):
+    rows = re.search(r"(?ms)^## The client$(.*?)^## ", readme())[1]
+    equal(sorted(re.findall(r"`([a-z-]+)`", "".join(line for line in rows.split("\n") if line.startswith("| ")))),
+          sorted(COMMANDS))
 
 
 def test_first_screen_has_the_two_commands(api):
