@@ -208,6 +208,16 @@ def test_a_mistyped_label_is_asked_about(api):
     equal(list(client.json("show", model)["labels"]), ["spam", "spma"])
 
 
+def test_a_document_is_typed(api):
+    """On a terminal without a PATH the client says what it waits for."""
+    client, model = Bayesc(api), api.name()
+    status, said = answered(client, b"lunch in the garden\n\x04", "train", "-m", model, "--label", "ham")
+    equal(status, 0, said)
+    holds("end it with Ctrl-D" in said and "1 learned" in said, said)
+    client.run("classify", "-m", model, stdin=b"lunch")
+    holds("Ctrl-D" not in client.said, client.said)
+
+
 def test_delete_asks(api):
     client, model = Bayesc(api), api.name()
     client.run("train", "-m", model, "--label", "ham", stdin=b"lunch in the garden")

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
@@ -194,6 +195,8 @@ int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struc
     const struct nb_files_options *given = run->files;
     struct nb_files_options options = *given;
     json_t *fields = NULL;
+    if (count == 0 && isatty(STDIN_FILENO))
+        nb_message("no PATH is given: type or paste a document, and end it with Ctrl-D");
     int rc = get_fields(run, &fields, error);
     options.fields = fields;
     run->files = &options;
