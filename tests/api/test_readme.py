@@ -176,7 +176,8 @@ def slug(heading):
 
 
 def test_links_lead_somewhere(api):
-    for page in (*STORY, MIGRATING, TROUBLESHOOTING, os.path.join("tests", "bench", "FIGURES.md")):
+    for page in (*STORY, MIGRATING, TROUBLESHOOTING, os.path.join("tests", "bench", "FIGURES.md"),
+                 os.path.join("config", "README.md"), os.path.join("server", "README.md")):
         for target, anchor in re.findall(r"\]\(([^)#:]*)(#[^)]*)?\)", readme(page)):
             path = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page
             holds(os.path.exists(os.path.join(TOP, path)), f"{page} links to {path}")
