@@ -2,8 +2,8 @@
  *
  * Who may be whose parent. A parent must count what its child counts: features under the same key,
  * of the same fields, as often; when it becomes the parent it must know the child's labels, of
- * which either may learn further ones later. There are three levels at most, and no circles. While a model has children it cannot be deleted, and its labels cannot be
- * renamed.
+ * which either may learn further ones later. There are three levels at most, and no circles. While
+ * a model has children it cannot be deleted, and its labels cannot be renamed.
  *
  * On the writer's thread, where nobody else changes who is whose parent, unless said otherwise.
  */

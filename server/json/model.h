@@ -24,8 +24,9 @@ int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, siz
 /* {"status": "ready"}, with the names of damaged models if there are any. */
 int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count);
 
-/* Reads {"name": "...", "merge": true or false}, the new name of a label or the label that it becomes
- * part of, which has passed nb_check_label; appends it to `name`, and sets *merges. NB_INVALID, NB_UNUSABLE or NB_NO_MEMORY. */
+/* Reads {"name": "...", "merge": true or false}, the new name of a label or the label that it
+ * becomes part of, which has passed nb_check_label; appends it to `name`, and sets *merges.
+ * NB_INVALID, NB_UNUSABLE or NB_NO_MEMORY. */
 int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, bool *merges,
                         struct nb_error *error);
 

@@ -200,7 +200,7 @@ static void check_response(const struct nb_route *route, const char *status, jso
 {
     json_t *content = json_object_get(response, "content");
     bool is_rspamd = route->protocol->is_for_mail && strcmp(status, "405") != 0;
-    bool is_error = status[0] != '2', is_described = is_error;
+    bool is_error = status[0] >= '4', is_described = is_error;
     if (is_error)
         is_described = is_rspamd ? json_object_get(content, "application/json") != NULL
                                  : json_object_get(content, "application/problem+json") != NULL;
