@@ -44,7 +44,7 @@ struct reading {
     struct nb_corpus *corpus;
     struct nb_engine *engine;
     struct nb_live *live;
-    const struct nb_view *view;
+    struct nb_view view;
     struct nb_rows bag;
     struct nb_entry entry;
     uint64_t from;
@@ -113,7 +113,7 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
     struct reading *r = user;
     struct nb_corpus_part *p = &r->corpus->unlabelled;
     r->from = entry->number;
-    if (r->seen++ >= SLICE_DOCUMENTS || nb_store_wanted(r->view))
+    if (r->seen++ >= SLICE_DOCUMENTS || nb_store_wanted(&r->view))
         return ENDED;
     if (p->count == NB_CORPUS_DOCUMENTS_MOST)
         return nb_error_set(error, NB_TOO_LARGE, "there are more than %d documents without a label",
@@ -127,17 +127,15 @@ static int read_unlabelled(struct reading *r, struct nb_error *error)
 {
     int rc = ENDED;
     while (rc == ENDED) {
-        struct nb_view view;
         rc = check_stop(r, error);
         if (rc == 0)
-            rc = nb_store_snapshot(r->engine->store, &view, error);
+            rc = nb_store_snapshot(r->engine->store, &r->view, error);
         if (rc != 0)
             return rc;
-        r->view = &view;
         r->seen = 0;
-        rc = nb_ledger_walk_only(&view, r->live->number, r->from, NB_LEDGER_UNLABELLED, take, r,
+        rc = nb_ledger_walk_only(&r->view, r->live->number, r->from, NB_LEDGER_UNLABELLED, take, r,
                                  error);
-        nb_store_snapshot_end(&view);
+        nb_store_snapshot_end(&r->view);
     }
     return rc;
 }
@@ -146,9 +144,9 @@ static int read_unlabelled(struct reading *r, struct nb_error *error)
 static int read_labelled(struct reading *r, uint64_t number, struct nb_error *error)
 {
     bool is_living;
-    int rc = nb_ledger_read(r->view, number, &r->entry, error);
+    int rc = nb_ledger_read(&r->view, number, &r->entry, error);
     if (rc == 0)
-        rc = nb_ledger_is_living(r->view, &r->entry, &is_living, error);
+        rc = nb_ledger_is_living(&r->view, &r->entry, &is_living, error);
     if (rc != 0)
         return rc == NB_NOT_FOUND ? 0 : rc;
     if (!is_living || r->entry.change.kind != NB_CHANGE_TRAIN ||
@@ -162,16 +160,14 @@ static int read_sample(struct reading *r, const uint64_t *numbers, size_t count,
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < count;) {
-        struct nb_view view;
         rc = check_stop(r, error);
         if (rc == 0)
-            rc = nb_store_snapshot(r->engine->store, &view, error);
+            rc = nb_store_snapshot(r->engine->store, &r->view, error);
         if (rc != 0)
             return rc;
-        r->view = &view;
         for (unsigned k = 0; rc == 0 && k < SLICE_DOCUMENTS && i < count; k++, i++)
             rc = read_labelled(r, numbers[i], error);
-        nb_store_snapshot_end(&view);
+        nb_store_snapshot_end(&r->view);
     }
     return rc;
 }

@@ -45,16 +45,11 @@ static int find_source(struct nb_request *request, struct nb_cluster_wish *wish,
     return rc;
 }
 
-static int answer(struct nb_request *request, struct nb_cluster_wish *wish, struct nb_error *error)
+static int answer(struct nb_request *request, const struct nb_cluster_wish *wish,
+                  struct nb_error *error)
 {
     struct nb_clustering clustering;
-    struct asking asking = {.request = request};
-    asking.hold.budget = &request->server->budgets[NB_BUDGET_CLUSTERS];
-    wish->stop = is_cutting;
-    wish->hold = hold_memory;
-    wish->user = &asking;
     int rc = nb_engine_cluster(request->server->engine, request->model, wish, &clustering, error);
-    (void)nb_hold_set(&asking.hold, 0, NULL); /* giving back never fails */
     request->has_changed = clustering.labelled > 0;
     if (rc != 0)
         return rc;
@@ -66,11 +61,17 @@ static int answer(struct nb_request *request, struct nb_cluster_wish *wish, stru
 int nb_route_cluster(struct nb_request *request, struct nb_error *error)
 {
     struct nb_cluster_wish wish;
+    struct asking asking = {.request = request,
+                            .hold.budget = &request->server->budgets[NB_BUDGET_CLUSTERS]};
     int rc = nb_json_cluster_read(request->body, &wish, error);
+    wish.stop = is_cutting;
+    wish.hold = hold_memory;
+    wish.user = &asking;
     if (rc == 0)
         rc = find_source(request, &wish, error);
     if (rc == 0)
         rc = answer(request, &wish, error);
+    (void)nb_hold_set(&asking.hold, 0, NULL); /* giving back never fails */
     nb_json_cluster_wish_deinit(&wish);
     return rc;
 }

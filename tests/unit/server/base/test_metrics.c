@@ -15,7 +15,7 @@ static const char *const methods[] = {"GET", "POST"};
 static const char *const patterns[] = {"/a", "/b/{x}"};
 enum { ROUTES = 2, THREADS = 4, EACH = 20000 };
 
-static char *page_of(const struct nb_metrics *metrics, const struct nb_engine_statistics *engine)
+static char *page_of(struct nb_metrics *metrics, const struct nb_engine_statistics *engine)
 {
     struct nb_buffer out = {0};
     ck_assert_int_eq(nb_metrics_write(metrics, engine, &out), 0);
