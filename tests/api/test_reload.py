@@ -10,6 +10,7 @@ import threading
 import time
 
 import test_backup
+import test_cluster
 import test_undo
 import tls
 from harness import config_text, equal, holds, refused, slow, wait_for
@@ -257,6 +258,11 @@ def big_once(api, daemon):
         test_backup.filled_to_be_big(api, daemon)
 
 
+def clusters(daemon):
+    test_cluster.wide(daemon.client, 300, 60)  # 6,000 words
+    return daemon.client.post(test_cluster.M + "/cluster", {"clusters": 20, "restarts": 1}).status
+
+
 def busy(path, token=None):
     """Whether the third of three requests is one too many."""
     headers = bearer(token) if token else {}
@@ -284,6 +290,7 @@ LIVE = (
     ("networks", "factor_cells", 5, 100, asks_network({"of": ["b"]}), 413, 200),
     ("networks", "learn_values", 4, 6, asks_network({"samples": 3}), 413, 200),
     ("networks", "tests", 2, 3, learns_network, 413, 201),
+    ("models", "cluster_memory", "1M", "64M", clusters, 413, 200),
     ("models", "quarantine", "", "rspamd, http", lambda d: waits(d), 200, 202),
     ("filter", "model", "mail", "post", models, ["mail"], ["mail", "post"]),
     ("filter", "user_model", "", "mail-%u", of_users, False, True),

@@ -139,7 +139,7 @@ def test_mail_makes_a_model_for_mail(api):
 
 
 def test_presets(api):
-    own = ("preset", "decision", "tokenizer")
+    own = ("preset", "decision", "tokenizer", "unlabelled_weight")
     path = "/v1/models/" + api.name()
     api.put(path, {}).ok(201)
     text = api.get(path).json["settings"]
@@ -148,6 +148,7 @@ def test_presets(api):
         api.put(path, {"preset": preset}).ok(200)
         settings = api.get(path).json["settings"]
         equal((settings["preset"], settings["decision"], len(settings["tokenizer"]["fields"])), (preset, decision, fields))
+        equal(settings["unlabelled_weight"], 0 if preset == "book" else "auto")
         equal({k: v for k, v in settings.items() if k not in own}, {k: v for k, v in text.items() if k not in own})
     api.put(path, {"preset": "mail", "smoothing": 0.5}).ok(200)
     equal(api.get(path).json["settings"]["smoothing"], 0.5)
