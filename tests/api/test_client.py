@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 import xml.dom.minidom
 
 from harness import FAULTS, clean_environment, equal, holds, near, slow, wait_for
@@ -881,6 +882,23 @@ def test_evaluate_removes_its_model_when_broken_off(api):
     process.send_signal(signal.SIGINT)
     holds(process.wait(20 * slow()) != 0, "broken off")
     holds(not there(), "the model is left behind")
+
+
+def test_sigterm_ends_a_train_at_once(api):
+    """As timeout(1) and mail software send it, also while the daemon hangs."""
+    daemon = api.another().start()
+    mail = os.path.join(api.new_folder(), "a.eml")
+    with open(mail, "w", encoding="ascii") as file:
+        file.write("Subject: a\n\nbody\n")
+    daemon.signal(signal.SIGSTOP)
+    try:
+        process = subprocess.Popen([Bayesc(api).path, "train", "--url", f"http://127.0.0.1:{daemon.port}", "--label", "a", mail],
+                                   env=Bayesc(api).environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        equal(process.wait(10 * slow()), -signal.SIGTERM)
+    finally:
+        daemon.signal(signal.SIGCONT)
 
 
 # ---- labels -------------------------------------------------------------------------------------

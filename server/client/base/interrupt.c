@@ -16,7 +16,8 @@ void nb_interrupt_catch(bool again_kills)
     struct sigaction action = {.sa_handler = note_signal,
                                .sa_flags = again_kills ? (int)SA_RESETHAND : 0};
     (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
+    if (!again_kills)
+        (void)sigaction(SIGTERM, &action, NULL);
 }
 
 int nb_interrupt_check(struct nb_error *error)
