@@ -56,22 +56,6 @@ static int fill_batch(const struct step *s, struct nb_batch *batch, struct nb_er
     return rc;
 }
 
-/* Documents that were changed or forgotten meanwhile are not counted. */
-static int count_receipts(const struct nb_batch *batch, uint64_t *labelled, struct nb_error *error)
-{
-    int rc = 0;
-    for (size_t i = 0; i < nb_batch_size(batch); i++) {
-        const struct nb_receipt *receipt = nb_batch_receipt(batch, i);
-        *labelled += receipt->code == 0;
-        if (rc != 0 || receipt->code == 0 || receipt->code == NB_CONFLICT ||
-            receipt->code == NB_NOT_FOUND)
-            continue;
-        rc = receipt->code;
-        *error = receipt->error;
-    }
-    return rc;
-}
-
 static int run_step(struct nb_engine *engine, struct step *s, uint64_t *labelled,
                     struct nb_error *error)
 {
@@ -83,7 +67,7 @@ static int run_step(struct nb_engine *engine, struct step *s, uint64_t *labelled
         rc = fill_batch(s, batch, error);
     if (rc == 0 && nb_batch_size(batch) > 0) {
         nb_engine_apply(engine, batch);
-        rc = count_receipts(batch, labelled, error);
+        rc = nb_batch_count_changed(batch, labelled, error);
     }
     nb_batch_free(&batch);
     return rc;

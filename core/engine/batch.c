@@ -80,6 +80,21 @@ const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t i
     return &batch->changes[index].receipt;
 }
 
+int nb_batch_count_changed(const struct nb_batch *batch, uint64_t *changed, struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; i < batch->size; i++) {
+        const struct nb_receipt *receipt = nb_batch_receipt(batch, i);
+        *changed += receipt->code == 0;
+        if (rc != 0 || receipt->code == 0 || receipt->code == NB_CONFLICT ||
+            receipt->code == NB_NOT_FOUND)
+            continue;
+        rc = receipt->code;
+        *error = receipt->error;
+    }
+    return rc;
+}
+
 static int find_model(struct nb_batch *batch, const struct nb_document *document, bool make,
                       struct nb_error *error)
 {

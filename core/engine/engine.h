@@ -168,6 +168,10 @@ void nb_engine_submit(struct nb_engine *engine, struct nb_batch *batch, nb_batch
 void nb_engine_apply(struct nb_engine *engine, struct nb_batch *batch);
 
 const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t index);
+/* Of a batch of nb_batch_label_entry that was applied: adds to *changed how many documents got
+ * their label. Those that were changed or forgotten meanwhile stay as they are, and do not count.
+ * Returns 0, or the first other code of a receipt, with its error. */
+int nb_batch_count_changed(const struct nb_batch *batch, uint64_t *changed, struct nb_error *error);
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

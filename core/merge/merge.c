@@ -58,22 +58,6 @@ static int fill_batch(const struct merging *m, struct nb_batch *batch, struct nb
     return rc;
 }
 
-/* What was changed or forgotten meanwhile stays as it is. */
-static int count_receipts(const struct nb_batch *batch, uint64_t *merged, struct nb_error *error)
-{
-    int rc = 0;
-    for (size_t i = 0; i < nb_batch_size(batch); i++) {
-        const struct nb_receipt *receipt = nb_batch_receipt(batch, i);
-        *merged += receipt->code == 0;
-        if (rc != 0 || receipt->code == 0 || receipt->code == NB_CONFLICT ||
-            receipt->code == NB_NOT_FOUND)
-            continue;
-        rc = receipt->code;
-        *error = receipt->error;
-    }
-    return rc;
-}
-
 static int run_step(struct merging *m, uint64_t *merged, struct nb_error *error)
 {
     struct nb_batch *batch = NULL;
@@ -84,7 +68,7 @@ static int run_step(struct merging *m, uint64_t *merged, struct nb_error *error)
         rc = fill_batch(m, batch, error);
     if (rc == 0 && m->count > 0) {
         nb_engine_apply(m->engine, batch);
-        rc = count_receipts(batch, merged, error);
+        rc = nb_batch_count_changed(batch, merged, error);
     }
     nb_batch_free(&batch);
     while (m->count > 0)
