@@ -41,6 +41,12 @@ int nb_buffer_append(struct nb_buffer *buffer, const void *bytes, size_t length)
 /* Puts bytes, which do not lie in the buffer, before what it holds. Returns as nb_buffer_append. */
 int nb_buffer_prepend(struct nb_buffer *buffer, const void *bytes, size_t length);
 
+/* What the buffer holds; borrowed until it changes. */
+static inline struct nb_string nb_buffer_string(const struct nb_buffer *buffer)
+{
+    return (struct nb_string){buffer->bytes, buffer->length};
+}
+
 /* Gives room that is not used back to the system, as far as the allocator does. */
 void nb_buffer_trim(struct nb_buffer *buffer);
 

@@ -6,6 +6,8 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/dump/export.h"
+#include "core/dump/import.h"
 
 /* How often it begins again because the store had to grow. Each time the map has doubled. */
 enum { TIMES_MOST = 8 };

@@ -51,11 +51,6 @@ struct searching {
     uint64_t looked_at;
 };
 
-static struct nb_string string_of(const struct nb_buffer *buffer)
-{
-    return (struct nb_string){buffer->bytes, buffer->length};
-}
-
 static void document_deinit(struct nb_next_document *d)
 {
     free(d->id);
@@ -253,7 +248,7 @@ static int judge_bag(struct searching *s, const struct nb_history_record *about,
 static int judge_verdict(struct searching *s, const struct read_one *one, struct nb_error *error)
 {
     struct nb_history_record record;
-    int rc = nb_history_read(&record, string_of(&one->stored), error);
+    int rc = nb_history_read(&record, nb_buffer_string(&one->stored), error);
     if (rc == 0)
         rc = nb_remember_bag(&record, s->reading.live->key, s->reading.coder, &s->bag, error);
     return rc != 0 ? rc : judge_bag(s, &record, true, error);
@@ -279,9 +274,9 @@ static int add_row(struct searching *s, const struct nb_row_count *row)
 
 static int judge_stored(struct searching *s, const struct read_one *one, struct nb_error *error)
 {
-    const struct nb_history_record about = {.id = string_of(&one->id), .time = one->time};
+    const struct nb_history_record about = {.id = nb_buffer_string(&one->id), .time = one->time};
     nb_bag_reset(&s->bag);
-    int rc = nb_bag_decode(string_of(&one->stored), UINT32_MAX - 2, &s->rows, error);
+    int rc = nb_bag_decode(nb_buffer_string(&one->stored), UINT32_MAX - 2, &s->rows, error);
     for (size_t i = 0; rc == 0 && i < s->rows.size; i++)
         rc = add_row(s, &s->rows.counts[i]);
     s->bag.positions = one->tokens;

@@ -5,11 +5,6 @@
 
 #include "core/base/pack.h"
 
-static struct nb_string string_of(const struct nb_buffer *buffer)
-{
-    return (struct nb_string){buffer->bytes, buffer->length};
-}
-
 int nb_put_model(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
                  const struct nb_settings *settings, struct nb_error *error)
 {
@@ -21,15 +16,16 @@ int nb_put_model(struct nb_engine *engine, const struct nb_view *view, struct nb
     int rc = nb_settings_write(settings, &stored);
     if (rc == 0 && live->own != NULL)
         rc = nb_own_key_write(live->own, &key);
-    struct nb_model_record record = {
-        .number = live->number, .settings = string_of(&stored), .key = string_of(&key)};
+    struct nb_model_record record = {.number = live->number,
+                                     .settings = nb_buffer_string(&stored),
+                                     .key = nb_buffer_string(&key)};
     if (rc == 0)
         rc = nb_model_record_write(&record, out);
     nb_buffer_deinit(&stored);
     nb_buffer_deinit(&key);
     if (rc != 0)
         return nb_error_no_memory(error);
-    return nb_store_put(view, NB_TABLE_MODELS, nb_live_name(live), string_of(out), error);
+    return nb_store_put(view, NB_TABLE_MODELS, nb_live_name(live), nb_buffer_string(out), error);
 }
 
 int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const struct nb_live *live,
@@ -45,7 +41,8 @@ int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const str
     out->length = 0;
     if (nb_label_write(&record, out) != 0)
         return nb_error_no_memory(error);
-    return nb_store_put(view, NB_TABLE_LABELS, nb_store_key_string(&key), string_of(out), error);
+    return nb_store_put(view, NB_TABLE_LABELS, nb_store_key_string(&key), nb_buffer_string(out),
+                        error);
 }
 
 static int put_weights_record(const struct nb_view *view, struct nb_live *live, uint32_t record,
@@ -74,7 +71,7 @@ int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, struct 
         out->length = 0;
         nb_stack_weights_write_record(weights, record, &p);
         rc = p.code != 0 ? nb_error_no_memory(error)
-                         : put_weights_record(view, live, record, string_of(out), error);
+                         : put_weights_record(view, live, record, nb_buffer_string(out), error);
     }
     return rc;
 }

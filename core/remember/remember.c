@@ -41,11 +41,6 @@ struct nb_remembering *nb_remembering_new(void)
     return r;
 }
 
-static struct nb_string string_of(const struct nb_buffer *buffer)
-{
-    return (struct nb_string){buffer->bytes, buffer->length};
-}
-
 static size_t bytes_of(const struct waiting *w)
 {
     return sizeof *w + w->id.capacity + w->stored.capacity;
@@ -187,7 +182,7 @@ static int find_waiting(struct nb_remembering *r, const struct nb_live *live, st
     const struct waiting *found = NULL;
     pthread_mutex_lock(&r->lock);
     for (const struct waiting *w = r->first; w != NULL; w = w->next)
-        if (w->live == live && nb_string_same(string_of(&w->id), id))
+        if (w->live == live && nb_string_same(nb_buffer_string(&w->id), id))
             found = w;
     int rc = found == NULL ? NB_NOT_FOUND
                            : nb_buffer_append(stored, found->stored.bytes, found->stored.length);
@@ -246,7 +241,8 @@ static int write_one(const struct nb_view *view, const struct waiting *w, struct
     size_t removed;
     if (limits.records == 0 || atomic_load(&w->live->removed))
         return 0;
-    int rc = nb_history_put(view, model, string_of(&w->id), string_of(&w->stored), error);
+    int rc =
+        nb_history_put(view, model, nb_buffer_string(&w->id), nb_buffer_string(&w->stored), error);
     return rc != 0 ? rc : nb_history_trim(view, model, &limits, TRIMMED_EACH, &removed, error);
 }
 

@@ -7,6 +7,7 @@
 #include "core/copy/copy.h"
 #include "core/engine/engine.h"
 #include "core/merge/merge.h"
+#include "core/merge/rename.h"
 #include "server/json/model.h"
 #include "server/json/settings.h"
 #include "server/request/admission.h"

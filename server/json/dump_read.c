@@ -11,6 +11,7 @@
 
 #include "core/base/ascii.h"
 #include "core/base/hex.h"
+#include "core/engine/engine.h"
 #include "core/model/model.h"
 #include "server/json/dump_write.h"
 #include "server/json/load.h"

@@ -12,7 +12,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/engine/engine.h"
+#include "core/dump/dump.h"
 
 enum nb_json_record_kind {
     NB_JSON_RECORD_BLANK, /* a line of white space: nothing to do */

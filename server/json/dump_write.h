@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "core/base/buffer.h"
-#include "core/engine/engine.h"
+#include "core/dump/dump.h"
 
 /* The lines of a dump, each with its line feed:
  *     {"bayesd_dump": 1, "tokenizer_version": 1, "settings": {...}, "key": base64, "labels": [...]}

@@ -23,11 +23,6 @@ static struct nb_named_key key_of(struct nb_string name)
     return (struct nb_named_key){"network", name};
 }
 
-static struct nb_string string_of(const struct nb_buffer *buffer)
-{
-    return (struct nb_string){buffer->bytes, buffer->length};
-}
-
 int nb_network_check_own_name(const struct nb_request *request, struct nb_error *error)
 {
     if (nb_check_model_name(request->model, NULL) == 0)
@@ -46,8 +41,8 @@ int nb_network_load(const struct nb_request *request, struct nb_string name,
     int rc = nb_named_get(request->server->engine, &key, stored, error);
     if (rc != 0)
         return rc;
-    rc = nb_network_read(string_of(&stored->value), (size_t)request->config->network_table_cells,
-                         network, error);
+    rc = nb_network_read(nb_buffer_string(&stored->value),
+                         (size_t)request->config->network_table_cells, network, error);
     if (rc != 0)
         nb_named_deinit(stored);
     return rc;
@@ -66,7 +61,7 @@ int nb_network_keep(struct nb_request *request, const struct nb_network *network
     if (rc == 0 && nb_network_write(network, &text) != 0)
         rc = nb_error_no_memory(error);
     if (rc == 0)
-        rc = nb_named_put(request->server->engine, &key, string_of(&text), request->only_new,
+        rc = nb_named_put(request->server->engine, &key, nb_buffer_string(&text), request->only_new,
                           source, &created, error);
     nb_buffer_deinit(&text);
     request->has_changed = rc == 0;
@@ -84,7 +79,7 @@ static int write_json(struct nb_request *request, const struct nb_network *netwo
     nb_emit_open(&e, '{');
     nb_emit_member_string(&e, "network", request->model);
     nb_emit_member_time(&e, "changed", stored->time);
-    nb_emit_member_string(&e, "source", string_of(&stored->source));
+    nb_emit_member_string(&e, "source", nb_buffer_string(&stored->source));
     nb_emit_nodes(&e, network);
     nb_emit_close(&e, '}');
     return nb_reply_written(request, nb_emit_end(&e), error);
@@ -197,7 +192,7 @@ static int list(struct nb_request *request, struct page *p, struct nb_error *err
         return rc;
     nb_emit_close(&p->e, ']');
     if (p->has_more)
-        nb_emit_member_string(&p->e, "next", string_of(&p->last));
+        nb_emit_member_string(&p->e, "next", nb_buffer_string(&p->last));
     nb_emit_close(&p->e, '}');
     rc = nb_emit_end(&p->e);
     return nb_reply_written(request, p->code != 0 ? p->code : rc, error);

@@ -20,6 +20,8 @@
 
 #include "core/base/array.h"
 #include "core/base/pack.h"
+#include "core/dump/export.h"
+#include "core/dump/import.h"
 #include "core/engine/engine.h"
 #include "core/score/stack_private.h"
 

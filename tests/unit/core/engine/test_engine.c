@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/dump/export.h"
+#include "core/dump/import.h"
 #include "core/engine/engine.h"
 #include "core/live/state.h"
 #include "core/lmdb/store_private.h"

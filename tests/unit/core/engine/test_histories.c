@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/live/refit.h"
+#include "core/merge/rename.h"
 #include "core/repair/repair.h"
 #include "tests/unit/core/engine/expected.h"
 #include "tests/unit/folder.h"

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "core/base/random.h"
+#include "core/dump/export.h"
+#include "core/dump/import.h"
 #include "core/engine/engine.h"
 #include "core/live/live.h"
 #include "core/live/state.h"

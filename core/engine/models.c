@@ -1,115 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making, changing and deleting models, also for a document with new fields; renaming labels;
- * refits on request. These are tasks of the writer's thread, so they are done in the order in which
- * they and the changes of documents came. Each is an entry of the ledger. Only renaming loads the
- * model, so that a damaged model can be changed and deleted.
+ * Making models, changing their settings, also for a document with new fields, and deleting them.
+ * These are tasks of the writer's thread, so they are done in the order in which they and the
+ * changes of documents came. Counts are loaded only where pairs of values need them, so that a
+ * damaged model can be changed and deleted.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "core/base/clock.h"
 #include "core/engine/batch.h"
 #include "core/engine/engine.h"
+#include "core/engine/model_entry.h"
 #include "core/engine/writer.h"
-#include "core/evaluate/drift.h"
 #include "core/family/parents.h"
-#include "core/live/apply.h"
 #include "core/live/checkpoint.h"
 #include "core/live/load.h"
 #include "core/live/records.h"
 #include "core/live/refit.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
-#include "core/store/ledger.h"
 #include "core/store/ledger_pairs.h"
-
-static struct nb_string string_of(const struct nb_buffer *buffer)
-{
-    return (struct nb_string){buffer->bytes, buffer->length};
-}
-
-/* ---- one entry for a model ------------------------------------------------------------------- */
-
-/* What an administrative change writes: its entry, and what it changes beside. */
-struct task {
-    struct nb_live *live;
-    struct nb_change change;
-    uint64_t number;                /* of the entry */
-    struct nb_ledger_totals totals; /* before it */
-    const struct nb_settings *settings;
-};
-
-/* Updates the stored state of a model that is not loaded: only what the new entry changes. */
-static int touch_cold_state(struct nb_engine *engine, const struct nb_view *view, struct task *task,
-                            struct nb_error *error)
-{
-    struct nb_store_key key = nb_store_key_model(task->live->number);
-    struct nb_string value;
-    struct nb_state_record state;
-    int rc = nb_store_get(view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
-    if (rc == 0)
-        rc = nb_state_read(&state, value, error);
-    /* A damaged record stays as it is: its model is marked damaged. */
-    if (rc == NB_NOT_FOUND || rc == NB_CORRUPT)
-        return 0;
-    if (rc != 0)
-        return rc;
-    state.last = task->number;
-    state.tail++;
-    state.totals.entries++;
-    return nb_put_state(engine, view, task->live, &state, error);
-}
-
-static int touch_state(struct nb_engine *engine, const struct nb_view *view, struct task *task,
-                       struct nb_error *error)
-{
-    struct nb_live *live = task->live;
-    assert(task->number != 0 && live->number != 0);
-    if (!atomic_load(&live->loaded))
-        return touch_cold_state(engine, view, task, error);
-    struct nb_state_record state = nb_checkpoint_state(live, task->number);
-    state.tail++;
-    return nb_put_state(engine, view, live, &state, error);
-}
-
-/* Appends the entry, giving the model its number if it has none. */
-static int append(struct nb_engine *engine, struct nb_view *view, struct task *task,
-                  struct nb_error *error)
-{
-    struct nb_live *live = task->live;
-    struct nb_ledger_totals *totals = &live->checkpoint.totals;
-    struct nb_buffer scratch = {0};
-    int rc = 0;
-    *totals = task->totals;
-    if (live->number == 0)
-        rc = nb_numbers_model(&engine->numbers, view, &live->number, error);
-    task->change.model = live->number;
-    task->change.time = nb_clock_now();
-    task->number = nb_numbers_entry(&engine->numbers);
-    if (rc == 0)
-        rc = nb_ledger_append(view, task->number, &task->change, totals, &scratch, error);
-    nb_buffer_deinit(&scratch);
-    return rc;
-}
-
-/* Notes what a committed task changed. */
-static void note(struct nb_engine *engine, const struct task *task)
-{
-    struct nb_live *live = task->live;
-    assert(task->number > live->checkpoint.last);
-    live->checkpoint.last = task->number;
-    live->history_at = 0; /* the settings may be others */
-    struct nb_drift *drift = atomic_load(&live->drift);
-    if (drift != NULL)
-        nb_drift_reset(drift); /* what comes now is said otherwise */
-    if (atomic_load(&live->loaded))
-        nb_checkpoint_note(engine, live, 1);
-}
-
-/* ---- put ------------------------------------------------------------------------------------- */
 
 struct put {
     struct nb_string name, source;
@@ -122,14 +33,14 @@ struct put {
 static int write_put(struct nb_engine *engine, struct nb_view *view, void *argument,
                      struct nb_error *error)
 {
-    struct task *task = argument;
+    struct nb_model_entry *task = argument;
     assert(task->settings != NULL);
     if (!atomic_load(&task->live->persisted))
         task->live->number = 0; /* this may be a second try */
-    int rc = append(engine, view, task, error);
+    int rc = nb_model_entry_append(engine, view, task, error);
     if (rc == 0)
         rc = nb_put_model(engine, view, task->live, task->settings, error);
-    return rc != 0 ? rc : touch_state(engine, view, task, error);
+    return rc != 0 ? rc : nb_model_entry_touch(engine, view, task, error);
 }
 
 /* How many documents a persisted model has, those without a label included. Of a damaged one that
@@ -214,13 +125,13 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
                      struct nb_error *error)
 {
     bool is_new = !atomic_load(&live->persisted);
-    struct task task = {.live = live,
-                        .totals = live->checkpoint.totals,
-                        .settings = &put->settings,
-                        .change = {.kind = is_new ? NB_CHANGE_CREATE : NB_CHANGE_SETTINGS,
-                                   .source = put->source,
-                                   .name = is_new ? put->name : (struct nb_string){"", 0},
-                                   .settings = stored}};
+    struct nb_model_entry task = {.live = live,
+                                  .totals = live->checkpoint.totals,
+                                  .settings = &put->settings,
+                                  .change = {.kind = is_new ? NB_CHANGE_CREATE : NB_CHANGE_SETTINGS,
+                                             .source = put->source,
+                                             .name = is_new ? put->name : (struct nb_string){"", 0},
+                                             .settings = stored}};
     int rc = nb_transaction(engine, 0, write_put, &task, error);
     if (rc != 0) {
         live->checkpoint.totals = task.totals;
@@ -238,7 +149,7 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
     }
     *published = NULL;
     atomic_store(&live->persisted, true);
-    note(engine, &task);
+    nb_model_entry_note(engine, &task);
     return 0;
 }
 
@@ -288,7 +199,7 @@ static int put_settings(struct nb_engine *engine, struct put *put, struct nb_liv
                                : put_pairs(engine, put, live, &pairs, error);
     }
     if (rc == 0)
-        rc = store_put(engine, put, live, string_of(&stored), &published, error);
+        rc = store_put(engine, put, live, nb_buffer_string(&stored), &published, error);
     if (rc == 0 && !is_cold)
         nb_model_put_pairs(live->counts, &pairs);
     if (is_cold)
@@ -426,11 +337,11 @@ struct named {
 static int write_delete(struct nb_engine *engine, struct nb_view *view, void *argument,
                         struct nb_error *error)
 {
-    struct task *task = argument;
+    struct nb_model_entry *task = argument;
     int rc = nb_store_delete(view, NB_TABLE_MODELS, nb_live_name(task->live), error);
     assert(task->live->number != 0);
     if (rc == 0)
-        rc = append(engine, view, task, error);
+        rc = nb_model_entry_append(engine, view, task, error);
     return rc != 0 ? rc : nb_put_orphan(view, task->live->number, error);
 }
 
@@ -441,7 +352,7 @@ static int delete_task(struct nb_engine *engine, void *argument, struct nb_error
     int rc = nb_registry_find(engine, named->name, false, &live, error);
     if (rc != 0)
         return rc;
-    struct task task = {
+    struct nb_model_entry task = {
         .live = live,
         .totals = live->checkpoint.totals,
         .change = {.kind = NB_CHANGE_DELETE, .source = named->source, .name = named->name}};
@@ -463,146 +374,4 @@ int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
     struct named named = {.name = model, .source = source};
     int rc = nb_check_source(source, error);
     return rc != 0 ? rc : nb_writer_run(engine, delete_task, &named, error);
-}
-
-/* ---- labels ---------------------------------------------------------------------------------- */
-
-struct renaming {
-    struct nb_string model, from, to, source;
-};
-
-static int write_rename(struct nb_engine *engine, struct nb_view *view, void *argument,
-                        struct nb_error *error)
-{
-    struct task *task = argument;
-    struct nb_live *live = task->live;
-    struct nb_label_record record = {
-        .name = task->change.label_name,
-        .documents = nb_model_documents(live->counts, task->change.label),
-        .tokens = nb_model_occurrences(live->counts, task->change.label, NB_ALL_TOKENS)};
-    struct nb_store_key key = nb_store_key_number(live->number, task->change.label);
-    struct nb_buffer stored = {0};
-    assert(task->change.label < nb_model_label_count(live->counts));
-    int rc = append(engine, view, task, error);
-    if (rc == 0 && nb_label_write(&record, &stored) != 0)
-        rc = nb_error_no_memory(error);
-    if (rc == 0)
-        rc = nb_store_put(view, NB_TABLE_LABELS, nb_store_key_string(&key), string_of(&stored),
-                          error);
-    nb_buffer_deinit(&stored);
-    return rc != 0 ? rc : touch_state(engine, view, task, error);
-}
-
-static int check_renaming(const struct renaming *r, struct nb_live *live, uint32_t *label,
-                          struct nb_error *error)
-{
-    *label = nb_model_find_label(live->counts, r->from);
-    if (*label == UINT32_MAX)
-        return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'", live->name,
-                            (int)r->from.length, r->from.bytes);
-    if (nb_model_find_label(live->counts, r->to) != UINT32_MAX)
-        return nb_error_set(error, NB_CONFLICT, "model '%s' has a label '%.*s' already", live->name,
-                            (int)r->to.length, r->to.bytes);
-    return 0;
-}
-
-/* Labels of parent and child are the same when their names are. */
-static int check_relatives(struct nb_engine *engine, const struct nb_live *live,
-                           struct nb_error *error)
-{
-    if (live->parent != NULL)
-        return nb_error_set(error, NB_CONFLICT,
-                            "the model '%s' has the parent '%s', whose labels have the same names: "
-                            "take the parent away (\"parent\": null) to rename one",
-                            live->name, live->parent);
-    return nb_parents_check_childless(engine, live, "its labels cannot be renamed", error);
-}
-
-static int rename_task(struct nb_engine *engine, void *argument, struct nb_error *error)
-{
-    const struct renaming *r = argument;
-    struct nb_live *live;
-    struct task task = {
-        .change = {.kind = NB_CHANGE_RENAME_LABEL, .source = r->source, .label_name = r->to}};
-    static const struct nb_applying how;
-    int rc = nb_registry_acquire(engine, r->model, false, &live, error);
-    if (rc != 0)
-        return rc;
-    task.live = live;
-    task.totals = live->checkpoint.totals;
-    rc = check_renaming(r, live, &task.change.label, error);
-    if (rc == 0)
-        rc = check_relatives(engine, live, error);
-    /* What the renaming needs in memory is there before the store has it. */
-    if (rc == 0 && nb_model_reserve_rename(live->counts, r->to) != 0)
-        rc = nb_error_no_memory(error);
-    if (rc == 0) {
-        rc = nb_transaction(engine, 0, write_rename, &task, error);
-        if (rc == 0)
-            note(engine, &task);
-        else
-            live->checkpoint.totals = task.totals;
-    }
-    if (rc == 0) {
-        rc = nb_apply(live, &task.change, NULL, &how, NULL, error);
-        /* The store has the new name and memory does not: only a new start, which loads the model,
-         * helps. */
-        if (rc != 0)
-            nb_live_set_damaged(live, error);
-    }
-    nb_registry_release(engine, &live);
-    return rc;
-}
-
-int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, struct nb_string from,
-                           struct nb_string to, struct nb_string source, struct nb_error *error)
-{
-    struct renaming r = {.model = model, .from = from, .to = to, .source = source};
-    int rc = nb_check_label(to, error);
-    if (rc == 0)
-        rc = nb_check_source(source, error);
-    return rc != 0 ? rc : nb_writer_run(engine, rename_task, &r, error);
-}
-
-/* ---- refits ---------------------------------------------------------------------------------- */
-
-/* Waits until the model wants no refit any more. */
-static int wait_for(struct nb_engine *engine, struct nb_live *live, bool (*stop)(void *user),
-                    void *user, struct nb_error *error)
-{
-    static const struct timespec pause = {.tv_nsec = 2000000};
-    int rc = 0;
-    while (rc == 0 && atomic_load(&live->wants_refit)) {
-        if (stop(user))
-            return nb_error_set(error, NB_STOPPING,
-                                "the daemon is stopping; the next start begins "
-                                "to fit the weights again");
-        if (atomic_load(&live->removed))
-            return nb_error_set(error, NB_NOT_FOUND, "the model was deleted or replaced meanwhile");
-        rc = nb_live_check(live, error);
-        if (rc == 0)
-            rc = nb_transaction_health(engine, error);
-        if (rc == 0)
-            (void)nanosleep(&pause, NULL);
-    }
-    return rc;
-}
-
-int nb_engine_refit(struct nb_engine *engine, struct nb_string model, struct nb_string source,
-                    bool (*stop)(void *user), void *user, struct nb_error *error)
-{
-    struct nb_batch *batch;
-    int rc = nb_batch_new(engine, model, false, &batch, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_batch_refit(batch, NB_REFIT_WHOLE, source, error);
-    if (rc == 0) {
-        nb_engine_apply(engine, batch);
-        const struct nb_receipt *receipt = nb_batch_receipt(batch, 0);
-        rc = receipt->code == 0 ? 0 : nb_error_set(error, receipt->code, "%s", receipt->error.text);
-    }
-    if (rc == 0)
-        rc = wait_for(engine, batch->live, stop, user, error);
-    nb_batch_free(&batch);
-    return rc;
 }

@@ -8,6 +8,8 @@
  * the model has changed in between. The ledger is read twice, since the header tells whether all
  * words have texts; the documents follow in the order in which they were first learned.
  */
+#include "core/dump/export.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +17,6 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/pack.h"
-#include "core/engine/engine.h"
 #include "core/live/registry.h"
 #include "core/live/twin_log.h"
 #include "core/lmdb/lease.h"

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <time.h>
+
+#include "core/engine/batch.h"
+#include "core/engine/engine.h"
+#include "core/live/registry.h"
+#include "core/live/transaction.h"
+
+/* Waits until the model wants no refit any more. */
+static int wait_for(struct nb_engine *engine, struct nb_live *live, bool (*stop)(void *user),
+                    void *user, struct nb_error *error)
+{
+    static const struct timespec pause = {.tv_nsec = 2000000};
+    int rc = 0;
+    while (rc == 0 && atomic_load(&live->wants_refit)) {
+        if (stop(user))
+            return nb_error_set(error, NB_STOPPING,
+                                "the daemon is stopping; the next start begins "
+                                "to fit the weights again");
+        if (atomic_load(&live->removed))
+            return nb_error_set(error, NB_NOT_FOUND, "the model was deleted or replaced meanwhile");
+        rc = nb_live_check(live, error);
+        if (rc == 0)
+            rc = nb_transaction_health(engine, error);
+        if (rc == 0)
+            (void)nanosleep(&pause, NULL);
+    }
+    return rc;
+}
+
+int nb_engine_refit(struct nb_engine *engine, struct nb_string model, struct nb_string source,
+                    bool (*stop)(void *user), void *user, struct nb_error *error)
+{
+    struct nb_batch *batch;
+    int rc = nb_batch_new(engine, model, false, &batch, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_batch_refit(batch, NB_REFIT_WHOLE, source, error);
+    if (rc == 0) {
+        nb_engine_apply(engine, batch);
+        const struct nb_receipt *receipt = nb_batch_receipt(batch, 0);
+        rc = receipt->code == 0 ? 0 : nb_error_set(error, receipt->code, "%s", receipt->error.text);
+    }
+    if (rc == 0)
+        rc = wait_for(engine, batch->live, stop, user, error);
+    nb_batch_free(&batch);
+    return rc;
+}
