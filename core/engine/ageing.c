@@ -6,6 +6,7 @@
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
+#include "core/engine/batch.h"
 #include "core/engine/commit.h"
 #include "core/live/load.h"
 #include "core/live/registry.h"

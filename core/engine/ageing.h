@@ -14,7 +14,7 @@
 #ifndef NB_CORE_ENGINE_AGEING_H
 #define NB_CORE_ENGINE_AGEING_H
 
-#include "core/engine/group.h"
+#include "core/stage/group.h"
 
 /* Adds to the group the documents that its models should lose, at most about twice as many as the
  * group has changes. nb_ageing_end must follow when the group is committed. */

@@ -591,17 +591,3 @@ int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
         rc = nb_buffer_append(&change.source, source.bytes, source.length);
     return end_change(batch, &change, rc, error);
 }
-
-/* ---- statuses -------------------------------------------------------------------------------- */
-
-const char *nb_status_name(enum nb_status status)
-{
-    static const char *const NAMES[NB_STATUSES] = {
-        [NB_LEARNED] = "learned",         [NB_UNCHANGED] = "unchanged",
-        [NB_RELABELLED] = "relabelled",   [NB_UPDATED] = "updated",
-        [NB_FORGOTTEN] = "forgotten",     [NB_NEAR_DUPLICATE] = "near_duplicate",
-        [NB_QUARANTINED] = "quarantined", [NB_STORED] = "stored",
-    };
-    assert(status < NB_STATUSES);
-    return NAMES[status];
-}

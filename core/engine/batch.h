@@ -1,69 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of a batch: changes of documents on their way from a trainer's thread to the writer's.
- * A batch belongs to one of the two at a time. For core/engine alone.
+ * What the engine puts into batches beside what engine.h has. For core/engine alone.
  */
 #ifndef NB_CORE_ENGINE_BATCH_H
 #define NB_CORE_ENGINE_BATCH_H
 
 #include "core/engine/engine.h"
-#include "core/live/apply.h"
-#include "core/live/state.h"
-
-/* A feature on its way into the counts. */
-struct nb_pending {
-    uint64_t id;
-    uint32_t count;
-    uint32_t row;         /* as found on the trainer's thread, or NB_NO_ROW: a hint */
-    uint32_t text_offset; /* of features that no document had: into the document's texts */
-    uint32_t text_length;
-};
-
-/* A change of a document as it was submitted: no numbers are given yet. */
-struct nb_submitted {
-    bool untrain;
-    bool quarantined;          /* it is to wait in the quarantine ... */
-    struct nb_buffer twin;     /* its id, of a near-duplicate */
-    struct nb_buffer released; /* ... or waits there, in these bytes, and is made now */
-    uint64_t taken;            /* of a change that is taken back: its entry; 0: none is */
-    uint64_t restored;         /* the entry that is to be in force again; 0: forget the document */
-    bool is_label;             /* the content stays as it is: only the label changes ... */
-    uint64_t labelled;         /* ... of this entry alone, unless it is 0 */
-    bool forgets;              /* what the history has of the document goes, too */
-    bool is_aged;              /* of a document that is taken out because of its age */
-    bool is_note;              /* NB_CHANGE_UNDO: `label` has what was asked for ... */
-    uint32_t note_documents;   /* ... and this is how many documents it is about */
-    bool is_refit;             /* NB_CHANGE_REFIT */
-    enum nb_refit_part part;   /* what it does */
-    struct nb_buffer id;
-    struct nb_buffer label;
-    struct nb_buffer source;
-    uint32_t fields;             /* tokenizer fields that the bag was made with */
-    struct nb_pending *features; /* owned; by row, those without one last in order of appearance */
-    size_t feature_count;
-    struct nb_buffer texts;
-    uint64_t positions;
-    bool truncated;
-    struct nb_receipt receipt;
-    /* The writer's, until the commit. */
-    bool staged;           /* its entry is written */
-    bool applied;          /* and the counts are changed */
-    struct nb_delta delta; /* what the counts were changed by */
-    uint32_t label_number;
-};
-
-/* What waits for the writer: a batch, or a task that runs on its thread. */
-struct nb_job {
-    struct nb_job *next;
-    struct nb_batch *batch;
-    nb_batch_done *done;
-    void *user;
-    int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error);
-    void *argument;
-    struct nb_error *error;
-    int code;
-    bool finished; /* of a task, under the queue's lock */
-};
+#include "core/stage/batch.h"
 
 /* Adds a change that takes the document of the living entry `taken` out because of its age. On the
  * writer's thread. Errors: as nb_batch_untrain. */
@@ -84,20 +27,5 @@ int nb_batch_refit(struct nb_batch *batch, enum nb_refit_part part, struct nb_st
 int nb_batch_add(struct nb_batch *batch, const struct nb_document *document, struct nb_string label,
                  struct nb_string id, struct nb_string source, bool *needs_fields,
                  struct nb_error *error);
-
-struct nb_batch {
-    struct nb_job job;
-    struct nb_engine *engine;
-    struct nb_live *live; /* NULL until the first change */
-    unsigned pin;         /* of live->pins, that the batch holds */
-    struct nb_buffer name;
-    bool single;
-    bool quarantined; /* changes that are added */
-    struct nb_submitted *changes;
-    size_t size, room;
-    size_t memory;
-    struct nb_bag scratch;
-    size_t written; /* the writer's: changes that are done */
-};
 
 #endif

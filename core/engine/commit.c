@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
-#include "core/engine/stage.h"
 #include "core/live/checkpoint.h"
 #include "core/live/learner.h"
 #include "core/live/records.h"
@@ -14,6 +13,7 @@
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/live/twin_log.h"
+#include "core/stage/stage.h"
 #include "core/store/living.h"
 #include "core/store/twins.h"
 

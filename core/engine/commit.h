@@ -10,7 +10,7 @@
 #ifndef NB_CORE_ENGINE_COMMIT_H
 #define NB_CORE_ENGINE_COMMIT_H
 
-#include "core/engine/group.h"
+#include "core/stage/group.h"
 
 /* Commits the group and fills in the receipts. Where changes make much work for refits, it is only
  * the first of them: the others are given back to their batches (nb_group_cut). */

@@ -19,6 +19,7 @@
 #include "core/live/engine_settings.h"
 #include "core/live/names.h"
 #include "core/model/settings.h"
+#include "core/stage/receipt.h"
 #include "core/unlabelled/report.h"
 #include "tokenizer/document.h"
 
@@ -115,50 +116,6 @@ int nb_batch_release(struct nb_batch *batch, struct nb_string id, struct nb_stri
 size_t nb_batch_size(const struct nb_batch *batch);
 /* Bytes of memory that the batch holds, to bound what one connection may queue. */
 size_t nb_batch_memory(const struct nb_batch *batch);
-
-enum nb_status {
-    NB_LEARNED,
-    NB_UNCHANGED,
-    NB_RELABELLED,
-    NB_UPDATED,
-    NB_FORGOTTEN,
-    NB_NEAR_DUPLICATE, /* not learned: enough that is nearly the same is (near_duplicates) */
-    NB_QUARANTINED,    /* kept, and not applied: it waits for an administrator */
-    NB_STORED,         /* without a label: counted nowhere */
-    NB_STATUSES
-};
-
-/* "learned" ... as replies and reports name it. */
-const char *nb_status_name(enum nb_status status);
-
-struct nb_label_documents {
-    const char *label; /* NUL-terminated, stable while the batch lives */
-    uint64_t documents;
-};
-
-/* What a change did. */
-struct nb_receipt {
-    int code; /* 0, or why this one change was not made: NB_NOT_FOUND (untrain of an
-                 unknown id, model deleted), NB_TOO_LARGE (labels, rows), NB_DISK_FULL,
-                 NB_IO, NB_STOPPING ... with `error` filled; nothing was changed */
-    struct nb_error error;
-    enum nb_status status;
-    struct nb_string id;             /* owned by the batch */
-    struct nb_string label;          /* length 0: it has none */
-    struct nb_string previous_label; /* with NB_RELABELLED, else length 0, as of no label */
-    struct nb_string twin;           /* with NB_NEAR_DUPLICATE: the id of the nearest; owned by the
-                                        batch; length 0: its entry does not read back */
-    double similarity;               /* to it, estimated */
-    uint64_t tokens;                 /* token positions counted */
-    uint64_t new_tokens;             /* distinct tokens that came into the vocabulary */
-    bool truncated;
-    struct nb_label_documents *labels; /* after this change; owned by the batch; sorted by name */
-    size_t label_count;
-};
-
-/* Called once, on the writer's thread, when every change of the batch is on disk and in force, or
- * has failed. Must be quick and must not call the engine. */
-typedef void nb_batch_done(struct nb_batch *batch, void *user);
 
 /* Hands the batch to the writer; it must not be touched until `done` was called, and stays the
  * caller's to free. Always leads to `done` (when the engine is closing, with NB_STOPPING). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening and closing. Changes are in batch.c (trainers' threads), writer.c, commit.c and stage.c
- * (the writer's).
+ * Opening and closing. Changes are in batch.c (trainers' threads), writer.c, commit.c and
+ * core/stage (the writer's).
  */
 #include "core/engine/opening.h"
 

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/engine/batch.h"
 #include "core/engine/commit.h"
 #include "core/live/refit.h"
 #include "core/live/registry.h"

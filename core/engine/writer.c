@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/engine/ageing.h"
+#include "core/engine/batch.h"
 #include "core/engine/commit.h"
 #include "core/engine/purge.h"
 #include "core/engine/refits.h"

@@ -4,10 +4,10 @@
  * that they touch, how these were before, and the labels whose records must be written. On the
  * writer's thread.
  */
-#ifndef NB_CORE_ENGINE_GROUP_H
-#define NB_CORE_ENGINE_GROUP_H
+#ifndef NB_CORE_STAGE_GROUP_H
+#define NB_CORE_STAGE_GROUP_H
 
-#include "core/engine/batch.h"
+#include "core/stage/batch.h"
 #include "core/store/ledger.h"
 
 /* A model that the group changes, and how it was before. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/engine/group.h"
+#include "core/stage/group.h"
 
 #include <assert.h>
 #include <stdlib.h>

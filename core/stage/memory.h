@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Staging: a submitted change of a document becomes an entry of the ledger, in the open
- * transaction, and comes into the counts. On the writer's thread.
+ * The memory in which changes are staged, one after the other. On the writer's thread.
  */
-#ifndef NB_CORE_ENGINE_STAGE_H
-#define NB_CORE_ENGINE_STAGE_H
+#ifndef NB_CORE_STAGE_MEMORY_H
+#define NB_CORE_STAGE_MEMORY_H
 
-#include "core/engine/group.h"
 #include "core/family/family.h"
+#include "core/store/ledger.h"
 
 /* A feature that is new with a change. */
 struct nb_fresh {
@@ -32,15 +31,5 @@ struct nb_staging {
     struct nb_family family;
 };
 void nb_staging_deinit(struct nb_staging *staging);
-
-/* Stages one change of the group. A change that cannot be made says so in its receipt, which is no
- * error of the group; so does damage, which marks the model. Returns 0, or a code that fails the
- * whole group. */
-int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view *view,
-             struct nb_group_item *item, struct nb_error *error);
-
-/* Takes a staged change out of the counts again; a change that was not staged is left alone.
- * Returns 0 or NB_NO_MEMORY. */
-int nb_stage_undo(struct nb_group_item *item);
 
 #endif

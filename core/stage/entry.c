@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/stage/staging.h"
+
+#include <assert.h>
+
+#include "core/base/clock.h"
+
+/* Gives a model its number, and writes the entry that makes it, before its first change. Does
+ * nothing if the model has a number. `source` is who asked for the first change. Returns 0 or a
+ * code. */
+static int make_model(struct nb_group *group, struct nb_view *view, struct nb_live *live,
+                      struct nb_string source, struct nb_error *error)
+{
+    struct nb_engine *engine = group->engine;
+    struct nb_group_model *model = nb_group_model(group, live);
+    struct nb_buffer settings = {0};
+    struct nb_buffer entry = {0};
+    if (live->number != 0)
+        return 0;
+    if (model == NULL || nb_settings_write(&live->published->settings, &settings) != 0)
+        return nb_error_no_memory(error);
+    int rc = nb_numbers_model(&engine->numbers, view, &live->number, error);
+    struct nb_change change = {.kind = NB_CHANGE_CREATE,
+                               .model = live->number,
+                               .time = nb_clock_now(),
+                               .source = source,
+                               .name = nb_live_name(live),
+                               .settings = nb_stage_string(&settings)};
+    model->last = nb_numbers_entry(&engine->numbers);
+    model->features++;
+    if (rc == 0)
+        rc = nb_ledger_append(view, model->last, &change, &live->checkpoint.totals, &entry, error);
+    nb_buffer_deinit(&settings);
+    nb_buffer_deinit(&entry);
+    return rc;
+}
+
+int nb_stage_append(struct nb_stage *s, struct nb_change *change, struct nb_error *error)
+{
+    struct nb_engine *engine = s->group->engine;
+    struct nb_submitted *submitted = s->change;
+    assert(!submitted->staged);
+    int rc = make_model(s->group, s->view, s->live, nb_stage_string(&submitted->source), error);
+    if (rc != 0)
+        return rc;
+    s->model = nb_group_model(s->group, s->live);
+    change->model = s->live->number;
+    if (change->source.bytes == NULL) {
+        change->time = nb_clock_now();
+        change->source = nb_stage_string(&submitted->source);
+    }
+    change->id = nb_stage_string(&submitted->id);
+    s->model->last = nb_numbers_entry(&engine->numbers);
+    s->model->features += submitted->delta.add.size + submitted->delta.take.size + 1;
+    rc = nb_ledger_append(s->view, s->model->last, change, &s->live->checkpoint.totals,
+                          &s->memory->entry, error);
+    submitted->staged = rc == 0;
+    return rc;
+}
+
+int nb_stage_apply(struct nb_stage *s, const struct nb_change *change, struct nb_error *error)
+{
+    struct nb_applying how = {
+        .learner = s->group->engine->learner, .view = s->view, .number = s->model->last};
+    assert(s->change->staged && !s->change->applied);
+    size_t fresh = 0;
+    int rc = nb_apply(s->live, change, &s->change->delta, &how, &fresh, error);
+    s->change->applied = rc == 0;
+    s->change->receipt.new_tokens = fresh;
+    return rc;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/stage/receipt.h"
+
+#include <assert.h>
+
+const char *nb_status_name(enum nb_status status)
+{
+    static const char *const NAMES[NB_STATUSES] = {
+        [NB_LEARNED] = "learned",         [NB_UNCHANGED] = "unchanged",
+        [NB_RELABELLED] = "relabelled",   [NB_UPDATED] = "updated",
+        [NB_FORGOTTEN] = "forgotten",     [NB_NEAR_DUPLICATE] = "near_duplicate",
+        [NB_QUARANTINED] = "quarantined", [NB_STORED] = "stored",
+    };
+    assert(status < NB_STATUSES);
+    return NAMES[status];
+}

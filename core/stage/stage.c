@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/stage/stage.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/live/learner.h"
+#include "core/remember/history.h"
+#include "core/stage/staging.h"
+
+static int stage_note(struct nb_stage *s, struct nb_error *error)
+{
+    struct nb_change change = {.kind = NB_CHANGE_UNDO,
+                               .settings = nb_stage_string(&s->change->label),
+                               .other = s->change->note_documents};
+    return nb_stage_append(s, &change, error);
+}
+
+static bool is_remembered(const struct nb_stage *s)
+{
+    struct nb_string stored;
+    if (!s->change->forgets || s->live->number == 0)
+        return false;
+    int rc =
+        nb_history_find(s->view, s->live->number, nb_stage_string(&s->change->id), &stored, NULL);
+    return rc == 0 || rc == NB_CORRUPT;
+}
+
+/* What the history has of a document that is forgotten goes in the same transaction. */
+static int leave_history(struct nb_stage *s, struct nb_error *error)
+{
+    bool removed;
+    if (!s->was_remembered)
+        return 0;
+    return nb_history_remove(s->view, s->live->number, nb_stage_string(&s->change->id), &removed,
+                             error);
+}
+
+/* Whether the model is as it was when the document was tokenized. */
+static bool still_fits(struct nb_stage *s)
+{
+    struct nb_receipt *receipt = &s->change->receipt;
+    if (atomic_load(&s->live->removed)) {
+        nb_stage_refuse(s, NB_NOT_FOUND,
+                        "the model was deleted or replaced while the document waited");
+        return false;
+    }
+    receipt->code = nb_live_check(s->live, &receipt->error);
+    if (receipt->code != 0)
+        return false;
+    bool is_tokenized = !s->change->untrain && s->change->taken == 0 && !s->change->is_note &&
+                        !s->change->is_refit && !s->change->is_label;
+    if (is_tokenized && s->live->published->settings.tokenizer_fields != s->change->fields) {
+        nb_stage_refuse(s, NB_CONFLICT,
+                        "the tokenizer's settings changed while the document waited");
+        return false;
+    }
+    return true;
+}
+
+static void begin(struct nb_stage *s)
+{
+    struct nb_submitted *change = s->change;
+    struct nb_staging *m = s->memory;
+    change->staged = change->applied = false;
+    nb_delta_reset(&change->delta);
+    free(change->receipt.labels);
+    change->receipt = (struct nb_receipt){.code = 0};
+    m->features.length = m->bag.length = m->score.length = m->entry.length = m->new_rows.length =
+        m->new_count = 0;
+    nb_learner_reset(s->group->engine->learner);
+}
+
+static int stage_any(struct nb_stage *s, struct nb_error *error)
+{
+    if (s->change->is_note)
+        return stage_note(s, error);
+    if (s->change->is_refit)
+        return nb_stage_refit(s, error);
+    if (s->change->quarantined)
+        return nb_stage_quarantine(s, error);
+    s->was_remembered = is_remembered(s);
+    int rc = nb_stage_begin_due_refit(s, error);
+    if (rc == 0 && s->change->taken != 0)
+        return nb_stage_take_back(s, error);
+    if (rc == 0 && s->change->released.length > 0)
+        rc = nb_stage_check_released(s, error);
+    if (rc == 0 && !s->refused)
+        rc = s->change->untrain ? nb_stage_untrain(s, error) : nb_stage_train(s, error);
+    if (rc != 0 || s->refused)
+        return rc;
+    rc = nb_stage_leave_quarantine(s, error);
+    return rc != 0 ? rc : leave_history(s, error);
+}
+
+int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view *view,
+             struct nb_group_item *item, struct nb_error *error)
+{
+    struct nb_stage s = {.memory = staging,
+                         .group = group,
+                         .view = view,
+                         .item = item,
+                         .change = item->change,
+                         .live = item->batch->live};
+    begin(&s);
+    if (!still_fits(&s))
+        return 0;
+    s.model = nb_group_model(group, s.live);
+    if (s.model == NULL)
+        return nb_error_no_memory(error);
+    uint32_t dropped = nb_model_dropped_rows(s.live->counts);
+    uint32_t rows = s.rows_before = nb_model_rows(s.live->counts);
+    uint32_t labels = nb_model_label_count(s.live->counts);
+    int rc = stage_any(&s, error);
+    if (rc == 0 && !s.change->staged) {
+        /* Refused half-way, or unchanged: take its new features and its new label back. */
+        nb_model_return_rows(s.live->counts, dropped);
+        nb_model_truncate(s.live->counts, rows);
+        nb_model_truncate_labels(s.live->counts, labels);
+    }
+    if (rc == 0 && s.change->receipt.code == 0)
+        rc = nb_stage_fill_receipt(item->batch, s.change);
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+}
+
+int nb_stage_undo(struct nb_group_item *item)
+{
+    struct nb_submitted *change = item->change;
+    struct nb_change kind = {.kind = change->untrain ? NB_CHANGE_UNTRAIN : NB_CHANGE_TRAIN};
+    assert(change->staged || !change->applied);
+    int rc = change->applied ? nb_apply_undo(item->batch->live, &kind, &change->delta) : 0;
+    change->applied = change->staged = false;
+    return rc;
+}
