@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One label against all others together, of which one alone has enough documents.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/verdict/verdict_private.h"
+
+/* Whether a model has both labels, and of others only such as are not ready. */
+static bool has_two(const struct nb_verdict *verdict, const char *const labels[2])
+{
+    size_t found = 0;
+    for (size_t i = 0; i < verdict->size; i++) {
+        if (strcmp(verdict->labels[i], labels[0]) == 0 ||
+            strcmp(verdict->labels[i], labels[1]) == 0)
+            found++;
+        else if (verdict->documents[i] >= verdict->ready_documents)
+            return false;
+    }
+    return found == 2;
+}
+
+/* Settings and names of labels may be others than when the verdict was made, and so may be who has
+ * documents. Under the locks. */
+static int judge_alone(const struct nb_verdict_private *p, const char *const labels[2],
+                       double *log_odds)
+{
+    const struct nb_family *f = &p->family;
+    unsigned first = f->speaker_count > 0 ? f->speakers[0] : 0;
+    const struct nb_model *counts = f->live[first]->counts;
+    const struct nb_published *published = f->published[first];
+    uint32_t label = nb_model_find_label(counts, nb_string_of(labels[0]));
+    uint32_t other = nb_model_find_label(counts, nb_string_of(labels[1]));
+    if (!nb_published_is_stacked(published) || label == UINT32_MAX || other == UINT32_MAX)
+        return NB_CONFLICT;
+    return nb_stack_against(published->stack, counts, published->weights, p->bag.features,
+                            p->bag.size, label, other, log_odds);
+}
+
+/* The place of a label in the family's view. */
+static uint32_t place_of(const struct nb_blend *blend, const char *label)
+{
+    uint32_t v = 0;
+    while (v < blend->size && strcmp(blend->labels[v].name, label) != 0)
+        v++;
+    return v;
+}
+
+static int judge_together(struct nb_verdict_private *p, const char *const labels[2],
+                          double *log_odds)
+{
+    struct nb_blend *blend = &p->family.blend;
+    int rc = nb_family_blend(&p->family);
+    uint32_t label = rc == 0 ? place_of(blend, labels[0]) : 0;
+    uint32_t other = rc == 0 ? place_of(blend, labels[1]) : 0;
+    if (rc == 0 && (!blend->is_stacked || label == blend->size || other == blend->size))
+        rc = NB_CONFLICT;
+    if (rc == 0)
+        nb_blend_against(blend, p->bag.features, p->bag.size, label, other, log_odds);
+    return rc;
+}
+
+int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2], double *probability)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    bool is_of_level = verdict->probabilities == p->levels.probabilities;
+    if (!verdict->stacked || is_of_level || verdict->size < 3 || !has_two(verdict, labels))
+        return NB_CONFLICT;
+    double log_odds = 0;
+    nb_family_lock(&p->family);
+    int rc = nb_family_is_blended(&p->family) ? judge_together(p, labels, &log_odds)
+                                              : judge_alone(p, labels, &log_odds);
+    const struct nb_refined *refined = nb_family_refined(&p->family);
+    if (refined != NULL)
+        log_odds *= refined->temperature;
+    nb_family_unlock(&p->family);
+    if (rc != 0)
+        return rc;
+    double one = (double)nb_verdict_documents(verdict, labels[0]);
+    double other = (double)nb_verdict_documents(verdict, labels[1]);
+    double factor = nb_scores_moderation(log_odds, log(one / other), 1 / one + 1 / other);
+    *probability = 1 / (1 + exp(-log_odds * factor));
+    return 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the tokens of the bag say for the winner against the runner-up.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/verdict/verdict_private.h"
+
+static int find_evidence(struct nb_verdict_private *p, size_t *count)
+{
+    const struct nb_published *published = p->published;
+    bool stacked = nb_published_is_stacked(published);
+    int rc = 0;
+    if (p->judge == NULL)
+        nb_blend_explain(&p->family.blend, p->bag.features, p->bag.size,
+                         stacked ? &p->stacked : &p->scores, stacked, p->evidence, count);
+    else if (stacked)
+        rc = nb_stack_explain(published->stack, p->judge->counts, published->weights,
+                              p->bag.features, p->bag.size, &p->inputs, &p->stacked, p->evidence,
+                              count);
+    else
+        rc = nb_explain(published->scorer, p->judge->counts, p->bag.features, p->bag.size,
+                        &p->scores, p->evidence, count);
+    for (size_t i = 0; rc == 0 && stacked && i < *count; i++)
+        p->evidence[i].evidence *= p->moderation;
+    return rc;
+}
+
+/* Who the evidence comes from, in a model that has a parent. */
+static void name_sources(struct nb_verdict *verdict)
+{
+    const struct nb_family *family = &verdict->private_->family;
+    verdict->source_count = family->count > 1 ? family->speaker_count : 0;
+    for (size_t i = 0; i < verdict->source_count; i++)
+        verdict->sources[i] = family->live[family->speakers[i]]->name;
+}
+
+static void put_shares(struct nb_verdict *verdict, const struct nb_evidence *e,
+                       struct nb_explained *x)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    const struct nb_feature *feature = e->feature == SIZE_MAX ? NULL : &p->bag.features[e->feature];
+    if (p->judge == NULL)
+        nb_blend_shares(&p->family.blend, feature, x->shares);
+    else
+        x->shares[0] = 1;
+}
+
+/* Numbers have no occurrences. */
+static void put_counts(struct nb_verdict *verdict, const struct nb_evidence *e,
+                       struct nb_explained *x)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    if (p->judge == NULL || e->feature == SIZE_MAX)
+        return;
+    const struct nb_model *counts = p->judge->counts;
+    uint32_t row = nb_model_find(counts, p->bag.features[e->feature].id);
+    x->has_counts = row != NB_NO_ROW;
+    if (row == NB_NO_ROW)
+        return;
+    x->counts[0] = nb_model_count(counts, row, p->scores.labels[verdict->best]);
+    x->counts[1] = nb_model_count(counts, row, p->scores.labels[verdict->second]);
+}
+
+static void sum_fields(struct nb_verdict *verdict, size_t count)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    memset(verdict->field_evidence, 0, sizeof verdict->field_evidence);
+    for (size_t i = 0; i < count; i++) {
+        const struct nb_evidence *e = &p->evidence[i];
+        if (e->feature == SIZE_MAX)
+            continue;
+        unsigned field = nb_feature_field(p->bag.features[e->feature].id);
+        if (field < NB_FIELDS)
+            verdict->field_evidence[field] += e->evidence;
+    }
+}
+
+int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    size_t count = 0;
+    int rc =
+        nb_array_reserve(&p->evidence, &p->evidence_room, p->bag.size + 1, sizeof *p->evidence);
+    if (rc == 0)
+        rc = find_evidence(p, &count);
+    assert(rc != 0 || count > 0);
+    if (rc == 0)
+        nb_evidence_sort(p->evidence, count - 1, most);
+    size_t wanted = count < most + 1 ? count : most + 1;
+    if (rc == 0)
+        rc = nb_array_reserve(&verdict->explanation, &p->explanation_room, wanted,
+                              sizeof *verdict->explanation);
+    if (rc != 0)
+        return rc;
+    verdict->second = verdict->stacked ? p->stacked.second : p->scores.second;
+    for (size_t i = 0; i < wanted; i++) {
+        /* The prior's row is the last of all and stays the last of the chosen. */
+        const struct nb_evidence *e = &p->evidence[i + 1 == wanted ? count - 1 : i];
+        struct nb_explained *x = &verdict->explanation[i];
+        *x = (struct nb_explained){.evidence = e->evidence};
+        if (e->feature != SIZE_MAX) {
+            x->token = p->bag.texts[e->feature];
+            if (e->given != 0)
+                x->given = p->bag.texts[e->given - 1];
+            x->field = nb_feature_field(p->bag.features[e->feature].id);
+            x->count = p->bag.features[e->feature].count;
+        }
+        put_shares(verdict, e, x);
+        put_counts(verdict, e, x);
+    }
+    name_sources(verdict);
+    verdict->explanation_count = wanted;
+    sum_fields(verdict, count);
+    return 0;
+}

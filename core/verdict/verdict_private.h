@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a verdict, for core/verdict and core/engine/classify.c. Rules as in
+ * core/verdict/verdict.h.
+ */
+#ifndef NB_CORE_VERDICT_VERDICT_PRIVATE_H
+#define NB_CORE_VERDICT_VERDICT_PRIVATE_H
+
+#include "core/family/family.h"
+#include "core/score/levels.h"
+#include "core/verdict/verdict.h"
+
+struct nb_verdict_private {
+    struct nb_engine *engine;
+    struct nb_live *live; /* that was asked; it and its family hold the labels' names */
+    struct nb_family family;
+    /* Who decides: the model, or without documents its parent. NULL: both do, as family.blend. */
+    struct nb_live *judge;
+    struct nb_published *published; /* borrowed from the family: whose formulas decide */
+    struct nb_bag bag;
+    /* How the bag was made. */
+    bool has_bag;
+    struct nb_tokenizer_settings seen_by;
+    unsigned char key[NB_KEY_BYTES];
+    struct nb_scores scores; /* by the book */
+    struct nb_stack_inputs inputs;
+    struct nb_scores stacked;
+    double *calibrated; /* owned; probabilities by the map of a model by the book */
+    size_t calibrated_room;
+    double moderation; /* by which these, and the evidence for them, were multiplied */
+    struct nb_evidence *evidence;
+    struct nb_levels levels;
+    struct nb_features_coder *coder; /* owned; NULL until something is kept */
+    size_t label_room, document_room, evidence_room, explanation_room;
+};
+
+/* Makes a verdict ready for another document: what it holds of the last one is let go of, but for
+ * the memory. Returns 0 or NB_NO_MEMORY. */
+int nb_verdict_prepare(struct nb_verdict *verdict, struct nb_engine *engine);
+
+/* The documents of a label; 0 if the verdict does not have it. */
+uint64_t nb_verdict_documents(const struct nb_verdict *verdict, const char *label);
+
+/* Scores the bag by the family, in one pass over the counts under its read locks, and explains the
+ * verdict by `most` tokens at most (0: not at all). Returns 0, NB_CONFLICT (nothing is learned yet)
+ * or NB_NO_MEMORY. */
+int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *error);
+
+/* Labels, documents, probabilities, winner, from the scores. Under the locks, as the next. Returns
+ * 0 or NB_NO_MEMORY. */
+int nb_verdict_fill(struct nb_verdict *verdict);
+
+/* The `most` strongest tokens, and the prior's row. Returns 0 or NB_NO_MEMORY. */
+int nb_verdict_explain(struct nb_verdict *verdict, size_t most);
+
+/* Whether there is enough training by the setting, and if not what is missing: of several labels
+ * the first. */
+void nb_verdict_fill_ready(struct nb_verdict *verdict);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one pass over the counts: by the model alone, or by it and its parents.
+ */
+#include <assert.h>
+
+#include "core/live/learner.h"
+#include "core/verdict/verdict_private.h"
+
+static void leave_room_for_another(struct nb_verdict *verdict)
+{
+    assert(verdict->size == 1);
+    verdict->unseen_label =
+        nb_unseen_label(verdict->labels[0], verdict->documents[0], verdict->probabilities);
+    verdict->unseen_probability = 1 - verdict->probabilities[0];
+}
+
+static int score_stacked(struct nb_verdict_private *p)
+{
+    nb_stack_inputs_twin(&p->inputs, p->published->weights, false);
+    int rc = nb_stack_inputs(p->published->stack, p->judge->counts, p->bag.features, p->bag.size,
+                             &p->inputs, NULL);
+    return rc != 0 ? rc : nb_stack_score(p->published->weights, &p->inputs, &p->stacked);
+}
+
+/* One member of the family has all documents: mostly, the model. */
+static int score_alone(struct nb_verdict_private *p, struct nb_error *error)
+{
+    int rc = nb_score(p->published->scorer, p->judge->counts, p->bag.features, p->bag.size,
+                      &p->scores, error);
+    return rc == 0 && nb_published_is_stacked(p->published) ? score_stacked(p) : rc;
+}
+
+static int score_together(struct nb_verdict_private *p)
+{
+    int rc = nb_family_blend(&p->family);
+    if (rc == 0)
+        rc = nb_blend_score(&p->family.blend, p->bag.features, p->bag.size, &p->scores,
+                            nb_published_is_stacked(p->published) ? &p->stacked : NULL);
+    return rc;
+}
+
+static void choose_judge(struct nb_verdict_private *p)
+{
+    const struct nb_family *family = &p->family;
+    unsigned first = family->speaker_count > 0 ? family->speakers[0] : 0;
+    p->judge = nb_family_is_blended(family) ? NULL : family->live[first];
+    p->published = family->published[first];
+}
+
+/* The one pass over the counts, under the read locks of the family. */
+int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *error)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    const struct nb_settings *settings = &p->family.published[0]->settings;
+    nb_family_lock(&p->family);
+    choose_judge(p);
+    int rc = p->judge != NULL ? score_alone(p, error) : score_together(p);
+    if (rc == 0)
+        rc = nb_verdict_fill(verdict);
+    verdict->unseen_label = NULL;
+    if (rc == 0 && verdict->stacked && verdict->size == 1)
+        leave_room_for_another(verdict);
+    verdict->ready_documents = settings->ready_documents;
+    if (rc == 0)
+        nb_verdict_fill_ready(verdict);
+    verdict->unsure_band = settings->unsure_band;
+    verdict->keeps_history = settings->history > 0;
+    verdict->keeps_subject = settings->history_subject;
+    if (rc == 0 && most > 0)
+        rc = nb_verdict_explain(verdict, most);
+    nb_family_unlock(&p->family);
+    return rc;
+}
