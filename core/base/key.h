@@ -9,12 +9,16 @@
 #ifndef NB_CORE_BASE_KEY_H
 #define NB_CORE_BASE_KEY_H
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define XXH_INLINE_ALL
 #define XXH_NO_STREAM
 #include <xxhash.h>
+
+#include "core/base/wide.h"
 
 enum {
     NB_KEY_BYTES = 32,        /* of a key in the store and in a dump */
@@ -39,6 +43,24 @@ void nb_key_restore(struct nb_key *key, const unsigned char bytes[NB_KEY_BYTES])
 static inline uint64_t nb_key_hash(const struct nb_key *key, const void *bytes, size_t length)
 {
     return XXH3_64bits_withSecret(bytes, length, key->secret, sizeof key->secret);
+}
+
+/* The same of 9 to 16 bytes that are in registers: `head` is the number that the first eight of
+ * them are in little-endian order, and `tail` that of the last eight; they may overlap. (XXH3
+ * specification, "XXH3 Algorithm for Small Inputs".) */
+static inline uint64_t nb_key_hash_ends(const struct nb_key *key, uint64_t head, uint64_t tail,
+                                        size_t length)
+{
+    uint64_t secret[4];
+    memcpy(secret, key->secret + 24, sizeof secret);
+    head ^= le64toh(secret[0]) ^ le64toh(secret[1]);
+    tail ^= le64toh(secret[2]) ^ le64toh(secret[3]);
+    nb_uint128 product = (nb_uint128)head * tail;
+    uint64_t hash =
+        length + __builtin_bswap64(head) + tail + ((uint64_t)product ^ (uint64_t)(product >> 64));
+    hash ^= hash >> 37;
+    hash *= UINT64_C(0x165667919E3779F9);
+    return hash ^ hash >> 32;
 }
 
 /* Writes the id of a document that has none of its own: keyed BLAKE2b, 128 bits (RFC 7693), as 32

@@ -6,8 +6,10 @@
 #include <utf8proc.h>
 
 #include "tokenizer/text/ascii_words.h"
-#include "tokenizer/text/fold.h"
+#include "tokenizer/text/character.h"
+#include "tokenizer/text/ngrams.h"
 #include "tokenizer/text/url.h"
+#include "tokenizer/text/utf8_decode.h"
 
 static bool is_capital(uint32_t character)
 {
@@ -69,77 +71,7 @@ int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char 
     return rc;
 }
 
-/* ---- character n-grams ----------------------------------------------------------------------- */
-
-enum { NGRAM_BYTES = 4 * NB_NGRAM, WINDOW_BYTES = 256, WINDOW_STARTS = 8 };
-_Static_assert((int)WINDOW_STARTS > (int)NB_NGRAM, "all starts of an n-gram are there");
-
-/* The last characters, as UTF-8, one behind the other. When the bytes are full, the last ones move
- * to the front; else nothing moves from character to character. */
-struct window {
-    unsigned char bytes[WINDOW_BYTES];
-    unsigned starts[WINDOW_STARTS]; /* of the characters, by their number modulo WINDOW_STARTS */
-    unsigned characters;            /* so far */
-    unsigned end;
-};
-
-static unsigned start_of(const struct window *w, unsigned characters)
-{
-    return w->starts[(w->characters - characters) % WINDOW_STARTS];
-}
-
-static void move_to_front(struct window *w)
-{
-    unsigned from = start_of(w, NB_NGRAM);
-    memmove(w->bytes, w->bytes + from, w->end - from);
-    for (unsigned i = 0; i < WINDOW_STARTS; i++)
-        w->starts[i] -= from; /* of older ones: not used again */
-    w->end -= from;
-}
-
-static inline void slide(struct window *w, uint32_t character)
-{
-    if (w->end > WINDOW_BYTES - NGRAM_BYTES)
-        move_to_front(w);
-    w->starts[w->characters++ % WINDOW_STARTS] = w->end;
-    w->end += nb_utf8_encode(character, w->bytes + w->end);
-}
-
-/* Counts the last NB_NGRAM characters. NGRAM_BYTES are copied, however many they have: a copy of
- * a size that is known takes two instructions. */
-static inline int count_ngram(struct nb_tokenizing *t, const struct window *w)
-{
-    static const char prefix[] = "ngram:";
-    unsigned from = start_of(w, NB_NGRAM);
-    char *room = t->bag->private_->room;
-    assert(from + NGRAM_BYTES <= WINDOW_BYTES);
-    memcpy(room, prefix, sizeof prefix - 1);
-    memcpy(room + sizeof prefix - 1, w->bytes + from, NGRAM_BYTES);
-    return nb_text_count_room(t, NB_FIELD_NGRAM, 0, sizeof prefix - 1 + (w->end - from));
-}
-
-static int count_ngrams(struct nb_tokenizing *t, const unsigned char *text, size_t length)
-{
-    struct nb_fold fold;
-    struct window w = {.characters = 0};
-    bool blank = true; /* leading white space is left out; a run of white space is one blank */
-    nb_fold_begin(&fold, text, text + length);
-    for (;;) {
-        uint32_t packed = nb_fold_next(&fold);
-        unsigned class_ = nb_packed_class(packed);
-        if (class_ == NB_CLASS_END)
-            return 0;
-        if (class_ == NB_CLASS_SPACE && blank)
-            continue;
-        blank = class_ == NB_CLASS_SPACE;
-        slide(&w, blank ? ' ' : nb_packed_character(packed));
-        if (w.characters < NB_NGRAM)
-            continue;
-        int rc = count_ngram(t, &w);
-        if (rc != 0)
-            return rc;
-    }
-}
+/* ---- parts of a text ---------------------------------------------------------------------- */
 
 /* The first `most` bytes of a text, or less, so that no character is cut; if the first character
  * alone is longer than that, it is cut. */
@@ -280,7 +212,7 @@ int nb_derived_text(struct nb_tokenizing *t, enum nb_field field, const char *te
     if (rc == 0 && nb_tokenizing_wants(t, NB_FIELD_NGRAM) && t->ngram_bytes < NB_NGRAM_BYTES) {
         size_t most = NB_NGRAM_BYTES - t->ngram_bytes;
         t->ngram_bytes += length < most ? length : most;
-        rc = count_ngrams(t, begin, cut(begin, length, most));
+        rc = nb_ngrams_count(t, begin, begin + cut(begin, length, most));
     }
     return rc;
 }

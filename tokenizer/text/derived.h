@@ -14,7 +14,6 @@
 
 enum {
     NB_WORD_BYTES = 4 * NB_TOKEN_CHARACTERS,
-    NB_NGRAM = 5,             /* characters */
     NB_NGRAM_BYTES = 3500,    /* of the Subject and body of a document that are cut into n-grams */
     NB_SHAPE_EXCLAMATIONS = 3 /* more count as 3 */
 };

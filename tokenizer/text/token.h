@@ -40,16 +40,23 @@ static inline unsigned char *nb_text_token(struct nb_text_run *run)
 /* Counts the feature whose text is the `length` bytes at the room of the bag, and whose id is
  * `space` with the bits of its hash that are in `hashed`. Returns 0,
  * NB_BUDGET_SPENT (bag->truncated is set) or NB_NO_MEMORY. */
-static inline int nb_text_count_id(struct nb_tokenizing *t, uint64_t space, uint64_t hashed,
-                                   unsigned step, size_t length)
+static inline int nb_text_count_hash(struct nb_tokenizing *t, uint64_t space, uint64_t hashed,
+                                     uint64_t hash, unsigned step, size_t length)
 {
     if (t->tokens_left == 0) {
         t->bag->truncated = true;
         return NB_BUDGET_SPENT;
     }
     t->tokens_left--;
-    uint64_t hash = nb_key_hash(t->key, t->bag->private_->room, length);
     return nb_bag_count(t->bag, space | (hash & hashed), length, step);
+}
+
+/* The same, hashing the text. */
+static inline int nb_text_count_id(struct nb_tokenizing *t, uint64_t space, uint64_t hashed,
+                                   unsigned step, size_t length)
+{
+    uint64_t hash = nb_key_hash(t->key, t->bag->private_->room, length);
+    return nb_text_count_hash(t, space, hashed, hash, step, length);
 }
 
 /* The same of a feature of a field. */

@@ -232,6 +232,14 @@ START_TEST(a_key_decides_every_hash)
         ck_assert_uint_eq(hash, nb_key_hash(&again, text, lengths[i]));
         ck_assert_uint_ne(hash, nb_key_hash(&b, text, lengths[i]));
     }
+    for (size_t length = 9; length <= 16; length++) {
+        static const char bytes[] = "ngram:\xff bcdefghi";
+        uint64_t ends[2];
+        memcpy(&ends[0], bytes, 8);
+        memcpy(&ends[1], bytes + length - 8, 8);
+        ck_assert_uint_eq(nb_key_hash_ends(&a, le64toh(ends[0]), le64toh(ends[1]), length),
+                          nb_key_hash(&a, bytes, length));
+    }
     char one[NB_CONTENT_ID_LENGTH + 1], two[NB_CONTENT_ID_LENGTH + 1];
     nb_key_content_id(&a, 0, "text", 4, one);
     nb_key_content_id(&again, 0, "text", 4, two);
