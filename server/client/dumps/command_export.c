@@ -7,7 +7,7 @@
 
 #include "server/call/path.h"
 #include "server/client/commands/commands.h"
-#include "server/client/commands/dump_check.h"
+#include "server/client/dumps/dump_check.h"
 #include "server/client/files/write_file.h"
 
 /* Where a dump goes on its way from the daemon. */

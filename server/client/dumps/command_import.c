@@ -13,7 +13,7 @@
 #include "server/client/bogofilter/bogofilter_dump.h"
 #include "server/client/bogofilter/bogofilter_read.h"
 #include "server/client/commands/commands.h"
-#include "server/client/commands/dump_check.h"
+#include "server/client/dumps/dump_check.h"
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/terminal.h"
 #include "tokenizer/text/text.h"
