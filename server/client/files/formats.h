@@ -18,8 +18,8 @@ int nb_read_whole(struct nb_reading *reading, struct nb_error *error);
 /* Mails, each behind a line that begins with "From ". */
 int nb_read_mbox(struct nb_reading *reading, struct nb_error *error);
 
-/* Rows of cells: CSV (RFC 4180) with ',', or TSV with a tab, in which nothing is quoted. */
-int nb_read_table(struct nb_reading *reading, char separator, struct nb_error *error);
+/* Rows of cells: CSV, or TSV, in which nothing is quoted (rows.h). */
+int nb_read_table(struct nb_reading *reading, bool is_csv, struct nb_error *error);
 
 /* A JSON object in each line, as the daemon takes documents. */
 int nb_read_ndjson(struct nb_reading *reading, struct nb_error *error);

@@ -44,12 +44,30 @@ static size_t count_of(const enum nb_column *columns, size_t count, enum nb_colu
     return found;
 }
 
+/* Beside a column text or mail: the one column with a usual name of a label, if there is just one.
+ */
+static void take_usual_label(const struct nb_string *cells, size_t count, enum nb_column *columns)
+{
+    size_t found = 0, at = 0;
+    for (size_t i = 0; i < count; i++)
+        if (columns[i] == NB_COLUMN_NONE &&
+            is_one_of(nb_string_trim(cells[i]), OF_LABEL, COUNT(OF_LABEL))) {
+            found++;
+            at = i;
+        }
+    if (found == 1)
+        columns[at] = NB_COLUMN_LABEL;
+}
+
 bool nb_header_read(const struct nb_string *cells, size_t count, enum nb_column *columns)
 {
     for (size_t i = 0; i < count; i++)
         columns[i] = nb_column_of(nb_string_trim(cells[i]));
-    if (count_of(columns, count, NB_COLUMN_TEXT) + count_of(columns, count, NB_COLUMN_MAIL) > 0)
+    if (count_of(columns, count, NB_COLUMN_TEXT) + count_of(columns, count, NB_COLUMN_MAIL) > 0) {
+        if (count_of(columns, count, NB_COLUMN_LABEL) == 0)
+            take_usual_label(cells, count, columns);
         return true;
+    }
     for (size_t i = 0; i < count; i++)
         columns[i] = usual_column_of(nb_string_trim(cells[i]));
     size_t labels = count_of(columns, count, NB_COLUMN_LABEL),

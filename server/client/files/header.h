@@ -17,7 +17,8 @@ enum nb_column { NB_COLUMN_NONE, NB_COLUMN_TEXT, NB_COLUMN_MAIL, NB_COLUMN_LABEL
 enum nb_column nb_column_of(struct nb_string name);
 
 /* Whether the cells of a first line name columns; then sets columns[i] of each. They do when one is
- * called text or mail; or when one alone has another usual name of a text (message, body,
+ * called text or mail (the label is then the column of that name, or the only one with another
+ * usual name of a label); or when one alone has another usual name of a text (message, body,
  * description ...) and another one a name of a label (category, class ...) or an id. */
 bool nb_header_read(const struct nb_string *cells, size_t count, enum nb_column *columns);
 

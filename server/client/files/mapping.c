@@ -151,20 +151,37 @@ void nb_mapping_deinit(struct nb_mapping *mapping)
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
+/* The names of the header, as far as they fit in a message. */
+static int no_column(struct nb_string name, const struct nb_string *header, size_t count,
+                     uint64_t line, struct nb_error *error)
+{
+    struct nb_buffer names = {0};
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = nb_buffer_printf(&names, "%s%.*s", i > 0 ? ", " : "", shown(header[i]),
+                              header[i].bytes);
+    rc = nb_error_set(error, NB_INVALID,
+                      "line %ju, the header, has no column '%.*s' (there are: %.200s)",
+                      (uintmax_t)line, shown(name), name.bytes, rc == 0 ? names.bytes : "");
+    nb_buffer_deinit(&names);
+    return rc;
+}
+
 static int find_column(struct nb_string name, const struct nb_string *header, size_t count,
                        uint64_t line, size_t *cell, struct nb_error *error)
 {
     size_t found = 0;
     for (size_t i = count; i-- > 0;)
-        if (nb_string_same(header[i], name)) {
+        if (nb_string_same(header[i], name) || nb_string_same(nb_string_trim(header[i]), name)) {
             *cell = i;
             found++;
         }
-    if (found == 1)
-        return 0;
-    return nb_error_set(error, NB_INVALID, "line %ju, the header, has %s column '%.*s'",
-                        (uintmax_t)line, found == 0 ? "no" : "more than one", shown(name),
-                        name.bytes);
+    if (found == 0)
+        return no_column(name, header, count, line, error);
+    return found == 1 ? 0
+                      : nb_error_set(error, NB_INVALID,
+                                     "line %ju, the header, has more than one column '%.*s'",
+                                     (uintmax_t)line, shown(name), name.bytes);
 }
 
 int nb_mapping_find(struct nb_mapping *mapping, const struct nb_string *header, size_t count,

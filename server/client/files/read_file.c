@@ -56,9 +56,9 @@ static int read_as(struct nb_reading *reading, const char *format, struct nb_err
     if (strcmp(format, "mbox") == 0)
         return nb_read_mbox(reading, error);
     if (strcmp(format, "csv") == 0)
-        return nb_read_table(reading, ',', error);
+        return nb_read_table(reading, true, error);
     if (strcmp(format, "tsv") == 0)
-        return nb_read_table(reading, '\t', error);
+        return nb_read_table(reading, false, error);
     if (strcmp(format, "ndjson") == 0)
         return nb_read_ndjson(reading, error);
     if (strcmp(format, "index") == 0)

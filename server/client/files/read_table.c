@@ -82,7 +82,9 @@ static int look_for_header(struct table *t, bool *is_header, struct nb_error *er
         return 0;
     reading.input = (struct nb_input){.file = t->reading->input.file};
     struct table other = {.reading = &reading,
-                          .rows = {.input = &reading.input, .separator = t->rows.separator}};
+                          .rows = {.input = &reading.input,
+                                   .is_csv = t->rows.is_csv,
+                                   .separator = t->rows.separator}};
     *is_header = lseek(reading.input.file, 0, SEEK_SET) == 0 && is_lonely(&other, t->rows.cells[0]);
     nb_input_deinit(&reading.input);
     nb_rows_deinit(&other.rows);
@@ -219,6 +221,8 @@ static int read_rows(struct table *t, struct nb_error *error)
     const char *names = t->reading->files->options->columns;
     bool is_first = true, is_header = false;
     int rc = names != NULL ? columns_of_option(t, names, error) : 0;
+    if (t->column_count == 1 && t->rows.is_csv)
+        t->rows.separator = ','; /* a semicolon in a column of texts separates nothing */
     while (rc == 0 && (rc = nb_rows_next(&t->rows, error)) == 1) {
         is_header = is_first && names != NULL && is_named(t);
         rc = is_first && names == NULL ? columns_of_row(t, &is_header, error) : 0;
@@ -229,10 +233,11 @@ static int read_rows(struct table *t, struct nb_error *error)
     return rc;
 }
 
-int nb_read_table(struct nb_reading *reading, char separator, struct nb_error *error)
+int nb_read_table(struct nb_reading *reading, bool is_csv, struct nb_error *error)
 {
-    struct table table = {.reading = reading,
-                          .rows = {.input = &reading->input, .separator = separator}};
+    struct table table = {
+        .reading = reading,
+        .rows = {.input = &reading->input, .is_csv = is_csv, .separator = is_csv ? '\0' : '\t'}};
     bool is_mapped = nb_mapping_is(reading->files->options->columns);
     int rc = is_mapped ? read_mapped(&table, error) : read_rows(&table, error);
     nb_mapping_deinit(&table.mapping);

@@ -8,6 +8,23 @@
 /* Spreadsheets put it before the header. */
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
+/* What stands between the cells of a CSV, by its first line outside of quotes: a comma, unless
+ * there is none but a semicolon, or else a tab. */
+static char separator_of(struct nb_string line)
+{
+    static const char SEPARATORS[] = {',', ';', '\t'};
+    bool is_quoted = false, has[sizeof SEPARATORS] = {false};
+    for (size_t i = 0; i < line.length; i++) {
+        is_quoted = is_quoted != (line.bytes[i] == '"');
+        for (size_t k = 0; k < sizeof SEPARATORS; k++)
+            has[k] = has[k] || (!is_quoted && line.bytes[i] == SEPARATORS[k]);
+    }
+    size_t first = 0;
+    while (first < sizeof SEPARATORS && !has[first])
+        first++;
+    return first < sizeof SEPARATORS ? SEPARATORS[first] : ',';
+}
+
 static int end_cell(struct nb_rows *t, size_t begin, struct nb_error *error)
 {
     if (t->cell_count == NB_ROWS_CELLS)
@@ -69,7 +86,7 @@ static int read_quoted(struct nb_rows *t, struct nb_string *line, size_t *at,
 static int read_cell(struct nb_rows *t, struct nb_string *line, size_t *at, struct nb_error *error)
 {
     size_t begin = t->text.length;
-    if (t->separator == ',' && *at < line->length && line->bytes[*at] == '"') {
+    if (t->is_csv && *at < line->length && line->bytes[*at] == '"') {
         ++*at;
         int rc = read_quoted(t, line, at, error);
         if (rc != 0)
@@ -104,6 +121,8 @@ int nb_rows_next(struct nb_rows *t, struct nb_error *error)
         if (t->number == 1 && nb_string_starts(line, BYTE_ORDER_MARK))
             line = nb_string_from(line, strlen(BYTE_ORDER_MARK));
     } while (line.length == 0);
+    if (t->separator == '\0')
+        t->separator = separator_of(line);
     t->line = t->next_line;
     t->text.length = 0;
     t->cell_count = 0;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of a table: CSV (RFC 4180), or TSV, in which nothing is quoted. One thread.
+ * The rows of a table: CSV (RFC 4180; where a spreadsheet's comma is the decimal sign, with
+ * semicolons), or TSV, in which nothing is quoted. One thread.
  */
 #ifndef NB_CLIENT_ROWS_H
 #define NB_CLIENT_ROWS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/buffer.h"
@@ -12,10 +14,11 @@
 
 enum { NB_ROWS_CELLS = 32 /* of a row */ };
 
-/* All zero but for the first two members at the beginning. */
+/* All zero but for the first three members at the beginning. */
 struct nb_rows {
     struct nb_input *input;                /* borrowed */
-    char separator;                        /* ',': cells may be quoted */
+    bool is_csv;                           /* cells may be quoted */
+    char separator;                        /* NUL in a CSV: the first row tells */
     struct nb_string cells[NB_ROWS_CELLS]; /* of the last row; they point into `text` */
     size_t cell_count;
     uint64_t number;          /* of the row, from 1 */
