@@ -7,7 +7,7 @@
 #include "server/api/evaluations.h"
 #include "server/api/openapi.h"
 #include "server/base/metrics.h"
-#include "server/json/model.h"
+#include "server/model/model.h"
 #include "server/request/admission.h"
 #include "server/request/answer.h"
 #include "server/request/request.h"

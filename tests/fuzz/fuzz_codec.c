@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "server/json/document.h"
-#include "server/json/dump_read.h"
-#include "server/json/dump_write.h"
 #include "server/json/emit.h"
 #include "server/json/load.h"
 #include "server/json/problem.h"
 #include "server/json/scan.h"
-#include "server/json/settings.h"
+#include "server/model/dump_read.h"
+#include "server/model/dump_write.h"
+#include "server/model/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

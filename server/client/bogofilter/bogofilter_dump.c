@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/score/stack.h"
-#include "server/json/dump_write.h"
+#include "server/model/dump_write.h"
 #include "tokenizer/document.h"
 
 enum { WORDS_AT_A_TIME = 4096 };

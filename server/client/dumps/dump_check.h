@@ -8,7 +8,7 @@
 #define NB_CLIENT_DUMP_CHECK_H
 
 #include "core/base/error.h"
-#include "server/json/dump_read.h"
+#include "server/model/dump_read.h"
 #include "server/request/ndjson.h"
 
 /* Private to the functions below. */

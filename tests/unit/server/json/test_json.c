@@ -9,15 +9,15 @@
 #include <string.h>
 
 #include "server/json/document.h"
-#include "server/json/dump_read.h"
-#include "server/json/dump_write.h"
 #include "server/json/emit.h"
 #include "server/json/load.h"
-#include "server/json/model.h"
 #include "server/json/problem.h"
 #include "server/json/scan.h"
-#include "server/json/settings.h"
 #include "server/json/time.h"
+#include "server/model/dump_read.h"
+#include "server/model/dump_write.h"
+#include "server/model/model.h"
+#include "server/model/settings.h"
 
 #include "tests/fuzz/fuzz_codec.c"
 

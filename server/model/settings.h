@@ -7,8 +7,8 @@
  * unknown or missing member), NB_UNUSABLE means 422 (a value that cannot be used). Every function
  * that reads may also return NB_NO_MEMORY.
  */
-#ifndef NB_SERVER_JSON_SETTINGS_H
-#define NB_SERVER_JSON_SETTINGS_H
+#ifndef NB_SERVER_MODEL_SETTINGS_H
+#define NB_SERVER_MODEL_SETTINGS_H
 
 #include <stdbool.h>
 

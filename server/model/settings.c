@@ -3,7 +3,7 @@
  * Settings as JSON, by the table in core/model/settings.h: a setting added there is read, written
  * and listed here without another line, unless its type is new.
  */
-#include "server/json/settings.h"
+#include "server/model/settings.h"
 
 #include <stdlib.h>
 #include <string.h>

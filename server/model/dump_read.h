@@ -7,8 +7,8 @@
  * unknown or missing member), NB_UNUSABLE means 422 (a value that cannot be used). Every function
  * that reads may also return NB_NO_MEMORY.
  */
-#ifndef NB_SERVER_JSON_DUMP_READ_H
-#define NB_SERVER_JSON_DUMP_READ_H
+#ifndef NB_SERVER_MODEL_DUMP_READ_H
+#define NB_SERVER_MODEL_DUMP_READ_H
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"

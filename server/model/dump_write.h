@@ -4,8 +4,8 @@
  * Writing appends to a buffer and returns 0 or NB_NO_MEMORY, in which case the buffer is as it was
  * before the call (emit.h).
  */
-#ifndef NB_SERVER_JSON_DUMP_WRITE_H
-#define NB_SERVER_JSON_DUMP_WRITE_H
+#ifndef NB_SERVER_MODEL_DUMP_WRITE_H
+#define NB_SERVER_MODEL_DUMP_WRITE_H
 
 #include <stdint.h>
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "core/engine/engine.h"
-#include "server/json/dump_read.h"
-#include "server/json/dump_write.h"
-#include "server/json/settings.h"
+#include "server/model/dump_read.h"
+#include "server/model/dump_write.h"
+#include "server/model/settings.h"
 
 /* ---- settings -------------------------------------------------------------------------------- */
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/json/model.h"
+#include "server/model/model.h"
 
 #include <assert.h>
 
 #include "server/json/emit.h"
 #include "server/json/load.h"
-#include "server/json/settings.h"
 #include "server/json/time.h"
+#include "server/model/settings.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
 

@@ -2,13 +2,13 @@
  *
  * The lines of an export.
  */
-#include "server/json/dump_write.h"
+#include "server/model/dump_write.h"
 
 #include <sodium.h>
 #include <stdlib.h>
 
 #include "server/json/emit.h"
-#include "server/json/settings.h"
+#include "server/model/settings.h"
 
 /* A word of 40 characters with its field and its id takes at most some 300 bytes. */
 enum { WORDS_PER_LINE = 4096 };

@@ -3,7 +3,7 @@
  * The lines of an import. Everything that an import could be wrong in without the engine's knowing
  * better is checked here: order, bounds, sizes that must agree, and that the end is there.
  */
-#include "server/json/dump_read.h"
+#include "server/model/dump_read.h"
 
 #include <sodium.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 #include "core/base/hex.h"
 #include "core/engine/engine.h"
 #include "core/model/model.h"
-#include "server/json/dump_write.h"
 #include "server/json/load.h"
 #include "server/json/scan.h"
-#include "server/json/settings.h"
+#include "server/model/dump_write.h"
+#include "server/model/settings.h"
 
 /* Values of one line: the rows and counts of a document at the tokenizer's largest budget. */
 enum { MOST_VALUES = 4000000, LONGEST_WORD = 4096 };
