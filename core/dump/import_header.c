@@ -8,6 +8,7 @@
 #include "core/dump/entries.h"
 #include "core/dump/import.h"
 #include "core/live/order.h"
+#include "core/live/registry.h"
 
 static int add_labels(struct nb_import *import, const struct nb_dump_header *header,
                       struct nb_error *error)
@@ -77,13 +78,17 @@ static int take_stack(struct nb_import *import, const struct nb_dump_header *hea
 
 /* A dump of another store has another key. Ids of documents stay as they are, so that the key goes
  * with the model. Features get ids under the store's key, by their texts; without texts the model
- * keeps those that it has, and the key for them. */
+ * keeps those that it has, and the key for them, as does a child of such a model. */
 static struct nb_own_key own_key(struct nb_import *import, const struct nb_dump_header *header)
 {
-    const struct nb_engine *engine = import->engine;
+    struct nb_engine *engine = import->engine;
     struct nb_own_key own = {0};
+    struct nb_own_key of_parent;
+    nb_registry_key_of(engine, header->settings.parent, &of_parent);
+    bool has_parents = of_parent.present && memcmp(header->key, of_parent.bytes, NB_KEY_BYTES) == 0;
     import->other_key = memcmp(header->key, engine->key.bytes, NB_KEY_BYTES) != 0;
-    import->rehash = import->other_key && header->has_texts && engine->settings.keep_words;
+    import->rehash =
+        import->other_key && header->has_texts && engine->settings.keep_words && !has_parents;
     own.present = import->other_key;
     own.hashes_features = import->other_key && !import->rehash;
     memcpy(own.bytes, header->key, NB_KEY_BYTES);

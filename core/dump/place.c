@@ -124,7 +124,7 @@ static int describe(struct naming *naming)
         nb_stack_weights_write(live->published->weights, &p);
     int rc =
         p.code != 0 ? p.code : nb_settings_write(&live->published->settings, &naming->settings);
-    return rc == 0 && live->own != NULL ? nb_own_key_write(live->own, &naming->key) : rc;
+    return rc == 0 ? nb_live_write_key(live, &naming->key) : rc;
 }
 
 int nb_import_take_place(struct nb_engine *engine, struct nb_import *import, struct nb_error *error)

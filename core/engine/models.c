@@ -125,14 +125,19 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
                      struct nb_error *error)
 {
     bool is_new = !atomic_load(&live->persisted);
+    struct nb_buffer key = {0};
+    if (is_new && nb_live_write_key(live, &key) != 0)
+        return nb_error_no_memory(error);
     struct nb_model_entry task = {.live = live,
                                   .totals = live->checkpoint.totals,
                                   .settings = &put->settings,
                                   .change = {.kind = is_new ? NB_CHANGE_CREATE : NB_CHANGE_SETTINGS,
                                              .source = put->source,
                                              .name = is_new ? put->name : (struct nb_string){"", 0},
-                                             .settings = stored}};
+                                             .settings = stored,
+                                             .key = nb_buffer_string(&key)}};
     int rc = nb_transaction(engine, 0, write_put, &task, error);
+    nb_buffer_deinit(&key);
     if (rc != 0) {
         live->checkpoint.totals = task.totals;
         live->number = is_new ? 0 : live->number;

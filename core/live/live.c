@@ -152,6 +152,11 @@ static int take_key(struct nb_live *live, const struct nb_own_key *own,
     return 0;
 }
 
+int nb_live_write_key(const struct nb_live *live, struct nb_buffer *out)
+{
+    return live->own == NULL ? 0 : nb_own_key_write(live->own, out);
+}
+
 struct nb_live *nb_live_new(struct nb_string name, uint32_t number, const struct nb_own_key *own,
                             const struct nb_key *store_key)
 {

@@ -168,6 +168,9 @@ struct nb_live *nb_live_new(struct nb_string name, uint32_t number, const struct
 /* Gives a model that is not loaded settings and empty counts; then it is loaded. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_live_begin(struct nb_live *live, const struct nb_settings *settings);
+/* Writes the key that the model has of its own (nb_own_key_write), nothing if it has none. Returns
+ * 0 or NB_NO_MEMORY. */
+int nb_live_write_key(const struct nb_live *live, struct nb_buffer *out);
 /* Frees the model, which nobody uses and which is in no list. */
 void nb_live_free(struct nb_live *live);
 

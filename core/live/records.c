@@ -14,8 +14,8 @@ int nb_put_model(struct nb_engine *engine, const struct nb_view *view, struct nb
     assert(live->number != 0);
     out->length = 0;
     int rc = nb_settings_write(settings, &stored);
-    if (rc == 0 && live->own != NULL)
-        rc = nb_own_key_write(live->own, &key);
+    if (rc == 0)
+        rc = nb_live_write_key(live, &key);
     struct nb_model_record record = {.number = live->number,
                                      .settings = nb_buffer_string(&stored),
                                      .key = nb_buffer_string(&key)};

@@ -228,13 +228,26 @@ int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool un
     return rc;
 }
 
+void nb_registry_key_of(struct nb_engine *engine, const char *parent, struct nb_own_key *own)
+{
+    struct nb_live *live = NULL;
+    *own = (struct nb_own_key){0};
+    if (parent == NULL || nb_registry_find(engine, nb_string_of(parent), false, &live, NULL) != 0)
+        return;
+    if (live->own != NULL && live->own->hashes_features)
+        *own = *live->own;
+    nb_registry_release(engine, &live);
+}
+
 /* The caller's reference is there before others can find the model: otherwise another thread could
  * find it, release it, and so take it out of the registry. */
 int nb_registry_make_unborn(struct nb_engine *engine, struct nb_string name,
                             const struct nb_settings *settings, struct nb_live **out,
                             struct nb_error *error)
 {
-    struct nb_live *live = nb_live_new(name, 0, NULL, &engine->key);
+    struct nb_own_key own;
+    nb_registry_key_of(engine, settings->parent, &own);
+    struct nb_live *live = nb_live_new(name, 0, &own, &engine->key);
     if (live == NULL)
         return nb_error_no_memory(error);
     atomic_store(&live->used, nb_clock_monotonic());

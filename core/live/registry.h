@@ -30,7 +30,12 @@ int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool un
 int nb_registry_make(struct nb_engine *engine, struct nb_string name,
                      const struct nb_settings *settings, struct nb_live **live,
                      struct nb_error *error);
-/* Makes an unborn model; the caller gets a reference. NB_EXISTS: there is a model of the name. */
+/* The key under which the features of a model of the name are hashed, if it is not the store's.
+ * With counts of that model the same features must have the same ids: who is made as its child has
+ * the key too. Not present: the store's key, or there is no such model (or `parent` is NULL). */
+void nb_registry_key_of(struct nb_engine *engine, const char *parent, struct nb_own_key *own);
+/* Makes an unborn model, whose features are hashed under its parent's key; the caller gets a
+ * reference. NB_EXISTS: there is a model of the name. */
 int nb_registry_make_unborn(struct nb_engine *engine, struct nb_string name,
                             const struct nb_settings *settings, struct nb_live **live,
                             struct nb_error *error);

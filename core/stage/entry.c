@@ -14,23 +14,30 @@ static int make_model(struct nb_group *group, struct nb_view *view, struct nb_li
     struct nb_engine *engine = group->engine;
     struct nb_group_model *model = nb_group_model(group, live);
     struct nb_buffer settings = {0};
+    struct nb_buffer key = {0};
     struct nb_buffer entry = {0};
     if (live->number != 0)
         return 0;
-    if (model == NULL || nb_settings_write(&live->published->settings, &settings) != 0)
+    if (model == NULL)
         return nb_error_no_memory(error);
-    int rc = nb_numbers_model(&engine->numbers, view, &live->number, error);
+    int rc = nb_settings_write(&live->published->settings, &settings);
+    if (rc == 0)
+        rc = nb_live_write_key(live, &key);
+    rc = rc != 0 ? nb_error_no_memory(error)
+                 : nb_numbers_model(&engine->numbers, view, &live->number, error);
     struct nb_change change = {.kind = NB_CHANGE_CREATE,
                                .model = live->number,
                                .time = nb_clock_now(),
                                .source = source,
                                .name = nb_live_name(live),
-                               .settings = nb_stage_string(&settings)};
+                               .settings = nb_stage_string(&settings),
+                               .key = nb_stage_string(&key)};
     model->last = nb_numbers_entry(&engine->numbers);
     model->features++;
     if (rc == 0)
         rc = nb_ledger_append(view, model->last, &change, &live->checkpoint.totals, &entry, error);
     nb_buffer_deinit(&settings);
+    nb_buffer_deinit(&key);
     nb_buffer_deinit(&entry);
     return rc;
 }

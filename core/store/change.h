@@ -46,8 +46,8 @@
  *     string   settings       CREATE, SETTINGS, COMPLETE (core/model/settings.h); STORE: the names
  *                             of the fields, each a string, in the order of their numbers; UNDO:
  *                             what was asked for (core/undo/undo.h)
- *     string   key            COMPLETE: the model's own key (nb_own_key_write); STORE: the store's
- *                             key, NB_KEY_BYTES bytes
+ *     string   key            CREATE, COMPLETE: the model's own key (nb_own_key_write); STORE: the
+ *                             store's key, NB_KEY_BYTES bytes
  *     string   weights        COMPLETE: what the stack had learned (nb_stack_weights_write)
  *     varint   other          COMPLETE: the model that is replaced; UNDO: documents; REFIT: enum
  *                             nb_refit_part

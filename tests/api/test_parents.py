@@ -323,6 +323,30 @@ def test_after_a_kill(api):
     equal(daemon.client.get("/metrics").body.count(b"bayesd_models_with_parent 2\n"), 1)
 
 
+def test_a_parent_that_came_without_texts(api):
+    """Its features keep the key under which they were hashed; whoever begins as it, or comes with it, has it too."""
+    old = fresh(api, config={"store": {"keep_words": "no"}}).client
+    child(old)
+    daemon = api.another(keep=True).start()
+    for path in (ALL, USER):
+        daemon.client.put(path + "/import", old.get(path + "/export").ok().body, NDJSON).ok(201)
+    child(daemon.client, TENANT)
+    teach(daemon.client, TENANT, 7, 16)
+    settle(daemon.client, TENANT)
+    want = {path: verdicts(daemon.client, path) for path in (ALL, USER, TENANT)}
+    same(want[USER], want[ALL], "the one that came")
+    for again in ("kill -9", "--rebuild"):
+        daemon.kill()
+        for check in ("--verify", "--rebuild"):
+            status, out, err = api.tool(check, "--data", daemon.data)
+            equal((status, "differs" in out + err), (0, False), out + err)
+        daemon = api.another(data=daemon.data, keep=True).start()
+        for path, verdict in want.items():
+            same(verdicts(daemon.client, path), verdict, f"{path} after {again}")
+    daemon.client.put("/v1/models/alone", {"decision": "stacked"}).ok(201)
+    refused(daemon.client.put("/v1/models/alone", {"decision": "stacked", "parent": "all"}), 409, "keys")
+
+
 def test_a_damaged_parent(api):
     """Its children say so instead of answering as somebody else; they learn, and a new parent makes them whole."""
     daemon = api.another(keep=True).start()
