@@ -100,6 +100,21 @@ static int check_formulas(const struct nb_settings *s, struct nb_error *error)
     return 0;
 }
 
+/* Until a child has documents its parent's settings hold for it, and its first document is scored
+ * by a blend of which the parent is the only member: the parent's formulas have to be such that a
+ * blend knows. */
+static int check_parents_formulas(const struct nb_live *parent, const struct nb_settings *s,
+                                  struct nb_error *error)
+{
+    if (s->event_model != NB_EVENT_BERNOULLI && s->predict != NB_PREDICT_INTEGRATE &&
+        !nb_settings_leave_words_out(s))
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "parent: '%s' cannot be one with `event_model` \"bernoulli\", `predict` "
+                        "\"integrate\", `min_count` above 1 or `skip_top`",
+                        parent->name);
+}
+
 /* Fields have numbers, which lie in the ids of their values: both must have the same. How the
  * parent's counts of a value enter is known of the m-estimate alone. */
 static int check_fields(const struct nb_live *live, const struct nb_settings *settings,
@@ -134,6 +149,8 @@ int nb_parents_check_pair(const struct nb_live *live, const struct nb_settings *
                           struct nb_error *error)
 {
     int rc = check_formulas(settings, error);
+    if (rc == 0)
+        rc = check_parents_formulas(parent, parents, error);
     if (rc != 0)
         return rc;
     if (memcmp(live->key->bytes, parent->key->bytes, NB_KEY_BYTES) != 0)

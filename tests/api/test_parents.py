@@ -269,6 +269,16 @@ def test_refused_parents(api):
     refused(client.put(USER, {**stacked, "parent": "all", "max_term_count": 3}), 409, "max_term_count")
     for member, value in (("event_model", "bernoulli"), ("min_count", 3), ("skip_top", 5)):
         refused(client.put(USER, {**stacked, "parent": "all", member: value}), 422, member)
+    client.put("/v1/models/else", stacked).ok(201)
+    client.put("/v1/models/elses", {**stacked, "parent": "else"}).ok(201)
+    for member, value in (("event_model", "bernoulli"), ("predict", "integrate"), ("min_count", 3), ("skip_top", 5)):
+        formula = {"decision": "bayes", member: value, "tokenizer": {"fields": ["body"]}}
+        client.put("/v1/models/cannot", formula).ok(201)
+        client.post("/v1/models/cannot/train", {"text": "a b", "label": "spam"}).ok()
+        refused(client.put(USER, {"decision": "bayes", "parent": "cannot"}), 409, member)
+        formula["tokenizer"] = client.get("/v1/models/else").ok().json["settings"]["tokenizer"]
+        refused(client.put("/v1/models/else", formula), 409, member)
+        client.delete("/v1/models/cannot").ok(204)
     for strength in (0, 10 ** 10):
         refused(client.put(USER, {**stacked, "parent": "all", "parent_strength": strength}), 422, "parent_strength")
     refused(client.get(USER), 404)  # nothing of it was made
