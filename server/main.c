@@ -25,7 +25,7 @@
 #include "server/base/notify.h"
 #include "server/base/version.h"
 #include "server/configure.h"
-#include "server/mail/filter.h"
+#include "server/filter/filter.h"
 #include "server/mail/line_routes.h"
 #include "server/net/listen.h"
 #include "server/options.h"

@@ -15,7 +15,7 @@
 #include "server/api/results.h"
 #include "server/api/train.h"
 #include "server/base/metrics.h"
-#include "server/mail/filter_labels.h"
+#include "server/filter/filter_labels.h"
 #include "server/request/admission.h"
 #include "server/request/keep.h"
 #include "server/request/query.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "core/base/buffer.h"
-#include "server/mail/filter.h"
+#include "server/filter/filter.h"
 
 struct nb_line_scan {
     const struct nb_config *config; /* borrowed */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/mail/line_routes.h"
 
-#include "server/mail/filter_load.h"
+#include "server/filter/filter_load.h"
 #include "server/mail/line_rspamc.h"
 #include "server/mail/line_spamc.h"
 

@@ -8,8 +8,8 @@
 #include "server/mail/line_rspamc.h"
 
 #include "config/config.h"
-#include "server/mail/filter.h"
-#include "server/mail/filter_judge.h"
+#include "server/filter/filter.h"
+#include "server/filter/filter_judge.h"
 #include "server/mail/line_reply.h"
 #include "server/request/query.h"
 #include "server/request/request.h"

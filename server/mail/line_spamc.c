@@ -9,10 +9,10 @@
 #include <strings.h>
 
 #include "config/config.h"
-#include "server/mail/filter.h"
-#include "server/mail/filter_judge.h"
-#include "server/mail/filter_labels.h"
-#include "server/mail/filter_learn.h"
+#include "server/filter/filter.h"
+#include "server/filter/filter_judge.h"
+#include "server/filter/filter_labels.h"
+#include "server/filter/filter_learn.h"
 #include "server/mail/line_reply.h"
 #include "server/mail/line_rewrite.h"
 #include "server/request/query.h"

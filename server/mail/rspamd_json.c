@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "server/filter/filter.h"
 #include "server/json/emit.h"
 #include "server/json/problem.h"
-#include "server/mail/filter.h"
 
 static const char REJECTED[] = "Spam message rejected";
 static const char TRY_AGAIN[] = "The filter is not available, try again later";

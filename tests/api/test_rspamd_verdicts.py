@@ -221,7 +221,7 @@ def told(daemon, mail):
 
 
 def caution(p, bad, others):
-    """As server/mail/caution.h has it."""
+    """As server/filter/caution.h has it."""
     if bad <= others:
         return p
     odds = math.log(p / (1 - p)) - math.log(bad / others) * 20 / (20 + others)

@@ -22,7 +22,7 @@
 #include "server/base/log.h"
 #include "server/base/metrics.h"
 #include "server/configure.h"
-#include "server/mail/filter.h"
+#include "server/filter/filter.h"
 #include "server/request/configuration.h"
 #include "server/request/server.h"
 #include "server/request/verdict.h"

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "server/mail/caution.h"
+#include "server/filter/caution.h"
 
 /* Where no thresholds are given, and there are few documents. */
 static const double SPAM_FROM = 0.9, HAM_TO = 0.5;

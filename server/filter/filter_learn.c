@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/mail/filter_learn.h"
+#include "server/filter/filter_learn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "config/config.h"
 #include "core/engine/engine.h"
 #include "server/base/metrics.h"
-#include "server/mail/filter.h"
-#include "server/mail/filter_judge.h"
-#include "server/mail/filter_load.h"
+#include "server/filter/filter.h"
+#include "server/filter/filter_judge.h"
+#include "server/filter/filter_load.h"
 #include "server/request/admission.h"
 #include "server/request/request.h"
 #include "server/request/server.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/mail/filter_load.h"
+#include "server/filter/filter_load.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "config/config.h"
 #include "core/engine/engine.h"
 #include "server/base/log.h"
-#include "server/mail/filter.h"
+#include "server/filter/filter.h"
 #include "server/request/admission.h"
 #include "server/request/configuration.h"
 #include "server/request/query.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/mail/filter.h"
+#include "server/filter/filter.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "core/base/lines.h"
 #include "server/access/models.h"
 #include "server/base/metrics.h"
-#include "server/mail/filter_labels.h"
+#include "server/filter/filter_labels.h"
 #include "server/request/keep.h"
 #include "server/request/server.h"
 #include "server/request/verdict.h"

@@ -3,8 +3,8 @@
  * Mail software's learning: one mail, one change, through the writer. For the thread that works on
  * the request.
  */
-#ifndef NB_SERVER_MAIL_FILTER_LEARN_H
-#define NB_SERVER_MAIL_FILTER_LEARN_H
+#ifndef NB_SERVER_FILTER_FILTER_LEARN_H
+#define NB_SERVER_FILTER_FILTER_LEARN_H
 
 #include <stdbool.h>
 

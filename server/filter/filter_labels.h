@@ -3,8 +3,8 @@
  * The labels of [filter]: which of a model's labels are spam, which one is ham, and how likely all
  * that is spam is against all that is not. Any thread; a verdict belongs to one.
  */
-#ifndef NB_SERVER_MAIL_FILTER_LABELS_H
-#define NB_SERVER_MAIL_FILTER_LABELS_H
+#ifndef NB_SERVER_FILTER_FILTER_LABELS_H
+#define NB_SERVER_FILTER_FILTER_LABELS_H
 
 #include <stdbool.h>
 #include <stddef.h>

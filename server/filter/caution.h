@@ -15,8 +15,8 @@
  * moderated (core/score/scores.h) for the few documents that speak against it. Where there is as
  * much other mail as spam, or more, nothing changes. Measured in server/README.md.
  */
-#ifndef NB_SERVER_MAIL_CAUTION_H
-#define NB_SERVER_MAIL_CAUTION_H
+#ifndef NB_SERVER_FILTER_CAUTION_H
+#define NB_SERVER_FILTER_CAUTION_H
 
 #include <assert.h>
 #include <math.h>

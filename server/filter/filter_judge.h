@@ -3,8 +3,8 @@
  * Judging the mail of a request, for all doors of mail software alike. For the thread that works on
  * the request.
  */
-#ifndef NB_SERVER_MAIL_FILTER_JUDGE_H
-#define NB_SERVER_MAIL_FILTER_JUDGE_H
+#ifndef NB_SERVER_FILTER_FILTER_JUDGE_H
+#define NB_SERVER_FILTER_FILTER_JUDGE_H
 
 #include "core/base/error.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/mail/filter_labels.h"
+#include "server/filter/filter_labels.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "config/config.h"
 #include "core/engine/engine.h"
-#include "server/mail/caution.h"
+#include "server/filter/caution.h"
 
 /* ---- the lists ----------------------------------------------------------------------------------
  */

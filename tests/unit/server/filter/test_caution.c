@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "server/mail/caution.h"
+#include "server/filter/caution.h"
 
 START_TEST(by_hand)
 {

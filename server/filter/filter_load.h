@@ -2,8 +2,8 @@
  *
  * Whose models a mail will be shown to, and loading them. For the thread that works on the request.
  */
-#ifndef NB_SERVER_MAIL_FILTER_LOAD_H
-#define NB_SERVER_MAIL_FILTER_LOAD_H
+#ifndef NB_SERVER_FILTER_FILTER_LOAD_H
+#define NB_SERVER_FILTER_FILTER_LOAD_H
 
 #include <stddef.h>
 

@@ -5,8 +5,8 @@
  * (rspamd's HTTP protocol, RSPAMC, SPAMC) only differ in how they write it. Any thread; a report
  * belongs to one.
  */
-#ifndef NB_SERVER_MAIL_FILTER_H
-#define NB_SERVER_MAIL_FILTER_H
+#ifndef NB_SERVER_FILTER_FILTER_H
+#define NB_SERVER_FILTER_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
