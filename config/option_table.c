@@ -312,6 +312,11 @@ static const struct nb_option options[] = {
      "Memory of all requests together that look for clusters. One that needs more is answered with "
      "413; if it would fit alone, with 503.",
      NB_LIVE},
+    {"models", "next_documents", NB_OPTION_COUNT, AT(next_documents), 1, 1000000, NULL, "1000",
+     "Documents that one request for those to label next judges: so many verdicts of the history "
+     "without a label, those that were least sure, and so many stored documents without one. A "
+     "mail takes 0.2 ms.",
+     NB_LIVE},
 
     {"tokenizer", "tokens", NB_OPTION_COUNT, AT(tokens), 1, 100000000, NULL, "100000",
      "Tokens of one document that are counted. As with all limits of this group, the rest is left "

@@ -85,6 +85,7 @@ struct nb_config {
     uint64_t quarantine_documents; /* of one model, 10,000 */
     uint64_t quarantine_bytes;     /* 64 MiB */
     uint64_t cluster_memory;       /* of all clusterings, 512 MiB */
+    uint64_t next_documents;       /* that one request for the next to label judges, 1000 */
     /* [tokenizer] */
     uint64_t tokens; /* 100,000 */
     uint64_t mail_bytes;

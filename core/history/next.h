@@ -18,25 +18,20 @@
 #define NB_CORE_HISTORY_NEXT_H
 
 #include "core/engine/engine.h"
+#include "core/history/next_document.h"
 
-struct nb_next_document {
-    char *id, *verdict;         /* owned; the label that wins */
-    char *message_id, *subject; /* owned; may be empty */
-    char *words;                /* owned; some words of the text, with blanks between */
-    double probability, margin; /* of the winner; over the runner-up */
-    int64_t time;               /* milliseconds since 1970: of the verdict, or when it was stored */
-    bool is_remembered;         /* the history has it; else it is stored */
-};
 struct nb_next {
     struct nb_next_document *documents; /* owned; the best first */
     size_t count;
     uint64_t looked_at; /* documents that were judged */
 };
 
-/* Finds up to `count` documents, of the 2,000 newest verdicts whose document has no label and the
- * 2,000 first stored documents without one. The caller deinits `next` in any case. `stop` (NULL:
- * never) is asked between some. Returns 0, NB_STOPPING, or as nb_engine_classify. */
-int nb_engine_next(struct nb_engine *engine, struct nb_string model, size_t count,
+/* Finds up to `count` documents among those that are judged anew: up to `most` (at least 1) of the
+ * verdicts whose document has no label, those that were least sure when they were given, of the
+ * 20,000 newest; and the `most` first stored documents without a label. The caller deinits `next`
+ * in any case. `stop` (NULL: never) is asked between some. Returns 0, NB_STOPPING, or as
+ * nb_engine_classify. */
+int nb_engine_next(struct nb_engine *engine, struct nb_string model, size_t count, size_t most,
                    bool (*stop)(void *user), void *user, struct nb_next *next,
                    struct nb_error *error);
 void nb_next_deinit(struct nb_next *next);

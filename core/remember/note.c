@@ -89,13 +89,14 @@ int nb_remember_note(struct nb_engine *engine, struct nb_live *live,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* A feature whose text was not kept is shown as its id. */
 static int add_feature(struct nb_bag *bag, uint64_t id, struct nb_string text)
 {
     char name[ID_TEXT];
+    if (text.length > 0)
+        return nb_bag_add_id(bag, id, text.bytes, text.length);
     int length = snprintf(name, sizeof name, "#%016" PRIx64, id);
-    if (text.length == 0)
-        text = (struct nb_string){name, (size_t)length};
-    return nb_bag_add_id(bag, id, text.bytes, text.length);
+    return nb_bag_add_id(bag, id, name, (size_t)length);
 }
 
 static bool read_repeats(struct nb_string stored, struct nb_bag *bag)

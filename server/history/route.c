@@ -163,8 +163,9 @@ int nb_route_next(struct nb_request *request, struct nb_error *error)
     if (rc == 0 && count == 0)
         rc = nb_error_set(error, NB_INVALID, "query parameter 'count' must be at least 1");
     if (rc == 0)
-        rc = nb_engine_next(request->server->engine, request->model, (size_t)count, is_cutting,
-                            request, &next, error);
+        rc = nb_engine_next(request->server->engine, request->model, (size_t)count,
+                            (size_t)request->config->next_documents, is_cutting, request, &next,
+                            error);
     if (rc == 0)
         rc = nb_reply_written(request, nb_json_next(&request->reply.body, &next), error);
     nb_next_deinit(&next);

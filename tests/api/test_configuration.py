@@ -10,6 +10,7 @@ import time
 import rspamd
 import test_backup
 import test_cluster
+import test_next
 import test_quarantine
 import test_undo
 from harness import equal, holds, problem, refused, slow, wait_for
@@ -659,6 +660,10 @@ def models_quarantine_documents(api):
 
 def models_cluster_memory(api):
     test_cluster.cluster_memory(api)
+
+
+def models_next_documents(api):
+    test_next.next_documents(api)
 
 
 def models_quarantine_bytes(api):

@@ -107,6 +107,27 @@ def test_worth_more_than_random_ones(api):
     holds(wins == 3, f"better than drawn ones in {wins} of 3")
 
 
+def next_documents(api):
+    """Of the verdicts those that were least sure are judged, of stored documents the first, both as many as the setting says."""
+    rng = random.Random(5)
+    daemon = api.another(config={"models": {"next_documents": "2"}}).start()
+    client = daemon.client
+    client.put(M, {"preset": "book", "history": 1000}).ok(201)
+    for label in ("spam", "ham"):
+        for _ in range(5):
+            client.post(M + "/train", {"label": label, "text": " ".join(rng.choices(WORDS[label], k=30))}).ok()
+    for i, share in enumerate((0.9, 0.5, 0.0, 0.55, 1.0)):
+        remember(client, f"r{i}", " ".join(WORDS["spam"][:int(20 * share)] + WORDS["ham"][:20 - int(20 * share)]))
+        store(client, f"s{i}", text(rng, 0.5))
+    got = ask(client)
+    equal((got["looked_at"], sorted(row["id"] for row in got["next"])), (4, ["r1", "r3", "s0", "s1"]))
+    return daemon
+
+
+def test_next_documents(api):
+    next_documents(api)
+
+
 def test_edges(api):
     client = started(api, random.Random(3))
     equal(ask(client), {"next": [], "looked_at": 0})

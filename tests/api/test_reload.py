@@ -263,6 +263,14 @@ def clusters(daemon):
     return daemon.client.post(test_cluster.M + "/cluster", {"clusters": 20, "restarts": 1}).status
 
 
+def judged(daemon):
+    model = "/v1/models/next"
+    daemon.client.put(model, {"preset": "book"})
+    for i, label in enumerate(("a", "b", None, None, None)):
+        daemon.client.post(model + "/train", {"text": f"one two {label}", "label": label, "id": f"d{i}"})
+    return daemon.client.get(model + "/next").ok().json["looked_at"]
+
+
 def busy(path, token=None):
     """Whether the third of three requests is one too many."""
     headers = bearer(token) if token else {}
@@ -291,6 +299,7 @@ LIVE = (
     ("networks", "learn_values", 4, 6, asks_network({"samples": 3}), 413, 200),
     ("networks", "tests", 2, 3, learns_network, 413, 201),
     ("models", "cluster_memory", "1M", "64M", clusters, 413, 200),
+    ("models", "next_documents", "1", "3", judged, 1, 3),
     ("models", "quarantine", "", "rspamd, http", lambda d: waits(d), 200, 202),
     ("filter", "model", "mail", "post", models, ["mail"], ["mail", "post"]),
     ("filter", "user_model", "", "mail-%u", of_users, False, True),
