@@ -509,7 +509,7 @@ static int read_features(struct nb_batch *batch, const struct nb_history_record 
         return nb_error_no_memory(error);
     int rc = nb_remember_bag(record, batch->live->key, coder, &batch->scratch, error);
     nb_features_coder_free(&coder);
-    if (rc == 0 && !nb_features_have_texts(record->features) &&
+    if (rc == 0 && record->feature_count > 0 && !nb_features_have_texts(record->features) &&
         nb_remember_keeps_texts(batch->engine, batch->live))
         rc = nb_error_set(error, NB_CONFLICT,
                           "the history has the document without its words, which are kept now");

@@ -23,7 +23,9 @@ bool nb_remember_keeps_texts(const struct nb_engine *engine, const struct nb_liv
 static int write_features(const struct nb_bag *bag, bool with_texts,
                           struct nb_features_coder *coder, struct nb_buffer *out)
 {
-    uint64_t *ids = malloc((bag->size + 1) * sizeof *ids);
+    if (bag->size == 0) /* a document without words: there are no features to encode */
+        return 0;
+    uint64_t *ids = malloc(bag->size * sizeof *ids);
     if (ids == NULL)
         return NB_NO_MEMORY;
     for (size_t i = 0; i < bag->size; i++)
@@ -116,10 +118,12 @@ static bool read_repeats(struct nb_string stored, struct nb_bag *bag)
 int nb_remember_bag(const struct nb_history_record *record, const struct nb_key *key,
                     struct nb_features_coder *coder, struct nb_bag *bag, struct nb_error *error)
 {
-    const uint64_t *ids;
-    const struct nb_string *texts;
+    const uint64_t *ids = NULL;
+    const struct nb_string *texts = NULL;
+    int rc = 0;
     nb_bag_reset(bag);
-    int rc = nb_features_decode(coder, record->features, record->feature_count, key, &ids, &texts,
+    if (record->feature_count > 0 || record->features.length > 0)
+        rc = nb_features_decode(coder, record->features, record->feature_count, key, &ids, &texts,
                                 error);
     for (size_t i = 0; rc == 0 && i < record->feature_count; i++)
         rc = add_feature(bag, ids[i], texts != NULL ? texts[i] : (struct nb_string){"", 0});

@@ -76,6 +76,27 @@ def test_kept_and_listed_newest_first(api):
     equal(rows(client)[0]["tokens"], 2)
 
 
+def test_a_document_without_words(api):
+    """It is kept, listed, explained and learned as any other, also where no word's text is kept."""
+    for keep_words in ("yes", "no"):
+        daemon = started(api, config={"store": {"keep_words": keep_words}})
+        client = daemon.client
+        filled(client, "/v1/models/n")
+        for id, text in (("empty", ""), ("dots", " ... ")):
+            equal(remember(client, text, id=id)["remembered"], True)
+        equal(ids(client), ["dots", "empty"])
+        equal(client.get(M + "/history/empty?explain=3").ok().json["id"], "empty")
+        daemon.stop()
+        client = daemon.start().client
+        equal(ids(client), ["dots", "empty"])
+        receipt = label(client, "empty", "spam").ok().json
+        sent = client.post("/v1/models/n/train", {"id": "empty", "label": "spam", "text": ""}).ok().json
+        equal({**receipt, "model": None}, {**sent, "model": None})
+        equal(figures(client), figures(client, "/v1/models/n"))
+        daemon.stop()
+        verified(api, daemon.data)
+
+
 def test_off_unless_asked_for(api):
     """Without the setting nothing is kept, and without `remember` neither."""
     daemon = api.another().start()
