@@ -10,6 +10,7 @@
 #include "core/engine/writer.h"
 #include "core/family/parents.h"
 #include "core/live/checkpoint.h"
+#include "core/live/load.h"
 #include "core/live/records.h"
 #include "core/live/refit.h"
 #include "core/live/registry.h"
@@ -21,6 +22,7 @@ struct naming {
     struct nb_import *import;
     struct nb_live *old;
     struct nb_buffer settings, weights, key;
+    bool keeps_fields;              /* those of `old` are in `import` where they were */
     struct nb_ledger_totals totals; /* before */
     uint64_t number;                /* of the entry */
 };
@@ -39,6 +41,19 @@ static int write_records(struct nb_engine *engine, struct nb_view *view, struct 
     return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_ORPHANS, nb_store_key_string(&key), error);
 }
 
+/* Whether the values of documents that wait for `old` are of the same fields in `live`: they go by
+ * the places of these. Of a damaged model that cannot be said. */
+static bool has_its_fields(struct nb_engine *engine, struct nb_live *old,
+                           const struct nb_live *live)
+{
+    struct nb_settings settings;
+    if (nb_load_settings(engine, old, &settings, NULL) != 0)
+        return false;
+    bool has = nb_settings_keep_attributes(&live->published->settings, &settings);
+    nb_settings_deinit(&settings);
+    return has;
+}
+
 /* What waits is judged by the new model then. Its features are found by their ids. */
 static int keep_waiting(const struct nb_view *view, struct naming *naming, struct nb_error *error)
 {
@@ -49,7 +64,7 @@ static int keep_waiting(const struct nb_view *view, struct naming *naming, struc
     *dropped = 0;
     if (old == NULL || old->number == 0)
         return 0;
-    if (memcmp(old->key->bytes, live->key->bytes, NB_KEY_BYTES) == 0)
+    if (memcmp(old->key->bytes, live->key->bytes, NB_KEY_BYTES) == 0 && naming->keeps_fields)
         return nb_quarantine_move(view, old->number, live->number, dropped, error);
     int rc = nb_quarantine_sums(view, old->number, &sums, error);
     *dropped = sums.documents;
@@ -141,6 +156,8 @@ int nb_import_take_place(struct nb_engine *engine, struct nb_import *import, str
     bool listed = rc == 0 && naming.old == NULL;
     if (rc == 0 && import->only_new && !listed && atomic_load(&naming.old->persisted))
         rc = nb_error_set(error, NB_CONFLICT, "the model '%s' exists", naming.old->name);
+    if (rc == 0 && !listed)
+        naming.keeps_fields = has_its_fields(engine, naming.old, live);
     if (rc == 0)
         rc = nb_transaction(engine, 0, write_name, &naming, error);
     if (rc == 0) {

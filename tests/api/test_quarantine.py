@@ -376,6 +376,33 @@ def test_an_import_keeps_it(api):
     equal(ids(daemon), [])
 
 
+def test_an_import_with_other_fields_drops_it(api):
+    """What waits has its values by the place of their field: it must not become the value of another field."""
+    daemon = started(api)
+    client = daemon.client
+
+    def put(model, fields):
+        client.put(f"/v1/models/{model}", {"preset": "book", "fields": dict.fromkeys(fields, "category")},
+                   Authorization=ROOT).ok(201)
+        client.post(f"/v1/models/{model}/train", {"id": "1", "label": "ham", "values": dict.fromkeys(fields, "x")},
+                    Authorization=ROOT).ok()
+        return client.get(f"/v1/models/{model}/export", Authorization=ROOT).ok().body
+    put("m", ("plan", "country"))
+    swapped, longer = put("swapped", ("country", "plan")), put("longer", ("plan", "country", "size"))
+
+    def wait():
+        client.post(M + "/train", {"id": "u", "label": "ham", "values": {"plan": "gold"}}, Authorization=USER).ok(202)
+    wait()
+    holds("quarantine_dropped" not in imported(daemon, longer), "the fields that there were are where they were")
+    equal(ids(daemon), ["u"])
+    equal(imported(daemon, swapped)["quarantine_dropped"], 1)
+    equal(ids(daemon), [])
+    wait()
+    equal(settle(daemon, "apply", all=True)["applied"]["learned"], 1)
+    found = client.post(M + "/classify?explain=10", {"values": {"plan": "gold"}}, Authorization=ROOT).ok().body
+    holds(b"plan=gold" in found, found)
+
+
 def test_an_import_says_what_it_could_not_keep(api):
     """A dump without words comes with the key of its store: what waits has ids under another one."""
     daemon = started(api)
