@@ -529,7 +529,8 @@ static int recall(struct nb_batch *batch, struct nb_string id, struct nb_string 
     rc = read_features(batch, &record, error);
     if (rc != 0)
         return rc;
-    struct nb_submitted change = {.quarantined = batch->quarantined, .fields = record.fields};
+    struct nb_submitted change = {
+        .is_recalled = true, .quarantined = batch->quarantined, .fields = record.fields};
     if (nb_buffer_append(&change.label, label.bytes, label.length) != 0 ||
         take_features(batch->live->counts, &batch->scratch, &change) != 0)
         return end_change(batch, &change, NB_NO_MEMORY, error);

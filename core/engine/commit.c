@@ -171,6 +171,24 @@ static int put_model(struct nb_group *group, struct nb_view *view, struct nb_gro
     return rc != 0 ? rc : nb_put_state(engine, view, live, &state, error);
 }
 
+/* What was recalled from the history to be learned may have been learned since, by somebody else or
+ * earlier in its batch: then its content stays, and only the label changes. That an entry cannot be
+ * read is found when it is staged. */
+static int look_again(const struct nb_view *view, struct nb_group_item *item)
+{
+    struct nb_submitted *change = item->change;
+    struct nb_entry entry = {0};
+    int rc = NB_NOT_FOUND;
+    if (!change->is_recalled || change->quarantined)
+        return 0;
+    if (item->batch->live->number != 0)
+        rc = nb_ledger_find(view, item->batch->live->number, nb_buffer_string(&change->id), &entry,
+                            NULL);
+    nb_entry_deinit(&entry);
+    change->is_label = rc != NB_NOT_FOUND;
+    return rc == NB_NO_MEMORY ? rc : 0;
+}
+
 static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argument,
                      struct nb_error *error)
 {
@@ -181,7 +199,9 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
     (void)nb_learner_slices(engine->learner);
     int rc = put_checkpoints(group, view, error);
     for (size_t i = 0; rc == 0 && i < group->size; i++) {
-        rc = nb_stage(&c->staging, group, view, &group->items[i], error);
+        rc = look_again(view, &group->items[i]) != 0
+                 ? nb_error_no_memory(error)
+                 : nb_stage(&c->staging, group, view, &group->items[i], error);
         slices += nb_learner_slices(engine->learner);
         if (slices >= SLICES_MOST)
             nb_group_cut(group, i + 1);

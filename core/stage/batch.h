@@ -30,6 +30,7 @@ struct nb_submitted {
     uint64_t restored;         /* the entry that is to be in force again; 0: forget the document */
     bool is_label;             /* the content stays as it is: only the label changes ... */
     uint64_t labelled;         /* ... of this entry alone, unless it is 0 */
+    bool is_recalled;          /* made from the history: `is_label` if it is learned by then */
     bool forgets;              /* what the history has of the document goes, too */
     bool is_aged;              /* of a document that is taken out because of its age */
     bool is_note;              /* NB_CHANGE_UNDO: `label` has what was asked for ... */

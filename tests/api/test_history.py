@@ -213,6 +213,33 @@ def test_label_of_learned_and_unknown_documents(api):
     equal((got[0]["status"], got[1]["error"]["status"]), ("learned", 404))
 
 
+def test_a_label_behind_its_document(api):
+    """What is learned in the same batch, or at the same time, keeps its content: the history is for what nobody learned."""
+    daemon = started(api)
+    client = daemon.client
+    filled(client, "/v1/models/n")
+    documents = [{"id": "d", "text": "three other words", "label": "ham"}, {"id": "d", "label": "spam"}]
+    remember(client, "cheap", id="d")
+    for path in (M, "/v1/models/n"):
+        got = client.post(path + "/train", {"documents": documents}).ok().json["results"]
+        equal([(row["status"], row["tokens"]) for row in got], [("learned", 3), ("relabelled", 3)], path)
+    equal(figures(client), figures(client, "/v1/models/n"))
+    client.post(M + "/untrain", {"id": "d"}).ok()
+    # Somebody learns documents while others give them labels: in whatever order, a document has what was learned.
+    for i in range(90):
+        remember(client, "cheap", id=f"d{i}")
+
+    def give(client):
+        for i in range(90):
+            label(client, f"d{i}", "spam").ok()
+    giving = threading.Thread(target=give, args=(daemon.new_client(),))
+    giving.start()
+    for i in range(90):
+        client.post(M + "/train", {"id": f"d{i}", "text": "three other words", "label": "ham"}).ok()
+    giving.join()
+    equal([client.get(f"{M}/documents/d{i}").ok().json["tokens"] for i in range(90)], [3] * 90)
+
+
 def test_an_id_with_a_slash(api):
     client = started(api).client
     remember(client, "cheap", id="a/b c")
