@@ -39,9 +39,15 @@ class History:
     def __init__(self, daemon, rng):
         self.daemon, self.rng = daemon, rng
         self.known, self.settings, self.fields, self.steps = {}, {}, {}, []
+        self.remembered = {}  # {model: {id: document}}
 
     def name(self):
-        return f"m{self.rng.randrange(2)}"
+        """Of a model that there is or may be; now and then of one that is the prior of another."""
+        priors = sorted(name for name in self.known if name.endswith(".prior"))
+        return self.rng.choice(priors) if priors and not self.rng.randrange(8) else f"m{self.rng.randrange(2)}"
+
+    def has_relatives(self, name):
+        return any("parent" in settings and name in (child, settings["parent"]) for child, settings in self.settings.items())
 
     def document(self, name):
         values = {field: value_of(self.rng, kind) for field, kind in self.fields[name].items()
@@ -49,10 +55,13 @@ class History:
         return {"text": words(self.rng, 12), "values": values} if self.rng.randrange(4) else {"values": values}
 
     def put(self, client, name):
-        wanted = {"preset": "book", **(self.rng.choice(BOOK) if self.rng.randrange(3) else {"decision": "stacked"})}
+        wanted = {"preset": "book", "history": 1000,
+                  **(self.rng.choice(BOOK) if self.rng.randrange(3) else {"decision": "stacked"})}
+        if self.has_relatives(name):
+            wanted = {**self.settings[name], "unsure_band": self.rng.choice((0, 0.1))}  # they have to fit each other
         reply = client.put(path_of(name), {**wanted, "fields": self.fields[name]})
         if reply.status == 422 and name not in self.known:  # not with these fields
-            wanted = {"preset": "book"}
+            wanted = {"preset": "book", "history": 1000}
             client.put(path_of(name), {**wanted, "fields": self.fields[name]}).ok(201)
         elif reply.status != 422:
             reply.ok(200 if name in self.known else 201)
@@ -65,6 +74,7 @@ class History:
             self.fields[name] = dict(self.rng.sample(kinds, self.rng.randrange(1, len(kinds) + 1)))
         self.put(client, name)
         self.known.setdefault(name, {})
+        self.remembered.setdefault(name, {})
 
     def train(self, client):
         name = self.name()
@@ -101,20 +111,74 @@ class History:
         """An import of another model's export, or of its own."""
         source, name = self.name(), self.name()
         if source in self.known:
-            client.put(path_of(name) + "/import", exported(client, source), NDJSON).ok(200 if name in self.known else 201)
-            self.known[name] = dict(self.known[source])
-            self.settings[name], self.fields[name] = self.settings[source], self.fields[source]
+            reply = client.put(path_of(name) + "/import", exported(client, source), NDJSON)
+            if reply.status in (409, 422):
+                holds(self.has_relatives(name) or self.has_relatives(source), reply.body)
+                return
+            reply.ok(200 if name in self.known else 201)
+            self.copied(source, name)
+
+    def copied(self, source, name):
+        self.known[name], self.remembered[name] = dict(self.known[source]), {}
+        self.settings[name], self.fields[name] = self.settings[source], self.fields[source]
+
+    def derive(self, client):
+        """A model that begins with what another knows, at full strength or with a frozen copy as its parent."""
+        source, name, frozen = self.name(), f"m{self.rng.randrange(2)}", self.rng.randrange(3)
+        if source not in self.known or name in self.known or name + ".prior" in self.known:
+            return
+        reply = client.post(f"{path_of(name)}/from/{source}" + ("?strength=20" if frozen else ""), None)
+        if reply.status in (409, 422) and frozen:
+            return  # not with these settings
+        reply.ok(201)
+        self.copied(source, name + ".prior" if frozen else name)
+        if frozen:
+            self.copied(source, name)
+            self.known[name] = {}
+            self.settings[name] = {**self.settings[source], "parent": name + ".prior", "parent_strength": 20}
+
+    def merge(self, client):
+        name, (old, new) = self.name(), self.rng.sample(LABELS, 2)
+        if name in self.known:
+            reply = client.call("PATCH", f"{path_of(name)}/labels/{old}", {"name": new, "merge": True})
+            holds(reply.status in (200, 404), reply.body)
+            if reply.status == 200:
+                self.known[name] = {id: (new if label == old else label, document)
+                                    for id, (label, document) in self.known[name].items()}
+
+    def remember(self, client):
+        name, id = self.name(), f"d{self.rng.randrange(50)}"
+        if name in self.known:
+            document = self.document(name)
+            reply = client.post(path_of(name) + "/classify?remember=1", {"id": id, **document})
+            holds(reply.status in (200, 409), reply.body)  # 409: nothing was learned
+            if reply.status == 200:
+                equal((reply.json["id"], reply.json["remembered"]), (id, True), reply.body)
+                self.remembered[name][id] = document
+
+    def label_by_id(self, client):
+        """Of what is learned, or else of what is remembered."""
+        name, label = self.name(), self.rng.choice((*LABELS, None))
+        state, kept = self.known.get(name, {}), self.remembered.get(name, {})
+        id = self.rng.choice(sorted({*state, *kept}) or ["none"])
+        document = state[id][1] if id in state else kept.get(id)
+        reply = client.post(f"{path_of(name)}/documents/{id}/label", {"label": label})
+        equal(reply.status, 404 if document is None else 200, reply.body)
+        if document is not None:
+            state[id] = (label, document)
 
     def delete(self, client):
         name = self.name()
-        equal(client.delete(path_of(name)).status, 204 if name in self.known else 404)
-        for of in (self.known, self.settings, self.fields):
+        is_parent = any(settings.get("parent") == name for settings in self.settings.values())
+        equal(client.delete(path_of(name)).status, 409 if is_parent else 204 if name in self.known else 404)
+        for of in () if is_parent else (self.known, self.settings, self.fields, self.remembered):
             of.pop(name, None)
 
     def go(self, steps):
-        changes = (self.train, self.relabel, self.untrain, self.change_settings, self.delete_label, self.copy, self.delete)
+        changes = (self.train, self.relabel, self.untrain, self.change_settings, self.delete_label, self.copy, self.delete,
+                   self.derive, self.merge, self.remember, self.label_by_id)
         for _ in range(steps):
-            change = self.rng.choices(changes, (40, 15, 25, 15, 2, 3, 1))[0]
+            change = self.rng.choices(changes, (40, 15, 25, 15, 2, 3, 2, 4, 2, 15, 15))[0]
             self.steps.append(change.__name__)
             change(self.daemon.client)
 
@@ -135,6 +199,7 @@ def served(client):
         row = client.get(path).ok().json
         dump = exported(client, name)
         found[name] = {"row": row, "dump": lines_of(dump), "evaluation": evaluation_of(client, path),
+                       "history": client.get(path + "/history?limit=1000").ok().json["history"],
                        "distributions": [client.get(f"{path}/distribution?label={quoted(v)}").json
                                          for v in sorted(row["labels"])],
                        "verdicts": [verdict(client, name, probe, row["settings"]["fields"]) for probe in PROBES]}
@@ -198,7 +263,7 @@ def one_history(api, rng, rebuild):
 
 def test_field_histories(api):
     rebuild = has_rebuild(api)
-    for number in range(histories_wanted(api)):
+    for number in histories_wanted(api):
         seed = f"{api.seed} fields {number}"
         try:
             one_history(api, random.Random(seed), rebuild)
