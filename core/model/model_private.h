@@ -69,6 +69,19 @@ enum { NB_MODEL_AHEAD = 16 };
 /* A model is read in steps of this many features: their rows fit the first-level cache. */
 enum { NB_MODEL_STEP = 256 };
 
+/* The rows of the features from `start` to `start + step`: those that are known (of all features;
+ * NULL: none is), else looked up into `found`. */
+static inline const uint32_t *nb_model_step(const struct nb_model *model,
+                                            const struct nb_feature *features, size_t start,
+                                            size_t step, const uint32_t *known,
+                                            uint32_t found[NB_MODEL_STEP])
+{
+    if (known != NULL)
+        return known + start;
+    nb_model_find_all(model, features + start, step, found);
+    return found;
+}
+
 /* Both for the writer; nb_model_unlock unlocks. A change of counts or labels ends with a new
  * generation, before the lock is given back. */
 void nb_model_write_lock(struct nb_model *model);

@@ -161,8 +161,8 @@ static bool explain_value(const struct nb_scorer *s, const struct nb_model *mode
 }
 
 int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
-               const struct nb_feature *features, size_t size, const struct nb_scores *scores,
-               struct nb_evidence *rows, size_t *count)
+               const struct nb_feature *features, size_t size, const uint32_t *found,
+               const struct nb_scores *scores, struct nb_evidence *rows, size_t *count)
 {
     const struct nb_score_view *view;
     int rc = nb_scorer_view(scorer, model, &view);
@@ -170,15 +170,17 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
         return rc;
     struct sides sides = sides_of(scorer, view, scores);
     size_t filled = 0;
-    uint32_t numbers[NB_MODEL_STEP];
+    uint32_t looked_up[NB_MODEL_STEP];
+    const uint32_t *numbers = looked_up;
     struct nb_given given;
     bool has_tree = scorer->attributes.tree != NULL;
     if (has_tree)
         nb_given_find(&given, scorer->attributes.tree, model, features, size);
     for (size_t i = 0; i < size; i++) {
         if (i % NB_MODEL_STEP == 0)
-            nb_model_find_all(model, features + i,
-                              size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, numbers);
+            numbers = nb_model_step(model, features, i,
+                                    size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, found,
+                                    looked_up);
         uint64_t all;
         double evidence;
         uint32_t number = numbers[i % NB_MODEL_STEP];

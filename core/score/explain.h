@@ -18,12 +18,14 @@ struct nb_evidence {
     double evidence;
     size_t given; /* the place in the bag, plus 1, of the value that it depends on; 0: none */
 };
-/* The evidence of every known feature, in the order of the bag, and the prior's row last. `rows`
- * has room for size + 1; sets *count. All rows sum to log_scores[best] - log_scores[second] where
- * both are finite; where an estimate of P(w|v) is 0, rows are infinite (core/estimate). */
+/* The evidence of every known feature, in the order of the bag, and the prior's row last. `found`:
+ * the rows of the features, which nb_model_find_all found under the same lock; NULL: they are
+ * looked up. `rows` has room for size + 1; sets *count. All rows sum to log_scores[best] -
+ * log_scores[second] where both are finite; where an estimate of P(w|v) is 0, rows are infinite
+ * (core/estimate). */
 int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
-               const struct nb_feature *features, size_t size, const struct nb_scores *scores,
-               struct nb_evidence *rows, size_t *count);
+               const struct nb_feature *features, size_t size, const uint32_t *found,
+               const struct nb_scores *scores, struct nb_evidence *rows, size_t *count);
 
 /* Puts the `most` strongest rows (by magnitude, ties by feature) first, in order; the others follow
  * in no order. In time count + count log(most) at worst, whatever the rows are. */

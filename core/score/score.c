@@ -109,13 +109,15 @@ static void add_factor_row(struct pass *p, const struct nb_row *row, uint32_t co
 typedef void add_each(struct pass *p, const struct nb_row *row, uint32_t count);
 
 /* `add` is a constant where this is called, and is inlined. */
-static inline __attribute__((always_inline)) void
-add_features(struct pass *p, const struct nb_feature *features, size_t size, add_each *add)
+static inline __attribute__((always_inline)) void add_features(struct pass *p,
+                                                               const struct nb_feature *features,
+                                                               size_t size, const uint32_t *known,
+                                                               add_each *add)
 {
-    uint32_t rows[NB_MODEL_STEP];
+    uint32_t found[NB_MODEL_STEP];
     for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
         size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
-        nb_model_find_all(p->model, features + start, step, rows);
+        const uint32_t *rows = nb_model_step(p->model, features, start, step, known, found);
         for (size_t i = 0; i < step; i++) {
             const struct nb_feature *f = &features[start + i];
             if (!nb_field_is_token(nb_feature_field(f->id))) {
@@ -180,6 +182,13 @@ int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
              const struct nb_feature *features, size_t size, struct nb_scores *scores,
              struct nb_error *error)
 {
+    return nb_score_found(scorer, model, features, size, NULL, scores, error);
+}
+
+int nb_score_found(struct nb_scorer *scorer, const struct nb_model *model,
+                   const struct nb_feature *features, size_t size, const uint32_t *rows,
+                   struct nb_scores *scores, struct nb_error *error)
+{
     const struct nb_score_view *view;
     int rc = nb_scorer_view(scorer, model, &view);
     if (rc == 0 && view->size == 0)
@@ -200,9 +209,9 @@ int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
     if (begin_products(&pass) != 0)
         return nb_error_no_memory(error);
     if (scorer->has_factors)
-        add_features(&pass, features, size, add_factor_row);
+        add_features(&pass, features, size, rows, add_factor_row);
     else
-        add_features(&pass, features, size, add_row);
+        add_features(&pass, features, size, rows, add_row);
     end_products(&pass);
     finish(&pass, scores);
     nb_scores_rank(scores);

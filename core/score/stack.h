@@ -143,6 +143,11 @@ void nb_stack_inputs_twin(struct nb_stack_inputs *inputs, const struct nb_stack_
 int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
                     const struct nb_feature *features, size_t size, struct nb_stack_inputs *inputs,
                     struct nb_error *error);
+/* The same of features whose rows are known: nb_model_find_all found them under the same lock.
+ * NULL: they are looked up. */
+int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
+                          const struct nb_feature *features, size_t size, const uint32_t *rows,
+                          struct nb_stack_inputs *inputs, struct nb_error *error);
 
 #define NB_STACK_NO_LABEL UINT32_MAX
 /* The same for a document whose rows are known, all of them in the model, in the order of `rows`.
@@ -263,11 +268,11 @@ int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *
 
 /* What each feature adds to ln(P(best)/P(second)), as nb_explain of core/score/explain.h does; the
  * last row is the difference of the biases. Under the same locks as nb_stack_inputs and
- * nb_stack_score, all rows sum to log_scores[best] - log_scores[second]. `rows` has room for size
- * + 1. Returns 0 or NB_NO_MEMORY. */
+ * nb_stack_score, all rows sum to log_scores[best] - log_scores[second]. `found` as there; `rows`
+ * has room for size + 1. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_stack_weights *weights, const struct nb_feature *features,
-                     size_t size, const struct nb_stack_inputs *inputs,
+                     size_t size, const uint32_t *found, const struct nb_stack_inputs *inputs,
                      const struct nb_scores *scores, struct nb_evidence *rows, size_t *count);
 
 #endif

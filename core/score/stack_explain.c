@@ -156,7 +156,7 @@ static double bias_evidence(const struct comparison *c, const struct nb_stack_we
 
 int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_stack_weights *weights, const struct nb_feature *features,
-                     size_t size, const struct nb_stack_inputs *inputs,
+                     size_t size, const uint32_t *found, const struct nb_stack_inputs *inputs,
                      const struct nb_scores *scores, struct nb_evidence *rows, size_t *count)
 {
     struct comparison c = {.stack = stack,
@@ -175,11 +175,13 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
     put_twin(&c, weights, inputs);
     put_worth(&c, weights, inputs);
     size_t filled = 0, value = 0;
-    uint32_t numbers[NB_MODEL_STEP];
+    uint32_t looked_up[NB_MODEL_STEP];
+    const uint32_t *numbers = looked_up;
     for (size_t i = 0; i < size && scores->size > 1; i++) {
         if (i % NB_MODEL_STEP == 0)
-            nb_model_find_all(model, features + i,
-                              size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, numbers);
+            numbers = nb_model_step(model, features, i,
+                                    size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, found,
+                                    looked_up);
         uint32_t number = numbers[i % NB_MODEL_STEP];
         if (nb_feature_field(features[i].id) == NB_FIELD_VALUE) {
             explain_value(&c, features, i, &value, rows, &filled);

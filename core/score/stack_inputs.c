@@ -208,13 +208,13 @@ static void add_found(const struct nb_stack_pass *p, const struct nb_feature *fe
 }
 
 static void add_features(const struct nb_stack_pass *p, const struct nb_feature *features,
-                         size_t size)
+                         size_t size, const uint32_t *known)
 {
-    uint32_t rows[NB_MODEL_STEP];
+    uint32_t found[NB_MODEL_STEP];
     for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
         size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
-        nb_model_find_all(p->model, features + start, step, rows);
-        add_found(p, features + start, rows, step);
+        add_found(p, features + start, nb_model_step(p->model, features, start, step, known, found),
+                  step);
     }
 }
 
@@ -354,13 +354,20 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
                     const struct nb_feature *features, size_t size, struct nb_stack_inputs *inputs,
                     struct nb_error *error)
 {
+    return nb_stack_inputs_found(stack, model, features, size, NULL, inputs, error);
+}
+
+int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
+                          const struct nb_feature *features, size_t size, const uint32_t *rows,
+                          struct nb_stack_inputs *inputs, struct nb_error *error)
+{
     struct nb_stack_pass pass;
     int rc = begin(&pass, stack, model, size, inputs);
     if (rc == NB_CONFLICT)
         return nb_error_set(error, rc, "the model has not learned a document yet");
     if (rc != 0 || (inputs->size > 2 && nb_stack_many_start(&pass, size) != 0))
         return nb_error_no_memory(error);
-    add_features(&pass, features, size);
+    add_features(&pass, features, size, rows);
     return finish(&pass, &stack->settings) != 0 ? nb_error_no_memory(error) : 0;
 }
 

@@ -23,6 +23,7 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
         nb_scores_deinit(&p->scores);
         nb_stack_inputs_deinit(&p->inputs);
         nb_scores_deinit(&p->stacked);
+        free(p->rows);
         free(p->evidence);
         free(p->calibrated);
         nb_levels_deinit(&p->levels);

@@ -18,10 +18,10 @@ static int find_evidence(struct nb_verdict_private *p, size_t *count)
                          stacked ? &p->stacked : &p->scores, stacked, p->evidence, count);
     else if (stacked)
         rc = nb_stack_explain(published->stack, p->judge->counts, published->weights,
-                              p->bag.features, p->bag.size, &p->inputs, &p->stacked, p->evidence,
-                              count);
+                              p->bag.features, p->bag.size, p->rows, &p->inputs, &p->stacked,
+                              p->evidence, count);
     else
-        rc = nb_explain(published->scorer, p->judge->counts, p->bag.features, p->bag.size,
+        rc = nb_explain(published->scorer, p->judge->counts, p->bag.features, p->bag.size, p->rows,
                         &p->scores, p->evidence, count);
     for (size_t i = 0; rc == 0 && stacked && i < *count; i++)
         p->evidence[i].evidence *= p->moderation;
@@ -56,7 +56,7 @@ static void put_counts(struct nb_verdict *verdict, const struct nb_evidence *e,
     if (p->judge == NULL || e->feature == SIZE_MAX)
         return;
     const struct nb_model *counts = p->judge->counts;
-    uint32_t row = nb_model_find(counts, p->bag.features[e->feature].id);
+    uint32_t row = p->rows[e->feature];
     x->has_counts = row != NB_NO_ROW;
     if (row == NB_NO_ROW)
         return;

@@ -18,6 +18,7 @@ struct nb_verdict_private {
     struct nb_live *judge;
     struct nb_published *published; /* borrowed from the family: whose formulas decide */
     struct nb_bag bag;
+    uint32_t *rows; /* owned; of the bag's features in the judge's counts */
     /* How the bag was made. */
     bool has_bag;
     struct nb_tokenizer_settings seen_by;
@@ -31,7 +32,7 @@ struct nb_verdict_private {
     struct nb_evidence *evidence;
     struct nb_levels levels;
     struct nb_features_coder *coder; /* owned; NULL until something is kept */
-    size_t label_room, document_room, evidence_room, explanation_room;
+    size_t row_room, label_room, document_room, evidence_room, explanation_room;
 };
 
 /* Makes a verdict ready for another document: what it holds of the last one is let go of, but for

@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 
+#include "core/base/array.h"
 #include "core/live/learner.h"
 #include "core/verdict/verdict_private.h"
 
@@ -18,16 +19,27 @@ static void leave_room_for_another(struct nb_verdict *verdict)
 static int score_stacked(struct nb_verdict_private *p)
 {
     nb_stack_inputs_twin(&p->inputs, p->published->weights, false);
-    int rc = nb_stack_inputs(p->published->stack, p->judge->counts, p->bag.features, p->bag.size,
-                             &p->inputs, NULL);
+    int rc = nb_stack_inputs_found(p->published->stack, p->judge->counts, p->bag.features,
+                                   p->bag.size, p->rows, &p->inputs, NULL);
     return rc != 0 ? rc : nb_stack_score(p->published->weights, &p->inputs, &p->stacked);
+}
+
+/* Once for all that reads the counts. */
+static int find_rows(struct nb_verdict_private *p)
+{
+    if (nb_array_reserve(&p->rows, &p->row_room, p->bag.size, sizeof *p->rows) != 0)
+        return NB_NO_MEMORY;
+    nb_model_find_all(p->judge->counts, p->bag.features, p->bag.size, p->rows);
+    return 0;
 }
 
 /* One member of the family has all documents: mostly, the model. */
 static int score_alone(struct nb_verdict_private *p, struct nb_error *error)
 {
-    int rc = nb_score(p->published->scorer, p->judge->counts, p->bag.features, p->bag.size,
-                      &p->scores, error);
+    int rc = find_rows(p);
+    if (rc == 0)
+        rc = nb_score_found(p->published->scorer, p->judge->counts, p->bag.features, p->bag.size,
+                            p->rows, &p->scores, error);
     return rc == 0 && nb_published_is_stacked(p->published) ? score_stacked(p) : rc;
 }
 

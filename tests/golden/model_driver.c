@@ -220,7 +220,7 @@ static void read_evidence(const struct nb_feature *bag, size_t size, const struc
     if (nb_smoothing_is_of_parent(&blended.smoothing_by))
         nb_blend_explain(&blend, bag, size, scores, false, rows, count);
     else
-        require(nb_explain(scorer, model, bag, size, scores, rows, count) == 0, "explain");
+        require(nb_explain(scorer, model, bag, size, NULL, scores, rows, count) == 0, "explain");
 }
 
 static void score(char **rest, bool explain)

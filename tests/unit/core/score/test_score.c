@@ -254,7 +254,7 @@ static void check_explanation(const struct small *s, const struct nb_settings *s
     struct nb_evidence rows[WORDS + 1];
     size_t size = bag_of(counts, bag);
     size_t count = 0;
-    ck_assert_int_eq(nb_explain(scorer, s->model, bag, size, scores, rows, &count), 0);
+    ck_assert_int_eq(nb_explain(scorer, s->model, bag, size, NULL, scores, rows, &count), 0);
     size_t words = 0;
     for (uint32_t w = 0; w < WORDS; w++)
         words += counts[w] != 0 && used(s, set, w);

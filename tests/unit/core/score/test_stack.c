@@ -639,8 +639,8 @@ START_TEST(explanations_add_up)
         fixture_score(&f);
         struct nb_evidence rows[WORDS + 1];
         size_t count = 0;
-        ck_assert_int_eq(nb_stack_explain(f.stack, f.s.model, f.weights, f.bag, f.size, &f.inputs,
-                                          &f.scores, rows, &count),
+        ck_assert_int_eq(nb_stack_explain(f.stack, f.s.model, f.weights, f.bag, f.size, NULL,
+                                          &f.inputs, &f.scores, rows, &count),
                          0);
         ck_assert_uint_ge(count, 1);
         ck_assert_uint_eq(rows[count - 1].feature, SIZE_MAX);
@@ -1065,8 +1065,8 @@ static void *read_on(void *user)
         nb_stack_weights_read_lock(f->weights);
         rc = rc != 0 ? rc : nb_stack_score(f->weights, &inputs, &scores);
         rc = rc != 0 ? rc
-                     : nb_stack_explain(f->stack, f->s.model, f->weights, f->bag, f->size, &inputs,
-                                        &scores, rows, &count);
+                     : nb_stack_explain(f->stack, f->s.model, f->weights, f->bag, f->size, NULL,
+                                        &inputs, &scores, rows, &count);
         nb_stack_weights_unlock(f->weights);
         nb_model_unlock(f->s.model);
         double sum = 0;

@@ -310,8 +310,8 @@ START_TEST(explanations_add_up)
         score(&f, &d);
         struct nb_evidence rows[SIZE_MOST + 1];
         size_t filled = 0;
-        ck_assert_int_eq(nb_stack_explain(f.stack, f.model, f.weights, d.bag, d.size, &f.inputs,
-                                          &f.scores, rows, &filled),
+        ck_assert_int_eq(nb_stack_explain(f.stack, f.model, f.weights, d.bag, d.size, NULL,
+                                          &f.inputs, &f.scores, rows, &filled),
                          0);
         double sum = 0;
         for (size_t i = 0; i < filled; i++)
