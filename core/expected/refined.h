@@ -10,7 +10,7 @@
 
 /* How well documents of a sample are predicted by a model that has not learned them. */
 struct nb_refined_loss {
-    double log_loss; /* mean of -ln P(label), at the temperature at which it is least */
+    double log_loss; /* mean of -ln P(label); by the book at the best temperature */
     double accuracy;
 };
 
@@ -19,10 +19,13 @@ struct nb_refined {
     struct nb_expected *expected; /* NULL: they weigh nothing */
     double weight;                /* of a document without a label */
     double smoothing;             /* inside EM */
-    double temperature;           /* what log scores of the stack are multiplied by; 1 at most */
-    uint64_t documents;           /* without a label that were looked at */
-    uint64_t labelled;            /* that the model had */
-    uint64_t replaced;            /* documents that were forgotten or changed until then, of all */
+    /* Of a stacked model, whose verdicts are a pool of scores without them and with them: how much
+     * of it is of these, below 1, and what these are multiplied by. */
+    bool is_pooled;
+    double share, temperature;
+    uint64_t documents; /* without a label that were looked at */
+    uint64_t labelled;  /* that the model had */
+    uint64_t replaced;  /* documents that were forgotten or changed until then, of all */
     unsigned iterations;
     double log_likelihood, first; /* that EM maximizes: at its end, and at its beginning */
     uint64_t measured;            /* documents of the sample; 0: too few to measure anything */

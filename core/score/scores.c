@@ -143,15 +143,6 @@ double nb_scores_moderate(struct nb_scores *scores)
     return factor;
 }
 
-double nb_scores_cool(struct nb_scores *scores, double factor)
-{
-    assert(factor > 0);
-    for (size_t i = 0; i < scores->size; i++)
-        scores->log_scores[i] *= factor;
-    nb_scores_rank(scores);
-    return factor;
-}
-
 double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *model,
                              uint32_t without)
 {
@@ -160,4 +151,33 @@ double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *mo
         scores->documents[i] = nb_model_documents(model, label) - (label == without);
     }
     return nb_scores_moderate(scores);
+}
+
+/* ln P(label), by the soft-max of the ranked scores times `temperature`, is
+ * temperature * (score - the best one) less this. */
+static double log_sum(const struct nb_scores *scores, double temperature)
+{
+    double sum = 0;
+    for (size_t i = 0; i < scores->size; i++)
+        sum += exp(temperature * (scores->log_scores[i] - scores->log_scores[scores->best]));
+    assert(sum >= 1); /* the best adds 1 */
+    return log(sum);
+}
+
+double nb_scores_pool(struct nb_scores *scores, double temperature, double share,
+                      const struct nb_scores *own)
+{
+    assert(scores->size == own->size && share >= 0 && share < 1 && temperature > 0);
+    double end = log_sum(scores, temperature) - log(share);
+    double own_end = log_sum(own, 1) - log1p(-share);
+    double top = scores->log_scores[scores->best], own_top = own->log_scores[own->best];
+    for (size_t i = 0; i < scores->size; i++) {
+        double one = temperature * (scores->log_scores[i] - top) - end;
+        double other = own->log_scores[i] - own_top - own_end;
+        double most = fmax(one, other);
+        scores->log_scores[i] = most + log(exp(one - most) + exp(other - most));
+    }
+    nb_scores_rank(scores);
+    double of_own = own->log_scores[scores->best] - own_top - own_end;
+    return fmax(-expm1(of_own - scores->log_scores[scores->best]), 0);
 }

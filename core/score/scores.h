@@ -59,13 +59,25 @@ double nb_scores_moderation(double difference, double prior, double doubt);
 /* Multiplies the log scores by that of the winner, and ranks them. They were ranked, and their
  * `documents` are set (each above 0). Returns what they were multiplied by. */
 double nb_scores_moderate(struct nb_scores *scores);
-/* Multiplies the log scores by `factor`, above 0, and ranks them. Returns it. */
-double nb_scores_cool(struct nb_scores *scores, double factor);
 /* As nb_scores_moderate, of scores of a model, whose labels have numbers there; sets `documents`.
  * With the label of a document that the counts have, for `without` (else NB_LABELS_NONE): without
  * that document. Under the model's read lock. */
 #define NB_LABELS_NONE UINT32_MAX
 double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *model,
                              uint32_t without);
+
+/* ---- two opinions -----------------------------------------------------------------------------
+ *
+ * The linear opinion pool (Stone 1961): P(v) = (1 - share) P_1(v) + share P_2(v). However sure and
+ * wrong the second is, -ln P of the right label is above that of the first by no more than
+ * -ln(1 - share). A product of both, which adds log scores, has no such bound.
+ */
+
+/* Pools the ranked scores, multiplied by `temperature` (above 0), with `own`, which are ranked too
+ * and of the same labels in the same order: the log scores become ln P(v) = ln((1 - share) P_own(v)
+ * + share P(v)), and are ranked. `share` is 0 or above and below 1. Returns what part of the
+ * winner's probability is not from `own`, 0 to 1. */
+double nb_scores_pool(struct nb_scores *scores, double temperature, double share,
+                      const struct nb_scores *own);
 
 #endif

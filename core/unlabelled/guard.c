@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/blend/blend.h"
 #include "core/unlabelled/losses.h"
+#include "core/unlabelled/pool.h"
 
 enum {
     FOLDS = 3,
@@ -19,7 +20,8 @@ enum {
 };
 static const double weights[] = {.01, .03, .1, .3, 1};
 static const double smoothings[] = {.001, .01};
-static const double usual_smoothing = .001; /* where nothing can be measured */
+/* Where nothing can be measured. */
+static const double usual_smoothing = .001, usual_share = .5;
 enum {
     WEIGHTS = sizeof weights / sizeof *weights,
     SMOOTHINGS = sizeof smoothings / sizeof *smoothings,
@@ -44,7 +46,7 @@ struct trying {
     struct chosen unlabelled;
     uint32_t *folds; /* owned; of each document with a label; FOLDS: it is not measured */
     size_t *places;  /* owned; of each, its place in the scores */
-    uint32_t *truths;
+    uint32_t *truths, *folds_of; /* owned; of each that is measured */
     size_t measured;
     struct candidate candidates[CANDIDATES_MOST];
     unsigned count;
@@ -78,6 +80,7 @@ static void trying_deinit(struct trying *t)
     free(t->folds);
     free(t->places);
     free(t->truths);
+    free(t->folds_of);
     free(t->scores);
     free(t->counts);
     nb_expected_release(&t->without);
@@ -139,8 +142,10 @@ static int deal_folds(struct trying *t)
     t->folds = calloc(part->count + 1, sizeof *t->folds);
     t->places = calloc(part->count + 1, sizeof *t->places);
     t->truths = calloc(part->count + 1, sizeof *t->truths);
+    t->folds_of = calloc(part->count + 1, sizeof *t->folds_of);
     uint32_t *dealt = calloc(t->corpus->labels, sizeof *dealt);
-    if (t->folds == NULL || t->places == NULL || t->truths == NULL || dealt == NULL) {
+    if (t->folds == NULL || t->places == NULL || t->truths == NULL || t->folds_of == NULL ||
+        dealt == NULL) {
         free(dealt);
         return NB_NO_MEMORY;
     }
@@ -149,8 +154,10 @@ static int deal_folds(struct trying *t)
         bool is_measured = t->corpus->documents[label] >= 2 && t->measured < most;
         t->folds[d] = is_measured ? (dealt[label]++ + label) % FOLDS : FOLDS;
         t->places[d] = t->measured;
-        if (is_measured)
-            t->truths[t->measured++] = label;
+        if (!is_measured)
+            continue;
+        t->folds_of[t->measured] = t->folds[d];
+        t->truths[t->measured++] = label;
     }
     free(dealt);
     return 0;
@@ -267,7 +274,7 @@ static void keep(struct trying *t, const struct nb_scores *scores, double *to)
     }
 }
 
-/* As verdicts are: without the documents of the fold. */
+/* As verdicts are by own counts: without the documents of the fold. */
 static void moderate(struct trying *t)
 {
     struct nb_scores *s = &t->said;
@@ -280,6 +287,7 @@ static void moderate(struct trying *t)
     (void)nb_scores_moderate(s);
 }
 
+/* The last of `beside` leaves the fold out; another one is what EM expects. */
 static int score(struct trying *t, size_t document, const struct nb_blend_beside *beside,
                  unsigned beside_count, double *to)
 {
@@ -297,7 +305,7 @@ static int score(struct trying *t, size_t document, const struct nb_blend_beside
     if (rc == 0)
         rc = nb_blend_score(&t->blend, t->features, size, is_stacked ? NULL : &t->said,
                             is_stacked ? &t->said : NULL);
-    if (rc == 0 && is_stacked)
+    if (rc == 0 && is_stacked && beside_count == 1)
         moderate(t);
     if (rc == 0)
         keep(t, &t->said, to);
@@ -348,22 +356,41 @@ static int try_fold(struct trying *t, uint32_t fold)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-static int judge(const struct trying *t, unsigned n, struct nb_losses *losses)
+/* The scores of candidate `n` - 1; n = 0: without expected counts. */
+static struct nb_loss_scores scores_of(const struct trying *t, unsigned n)
 {
-    struct nb_loss_scores scores = {.count = t->measured,
-                                    .labels = t->corpus->labels,
-                                    .truths = t->truths,
-                                    .scores =
-                                        t->scores + (size_t)n * t->measured * t->corpus->labels};
-    return nb_losses_of(&scores, losses);
+    uint32_t labels = t->corpus->labels;
+    return (struct nb_loss_scores){.count = t->measured,
+                                   .labels = labels,
+                                   .truths = t->truths,
+                                   .scores = t->scores + (size_t)n * t->measured * labels};
 }
 
-static void take(const struct trying *t, unsigned n, const struct nb_losses *losses,
-                 struct nb_refined *refined)
+/* What the model loses without expected counts. */
+static int judge_own(const struct trying *t, struct nb_losses *losses)
 {
-    refined->weight = t->candidates[n].weight;
-    refined->smoothing = t->candidates[n].smoothing;
-    refined->temperature = fmin(losses->temperature, 1);
+    struct nb_loss_scores own = scores_of(t, 0);
+    return t->weights != NULL ? nb_losses_as_they_are(&own, losses) : nb_losses_of(&own, losses);
+}
+
+/* And with those of a candidate. By the book they take the place of the own scores. */
+static int judge(const struct trying *t, unsigned candidate, struct nb_pool *pool,
+                 struct nb_losses *losses)
+{
+    struct nb_loss_scores with = scores_of(t, candidate + 1);
+    const struct nb_pool_question question = {
+        .own = scores_of(t, 0), .with = with.scores, .folds = t->folds_of, .fold_count = FOLDS};
+    *pool = (struct nb_pool){usual_share, 1};
+    return t->weights != NULL ? nb_pool_fit(&question, pool, losses) : nb_losses_of(&with, losses);
+}
+
+static void take(const struct trying *t, unsigned candidate, const struct nb_pool *pool,
+                 const struct nb_losses *losses, struct nb_refined *refined)
+{
+    refined->weight = t->candidates[candidate].weight;
+    refined->smoothing = t->candidates[candidate].smoothing;
+    refined->share = pool->share;
+    refined->temperature = pool->temperature;
     refined->with = (struct nb_refined_loss){losses->mean, losses->accuracy};
 }
 
@@ -372,20 +399,21 @@ static int decide(const struct trying *t, struct nb_refined *refined)
     bool is_auto = nb_weight_is_auto(t->guard->published->settings.unlabelled_weight);
     struct nb_losses none;
     double best = (double)INFINITY;
-    int rc = judge(t, 0, &none);
+    int rc = judge_own(t, &none);
     if (rc != 0)
         return rc;
     refined->measured = t->measured;
     refined->without = refined->with = (struct nb_refined_loss){none.mean, none.accuracy};
     for (unsigned n = 0; rc == 0 && n < t->count; n++) {
         struct nb_losses losses;
-        rc = judge(t, n + 1, &losses);
+        struct nb_pool pool;
+        rc = judge(t, n, &pool, &losses);
         if (rc != 0)
             break;
         bool helps = nb_losses_help(&none, &losses, t->measured);
         if (losses.mean < best && (helps || !is_auto)) {
             best = losses.mean;
-            take(t, n, &losses, refined);
+            take(t, n, &pool, &losses, refined);
         }
         nb_losses_deinit(&losses);
     }
@@ -399,6 +427,8 @@ int nb_guard_choose(const struct nb_guard *guard, struct nb_refined *refined)
     struct trying t = {.guard = guard, .corpus = guard->corpus};
     refined->weight = nb_weight_is_auto(given) ? 0 : given;
     refined->smoothing = usual_smoothing;
+    refined->is_pooled = nb_published_is_stacked(guard->published);
+    refined->share = usual_share;
     refined->temperature = 1;
     nb_scores_init(&t.said);
     list_candidates(&t);

@@ -8,7 +8,9 @@
  * By the book log scores are far too large, and larger with more documents: -ln P would tell how
  * large they are, and not how right. So losses are those of P made of t times the log scores, each
  * at the t at which it is least (one number for all: temperature scaling, Guo, Pleiss, Sun and
- * Weinberger 2017).
+ * Weinberger 2017). In a stacked model P is to be believed, and what it says with expected counts
+ * does not take the place of what it says without: both are pooled (pool.h), and the losses are
+ * those of the verdicts without and of the pools, each fitted to the other folds.
  *
  * A weight above 0 is taken only if it helps (losses.h). Of those that do, the one with the least
  * loss is taken.
@@ -31,9 +33,10 @@ struct nb_guard {
     void (*step)(void *user, unsigned done, unsigned all); /* told of each fit */
 };
 
-/* Sets weight, smoothing, temperature, measured, without and with of *refined; with `weight` of the
- * settings a number, weight is that. Too few documents to measure: measured is 0, and a weight that
- * is to be chosen, too. Returns 0, NB_STOPPING or NB_NO_MEMORY. */
+/* Sets weight, smoothing, is_pooled, share, temperature, measured, without and with of *refined;
+ * with `weight` of the settings a number, weight is that. Too few documents to measure: measured is
+ * 0, and a weight that is to be chosen, too; half of a pool is then with expected counts. Returns
+ * 0, NB_STOPPING or NB_NO_MEMORY. */
 int nb_guard_choose(const struct nb_guard *guard, struct nb_refined *refined);
 
 #endif

@@ -12,10 +12,9 @@ static const double loss_most = 700; /* of an impossible label; exp(-700) is a n
 enum { STEPS = 50 };                 /* each leaves .618 of the interval */
 
 /* The mean of -ln P, at temperature t, over the labels that the document may have. */
-static double loss_of(const struct nb_loss_scores *s, size_t document, double t)
+static double loss_of(const struct nb_loss_scores *s, size_t document, double t, double doubt)
 {
     const double *scores = s->scores + document * s->labels;
-    const double doubt = s->labels > 1 ? 1 / ((double)s->count + 2) : 0;
     uint32_t labels = s->labels;
     double loss = 0;
     double most = scores[0];
@@ -34,11 +33,17 @@ static double loss_of(const struct nb_loss_scores *s, size_t document, double t)
     return loss;
 }
 
+/* e */
+static double doubt_of(const struct nb_loss_scores *s)
+{
+    return s->labels > 1 ? 1 / ((double)s->count + 2) : 0;
+}
+
 static double mean_of(const struct nb_loss_scores *s, double t)
 {
     double sum = 0;
     for (size_t d = 0; d < s->count; d++)
-        sum += loss_of(s, d, t);
+        sum += loss_of(s, d, t, doubt_of(s));
     return sum / (double)s->count;
 }
 
@@ -83,25 +88,50 @@ void nb_losses_deinit(struct nb_losses *losses)
     *losses = (struct nb_losses){.mean = 0};
 }
 
-int nb_losses_of(const struct nb_loss_scores *s, struct nb_losses *losses)
+int nb_losses_init(struct nb_losses *losses, size_t count)
+{
+    *losses = (struct nb_losses){.temperature = 1,
+                                 .each = calloc(count, sizeof *losses->each),
+                                 .right = calloc(count, sizeof *losses->right)};
+    return losses->each != NULL && losses->right != NULL ? 0 : NB_NO_MEMORY;
+}
+
+void nb_losses_sum(struct nb_losses *losses, size_t count)
+{
+    losses->mean = losses->accuracy = 0;
+    for (size_t d = 0; d < count; d++) {
+        losses->mean += losses->each[d] / (double)count;
+        losses->accuracy += losses->right[d];
+    }
+    losses->accuracy /= (double)count;
+}
+
+static int put_losses(const struct nb_loss_scores *s, double temperature, double doubt,
+                      struct nb_losses *losses)
 {
     assert(s->count > 0 && s->labels > 0);
-    *losses = (struct nb_losses){.each = calloc(s->count, sizeof *losses->each),
-                                 .right = calloc(s->count, sizeof *losses->right)};
-    if (losses->each == NULL || losses->right == NULL) {
+    if (nb_losses_init(losses, s->count) != 0) {
         nb_losses_deinit(losses);
         return NB_NO_MEMORY;
     }
-    losses->temperature = best_temperature(s);
+    losses->temperature = temperature;
     for (size_t d = 0; d < s->count; d++) {
-        const double *scores = s->scores + d * s->labels;
-        losses->each[d] = loss_of(s, d, losses->temperature);
-        losses->right[d] = winner_of(scores, s->labels) == s->truths[d];
-        losses->mean += losses->each[d] / (double)s->count;
-        losses->accuracy += losses->right[d];
+        losses->each[d] = loss_of(s, d, temperature, doubt);
+        losses->right[d] = winner_of(s->scores + d * s->labels, s->labels) == s->truths[d];
     }
-    losses->accuracy /= (double)s->count;
+    nb_losses_sum(losses, s->count);
     return 0;
+}
+
+int nb_losses_as_they_are(const struct nb_loss_scores *s, struct nb_losses *losses)
+{
+    return put_losses(s, 1, 0, losses);
+}
+
+int nb_losses_of(const struct nb_loss_scores *s, struct nb_losses *losses)
+{
+    assert(s->count > 0 && s->labels > 0);
+    return put_losses(s, best_temperature(s), doubt_of(s), losses);
 }
 
 /* The mean of the differences, in standard errors of it; 0 when all are the same. */

@@ -38,6 +38,8 @@ void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *repor
     report->is_known = r != NULL && report->state != NB_UNLABELLED_OFF;
     if (report->is_known) {
         report->weight = r->weight;
+        report->is_pooled = r->is_pooled && r->weight > 0;
+        report->share = r->share;
         report->smoothing = r->smoothing;
         report->documents = r->documents;
         report->changed = atomic_load(&live->replaced) - r->replaced;

@@ -32,6 +32,8 @@ struct nb_unlabelled_report {
     unsigned fits, fits_all; /* while it runs: done, of so many */
     bool is_known;           /* it was found once; else nothing of what follows is set: */
     double weight;           /* of a document without a label; 0: it is better without them */
+    bool is_pooled;          /* stacked: a pool of what is said without them and with them */
+    double share;            /* of the latter in the pool */
     double smoothing;        /* inside EM */
     uint64_t documents;      /* without a label that were looked at */
     uint64_t changed;        /* documents, with or without a label, changed or forgotten since */

@@ -175,6 +175,8 @@ static void take_weight(struct nb_refined *to, const struct nb_refined *from)
 {
     to->weight = from->weight;
     to->smoothing = from->smoothing;
+    to->is_pooled = from->is_pooled;
+    to->share = from->share;
     to->temperature = from->temperature;
     to->measured = from->measured;
     to->without = from->without;

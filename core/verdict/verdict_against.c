@@ -67,19 +67,21 @@ int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2], 
     bool is_of_level = verdict->probabilities == p->levels.probabilities;
     if (!verdict->stacked || is_of_level || verdict->size < 3 || !has_two(verdict, labels))
         return NB_CONFLICT;
-    double log_odds = 0;
+    double one = (double)nb_verdict_documents(verdict, labels[0]);
+    double other = (double)nb_verdict_documents(verdict, labels[1]);
+    double log_odds = 0, with = 0;
     nb_family_lock(&p->family);
-    int rc = nb_family_is_blended(&p->family) ? judge_together(p, labels, &log_odds)
-                                              : judge_alone(p, labels, &log_odds);
     const struct nb_refined *refined = nb_family_refined(&p->family);
-    if (refined != NULL)
-        log_odds *= refined->temperature;
+    bool is_alone = refined != NULL || !nb_family_is_blended(&p->family);
+    int rc = is_alone ? judge_alone(p, labels, &log_odds) : judge_together(p, labels, &log_odds);
+    if (rc == 0 && refined != NULL)
+        rc = judge_together(p, labels, &with);
     nb_family_unlock(&p->family);
     if (rc != 0)
         return rc;
-    double one = (double)nb_verdict_documents(verdict, labels[0]);
-    double other = (double)nb_verdict_documents(verdict, labels[1]);
-    double factor = nb_scores_moderation(log_odds, log(one / other), 1 / one + 1 / other);
-    *probability = 1 / (1 + exp(-log_odds * factor));
+    log_odds *= nb_scores_moderation(log_odds, log(one / other), 1 / one + 1 / other);
+    if (refined != NULL)
+        log_odds = nb_pooled_odds(refined, log_odds, with);
+    *probability = 1 / (1 + exp(-log_odds));
     return 0;
 }

@@ -13,6 +13,9 @@ static int find_evidence(struct nb_verdict_private *p, size_t *count)
     const struct nb_published *published = p->published;
     bool stacked = nb_published_is_stacked(published);
     int rc = 0;
+    if (stacked && nb_family_refined(&p->family) != NULL)
+        return nb_pooled_explain(&p->pooled, &p->family, p->bag.features, p->bag.size, &p->stacked,
+                                 p->evidence, count);
     if (p->judge == NULL)
         nb_blend_explain(&p->family.blend, p->bag.features, p->bag.size,
                          stacked ? &p->stacked : &p->scores, stacked, p->evidence, count);

@@ -21,15 +21,15 @@ static void fill_label(struct nb_verdict *verdict, size_t i)
 }
 
 /* The labels' documents are there. */
-static void moderate(struct nb_verdict *verdict)
+static int moderate(struct nb_verdict *verdict)
 {
     struct nb_verdict_private *p = verdict->private_;
     for (size_t i = 0; i < p->stacked.size; i++)
         p->stacked.documents[i] = verdict->documents[i];
+    if (nb_family_refined(&p->family) != NULL)
+        return nb_pooled_score(&p->pooled, &p->family, p->bag.features, p->bag.size, &p->stacked);
     p->moderation = nb_scores_moderate(&p->stacked);
-    const struct nb_refined *refined = nb_family_refined(&p->family);
-    if (refined != NULL)
-        p->moderation *= nb_scores_cool(&p->stacked, refined->temperature);
+    return 0;
 }
 
 /* The probabilities, winner and runner-up of a model by the book whose map is of the labels that
@@ -69,7 +69,9 @@ int nb_verdict_fill(struct nb_verdict *verdict)
     for (size_t i = 0; i < p->scores.size; i++)
         fill_label(verdict, i);
     if (stacked)
-        moderate(verdict);
+        rc = moderate(verdict);
+    if (rc != 0)
+        return rc;
     verdict->size = p->scores.size;
     verdict->log_scores = p->scores.log_scores;
     verdict->probabilities = decisive->probabilities;

@@ -6,7 +6,7 @@
 #ifndef NB_CORE_VERDICT_VERDICT_PRIVATE_H
 #define NB_CORE_VERDICT_VERDICT_PRIVATE_H
 
-#include "core/family/family.h"
+#include "core/family/pooled.h"
 #include "core/score/levels.h"
 #include "core/verdict/verdict.h"
 
@@ -28,7 +28,8 @@ struct nb_verdict_private {
     struct nb_scores stacked;
     double *calibrated; /* owned; probabilities by the map of a model by the book */
     size_t calibrated_room;
-    double moderation; /* by which these, and the evidence for them, were multiplied */
+    double moderation;       /* by which these, and the evidence for them, were multiplied */
+    struct nb_pooled pooled; /* where documents without a label come in */
     struct nb_evidence *evidence;
     struct nb_levels levels;
     struct nb_features_coder *coder; /* owned; NULL until something is kept */

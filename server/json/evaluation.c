@@ -148,6 +148,8 @@ static void emit_measured(struct nb_emitter *e, const struct nb_unlabelled_repor
 static void emit_found(struct nb_emitter *e, const struct nb_unlabelled_report *r)
 {
     nb_emit_member_short_double(e, "weight", r->weight);
+    if (r->is_pooled)
+        nb_emit_member_short_double(e, "share", r->share);
     nb_emit_member_u64(e, "documents", r->documents);
     nb_emit_member_u64(e, "changed", r->changed);
     nb_emit_member_short_double(e, "seconds", r->seconds);

@@ -110,6 +110,29 @@ def test_stacked_they_help(api):
     client = gains(api, {"preset": "text"}, 5)
     verdict = client.post(M + "/classify?explain=5", {"text": documents(3, 1)[0][1]}).ok().json
     holds(abs(sum(verdict["probabilities"].values()) - 1) < 1e-9, verdict)
+    holds(0 < state(client)["share"] < 1, state(client))
+
+
+def explained(client, texts):
+    return [client.post(M + "/classify?explain=1000", {"text": text}).ok().json for text in texts]
+
+
+def test_a_stacked_model_says_both(api):
+    """A pool: of its own verdict no label loses more than the share. Its evidence is that of both, and the whole of it."""
+    client = api.another().start().client
+    filled(client, {"preset": "text", "unlabelled_weight": 1}, labelled=3)
+    found = ready(client)
+    equal((found["measured"], found["share"]), (0, 0.5), "nothing was measured")
+    tests = [text for _, text in documents(3, 30)]
+    with_them = explained(client, tests)
+    client.put(M, {"preset": "text", "unlabelled_weight": 0}).ok()
+    for own, both in zip(explained(client, tests), with_them):
+        p = both["probabilities"]
+        first, second = sorted(p, key=p.get, reverse=True)[:2]
+        near(sum(row["evidence"] for row in both["explanation"]), math.log(p[first] / p[second]))
+        for label in KINDS:
+            holds(p[label] >= 0.5 * own["probabilities"][label] * (1 - 1e-9), f"{label}: {own} became {both}")
+        holds({row["token"] for row in own["explanation"]} < {row["token"] for row in both["explanation"]}, "and more")
 
 
 def test_noise_weighs_nothing(api):
@@ -311,6 +334,14 @@ def test_a_label_makes_it_count_once(api):
             near(a[label], b[label])
 
 
+def wait_until_it_runs(client, unlabelled):
+    """Or has run with all of them: it may begin and end between two looks."""
+    def is_under_way():
+        found = state(client)
+        return found["state"] == "running" or (found["state"], found.get("documents")) == ("ready", unlabelled)
+    wait_for(is_under_way, "EM", pause=0)
+
+
 def test_deleting_the_model_meanwhile(api):
     daemon = api.another().start()
     for labelled in (15, 60, 300):
@@ -318,7 +349,7 @@ def test_deleting_the_model_meanwhile(api):
         daemon.client.put(M, {"preset": "text"}).ok()
         other = threading.Thread(target=daemon.new_client().post, args=(M + "/em",))
         other.start()
-        wait_for(lambda: state(daemon.client)["state"] == "running", "EM", pause=0)
+        wait_until_it_runs(daemon.client, 900)
         daemon.client.delete(M).ok(204)
         other.join()
         refused(daemon.client.get(M + "/em"), 404)
@@ -327,7 +358,7 @@ def test_deleting_the_model_meanwhile(api):
 def test_stopping_meanwhile(api):
     daemon = api.another().start()
     filled(daemon.client, {"preset": "text"}, unlabelled=900)
-    wait_for(lambda: state(daemon.client)["state"] == "running", "EM")
+    wait_until_it_runs(daemon.client, 900)
     progress = state(daemon.client).get("progress", {"fits": 0, "of": 1})
     holds(progress["fits"] <= progress["of"], progress)
     daemon.stop()

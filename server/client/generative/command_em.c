@@ -33,6 +33,9 @@ static void print_found(const json_t *reply)
     (void)printf("a document without a label weighs %g, of %s\n",
                  json_number_value(json_object_get(reply, "weight")),
                  nb_figure_of(nb_answer_number(reply, "documents")).text);
+    if (json_object_get(reply, "share") != NULL)
+        (void)printf("%g %% of a verdict is what is said with them\n",
+                     100 * json_number_value(json_object_get(reply, "share")));
     if (nb_answer_number(reply, "changed") > 0)
         (void)printf("%s documents have changed since\n",
                      nb_figure_of(nb_answer_number(reply, "changed")).text);

@@ -779,6 +779,52 @@ START_TEST(few_documents_do_not_make_sure)
 }
 END_TEST
 
+/* P = (1 - share) P_own + share P, of log scores that are no logarithms of P. */
+START_TEST(two_opinions_by_hand)
+{
+    static const uint64_t documents[] = {1, 1, 1};
+    static const double with[] = {4, 0, 2}, own[] = {-7, -5, -6};
+    double of_with[3], of_own[3];
+    struct nb_scores s, o;
+    begin_scores(&s, 3, with, documents);
+    begin_scores(&o, 3, own, documents);
+    double with_sum = exp(2) + exp(0) + exp(1), own_sum = exp(-2) + exp(0) + exp(-1);
+    for (int v = 0; v < 3; v++) {
+        of_with[v] = exp(with[v] / 2) / with_sum;
+        of_own[v] = exp(own[v] + 5) / own_sum;
+    }
+    double part = nb_scores_pool(&s, 0.5, 0.3, &o);
+    for (int v = 0; v < 3; v++) {
+        ck_assert_double_eq_tol(s.probabilities[v], 0.7 * of_own[v] + 0.3 * of_with[v], 1e-12);
+        ck_assert_double_eq_tol(s.log_scores[v], log(s.probabilities[v]), 1e-12);
+    }
+    ck_assert_uint_eq(s.best, 1);
+    ck_assert_uint_eq(s.second, 0);
+    ck_assert_double_eq_tol(part, 0.3 * of_with[1] / s.probabilities[1], 1e-12);
+    nb_scores_deinit(&s);
+    nb_scores_deinit(&o);
+}
+END_TEST
+
+/* However sure the second opinion is. */
+START_TEST(a_pool_loses_no_more_than_its_share)
+{
+    static const uint64_t documents[] = {1, 1};
+    static const double own[] = {0, 2};
+    for (double sure = 1; sure < 1e9; sure *= 10) {
+        const double with[] = {sure, 0};
+        struct nb_scores s, o;
+        begin_scores(&s, 2, with, documents);
+        begin_scores(&o, 2, own, documents);
+        double part = nb_scores_pool(&s, 1, 0.9, &o);
+        ck_assert(s.probabilities[1] >= 0.1 * o.probabilities[1] * (1 - 1e-12));
+        ck_assert(part >= 0 && part <= 1 && isfinite(s.log_scores[0]));
+        nb_scores_deinit(&s);
+        nb_scores_deinit(&o);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("score");
@@ -802,6 +848,10 @@ int main(void)
     tcase_add_test(few, moderation_of_three_labels_by_hand);
     tcase_add_test(few, few_documents_do_not_make_sure);
     suite_add_tcase(suite, few);
+    TCase *two = tcase_create("two opinions");
+    tcase_add_test(two, two_opinions_by_hand);
+    tcase_add_test(two, a_pool_loses_no_more_than_its_share);
+    suite_add_tcase(suite, two);
     TCase *threads = tcase_create("threads");
     tcase_set_timeout(threads, 120);
     tcase_add_test(threads, readers_see_whole_documents_only);
