@@ -28,17 +28,25 @@ static int by_number(const void *a, const void *b)
     return x->row->id < y->row->id ? -1 : x->row->id > y->row->id;
 }
 
-static size_t collect(const struct nb_model *model, size_t attributes, struct nb_number_row *to)
+/* Values that documents have of these attributes: not less than there are numbers. */
+static size_t values_of(const struct nb_model *model, size_t attributes)
+{
+    size_t values = 0;
+    for (size_t i = 0; i < attributes; i++)
+        values += nb_model_vocabulary(model, NB_FIRST_PART + (unsigned)i * 2);
+    return values;
+}
+
+/* There is room for `most`; no more are found. */
+static size_t collect(const struct nb_model *model, size_t attributes, size_t most,
+                      struct nb_number_row *to)
 {
     size_t count = 0;
     uint32_t rows = nb_model_rows(model);
-    for (uint32_t number = 0; number < rows; number++) {
+    for (uint32_t number = 0; number < rows && count < most; number++) {
         const struct nb_row *row = nb_model_row(model, number);
-        if (!is_number(row, attributes))
-            continue;
-        if (to != NULL)
-            to[count] = (struct nb_number_row){nb_decimal_fixed(row->id), row};
-        count++;
+        if (is_number(row, attributes))
+            to[count++] = (struct nb_number_row){nb_decimal_fixed(row->id), row};
     }
     return count;
 }
@@ -46,15 +54,15 @@ static size_t collect(const struct nb_model *model, size_t attributes, struct nb
 int nb_number_rows(const struct nb_model *model, size_t attributes, struct nb_number_row **rows,
                    size_t **starts)
 {
-    size_t count = collect(model, attributes, NULL);
-    *rows = malloc((count + 1) * sizeof **rows);
+    size_t most = values_of(model, attributes);
+    *rows = malloc((most + 1) * sizeof **rows);
     *starts = calloc(attributes + 1, sizeof **starts);
     if (*rows == NULL || *starts == NULL) {
         free(*rows);
         free(*starts);
         return NB_NO_MEMORY;
     }
-    (void)collect(model, attributes, *rows);
+    size_t count = collect(model, attributes, most, *rows);
     qsort(*rows, count, sizeof **rows, by_number);
     for (size_t i = 0; i < count; i++)
         (*starts)[nb_feature_part((*rows)[i].row->id) / 2 + 1] = i + 1;

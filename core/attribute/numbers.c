@@ -32,10 +32,9 @@ static bool has_numbers(const struct nb_settings *settings)
     return has;
 }
 
-/* Whether any attribute may be cut into bins. */
-static bool has_bins(const struct nb_settings *settings)
+bool nb_numbers_may_be_cut(const struct nb_settings *settings)
 {
-    return settings->number != NB_NUMBER_GAUSSIAN;
+    return settings->number != NB_NUMBER_GAUSSIAN && has_numbers(settings);
 }
 
 static int make_room(struct nb_numbers *n, const struct nb_settings *settings, uint32_t size)
@@ -138,7 +137,7 @@ int nb_numbers_make(struct nb_numbers *numbers, const struct nb_settings *settin
     put_sums(n, model);
     for (size_t attribute = 0; attribute < n->count; attribute++)
         put_gaussians(n, model, attribute);
-    return has_bins(settings) ? put_bins(n, model) : 0;
+    return nb_numbers_may_be_cut(settings) ? put_bins(n, model) : 0;
 }
 
 void nb_numbers_deinit(struct nb_numbers *numbers)

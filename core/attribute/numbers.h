@@ -50,6 +50,8 @@ struct nb_numbers {
 int nb_numbers_make(struct nb_numbers *numbers, const struct nb_settings *settings,
                     const struct nb_model *model, const uint32_t *names, uint32_t size);
 void nb_numbers_deinit(struct nb_numbers *numbers);
+/* Whether the settings let numbers of any attribute be cut into bins. */
+bool nb_numbers_may_be_cut(const struct nb_settings *settings);
 size_t nb_numbers_memory(const struct nb_numbers *numbers);
 
 /* Whether an attribute is a number. */

@@ -47,6 +47,8 @@ struct nb_published *nb_published_new(const struct nb_settings *settings, const 
         nb_scorer_new(&published->settings, &published->scorer) != 0 ||
         nb_stack_new(&stack, &published->stack) != 0)
         nb_published_release(&published);
+    if (published != NULL)
+        nb_stack_cut_numbers(published->stack, &published->settings);
     return published;
 }
 

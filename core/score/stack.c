@@ -73,8 +73,9 @@ static struct nb_stack_reading *readings_of(const struct nb_stack_bank *bank)
 static void note_bytes(struct nb_stack *s)
 {
     const struct nb_stack_view *view = &s->view;
-    atomic_store(&s->view_bytes,
-                 view->room * sizeof *view->labels + view->offset_room * sizeof *view->offsets);
+    atomic_store(&s->view_bytes, view->room * sizeof *view->labels +
+                                     view->offset_room * sizeof *view->offsets +
+                                     nb_numbers_memory(&view->numbers));
 }
 
 int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **stack)
@@ -109,7 +110,13 @@ void nb_stack_free(struct nb_stack **stack)
     free_readings(s->many, s->settings.many.size);
     free(s->view.labels);
     free(s->view.offsets);
+    nb_numbers_deinit(&s->view.numbers);
     free(s);
+}
+
+void nb_stack_cut_numbers(struct nb_stack *stack, const struct nb_settings *settings)
+{
+    stack->cutting = nb_numbers_may_be_cut(settings) ? settings : NULL;
 }
 
 size_t nb_stack_memory(const struct nb_stack *stack)
@@ -219,6 +226,7 @@ static int view_make(struct nb_stack *s, const struct nb_model *model)
 {
     struct nb_stack_view *view = &s->view;
     atomic_store_explicit(&view->fields, 0, memory_order_relaxed);
+    atomic_store_explicit(&view->has_numbers, false, memory_order_relaxed);
     int rc = labels_room(view, nb_model_label_count(model));
     if (rc != 0)
         return rc;
@@ -258,4 +266,22 @@ void nb_stack_view_field(struct nb_stack *stack, const struct nb_model *model, u
     if ((fields >> field & 1u) == 0 && stack->view.columns != 0)
         put_field(stack, model, field);
     pthread_mutex_unlock(&stack->mutex);
+}
+
+int nb_stack_numbers(struct nb_stack *stack, const struct nb_model *model,
+                     const struct nb_numbers **numbers)
+{
+    struct nb_stack_view *view = &stack->view;
+    int rc = 0;
+    *numbers = stack->cutting == NULL ? NULL : &view->numbers;
+    if (stack->cutting == NULL || atomic_load_explicit(&view->has_numbers, memory_order_acquire))
+        return 0;
+    pthread_mutex_lock(&stack->mutex);
+    if (!atomic_load_explicit(&view->has_numbers, memory_order_relaxed)) {
+        rc = nb_numbers_make(&view->numbers, stack->cutting, model, view->labels, view->size);
+        atomic_store_explicit(&view->has_numbers, rc == 0, memory_order_release);
+        note_bytes(stack);
+    }
+    pthread_mutex_unlock(&stack->mutex);
+    return rc;
 }

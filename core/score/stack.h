@@ -101,6 +101,9 @@ struct nb_stack;
 /* Serves one model. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **stack);
 void nb_stack_free(struct nb_stack **stack);
+/* Reads numbers as the setting `number` says: cut into bins (core/attribute/numbers.h), or all by
+ * Gaussians, as a new stack does. `settings` must stay. Before anything is asked of the stack. */
+void nb_stack_cut_numbers(struct nb_stack *stack, const struct nb_settings *settings);
 /* Without the logarithms, which all models share: nb_log_tables_memory. */
 size_t nb_stack_memory(const struct nb_stack *stack);
 

@@ -128,13 +128,16 @@ static uint64_t documents_of_label(const struct nb_stack_pass *p, const struct n
 static struct nb_number_reading number_of(const struct nb_stack_pass *p, uint64_t id)
 {
     uint32_t without = p->without != NULL ? p->without->label : NB_NUMBER_OF_ALL;
-    return nb_number_reading(p->model, id, p->view->labels, p->view->size, without);
+    return nb_number_reading(p->model, p->inputs->attributes->numbers, id, p->view->labels,
+                             p->view->size, without);
 }
 
 static bool says(const struct nb_stack_pass *p, const struct nb_stack_value *value)
 {
-    if (nb_feature_is_number(value->id))
-        return number_of(p, value->id).variance > 0;
+    if (nb_feature_is_number(value->id)) {
+        struct nb_number_reading number = number_of(p, value->id);
+        return nb_number_reading_says(&number);
+    }
     return value->row != NB_NO_ROW && documents_of(p, nb_model_row(p->model, value->row)) != 0;
 }
 
@@ -168,7 +171,7 @@ double nb_stack_value_reading(const struct nb_stack_pass *p, const struct nb_sta
     if (!nb_feature_is_number(value->id))
         return reading_of(p, value, e, v);
     struct nb_number_reading number = number_of(p, value->id);
-    return nb_number_reading_of(&number, p->view->labels[v], p->readings[e].logs.addend);
+    return nb_number_reading_of(&number, v, p->readings[e].logs.addend);
 }
 
 /* r_v by column, of labels that have documents. With two labels that of the first. */
@@ -181,9 +184,9 @@ static void put_readings(const struct nb_stack_pass *p, const struct nb_stack_va
         number = number_of(p, value->id);
     memset(r, 0, p->view->columns * sizeof *r);
     for (uint32_t v = 0; v < labels_read(p); v++)
-        r[column_of(p, v)] = is_number ? nb_number_reading_of(&number, p->view->labels[v],
-                                                              p->readings[e].logs.addend)
-                                       : reading_of(p, value, e, v);
+        r[column_of(p, v)] = is_number
+                                 ? nb_number_reading_of(&number, v, p->readings[e].logs.addend)
+                                 : reading_of(p, value, e, v);
 }
 
 static void add_to_x(const struct nb_stack_pass *p, uint32_t place, unsigned e, const double *r)
@@ -229,6 +232,16 @@ static void add_value(const struct nb_stack_pass *p, size_t i)
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
+static int put_numbers(const struct nb_stack_pass *p)
+{
+    struct nb_stack_attributes *a = p->inputs->attributes;
+    bool has = false;
+    for (size_t i = 0; i < a->size && !has; i++)
+        has = nb_feature_is_number(a->values[i].id);
+    a->numbers = NULL;
+    return has ? nb_stack_numbers(p->stack, p->model, &a->numbers) : 0;
+}
+
 static int make_room(const struct nb_stack_pass *p)
 {
     struct nb_stack_attributes *a = p->inputs->attributes;
@@ -263,7 +276,7 @@ int nb_stack_attributes_put(const struct nb_stack_pass *p)
         return NB_NO_MEMORY;
     if (nb_stack_attribute_count(in) == 0)
         return 0;
-    if (make_room(p) != 0)
+    if (make_room(p) != 0 || put_numbers(p) != 0)
         return NB_NO_MEMORY;
     memset(in->attributes->x, 0,
            (size_t)in->attributes->count * p->experts * in->size * sizeof *in->attributes->x);

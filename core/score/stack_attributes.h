@@ -11,8 +11,8 @@
  * adds nothing, and learns nothing.
  *
  * A number has the reading of core/attribute/number_reading.h with the expert's a, also when nobody
- * has seen it. Only the stack has its evidence, not the twin: a weight of one number would be of a
- * few documents.
+ * has seen it, by two Gaussians or by the bin that it lies in, as the settings say. Only the stack
+ * has its evidence, not the twin: a weight of one number would be of a few documents.
  *
  * There are none of the short cuts that the fields have, and no sums that are kept from document to
  * document: values are few.
@@ -49,6 +49,7 @@ struct nb_stack_attributes {
     double *offsets; /* owned; [place][expert][column] */
     double *r;       /* owned; of the twin: [value][column]; of two labels the first's */
     size_t x_room, offset_room, r_room;
+    const struct nb_numbers *numbers; /* borrowed, of the view; NULL: none is cut */
 };
 
 void nb_stack_attributes_free(struct nb_stack_attributes **attributes);

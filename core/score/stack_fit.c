@@ -449,5 +449,7 @@ double nb_stack_fingerprint(const struct nb_stack *stack, bool with_twin)
     mix(&random, s->memory);
     if (!with_twin)
         mix(&random, 1);
+    if (stack->cutting != NULL)
+        mix(&random, 1 + stack->cutting->number);
     return (double)(random.state >> (64 - BITS) | 1);
 }

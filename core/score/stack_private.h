@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/attribute/numbers.h"
 #include "core/estimate/log_table.h"
 #include "core/model/counts.h"
 #include "core/score/stack.h"
@@ -37,6 +38,8 @@ struct nb_stack_view {
     _Atomic uint32_t fields; /* 1u << field: whose offsets are there */
     size_t offset_room;
     double *offsets; /* owned; [expert][field][column] */
+    _Atomic bool has_numbers;
+    struct nb_numbers numbers; /* of settings that let numbers be cut; see nb_stack_numbers */
 };
 
 struct nb_stack {
@@ -48,6 +51,7 @@ struct nb_stack {
     _Atomic uint64_t generation;
     struct nb_stack_view view;
     atomic_size_t view_bytes;
+    const struct nb_settings *cutting; /* borrowed: how numbers are cut; NULL: they are not */
 };
 
 static inline const struct nb_stack_bank *nb_stack_bank(const struct nb_stack_settings *s,
@@ -103,6 +107,11 @@ int nb_stack_view(struct nb_stack *stack, const struct nb_model *model,
 /* Computes the offsets of a field, unless they are there. A document has few of the fields, and a
  * thousand labels have as many logarithms in each. */
 void nb_stack_view_field(struct nb_stack *stack, const struct nb_model *model, unsigned field);
+
+/* The model's numbers as they are cut, of the view that was asked for last; NULL where the settings
+ * let none be cut. Made for the first document that has a number. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_numbers(struct nb_stack *stack, const struct nb_model *model,
+                     const struct nb_numbers **numbers);
 
 /* What a document that is left out has in the counts. */
 struct nb_stack_without {

@@ -89,6 +89,45 @@ def test_explanation_adds_up(api):
         api.delete(M).ok(204)
 
 
+def banded(rnd):
+    """The label is that of the band which the number lies in: by two Gaussians both are alike."""
+    x = round(rnd.random() * 12, 3)
+    return ("even", "odd")[int(x) % 2], "", {"x": x, "country": rnd.choice(COUNTRIES)}
+
+
+def test_numbers_in_bins(api):
+    """A number that is cut tells what no Gaussian tells, also in a stacked model; and `auto` finds it out."""
+    rows, shares = [banded(api.random) for _ in range(800)], {}
+    for number in ("gaussian", "bins", "auto"):
+        api.put(M, {"fields": {"x": "number", "country": "category"}, "number": number}).ok(201)
+        learn(api, rows[:600])
+        shares[number] = right(api, rows[600:])
+        got = api.post(M + "/classify?explain=9", {"values": {"x": 4.5}}).ok().json
+        adds_up(got)
+        equal(sorted(str(row["token"]) for row in got["explanation"]), ["None", "x=4.5"])
+        api.delete(M).ok(204)
+    print(shares)
+    holds(shares["gaussian"] < 0.75 and min(shares["bins"], shares["auto"]) > 0.8, shares)
+
+
+def weights(client):
+    return json.loads(exported(client, "tickets").splitlines()[0])["stack"]
+
+
+def test_a_change_of_number(api):
+    """The weights are fitted anew where numbers are read in another way, and only there."""
+    rows = [banded(api.random) for _ in range(300)]
+    for fields in ({"x": "number", "country": "category"}, {"country": "category"}):
+        api.put(M, {"fields": fields}).ok(201)
+        learn(api, [(label, text, {name: values[name] for name in fields}) for label, text, values in rows])
+        settled(api)
+        before = weights(api)
+        api.put(M, {"fields": fields, "number": "bins"}).ok(200)
+        settled(api)
+        equal(weights(api) != before, "x" in fields, fields)
+        api.delete(M).ok(204)
+
+
 def test_a_field_alone_changes_nothing(api):
     """That a model has fields is nothing in the verdict of a document without values, to the bit."""
     rows = [ticket(api.random) for _ in range(120)]
@@ -174,7 +213,8 @@ class History:
             self.labels[a] = self.labels[b]
 
     def settings(self):
-        self.client.put(M, {"twin": self.rnd.random() < 0.7, "fields": {**FIELDS, "later": "category"}}).ok(200)
+        self.client.put(M, {"twin": self.rnd.random() < 0.7, "number": self.rnd.choice(("gaussian", "bins", "auto")),
+                            "fields": {**FIELDS, "later": "category"}}).ok(200)
 
     def refit(self):
         if len(set(self.labels.values())) > 1:

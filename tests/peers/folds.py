@@ -31,7 +31,7 @@ def mixed(data):
     return documents
 
 
-def stacked(peers, train, test, documents):
-    with peers.model(train.fields(), decision="stacked") as model:
+def stacked(peers, train, test, documents, **settings):
+    with peers.model(train.fields(), decision="stacked", **settings) as model:
         model.train(documents)
         return right([got["probabilities"] for got in model.verdicts(test.documents())], test)
