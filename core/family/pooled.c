@@ -14,6 +14,7 @@ void nb_pooled_deinit(struct nb_pooled *pooled)
         nb_stack_inputs_deinit(&pooled->inputs);
     nb_scores_deinit(&pooled->own);
     free(pooled->rows);
+    free(pooled->found);
     *pooled = (struct nb_pooled){0};
 }
 
@@ -27,8 +28,11 @@ static int score_own(struct nb_pooled *pooled, const struct nb_family *family,
         nb_stack_inputs_init(&pooled->inputs);
     pooled->has_inputs = true;
     nb_stack_inputs_twin(&pooled->inputs, published->weights, false);
-    int rc = nb_stack_inputs(published->stack, family->live[0]->counts, features, size,
-                             &pooled->inputs, NULL);
+    if (nb_array_reserve(&pooled->found, &pooled->found_room, size, sizeof *pooled->found) != 0)
+        return NB_NO_MEMORY;
+    nb_model_find_all(family->live[0]->counts, features, size, pooled->found);
+    int rc = nb_stack_inputs_found(published->stack, family->live[0]->counts, features, size,
+                                   pooled->found, &pooled->inputs, NULL);
     return rc != 0 ? rc : nb_stack_score(published->weights, &pooled->inputs, &pooled->own);
 }
 
@@ -80,9 +84,9 @@ int nb_pooled_explain(struct nb_pooled *pooled, struct nb_family *family,
         return NB_NO_MEMORY;
     pooled->own.best = stacked->best;
     pooled->own.second = stacked->second;
-    int rc =
-        nb_stack_explain(published->stack, family->live[0]->counts, published->weights, features,
-                         size, &pooled->inputs, &pooled->own, pooled->rows, &own_count);
+    int rc = nb_stack_explain(published->stack, family->live[0]->counts, published->weights,
+                              features, size, pooled->found, &pooled->inputs, &pooled->own,
+                              pooled->rows, &own_count);
     if (rc != 0)
         return rc;
     nb_blend_explain(&family->blend, features, size, stacked, true, rows, count);

@@ -29,6 +29,8 @@ struct nb_pooled {
     double moderation;             /* of the own evidence */
     struct nb_evidence *rows;      /* owned; the own ones */
     size_t room;
+    uint32_t *found; /* owned; the rows of the features, in their order */
+    size_t found_room;
 };
 void nb_pooled_deinit(struct nb_pooled *pooled);
 
