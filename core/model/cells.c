@@ -65,45 +65,43 @@ static int run_new(struct nb_cell_pool *pool, uint32_t order, uint32_t *run)
     return 0;
 }
 
-uint32_t nb_row_find(const struct nb_cell_pool *pool, const struct nb_row *row, uint32_t label,
-                     bool *there)
+static uint32_t find_in_run(const struct nb_spill *run, uint32_t label, bool *there)
 {
-    *there = true;
-    for (uint32_t i = 0; i < 2; i++) {
-        if (row->n[i] == 0 || row->label[i] >= label) {
-            *there = row->n[i] != 0 && row->label[i] == label;
-            return i;
-        }
-    }
     uint32_t low = 0;
-    uint32_t high = row->more == NB_NO_ROW ? 0 : nb_row_run(pool, row)->used;
-    uint32_t size = high;
-    const struct nb_spill *cells = size == 0 ? NULL : nb_row_run(pool, row);
+    uint32_t high = run->used;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (cells[middle].label < label)
+        if (run[middle].label < label)
             low = middle + 1;
         else
             high = middle;
     }
-    *there = low < size && cells[low].label == label;
-    return low + 2;
+    *there = low < run->used && run[low].label == label;
+    return low;
+}
+
+uint32_t nb_row_find(const struct nb_cell_pool *pool, const struct nb_row *row, uint32_t label,
+                     bool *there)
+{
+    if (nb_row_is_spilled(row))
+        return find_in_run(nb_row_run(pool, row), label, there);
+    const uint32_t packed[2] = {row->first, row->second};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (packed[i] == 0 || nb_packed_label(packed[i]) >= label) {
+            *there = packed[i] != 0 && nb_packed_label(packed[i]) == label;
+            return i;
+        }
+    }
+    *there = false;
+    return 2;
 }
 
 /* Overwrites a cell, whatever the sum of its run says. */
-static void put_cell(const struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
-                     struct nb_cell cell)
+static void put_spill(struct nb_spill *to, struct nb_cell cell)
 {
-    if (place < 2) {
-        row->label[place] = (uint16_t)cell.label;
-        row->n[place] = cell.occurrences;
-        row->d[place] = cell.documents;
-    } else {
-        struct nb_spill *s = nb_row_run(pool, row) + (place - 2);
-        s->label = (uint16_t)cell.label;
-        s->n = cell.occurrences;
-        s->d = cell.documents;
-    }
+    to->label = (uint16_t)cell.label;
+    to->n = cell.occurrences;
+    to->d = cell.documents;
 }
 
 /* The run's cells have changed, and with them the sum of their documents by `change`. */
@@ -117,20 +115,48 @@ static void add_to_sum(struct nb_spill *run, int64_t change)
     run[1].order = sum < NB_SUM_UNKNOWN ? (uint32_t)sum : NB_SUM_UNKNOWN;
 }
 
-void nb_row_set(const struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
-                struct nb_cell cell)
+/* Moves the cells of a row into a run with room for `room` cells. */
+static int spill(struct nb_cell_pool *pool, struct nb_row *row, uint32_t room)
 {
-    uint32_t before = nb_row_cell(pool, row, place).documents;
-    put_cell(pool, row, place, cell);
-    if (place >= 2)
-        add_to_sum(nb_row_run(pool, row), (int64_t)cell.documents - before);
+    uint32_t size = nb_row_size(pool, row);
+    uint32_t order = room <= 1 ? 0 : 32u - (uint32_t)__builtin_clz(room - 1);
+    uint32_t number;
+    assert(!nb_row_is_spilled(row) && size <= room);
+    int rc = run_new(pool, order, &number);
+    if (rc != 0)
+        return rc;
+    struct nb_spill *run = nb_segments_at(&pool->cells, number);
+    for (uint32_t i = 0; i < size; i++)
+        put_spill(&run[i], nb_row_cell(pool, row, i));
+    run->used = (uint16_t)size;
+    if (order > 0)
+        run[1].order = (uint32_t)nb_row_documents(pool, row);
+    row->first = NB_SPILLED;
+    row->second = number;
+    return 0;
+}
+
+int nb_row_set(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place, struct nb_cell cell)
+{
+    if (!nb_row_is_spilled(row)) {
+        if (nb_cell_fits(cell)) {
+            *(place == 0 ? &row->first : &row->second) = nb_cell_pack(cell);
+            return 0;
+        }
+        int rc = spill(pool, row, nb_row_size(pool, row));
+        if (rc != 0)
+            return rc;
+    }
+    struct nb_spill *run = nb_row_run(pool, row);
+    uint32_t before = run[place].d;
+    put_spill(&run[place], cell);
+    add_to_sum(run, (int64_t)cell.documents - before);
+    return 0;
 }
 
 /* A run with room for one cell more than the row's has. */
 static int run_grow(struct nb_cell_pool *pool, struct nb_row *row)
 {
-    if (row->more == NB_NO_ROW)
-        return run_new(pool, 0, &row->more);
     struct nb_spill *old = nb_row_run(pool, row);
     uint32_t order = old->order;
     uint32_t used = old->used;
@@ -147,49 +173,76 @@ static int run_grow(struct nb_cell_pool *pool, struct nb_row *row)
     if (order == 0)
         cells[1].order = cells->d;
     cells->order = order + 1;
-    run_free(pool, row->more, order);
-    row->more = run;
+    run_free(pool, row->second, order);
+    row->second = run;
+    return 0;
+}
+
+static int insert_in_run(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
+                         struct nb_cell cell)
+{
+    uint32_t size = nb_row_size(pool, row);
+    int rc = nb_row_is_spilled(row) ? run_grow(pool, row) : spill(pool, row, size + 1);
+    if (rc != 0)
+        return rc;
+    struct nb_spill *run = nb_row_run(pool, row);
+    for (uint32_t i = size; i > place; i--)
+        put_spill(&run[i], nb_row_cell(pool, row, i - 1));
+    put_spill(&run[place], cell);
+    run->used++;
+    add_to_sum(run, cell.documents);
     return 0;
 }
 
 int nb_row_insert(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
                   struct nb_cell cell)
 {
-    uint32_t size = nb_row_size(pool, row);
-    assert(place <= size && cell.occurrences != 0);
-    uint32_t pushed = row->d[1];
-    if (size >= 2) {
-        int rc = run_grow(pool, row);
-        if (rc != 0)
-            return rc;
-        nb_row_run(pool, row)->used++;
-    }
-    for (uint32_t i = size; i > place; i--)
-        put_cell(pool, row, i, nb_row_cell(pool, row, i - 1));
-    put_cell(pool, row, place, cell);
-    if (size >= 2) /* what has come to the run: the new cell, or the one that it pushed out */
-        add_to_sum(nb_row_run(pool, row), place < 2 ? pushed : cell.documents);
+    assert(place <= nb_row_size(pool, row) && cell.occurrences != 0);
+    if (nb_row_is_spilled(row) || row->second != 0 || !nb_cell_fits(cell))
+        return insert_in_run(pool, row, place, cell);
+    if (place == 0)
+        row->second = row->first;
+    *(place == 0 ? &row->first : &row->second) = nb_cell_pack(cell);
     return 0;
+}
+
+/* Moves the cells of a run back into the row, if they fit. */
+static void unspill(struct nb_cell_pool *pool, struct nb_row *row)
+{
+    uint32_t run = row->second;
+    uint32_t size = nb_row_size(pool, row);
+    uint32_t packed[2] = {0, 0};
+    if (size > 2)
+        return;
+    for (uint32_t i = 0; i < size; i++) {
+        struct nb_cell cell = nb_row_cell(pool, row, i);
+        if (!nb_cell_fits(cell))
+            return;
+        packed[i] = nb_cell_pack(cell);
+    }
+    run_free(pool, run, nb_row_run(pool, row)->order);
+    row->first = packed[0];
+    row->second = packed[1];
+}
+
+static void remove_from_run(struct nb_spill *run, uint32_t place)
+{
+    uint32_t gone = run[place].d;
+    for (uint32_t i = place; i + 1 < run->used; i++)
+        put_spill(&run[i], (struct nb_cell){run[i + 1].label, run[i + 1].n, run[i + 1].d});
+    run->used--;
+    add_to_sum(run, -(int64_t)gone);
 }
 
 void nb_row_remove(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place)
 {
-    uint32_t size = nb_row_size(pool, row);
-    assert(place < size);
-    uint32_t gone = size > 2 ? nb_row_cell(pool, row, place < 2 ? 2 : place).documents : 0;
-    for (uint32_t i = place; i + 1 < size; i++)
-        put_cell(pool, row, i, nb_row_cell(pool, row, i + 1));
-    if (size <= 2) {
-        row->n[size - 1] = 0;
-        row->d[size - 1] = 0;
-        row->label[size - 1] = 0;
+    assert(place < nb_row_size(pool, row));
+    if (nb_row_is_spilled(row)) {
+        remove_from_run(nb_row_run(pool, row), place);
+        unspill(pool, row);
         return;
     }
-    struct nb_spill *run = nb_row_run(pool, row);
-    if (--run->used == 0) {
-        run_free(pool, row->more, run->order);
-        row->more = NB_NO_ROW;
-    } else {
-        add_to_sum(run, -(int64_t)gone);
-    }
+    if (place == 0)
+        row->first = row->second;
+    row->second = 0;
 }

@@ -3,10 +3,11 @@
  * The row of a feature and its cells: what each label has of it. For core/model only; the model's
  * lock protects them.
  *
- * The cells of a row are ordered by label number. The first two lie in the row itself; with three
- * labels and more the others lie side by side in a run of the pool, so that a feature that a
- * thousand labels have is read in one go. Runs have room for a power of two; free ones are kept in
- * a list by size.
+ * The cells of a row are ordered by label number. Nearly all rows have one or two whose counts are
+ * small: these are packed into the row itself. Where one does not fit, or there are three and more,
+ * all cells of the row are spilled: they lie side by side in a run of the pool, so that a feature
+ * that a thousand labels have is read in one go. Runs have room for a power of two; free ones are
+ * kept in a list by size.
  */
 #ifndef NB_CORE_MODEL_CELLS_H
 #define NB_CORE_MODEL_CELLS_H
@@ -16,15 +17,21 @@
 #include "core/model/cell.h"
 #include "core/model/segments.h"
 
-/* A cell whose n is 0 is not there; then neither are those after it. */
 struct nb_row {
     uint64_t id;
-    uint16_t label[2];
-    uint32_t n[2];
-    uint32_t d[2];
-    uint32_t more; /* the run of further cells, NB_NO_ROW if there is none */
+    /* Packed cells, 0 if there is none, and then neither is there one behind it. Or NB_SPILLED, and
+     * the number of the run. */
+    uint32_t first, second;
 };
-_Static_assert(sizeof(struct nb_row) == 32, "two rows to a cache line");
+_Static_assert(sizeof(struct nb_row) == 16, "four rows to a cache line");
+
+/* From the lowest bit: d, n, the label. No packed cell has the label of NB_SPILLED. */
+enum {
+    NB_PACKED_BITS = 11,
+    NB_PACKED_MOST = (1 << NB_PACKED_BITS) - 1, /* of n, and so of d */
+    NB_PACKED_LABELS = (1 << (32 - 2 * NB_PACKED_BITS)) - 1
+};
+#define NB_SPILLED UINT32_MAX
 
 struct nb_spill {
     uint32_t n, d;
@@ -49,25 +56,68 @@ struct nb_cell_pool {
 void nb_cell_pool_init(struct nb_cell_pool *pool);
 void nb_cell_pool_deinit(struct nb_cell_pool *pool);
 
+static inline bool nb_cell_fits(struct nb_cell cell)
+{
+    return cell.label < NB_PACKED_LABELS && cell.occurrences <= NB_PACKED_MOST;
+}
+
+static inline uint32_t nb_cell_pack(struct nb_cell cell)
+{
+    return cell.label << 2 * NB_PACKED_BITS | cell.occurrences << NB_PACKED_BITS | cell.documents;
+}
+
+static inline uint32_t nb_packed_label(uint32_t packed)
+{
+    return packed >> 2 * NB_PACKED_BITS;
+}
+
+static inline uint32_t nb_packed_occurrences(uint32_t packed)
+{
+    return packed >> NB_PACKED_BITS & NB_PACKED_MOST;
+}
+
+static inline uint32_t nb_packed_documents(uint32_t packed)
+{
+    return packed & NB_PACKED_MOST;
+}
+
+static inline struct nb_cell nb_cell_unpack(uint32_t packed)
+{
+    return (struct nb_cell){nb_packed_label(packed), nb_packed_occurrences(packed),
+                            nb_packed_documents(packed)};
+}
+
+/* Whether some label has the feature. */
+static inline bool nb_row_is_used(const struct nb_row *row)
+{
+    return row->first != 0;
+}
+
+static inline bool nb_row_is_spilled(const struct nb_row *row)
+{
+    return row->first == NB_SPILLED;
+}
+
+/* Of a row that is spilled: its run, which is never empty. */
 static inline struct nb_spill *nb_row_run(const struct nb_cell_pool *pool, const struct nb_row *row)
 {
-    return nb_segments_at(&pool->cells, row->more);
+    return nb_segments_at(&pool->cells, row->second);
 }
 
 /* How many cells a row has. */
 static inline uint32_t nb_row_size(const struct nb_cell_pool *pool, const struct nb_row *row)
 {
-    if (row->more != NB_NO_ROW)
-        return 2u + nb_row_run(pool, row)->used;
-    return (uint32_t)(row->n[0] != 0) + (uint32_t)(row->n[1] != 0);
+    if (nb_row_is_spilled(row))
+        return nb_row_run(pool, row)->used;
+    return (uint32_t)(row->first != 0) + (uint32_t)(row->second != 0);
 }
 
 static inline struct nb_cell nb_row_cell(const struct nb_cell_pool *pool, const struct nb_row *row,
                                          uint32_t i)
 {
-    if (i < 2)
-        return (struct nb_cell){row->label[i], row->n[i], row->d[i]};
-    const struct nb_spill *s = nb_row_run(pool, row) + (i - 2);
+    if (!nb_row_is_spilled(row))
+        return nb_cell_unpack(i == 0 ? row->first : row->second);
+    const struct nb_spill *s = nb_row_run(pool, row) + i;
     return (struct nb_cell){s->label, s->n, s->d};
 }
 
@@ -86,19 +136,20 @@ static inline uint64_t nb_run_documents(const struct nb_spill *run)
 /* D_w: documents of all labels that have the feature. */
 static inline uint64_t nb_row_documents(const struct nb_cell_pool *pool, const struct nb_row *row)
 {
-    uint64_t sum = (uint64_t)row->d[0] + row->d[1];
-    return row->more == NB_NO_ROW ? sum : sum + nb_run_documents(nb_row_run(pool, row));
+    if (nb_row_is_spilled(row))
+        return nb_run_documents(nb_row_run(pool, row));
+    return (uint64_t)nb_packed_documents(row->first) + nb_packed_documents(row->second);
 }
 
 /* Occurrences of the feature in all labels. */
 static inline uint64_t nb_row_occurrences(const struct nb_cell_pool *pool, const struct nb_row *row)
 {
-    uint64_t sum = (uint64_t)row->n[0] + row->n[1];
-    if (row->more != NB_NO_ROW) {
-        const struct nb_spill *run = nb_row_run(pool, row);
-        for (uint32_t i = 0; i < run->used; i++)
-            sum += run[i].n;
-    }
+    if (!nb_row_is_spilled(row))
+        return (uint64_t)nb_packed_occurrences(row->first) + nb_packed_occurrences(row->second);
+    const struct nb_spill *run = nb_row_run(pool, row);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < run->used; i++)
+        sum += run[i].n;
     return sum;
 }
 
@@ -111,10 +162,10 @@ uint32_t nb_row_find(const struct nb_cell_pool *pool, const struct nb_row *row, 
  * as it was. The pool may grow; that takes no lock: the caller has it. */
 int nb_row_insert(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
                   struct nb_cell cell);
-/* Overwrites the counts of the cell at a place. */
-void nb_row_set(const struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
-                struct nb_cell cell);
-/* Takes the cell at a place out. */
+/* Overwrites the counts of the cell at a place. Returns 0 or NB_NO_MEMORY, and then the row is as
+ * it was. Counts that are not above those that were there need no memory. */
+int nb_row_set(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place, struct nb_cell cell);
+/* Takes the cell at a place out. What is left is packed again if it fits. */
 void nb_row_remove(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place);
 
 #endif

@@ -12,7 +12,7 @@
 /* Whether the feature is in the vocabulary: some label has it. */
 static inline bool nb_counts_any(const struct nb_row *row)
 {
-    return row->n[0] != 0;
+    return nb_row_is_used(row);
 }
 
 /* D_w: documents of all labels that have the feature. */
@@ -42,15 +42,16 @@ static inline struct nb_cell nb_counts_of(const struct nb_model *model, const st
     return there ? nb_row_cell(&model->pool, row, place) : (struct nb_cell){.label = label};
 }
 
-/* d_wv of a label, in a model of which mostly two labels have counts: without a branch for them. */
+/* d_wv of a label, in a model of which mostly two labels have counts. */
 static inline uint32_t nb_counts_of_two(const struct nb_model *model, const struct nb_row *row,
                                         uint32_t label)
 {
-    uint32_t documents = row->label[1] == label ? row->d[1] : 0;
-    documents = row->label[0] == label ? row->d[0] : documents;
-    if (row->more == NB_NO_ROW)
-        return documents;
-    const struct nb_spill *run = nb_row_run(&model->pool, row); /* of labels that were once */
+    uint32_t documents = 0;
+    if (!nb_row_is_spilled(row)) {
+        uint32_t second = nb_packed_label(row->second) == label ? row->second : 0;
+        return nb_packed_documents(nb_packed_label(row->first) == label ? row->first : second);
+    }
+    const struct nb_spill *run = nb_row_run(&model->pool, row); /* and of labels that were once */
     for (uint32_t i = 0; i < run->used; i++)
         documents = run[i].label == label ? run[i].d : documents;
     return documents;
@@ -64,10 +65,13 @@ static inline __attribute__((always_inline)) void nb_counts_each(const struct nb
                                                                  const struct nb_row *row,
                                                                  nb_counts_visit *visit, void *user)
 {
-    for (unsigned i = 0; i < 2 && row->n[i] != 0; i++)
-        visit(user, (struct nb_cell){row->label[i], row->n[i], row->d[i]});
-    if (row->more == NB_NO_ROW)
+    if (!nb_row_is_spilled(row)) {
+        if (row->first != 0)
+            visit(user, nb_cell_unpack(row->first));
+        if (row->second != 0)
+            visit(user, nb_cell_unpack(row->second));
         return;
+    }
     const struct nb_spill *run = nb_row_run(&model->pool, row);
     for (uint32_t i = 0; i < run->used; i++)
         visit(user, (struct nb_cell){run[i].label, run[i].n, run[i].d});

@@ -11,9 +11,10 @@
  *
  * Rows are numbered in the order of first sight and never renumbered. A row whose feature no
  * document has any more can be dropped: it has no id then, and the next new feature takes it. The
- * memory of a row is 32 bytes: id, two cells (label, occurrences n, documents d) for the two lowest
- * label numbers that the feature was seen with, and a link to further cells, so that a thousand
- * labels cost what is not zero. An index of cache-line buckets finds rows by id.
+ * memory of a row is 16 bytes: id, and two packed cells (label, occurrences n, documents d). Rows
+ * of three labels and more, of large counts or of large numbers of labels have their cells
+ * elsewhere, so that a thousand labels cost what is not zero. An index of cache-line buckets finds
+ * rows by id.
  */
 #ifndef NB_CORE_MODEL_MODEL_H
 #define NB_CORE_MODEL_MODEL_H

@@ -36,21 +36,20 @@ static inline void add_vocabulary(struct nb_model *model, uint64_t id, uint64_t 
 static int cell_add(struct nb_model *model, uint32_t label, struct nb_row_count c, size_t *fresh)
 {
     struct nb_row *row = nb_model_row(model, c.row);
-    bool empty = row->n[0] == 0;
+    bool empty = !nb_row_is_used(row);
     bool there;
     uint32_t place = nb_row_find(&model->pool, row, label, &there);
-    if (there) {
-        struct nb_cell cell = nb_row_cell(&model->pool, row, place);
-        if (cell.occurrences > UINT32_MAX - c.count)
-            return NB_TOO_LARGE;
-        cell.occurrences += c.count;
-        cell.documents++; /* at most the occurrences: a document has one of each at least */
-        nb_row_set(&model->pool, row, place, cell);
-    } else {
-        int rc = nb_row_insert(&model->pool, row, place, (struct nb_cell){label, c.count, 1});
-        if (rc != 0)
-            return rc;
-    }
+    struct nb_cell cell = {.label = label};
+    if (there)
+        cell = nb_row_cell(&model->pool, row, place);
+    if (cell.occurrences > UINT32_MAX - c.count)
+        return NB_TOO_LARGE;
+    cell.occurrences += c.count;
+    cell.documents++; /* at most the occurrences: a document has one of each at least */
+    int rc = there ? nb_row_set(&model->pool, row, place, cell)
+                   : nb_row_insert(&model->pool, row, place, cell);
+    if (rc != 0)
+        return rc;
     add_vocabulary(model, row->id, empty);
     *fresh += empty && nb_feature_is_token(row->id);
     add_sums(model, row->id, label, c.count, 1, 1);
@@ -71,8 +70,8 @@ static void cell_take(struct nb_model *model, uint32_t label, struct nb_row_coun
     if (cell.occurrences == 0)
         nb_row_remove(&model->pool, row, place);
     else
-        nb_row_set(&model->pool, row, place, cell);
-    add_vocabulary(model, row->id, row->n[0] == 0 ? UINT64_MAX : 0);
+        (void)nb_row_set(&model->pool, row, place, cell); /* fewer: it needs no memory */
+    add_vocabulary(model, row->id, nb_row_is_used(row) ? 0 : UINT64_MAX);
     add_sums(model, row->id, label, c.count, 1, -1);
 }
 
@@ -220,17 +219,12 @@ static bool cells_are_possible(const struct nb_model *model, const struct nb_cel
     return true;
 }
 
-/* The first two lie in the row. */
+/* All or none. */
 static int put_cells(struct nb_cell_pool *pool, struct nb_row *row, const struct nb_cell *cells,
                      size_t size)
 {
     int rc = 0;
-    for (size_t i = 0; i < size && i < 2; i++) {
-        row->label[i] = (uint16_t)cells[i].label;
-        row->n[i] = cells[i].occurrences;
-        row->d[i] = cells[i].documents;
-    }
-    uint32_t done = size < 2 ? (uint32_t)size : 2;
+    uint32_t done = 0;
     while (rc == 0 && done < size) {
         rc = nb_row_insert(pool, row, done, cells[done]);
         done += rc == 0;
@@ -247,7 +241,7 @@ int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cel
     struct nb_row *r = nb_model_row(model, row);
     if (!cells_are_possible(model, cells, size))
         return NB_CORRUPT;
-    assert(r->n[0] == 0);
+    assert(!nb_row_is_used(r));
     int rc = put_cells(&model->pool, r, cells, size);
     for (size_t i = 0; rc == 0 && i < size; i++)
         add_sums(model, r->id, cells[i].label, cells[i].occurrences, cells[i].documents, 1);

@@ -47,9 +47,9 @@ struct nb_model {
     atomic_size_t other_bytes; /* memory but that of rows and cells */
 };
 
-/* Rows of 32 bytes in segments of half a megabyte: what a half-filled segment wastes is below 2 %
+/* Rows of 16 bytes in segments of half a megabyte: what a half-filled segment wastes is below 2 %
  * from a million rows on. */
-enum { NB_ROW_SEGMENT_BITS = 14 };
+enum { NB_ROW_SEGMENT_BITS = 15 };
 
 /* nb_segments_at with sizes that the compiler knows: half of what a look-up does is this. */
 static inline struct nb_row *nb_row_at(unsigned char *const *table, uint32_t row)

@@ -86,7 +86,7 @@ static inline uint32_t confirm(const struct nb_model *model, unsigned char *cons
         return row;
     if (row == LOOK_FURTHER || nb_row_at(table, row)->id != id)
         row = nb_model_find(model, id);
-    if (row != NB_NO_ROW && nb_row_at(table, row)->more != NB_NO_ROW)
+    if (row != NB_NO_ROW && nb_row_is_spilled(nb_row_at(table, row)))
         __builtin_prefetch(nb_row_run(&model->pool, nb_row_at(table, row)));
     return row;
 }
@@ -211,7 +211,7 @@ int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
     if (rc != 0)
         return rc;
     assert(nb_segments_room(&model->rows) > count && model->index.room > count);
-    *nb_model_row(model, count) = (struct nb_row){.id = id, .more = NB_NO_ROW};
+    *nb_model_row(model, count) = (struct nb_row){.id = id};
     atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
     nb_index_insert(&model->index, id, count);
     *row = count;
@@ -223,7 +223,7 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows)
     nb_model_write_lock(model);
     for (uint32_t count = nb_model_rows(model); count > rows; count--) {
         const struct nb_row *last = nb_model_row(model, count - 1);
-        assert(last->n[0] == 0 && !nb_model_is_dropped(last->id));
+        assert(!nb_row_is_used(last) && !nb_model_is_dropped(last->id));
         nb_index_remove(&model->index, last->id, count - 1);
         atomic_store_explicit(&model->row_count, count - 1, memory_order_release);
     }
@@ -234,7 +234,7 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows)
 
 bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row)
 {
-    return nb_model_row(model, row)->n[0] == 0;
+    return !nb_row_is_used(nb_model_row(model, row));
 }
 
 void nb_model_look_unused(const struct nb_model *model, const uint32_t *rows, size_t size,
@@ -242,7 +242,7 @@ void nb_model_look_unused(const struct nb_model *model, const uint32_t *rows, si
 {
     unsigned char *const *table = model->rows.table;
     for (size_t i = 0; i < size; i++)
-        unused[i] = rows[i] == NB_NO_ROW || nb_row_at(table, rows[i])->n[0] == 0;
+        unused[i] = rows[i] == NB_NO_ROW || !nb_row_is_used(nb_row_at(table, rows[i]));
 }
 
 bool nb_model_have_features(const struct nb_model *model, const struct nb_row_count *counts,
@@ -276,7 +276,7 @@ static int reserve_dropped(struct nb_model *model, size_t rows)
 static void forget_id(struct nb_model *model, uint32_t row)
 {
     struct nb_row *r = nb_model_row(model, row);
-    assert(r->n[0] == 0 && !nb_model_is_dropped(r->id));
+    assert(!nb_row_is_used(r) && !nb_model_is_dropped(r->id));
     nb_index_remove(&model->index, r->id, row);
     r->id = NB_DROPPED_ID;
 }
@@ -300,7 +300,7 @@ int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id)
         return NB_NO_MEMORY;
     nb_model_write_lock(model);
     struct nb_row *r = nb_model_row(model, row);
-    assert(r->n[0] == 0 && nb_model_is_dropped(r->id));
+    assert(!nb_row_is_used(r) && nb_model_is_dropped(r->id));
     r->id = id;
     nb_index_insert(&model->index, id, row);
     nb_model_unlock(model);
@@ -344,7 +344,7 @@ int nb_model_append_dropped(struct nb_model *model)
     int rc = reserve_row(model, count); /* the index has a place for each row */
     if (rc != 0)
         return rc;
-    *nb_model_row(model, count) = (struct nb_row){.id = NB_DROPPED_ID, .more = NB_NO_ROW};
+    *nb_model_row(model, count) = (struct nb_row){.id = NB_DROPPED_ID};
     atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
     return 0;
 }

@@ -135,7 +135,7 @@ def part_e(bench):
     for row in rows[2:]:
         # The larger of what the model says and what the allocator says.
         bench.figures.add("f", f"memory, {int(row[0]):,} features, two labels",
-                          max(float(row[3]), float(row[4])), "bytes/feature", at_most=40)
+                          max(float(row[3]), float(row[4])), "bytes/feature", at_most=25)
 
 
 # ---- (g): start ---------------------------------------------------------------------------------

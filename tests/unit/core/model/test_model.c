@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/model/model_private.h"
+#include "core/model/counts.h"
 
 /* xorshift64* (Vigna 2016): the same numbers everywhere. */
 static uint64_t random_state;
@@ -523,7 +523,7 @@ START_TEST(any_history_equals_the_living_documents)
     memset(&table, 0, sizeof table);
     compare(m, &table, labels);
     for (uint32_t w = 0; w < WORDS; w++)
-        ck_assert_uint_eq(nb_model_row(m, w)->more, NB_NO_ROW);
+        ck_assert(!nb_row_is_used(nb_model_row(m, w)));
     nb_model_free(&m);
 }
 END_TEST
@@ -636,6 +636,51 @@ START_TEST(large_sums_of_documents_are_exact)
             sum += cells[v].documents;
         ck_assert_uint_eq(nb_row_documents(&m->pool, nb_model_row(m, 7)), sum);
     }
+    nb_model_free(&m);
+}
+END_TEST
+
+static void expect_cell(const struct nb_model *m, uint32_t row, uint32_t label, uint32_t n,
+                        uint32_t d)
+{
+    struct nb_cell cell = nb_counts_of(m, nb_model_row(m, row), label);
+    ck_assert_uint_eq(cell.occurrences, n);
+    ck_assert_uint_eq(cell.documents, d);
+    ck_assert_uint_eq(nb_counts_of_two(m, nb_model_row(m, row), label), d);
+}
+
+/* Cells lie in the row while there are two of them, with small counts and small labels. */
+START_TEST(cells_are_spilled_and_packed_again)
+{
+    struct nb_model *m = model_of(NB_PACKED_LABELS + 2);
+    const struct nb_row *row = nb_model_row(m, 5);
+    const struct nb_row_count one = {5, 1}, many = {5, NB_PACKED_MOST};
+    const uint32_t last = NB_PACKED_LABELS - 1;
+    ck_assert_int_eq(nb_model_add(m, last, &many, 1, 1, NULL), 0);
+    ck_assert_int_eq(nb_model_add(m, 3, &one, 1, 1, NULL), 0);
+    ck_assert(!nb_row_is_spilled(row));
+    ck_assert_int_eq(nb_model_add(m, last, &one, 1, 1, NULL), 0); /* a large count */
+    ck_assert(nb_row_is_spilled(row));
+    expect_cell(m, 5, last, NB_PACKED_MOST + 1, 2);
+    expect_cell(m, 5, 3, 1, 1);
+    expect_cell(m, 5, 0, 0, 0);
+    ck_assert_uint_eq(nb_row_documents(&m->pool, row), 3);
+    ck_assert_int_eq(nb_model_add(m, last, &many, 1, -1, NULL), 0);
+    ck_assert_int_eq(nb_model_add(m, 3, &one, 1, -1, NULL), 0);
+    ck_assert(!nb_row_is_spilled(row));
+    expect_cell(m, 5, last, 1, 1);
+    ck_assert_int_eq(nb_model_add(m, last + 1, &one, 1, 1, NULL), 0); /* a large label */
+    ck_assert(nb_row_is_spilled(row));
+    expect_cell(m, 5, last, 1, 1);
+    expect_cell(m, 5, last + 1, 1, 1);
+    ck_assert_int_eq(nb_model_add(m, last + 1, &one, 1, -1, NULL), 0);
+    ck_assert(!nb_row_is_spilled(row));
+    ck_assert_int_eq(nb_model_add(m, 0, &one, 1, 1, NULL), 0);
+    ck_assert_int_eq(nb_model_add(m, 7, &one, 1, 1, NULL), 0); /* a third cell */
+    ck_assert(nb_row_is_spilled(row));
+    expect_cell(m, 5, 0, 1, 1);
+    expect_cell(m, 5, 7, 1, 1);
+    expect_cell(m, 5, last, 1, 1);
     nb_model_free(&m);
 }
 END_TEST
@@ -867,6 +912,7 @@ int main(void)
     tcase_add_test(counts, free_cells_are_used_again);
     tcase_add_test(counts, a_count_that_would_wrap_is_refused_whole);
     tcase_add_test(counts, large_sums_of_documents_are_exact);
+    tcase_add_test(counts, cells_are_spilled_and_packed_again);
     tcase_add_test(counts, unused_rows_are_told);
     tcase_add_test(counts, loaded_cells_are_counted_and_checked);
     tcase_add_test(counts, values_are_summed_by_part);
