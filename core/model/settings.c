@@ -449,12 +449,24 @@ bool nb_settings_leave_words_out(const struct nb_settings *settings)
     return settings->min_count > 1 || settings->skip_top > 0;
 }
 
-bool nb_settings_allow_unlabelled(const struct nb_settings *settings)
+const char *nb_settings_bar_unlabelled(const struct nb_settings *settings)
 {
-    return settings->event_model != NB_EVENT_BERNOULLI && !nb_settings_leave_words_out(settings) &&
-           settings->smoothing_by.kind == NB_SMOOTHING_ONE &&
-           settings->predict == NB_PREDICT_ESTIMATE && settings->parent == NULL &&
-           settings->attribute_count == 0;
+    const struct {
+        bool is_set;
+        const char *what;
+    } bars[] = {
+        {settings->event_model == NB_EVENT_BERNOULLI, "the event model bernoulli"},
+        {settings->min_count > 1, "a min_count above 1"},
+        {settings->skip_top > 0, "skip_top"},
+        {settings->smoothing_by.kind != NB_SMOOTHING_ONE, "a smoothing that is not one number"},
+        {settings->predict != NB_PREDICT_ESTIMATE, "predict integrate"},
+        {settings->parent != NULL, "a parent"},
+        {settings->attribute_count > 0, "fields"},
+    };
+    for (size_t i = 0; i < sizeof bars / sizeof *bars; i++)
+        if (bars[i].is_set)
+            return bars[i].what;
+    return NULL;
 }
 
 bool nb_settings_walk_vocabulary(const struct nb_settings *settings)

@@ -139,10 +139,11 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
 /* Whether min_count or skip_top leave words of the vocabulary out. A word of the vocabulary
  * occurred once at least, so that a min_count of 1 leaves out nothing. */
 bool nb_settings_leave_words_out(const struct nb_settings *settings);
-/* Whether documents without a label can come in beside the counts (core/blend/blend.h): with
- * another event model than bernoulli, the whole vocabulary, one number as smoothing, estimates
- * plugged in, without a parent and without fields. */
-bool nb_settings_allow_unlabelled(const struct nb_settings *settings);
+/* What of the settings keeps documents without a label out of the counts (core/blend/blend.h), in
+ * words, static; NULL: nothing. They come in with another event model than bernoulli, the whole
+ * vocabulary, one number as smoothing, estimates plugged in, without a parent and without fields.
+ */
+const char *nb_settings_bar_unlabelled(const struct nb_settings *settings);
 static inline bool nb_weight_is_auto(double weight)
 {
     return weight < 0;

@@ -31,6 +31,8 @@ void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *repor
 {
     struct nb_refined *r = nb_live_refined(live);
     *report = (struct nb_unlabelled_report){.state = state_of(live)};
+    if (report->state == NB_UNLABELLED_OFF)
+        nb_refining_tell_why_off(live, report->reason, sizeof report->reason);
     if (report->state == NB_UNLABELLED_RUNNING) {
         report->fits = atomic_load(&live->refining);
         report->fits_all = atomic_load(&live->refinings);

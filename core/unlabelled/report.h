@@ -30,19 +30,19 @@ struct nb_unlabelled_loss {
 struct nb_unlabelled_report {
     enum nb_unlabelled_state state;
     unsigned fits, fits_all; /* while it runs: done, of so many */
-    bool is_known;           /* it was found once; else nothing of what follows is set: */
-    double weight;           /* of a document without a label; 0: it is better without them */
-    bool is_pooled;          /* stacked: a pool of what is said without them and with them */
-    double share;            /* of the latter in the pool */
-    double smoothing;        /* inside EM */
-    uint64_t documents;      /* without a label that were looked at */
-    uint64_t changed;        /* documents, with or without a label, changed or forgotten since */
-    unsigned iterations;     /* of EM; 0: it did not run to the end, because they weigh nothing */
+    bool is_known;       /* it was found once; else nothing of what follows is set but `reason`: */
+    double weight;       /* of a document without a label; 0: it is better without them */
+    bool is_pooled;      /* stacked: a pool of what is said without them and with them */
+    double share;        /* of the latter in the pool */
+    double smoothing;    /* inside EM */
+    uint64_t documents;  /* without a label that were looked at */
+    uint64_t changed;    /* documents, with or without a label, changed or forgotten since */
+    unsigned iterations; /* of EM; 0: it did not run to the end, because they weigh nothing */
     double log_likelihood, first; /* that EM maximizes, at its end and at its beginning */
     uint64_t measured; /* documents with a label that were predicted without being learned; or 0 */
     struct nb_unlabelled_loss without, with; /* how well, if `measured` is not 0 */
     double seconds;
-    char reason[96]; /* why they weigh nothing although nothing was measured; else "" */
+    char reason[96]; /* why it is off, or they weigh nothing although nothing was measured; or "" */
 };
 
 /* Tells it of a model that is loaded. Any thread. */

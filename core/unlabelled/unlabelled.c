@@ -41,9 +41,36 @@ static struct state state_of(struct nb_live *live)
 static bool is_possible(const struct nb_settings *settings, const struct state *s)
 {
     double weight = settings->unlabelled_weight;
-    if (!nb_settings_allow_unlabelled(settings) || s->unlabelled == 0 || s->labels < 2)
+    if (nb_settings_bar_unlabelled(settings) != NULL || s->unlabelled == 0 || s->labels < 2)
         return false;
     return nb_weight_is_auto(weight) ? s->measurable >= LABELLED_LEAST : weight > 0;
+}
+
+/* What keeps documents without a label out that the settings would let in. */
+static void tell_obstacle(const struct nb_settings *settings, const struct state *s, char *text,
+                          size_t room)
+{
+    const char *bar = nb_settings_bar_unlabelled(settings);
+    if (bar != NULL)
+        (void)snprintf(text, room, "they do not come in with %s", bar);
+    else if (s->labels < 2)
+        (void)snprintf(text, room, "fewer than two labels have documents");
+    else
+        (void)snprintf(text, room, "fewer than %d documents of labels that have two",
+                       LABELLED_LEAST);
+}
+
+void nb_refining_tell_why_off(struct nb_live *live, char *text, size_t room)
+{
+    struct nb_published *published = nb_live_settings(live);
+    const struct nb_settings *settings = &published->settings;
+    double weight = settings->unlabelled_weight;
+    bool are_wanted = nb_weight_is_auto(weight) || weight > 0;
+    struct state s = state_of(live);
+    text[0] = '\0';
+    if (are_wanted && s.unlabelled > 0 && !is_possible(settings, &s))
+        tell_obstacle(settings, &s, text, room);
+    nb_published_release(&published);
 }
 
 static bool has_grown(uint64_t then, uint64_t now)

@@ -27,6 +27,10 @@ enum nb_refining {
  * as it is: some were forgotten or changed, and not many. Any thread. */
 enum nb_refining nb_refining_of(struct nb_live *live, bool *again);
 
+/* Writes why it is off although there are documents without a label and the settings do not say
+ * that they weigh nothing; else nothing. `room`: bytes of `text`, above 0. Any thread. */
+void nb_refining_tell_why_off(struct nb_live *live, char *text, size_t room);
+
 /* Fits and publishes, and drops what there was if it is off. `again`: with the weight that there
  * is. `stop` (NULL: never) breaks it off, as does the model's end. NB_BUSY: somebody does already.
  * NB_CONFLICT: the settings were changed meanwhile. NB_STOPPING, NB_NOT_FOUND (the model is gone),

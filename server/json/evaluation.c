@@ -176,6 +176,8 @@ void nb_emit_unlabelled(struct nb_emitter *e, const struct nb_unlabelled_report 
     }
     if (r->is_known)
         emit_found(e, r);
+    else if (r->reason[0] != '\0')
+        nb_emit_member_text(e, "reason", r->reason);
 }
 
 static void emit_window(struct nb_emitter *e, const struct nb_evaluation_report *report, size_t i)

@@ -153,7 +153,7 @@ def test_noise_weighs_nothing(api):
 def test_what_there_is_too_little_for(api):
     client = api.another().start().client
     filled(client, labelled=3)
-    equal(state(client)["state"], "off", "one document of each label measures nothing")
+    equal(state(client), {"model": "m", "state": "off", "reason": "fewer than 10 documents of labels that have two"})
     client.put(M, {"preset": "book", "unlabelled_weight": 0.5}).ok()
     found = ready(client)
     equal((found["weight"], found["measured"]), (0.5, 0))
@@ -242,11 +242,16 @@ def test_the_setting(api):
     equal(scores(client, tests), nothing, "at once")
     for bad in (-0.1, 1.5, "some"):
         refused(client.put(M, {"unlabelled_weight": bad}), 422, "unlabelled_weight")
-    for other in ({"event_model": "bernoulli"}, {"min_count": 2}, {"skip_top": 5}, {"predict": "integrate"},
-                  {"fields": {"country": "category"}}, {"smoothing": {"labels": {"garden": 2}}}):
+    client.put("/v1/models/above", {"preset": "book"}).ok(201)
+    for other, why in (({"event_model": "bernoulli"}, "bernoulli"), ({"min_count": 2}, "min_count"), ({"skip_top": 5}, "skip_top"),
+                       ({"predict": "integrate"}, "integrate"), ({"fields": {"country": "category"}}, "fields"),
+                       ({"smoothing": {"labels": {"garden": 2}}}, "smoothing"), ({"parent": "above"}, "a parent")):
         refused(client.put("/v1/models/n", {"preset": "book", "unlabelled_weight": 0.5} | other), 422, "unlabelled_weight")
         client.put("/v1/models/n", BOOK | other).ok(201)
-        equal(client.get("/v1/models/n/em").ok().json["state"], "off")
+        equal(client.get("/v1/models/n/em").ok().json, {"model": "n", "state": "off"}, "there are none")
+        client.post("/v1/models/n/train", {"label": None, "text": "without a label"}).ok()
+        found = client.get("/v1/models/n/em").ok().json
+        holds(found["state"] == "off" and why in found["reason"], found)
         client.delete("/v1/models/n").ok(204)
 
 
@@ -379,3 +384,5 @@ def test_bayesc(api):
     equal(json.loads(bayesc.run("em", "m", "--show", "--json"))["state"], "ready")
     daemon.client.put(M, {"preset": "book"}).ok()
     equal(bayesc.run("em", "m").decode(), "m: off\n")
+    daemon.client.put(M, BOOK | {"min_count": 2}).ok()
+    equal(bayesc.run("em", "m").decode(), "m: off\nthey do not come in with a min_count above 1\n")

@@ -39,8 +39,6 @@ static void print_found(const json_t *reply)
     if (nb_answer_number(reply, "changed") > 0)
         (void)printf("%s documents have changed since\n",
                      nb_figure_of(nb_answer_number(reply, "changed")).text);
-    if (nb_answer_text(reply, "reason")[0] != '\0')
-        (void)printf("%s\n", nb_shown(nb_answer_text(reply, "reason")).text);
     if (nb_answer_number(reply, "measured") == 0)
         return;
     (void)printf("%s documents that were left out:\n",
@@ -58,6 +56,8 @@ static void print_state(const struct nb_client *client, const json_t *reply)
         (void)printf(", %s of %s fits", nb_figure_of(nb_answer_number(progress, "fits")).text,
                      nb_figure_of(nb_answer_number(progress, "of")).text);
     (void)putchar('\n');
+    if (nb_answer_text(reply, "reason")[0] != '\0')
+        (void)printf("%s\n", nb_shown(nb_answer_text(reply, "reason")).text);
     if (json_object_get(reply, "weight") != NULL)
         print_found(reply);
 }
