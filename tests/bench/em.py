@@ -8,8 +8,8 @@ INDEX has lines 'label<TAB>path[<TAB>train|test]'; where nothing says what the t
 a model learns so many documents of each label, stores the rest of the training part without a label (at most
 --unlabelled of it), and is asked about the tests twice: with unlabelled_weight 0, and "auto" after
 POST /v1/models/{model}/em. Printed are means over the draws: right answers, log-loss (natural, of the right label's
-probability, at least 10^-6) and calibration error of the winner's probability (ECE), without and with; and of each draw
-the weight that was chosen, and how long that took.
+probability, at least 10^-6) and calibration error of the winner's probability (ECE), without and with; then the least
+gain of a draw in right answers, and of each draw the weight that was chosen, and how long that took.
 """
 import argparse
 import json
@@ -84,9 +84,10 @@ def measure(server, settings, documents, size, options):
     draws = [draw(server, documents, settings, size, number, options) for number in range(options.draws)]
     without, with_them = ([sum(d[k][i] for d in draws) / len(draws) for i in range(3)] for k in range(2))
     chosen = " ".join(f"{d[2].get('weight', 0):g}/{d[2].get('smoothing', 0):g}" for d in draws)
+    least = min(d[1][0] - d[0][0] for d in draws)
     print(f"{json.dumps(settings):<32.32} {size:>4} " +
           " ".join(f"{100 * f[0]:6.2f} {f[1]:7.4f} {f[2]:6.4f}" for f in (without, with_them)) +
-          f"  {chosen}  {max(d[2].get('seconds', 0) for d in draws):.1f} s", flush=True)
+          f" {100 * least:+6.2f}  {chosen}  {max(d[2].get('seconds', 0) for d in draws):.1f} s", flush=True)
     if options.verbose:
         print(*(json.dumps(d[2]) for d in draws), sep="\n", flush=True)
 
@@ -105,7 +106,7 @@ def main():
     parser.add_argument("--verbose", action="store_true", help="what the daemon says of each draw")
     options = parser.parse_args()
     documents = corpus(options.index)
-    print(f"{'settings':<32} {'each':>4} {'right%':>6} {'loss':>7} {'ECE':>6} {'with%':>6} {'loss':>7} {'ECE':>6}  weight/s")
+    print(f"{'settings':<32} {'each':>4} {'right%':>6} {'loss':>7} {'ECE':>6} {'with%':>6} {'loss':>7} {'ECE':>6} {'least':>6}  weight/s")
     for settings in options.settings or [{"preset": "book"}, {"preset": "mail" if options.mail else "text"}]:
         for size in options.sizes:
             folder = tempfile.mkdtemp(prefix="bayesd-em-")
