@@ -190,9 +190,8 @@ class History:
             reply = client.delete(f"{path_of(name)}/labels/{label}")
             ids = [id for id, (given, _) in state.items() if given == label]
             holds(reply.status in ((200,) if ids else (200, 404)), reply.body)
-            for id in ids:
-                del state[id]
-            self.settle(name, ids)
+            for id in ids:  # what waits for them goes on waiting, as after an undo
+                del state[id], self.taught[name][id]
 
     # -- the history of verdicts
     def remember(self, client):
