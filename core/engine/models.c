@@ -145,8 +145,7 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
     }
     put->created = is_new;
     if (*published != NULL) {
-        nb_live_publish(live, *published);
-        (void)nb_live_refine(live, *published, NULL);
+        nb_live_publish_others(live, *published);
         nb_refining_ask(engine, live);
         nb_refit_note(live);
         if (atomic_load(&live->wants_refit) || put->settings.calibration != NB_CALIBRATION_NONE)

@@ -45,8 +45,7 @@ int nb_family_begin(struct nb_family *f, struct nb_engine *engine, struct nb_liv
     assert(f->count == 0 && atomic_load(&live->loaded));
     f->engine = engine;
     f->live[0] = live;
-    f->published[0] = nb_live_settings(live);
-    f->refined = nb_live_refined(live);
+    f->published[0] = nb_live_settings_refined(live, &f->refined);
     f->count = 1;
     f->speaker_count = 0;
     while (rc == 0 && f->count < NB_BLEND_MOST &&

@@ -81,28 +81,68 @@ void nb_published_release(struct nb_published **published)
     free(p);
 }
 
-struct nb_published *nb_live_settings(struct nb_live *live)
+/* Under the model's lock. */
+static struct nb_published *settings_of(struct nb_live *live)
 {
-    pthread_mutex_lock(&live->lock);
     struct nb_published *published = live->published;
     assert(published != NULL);
     atomic_fetch_add(&published->references, 1);
+    return published;
+}
+
+struct nb_published *nb_live_settings(struct nb_live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    struct nb_published *published = settings_of(live);
     pthread_mutex_unlock(&live->lock);
     return published;
 }
 
-void nb_live_publish(struct nb_live *live, struct nb_published *published)
+/* ---- documents without a label ----------------------------------------------------------------
+ */
+
+/* Under the model's lock. Returns what there was. */
+static struct nb_refined *exchange_refined(struct nb_live *live, struct nb_refined *refined)
 {
+    struct nb_refined *old = live->refined;
+    live->refined = refined;
+    atomic_store(&live->is_refined, refined != NULL);
+    atomic_store(&live->refined_bytes, refined != NULL ? nb_expected_memory(refined->expected) : 0);
+    return old;
+}
+
+static void publish(struct nb_live *live, struct nb_published *published, bool others)
+{
+    struct nb_refined *refined = NULL;
     assert(published != NULL);
     pthread_mutex_lock(&live->lock);
     struct nb_published *old = live->published;
     live->published = published;
+    if (others)
+        refined = exchange_refined(live, NULL);
     pthread_mutex_unlock(&live->lock);
+    nb_refined_release(&refined);
     nb_published_release(&old);
 }
 
-/* ---- documents without a label ----------------------------------------------------------------
- */
+void nb_live_publish(struct nb_live *live, struct nb_published *published)
+{
+    publish(live, published, false);
+}
+
+void nb_live_publish_others(struct nb_live *live, struct nb_published *published)
+{
+    publish(live, published, true);
+}
+
+struct nb_published *nb_live_settings_refined(struct nb_live *live, struct nb_refined **refined)
+{
+    pthread_mutex_lock(&live->lock);
+    struct nb_published *published = settings_of(live);
+    *refined = live->refined != NULL ? nb_refined_use(live->refined) : NULL;
+    pthread_mutex_unlock(&live->lock);
+    return published;
+}
 
 struct nb_refined *nb_live_refined(struct nb_live *live)
 {
@@ -121,13 +161,7 @@ bool nb_live_refine(struct nb_live *live, const struct nb_published *published,
 {
     pthread_mutex_lock(&live->lock);
     bool fits = live->published == published;
-    struct nb_refined *old = fits ? live->refined : NULL;
-    if (fits) {
-        live->refined = refined;
-        atomic_store(&live->is_refined, refined != NULL);
-        atomic_store(&live->refined_bytes,
-                     refined != NULL ? nb_expected_memory(refined->expected) : 0);
-    }
+    struct nb_refined *old = fits ? exchange_refined(live, refined) : NULL;
     pthread_mutex_unlock(&live->lock);
     nb_refined_release(&old);
     return fits;

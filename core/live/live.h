@@ -176,8 +176,14 @@ void nb_live_free(struct nb_live *live);
 
 /* The settings in force, with a reference for the caller. */
 struct nb_published *nb_live_settings(struct nb_live *live);
-/* Publishes other settings (takes `published` over). */
+/* The same, with what documents without a label have given under these settings: sets *refined, a
+ * reference for the caller; NULL: nothing. */
+struct nb_published *nb_live_settings_refined(struct nb_live *live, struct nb_refined **refined);
+/* Publishes settings under which what documents without a label have given still holds (takes
+ * `published` over). */
 void nb_live_publish(struct nb_live *live, struct nb_published *published);
+/* Publishes others: what documents without a label have given is dropped at the same moment. */
+void nb_live_publish_others(struct nb_live *live, struct nb_published *published);
 
 /* With a reference for the caller; NULL: there is nothing. */
 struct nb_refined *nb_live_refined(struct nb_live *live);

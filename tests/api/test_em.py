@@ -256,6 +256,33 @@ def test_the_setting(api):
 
 
 # ---- nothing of it is stored --------------------------------------------------------------------
+def test_other_settings_beside_questions(api):
+    """What documents without a label gave is never read under settings that it was not found for."""
+    daemon = api.another().start()
+    client, stop, failed = daemon.client, threading.Event(), []
+    filled(client, unlabelled=30)
+
+    def ask(client):
+        while not stop.is_set():
+            try:
+                failed.extend(r.body for r in [client.post(M + "/classify", {"text": OWN["garden"][0]})] if r.status != 200)
+            except OSError as error:
+                failed.append(error)
+                return
+    threads = [threading.Thread(target=ask, args=(daemon.new_client(),)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for _ in range(100):
+        client.put(M, BOOK | {"unlabelled_weight": 0.5}).ok()
+        ready(client)
+        client.put(M, {"preset": "book", "event_model": "bernoulli"}).ok()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    equal(failed, [])
+    daemon.stop()
+
+
 def test_after_a_kill_it_is_found_again(api):
     daemon = api.another().start()
     tests = documents(3, 20)
