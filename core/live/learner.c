@@ -16,6 +16,7 @@ struct nb_learner {
     struct nb_scores scores;
     struct nb_feature *features; /* owned */
     size_t room;                 /* of `features` */
+    double not_taught;           /* of the last document that was learned: 1 - its weight */
     bool ready;                  /* `inputs` are those of the document that is learned next */
     struct nb_drawn drawn;
     unsigned slices; /* of refits, since somebody asked */
@@ -190,6 +191,7 @@ static int step(struct nb_learner *l, struct nb_live *live, const struct nb_less
     bool has = l->ready;
     assert(documents > 0 && of_label > 0);
     double weight = nb_order_weight(order, lesson->label, of_label - 1, documents - 1);
+    l->not_taught = 1 - weight;
     int rc = has ? 0 : inputs_of(l, live, live->published->weights, lesson, &has);
     if (rc == 0 && has && nb_order_teaches(of_label - 1))
         rc = learn(live->published->weights, &l->inputs, lesson->label, weight);
@@ -248,22 +250,23 @@ static bool starts_beside_another(const struct nb_model *counts, uint32_t label)
 /* What the change turned over. What a document taught that was relabelled, replaced or forgotten is
  * still in the weights. One that is taken out because of its age is none that was learned wrongly,
  * and another one has come for it. */
-static int note(struct nb_live *live, const struct nb_lesson *lesson)
+static int note(const struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     bool is_taken = lesson->taken != NB_STACK_NO_LABEL;
     bool is_moved = is_taken && (lesson->rows == NULL || lesson->taken != lesson->label);
+    bool is_small = nb_order_is_small(nb_model_documents_all(live->counts));
     int rc = 0;
     if (lesson->is_aged)
         return 0;
     if (lesson->rows != NULL)
         rc = nb_order_note(order, lesson->label, nb_model_documents(live->counts, lesson->label),
-                           is_taken && !is_moved);
+                           is_small ? 1 : l->not_taught, is_taken && !is_moved);
     if (rc == 0 && lesson->rows != NULL && starts_beside_another(live->counts, lesson->label))
         rc = nb_order_note_start(order);
     if (rc == 0 && is_moved)
         rc = nb_order_note(order, lesson->taken, nb_model_documents(live->counts, lesson->taken),
-                           true);
+                           is_small ? 1 : 0, true);
     return rc;
 }
 
@@ -317,7 +320,7 @@ int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb
     int rc = lesson->rows != NULL ? step(l, live, lesson) : 0;
     l->ready = false;
     if (rc == 0)
-        rc = note(live, lesson);
+        rc = note(l, live, lesson);
     if (rc == 0)
         rc = nb_refit_note_missed(live);
     if (rc == 0 && lesson->rows != NULL && nb_order_take_credit(order))

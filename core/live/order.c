@@ -17,6 +17,8 @@ static const double least_turnover = 4; /* changes to a label, or revised docume
 static const double new_share = 0.25;   /* and as a share of what was there */
 static const double turned_share = 0.05;
 static const double skewed_share = 0.2;
+static const double label_share = 0.02; /* of a label, and of its own documents: */
+static const double mostly = 0.75;
 static const double idle_share = 0.02;
 static const double revised_share = 0.1;
 static const double corrected_share = 0.01;
@@ -34,7 +36,8 @@ enum {
     NOT_TAUGHT, /* S */
     LEARNED,    /* N */
     TURNOVER,   /* sum of the k_v */
-    IS_RIPE,    /* 1: some k_v is large enough, or a label has begun to teach */
+    RIPE,       /* above 0: some k_v is large enough, or a label has begun to teach. If some k_v is
+                   most of its D_v: the largest of these */
     REVISED,    /* documents that were relabelled, replaced or forgotten */
     REFITS,     /* that began */
     IS_REFITTING,
@@ -92,6 +95,11 @@ static int make_room(struct nb_weights *order, uint32_t label)
 static void add(struct nb_weights *order, size_t place, double amount)
 {
     nb_weights_set(order, place, nb_weights_at(order, place) + amount);
+}
+
+static void raise_to(struct nb_weights *order, size_t place, double least)
+{
+    nb_weights_set(order, place, fmax(nb_weights_at(order, place), least));
 }
 
 int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint64_t documents)
@@ -159,18 +167,19 @@ static double turnover_of(const struct nb_weights *order, uint32_t label)
     return is_old ? 0 : nb_weights_at(order, place_of(label, LABEL_TURNOVER));
 }
 
-int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, bool back)
+int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, double amount,
+                  bool back)
 {
     int rc = make_room(order, label);
     if (rc != 0)
         return rc;
-    double turnover = turnover_of(order, label) + 1;
+    double turnover = turnover_of(order, label) + amount;
     nb_weights_set(order, place_of(label, LABEL_TURNOVER), turnover);
     nb_weights_set(order, place_of(label, LABEL_REFITS), nb_weights_at(order, REFITS));
-    add(order, TURNOVER, 1);
+    add(order, TURNOVER, amount);
     add(order, REVISED, back);
     if (turnover >= fmax(least_turnover, new_share * ((double)of_label - turnover)))
-        nb_weights_set(order, IS_RIPE, 1);
+        raise_to(order, RIPE, turnover >= mostly * (double)of_label ? turnover : 1);
     return 0;
 }
 
@@ -178,8 +187,14 @@ int nb_order_note_start(struct nb_weights *order)
 {
     int rc = make_room(order, 0);
     if (rc == 0)
-        nb_weights_set(order, IS_RIPE, 1);
+        raise_to(order, RIPE, 1);
     return rc;
+}
+
+static bool has_missed_much(const struct nb_weights *order, double all)
+{
+    return nb_weights_at(order, NOT_TAUGHT) >= skewed_share * all ||
+           nb_weights_at(order, RIPE) >= label_share * all;
 }
 
 enum nb_order_reason nb_order_reason(const struct nb_weights *order, uint64_t documents)
@@ -188,9 +203,8 @@ enum nb_order_reason nb_order_reason(const struct nb_weights *order, uint64_t do
     if (nb_weights_at(order, REVISED) > revised_share * all)
         return NB_ORDER_REVISED;
     if (documents > small)
-        return nb_weights_at(order, NOT_TAUGHT) >= skewed_share * all ? NB_ORDER_SKEWED
-                                                                      : NB_ORDER_NONE;
-    return nb_weights_at(order, IS_RIPE) > 0 && nb_weights_at(order, TURNOVER) >= turned_share * all
+        return has_missed_much(order, all) ? NB_ORDER_SKEWED : NB_ORDER_NONE;
+    return nb_weights_at(order, RIPE) > 0 && nb_weights_at(order, TURNOVER) >= turned_share * all
                ? NB_ORDER_GROWN
                : NB_ORDER_NONE;
 }
@@ -213,7 +227,7 @@ int nb_order_begin_refit(struct nb_weights *order, enum nb_order_refit why, uint
     nb_weights_set(order, NOT_TAUGHT, 0);
     nb_weights_set(order, LEARNED, 0);
     nb_weights_set(order, TURNOVER, 0);
-    nb_weights_set(order, IS_RIPE, 0);
+    nb_weights_set(order, RIPE, 0);
     add(order, REVISED_BEFORE, nb_weights_at(order, REVISED));
     nb_weights_set(order, REVISED, 0);
     add(order, REFITS, 1);

@@ -26,7 +26,9 @@
  *
  *     D <= 1000:  k_v >= max(4, (D_v - k_v) / 4) for some v, or the second of two labels begins to
  *                 teach; and the k_v sum to D / 20
- *     D > 1000:   S >= 0.2 D;  or, when the writer has nothing to do, S >= 0.02 D and S >= N / 2
+ *     D > 1000:   S >= 0.2 D;  or the part S_v of S that is of label v is >= max(0.02 D, 0.75 D_v):
+ *                 most of a label was not taught;  or, when the writer has nothing to do,
+ *                 S >= 0.02 D and S >= N / 2
  *     any D:      more than D / 10 were relabelled, replaced or forgotten, but not of age; or, when
  *                 the writer has nothing to do, max(4, D / 100)
  */
@@ -70,9 +72,12 @@ struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_d
 
 /* ---- refits ---------------------------------------------------------------------------------- */
 
-/* A document of the label came, went, or changed; `of_label` have the label now. `back`: it was
- * relabelled, replaced or forgotten. */
-int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, bool back);
+/* A document of the label came, went, or changed; `of_label` have the label now. `amount`: what
+ * that adds to k_v, 1 in a small model, and to S_v, what it did not teach, in a large one (k_v and
+ * S_v are one number: a refit that is due to a label that was new when the model became large comes
+ * some documents earlier). `back`: it was relabelled, replaced or forgotten. */
+int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, double amount,
+                  bool back);
 
 /* The second of two labels has the first document that teaches; the other label had it before. */
 int nb_order_note_start(struct nb_weights *order);
