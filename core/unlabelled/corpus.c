@@ -4,19 +4,20 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "core/base/array.h"
+#include "core/base/heap.h"
 #include "core/live/state.h"
 #include "core/model/counts.h"
 #include "core/store/ledger.h"
-#include "core/store/living.h"
 #include "core/store/rows.h"
 
 enum { SLICE_DOCUMENTS = 500, SLICE_ROWS = 4096, ENDED = 1 };
 
 static void part_deinit(struct nb_corpus_part *p)
 {
-    free(p->numbers);
+    free(p->orders);
     free(p->begin);
     free(p->middle);
     free(p->end);
@@ -48,7 +49,8 @@ struct reading {
     struct nb_rows bag;
     struct nb_entry entry;
     uint64_t from;
-    unsigned seen; /* in this snapshot */
+    unsigned seen;       /* in this snapshot */
+    struct nb_heap heap; /* of the sample */
     bool (*stop)(void *user);
     void *user;
 };
@@ -60,10 +62,16 @@ static int check_stop(const struct reading *r, struct nb_error *error)
                : 0;
 }
 
+/* Not keyed: it chooses among documents, and protects nothing. */
+static uint64_t order_of(const struct nb_entry *entry)
+{
+    return XXH3_64bits(entry->change.id.bytes, entry->change.id.length);
+}
+
 static int make_room(struct nb_corpus_part *p, size_t size)
 {
     bool good =
-        nb_array_reserve(&p->numbers, &p->room, p->count + 1, sizeof *p->numbers) == 0 &&
+        nb_array_reserve(&p->orders, &p->room, p->count + 1, sizeof *p->orders) == 0 &&
         nb_array_reserve(&p->begin, &p->begin_room, p->count + 1, sizeof *p->begin) == 0 &&
         nb_array_reserve(&p->middle, &p->middle_room, p->count + 1, sizeof *p->middle) == 0 &&
         nb_array_reserve(&p->end, &p->end_room, p->count + 1, sizeof *p->end) == 0 &&
@@ -97,7 +105,7 @@ static int add_document(struct reading *r, struct nb_corpus_part *p, const struc
                             NB_CORPUS_USES_MOST);
     if (make_room(p, r->bag.size) != 0)
         return nb_error_no_memory(error);
-    p->numbers[p->count] = entry->number;
+    p->orders[p->count] = order_of(entry);
     p->begin[p->count] = p->size;
     for (size_t i = 0; i < r->bag.size; i++) {
         p->columns[p->size] = r->bag.counts[i].row;
@@ -108,24 +116,34 @@ static int add_document(struct reading *r, struct nb_corpus_part *p, const struc
     return 0;
 }
 
+/* Whether an entry belongs to this snapshot; else the walk goes on from it in the next. */
+static bool is_next(struct reading *r, const struct nb_entry *entry)
+{
+    r->from = entry->number;
+    if (r->seen++ >= SLICE_DOCUMENTS || nb_store_wanted(&r->view))
+        return false;
+    r->from++;
+    return true;
+}
+
 static int take(void *user, struct nb_entry *entry, struct nb_error *error)
 {
     struct reading *r = user;
     struct nb_corpus_part *p = &r->corpus->unlabelled;
-    r->from = entry->number;
-    if (r->seen++ >= SLICE_DOCUMENTS || nb_store_wanted(&r->view))
+    if (!is_next(r, entry))
         return ENDED;
     if (p->count == NB_CORPUS_DOCUMENTS_MOST)
         return nb_error_set(error, NB_TOO_LARGE, "there are more than %d documents without a label",
                             NB_CORPUS_DOCUMENTS_MOST);
-    int rc = add_document(r, p, entry, error);
-    r->from = entry->number + 1;
-    return rc;
+    return add_document(r, p, entry, error);
 }
 
-static int read_unlabelled(struct reading *r, struct nb_error *error)
+/* Visits the model's documents with a label, or without, some hundred in a snapshot. */
+static int walk(struct reading *r, enum nb_ledger_only only, nb_ledger_visit *visit,
+                struct nb_error *error)
 {
     int rc = ENDED;
+    r->from = 0;
     while (rc == ENDED) {
         rc = check_stop(r, error);
         if (rc == 0)
@@ -133,8 +151,7 @@ static int read_unlabelled(struct reading *r, struct nb_error *error)
         if (rc != 0)
             return rc;
         r->seen = 0;
-        rc = nb_ledger_walk_only(&r->view, r->live->number, r->from, NB_LEDGER_UNLABELLED, take, r,
-                                 error);
+        rc = nb_ledger_walk_only(&r->view, r->live->number, r->from, only, visit, r, error);
         nb_store_snapshot_end(&r->view);
     }
     return rc;
@@ -155,7 +172,11 @@ static int read_labelled(struct reading *r, uint64_t number, struct nb_error *er
     return add_document(r, &r->corpus->labelled, &r->entry, error);
 }
 
-static int read_sample(struct reading *r, const uint64_t *numbers, size_t count,
+struct drawn {
+    uint64_t order, number;
+};
+
+static int read_sample(struct reading *r, const struct drawn *drawn, size_t count,
                        struct nb_error *error)
 {
     int rc = 0;
@@ -166,33 +187,79 @@ static int read_sample(struct reading *r, const uint64_t *numbers, size_t count,
         if (rc != 0)
             return rc;
         for (unsigned k = 0; rc == 0 && k < SLICE_DOCUMENTS && i < count; k++, i++)
-            rc = read_labelled(r, numbers[i], error);
+            rc = read_labelled(r, drawn[i].number, error);
         nb_store_snapshot_end(&r->view);
     }
     return rc;
 }
 
-/* The same documents as long as the model has the same. */
+static int compare_drawn(const void *a, const void *b)
+{
+    const struct drawn *one = a, *other = b;
+    if (one->order != other->order)
+        return one->order < other->order ? -1 : 1;
+    return one->number < other->number ? -1 : one->number > other->number;
+}
+
+static int draw(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct reading *r = user;
+    const struct drawn drawn = {order_of(entry), entry->number};
+    (void)error;
+    if (!is_next(r, entry))
+        return ENDED;
+    nb_heap_add(&r->heap, &drawn);
+    return 0;
+}
+
 static int draw_sample(struct reading *r, size_t sample, struct nb_error *error)
 {
-    struct nb_view view;
-    struct nb_living *living = NULL;
-    struct nb_random random = nb_random_of(r->live->number, 0);
-    int rc = nb_store_snapshot(r->engine->store, &view, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_living_load(&view, r->live->number, &living, error);
-    nb_store_snapshot_end(&view);
-    if (rc != 0)
-        return rc;
-    size_t count = sample < nb_living_count(living) ? sample : (size_t)nb_living_count(living);
-    uint64_t *numbers = calloc(count + 1, sizeof *numbers);
-    if (numbers != NULL)
-        nb_living_sample(living, &random, count, numbers);
-    nb_living_free(&living);
-    rc = numbers == NULL ? nb_error_no_memory(error) : read_sample(r, numbers, count, error);
-    free(numbers);
+    struct drawn *drawn = calloc(sample + 1, sizeof *drawn);
+    if (drawn == NULL)
+        return nb_error_no_memory(error);
+    r->heap = (struct nb_heap){
+        .items = drawn, .most = sample, .item_size = sizeof *drawn, .compare = compare_drawn};
+    int rc = walk(r, NB_LEDGER_LABELLED, draw, error);
+    nb_heap_sort(&r->heap);
+    if (rc == 0)
+        rc = read_sample(r, drawn, r->heap.count, error);
+    free(drawn);
     return rc;
+}
+
+/* ---- their order ----------------------------------------------------------------------------- */
+
+struct placed {
+    uint64_t order;
+    size_t begin, end;
+    uint32_t label;
+};
+
+static int compare_placed(const void *a, const void *b)
+{
+    const struct placed *one = a, *other = b;
+    if (one->order != other->order)
+        return one->order < other->order ? -1 : 1;
+    return one->begin < other->begin ? -1 : one->begin > other->begin;
+}
+
+/* Documents by the hashes of their ids; their features stay where they are. */
+static int sort_documents(struct nb_corpus_part *p)
+{
+    struct placed *placed = calloc(p->count + 1, sizeof *placed);
+    if (placed == NULL)
+        return NB_NO_MEMORY;
+    for (size_t d = 0; d < p->count; d++)
+        placed[d] = (struct placed){p->orders[d], p->begin[d], p->end[d], p->labels[d]};
+    qsort(placed, p->count, sizeof *placed, compare_placed);
+    for (size_t d = 0; d < p->count; d++) {
+        p->orders[d] = placed[d].order;
+        p->begin[d] = placed[d].begin;
+        p->end[d] = placed[d].end;
+        p->labels[d] = placed[d].label;
+    }
+    free(placed);
+    return 0;
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */
@@ -392,7 +459,9 @@ int nb_corpus_read(struct nb_engine *engine, struct nb_live *live, bool is_binar
     *corpus = (struct nb_corpus){.words = 0};
     int rc = list_labels(corpus, live->counts) == 0 ? 0 : nb_error_no_memory(error);
     if (rc == 0)
-        rc = read_unlabelled(&r, error);
+        rc = walk(&r, NB_LEDGER_UNLABELLED, take, error);
+    if (rc == 0 && sort_documents(&corpus->unlabelled) != 0)
+        rc = nb_error_no_memory(error);
     if (rc == 0)
         rc = draw_sample(&r, sample, error);
     if (rc == 0)

@@ -3,6 +3,10 @@
  * What EM reads of a model: its documents without a label, a sample of those with one, and its
  * counts, as matrices over the same columns. For core/unlabelled alone.
  *
+ * The documents stand in the order of the hashes of their ids, and the sample is of those with the
+ * least ones: so who is in it, and with whom in a fold, depends on the documents alone, and not on
+ * when they were learned or relabelled, nor on the store that they are in.
+ *
  * The bags come from the ledger, some hundred in one snapshot, so that nobody waits for it; the
  * counts some thousand rows at a time, under the model's read lock. What changes meanwhile may be
  * in it or not.
@@ -18,7 +22,7 @@ struct nb_engine;
 /* All arrays are owned. */
 struct nb_corpus_part {
     size_t count, room;
-    uint64_t *numbers;            /* of the entries */
+    uint64_t *orders;             /* of each document, the hash of its id; they ascend */
     size_t *begin, *middle, *end; /* as in struct nb_em_documents */
     size_t begin_room, middle_room, end_room;
     uint32_t *labels; /* of each document a place in nb_corpus.numbers; of those with a label */

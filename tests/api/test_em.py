@@ -357,6 +357,32 @@ def test_export_and_import(api):
             near(a[label], b[label])
 
 
+def test_what_they_weigh_depends_on_the_documents(api):
+    """In another store the same documents stand in another order, after others that are not there any more."""
+    client = api.another().start().client
+    client.put(M, BOOK).ok(201)
+    teach(client, documents(8, 6), "gone", True)
+    teach(client, documents(1, 30), "with", True)
+    teach(client, documents(2, 150), "without", False)
+    for i in range(6):
+        client.post(M + "/untrain", {"id": f"gone-{i}"}).ok()
+    for i in (3, 0, 12):  # as they are in the dump, others before them
+        kind, text = documents(1, 30)[i]
+        client.post(M + "/train", {"id": f"with-{i}", "label": KINDS[KINDS.index(kind) - 1]}).ok()
+        client.post(M + "/train", {"id": f"with-{i}", "label": kind, "text": text}).ok()
+    client.post(M + "/train", {"id": "without-7", "label": "garden"}).ok()
+    client.post(M + "/train", {"id": "without-7", "label": None}).ok()
+    found = ready(client)
+    other = api.another().start().client
+    other.put("/v1/models/first", {}).ok(201)
+    other.put(M + "/import", client.get(M + "/export").ok().body, "application/x-ndjson").ok(201)
+    again = ready(other)
+    equal((again["measured"], again["weight"], again["smoothing"]), (found["measured"], found["weight"], found["smoothing"]))
+    for side in ("without", "with"):
+        for figure in ("log_loss", "accuracy"):
+            near(again[side][figure], found[side][figure])
+
+
 # ---- what changes -------------------------------------------------------------------------------
 def test_a_forgotten_document_leaves(api):
     client = api.another().start().client
