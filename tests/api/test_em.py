@@ -5,6 +5,7 @@ import math
 import random
 import threading
 
+import expectation
 from harness import equal, holds, near, refused, wait_for
 from test_client import Bayesc
 
@@ -188,29 +189,12 @@ def test_what_there_is_too_little_for(api):
 # ---- against the slow computation ---------------------------------------------------------------
 def slow_shares(labelled, bags, weight, smoothing):
     """Shares of the labels in each bag, by EM over the presence of words."""
-    labels = sorted({kind for kind, _ in labelled})
+    kinds = sorted({kind for kind, _ in labelled})
     vocabulary = sorted({w for _, bag in labelled for w in bag} | {w for bag in bags for w in bag})
-    prior = {v: sum(kind == v for kind, _ in labelled) / len(labelled) for v in labels}
-    own = {v: {w: sum(w in bag for kind, bag in labelled if kind == v) for w in vocabulary} for v in labels}
-    counts, beta, before, was_cold = own, 0.02, None, False
-    while True:
-        theta = {v: {w: counts[v][w] + smoothing for w in vocabulary} for v in labels}
-        theta = {v: {w: n / math.fsum(theta[v].values()) for w, n in theta[v].items()} for v in labels}
-        objective, shares = 0, []
-        for bag in bags:
-            logs = {v: math.log(prior[v]) + beta * math.fsum(math.log(theta[v][w]) for w in bag) for v in labels}
-            top = max(logs.values())
-            total = math.fsum(math.exp(s - top) for s in logs.values())
-            shares.append({v: math.exp(s - top) / total for v, s in logs.items()})
-            objective += weight * (top + math.log(total))
-        objective += math.fsum((own[v][w] + smoothing) * math.log(theta[v][w]) for v in labels for w in vocabulary)
-        if was_cold and objective - before <= 1e-6 * abs(objective):
-            break
-        before, was_cold, beta = objective, beta >= 1, min(1, beta * 1.35)
-        counts = {v: {w: own[v][w] + weight * math.fsum(r[v] for r, bag in zip(shares, bags) if w in bag)
-                      for w in vocabulary} for v in labels}
-    kept = [{v: r for v, r in of.items() if r >= 1e-3} for of in shares]
-    return [{v: r / math.fsum(of.values()) for v, r in of.items()} for of in kept], objective
+    own = {v: {w: sum(w in bag for kind, bag in labelled if kind == v) for w in vocabulary} for v in kinds}
+    prior = {v: sum(kind == v for kind, _ in labelled) for v in kinds}
+    shares, objectives, _ = expectation.fit(own, prior, [dict.fromkeys(sorted(bag), 1) for bag in bags], weight, smoothing)
+    return shares, objectives
 
 
 def slow_scores(labelled, unlabelled, shares, weight, text):
@@ -237,8 +221,10 @@ def test_as_computed_slowly(api):
         found = ready(client)
         equal((found["weight"], found["smoothing"], found["documents"]), (weight, 0.001, 25))
         words = [(kind, text.split()) for kind, text in labelled]
-        shares, objective = slow_shares([(k, set(w)) for k, w in words], [set(t.split()) for _, t in others], weight, 0.001)
-        near(found["log_likelihood"], objective)
+        shares, objectives = slow_shares([(k, set(w)) for k, w in words], [set(t.split()) for _, t in others], weight, 0.001)
+        near(found["log_likelihood_first"], objectives[0])
+        near(found["log_likelihood"], objectives[-1])
+        holds(all(b >= a - 1e-9 * abs(a) for a, b in zip(objectives, objectives[1:])), f"it falls: {objectives}")
         for (_, text), said in zip(tests, scores(client, tests)):
             want = slow_scores(words, [t.split() for _, t in others], shares, weight, text)
             for label, score in want.items():
