@@ -459,7 +459,7 @@ help:
 	@echo 'make check-peers     probabilities of Weka and scikit-learn against those of bayesd'
 	@echo 'make check-monitoring   dashboard and alerts with a real Prometheus'
 	@echo 'make check-deb       Debian packages: built in a chroot, lintian, piuparts, autopkgtest (as root);'
-	@echo '                     PACKAGE_PARTS="build lintian": these only'
+	@echo '                     PACKAGE_PARTS="build lintian": these only; here: without chroots, build and lintian'
 	@echo 'make check-image     the image, built and run with buildah (as root)'
 	@echo 'make check-openapi   openapi.json by spectral, redocly and the types that openapi-typescript makes'
 	@echo 'make check-console   the console in a browser: every view, accessibility; T=NAME: one test'
