@@ -86,6 +86,35 @@ static double evidence_of(const struct comparison *c, const struct nb_row *row)
     return sum;
 }
 
+/* With two labels: of what the inputs noted of a feature, r and e of the second label being minus
+ * those of the first, to the bit. The row is not read again. */
+static double evidence_of_two(const struct comparison *c, const struct nb_stack_noted *n)
+{
+    double both = c->best == 0 ? 2 : -2, r = 0, sum = 0;
+    for (unsigned e = 0; e < c->experts; e++) {
+        const struct nb_stack_reading *reading = &c->readings[e];
+        r = nb_stack_log(reading, n->first) - nb_stack_log(reading, n->second) -
+            c->view->offsets[e * NB_FIELDS + n->field];
+        sum += c->worth[e][n->field] * (both * nb_stack_power(reading, r));
+    }
+    if (c->slots != NULL)
+        sum += (double)nb_slots_at(c->slots, n->key) * c->shares[n->field] * (both * r);
+    return sum;
+}
+
+static size_t explain_noted(const struct comparison *c, struct nb_evidence *rows)
+{
+    const struct nb_stack_noted *noted = c->inputs->noted;
+    size_t count = c->inputs->noted_count;
+    for (size_t i = 0; i < count; i++) {
+        if (c->slots != NULL && i + NB_MODEL_AHEAD < count)
+            nb_slots_prefetch(c->slots, noted[i + NB_MODEL_AHEAD].key);
+        rows[i] = (struct nb_evidence){.feature = noted[i].place,
+                                       .evidence = evidence_of_two(c, &noted[i])};
+    }
+    return count;
+}
+
 /* What a unit of evidence of the attribute at a place is worth. */
 static double worth_of_value(const struct comparison *c, uint32_t place, unsigned e)
 {
@@ -136,6 +165,30 @@ static void explain_value(const struct comparison *c, const struct nb_feature *f
             (struct nb_evidence){.feature = at, .evidence = evidence_of_value(c, mine)};
 }
 
+static size_t explain_features(const struct comparison *c, const struct nb_feature *features,
+                               size_t size, const uint32_t *found, struct nb_evidence *rows)
+{
+    size_t filled = 0, value = 0;
+    uint32_t looked_up[NB_MODEL_STEP];
+    const uint32_t *numbers = looked_up;
+    for (size_t i = 0; i < size; i++) {
+        if (i % NB_MODEL_STEP == 0)
+            numbers = nb_model_step(c->model, features, i,
+                                    size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, found,
+                                    looked_up);
+        uint32_t number = numbers[i % NB_MODEL_STEP];
+        if (nb_feature_field(features[i].id) == NB_FIELD_VALUE) {
+            explain_value(c, features, i, &value, rows, &filled);
+            continue;
+        }
+        if (number == NB_NO_ROW || !nb_counts_any(nb_model_row(c->model, number)))
+            continue;
+        double evidence = evidence_of(c, nb_model_row(c->model, number));
+        rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
+    }
+    return filled;
+}
+
 /* What no feature adds: the difference of the biases. */
 static double bias_evidence(const struct comparison *c, const struct nb_stack_weights *weights,
                             const struct nb_scores *scores)
@@ -174,24 +227,12 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
     assert(scores->best < scores->size && scores->second < scores->size);
     put_twin(&c, weights, inputs);
     put_worth(&c, weights, inputs);
-    size_t filled = 0, value = 0;
-    uint32_t looked_up[NB_MODEL_STEP];
-    const uint32_t *numbers = looked_up;
-    for (size_t i = 0; i < size && scores->size > 1; i++) {
-        if (i % NB_MODEL_STEP == 0)
-            numbers = nb_model_step(model, features, i,
-                                    size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, found,
-                                    looked_up);
-        uint32_t number = numbers[i % NB_MODEL_STEP];
-        if (nb_feature_field(features[i].id) == NB_FIELD_VALUE) {
-            explain_value(&c, features, i, &value, rows, &filled);
-            continue;
-        }
-        if (number == NB_NO_ROW || !nb_counts_any(nb_model_row(model, number)))
-            continue;
-        double evidence = evidence_of(&c, nb_model_row(model, number));
-        rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
-    }
+    bool has_values = inputs->attributes != NULL && inputs->attributes->size > 0;
+    size_t filled = 0;
+    if (scores->size == 2 && !has_values)
+        filled = explain_noted(&c, rows);
+    else if (scores->size > 1)
+        filled = explain_features(&c, features, size, found, rows);
     rows[filled++] =
         (struct nb_evidence){.feature = SIZE_MAX, .evidence = bias_evidence(&c, weights, scores)};
     *count = filled;

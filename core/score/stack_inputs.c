@@ -89,7 +89,7 @@ static void keep_notes(const struct nb_stack_pass *p, const struct notes *notes)
 
 /* There must be room. Returns D_w with the document that is left out. A row that no document has is
  * overwritten by the next, so that there is no branch. */
-static inline uint64_t note(struct notes *n, unsigned field, const struct nb_row *row)
+static inline uint64_t note(struct notes *n, unsigned field, const struct nb_row *row, size_t place)
 {
     uint64_t all = nb_counts_documents(n->model, row);
     uint64_t left = nb_stack_less(all, n->out);
@@ -99,7 +99,8 @@ static inline uint64_t note(struct notes *n, unsigned field, const struct nb_row
     *n->next = (struct nb_stack_noted){.first = (uint32_t)first,
                                        .second = (uint32_t)(left - first),
                                        .key = (uint32_t)row->id,
-                                       .field = field};
+                                       .field = field,
+                                       .place = (uint32_t)place};
     n->next += left != 0;
     return all;
 }
@@ -186,21 +187,22 @@ static void add_row(const struct nb_stack_pass *p, unsigned field, const struct 
         nb_stack_many_add(p, field, row, all);
 }
 
+/* The features from `start` in the bag on. */
 static void add_found(const struct nb_stack_pass *p, const struct nb_feature *features,
-                      const uint32_t *rows, size_t size)
+                      size_t start, const uint32_t *rows, size_t size)
 {
     struct notes notes = notes_of(p);
     for (size_t i = 0; i < size; i++) {
-        unsigned field = nb_feature_field(features[i].id);
+        unsigned field = nb_feature_field(features[start + i].id);
         if (field >= NB_FIELDS) {
-            nb_stack_attributes_note(p->inputs, features[i].id, rows[i], false);
+            nb_stack_attributes_note(p->inputs, features[start + i].id, rows[i], false);
             continue;
         }
         p->inputs->features[field]++;
         if (rows[i] == NB_NO_ROW)
             continue;
         if (p->view->columns == 1)
-            (void)note(&notes, field, nb_model_row(p->model, rows[i]));
+            (void)note(&notes, field, nb_model_row(p->model, rows[i]), start + i);
         else if (p->view->columns > 1)
             add_row(p, field, nb_model_row(p->model, rows[i]));
     }
@@ -213,7 +215,7 @@ static void add_features(const struct nb_stack_pass *p, const struct nb_feature 
     uint32_t found[NB_MODEL_STEP];
     for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
         size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
-        add_found(p, features + start, nb_model_step(p->model, features, start, step, known, found),
+        add_found(p, features, start, nb_model_step(p->model, features, start, step, known, found),
                   step);
     }
 }
@@ -405,7 +407,8 @@ static int survey(const struct nb_stack_pass *p, const struct nb_row_count *rows
             others++;
             continue;
         }
-        uint64_t all = notes_rows ? note(&notes, field, row) : nb_counts_documents(p->model, row);
+        uint64_t all =
+            notes_rows ? note(&notes, field, row, i) : nb_counts_documents(p->model, row);
         without->features[field]++;
         without->unique[field] += all == 1;
     }

@@ -170,6 +170,7 @@ struct nb_stack_noted {
     uint32_t first, second; /* documents of each label */
     uint32_t key;           /* as in struct nb_stack_term */
     uint32_t field;
+    uint32_t place; /* in the bag, or among the rows */
 };
 
 struct nb_stack_pass {
