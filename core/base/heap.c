@@ -67,21 +67,3 @@ void nb_heap_sort(struct nb_heap *heap)
     if (heap->count > 1)
         qsort(heap->items, heap->count, heap->item_size, heap->compare);
 }
-
-void nb_heap_select(void *items, size_t count, size_t most, size_t item_size,
-                    int (*compare)(const void *a, const void *b))
-{
-    struct nb_heap heap = {
-        .items = items, .most = most, .item_size = item_size, .compare = compare};
-    assert(item_size > 0);
-    if (most >= count)
-        heap.count = count;
-    while (heap.count < most && heap.count < count)
-        sift_up(&heap, heap.count++);
-    for (size_t i = most; i < count && most > 0; i++)
-        if (is_after(&heap, 0, i)) {
-            swap(&heap, 0, i);
-            sift_down(&heap);
-        }
-    nb_heap_sort(&heap);
-}

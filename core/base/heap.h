@@ -33,9 +33,4 @@ static inline const void *nb_heap_last(const struct nb_heap *heap)
 /* Sorts what is kept, best first. The array is no heap afterwards: nothing can be added. */
 void nb_heap_sort(struct nb_heap *heap);
 
-/* Moves the best `most` of `count` elements to the beginning of their array, sorted, best first;
- * the others stand behind them in any order. */
-void nb_heap_select(void *items, size_t count, size_t most, size_t item_size,
-                    int (*compare)(const void *a, const void *b));
-
 #endif

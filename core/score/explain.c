@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/base/heap.h"
 #include "core/score/scorer_private.h"
 
 /* What one occurrence of the feature adds to a label's score, without what it adds to every
@@ -205,20 +204,49 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
  */
 
 /* Strongest first, ties by feature. */
-static int compare(const void *a, const void *b)
+static inline bool comes_after(const struct nb_evidence *a, const struct nb_evidence *b)
 {
-    const struct nb_evidence *x = a;
-    const struct nb_evidence *y = b;
-    double mx = fabs(x->evidence);
-    double my = fabs(y->evidence);
-    if (mx != my)
-        return mx > my ? -1 : 1;
-    return x->feature < y->feature ? -1 : x->feature > y->feature;
+    double ma = fabs(a->evidence);
+    double mb = fabs(b->evidence);
+    return ma != mb ? !(ma > mb) : a->feature > b->feature;
+}
+
+static inline void swap(struct nb_evidence *a, struct nb_evidence *b)
+{
+    struct nb_evidence was = *a;
+    *a = *b;
+    *b = was;
+}
+
+/* Moves row `at` of a heap, whose root comes after all others, down as far as needed. Typed, and
+ * not core/base/heap.h: a mail has a thousand rows, of which hundreds may be asked for. */
+static void sift_down(struct nb_evidence *heap, size_t at, size_t count)
+{
+    struct nb_evidence moved = heap[at];
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && comes_after(&heap[child + 1], &heap[child]))
+            child++;
+        if (!comes_after(&heap[child], &moved))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
 }
 
 void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most)
 {
-    nb_heap_select(rows, count, most, sizeof *rows, compare);
+    size_t size = most < count ? most : count;
+    for (size_t i = size / 2; i > 0; i--)
+        sift_down(rows, i - 1, size);
+    for (size_t i = size; i < count && size > 0; i++)
+        if (comes_after(&rows[0], &rows[i])) {
+            swap(&rows[0], &rows[i]);
+            sift_down(rows, 0, size);
+        }
+    for (size_t left = size; left > 1; left--) {
+        swap(&rows[0], &rows[left - 1]);
+        sift_down(rows, 0, left - 1);
+    }
 }
 
 /* ---- one row -----------------------------------------------------------------------------------

@@ -144,28 +144,6 @@ START_TEST(a_heap_keeps_the_best)
 }
 END_TEST
 
-START_TEST(the_best_of_an_array_are_selected)
-{
-    static const size_t mosts[] = {0, 1, 2, 17, 199, 200, 300};
-    for (size_t m = 0; m < sizeof mosts / sizeof *mosts; m++) {
-        for (unsigned seed = 0; seed < 20; seed++) {
-            struct item items[ITEMS], all[ITEMS];
-            bool found[ITEMS] = {false};
-            draw(all, seed);
-            draw(items, seed);
-            nb_heap_select(items, ITEMS, mosts[m], sizeof *items, compare);
-            struct nb_heap kept = {
-                .items = items, .count = mosts[m] < ITEMS ? mosts[m] : ITEMS, .most = mosts[m]};
-            check_best(&kept, all, seed);
-            for (size_t i = 0; i < ITEMS; i++) {
-                ck_assert(!found[items[i].number]); /* none is lost */
-                found[items[i].number] = true;
-            }
-        }
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("array");
@@ -175,7 +153,6 @@ int main(void)
     tcase_add_test(all, an_array_that_cannot_grow_is_as_before);
     tcase_add_test(all, an_array_can_shrink_to_nothing);
     tcase_add_test(all, a_heap_keeps_the_best);
-    tcase_add_test(all, the_best_of_an_array_are_selected);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
