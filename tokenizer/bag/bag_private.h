@@ -25,6 +25,7 @@ struct nb_bag_private {
     uint32_t *slots; /* hash table, open addressing: index of a feature plus one, 0 is free */
     size_t mask;     /* slots in use minus one: a power of two minus one */
     size_t most;     /* features that fit into these slots */
+    size_t last;     /* the feature that was counted last */
     size_t slot_capacity;
     size_t feature_capacity;
     struct nb_bag_chunk *first;
@@ -49,6 +50,7 @@ static inline int nb_bag_count(struct nb_bag *bag, uint64_t id, size_t length, u
         if (feature->id == id) {
             feature->count++;
             bag->positions += step;
+            in->last = slot - 1;
             return 0;
         }
     }
@@ -69,6 +71,7 @@ static inline int nb_bag_count(struct nb_bag *bag, uint64_t id, size_t length, u
         in->room += length;
     }
     bag->features[bag->size] = (struct nb_feature){.id = id, .count = 1};
+    in->last = bag->size;
     in->slots[at] = (uint32_t)++bag->size;
     bag->positions += step;
     return 0;

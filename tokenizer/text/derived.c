@@ -40,34 +40,55 @@ static int count_case(struct nb_text_run *run, const unsigned char *from, const 
     return capitals ? nb_text_count_room(run->t, NB_FIELD_CASE, 0, length) : 0;
 }
 
-static int count_pair(struct nb_text_run *run, const unsigned char *word, size_t length)
+/* The same of a word of ASCII. */
+static int count_ascii_case(struct nb_text_run *run, struct nb_string word,
+                            const unsigned char *from)
+{
+    static const char prefix[] = "case:";
+    char *text = run->storage->room;
+    if (memcmp(from, word.bytes, word.length) == 0)
+        return 0;
+    memcpy(text, prefix, sizeof prefix - 1);
+    memcpy(text + sizeof prefix - 1, from, word.length);
+    return nb_text_count_room(run->t, NB_FIELD_CASE, 0, sizeof prefix - 1 + word.length);
+}
+
+/* Copies a word from the bag to its room, sixteen bytes at a time: there are more behind both. */
+static inline char *put_word(char *to, struct nb_string word)
+{
+    for (size_t i = 0; i < word.length; i += 16)
+        memcpy(to + i, word.bytes + i, 16);
+    return to + word.length;
+}
+
+static int count_pair(struct nb_text_run *run, struct nb_string before, struct nb_string word)
 {
     static const char prefix[] = "pair:";
-    const struct nb_derived *before = run->derived;
-    unsigned char *text = (unsigned char *)run->storage->room;
-    size_t at = sizeof prefix - 1;
-    memcpy(text, prefix, at);
-    memcpy(text + at, before->word, before->length);
-    at += before->length;
-    text[at++] = ' ';
-    memcpy(text + at, word, length);
-    return nb_text_count_room(run->t, NB_FIELD_PAIR, 0, at + length);
+    char *text = run->storage->room;
+    memcpy(text, prefix, sizeof prefix - 1);
+    char *end = put_word(text + sizeof prefix - 1, before);
+    *end++ = ' ';
+    end = put_word(end, word);
+    return nb_text_count_room(run->t, NB_FIELD_PAIR, 0, (size_t)(end - text));
 }
 
 int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char *from,
-                    const unsigned char *to)
+                    const unsigned char *to, bool is_ascii)
 {
-    unsigned char word[NB_WORD_BYTES];
     struct nb_derived *derived = run->derived;
     assert(derived != NULL && length <= NB_WORD_BYTES);
-    memcpy(word, run->storage->room + run->prefix_length, length);
     int rc = nb_text_count(run, length);
-    if (rc == 0 && nb_tokenizing_wants(run->t, NB_FIELD_CASE))
-        rc = count_case(run, from, to);
-    if (rc == 0 && derived->length != 0 && nb_tokenizing_wants(run->t, NB_FIELD_PAIR))
-        rc = count_pair(run, word, length);
-    memcpy(derived->word, word, length);
-    derived->length = length;
+    if (rc != 0)
+        return rc;
+    /* Where it was kept when it was seen first. */
+    const char *text = run->t->bag->texts[run->storage->last].bytes;
+    struct nb_string word = {text + run->prefix_length, length};
+    assert(!is_ascii || (size_t)(to - from) == length);
+    if (nb_tokenizing_wants(run->t, NB_FIELD_CASE))
+        rc = is_ascii ? count_ascii_case(run, word, from) : count_case(run, from, to);
+    if (rc == 0 && derived->word.length != 0 && nb_tokenizing_wants(run->t, NB_FIELD_PAIR))
+        rc = count_pair(run, derived->word, word);
+    derived->word = word;
     return rc;
 }
 

@@ -84,7 +84,7 @@ static int scan_ascii(struct nb_text_run *run, const unsigned char **at, const u
                 break;
             }
             rc = length <= NB_TOKEN_CHARACTERS
-                     ? nb_text_count_word(run, length, start, p)
+                     ? nb_text_count_word(run, length, start, p, true)
                      : nb_text_count_long(run, nb_text_token(run)[0], (size_t)(p - start));
         } else if (*p <= ' ' || *p == 0x7F) {
             p++;
@@ -123,7 +123,7 @@ static int scan(struct nb_text_run *run, const char *text, size_t length)
 static int scan_field(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                       const char *text, size_t length)
 {
-    struct nb_derived derived = {.length = 0};
+    struct nb_derived derived = {.word = {NULL, 0}};
     struct nb_text_run run = {.t = t,
                               .space = nb_feature_id(field, 0),
                               .hashed = NB_FIELD_HASH,
