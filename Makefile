@@ -325,6 +325,12 @@ bench: $(BUILD)/bayesd $(BENCHES)
 	$(Q)scripts/bench $(BUILD) $(if $(QUICK),--quick) $(if $(CORPUS),--corpus '$(CORPUS)') \
 	    $(if $(AGAINST),--against '$(AGAINST)')
 
+# Where the processor time goes (tests/bench/PROFILING.md): make profile WHAT=check CORPUS=FOLDER.
+.PHONY: profile
+profile: $(BUILD)/bayesd $(BUILD)/tests/bench/corpus
+	$(Q)scripts/profile $(BUILD) $(if $(WHAT),--what '$(WHAT)') $(if $(CORPUS),--corpus '$(CORPUS)') \
+	    $(if $(F),--function '$(F)')
+
 # Hostile clients beside healthy ones, and mixed load: make stress SECONDS=60 MINUTES=10.
 .PHONY: stress
 stress: $(BUILD)/bayesd
@@ -469,6 +475,8 @@ help:
 	@echo 'make fuzz            libFuzzer, FUZZ_SECONDS=20 for each target; T=600: seconds; T=NAME: one'
 	@echo 'make bench           the benchmarks (QUICK=1: short; CORPUS=FOLDER: real mails, spam and ham;'
 	@echo '                     AGAINST=BUILD: another build in turns)'
+	@echo 'make profile         where the processor time goes, by function (WHAT=classify, check or train;'
+	@echo '                     CORPUS=FOLDER: real mails; F=NAME: the lines of a function)'
 	@echo 'make coverage        lines covered by the tests, by file'
 	@echo 'make debug           a build for the debugger, build/debug/bayesd'
 	@echo 'make install         PREFIX=/usr/local SYSCONFDIR=/etc DESTDIR= and the like: see the top of Makefile'

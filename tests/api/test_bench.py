@@ -14,9 +14,9 @@ from harness import equal, holds, slow
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
-def script():
-    loader = importlib.machinery.SourceFileLoader("bench", os.path.join(TOP, "scripts", "bench"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench", loader))
+def script(name="bench"):
+    loader = importlib.machinery.SourceFileLoader(name, os.path.join(TOP, "scripts", name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     loader.exec_module(module)
     return module
 
@@ -38,6 +38,29 @@ def test_only_release_builds_are_measured(api):
         with open(os.path.join(folder, "flags"), "w", encoding="ascii") as file:
             file.write(flags + "\n")
         equal(bool(refuses(bench, folder)), wanted, flags)
+
+
+PERF = """\
+PERF_RECORD_MMAP2 7/7: [0x5590001000(0x2000) @ 0x1000 08:01 9 0]: r-xp /usr/bin/bayesd
+PERF_RECORD_MMAP2 7/7: [0x5590003000(0x2000) @ 0x3000 08:01 9 0]: r--p /usr/bin/bayesd
+PERF_RECORD_MMAP2 7/7: [0x7f00001000(0x9000) @ 0 08:01 9 0]: r-xp /lib/libc.so.6
+      5590001234 nb_score+0x34 (/usr/bin/bayesd)
+      7f00001500 __memcpy_avx+0x10 (/lib/libc.so.6)
+ffffffff81000000 [unknown] ([kernel.kallsyms])
+"""
+
+
+def test_samples_of_a_profile_are_places_in_the_program(api):
+    profile = script("profile")
+    equal(profile.read_samples(PERF, "/usr/bin/bayesd"),
+          [(0x1234, "nb_score", None), (None, "__memcpy_avx", "libc.so.6"),
+           (None, "[unknown]", "[kernel.kallsyms]")])
+    for recorded, wanted in (("/elsewhere/bayesd/./core/base/heap.c", "core/base/heap.c"),
+                             ("../other/./core/base/heap.c", "core/base/heap.c"),
+                             ("/usr/include/xxhash.h", "/usr/include/xxhash.h"), ("??", "??")):
+        equal(profile.in_tree(recorded), wanted)
+    equal([profile.folder_of(name) for name in ("core/base/heap.c", "/usr/include/xxhash.h", "??")],
+          ["core/base", "libraries' headers", "libraries' headers"])
 
 
 def test_targets_are_judged_the_right_way_round(api):

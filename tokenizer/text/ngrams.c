@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A mail has thousands of n-grams, more than of all other features together, and nearly all of them
+ * A mail has some 1,300 n-grams, more than of all other features together, and nearly all of them
  * are ASCII. Those are kept and hashed in registers; what touches another character is folded and
  * goes through a window of bytes.
  */

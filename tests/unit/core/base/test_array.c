@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
