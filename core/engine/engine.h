@@ -380,6 +380,7 @@ struct nb_engine_statistics {
     uint64_t store_bytes;      /* used bytes of the data file, ... */
     uint64_t store_free;       /* ... of which so many wait to be used again */
     uint64_t map_bytes;
+    uint64_t disk_bytes, disk_left; /* of the file system of the data directory; 0: not known */
 };
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *statistics);
 

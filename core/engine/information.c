@@ -385,6 +385,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     s->commit_failures = atomic_load(&c->commit_failures);
     s->queued = atomic_load(&c->queued);
     nb_store_sizes(engine->store, &s->store_bytes, &s->map_bytes);
+    nb_store_room(engine->store, &s->disk_bytes, &s->disk_left);
     s->store_free = free_bytes(engine);
 }
 

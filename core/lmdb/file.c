@@ -145,11 +145,20 @@ int nb_store_file_reserve_readers(const struct nb_store_file *file, off_t bytes,
     return fault == 0 ? 0 : refuse(file, "lock.mdb", fault, error);
 }
 
+void nb_store_file_room(const struct nb_store_file *file, uint64_t *size, uint64_t *left)
+{
+    struct statvfs system;
+    bool is_known = fstatvfs(file->directory, &system) == 0;
+    *size = is_known ? (uint64_t)system.f_blocks * system.f_frsize : 0;
+    *left = is_known ? (uint64_t)system.f_bavail * system.f_frsize : 0;
+}
+
 int nb_store_file_reason(const struct nb_store_file *file, int rc)
 {
     enum { WRITE_MOST = 1 << 20 }; /* LMDB writes no more at once by far */
-    struct statvfs system;
-    if (rc != EIO || fstatvfs(file->directory, &system) != 0)
+    uint64_t size, left;
+    if (rc != EIO)
         return rc;
-    return (uint64_t)system.f_bavail * system.f_frsize < WRITE_MOST ? ENOSPC : rc;
+    nb_store_file_room(file, &size, &left);
+    return size > 0 && left < WRITE_MOST ? ENOSPC : rc;
 }

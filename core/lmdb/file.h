@@ -11,6 +11,7 @@
 #define NB_CORE_LMDB_FILE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "core/base/error.h"
@@ -49,6 +50,10 @@ int nb_store_file_same(const struct nb_store_file *file, int descriptor, struct 
  * becomes ENOSPC when the file system of the store has no space left; other codes stay as they are.
  */
 int nb_store_file_reason(const struct nb_store_file *file, int rc);
+
+/* The size of the file system of the store, and the bytes that the daemon may still write there; 0
+ * and 0 if the system does not say. */
+void nb_store_file_room(const struct nb_store_file *file, uint64_t *size, uint64_t *left);
 
 /* Takes disk space for the first `bytes` of lock.mdb, LMDB's table of readers. LMDB makes it with
  * ftruncate and maps it; on a full disk the first write to the map would be a SIGBUS. */

@@ -253,6 +253,11 @@ void nb_store_sizes(struct nb_store *store, uint64_t *used, uint64_t *map)
     *map = atomic_load(&store->map);
 }
 
+void nb_store_room(const struct nb_store *store, uint64_t *size, uint64_t *left)
+{
+    nb_store_file_room(&store->file, size, left);
+}
+
 /* ---- opening again --------------------------------------------------------------------------- */
 
 /* The gate is closed. */

@@ -284,6 +284,9 @@ static const struct {
     {"store_free_bytes", "gauge", "Of these, bytes that wait to be used again.", FIELD(store_free),
      1},
     {"store_map_bytes", "gauge", "Address space of the data file.", FIELD(map_bytes), 1},
+    {"disk_bytes", "gauge", "Size of the file system of the data directory.", FIELD(disk_bytes), 1},
+    {"disk_free_bytes", "gauge", "Of these, bytes that the daemon may still write.",
+     FIELD(disk_left), 1},
 };
 
 static const struct {

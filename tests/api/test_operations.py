@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What operators look at: health, readiness, metrics."""
+import os
 import time
 
 from book import Model
-from harness import equal, holds, quoted, slow, wait_for
+from harness import equal, holds, near, quoted, slow, wait_for
 from prometheus import parse
 
 VALGRIND = True
@@ -30,9 +31,18 @@ def test_metrics_are_well_formed(api):
         for name in ("bayesd_http_requests_total", "bayesd_http_request_seconds", "bayesd_changes_total", "bayesd_models",
                      "bayesd_documents", "bayesd_vocabulary", "bayesd_model_memory_bytes", "bayesd_commits_total",
                      "bayesd_commit_seconds_total", "bayesd_commit_changes_total", "bayesd_queued_changes",
-                     "bayesd_store_bytes", "bayesd_info", "bayesd_filter_mails_total", "bayesd_verdicts_total",
+                     "bayesd_store_bytes", "bayesd_disk_bytes", "bayesd_disk_free_bytes", "bayesd_info", "bayesd_filter_mails_total", "bayesd_verdicts_total",
                      "process_start_time_seconds", "process_resident_memory_bytes"):
             holds(name in metrics.families, f"no {name}")
+
+
+def test_free_disk(api):
+    """What the system says of the file system of the data directory."""
+    daemon = api.another().start()
+    metrics = parse(daemon.client.get("/metrics").ok().body.decode())
+    system = os.statvfs(daemon.data)
+    equal(metrics.value("bayesd_disk_bytes"), system.f_blocks * system.f_frsize)
+    near(metrics.value("bayesd_disk_free_bytes") / metrics.value("bayesd_disk_bytes"), system.f_bavail / system.f_blocks, "free", 0.05)
 
 
 def test_routes_not_paths_are_counted(api):

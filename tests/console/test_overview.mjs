@@ -27,6 +27,7 @@ export async function shows_models_and_figures(api) {
   equal(cells.slice(0, 4), ["sample", `ham ${labels.ham.documents}, spam ${labels.spam.documents}`, String(documents),
     vocabulary.toLocaleString("en")], "the row of the model");
   holds(Math.abs(parseFloat(cells[4]) - 100 * windows[0].accuracy) <= 0.051, `accuracy ${cells[4]}, ${windows[0].accuracy}`);
+  await tab.sees(".tile", "are left on the disk");
   await tab.sees(".tile", "1 since the start");
   await daemon.call("POST", "v1/models/sample/classify", {documents: Array(9).fill({text: "free prize"})});
   await tab.sees(".tile", "10 since the start");

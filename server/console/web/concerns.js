@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What needs a person: {level: "bad" or "warn", text, view, model}. Nothing, if the list is empty.
 
-import {count, plural} from "./format.js";
+import {bytes, count, plural} from "./format.js";
 import {labelsOf} from "./models.js";
 import {total} from "./metrics.js";
 
 const FEW = 10; // documents of a label below which its verdicts are not yet worth much (ready_documents)
 const DRIFT_FAR = 0.25; // as the alert of config/monitoring
+const ROOM_LEAST = 256 << 20; // bytes
 const REFUSED_MANY = 100; // this page asks once without a token, too
 
 function ofTheStore({unready, damaged}) {
@@ -22,6 +23,10 @@ function ofTheMetrics(families) {
   const waits = total(families, "bayesd_changes_total", {status: "quarantined"});
   const queued = total(families, "bayesd_queued_changes");
   if (failures > 0) found.push({level: "bad", text: `${plural(failures, "write")} to the disk failed since the start. Is it full?`});
+  const left = total(families, "bayesd_disk_free_bytes"), store = total(families, "bayesd_store_bytes");
+  if (total(families, "bayesd_disk_bytes") > 0 && left < Math.max(ROOM_LEAST, store)) {
+    found.push({level: left < ROOM_LEAST / 4 ? "bad" : "warn", text: `${bytes(left)} are left on the disk of the models. When it is full nothing is learned any more; a rebuild takes as much as the models do, ${bytes(store)}.`});
+  }
   if (queued > 10000) found.push({level: "warn", text: `${count(queued)} changes wait to be written: the disk is slow.`});
   if (waits > 0) found.push({level: "warn", text: `${plural(waits, "change")} by sources without trust came since the start; look at the quarantine.`});
   if (refused > REFUSED_MANY) found.push({level: "warn", text: `${count(refused)} requests came with an unknown token, or with none, since the start.`});

@@ -63,7 +63,7 @@ function tiles({families, models}, rates) {
   return h("dl", {class: "tiles"},
     tile("Verdicts per minute", rates.length > 0 ? number(rates.at(-1)) : number(mean), [rates.length > 1 ? spark(rates) : null, `${count(verdicts)} since the start`]),
     tile("Documents learned", count(known), plural(models.length, "model")),
-    tile("Disk", bytes(total(families, "bayesd_store_bytes")), `${bytes(total(families, "bayesd_store_free_bytes"))} of it free again`),
+    tile("Disk", bytes(total(families, "bayesd_store_bytes")), `${bytes(total(families, "bayesd_disk_free_bytes"))} are left on the disk`),
     tile("Memory", bytes(total(families, "process_resident_memory_bytes")), `${bytes(total(families, "bayesd_model_memory_bytes"))} of models`),
     tile("Running for", duration(uptime), `version ${families.bayesd_info?.[0]?.labels.version ?? "?"}`));
 }
