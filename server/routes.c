@@ -120,6 +120,7 @@ static const struct nb_route ROUTES[] = {
     /* Not `train`: it takes back what others have taught, without naming a document. */
     LONG("POST", "/v1/models/{model}/undo", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_undo),
     LONG("GET", "/v1/models/{model}/undo", ADMIN, NONE, UNDONE_QUERY, nb_route_undone),
+    LONG("GET", "/v1/models/{model}/sources", ADMIN, NONE, UNDONE_QUERY, nb_route_sources),
     LONG("GET", "/v1/models/{model}/quarantine", ADMIN, NONE, PAGE_QUERY, nb_route_quarantine),
     LONG("GET", "/v1/models/{model}/quarantine/effect", ADMIN, NONE, NO_QUERY,
          nb_route_quarantine_effect),

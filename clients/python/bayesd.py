@@ -458,6 +458,18 @@ class Bayesd:
             page = self._call("GET", self._verb(model, "undo", {"next": page["next"]}))
             yield from page["undone"]
 
+    def sources(self, model: str) -> List[Json]:
+        """Who taught the model: rows of source, documents, unlabelled, first and last; most documents first."""
+        rows: Dict[str, Json] = {}
+        page: Json = {"next": None}
+        while "next" in page:
+            page = self._call("GET", self._verb(model, "sources", {"next": page["next"]}))
+            for row in page["sources"]:
+                known = rows.setdefault(row["source"], {**row, "documents": 0, "unlabelled": 0})
+                known.update(documents=known["documents"] + row["documents"], unlabelled=known["unlabelled"] + row["unlabelled"],
+                             first=min(known["first"], row["first"]), last=max(known["last"], row["last"]))
+        return sorted(rows.values(), key=lambda row: (-row["documents"], row["source"]))
+
     def export(self, model: str) -> Iterator[bytes]:
         """The lines of the whole model, for import_model. ConnectionError: it was cut off."""
         last = b""

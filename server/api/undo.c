@@ -119,3 +119,25 @@ int nb_route_undone(struct nb_request *request, struct nb_error *error)
         l.code = nb_json_undone_end(l.out, l.next);
     return nb_reply_written(request, l.code, error);
 }
+
+/* ---- sources --------------------------------------------------------------------------------- */
+
+int nb_route_sources(struct nb_request *request, struct nb_error *error)
+{
+    enum { DOCUMENTS_DEFAULT = 100000, DOCUMENTS_MOST = 1000000 };
+    struct nb_sources sources = {.rows = NULL};
+    uint64_t most, from;
+    int rc =
+        nb_request_query_count(request, "limit", DOCUMENTS_DEFAULT, DOCUMENTS_MOST, &most, error);
+    if (rc == 0)
+        rc = nb_request_query_count(request, "next", 0, INT64_MAX, &from, error);
+    if (rc == 0 && most == 0)
+        rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
+    if (rc == 0)
+        rc = nb_engine_sources(request->server->engine, request->model, from, most, is_cutting,
+                               request, &sources, error);
+    if (rc == 0)
+        rc = nb_reply_written(request, nb_json_sources(&request->reply.body, &sources), error);
+    nb_sources_deinit(&sources);
+    return rc;
+}

@@ -14,5 +14,7 @@ nb_handler nb_route_undo;
 nb_handler nb_route_delete_label;
 /* GET /v1/models/{model}/undo: the notes that undos have left. */
 nb_handler nb_route_undone;
+/* GET /v1/models/{model}/sources: who taught it, and how many documents. */
+nb_handler nb_route_sources;
 
 #endif

@@ -172,3 +172,32 @@ int nb_json_undone_end(struct nb_buffer *out, uint64_t next)
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);
 }
+
+/* ---- sources --------------------------------------------------------------------------------- */
+
+static void emit_source(struct nb_emitter *e, const struct nb_source *source)
+{
+    nb_emit_open(e, '{');
+    nb_emit_member_text(e, "source", source->name);
+    nb_emit_member_u64(e, "documents", source->documents);
+    nb_emit_member_u64(e, "unlabelled", source->unlabelled);
+    nb_emit_member_time(e, "first", source->first);
+    nb_emit_member_time(e, "last", source->last);
+    nb_emit_close(e, '}');
+}
+
+int nb_json_sources(struct nb_buffer *out, const struct nb_sources *sources)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    nb_emit_key(&e, "sources");
+    nb_emit_open(&e, '[');
+    for (size_t i = 0; i < sources->count; i++)
+        emit_source(&e, &sources->rows[i]);
+    nb_emit_close(&e, ']');
+    nb_emit_member_u64(&e, "documents", sources->documents);
+    if (sources->next != 0)
+        nb_emit_member_u64(&e, "next", sources->next);
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}

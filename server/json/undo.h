@@ -7,6 +7,7 @@
 #ifndef NB_SERVER_JSON_UNDO_H
 #define NB_SERVER_JSON_UNDO_H
 
+#include "core/undo/sources.h"
 #include "core/undo/undo.h"
 
 enum { NB_JSON_UNDO_IDS = 10000 }; /* the most ids of one request */
@@ -37,5 +38,9 @@ int nb_json_undo_report(struct nb_buffer *out, struct nb_string model,
 int nb_json_undone_begin(struct nb_buffer *out);
 int nb_json_undone_note(struct nb_buffer *out, size_t count, const struct nb_undo_note *note);
 int nb_json_undone_end(struct nb_buffer *out, uint64_t next);
+
+/* {"sources": [{"source", "documents", "unlabelled", "first", "last"}, ...], "documents", "next"}
+ */
+int nb_json_sources(struct nb_buffer *out, const struct nb_sources *sources);
 
 #endif

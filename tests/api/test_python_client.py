@@ -189,6 +189,7 @@ def test_undo_refit_and_figures(api):
         daemon.train(model, "bad teacher", "ham", source="bad")
         equal(daemon.undo(model, source="bad", dry_run=True)["documents"], 1)
         equal(documents(daemon, model), 41)
+        equal([(row["source"], row["documents"]) for row in daemon.sources(model)], [("http", 40), ("bad", 1)])
         equal(daemon.undo(model, source="bad")["forgotten"], 1)
         equal([row["source"] for row in daemon.undone(model)], ["bad"])
         equal(daemon.undo(model, ids=["s1", "s2"], after="2000-01-01", before="2100-01-01")["documents"], 2)

@@ -280,6 +280,53 @@ def test_every_undo_leaves_a_note(api):
     equal(client.get(path).ok().json["documents"], 8)
 
 
+def sources(client, path, query=""):
+    got = client.get(path + "/sources" + query).ok().json
+    equal(got["documents"], sum(row["documents"] for row in got["sources"]), "the sum")
+    return got
+
+
+def test_sources(api):
+    """Each source with the documents that it left as they are: what an undo of it would take back."""
+    rng = random.Random(3)
+    client = api.another().start().client
+    path = "/v1/models/m"
+    client.put(path, {}).ok(201)
+    equal(sources(client, path), {"sources": [], "documents": 0})
+    train(client, path, documents(rng, "ann", 30) + documents(rng, "bob", 20))
+    train(client, path, [{"text": "no label", "label": None, "id": f"u{i}", "source": "bob"} for i in range(3)])
+    client.post(path + "/train", {"documents": [{"text": "another", "label": "ham", "id": f"ann-{i}", "source": "carol"} for i in range(4)]}).ok()
+    client.post(path + "/untrain", {"id": "ann-29"}).ok()
+    got = sources(client, path)
+    equal([(row["source"], row["documents"], row["unlabelled"]) for row in got["sources"]], [("ann", 25, 0), ("bob", 23, 3), ("carol", 4, 0)])
+    holds(all(row["first"] <= row["last"] for row in got["sources"]) and "next" not in got, got)
+    for row in got["sources"]:
+        equal(client.post(path + "/undo", {"source": row["source"], "dry_run": True}).ok().json["documents"], row["documents"], row["source"])
+    # In pages the numbers of a source add up.
+    sums, query = {}, "?limit=7"
+    while query:
+        page = sources(client, path, query)
+        for row in page["sources"]:
+            sums[row["source"]] = sums.get(row["source"], 0) + row["documents"]
+        holds(page["documents"] == 7 or "next" not in page, page)
+        query = f"?limit=7&next={page['next']}" if "next" in page else None
+    equal(sums, {"ann": 25, "bob": 23, "carol": 4}, "of all pages")
+    for wrong in ("limit=0", "limit=1000001", "next=x", "after=1"):
+        refused(client.get(f"{path}/sources?{wrong}"), 400, wrong.partition("=")[0])
+    refused(client.get("/v1/models/none/sources"), 404, "none")
+
+
+def test_many_sources(api):
+    """A page has 1,000 sources at most; the next one goes on with the one that did not fit."""
+    client = api.another().start().client
+    path = "/v1/models/m"
+    train(client, path, [{"text": f"text {i}", "label": "a", "id": str(i), "source": f"s{i}"} for i in range(1100)])
+    first = sources(client, path)
+    second = sources(client, path, f"?next={first['next']}")
+    equal((first["documents"], second["documents"], "next" in second), (1000, 100, False))
+    equal(len({row["source"] for row in first["sources"] + second["sources"]}), 1100)
+
+
 def test_bad_requests(api):
     path = "/v1/models/" + api.name()
     train(api, path, documents(random.Random(1), "a", 3))

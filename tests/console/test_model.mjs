@@ -83,17 +83,25 @@ export async function settings_are_explained_tried_and_saved(api) {
 export async function what_a_source_taught_is_taken_back(api) {
   const {daemon, tab, labels} = await opened(api, "sources");
   await daemon.call("POST", "v1/models/sample/train?label=spam&source=mallory", "a text of mallory", {"Content-Type": "text/plain"});
+  await daemon.call("POST", "v1/models/sample/train?label=spam&source=%3Cb%3E", "a text of somebody else", {"Content-Type": "text/plain"});
+  await tab.go("overview");
+  await tab.go("model/sample/sources");
+  await tab.sees("tbody tr:nth-child(2) th", "<b>");
+  await tab.page.click('button[aria-label="Take back what mallory taught"]');
+  await tab.sees("main", "1 document would be taken back");
   await tab.write("form.panel .field input", "mallory");
   await tab.press("See what it would do");
   await tab.sees("h2", "What that would do");
   await tab.sees("main", "1 document would be taken back");
   await tab.looksRight("model-sources");
-  equal((await labels()).spam.documents, 48, "a dry run changes nothing");
+  equal((await labels()).spam.documents, 49, "a dry run changes nothing");
   await tab.press("Take them back");
   await tab.press("Take them back", "dialog");
   await tab.sees(".notice.good", "1 document taken back");
   await tab.sees("tbody", "source mallory");
-  equal((await labels()).spam.documents, 47, "taken back");
+  equal((await labels()).spam.documents, 48, "taken back");
+  await tab.page.click('button[aria-label="Take back what <b> taught"]');
+  await tab.sees("main", "1 document would be taken back");
 }
 
 export async function a_model_is_copied_exported_imported_and_deleted(api) {

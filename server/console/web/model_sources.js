@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes back what a source has taught, after a look at what that would do; and what was taken back before.
+// Who taught the model; takes back what a source has taught, after a look at what that would do; and what was taken back
+// before.
 
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say, table} from "./dom.js";
@@ -7,6 +8,38 @@ import {count, number, percent, plural} from "./format.js";
 import {question} from "./model_labels.js";
 
 const NOTES = 20;
+const PAGES = 10; // of 100,000 documents, a second each at most
+const ROWS = 50;
+
+// The sources of the documents, most documents first; those of the first million.
+async function sourcesOf(name) {
+  const rows = new Map();
+  let next = 0, pages = 0;
+  do {
+    const page = await get(of(name, ["sources"], next ? {next} : {}));
+    for (const row of page.sources) {
+      const known = rows.get(row.source) ?? {...row, documents: 0};
+      rows.set(row.source, {...known, documents: known.documents + row.documents,
+        first: known.first < row.first ? known.first : row.first, last: known.last > row.last ? known.last : row.last});
+    }
+    next = page.next;
+  } while (next && ++pages < PAGES);
+  return {rows: [...rows.values()].sort((a, b) => b.documents - a.documents), hasMore: Boolean(next)};
+}
+
+const day = (time) => new Date(time).toLocaleString([], {dateStyle: "medium", timeStyle: "short"});
+
+async function teachers(place, name, look) {
+  const {rows, hasMore} = await sourcesOf(name);
+  const shown = rows.slice(0, ROWS);
+  const button = (row) => h("button", {type: "button", onclick: () => look({source: row.source}), "aria-label": `Take back what ${row.source || "no source"} taught`},
+    "Take back");
+  put(place, rows.length === 0 ? h("p", null, "Nobody has taught this model anything yet.") :
+    table("Who taught this model", [{name: "Source"}, {name: "Documents", number: true}, {name: "First"}, {name: "Last"}, {name: "Undo"}],
+      shown.map((row) => [row.source || "(none)", count(row.documents), day(row.first), day(row.last), button(row)])),
+  rows.length > ROWS ? h("p", {class: "hint"}, `And ${plural(rows.length - ROWS, "source")} with fewer documents.`) : null,
+  hasMore ? h("p", {class: "hint"}, "These are the sources of the first million documents.") : null);
+}
 
 function figures({now, without}) {
   const rows = [["Documents with a score", now?.documents, without?.documents, count], ["Right", now?.accuracy, without?.accuracy, percent],
@@ -30,20 +63,20 @@ async function notes(place, name) {
 
 export async function show(place, info) {
   const source = h("input", {maxlength: 64, autocomplete: "off"}), from = h("input", {type: "datetime-local"}), to = h("input", {type: "datetime-local"});
-  const result = h("div"), before = h("div");
+  const result = h("div"), before = h("div"), who = h("div");
   const time = (input) => (input.value ? new Date(input.value).toISOString() : undefined);
   const wish = () => ({source: source.value.trim() || undefined, from: time(from), to: time(to)});
-  const look = async (event) => {
-    event.preventDefault();
-    const wanted = wish();
+  const look = async (wanted) => {
     try {
       const found = await json("POST", of(info.name, ["undo"]), {...wanted, dry_run: true});
       const take = () => question(`Take back ${plural(found.documents, "document")}?`, "Take them back", () => apply(wanted));
-      put(result, h("h2", null, "What that would do"), h("p", null, `${plural(found.documents, "document")} would be taken back: ${count(found.forgotten)} forgotten, `,
+      const heading = h("h2", {tabindex: -1}, "What that would do");
+      put(result, heading, h("p", null, `${plural(found.documents, "document")} would be taken back: ${count(found.forgotten)} forgotten, `,
         `${count(found.restored)} as they were before. ${labelText(found.labels)}`),
       found.evaluation ? figures(found.evaluation) : null,
       found.documents > 0 ? h("button", {type: "button", class: "danger", onclick: take}, "Take them back") : null);
       say(`${found.documents} documents would be taken back`);
+      heading.focus();
     } catch (error) {
       put(result, failure(error));
     }
@@ -53,15 +86,19 @@ export async function show(place, info) {
       const done = await json("POST", of(info.name, ["undo"]), wanted);
       put(result, h("p", {class: "notice good"}, `${plural(done.documents, "document")} taken back.`));
       say("Taken back.");
-      await notes(before, info.name);
+      await Promise.all([notes(before, info.name), teachers(who, info.name, look)]);
     } catch (error) {
       put(result, failure(error));
     }
   };
-  put(place, h("form", {class: "panel", onsubmit: look},
+  const submit = (event) => {
+    event.preventDefault();
+    look(wish());
+  };
+  put(place, who, h("form", {class: "panel", onsubmit: submit},
     h("p", null, "Every change has a source: the name of the token that was shown, the door it came by (http, rspamd, spamc), or what the client says."),
     field("Source", source, "Empty: all sources, of the time below."),
     h("div", {class: "row"}, field("From", from), field("Before", to)),
     h("button", {type: "submit", class: "main"}, "See what it would do")), result, before);
-  await notes(before, info.name);
+  await Promise.all([notes(before, info.name), teachers(who, info.name, look)]);
 }
