@@ -40,8 +40,8 @@ static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "le
 static const char *const EXPLAIN_QUERY[] = {"explain", NULL};
 static const char *const NEXT_QUERY[] = {"count", NULL};
 /* What would have held a rate of false positives is another threshold for each model. */
-static const char *const MANY_QUERY[] = {"explain", "level",    "threshold", "cost_fp",
-                                         "cost_fn", "positive", "documents", NULL};
+static const char *const MANY_QUERY[] = {"explain",  "level",     "threshold", "cost_fp", "cost_fn",
+                                         "positive", "documents", "remember",  NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", "scores", NULL};
 static const char *const DELETE_LABEL_QUERY[] = {"source", "limit", "next", NULL};
 static const char *const FORMAT_QUERY[] = {"format", NULL};

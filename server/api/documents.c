@@ -212,11 +212,14 @@ static int ask_engine(const struct nb_wishes *wishes, const struct nb_results *r
 }
 
 /* The reply tells the id under which the verdict is kept. */
-static int remember(struct nb_results *results, const struct nb_json_document *document,
-                    const struct nb_verdict *verdict, struct nb_error *error)
+static int remember(const struct nb_wishes *wishes, struct nb_results *results,
+                    const struct nb_json_document *document, const struct nb_verdict *verdict,
+                    struct nb_error *error)
 {
     struct nb_kept_verdict kept = {.id = document->id, .source = document->source};
     results->id.length = 0;
+    if (wishes->is_of_several && !verdict->keeps_history)
+        return 0;
     return nb_verdict_keep(results->request, verdict, &document->document, &kept, &results->id,
                            &results->is_kept, error);
 }
@@ -235,7 +238,7 @@ int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *result
     results->has_counts = wishes->counts;
     results->has_word_counts = wishes->word_counts;
     if (wishes->remembers)
-        rc = remember(results, document, verdict, error);
+        rc = remember(wishes, results, document, verdict, error);
     if (rc == 0)
         rc = write_verdict(wishes, results, verdict, made, error);
     if (rc == 0)

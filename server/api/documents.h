@@ -24,6 +24,7 @@ struct nb_wishes {
     size_t explain;               /* tokens */
     unsigned level;               /* of the labels; 0: as they are */
     bool remembers;               /* verdicts are kept in the model's history */
+    bool is_of_several;           /* models: where one keeps no history, nothing is kept */
     bool counts;                  /* the documents of each label, also of a model that is ready */
     bool word_counts;             /* how often the tokens of an explanation occur */
     struct nb_decision_rule rule; /* how verdicts become decisions */

@@ -132,6 +132,7 @@ static int read_question(struct nb_request *request, struct nb_string body, stru
     rc = check_models(request, q, error);
     if (rc == 0)
         rc = nb_wishes_read(request, &q->wishes, error);
+    q->wishes.is_of_several = true;
     if (rc != 0)
         forget(q);
     return rc;

@@ -148,6 +148,25 @@ def test_other_labels_are_common_when_all_give_them(api):
         equal((got["common"]["rule"], "action" in got["common"]), ("unanimous", False))
 
 
+def test_verdicts_are_remembered(api):
+    """By each model that has a history, under one id; those without one say nothing of it."""
+    client = api.another().start().client
+    for name, history in (("ann", 10), ("bob", 0), ("cid", 10)):
+        client.put(f"/v1/models/{name}", {"history": history}).ok(201)
+        for label, text in (("spam", SPAM), ("ham", HAM)):
+            client.post(f"/v1/models/{name}/train", {"text": text, "label": label}).ok()
+    question = {"models": ["ann", "bob", "cid", "none"], "text": "win money", "id": "asked"}
+    holds(not any("remembered" in row for row in client.post(PATH, question).ok().json["results"]), "not asked for")
+    got = client.post(PATH + "?remember=1", question).ok().json["results"]
+    equal([row.get("remembered") for row in got], [True, None, True, None])
+    equal([row.get("id") for row in got], ["asked", None, "asked", None])
+    for name in ("ann", "cid"):
+        row, = client.get(f"/v1/models/{name}/history").ok().json["history"]
+        equal((row["id"], row["verdict"]), ("asked", "spam"), name)
+        equal(client.post(f"/v1/models/{name}/documents/asked/label", {"label": "ham"}).ok().json["status"], "learned")
+    refused(client.post(PATH + "?remember=2", question), 400, "remember")
+
+
 def test_models_that_cannot_be_asked(api):
     with models(api, {}) as (good,):
         teach(good, 12)
