@@ -121,3 +121,29 @@ export async function a_model_without_documents_is_taught(api) {
   await tab.sees(".notice.good", "first 1");
   await tab.sees(".notice.warn", "not ready");
 }
+
+export async function long_and_foreign_labels_have_their_place(api) {
+  const daemon = await api.daemon();
+  const name = "tickets-of-many-labels.with-a-name-as-long-as-those-of@users.example.org";
+  const words = ["שלום", "orbit", "dose", "goal", "court", "bread", "rain", "train", "piano", "atom", "river", "stone", "glass", "paper"];
+  const labels = words.map((word, i) => (i === 0 ? "עברית" : `a-category-${String(i).padStart(2, "0")}-with-an-unbrokenlyandunreasonablylongname`));
+  const documents = words.flatMap((word, i) => Array.from({length: 10}, (_, k) => ({text: `${word} ${word}s ${"xyz"[k % 3]}`, label: labels[i]})));
+  await daemon.call("POST", `v1/models/${name}/train`, {documents});
+  const tab = await api.tab(daemon);
+  await tab.go("overview");
+  const cells = await tab.page.$$eval("tbody td:nth-child(2) bdi", (all) => all.map((one) => one.textContent));
+  equal(cells.length >= 1 && cells.length < 4, true, `labels in the list: ${cells}`);
+  await tab.looksRight("overview-long");
+  await tab.go(`try/${name}`);
+  await tab.write("textarea", "שלום שלוםs");
+  await tab.press("Classify");
+  await tab.sees(".verdict strong", "עברית");
+  const first = await tab.text(".teach button");
+  equal(first, "עברית", "the likeliest label comes first where not all have room");
+  const [label, share] = await tab.page.$$eval(".verdict strong, .verdict span", (all) => all.map((one) => one.getBoundingClientRect().left));
+  holds(label < share, "the label stands before its probability");
+  await tab.looksRight("try-long");
+  await tab.go(`quality/${name}`);
+  await tab.sees("h2", "ROC");
+  await tab.looksRight("quality-long");
+}

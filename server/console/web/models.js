@@ -37,7 +37,7 @@ function picker(view, name, names, isOpen) {
   };
   if (isOpen) {
     const known = h("datalist", {id: "models"}, names.map((one) => h("option", {value: one})));
-    const input = h("input", {list: "models", value: name ?? "", onchange: go, spellcheck: "false", autocomplete: "off"});
+    const input = h("input", {class: "long", list: "models", value: name ?? "", onchange: go, spellcheck: "false", autocomplete: "off"});
     return h("div", null, field("Model", input), known);
   }
   return field("Model", h("select", {value: name, onchange: go}, names.map((one) => h("option", {value: one}, one))));

@@ -12,6 +12,7 @@ import {address} from "./router.js";
 
 const PAUSE = 5000; // milliseconds between two looks
 const POINTS = 60;
+const LABELS_MOST = 4, LETTERS_MOST = 80; // of a model's labels in the list
 
 // ---- what is asked ------------------------------------------------------------------------------
 
@@ -71,8 +72,15 @@ function tiles({families, models}, rates) {
 function labelsText(model) {
   if (model.state === "damaged") return "damaged";
   const labels = labelsOf(model);
-  const shown = labels.slice(0, 4).map(([name, label]) => `${name} ${count(label.documents)}`).join(", ");
-  return labels.length > 4 ? `${shown} and ${count(labels.length - 4)} more` : shown || "none";
+  const shown = [];
+  let letters = 0;
+  for (const [name, label] of labels) {
+    letters += name.length;
+    if (shown.length === LABELS_MOST || (shown.length > 0 && letters > LETTERS_MOST)) break;
+    shown.push([shown.length > 0 ? ", " : null, h("bdi", null, name), ` ${count(label.documents)}`]);
+  }
+  if (labels.length === 0) return "none";
+  return [shown, shown.length < labels.length ? ` and ${count(labels.length - shown.length)} more` : null];
 }
 
 function accuracyOf(families, name) {

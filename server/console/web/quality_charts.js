@@ -6,6 +6,8 @@ import {h, s} from "./dom.js";
 import {count, number, percent, plural} from "./format.js";
 
 const SHARES = [0, 0.2, 0.4, 0.6, 0.8, 1].map((value) => [value, `${100 * value} %`]);
+// A label beside an axis, where there is not room for a long one.
+const brief = (label) => (label.length > 16 ? `${label.slice(0, 15)}…` : label);
 const missing = (text) => h("p", {class: "notice"}, text);
 
 // The false-positive rate on a logarithmic axis: what counts of a filter happens below one in a hundred.
@@ -17,7 +19,7 @@ export function roc(name, one, positive) {
   const ticks = [];
   for (let power = 0; 10 ** power >= least * 0.999; power--) ticks.push([10 ** power, `${number(100 * 10 ** power)} %`]);
   const area = `Area under the curve ${(1 - one.one_minus_roca_percent / 100).toFixed(6)}`;
-  const svg = frame({title: `ROC of ${positive}. ${area}.`, xName: `Others taken for ${positive} (logarithmic)`, yName: `${positive} that is found`,
+  const svg = frame({title: `ROC of ${positive}. ${area}.`, xName: `Others taken for ${brief(positive)} (logarithmic)`, yName: `${brief(positive)} that is found`,
     xDomain: [least, 1], yDomain: [0, 1], xTicks: ticks, yTicks: SHARES, xLog: true}, (x, y) => {
     const chance = Array.from({length: 41}, (_, i) => least ** (i / 40)).map((rate) => [rate, rate]);
     const steps = points.flatMap((point, i) => (i === 0 ? [point] : [[point[0], points[i - 1][1]], point]));
@@ -32,7 +34,7 @@ export function reliability(name, one, positive) {
   const most = Math.max(...bins.map((bin) => bin.documents));
   const isTwo = Object.keys(one.labels).length === 2;
   const svg = frame({title: `Reliability: in each of 15 bins, the mean probability and the share for which it was right. Calibration error ${percent(one.ece)}.`,
-    xName: isTwo ? `Probability of ${positive}` : "Probability of the winner", yName: isTwo ? `Share that was ${positive}` : "Share that was right",
+    xName: isTwo ? `Probability of ${brief(positive)}` : "Probability of the winner", yName: isTwo ? `Share that was ${brief(positive)}` : "Share that was right",
     xDomain: [0, 1], yDomain: [0, 1], xTicks: SHARES, yTicks: SHARES}, (x, y) => [
     line([[0, 0], [1, 1]], x, y, "ideal"), line(bins.map((bin) => [bin.confidence, bin.accuracy]), x, y),
     bins.map((bin) => dot(bin.confidence, bin.accuracy, 3 + 7 * Math.sqrt(bin.documents / most), x, y, `${count(bin.documents)} documents`)),

@@ -45,7 +45,7 @@ class Trial {
     this.fields = Object.keys(info?.settings?.fields ?? {});
     this.given = null;
     this.result = h("div", {class: "result"});
-    this.text = h("textarea", {rows: 7, spellcheck: "false", placeholder: "A text, or a whole mail with its header"});
+    this.text = h("textarea", {rows: 7, dir: "auto", spellcheck: "false", placeholder: "A text, or a whole mail with its header"});
     this.file = h("input", {type: "file", id: "try-file", hidden: true, onchange: () => this.take(this.file.files[0])});
     put(place, this.form(), this.result);
   }
@@ -105,6 +105,8 @@ class Trial {
 
   teaching(verdict) {
     const labels = labelsOf(this.info).map(([label]) => label);
+    const chance = (label) => verdict?.probabilities?.[label] ?? 0;
+    if (labels.length > LABELS_MOST) labels.sort((a, b) => chance(b) - chance(a)); // few keep their places
     const shown = labels.slice(0, LABELS_MOST);
     const other = h("input", {name: "label", maxlength: 64, list: "other-labels", autocomplete: "off"});
     const teachOther = (event) => {

@@ -24,7 +24,7 @@ export function summary(verdict) {
   const rows = ranked(verdict).slice(0, LABELS_MOST).map(([label, p]) => [label, p, percent(p)]);
   const {total, known} = verdict.tokens;
   return [
-    h("p", {class: "verdict"}, h("strong", null, verdict.label), " ", h("span", null, percent(verdict.probability))),
+    h("p", {class: "verdict"}, h("strong", {dir: "auto"}, verdict.label), " ", h("span", null, percent(verdict.probability))),
     verdict.evidence === "none" ? h("p", {class: "notice warn"}, "No word of it is known: this is what is likely of any document.") : null,
     verdict.ready ? null : h("p", {class: "notice warn"}, `The model is not ready: ${verdict.missing}.`),
     verdict.calibrated === false ? h("p", {class: "notice"}, "The weights of the model are being fitted anew; the probability is provisional.") : null,
