@@ -30,7 +30,8 @@
  *
  * The 1 beside V' is for all words that it does not know, so that none has p_w = 0; with the binary
  * model the counts are documents that have w. Then m stands for `parent_strength`. Fields that both
- * settings name, alike, are attributes of the model, with p from the parent's (core/attribute).
+ * settings name, alike, are attributes of the model then, with p from the parent's
+ * (core/attribute); else of the view (core/blend/blend_fields.h).
  *
  * Beside the counts of the first source stand others that are no integers (core/expected), each
  * with a weight w: what labels are expected to have of documents without one, or, with w = -1,

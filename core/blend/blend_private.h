@@ -59,8 +59,8 @@ void nb_blend_add_value(struct nb_blend *b, const struct nb_feature *feature,
 /* Adds the products of a document to the scores, and begins those of the next one. */
 void nb_blend_end_values(struct nb_blend *b);
 /* What it brings to one label over another; returns whether it says anything. */
-bool nb_blend_explain_value(const struct nb_blend *b, const struct nb_feature *feature,
-                            uint32_t best, uint32_t second, double *evidence);
+bool nb_blend_explain_value(struct nb_blend *b, const struct nb_feature *feature, uint32_t best,
+                            uint32_t second, double *evidence);
 /* u of a feature, and the biases of a label: of an expert; of the twin. */
 double nb_blend_slot(const struct nb_blend *b, uint64_t id);
 double nb_blend_bias(const struct nb_blend *b, unsigned e, uint32_t place);

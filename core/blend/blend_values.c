@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of fields in a blend: attributes of the first source, with p from its parent.
+ * Values of fields in a blend: of the view of all sources (blend_fields.h), or attributes of the
+ * first source alone, with p from its parent.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "core/attribute/attribute_scores.h"
 #include "core/base/array.h"
+#include "core/blend/blend_fields.h"
 #include "core/blend/blend_private.h"
 
 int nb_blend_put_values(struct nb_blend *b)
@@ -16,12 +18,13 @@ int nb_blend_put_values(struct nb_blend *b)
         nb_attribute_scores_deinit(b->values);
     if (b->settings->attribute_count == 0 || b->is_stacked)
         return 0;
-    assert(b->count == 1); /* nb_parents_check_pair */
-    if (b->values == NULL && (b->values = calloc(1, sizeof *b->values)) == NULL)
-        return NB_NO_MEMORY;
     if (nb_array_reserve(&b->products, &b->product_room, b->size, sizeof *b->products) != 0)
         return NB_NO_MEMORY;
     memset(b->products, 0, b->size * sizeof *b->products);
+    if (nb_blend_has_fields(b))
+        return 0;
+    if (b->values == NULL && (b->values = calloc(1, sizeof *b->values)) == NULL)
+        return NB_NO_MEMORY;
     int rc = nb_attribute_scores_make(b->values, b->settings, b->sources[0].counts, b->pool);
     /* both have the labels with documents, in the order of their names */
     assert(rc != 0 || b->values->size == b->size);
@@ -60,6 +63,11 @@ void nb_blend_add_value(struct nb_blend *b, const struct nb_feature *feature,
     if (book == NULL)
         return;
     book->total += is_token ? feature->count : 0;
+    if (nb_blend_has_fields(b) && !b->is_stacked) {
+        bool says = nb_blend_field_products(b, feature, b->products);
+        book->known += says && is_token ? feature->count : 0;
+        return;
+    }
     if (!find(b, feature, &row))
         return;
     book->known += is_token ? feature->count : 0;
@@ -69,16 +77,32 @@ void nb_blend_add_value(struct nb_blend *b, const struct nb_feature *feature,
 
 void nb_blend_end_values(struct nb_blend *b)
 {
-    for (uint32_t v = 0; b->values != NULL && v < b->values->size; v++) {
+    bool has = b->settings->attribute_count > 0 && !b->is_stacked;
+    for (uint32_t v = 0; has && v < b->size; v++) {
         b->scores[v] += nb_log_product_value(b->products[v]);
         b->products[v] = (struct nb_log_product){0, 0};
     }
 }
 
-bool nb_blend_explain_value(const struct nb_blend *b, const struct nb_feature *feature,
-                            uint32_t best, uint32_t second, double *evidence)
+/* The same in the view. Of the products none is under way. */
+static bool explain_in_view(struct nb_blend *b, const struct nb_feature *feature, uint32_t best,
+                            uint32_t second, double *evidence)
+{
+    memset(b->products, 0, b->size * sizeof *b->products);
+    bool says = nb_blend_field_products(b, feature, b->products);
+    if (says)
+        *evidence = nb_log_evidence(nb_log_product_value(b->products[best]),
+                                    nb_log_product_value(b->products[second]));
+    memset(b->products, 0, b->size * sizeof *b->products);
+    return says;
+}
+
+bool nb_blend_explain_value(struct nb_blend *b, const struct nb_feature *feature, uint32_t best,
+                            uint32_t second, double *evidence)
 {
     const struct nb_row *row;
+    if (nb_blend_has_fields(b))
+        return !b->is_stacked && explain_in_view(b, feature, best, second, evidence);
     if (!find(b, feature, &row))
         return false;
     *evidence = log_factor(b, feature, row, best) - log_factor(b, feature, row, second);

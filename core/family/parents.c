@@ -115,8 +115,16 @@ static int check_parents_formulas(const struct nb_live *parent, const struct nb_
                         parent->name);
 }
 
-/* Fields have numbers, which lie in the ids of their values: both must have the same. How the
- * parent's counts of a value enter is known of the m-estimate alone. */
+static bool has_cut_numbers(const struct nb_settings *s)
+{
+    bool has = false;
+    for (size_t i = 0; i < s->attribute_count; i++)
+        has = has || s->attributes[i].kind == NB_FIELD_KIND_NUMBER;
+    return has && s->number != NB_NUMBER_GAUSSIAN;
+}
+
+/* Fields have numbers, which lie in the ids of their values: both must have the same. Bins are of
+ * one model's numbers: there is none in which those of both could be counted. */
 static int check_fields(const struct nb_live *live, const struct nb_settings *settings,
                         const struct nb_live *parent, const struct nb_settings *parents,
                         struct nb_error *error)
@@ -128,10 +136,15 @@ static int check_fields(const struct nb_live *live, const struct nb_settings *se
         return nb_error_set(error, NB_CONFLICT,
                             "parent: '%s' and '%s' must have the same `fields`, in the same order",
                             live->name, parent->name);
-    if (!nb_smoothing_is_of_parent(&settings->smoothing_by))
+    if (!nb_smoothing_is_of_parent(&settings->smoothing_by) && has_cut_numbers(settings))
         return nb_error_set(error, NB_CONFLICT,
-                            "parent: a model with `fields` can have one with the smoothing "
-                            "{\"m\": ..., \"p\": \"parent\"} alone");
+                            "parent: a model with fields of numbers can have one with \"number\": "
+                            "\"gaussian\", or with the smoothing {\"m\": ..., \"p\": \"parent\"}");
+    if (settings->decision != NB_DECISION_BAYES)
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: with `fields` '%s' must have \"decision\": \"bayes\" (as in "
+                            "the preset \"book\")",
+                            live->name);
     if (parents->decision != NB_DECISION_BAYES)
         return nb_error_set(error, NB_CONFLICT,
                             "parent: with `fields` '%s' must have \"decision\": \"bayes\"",
