@@ -53,6 +53,18 @@ static int take_slots(struct nb_import *import, const struct nb_dump_header *hea
                : 0;
 }
 
+/* Whether the dump's weights are those with which the model begins. Out of memory they are not. */
+static bool are_of_start(const struct nb_import *import, const struct nb_dump_header *header)
+{
+    struct nb_buffer start = {0};
+    struct nb_packer w = {.out = &start};
+    nb_stack_weights_write(import->live->published->weights, &w);
+    bool are = w.code == 0 && start.length == header->stack.length &&
+               memcmp(start.bytes, header->stack.bytes, start.length) == 0;
+    nb_buffer_deinit(&start);
+    return are;
+}
+
 /* Reads what the stack had learned. It fits only the settings of the same dump. */
 static int take_stack(struct nb_import *import, const struct nb_dump_header *header,
                       struct nb_error *error)
@@ -60,13 +72,14 @@ static int take_stack(struct nb_import *import, const struct nb_dump_header *hea
     if (header->stack.length == 0)
         return 0;
     import->has_stack = true;
+    bool has_learned = !are_of_start(import, header);
     struct nb_unpacker r = nb_unpacker_of(header->stack.bytes, header->stack.length);
     int rc = nb_stack_weights_read(import->live->published->weights, &r);
     /* Weights of a program that does not say for which constants they are are trusted, such as
      * those for documents that stand for a list of words: what a refit learns of these is not what
      * mails are like. The twin begins with what the stack says. */
     struct nb_weights *order = nb_stack_weights_order(import->live->published->weights);
-    if (rc == 0 && nb_weights_places(order) == 0)
+    if (rc == 0 && has_learned && nb_weights_places(order) == 0)
         rc = nb_order_set_fingerprint(order,
                                       nb_stack_fingerprint(import->live->published->stack, true));
     if (rc == NB_NO_MEMORY)

@@ -28,7 +28,7 @@
 #ifdef __SANITIZE_THREAD__
 enum { HISTORIES_DEFAULT = 20 };
 #else
-enum { HISTORIES_DEFAULT = 150 };
+enum { HISTORIES_DEFAULT = 200 };
 #endif
 
 enum { STEPS = 60, BATCHES_MOST = 6, CHANGES_MOST = 8, WORDS_MOST = 4000 };
