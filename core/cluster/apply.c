@@ -2,7 +2,6 @@
 #include "core/cluster/apply.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "core/live/state.h"
 #include "core/store/ledger.h"
@@ -13,13 +12,14 @@ enum { STEP_DOCUMENTS = 500 };
 struct step {
     const struct nb_cluster_labels *what;
     size_t from, end;
-    char *ids[STEP_DOCUMENTS]; /* owned; NULL: it was changed or forgotten meanwhile */
+    /* Owned; may have NUL bytes; empty: it was changed or forgotten meanwhile. */
+    struct nb_buffer ids[STEP_DOCUMENTS];
 };
 
 static void step_deinit(struct step *s)
 {
     for (size_t i = s->from; i < s->end; i++)
-        free(s->ids[i - s->from]);
+        nb_buffer_deinit(&s->ids[i - s->from]);
 }
 
 static int read_ids(struct nb_engine *engine, struct step *s, struct nb_error *error)
@@ -30,10 +30,12 @@ static int read_ids(struct nb_engine *engine, struct step *s, struct nb_error *e
     if (rc != 0)
         return rc;
     for (size_t i = s->from; rc == 0 && i < s->end; i++) {
-        char **id = &s->ids[i - s->from];
         rc = nb_ledger_read(&view, s->what->numbers[i], &entry, error);
         if (rc == 0 && entry.change.kind == NB_CHANGE_TRAIN)
-            rc = (*id = nb_string_copy(entry.change.id)) == NULL ? nb_error_no_memory(error) : 0;
+            rc = nb_buffer_append(&s->ids[i - s->from], entry.change.id.bytes,
+                                  entry.change.id.length) != 0
+                     ? nb_error_no_memory(error)
+                     : 0;
         rc = rc == NB_NOT_FOUND ? 0 : rc;
     }
     nb_entry_deinit(&entry);
@@ -47,7 +49,7 @@ static int fill_batch(const struct step *s, struct nb_batch *batch, struct nb_er
     const struct nb_cluster_labels *what = s->what;
     int rc = 0;
     for (size_t i = s->from; rc == 0 && i < s->end; i++) {
-        struct nb_string id = nb_string_of(s->ids[i - s->from]);
+        struct nb_string id = nb_buffer_string(&s->ids[i - s->from]);
         struct nb_string label = what->labels[what->clusters[i]];
         assert(label.length > 0);
         if (id.length > 0)

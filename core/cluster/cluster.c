@@ -26,9 +26,9 @@ void nb_clustering_deinit(struct nb_clustering *clustering)
         for (size_t i = 0; i < c->word_count; i++)
             free(c->words[i].text);
         for (size_t i = 0; i < c->nearest_count; i++)
-            free(c->nearest[i]);
+            nb_buffer_deinit(&c->nearest[i]);
         for (size_t i = 0; i < c->member_count; i++)
-            free(c->members[i]);
+            nb_buffer_deinit(&c->members[i]);
         for (size_t i = 0; i < c->value_count; i++)
             free(c->values[i].text);
         free(c->members);

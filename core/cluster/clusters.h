@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/base/attribute.h"
+#include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/string.h"
 
@@ -65,10 +66,10 @@ struct nb_cluster {
     size_t word_count;
     struct nb_cluster_word values[NB_CLUSTER_WORDS]; /* of categories, alike */
     size_t value_count;
-    struct nb_cluster_number *numbers; /* of each field; owned */
-    char *nearest[NB_CLUSTER_NEAREST]; /* ids of the documents that are surest to be of it; owned */
+    struct nb_cluster_number *numbers;            /* of each field; owned */
+    struct nb_buffer nearest[NB_CLUSTER_NEAREST]; /* ids of the surest documents; owned */
     size_t nearest_count;
-    char **members; /* ids of all its documents, in the order of their entries; owned */
+    struct nb_buffer *members; /* ids of all its documents, in the order of their entries; owned */
     size_t member_count, member_room;
 };
 

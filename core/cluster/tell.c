@@ -155,16 +155,17 @@ static double log_units(const struct nb_gathered *g)
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* Reads the id of a document; *id is NULL if it was forgotten meanwhile: it is left out. */
-static int read_id(const struct nb_view *view, struct nb_entry *entry, uint64_t number, char **id,
-                   struct nb_error *error)
+/* Reads the id of a document; `id` is empty if it was forgotten meanwhile: it is left out. */
+static int read_id(const struct nb_view *view, struct nb_entry *entry, uint64_t number,
+                   struct nb_buffer *id, struct nb_error *error)
 {
-    *id = NULL;
+    nb_buffer_init(id);
     int rc = nb_ledger_read(view, number, entry, error);
     if (rc != 0 || entry->change.kind != NB_CHANGE_TRAIN)
         return rc == NB_NOT_FOUND ? 0 : rc;
-    *id = nb_string_copy(entry->change.id);
-    return *id == NULL ? nb_error_no_memory(error) : 0;
+    return nb_buffer_append(id, entry->change.id.bytes, entry->change.id.length) != 0
+               ? nb_error_no_memory(error)
+               : 0;
 }
 
 static int add_nearest(const struct nb_clustering_run *c, uint64_t number,
@@ -172,12 +173,12 @@ static int add_nearest(const struct nb_clustering_run *c, uint64_t number,
 {
     struct nb_view view;
     struct nb_entry entry = {0};
-    char **place = &cluster->nearest[cluster->nearest_count];
+    struct nb_buffer *place = &cluster->nearest[cluster->nearest_count];
     int rc = nb_store_snapshot(c->engine->store, &view, error);
     if (rc != 0)
         return rc;
     rc = read_id(&view, &entry, number, place, error);
-    cluster->nearest_count += *place != NULL;
+    cluster->nearest_count += place->length > 0;
     nb_entry_deinit(&entry);
     nb_store_snapshot_end(&view);
     return rc;
@@ -187,11 +188,11 @@ static int add_member(const struct nb_view *view, struct nb_entry *entry, uint64
                       struct nb_cluster *cluster, struct nb_error *error)
 {
     if (nb_array_reserve(&cluster->members, &cluster->member_room, cluster->member_count + 1,
-                         sizeof(char *)) != 0)
+                         sizeof *cluster->members) != 0)
         return nb_error_no_memory(error);
-    char **place = &cluster->members[cluster->member_count];
+    struct nb_buffer *place = &cluster->members[cluster->member_count];
     int rc = read_id(view, entry, number, place, error);
-    cluster->member_count += *place != NULL;
+    cluster->member_count += place->length > 0;
     return rc;
 }
 

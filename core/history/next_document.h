@@ -8,8 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/buffer.h"
+
 struct nb_next_document {
-    char *id, *verdict;         /* owned; the label that wins */
+    struct nb_buffer id;        /* owned; may have NUL bytes */
+    char *verdict;              /* owned; the label that wins */
     char *message_id, *subject; /* owned; may be empty */
     char *words;                /* owned; some words of the text, with blanks between */
     double probability, margin; /* of the winner; over the runner-up */

@@ -15,7 +15,7 @@ enum {
 
 void nb_next_document_deinit(struct nb_next_document *d)
 {
-    free(d->id);
+    nb_buffer_deinit(&d->id);
     free(d->verdict);
     free(d->message_id);
     free(d->subject);
@@ -240,8 +240,7 @@ static int keep(struct nb_next_pool *s, const struct nb_history_record *about, b
         return rc;
     *c = (struct nb_next_candidate){.worth = 1 - margin};
     struct nb_next_document *d = &c->document;
-    *d = (struct nb_next_document){.id = nb_string_copy(about->id),
-                                   .verdict = nb_string_copy(nb_string_of(v->labels[v->best])),
+    *d = (struct nb_next_document){.verdict = nb_string_copy(nb_string_of(v->labels[v->best])),
                                    .message_id = nb_string_copy(about->message_id),
                                    .subject = nb_string_copy(about->subject),
                                    .words = nb_next_words(is_remembered ? &s->bag : &none),
@@ -252,8 +251,9 @@ static int keep(struct nb_next_pool *s, const struct nb_history_record *about, b
     sign(&s->bag, &c->signature);
     for (size_t i = s->rows.size; !is_remembered && i > 0 && c->row_count < NB_NEXT_ROWS; i--)
         c->rows[c->row_count++] = s->rows.counts[i - 1].row;
-    bool is_whole = d->id != NULL && d->verdict != NULL && d->message_id != NULL &&
-                    d->subject != NULL && d->words != NULL;
+    bool is_whole = nb_buffer_append(&d->id, about->id.bytes, about->id.length) == 0 &&
+                    d->verdict != NULL && d->message_id != NULL && d->subject != NULL &&
+                    d->words != NULL;
     return is_whole ? 0 : NB_NO_MEMORY;
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/merge/merge.h"
 
-#include <stdlib.h>
-
 #include "core/live/registry.h"
 #include "core/store/ledger.h"
 
@@ -19,7 +17,7 @@ struct merging {
     /* Of the step: */
     size_t count;
     uint64_t numbers[STEP_DOCUMENTS];
-    char *ids[STEP_DOCUMENTS]; /* owned */
+    struct nb_buffer ids[STEP_DOCUMENTS]; /* an id may have NUL bytes; reused */
 };
 
 static int take(void *user, struct nb_entry *entry, struct nb_error *error)
@@ -30,8 +28,9 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
     m->next = entry->number + 1;
     if (entry->change.label != m->from)
         return 0;
-    m->ids[m->count] = nb_string_copy(entry->change.id);
-    if (m->ids[m->count] == NULL)
+    struct nb_buffer *id = &m->ids[m->count];
+    id->length = 0;
+    if (nb_buffer_append(id, entry->change.id.bytes, entry->change.id.length) != 0)
         return nb_error_no_memory(error);
     m->numbers[m->count++] = entry->number;
     return 0;
@@ -53,7 +52,7 @@ static int fill_batch(const struct merging *m, struct nb_batch *batch, struct nb
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < m->count; i++)
-        rc = nb_batch_label_entry(batch, nb_string_of(m->ids[i]), m->numbers[i], m->wish->into,
+        rc = nb_batch_label_entry(batch, nb_buffer_string(&m->ids[i]), m->numbers[i], m->wish->into,
                                   m->wish->source, error);
     return rc;
 }
@@ -71,8 +70,7 @@ static int run_step(struct merging *m, uint64_t *merged, struct nb_error *error)
         rc = nb_batch_count_changed(batch, merged, error);
     }
     nb_batch_free(&batch);
-    while (m->count > 0)
-        free(m->ids[--m->count]);
+    m->count = 0;
     return rc;
 }
 
@@ -114,6 +112,8 @@ int nb_label_merge(struct nb_engine *engine, const struct nb_merge_wish *wish, u
         else
             rc = run_step(&m, merged, error);
     }
+    for (size_t i = 0; i < STEP_DOCUMENTS; i++)
+        nb_buffer_deinit(&m.ids[i]);
     nb_registry_release(engine, &m.live);
     return rc;
 }

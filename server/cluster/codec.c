@@ -192,12 +192,13 @@ static void emit_numbers(struct nb_emitter *e, const struct nb_clustering *clust
     nb_emit_close(e, '}');
 }
 
-static void emit_ids(struct nb_emitter *e, const char *key, char *const *ids, size_t count)
+static void emit_ids(struct nb_emitter *e, const char *key, const struct nb_buffer *ids,
+                     size_t count)
 {
     nb_emit_key(e, key);
     nb_emit_open(e, '[');
     for (size_t i = 0; i < count; i++)
-        nb_emit_text(e, ids[i]);
+        nb_emit_string(e, nb_buffer_string(&ids[i]));
     nb_emit_close(e, ']');
 }
 

@@ -74,7 +74,7 @@ int nb_json_history_open(struct nb_buffer *out, const struct nb_history_row *row
 static void emit_next(struct nb_emitter *e, const struct nb_next_document *d)
 {
     nb_emit_open(e, '{');
-    nb_emit_member_text(e, "id", d->id);
+    nb_emit_member_string(e, "id", nb_buffer_string(&d->id));
     nb_emit_member_text(e, "verdict", d->verdict);
     nb_emit_member_short_double(e, "probability", d->probability);
     nb_emit_member_short_double(e, "margin", d->margin);

@@ -176,6 +176,24 @@ def test_as_if_the_documents_had_always_had_the_other_label(api):
     equal(picture(api, path, probes), picture(api, other, probes))
 
 
+def test_ids_with_a_nul(api):
+    """They are ids like others: not those of their first bytes."""
+    path = made(api, "/v1/models/" + api.name())
+    ids = ["a", "a\0", "a\0b", "\0", "\0c"]
+    train(api, path, [{"text": "w", "label": "y" if id == "a" else "x", "id": id} for id in ids])
+    train(api, path, [{"text": "w", "label": "z", "id": "last"}])
+    merge(api, path, "x", "z")
+    equal(labels_of(api, path), {"x": 0, "y": 1, "z": 5})
+    api.delete(path + "/labels/z").ok()
+    equal(labels_of(api, path), {"x": 0, "y": 1, "z": 0})
+    train(api, path, [{"text": f"{'rose oven'[n % 2:]} ship", "label": None, "id": f"s\0{n}"} for n in range(40)])
+    train(api, path, [{"text": "w", "label": "z", "id": "again"}])
+    found = api.get(path + "/next?count=40").ok().json
+    equal({row["id"] for row in found["next"]}, {f"s\0{n}" for n in range(40)} & {row["id"] for row in found["next"]})
+    found = api.post(path + "/cluster", {"clusters": 1, "members": True, "apply": "labels"}).ok().json
+    equal((sorted(found["clusters"][0]["members"]), found["labelled"]), (sorted(f"s\0{n}" for n in range(40)), 40))
+
+
 def test_a_merge_that_is_refused(api):
     path = made(api, "/v1/models/" + api.name())
     train(api, path, [{"text": "a", "label": "x", "id": "1"}, {"text": "b", "label": "y", "id": "2"}])
