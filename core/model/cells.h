@@ -158,6 +158,18 @@ static inline uint64_t nb_row_occurrences(const struct nb_cell_pool *pool, const
 uint32_t nb_row_find(const struct nb_cell_pool *pool, const struct nb_row *row, uint32_t label,
                      bool *there);
 
+/* Counts a document that has the feature `count` times, where the label's cell is packed and stays
+ * so, which is what nearly all of learning is. False: nothing was done. */
+static inline bool nb_row_count(struct nb_row *row, uint32_t label, uint32_t count)
+{
+    uint32_t *cell = nb_packed_label(row->first) == label ? &row->first : &row->second;
+    if (nb_row_is_spilled(row) || *cell == 0 || nb_packed_label(*cell) != label ||
+        count > NB_PACKED_MOST - nb_packed_occurrences(*cell))
+        return false;
+    *cell += count << NB_PACKED_BITS | 1;
+    return true;
+}
+
 /* Puts a cell in at a place that nb_row_find gave. Returns 0 or NB_NO_MEMORY, and then the row is
  * as it was. The pool may grow; that takes no lock: the caller has it. */
 int nb_row_insert(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,

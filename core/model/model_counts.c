@@ -33,23 +33,31 @@ static inline void add_vocabulary(struct nb_model *model, uint64_t id, uint64_t 
                               : &model->vocabulary[field]) += change;
 }
 
-static int cell_add(struct nb_model *model, uint32_t label, struct nb_row_count c, size_t *fresh)
+/* One document more in a cell of the row, which is made if it is not there. */
+static int row_add(struct nb_model *model, struct nb_row *row, uint32_t label, uint32_t count)
 {
-    struct nb_row *row = nb_model_row(model, c.row);
-    bool empty = !nb_row_is_used(row);
     bool there;
     uint32_t place = nb_row_find(&model->pool, row, label, &there);
     struct nb_cell cell = {.label = label};
     if (there)
         cell = nb_row_cell(&model->pool, row, place);
-    if (cell.occurrences > UINT32_MAX - c.count)
+    if (cell.occurrences > UINT32_MAX - count)
         return NB_TOO_LARGE;
-    cell.occurrences += c.count;
+    cell.occurrences += count;
     cell.documents++; /* at most the occurrences: a document has one of each at least */
-    int rc = there ? nb_row_set(&model->pool, row, place, cell)
-                   : nb_row_insert(&model->pool, row, place, cell);
-    if (rc != 0)
-        return rc;
+    return there ? nb_row_set(&model->pool, row, place, cell)
+                 : nb_row_insert(&model->pool, row, place, cell);
+}
+
+static int cell_add(struct nb_model *model, uint32_t label, struct nb_row_count c, size_t *fresh)
+{
+    struct nb_row *row = nb_model_row(model, c.row);
+    bool empty = !nb_row_is_used(row);
+    if (!nb_row_count(row, label, c.count)) {
+        int rc = row_add(model, row, label, c.count);
+        if (rc != 0)
+            return rc;
+    }
     add_vocabulary(model, row->id, empty);
     *fresh += empty && nb_feature_is_token(row->id);
     add_sums(model, row->id, label, c.count, 1, 1);
