@@ -5,7 +5,7 @@
  * Buckets of one cache line hold twelve row numbers and one byte of each one's id, so that a
  * look-up of a feature that is not there mostly touches one line, and of one that is there two (the
  * row has the id). What does not fit goes to the next bucket, and the bucket counts what passed it
- * by. Ten of twelve places are filled on average before the index grows by a fifth: 6 to 7 bytes a
+ * by. Ten of twelve places are filled on average before the index grows: 6 to 7 bytes a
  * row.
  *
  * Threads: one writer; readers hold the model's read lock. Insertion needs no lock: a place is

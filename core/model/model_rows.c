@@ -175,6 +175,15 @@ void nb_model_prefetch(const struct nb_model *model, uint64_t id)
     __builtin_prefetch(&model->index.buckets[nb_index_home(&model->index, id)], 1);
 }
 
+/* How many rows an index of `count` grows by. All are put in anew: a fifth makes each row move five
+ * times while a model grows, a half twice. The index of a small model takes little memory, and a
+ * model is small when it learns most that is new. */
+static uint64_t index_step(uint32_t count)
+{
+    enum { SMALL = 1 << 20 };
+    return (count < SMALL ? count / 2 : count / 5) + (uint64_t)1;
+}
+
 /* Room for one row more than `count`. */
 static int reserve_row(struct nb_model *model, uint32_t count)
 {
@@ -182,7 +191,7 @@ static int reserve_row(struct nb_model *model, uint32_t count)
     if (nb_segments_room(&model->rows) <= count)
         rc = nb_segments_reserve(&model->rows, (uint64_t)count + 1, model->lock);
     if (rc == 0 && count >= model->index.room)
-        rc = index_grow(model, (uint64_t)count + count / 5 + 1);
+        rc = index_grow(model, count + index_step(count));
     return rc;
 }
 
