@@ -17,8 +17,8 @@ static enum nb_verb verb_of(const struct nb_document_source *s)
 /* ---- JSON --------------------------------------------------------------------------------------
  */
 
-/* In JSON, label and id are members of the document: in the query they would be ignored
- * silently. */
+/* In JSON, label and id are members of the document, and in CSV columns: in the query they would
+ * be ignored silently. */
 static int refuse_query(const struct nb_request *request, struct nb_error *error)
 {
     static const char *const NAMES[] = {"label", "id"};
@@ -26,7 +26,8 @@ static int refuse_query(const struct nb_request *request, struct nb_error *error
         if (nb_request_query(request, NAMES[i]).bytes != NULL)
             return nb_error_set(error, NB_INVALID,
                                 "query parameter '%s' goes with text/plain, message/rfc822 and "
-                                "application/mbox; in JSON it is a member of the document",
+                                "application/mbox; in JSON it is a member of the document, in "
+                                "CSV a column",
                                 NAMES[i]);
     }
     return 0;
@@ -53,6 +54,18 @@ static int next_json(struct nb_document_source *s, struct nb_error *error)
     return rc;
 }
 
+/* A document could not be read for this reason, or could (0). */
+static int end_line(struct nb_document_source *s, int rc, uint64_t number,
+                    const struct nb_error *why, struct nb_error *error)
+{
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    if (rc != 0)
+        (void)nb_error_set(&s->why, why->code, "line %llu: %s", (unsigned long long)number,
+                           why->text); /* returns the code it was given */
+    return 1;
+}
+
 static int next_line(struct nb_document_source *s, struct nb_error *error)
 {
     struct nb_error why = {0};
@@ -64,12 +77,35 @@ static int next_line(struct nb_document_source *s, struct nb_error *error)
                           (unsigned long long)s->request->config->line_bytes);
     else
         rc = nb_json_document_read(s->line->text, verb_of(s), &s->document, &why);
-    if (rc == NB_NO_MEMORY)
-        return nb_error_no_memory(error);
-    if (rc != 0)
-        (void)nb_error_set(&s->why, why.code, "line %llu: %s", (unsigned long long)s->line->number,
-                           why.text); /* returns the code it was given */
-    return 1;
+    return end_line(s, rc, s->line->number, &why, error);
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+static int open_table(struct nb_document_source *s, struct nb_error *error)
+{
+    int rc = refuse_query(s->request, error);
+    s->is_batch = s->is_table = true;
+    return rc == 0 ? nb_table_open(&s->table, s->request->body, error) : rc;
+}
+
+/* A row stands for a JSON document, and is read as one. */
+static int next_row(struct nb_document_source *s, struct nb_error *error)
+{
+    uint64_t most = s->request->config->batch_documents;
+    struct nb_error why = {0};
+    int rc = nb_table_next(&s->table, &s->why, error);
+    if (rc <= 0)
+        return rc;
+    if (++s->taken > most)
+        return nb_error_set(error, NB_TOO_LARGE,
+                            "the CSV has more than the limit of %llu rows (batch_documents)",
+                            (unsigned long long)most);
+    if (s->why.code != 0)
+        return 1;
+    struct nb_string row = {s->table.json.bytes, s->table.json.length};
+    rc = nb_json_document_read(row, verb_of(s), &s->document, &why);
+    return end_line(s, rc, s->table.line, &why, error);
 }
 
 /* ---- text and mail -----------------------------------------------------------------------------
@@ -152,9 +188,10 @@ int nb_document_source_open(struct nb_document_source *source, const struct nb_r
     case NB_MEDIA_TEXT:
     case NB_MEDIA_MAIL:
         return read_names(source, error);
+    case NB_MEDIA_CSV:
+        return open_table(source, error);
     case NB_MEDIA_JSON:
     case NB_MEDIA_NDJSON:
-    case NB_MEDIA_CSV: /* of tables: no route takes both */
     default:
         return open_json(source, error);
     }
@@ -169,10 +206,12 @@ int nb_document_source_next(struct nb_document_source *source, struct nb_error *
     s->why.code = 0;
     if (s->line != NULL)
         return next_line(s, error);
-    if (s->body != NULL) {
+    if (s->body != NULL || s->is_table)
         nb_json_document_deinit(&s->document);
+    if (s->body != NULL)
         return next_json(s, error);
-    }
+    if (s->is_table)
+        return next_row(s, error);
     return s->is_batch ? next_mail(s, error) : next_whole(s, error);
 }
 
@@ -180,5 +219,6 @@ void nb_document_source_close(struct nb_document_source *source)
 {
     nb_json_document_deinit(&source->document);
     nb_json_body_free(&source->body);
+    nb_table_close(&source->table);
     nb_buffer_deinit(&source->text);
 }

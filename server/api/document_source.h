@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The documents of a request's body one after the other, whatever its media type: a JSON document,
- * a JSON batch, a line of NDJSON, a text, a mail, an mbox. For the thread that works on the
- * request.
+ * a JSON batch, a line of NDJSON, a text, a mail, an mbox, the rows of a CSV. For the thread that
+ * works on the request.
  */
 #ifndef NB_SERVER_API_DOCUMENT_SOURCE_H
 #define NB_SERVER_API_DOCUMENT_SOURCE_H
@@ -13,6 +13,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "server/json/document.h"
+#include "server/json/table.h"
 #include "tokenizer/mail/mbox.h"
 
 struct nb_ndjson_line;
@@ -29,6 +30,8 @@ struct nb_document_source {
     const struct nb_ndjson_line *line; /* NULL: the whole body */
     struct nb_json_body *body;         /* of JSON */
     struct nb_mbox mbox;
+    bool is_table; /* the body is CSV, and this: */
+    struct nb_table table;
     struct nb_buffer text; /* a text after charset conversion, or one mail of an mbox */
     size_t taken;          /* documents so far */
 };

@@ -224,7 +224,7 @@ static const struct {
 };
 
 static const char MEDIA_NAMES[] = "application/json, application/x-ndjson, text/plain, "
-                                  "message/rfc822 or application/mbox";
+                                  "message/rfc822, application/mbox or text/csv";
 
 /* Copies a parameter's value, in quotes or not; a value that does not fit is not the name of a
  * known charset. */
@@ -281,9 +281,9 @@ int nb_media_read(const char *content_type, struct nb_media_type *type, struct n
     if (is_utf8(read.charset))
         read.charset[0] = '\0';
     bool is_json = read.media == NB_MEDIA_JSON || read.media == NB_MEDIA_NDJSON;
-    if (is_json && read.charset[0] != '\0')
-        return nb_error_set(error, NB_UNSUPPORTED, "JSON must be UTF-8, not charset '%s'",
-                            read.charset);
+    if ((is_json || read.media == NB_MEDIA_CSV) && read.charset[0] != '\0')
+        return nb_error_set(error, NB_UNSUPPORTED, "%s must be UTF-8, not charset '%s'",
+                            is_json ? "JSON" : "CSV", read.charset);
     *type = read;
     return 0;
 }
@@ -306,15 +306,11 @@ int nb_coding_read(const char *content_encoding, enum nb_coding *coding, struct 
 }
 
 /* A table, which is read as a whole. */
-static int check_rows(const struct nb_media_type *type, struct nb_error *error)
+static int check_rows(enum nb_media media, struct nb_error *error)
 {
-    enum nb_media media = type->media;
     if (media != NB_MEDIA_JSON && media != NB_MEDIA_NDJSON && media != NB_MEDIA_CSV)
         return nb_error_set(error, NB_UNSUPPORTED,
                             "rows must come as application/json, application/x-ndjson or text/csv");
-    if (type->charset[0] != '\0')
-        return nb_error_set(error, NB_UNSUPPORTED, "CSV must be UTF-8, not charset '%s'",
-                            type->charset);
     return 0;
 }
 
@@ -331,11 +327,7 @@ static int check_media(struct nb_request *request, const struct head *head, stru
     if (request->route->body == NB_BODY_DUMP && media != NB_MEDIA_NDJSON)
         return nb_error_set(error, NB_UNSUPPORTED, "an import must come as application/x-ndjson");
     if (request->route->body == NB_BODY_ROWS)
-        return check_rows(&request->type, error);
-    if (media == NB_MEDIA_CSV)
-        return nb_error_set(error, NB_UNSUPPORTED,
-                            "Content-Type 'text/csv' is for tables; here it must be %s",
-                            MEDIA_NAMES);
+        return check_rows(media, error);
     request->is_lines = media == NB_MEDIA_NDJSON;
     return 0;
 }

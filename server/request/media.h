@@ -11,7 +11,7 @@ enum nb_media {
     NB_MEDIA_TEXT,
     NB_MEDIA_MAIL,
     NB_MEDIA_MBOX,
-    NB_MEDIA_CSV /* of tables only, never of documents */
+    NB_MEDIA_CSV /* rows: documents, or a table to learn a network from */
 };
 
 enum { NB_CHARSET_BYTES = 64 };

@@ -312,6 +312,59 @@ def test_mbox_odd_ones(api):
         equal(model.row()["documents"], 7)
 
 
+TABLE = """\ufefftext,label,id,country,tags[],amount,title\r
+hello,a,1,DE,vip; new ;,12.5,"two
+lines, and ""quotes\"""\r
+,b,2,FR,,,\r
+
+"a, b",a,3,,,,x
+"""
+TABLE_ROWS = [{"text": "hello", "label": "a", "id": "1", "values": {"country": "DE", "tags": ["vip", "new"], "amount": 12.5,
+                                                                     "title": 'two\nlines, and "quotes"'}},
+              {"label": "b", "id": "2", "values": {"country": "FR"}},
+              {"text": "a, b", "label": "a", "id": "3", "values": {"title": "x"}}]
+TABLE_FIELDS = {"country": "category", "tags": "set", "amount": "number", "title": "text"}
+
+
+def test_csv(api):
+    """A row is what the line of NDJSON is that it stands for: the same replies, counts and verdicts."""
+    with Model(api, fields=TABLE_FIELDS) as table, Model(api, fields=TABLE_FIELDS) as lines:
+        got = table.post("train", TABLE, "text/csv").ok().json
+        equal((got["learned"], got["failed"]), (3, 0))
+        equal([row["id"] for row in got["results"]], ["1", "2", "3"])
+        want = [{**json.loads(row), "model": table.name} for row in lines.post("train", ndjson(TABLE_ROWS), NDJSON).ok().body.splitlines()]
+        equal(got["results"], want)
+        for key in ("documents", "vocabulary", "labels"):
+            equal(table.row()[key], lines.row()[key])
+        for verb in ("classify", "tokenize"):
+            want = [json.loads(row) for row in lines.post(verb, ndjson(TABLE_ROWS), NDJSON).ok().body.splitlines()]
+            equal(table.post(verb, TABLE, "text/csv; charset=utf-8").ok().json["results"], [{**row, "model": table.name} if "model" in row else row
+                                                                            for row in want])
+        equal(table.post("train", TABLE.encode(), "text/csv").ok().json["unchanged"], 3)
+        equal(table.post("untrain", "id\n1\n2\n3\n", "text/csv").ok().json["failed"], 0)
+        equal(table.row()["documents"], 0)
+
+
+def test_csv_odd_ones(api):
+    with Model(api, fields={"country": "category"}) as model:
+        model.filled()
+        got = model.post("train", "text,label,country\nx,a\ny,a,DE,\nz,,DE\nw,a,FR\n", "text/csv").ok().json
+        equal((got["learned"], got["failed"]), (1, 3))
+        for row, words in zip(got["results"], (("line 2", "2 cells", "3"), ("line 3", "4 cells"), ("line 4", "label"))):
+            holds(all(word in row["error"]["detail"] for word in words), row)
+        got = model.post("classify", "text,planet\nx,Mars\ny,\n", "text/csv").ok().json["results"]
+        holds("planet" in got[0]["error"]["detail"] and "error" not in got[1], got)
+        equal(model.post("classify", "text\n", "text/csv").ok().json["results"], [])
+        for body, status, words in (("", 400, ("line of names",)), ("text,,label\n", 400, ("column 2",)), ("a,b,a\n", 400, ("'a'", "twice")),
+                                    ('text\n"x', 400, ("line 2", "not closed")), ('text\n"x"y\n', 400, ("line 2", "closing quote")),
+                                    (b"text\n\xff\n", 400, ("UTF-8",)), (",".join(f"c{n}" for n in range(513)), 413, ("512",)),
+                                    ("text\n" + "x\n" * 10001, 413, ("10000", "batch_documents"))):
+            refused(model.post("classify", body, "text/csv"), status, *words)
+        refused(model.post("train?label=a", "text\nx\n", "text/csv"), 400, "label", "column")
+        refused(model.post("train", "text\nx\n", "text/csv; charset=latin1"), 415, "UTF-8")
+        equal(model.row()["documents"], 8)
+
+
 # ---- compressed bodies --------------------------------------------------------------------------
 def test_compressed_bodies(api):
     with Model(api) as model:

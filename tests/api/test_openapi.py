@@ -115,7 +115,7 @@ def test_every_operation_answers(api):
                         model.train("a document", new, id="of a new label")
                     else:
                         api.put(target, NETWORK if "networks" in path else {}).ok(201)
-                if kind not in (None, "application/json", "application/x-ndjson") and template.endswith("/train"):
+                if kind not in (None, "application/json", "application/x-ndjson", "text/csv") and template.endswith("/train"):
                     target += "?label=ham"
                 reply = api.call(method.upper(), target, body, kind)
                 holds(200 <= reply.status < 300, f"{method} {target} {kind}: {reply.status} {reply.body[:300]}")
@@ -160,7 +160,7 @@ def bodies(template, method, item, dump):
     one = {"text": "win the prize", "label": "spam", "id": "sent"}
     return [(one, "application/json"), ({"documents": [one]}, "application/json"), (json.dumps(one) + "\n", "application/x-ndjson"),
             (MAIL, "message/rfc822") if not template.endswith("untrain") else (json.dumps({"id": "none"}), "application/x-ndjson"),
-            ("From x\n" + MAIL + "\n", "application/mbox"),
+            ("From x\n" + MAIL + "\n", "application/mbox"), ("text,label,id\nwin the prize,spam,sent\n", "text/csv"),
             ("win the prize", "text/plain") if not template.endswith("untrain") else ('{"id": "none"}\n', "application/x-ndjson")]
 
 

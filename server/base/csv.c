@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/network/csv.h"
+#include "server/base/csv.h"
 
 #include <string.h>
 

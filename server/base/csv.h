@@ -3,8 +3,8 @@
  * Fields of CSV (RFC 4180), one after the other. Pure functions; any thread; a reader belongs to
  * one.
  */
-#ifndef NB_SERVER_NETWORK_CSV_H
-#define NB_SERVER_NETWORK_CSV_H
+#ifndef NB_SERVER_BASE_CSV_H
+#define NB_SERVER_BASE_CSV_H
 
 #include <stdbool.h>
 
