@@ -913,17 +913,17 @@ def test_labels_are_renamed_and_deleted(api):
     client.run("rename-label", "-m", model, "ham", "junk/mail", status=DATAERR)
     client.run("rename-label", "-m", model, "ham", "\udcff", status=DATAERR)
     equal(client.json("rename-label", "-m", model, "junk/mail", "spam"), api.get(f"/v1/models/{model}").json)
-    said = client.run("delete-label", "-m", model, "spam", "--by", "ann").decode()
+    said = client.run("delete-label", "--yes", "-m", model, "spam", "--by", "ann").decode()
     equal(said, f"{model}: {before['spam']} documents of the label spam are forgotten\n")
     equal(counts(api, model), {"spam": 0, "ham": before["ham"]})
     equal(api.get(f"/v1/models/{model}/undo").ok().json["undone"][0]["by"], "ann")
-    equal(client.json("delete-label", "-m", model, "spam"), {"model": model, "label": "spam", "forgotten": 0})
-    equal(client.run("delete-label", "-m", model, "ham", "-q"), b"")
-    client.run("delete-label", "-m", model, "none", status=NOINPUT)
+    equal(client.json("delete-label", "-y", "-m", model, "spam"), {"model": model, "label": "spam", "forgotten": 0})
+    equal(client.run("delete-label", "-y", "-m", model, "ham", "-q"), b"")
+    client.run("delete-label", "-y", "-m", model, "none", status=NOINPUT)
     client.run("delete-label", "-m", model, status=USAGE)
     rows = [{"text": f"word{i}", "label": "many", "id": str(i)} for i in range(4321)]
     api.post(f"/v1/models/{model}/train", {"documents": rows}).ok()
-    equal(client.json("delete-label", "-m", model, "many")["forgotten"], 4321, "in parts")
+    equal(client.json("delete-label", "-y", "-m", model, "many")["forgotten"], 4321, "in parts")
 
 
 # ---- what a model or a network says of the world -------------------------------------------------

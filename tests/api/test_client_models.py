@@ -218,6 +218,23 @@ def test_a_document_is_typed(api):
     holds("Ctrl-D" not in client.said, client.said)
 
 
+def test_delete_label_asks(api):
+    client, model = Bayesc(api), api.name()
+    api.post(f"/v1/models/{model}/train", {"documents": [{"text": "a", "label": "spam"}, {"text": "b", "label": "ham"}]}).ok()
+
+    def labels():
+        return api.get(f"/v1/models/{model}").ok().json["labels"]
+    client.run("delete-label", "-m", model, "spam", status=USAGE)
+    holds("--yes" in client.said, client.said)
+    status, said = answered(client, b"n\n", "delete-label", "-m", model, "spam")
+    holds("Forget the 1 documents of the label spam" in said and "nothing was forgotten" in said, said)
+    equal((status, labels()["spam"]["documents"]), (DATAERR, 1))
+    status, said = answered(client, b"y\n", "delete-label", "-m", model, "spam")
+    equal((status, labels()["spam"]["documents"]), (0, 0), said)
+    status, said = answered(client, b"", "delete-label", "-m", model, "none")
+    equal((status, "Forget" in said), (NOINPUT, False), said)
+
+
 def test_delete_asks(api):
     client, model = Bayesc(api), api.name()
     client.run("train", "-m", model, "--label", "ham", stdin=b"lunch in the garden")

@@ -10,6 +10,7 @@
 #include "server/client/base/answer.h"
 #include "server/client/base/source_flag.h"
 #include "server/client/commands/commands.h"
+#include "server/client/terminal/ask.h"
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/terminal.h"
 
@@ -17,7 +18,7 @@
 
 struct label_options {
     const char *by;
-    bool is_quiet, is_merged;
+    bool is_quiet, is_merged, is_sure;
 };
 
 static const struct label_options DEFAULTS = {.by = NULL};
@@ -36,7 +37,10 @@ static const struct nb_flag RENAME_FLAGS[] = {
     COMMON_FLAGS,
 };
 
-static const struct nb_flag DELETE_FLAGS[] = {COMMON_FLAGS};
+static const struct nb_flag DELETE_FLAGS[] = {
+    {"yes", 'y', NB_FLAG_SWITCH, NULL, offsetof(struct label_options, is_sure), 0, 0, "do not ask"},
+    COMMON_FLAGS,
+};
 
 /* The path of a label, with who asks in the query. */
 static int path_of(const struct nb_client *client, const struct label_options *options,
@@ -138,6 +142,26 @@ static int print_deleted(const struct nb_client *client, const char *label, uint
     return rc;
 }
 
+/* Asks the person. A label that the model has not is refused when it is to be deleted. */
+static int confirm(const struct nb_client *client, const char *label, struct nb_error *error)
+{
+    json_t *row = NULL;
+    if (!nb_ask_is_possible())
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "documents are forgotten for good: say so with --yes, or call this on "
+                            "a terminal");
+    int rc = nb_answer_get(client, "", &row, error);
+    if (rc != 0)
+        return rc;
+    const json_t *known = json_object_get(json_object_get(row, "labels"), label);
+    bool is_sure =
+        known == NULL || nb_ask("Forget the %s documents of the label %s of the model %s for good?",
+                                nb_figure_of(nb_answer_number(known, "documents")).text,
+                                nb_shown(label).text, nb_shown(client->model).text);
+    json_decref(row);
+    return is_sure ? 0 : nb_error_set(error, NB_INVALID, "nothing was forgotten");
+}
+
 static int run_delete(struct nb_client *client, const void *user, char **arguments, size_t count,
                       struct nb_error *error)
 {
@@ -146,6 +170,8 @@ static int run_delete(struct nb_client *client, const void *user, char **argumen
     uint64_t forgotten = 0;
     (void)count;
     int rc = path_of(client, options, arguments[0], &path, error);
+    if (rc == 0 && !options->is_sure)
+        rc = confirm(client, arguments[0], error);
     if (rc == 0)
         rc = delete_all(client, path.bytes, &forgotten, error);
     if (rc == 0 && (client->json || !options->is_quiet))
@@ -177,7 +203,8 @@ const struct nb_command NB_COMMAND_DELETE_LABEL = {
     .arguments = "LABEL",
     .summary = "Forgets all documents of a label",
     .details =
-        "The model is then as if they had never been learned; the label stays without documents.\n"
+        "It asks first, unless --yes is given. The model is then as if they had never been\n"
+        "learned; the label stays without documents.\n"
         "What was cut off is finished by the same command. It needs a token of the role admin.\n"
         "Nothing brings the documents back: bayesc export keeps the model as it is.\n",
     .flags = DELETE_FLAGS,
