@@ -152,7 +152,7 @@ static int check_fields(const struct nb_live *live, const struct nb_settings *se
     if (settings->structure != NB_STRUCTURE_NAIVE || parents->structure != NB_STRUCTURE_NAIVE)
         return nb_error_set(error, NB_CONFLICT,
                             "parent: with `fields` neither '%s' nor '%s' may have the structure "
-                            "\"tan\"",
+                            "\"tan\", whose tree is of one model's documents: use \"naive\"",
                             live->name, parent->name);
     return 0;
 }

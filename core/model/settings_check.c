@@ -353,9 +353,14 @@ static int check_calibration(const struct nb_settings *s, struct nb_error *error
     if (s->decision != NB_DECISION_BAYES)
         return nb_error_set(error, NB_UNUSABLE,
                             "calibration needs \"decision\": \"bayes\" (as in the preset "
-                            "\"book\"): the stacked decision is calibrated");
+                            "\"book\"): the stacked decision is calibrated, and its "
+                            "probabilities are used as they are");
     if (s->parent != NULL)
-        return nb_error_set(error, NB_UNUSABLE, "calibration: a model with a parent has none");
+        return nb_error_set(
+            error, NB_UNUSABLE,
+            "calibration: a model with a parent has none, because its scores change "
+            "with the parent's documents: calibrate a model without one, or use "
+            "\"decision\": \"stacked\", which is calibrated");
     return 0;
 }
 

@@ -250,5 +250,5 @@ def test_refusals(api):
     with Model(api) as model, Model(api) as parent:
         for settings, words in (({"calibration": "sigmoid"}, ("calibration", "none, platt, isotonic")),
                                 ({"decision": "stacked", "calibration": "platt"}, ("calibration", "bayes")),
-                                ({"preset": "book", "calibration": "platt", "parent": parent.name}, ("calibration", "parent"))):
+                                ({"preset": "book", "calibration": "platt", "parent": parent.name}, ("calibration", "parent", "stacked"))):
             refused(api.put(model.path, settings), 422, *words)
