@@ -80,6 +80,16 @@ export async function settings_are_explained_tried_and_saved(api) {
   await tab.sees(".told", "prior is not JSON");
 }
 
+export async function settings_by_the_book_are_not_tried(api) {
+  const {daemon, tab} = await opened(api, "labels");
+  await daemon.call("PUT", "v1/models/sample", {...(await daemon.call("GET", "v1/models/sample")).settings, decision: "bayes"});
+  await tab.go("overview");
+  await tab.go("model/sample/settings");
+  await tab.write("#setting-min_count", "2");
+  await tab.press("Try it on a copy");
+  await tab.sees(".notice.bad", "bayesc evaluate --variant compares settings");
+}
+
 export async function what_a_source_taught_is_taken_back(api) {
   const {daemon, tab, labels} = await opened(api, "sources");
   await daemon.call("POST", "v1/models/sample/train?label=spam&source=mallory", "a text of mallory", {"Content-Type": "text/plain"});

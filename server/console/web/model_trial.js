@@ -5,9 +5,11 @@
 
 import {get, json, model as of, send} from "./api.js";
 import {failure, h, put, table} from "./dom.js";
-import {number, percent} from "./format.js";
+import {count, number, percent} from "./format.js";
 
 const DOCUMENTS_MOST = 50000; // an export of that many passes through this page
+const STACKED_ONLY = "Only settings with the decision stacked can be tried here: of such models it is known what they would say of each document "
+  + "without it. For the others, bayesc evaluate --variant compares settings on the documents themselves.";
 const FIGURES = [["Right", "accuracy", percent, 1], ["Log-loss", "log_loss", number, -1], ["Brier score", "brier", number, -1],
   ["Calibration error", "ece", number, -1], ["100 (1 - area under ROC)", "one_minus_roca_percent", number, -1]];
 
@@ -15,7 +17,7 @@ async function evaluated(name, dump, settings) {
   await send("PUT", of(name, ["import"]), {body: dump, type: "application/x-ndjson"});
   try {
     await json("PUT", of(name), settings);
-    if (settings.decision !== "stacked") throw new Error("What a model without a document would say of it is known of stacked models only (decision).");
+    if (settings.decision !== "stacked") throw new Error(STACKED_ONLY);
     await send("POST", of(name, ["refit"]));
     return (await get(of(name, ["evaluation"], {scores: "leave-one-out"}))).windows.at(-1);
   } finally {
@@ -26,8 +28,8 @@ async function evaluated(name, dump, settings) {
 const verdictOf = (before, after, sign) => (before === null || after === null || before === after ? "same" : sign * (after - before) > 0 ? "better" : "worse");
 
 export async function tryOnCopy(place, info, settings) {
-  if (info.documents > DOCUMENTS_MOST) throw new Error(`The model has more than ${DOCUMENTS_MOST} documents: too many for a copy through this page.`);
-  if (info.settings.decision !== "stacked") throw new Error("What a model without a document would say of it is known of stacked models only (decision).");
+  if (info.documents > DOCUMENTS_MOST) throw new Error(`The model has more than ${count(DOCUMENTS_MOST)} documents: too many for a copy through this page. bayesc evaluate --variant compares settings on a part of them.`);
+  if (info.settings.decision !== "stacked") throw new Error(STACKED_ONLY);
   put(place, h("p", {class: "notice", role: "status"}, "Trying it on a copy. This can take a minute."));
   try {
     const copy = `${info.name.slice(0, 100)}.trial`;
