@@ -53,11 +53,15 @@ static int count_ascii_case(struct nb_text_run *run, struct nb_string word,
     return nb_text_count_room(run->t, NB_FIELD_CASE, 0, sizeof prefix - 1 + word.length);
 }
 
-/* Copies a word from the bag to its room, sixteen bytes at a time: there are more behind both. */
+/* Copies a word from the bag to its room, sixteen bytes at a time: there are more behind both. What
+ * is read behind the word may be the room, so the bytes go through a block of their own. */
 static inline char *put_word(char *to, struct nb_string word)
 {
-    for (size_t i = 0; i < word.length; i += 16)
-        memcpy(to + i, word.bytes + i, 16);
+    unsigned char block[16];
+    for (size_t i = 0; i < word.length; i += sizeof block) {
+        memcpy(block, word.bytes + i, sizeof block);
+        memcpy(to + i, block, sizeof block);
+    }
     return to + word.length;
 }
 
