@@ -21,7 +21,7 @@ PACKAGES := libmicrohttpd gnutls libsystemd jansson libutf8proc lmdb libxxhash l
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check check-interop check-peers check-openapi check-console check-monitoring check-deb check-image clean help format install-deps docker uninstall dist
+FREE_GOALS := run check check-interop check-peers bench-peers check-openapi check-console check-monitoring check-deb check-image clean help format install-deps docker uninstall dist
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
@@ -325,6 +325,15 @@ bench: $(BUILD)/bayesd $(BENCHES)
 	$(Q)scripts/bench $(BUILD) $(if $(QUICK),--quick) $(if $(CORPUS),--corpus '$(CORPUS)') \
 	    $(if $(AGAINST),--against '$(AGAINST)')
 
+# Other Bayes filters of Debian beside bayesd, on the mails of CORPUS=FOLDER (tests/bench/README.md).
+.PHONY: bench-peers bench-peers-here
+bench-peers:
+	$(if $(CORPUS),,$(error make bench-peers CORPUS=FOLDER: a folder of mails, spam and ham))
+	$(Q)scripts/install-deps --bench-peers
+	$(Q)$(MAKE) $(JOBS) bench-peers-here
+bench-peers-here: $(BUILD)/bayesd
+	$(Q)scripts/bench-peers $(BUILD) '$(CORPUS)' $(PEERS)
+
 # Where the processor time goes (tests/bench/PROFILING.md): make profile WHAT=check CORPUS=FOLDER.
 .PHONY: profile
 profile: $(BUILD)/bayesd $(BUILD)/tests/bench/corpus
@@ -476,6 +485,7 @@ help:
 	@echo 'make fuzz            libFuzzer, FUZZ_SECONDS=20 for each target; T=600: seconds; T=NAME: one'
 	@echo 'make bench           the benchmarks (QUICK=1: short; CORPUS=FOLDER: real mails, spam and ham;'
 	@echo '                     AGAINST=BUILD: another build in turns)'
+	@echo 'make bench-peers     bogofilter, rspamd, SpamAssassin and scikit-learn beside bayesd, CORPUS=FOLDER'
 	@echo 'make profile         where the processor time goes, by function (WHAT=classify, check or train;'
 	@echo '                     CORPUS=FOLDER: real mails; F=NAME: the lines of a function)'
 	@echo 'make coverage        lines covered by the tests, by file'
