@@ -124,8 +124,8 @@ bool nb_store_met_damage(struct nb_store *store, struct nb_error *what);
 /* Bytes of the data file in use, and of the map. Any thread, in any state. */
 void nb_store_sizes(struct nb_store *store, uint64_t *used, uint64_t *map);
 
-/* The size of the file system of the data directory, and the bytes that may still be written there; 0
- * and 0 if the system does not say. Any thread, in any state. */
+/* The size of the file system of the data directory, and the bytes that may still be written there;
+ * 0 and 0 if the system does not say. Any thread, in any state. */
 void nb_store_room(const struct nb_store *store, uint64_t *size, uint64_t *left);
 
 /* Bytes of the data file that no transaction uses: they wait to be used again. Reads the list of
