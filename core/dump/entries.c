@@ -54,7 +54,7 @@ static int write_entries(struct nb_engine *engine, struct nb_view *view, void *a
         rc = nb_change_read(&change, nb_unpack_string(&r), error);
         if (rc == 0)
             rc = check_fresh_id(view, &change, error);
-        f->last = nb_numbers_entry(&engine->numbers);
+        f->last = nb_serials_entry(&engine->serials);
         if (rc == 0)
             rc = nb_ledger_append(view, f->last, &change, totals, &import->bytes, error);
     }

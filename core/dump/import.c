@@ -24,14 +24,14 @@ static int write_begin(struct nb_engine *engine, struct nb_view *view, void *arg
     struct nb_import *import = argument;
     struct nb_ledger_totals *totals = &import->begun;
     *totals = (struct nb_ledger_totals){0}; /* this may be a second try */
-    int rc = nb_numbers_model(&engine->numbers, view, &import->listed.number, error);
+    int rc = nb_serials_model(&engine->serials, view, &import->listed.number, error);
     struct nb_change change = {.kind = NB_CHANGE_IMPORT,
                                .model = import->listed.number,
                                .time = nb_clock_now(),
                                .source = nb_buffer_string(&import->source),
                                .name = nb_buffer_string(&import->name)};
     if (rc == 0)
-        rc = nb_ledger_append(view, nb_numbers_entry(&engine->numbers), &change, totals,
+        rc = nb_ledger_append(view, nb_serials_entry(&engine->serials), &change, totals,
                               &import->bytes, error);
     return rc != 0 ? rc : nb_put_orphan(view, import->listed.number, error);
 }

@@ -92,7 +92,7 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
     live->checkpoint.weights = 0;
     live->checkpoint.twin = (struct nb_twin_log){.bytes = 0};
     int rc = write_records(engine, view, live, naming->weights.length > 0, error);
-    naming->number = nb_numbers_entry(&engine->numbers);
+    naming->number = nb_serials_entry(&engine->serials);
     if (rc == 0)
         rc = nb_ledger_append(view, naming->number, &change, &live->checkpoint.totals,
                               &import->bytes, error);

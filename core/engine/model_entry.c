@@ -51,10 +51,10 @@ int nb_model_entry_append(struct nb_engine *engine, struct nb_view *view,
     int rc = 0;
     *totals = task->totals;
     if (live->number == 0)
-        rc = nb_numbers_model(&engine->numbers, view, &live->number, error);
+        rc = nb_serials_model(&engine->serials, view, &live->number, error);
     task->change.model = live->number;
     task->change.time = nb_clock_now();
-    task->number = nb_numbers_entry(&engine->numbers);
+    task->number = nb_serials_entry(&engine->serials);
     if (rc == 0)
         rc = nb_ledger_append(view, task->number, &task->change, totals, &scratch, error);
     nb_buffer_deinit(&scratch);

@@ -131,7 +131,7 @@ int nb_put_identity(struct nb_engine *engine, const struct nb_view *view, struct
     if (rc == 0)
         rc = nb_store_put(view, NB_TABLE_META, FIELDS, change.settings, error);
     if (rc == 0)
-        rc = nb_ledger_append(view, nb_numbers_entry(&engine->numbers), &change, &totals,
+        rc = nb_ledger_append(view, nb_serials_entry(&engine->serials), &change, &totals,
                               &engine->scratch, error);
     nb_buffer_deinit(&fields);
     return rc;
@@ -191,7 +191,7 @@ static int read_store(struct nb_engine *engine, bool fresh, struct nb_error *err
     if (rc != 0)
         return rc;
     rc = read_identity(engine, &view, error);
-    int numbers = rc == 0 ? nb_numbers_load(&view, &engine->numbers, error) : 0;
+    int numbers = rc == 0 ? nb_serials_load(&view, &engine->serials, error) : 0;
     nb_store_snapshot_end(&view);
     if (rc == NB_NOT_FOUND && fresh)
         return 0; /* the caller gives it its identity */

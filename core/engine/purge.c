@@ -42,7 +42,7 @@ static int keep_newest(struct nb_engine *engine, const struct nb_view *view, uin
         rc = nb_ledger_read(view, newest, &entry, error);
     if (rc == 0 && newest != 0 && entry.change.model == number &&
         entry.change.kind != NB_CHANGE_DELETE)
-        rc = nb_ledger_append(view, nb_numbers_entry(&engine->numbers), &gone, &totals,
+        rc = nb_ledger_append(view, nb_serials_entry(&engine->serials), &gone, &totals,
                               &engine->scratch, error);
     nb_entry_deinit(&entry);
     return rc;

@@ -11,7 +11,7 @@
 #include "core/live/engine_settings.h"
 #include "core/live/live.h"
 #include "core/store/features.h"
-#include "core/store/numbers.h"
+#include "core/store/serials.h"
 
 struct nb_ageing;
 struct nb_job;
@@ -74,7 +74,7 @@ struct nb_engine {
     pthread_t writer;
 
     /* The writer's. */
-    struct nb_numbers numbers;      /* as committed, or as the transaction under way gave them */
+    struct nb_serials serials;      /* as committed, or as the transaction under way gave them */
     struct nb_importing *importing; /* imports under way */
     struct nb_unused_pass unused;   /* under way */
     struct nb_ageing *ageing;       /* NULL: not there yet */

@@ -55,13 +55,13 @@ static int try_once(struct nb_engine *engine, uint64_t expected, nb_transaction_
                     void *argument, struct nb_error *error)
 {
     struct nb_view view;
-    struct nb_numbers before = engine->numbers;
+    struct nb_serials before = engine->serials;
     int rc = nb_store_begin(engine->store, expected, &view, error);
     if (rc != 0)
         return rc;
     rc = work(engine, &view, argument, error);
-    assert(engine->numbers.entry >= before.entry);
-    assert(engine->numbers.model >= before.model);
+    assert(engine->serials.entry >= before.entry);
+    assert(engine->serials.model >= before.model);
     uint64_t worked = nb_clock_monotonic();
     if (rc == 0)
         rc = nb_store_commit(&view, error);
@@ -69,7 +69,7 @@ static int try_once(struct nb_engine *engine, uint64_t expected, nb_transaction_
         nb_store_abort(&view);
     engine->sync_time = nb_clock_monotonic() - worked;
     if (rc != 0)
-        engine->numbers = before;
+        engine->serials = before;
     return rc;
 }
 

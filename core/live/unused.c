@@ -53,7 +53,7 @@ void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t le
 {
     unsigned epoch = atomic_load(&live->epoch);
     if (engine->unused.live != NULL || !can_be_changed(live) ||
-        live->unused_tried == engine->numbers.entry || nb_unused_rows(live) < least ||
+        live->unused_tried == engine->serials.entry || nb_unused_rows(live) < least ||
         atomic_load(&live->pins[(epoch + 1) & 1]) != 0)
         return;
     uint32_t rows = nb_model_rows(live->counts);
@@ -72,7 +72,7 @@ void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t le
     atomic_fetch_add(&live->references, 1);
     engine->unused = (struct nb_unused_pass){.live = live,
                                              .until = live->checkpoint.last,
-                                             .newest = engine->numbers.entry,
+                                             .newest = engine->serials.entry,
                                              .pin = epoch & 1};
 }
 

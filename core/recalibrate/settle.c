@@ -27,7 +27,7 @@ static int write_entry(struct nb_engine *engine, struct nb_view *view, void *arg
     live->checkpoint.totals = s->before;
     s->change.model = live->number;
     s->change.time = nb_clock_now();
-    s->number = nb_numbers_entry(&engine->numbers);
+    s->number = nb_serials_entry(&engine->serials);
     int rc =
         nb_ledger_append(view, s->number, &s->change, &live->checkpoint.totals, &scratch, error);
     nb_buffer_deinit(&scratch);

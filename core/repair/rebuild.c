@@ -266,14 +266,14 @@ static int write_identity(struct nb_engine *to, struct nb_view *view, void *argu
                           struct nb_error *error)
 {
     struct rebuild *r = argument;
-    uint32_t model = r->from->numbers.model;
+    uint32_t model = r->from->serials.model;
     const struct nb_survey *survey = &r->survey;
     if (survey->model_count > 0 && survey->models[survey->model_count - 1].number > model)
         model = survey->models[survey->model_count - 1].number;
-    to->numbers.entry = survey->newest;
-    to->numbers.model = model == 0 ? 0 : model - 1;
+    to->serials.entry = survey->newest;
+    to->serials.model = model == 0 ? 0 : model - 1;
     int rc = nb_put_identity(to, view, error);
-    return rc == 0 && model != 0 ? nb_numbers_model(&to->numbers, view, &model, error) : rc;
+    return rc == 0 && model != 0 ? nb_serials_model(&to->serials, view, &model, error) : rc;
 }
 
 /* ---- models ---------------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@ static int make_model(struct nb_group *group, struct nb_view *view, struct nb_li
     if (rc == 0)
         rc = nb_live_write_key(live, &key);
     rc = rc != 0 ? nb_error_no_memory(error)
-                 : nb_numbers_model(&engine->numbers, view, &live->number, error);
+                 : nb_serials_model(&engine->serials, view, &live->number, error);
     struct nb_change change = {.kind = NB_CHANGE_CREATE,
                                .model = live->number,
                                .time = nb_clock_now(),
@@ -32,7 +32,7 @@ static int make_model(struct nb_group *group, struct nb_view *view, struct nb_li
                                .name = nb_live_name(live),
                                .settings = nb_stage_string(&settings),
                                .key = nb_stage_string(&key)};
-    model->last = nb_numbers_entry(&engine->numbers);
+    model->last = nb_serials_entry(&engine->serials);
     model->features++;
     if (rc == 0)
         rc = nb_ledger_append(view, model->last, &change, &live->checkpoint.totals, &entry, error);
@@ -57,7 +57,7 @@ int nb_stage_append(struct nb_stage *s, struct nb_change *change, struct nb_erro
         change->source = nb_stage_string(&submitted->source);
     }
     change->id = nb_stage_string(&submitted->id);
-    s->model->last = nb_numbers_entry(&engine->numbers);
+    s->model->last = nb_serials_entry(&engine->serials);
     s->model->features += submitted->delta.add.size + submitted->delta.take.size + 1;
     rc = nb_ledger_append(s->view, s->model->last, change, &s->live->checkpoint.totals,
                           &s->memory->entry, error);

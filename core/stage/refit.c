@@ -18,7 +18,7 @@ static int put_refit(struct nb_stage *s, enum nb_refit_part part, struct nb_erro
                                .other = part};
     assert(s->live->number != 0);
     s->model = nb_group_model(s->group, s->live);
-    s->model->last = nb_numbers_entry(&engine->numbers);
+    s->model->last = nb_serials_entry(&engine->serials);
     s->model->features++;
     int rc = nb_ledger_append(s->view, s->model->last, &change, &s->live->checkpoint.totals,
                               &s->memory->entry, error);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/store/ledger_features.h"
-#include "core/store/numbers.h"
+#include "core/store/serials.h"
 #include "tests/unit/folder.h"
 
 enum { MODEL = 7, LARGE = 5000 };
@@ -248,13 +248,13 @@ END_TEST
 /* Its number says which come next. */
 START_TEST(the_newest_entry_stays)
 {
-    struct nb_numbers numbers;
+    struct nb_serials serials;
     append(1, train("a", 0, 0));
     append(2, untrain("a", 1));
     ck_assert(!drop(100, 100));
     expect_walk(MODEL, 0, "1 2 ");
-    ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
-    ck_assert_uint_eq(nb_numbers_entry(&numbers), 3);
+    ck_assert_int_eq(nb_serials_load(&view, &serials, NULL), 0);
+    ck_assert_uint_eq(nb_serials_entry(&serials), 3);
 }
 END_TEST
 
@@ -444,25 +444,25 @@ START_TEST(numbers_are_above_everything)
         NB_TABLE_ROWS,    NB_TABLE_WORDS,   NB_TABLE_WEIGHTS,    NB_TABLE_SCORES,
         NB_TABLE_GARBAGE, NB_TABLE_ORPHANS, NB_TABLE_QUARANTINE, NB_TABLE_WAITING,
         NB_TABLE_KEPT,    NB_TABLE_TWIN};
-    struct nb_numbers numbers;
+    struct nb_serials serials;
     uint32_t given;
-    ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
-    ck_assert_uint_eq(numbers.model, 0);
-    ck_assert_uint_eq(numbers.entry, 0);
+    ck_assert_int_eq(nb_serials_load(&view, &serials, NULL), 0);
+    ck_assert_uint_eq(serials.model, 0);
+    ck_assert_uint_eq(serials.entry, 0);
     for (uint32_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         struct nb_store_key key = nb_store_key_model(10 + i);
         ck_assert_int_eq(nb_store_put(&view, tables[i], nb_store_key_string(&key), str("x"), NULL),
                          0);
-        ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
-        ck_assert_uint_eq(numbers.model, 10 + i);
+        ck_assert_int_eq(nb_serials_load(&view, &serials, NULL), 0);
+        ck_assert_uint_eq(serials.model, 10 + i);
     }
-    ck_assert_int_eq(nb_numbers_model(&numbers, &view, &given, NULL), 0);
+    ck_assert_int_eq(nb_serials_model(&serials, &view, &given, NULL), 0);
     ck_assert_uint_eq(given, 24);
-    ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
-    ck_assert_uint_eq(numbers.model, 24); /* it has no row yet */
+    ck_assert_int_eq(nb_serials_load(&view, &serials, NULL), 0);
+    ck_assert_uint_eq(serials.model, 24); /* it has no row yet */
     append(1000, (struct nb_change){.kind = NB_CHANGE_DELETE, .model = 3});
-    ck_assert_int_eq(nb_numbers_load(&view, &numbers, NULL), 0);
-    ck_assert_uint_eq(nb_numbers_entry(&numbers), 1001);
+    ck_assert_int_eq(nb_serials_load(&view, &serials, NULL), 0);
+    ck_assert_uint_eq(nb_serials_entry(&serials), 1001);
 }
 END_TEST
 
