@@ -158,5 +158,5 @@ def test_refused_with_categories(api):
                                 ({"predict": "integrate"}, ("predict", "fields"))):
             refused(api.put(model.path, {"preset": "book", **settings}), 422, *words)
         asked = {"preset": "book", "parent": parent.name}
-        refused(api.put(model.path, asked), 409, "fields", "smoothing")
+        refused(api.put(model.path, {**asked, "structure": "tan"}), 409, "fields", "naive")
         refused(api.put("/v1/models/" + quoted(api.name()), {**asked, "smoothing": of_parent}), 409, "fields")
