@@ -155,5 +155,5 @@ bool nb_losses_help(const struct nb_losses *a, const struct nb_losses *b, size_t
     }
     if (loss < 0 || right < 0)
         return false;
-    return in_errors(loss, loss_squares, count) > 2 || in_errors(right, right_squares, count) > 2;
+    return in_errors(loss, loss_squares, count) > 3 || in_errors(right, right_squares, count) > 2;
 }

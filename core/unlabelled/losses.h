@@ -43,8 +43,8 @@ int nb_losses_of(const struct nb_loss_scores *scores, struct nb_losses *losses);
 
 /* Whether what gave `b` is better than what gave `a`; both are of the same documents. The mean loss
  * must not be larger, nor fewer documents right, and one of both must be clearly better: the loss
- * by more than two standard errors of the difference, because the best of many candidates is asked
- * about, or the documents that are right by more than two. The second is there because EM
+ * by more than three standard errors of the difference, because the best of many candidates is
+ * asked about, or the documents that are right by more than two. The second is there because EM
  * that is wrong about a label is wrong about many documents at once, and sure, so that the
  * differences of the losses are spread far. */
 bool nb_losses_help(const struct nb_losses *a, const struct nb_losses *b, size_t count);
