@@ -18,7 +18,7 @@ enum {
 
 struct counting {
     struct nb_sources *sources;
-    const struct nb_view *view;
+    struct nb_view view;
     uint64_t at;   /* entry that comes next */
     uint64_t most; /* documents */
     size_t seen;   /* in this snapshot */
@@ -74,7 +74,7 @@ static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
     c->at = entry->number;
     if (s->documents == c->most)
         return CALL_ENDS;
-    if (c->seen++ == ENTRIES_MOST || nb_store_wanted(c->view))
+    if (c->seen++ == ENTRIES_MOST || nb_store_wanted(&c->view))
         return SNAPSHOT_ENDS;
     if (find(c, entry->change.source) == NULL) {
         if (s->count == NB_SOURCES_MOST)
@@ -92,14 +92,12 @@ static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
 static int count_some(struct counting *c, struct nb_engine *engine, const struct nb_live *live,
                       struct nb_error *error)
 {
-    struct nb_view view;
-    int rc = nb_store_snapshot(engine->store, &view, error);
+    int rc = nb_store_snapshot(engine->store, &c->view, error);
     if (rc != 0)
         return rc;
-    c->view = &view;
     c->seen = 0;
-    rc = nb_ledger_walk_only(&view, live->number, c->at, NB_LEDGER_LIVING, visit, c, error);
-    nb_store_snapshot_end(&view);
+    rc = nb_ledger_walk_only(&c->view, live->number, c->at, NB_LEDGER_LIVING, visit, c, error);
+    nb_store_snapshot_end(&c->view);
     return rc;
 }
 
