@@ -30,8 +30,8 @@ static int make_model(struct nb_group *group, struct nb_view *view, struct nb_li
                                .time = nb_clock_now(),
                                .source = source,
                                .name = nb_live_name(live),
-                               .settings = nb_stage_string(&settings),
-                               .key = nb_stage_string(&key)};
+                               .settings = nb_buffer_string(&settings),
+                               .key = nb_buffer_string(&key)};
     model->last = nb_serials_entry(&engine->serials);
     model->features++;
     if (rc == 0)
@@ -47,16 +47,16 @@ int nb_stage_append(struct nb_stage *s, struct nb_change *change, struct nb_erro
     struct nb_engine *engine = s->group->engine;
     struct nb_submitted *submitted = s->change;
     assert(!submitted->staged);
-    int rc = make_model(s->group, s->view, s->live, nb_stage_string(&submitted->source), error);
+    int rc = make_model(s->group, s->view, s->live, nb_buffer_string(&submitted->source), error);
     if (rc != 0)
         return rc;
     s->model = nb_group_model(s->group, s->live);
     change->model = s->live->number;
     if (change->source.bytes == NULL) {
         change->time = nb_clock_now();
-        change->source = nb_stage_string(&submitted->source);
+        change->source = nb_buffer_string(&submitted->source);
     }
-    change->id = nb_stage_string(&submitted->id);
+    change->id = nb_buffer_string(&submitted->id);
     s->model->last = nb_serials_entry(&engine->serials);
     s->model->features += submitted->delta.add.size + submitted->delta.take.size + 1;
     rc = nb_ledger_append(s->view, s->model->last, change, &s->live->checkpoint.totals,

@@ -4,7 +4,7 @@
 int nb_stage_find_label(struct nb_stage *s, struct nb_error *error)
 {
     struct nb_submitted *change = s->change;
-    struct nb_string name = nb_stage_string(&change->label);
+    struct nb_string name = nb_buffer_string(&change->label);
     uint32_t count = nb_model_label_count(s->live->counts);
     change->label_number = NB_NO_LABEL;
     if (name.length == 0)

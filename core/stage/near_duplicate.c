@@ -35,7 +35,7 @@ static int note_twin(struct nb_stage *s, const struct nb_twin *twin, struct nb_e
     if (nb_ledger_read(s->view, twin->number, entry, NULL) == 0 &&
         nb_buffer_append(&s->change->twin, entry->change.id.bytes, entry->change.id.length) != 0)
         return nb_error_no_memory(error);
-    receipt->twin = nb_stage_string(&s->change->twin);
+    receipt->twin = nb_buffer_string(&s->change->twin);
     return 0;
 }
 

@@ -14,7 +14,7 @@ static int put_refit(struct nb_stage *s, enum nb_refit_part part, struct nb_erro
     struct nb_change change = {.kind = NB_CHANGE_REFIT,
                                .model = s->live->number,
                                .time = nb_clock_now(),
-                               .source = nb_stage_string(&s->change->source),
+                               .source = nb_buffer_string(&s->change->source),
                                .other = part};
     assert(s->live->number != 0);
     s->model = nb_group_model(s->group, s->live);

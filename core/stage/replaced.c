@@ -10,7 +10,7 @@ int nb_stage_find_old(struct nb_stage *s, bool *found)
     *found = false;
     if (s->live->number == 0)
         return 0;
-    int rc = nb_ledger_find(s->view, s->live->number, nb_stage_string(&s->change->id),
+    int rc = nb_ledger_find(s->view, s->live->number, nb_buffer_string(&s->change->id),
                             &s->memory->old, &why);
     *found = rc == 0;
     if (rc == NB_CORRUPT)

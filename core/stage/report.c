@@ -31,8 +31,8 @@ int nb_stage_fill_receipt(const struct nb_batch *batch, struct nb_submitted *cha
     if (change->is_note || change->is_refit)
         return 0;
     if (change->quarantined) {
-        receipt->id = nb_stage_string(&change->id);
-        receipt->label = nb_stage_string(&change->label);
+        receipt->id = nb_buffer_string(&change->id);
+        receipt->label = nb_buffer_string(&change->label);
         receipt->truncated = change->truncated;
         return 0;
     }
@@ -41,7 +41,7 @@ int nb_stage_fill_receipt(const struct nb_batch *batch, struct nb_submitted *cha
     bool is_labelled = is_counted(label);
     bool two = receipt->status == NB_RELABELLED && is_counted(old_label);
     assert(!is_labelled || label < nb_model_label_count(counts));
-    receipt->id = nb_stage_string(&change->id);
+    receipt->id = nb_buffer_string(&change->id);
     if (is_labelled)
         receipt->label = nb_model_label_name(counts, label);
     receipt->truncated = change->truncated;

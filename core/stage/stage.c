@@ -11,7 +11,7 @@
 static int stage_note(struct nb_stage *s, struct nb_error *error)
 {
     struct nb_change change = {.kind = NB_CHANGE_UNDO,
-                               .settings = nb_stage_string(&s->change->label),
+                               .settings = nb_buffer_string(&s->change->label),
                                .other = s->change->note_documents};
     return nb_stage_append(s, &change, error);
 }
@@ -22,7 +22,7 @@ static bool is_remembered(const struct nb_stage *s)
     if (!s->change->forgets || s->live->number == 0)
         return false;
     int rc =
-        nb_history_find(s->view, s->live->number, nb_stage_string(&s->change->id), &stored, NULL);
+        nb_history_find(s->view, s->live->number, nb_buffer_string(&s->change->id), &stored, NULL);
     return rc == 0 || rc == NB_CORRUPT;
 }
 
@@ -32,7 +32,7 @@ static int leave_history(struct nb_stage *s, struct nb_error *error)
     bool removed;
     if (!s->was_remembered)
         return 0;
-    return nb_history_remove(s->view, s->live->number, nb_stage_string(&s->change->id), &removed,
+    return nb_history_remove(s->view, s->live->number, nb_buffer_string(&s->change->id), &removed,
                              error);
 }
 

@@ -30,11 +30,6 @@ struct nb_stage {
     bool was_remembered; /* the history has a verdict about the document */
 };
 
-static inline struct nb_string nb_stage_string(const struct nb_buffer *buffer)
-{
-    return (struct nb_string){buffer->bytes, buffer->length};
-}
-
 /* Refuses the change with the code and text. Returns 0. */
 int nb_stage_refuse(struct nb_stage *s, int code, const char *text);
 /* Damage was found in the store: the model takes no change any more. Other models do. Returns 0. */

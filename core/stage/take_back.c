@@ -12,7 +12,7 @@ static int find_restored(struct nb_stage *s, bool *found, struct nb_error *error
     int rc = nb_ledger_read(s->view, submitted->restored, restored, &why);
     const struct nb_change *c = &restored->change;
     *found = rc == 0 && c->kind == NB_CHANGE_TRAIN && c->model == s->live->number &&
-             nb_string_same(c->id, nb_stage_string(&submitted->id)) &&
+             nb_string_same(c->id, nb_buffer_string(&submitted->id)) &&
              nb_stage_is_label(s, c->label);
     if (*found)
         rc = nb_bag_decode(c->bag, nb_model_rows(s->live->counts), &submitted->delta.add, &why);
@@ -56,7 +56,7 @@ static int restore(struct nb_stage *s, struct nb_error *error)
                                .first = is_labelled_again ? nb_stage_first_of(&s->memory->restored)
                                                           : nb_stage_first_of(old),
                                .score = is_labelled_again ? back->score
-                                                          : nb_stage_string(&s->memory->score),
+                                                          : nb_buffer_string(&s->memory->score),
                                .bag = back->bag};
     rc = nb_stage_append(s, &change, error);
     return rc != 0 ? rc : nb_stage_apply(s, &change, error);

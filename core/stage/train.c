@@ -133,17 +133,18 @@ int nb_stage_train(struct nb_stage *s, struct nb_error *error)
     struct nb_change change = {
         .kind = NB_CHANGE_TRAIN,
         .label = submitted->label_number,
-        .label_name = s->new_label ? nb_stage_string(&submitted->label) : (struct nb_string){"", 0},
+        .label_name =
+            s->new_label ? nb_buffer_string(&submitted->label) : (struct nb_string){"", 0},
         .truncated = submitted->truncated,
         .tokens = submitted->positions,
         .replaced = found ? old->number : 0,
         .first = found && !nb_stage_is_first_label(s) ? nb_stage_first_of(old) : 0,
-        .score = nb_stage_string(&s->memory->score),
+        .score = nb_buffer_string(&s->memory->score),
         .first_row = new_count > 0 ? s->memory->fresh[0].row : 0,
         .new_count = new_count,
-        .features = nb_stage_string(&s->memory->features),
-        .new_rows = nb_stage_string(&s->memory->new_rows),
-        .bag = nb_stage_string(&s->memory->bag)};
+        .features = nb_buffer_string(&s->memory->features),
+        .new_rows = nb_buffer_string(&s->memory->new_rows),
+        .bag = nb_buffer_string(&s->memory->bag)};
     rc = nb_stage_append(s, &change, error);
     if (rc == 0 && s->live->twins != NULL &&
         nb_twins_add(s->live->twins, s->model->last, change.label, &signature) != 0)

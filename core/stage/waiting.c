@@ -19,11 +19,11 @@ static int write_quarantined(struct nb_stage *s)
     struct nb_quarantined q = {.untrain = submitted->untrain,
                                .truncated = submitted->truncated,
                                .time = nb_clock_now(),
-                               .source = nb_stage_string(&submitted->source),
-                               .label = nb_stage_string(&submitted->label),
+                               .source = nb_buffer_string(&submitted->source),
+                               .label = nb_buffer_string(&submitted->label),
                                .fields = submitted->fields,
                                .positions = submitted->positions,
-                               .features = nb_stage_string(features)};
+                               .features = nb_buffer_string(features)};
     return rc != 0 ? rc : nb_quarantined_write(&q, &s->memory->entry);
 }
 
@@ -44,12 +44,12 @@ int nb_stage_quarantine(struct nb_stage *s, struct nb_error *error)
 {
     const struct nb_engine_settings *settings = &s->group->engine->settings;
     struct nb_quarantine_sums sums;
-    struct nb_string id = nb_stage_string(&s->change->id);
+    struct nb_string id = nb_buffer_string(&s->change->id);
     if (s->live->number == 0)
         return nb_stage_refuse(s, NB_NOT_FOUND, "there is no such model yet");
     if (write_quarantined(s) != 0)
         return nb_error_no_memory(error);
-    struct nb_string stored = nb_stage_string(&s->memory->entry);
+    struct nb_string stored = nb_buffer_string(&s->memory->entry);
     struct nb_error why;
     int rc = nb_quarantine_sums(s->view, s->live->number, &sums, &why);
     if (rc == NB_CORRUPT)
@@ -68,8 +68,8 @@ int nb_stage_quarantine(struct nb_stage *s, struct nb_error *error)
 int nb_stage_check_released(struct nb_stage *s, struct nb_error *error)
 {
     bool has = false;
-    int rc = nb_quarantine_has(s->view, s->live->number, nb_stage_string(&s->change->id),
-                               nb_stage_string(&s->change->released), &has, error);
+    int rc = nb_quarantine_has(s->view, s->live->number, nb_buffer_string(&s->change->id),
+                               nb_buffer_string(&s->change->released), &has, error);
     if (rc == 0 && !has)
         s->change->receipt.status = NB_QUARANTINED;
     if (rc == 0 && !has)
@@ -82,5 +82,5 @@ int nb_stage_leave_quarantine(struct nb_stage *s, struct nb_error *error)
 {
     if (s->live->number == 0)
         return 0;
-    return nb_quarantine_remove(s->view, s->live->number, nb_stage_string(&s->change->id), error);
+    return nb_quarantine_remove(s->view, s->live->number, nb_buffer_string(&s->change->id), error);
 }
