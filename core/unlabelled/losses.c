@@ -153,7 +153,7 @@ bool nb_losses_help(const struct nb_losses *a, const struct nb_losses *b, size_t
         right += more;
         right_squares += more * more;
     }
-    if (loss < 0 || right < 0)
+    if (loss < 0 || right < 0 || a->accuracy == 1)
         return false;
     return in_errors(loss, loss_squares, count) > 3 || in_errors(right, right_squares, count) > 2;
 }

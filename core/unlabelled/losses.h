@@ -46,7 +46,9 @@ int nb_losses_of(const struct nb_loss_scores *scores, struct nb_losses *losses);
  * by more than three standard errors of the difference, because the best of many candidates is
  * asked about, or the documents that are right by more than two. The second is there because EM
  * that is wrong about a label is wrong about many documents at once, and sure, so that the
- * differences of the losses are spread far. */
+ * differences of the losses are spread far. Where all are right with `a` nothing helps: of
+ * documents that are all right a smaller loss says only how sure one is, which few documents cannot
+ * tell. */
 bool nb_losses_help(const struct nb_losses *a, const struct nb_losses *b, size_t count);
 
 #endif

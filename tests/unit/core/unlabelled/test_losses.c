@@ -120,6 +120,22 @@ START_TEST(what_helps_is_clearly_better)
 }
 END_TEST
 
+/* Surer, with a loss that is clearly smaller for each document. */
+START_TEST(nothing_helps_where_all_are_right)
+{
+    struct table a, b;
+    struct nb_losses before, surer;
+    struct nb_loss_scores first = fill(&a, 1, 0), second = fill(&b, 3, 0);
+    ck_assert_int_eq(nb_losses_as_they_are(&first, &before), 0);
+    ck_assert_int_eq(nb_losses_as_they_are(&second, &surer), 0);
+    ck_assert_double_lt(surer.mean, before.mean);
+    ck_assert_double_eq(before.accuracy, 1);
+    ck_assert(!nb_losses_help(&before, &surer, DOCUMENTS));
+    nb_losses_deinit(&before);
+    nb_losses_deinit(&surer);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("losses");
@@ -129,6 +145,7 @@ int main(void)
     tcase_add_test(t, impossible_labels_have_a_bounded_loss);
     tcase_add_test(t, size_is_no_help);
     tcase_add_test(t, what_helps_is_clearly_better);
+    tcase_add_test(t, nothing_helps_where_all_are_right);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
