@@ -116,7 +116,7 @@ struct nb_change {
                                order of arrival; 0: this one. A document that gets its first label
                                arrives with that */
     uint64_t tokens;        /* token positions */
-    struct nb_string score; /* before it was learned (core/engine/stored_score.h); may be empty */
+    struct nb_string score; /* before it was learned (core/live/stored_score.h); may be empty */
     struct nb_string bag;   /* rows and counts, by nb_bag_encode; empty when forgotten */
 
     /* TRAIN, FEATURES, RENAME_LABEL */
