@@ -105,16 +105,16 @@ static int find_or_make(struct nb_engine *engine, struct put *put, struct nb_liv
     return rc;
 }
 
-/* Whether the model is not loaded. If so, its lock is held: whoever wants to load it waits, and
+/* Whether the model is not loaded. If so, `loading` is held: whoever wants to load it waits, and
  * reads what the transaction leaves. Only the writer unloads, so that a loaded one stays loaded. */
 static bool lock_cold(struct nb_live *live)
 {
     if (atomic_load(&live->loaded))
         return false;
-    pthread_mutex_lock(&live->lock);
+    pthread_mutex_lock(&live->loading);
     if (!atomic_load(&live->loaded))
         return true;
-    pthread_mutex_unlock(&live->lock);
+    pthread_mutex_unlock(&live->loading);
     return false;
 }
 
@@ -207,8 +207,8 @@ static int put_settings(struct nb_engine *engine, struct put *put, struct nb_liv
     if (rc == 0 && !is_cold)
         nb_model_put_pairs(live->counts, &pairs);
     if (is_cold)
-        pthread_mutex_unlock(&live->lock);
-    if (rc == 0) /* takes the registry's lock, which comes before that of a model */
+        pthread_mutex_unlock(&live->loading);
+    if (rc == 0) /* takes the registry's lock, which comes before `loading` */
         nb_parents_note(engine, live, &put->parent);
     nb_published_release(&published);
     nb_pairs_free(&pairs);

@@ -200,6 +200,7 @@ struct nb_live *nb_live_new(struct nb_string name, uint32_t number, const struct
     if (live == NULL)
         return NULL;
     atomic_init(&live->references, 1);
+    pthread_mutex_init(&live->loading, NULL);
     pthread_mutex_init(&live->lock, NULL);
     live->number = number;
     live->checkpoint.replay = 1;
@@ -250,6 +251,7 @@ void nb_live_free(struct nb_live *live)
     nb_stack_fit_free(&live->fit);
     free(live->pass);
     free(live->checkpoint.dirty);
+    pthread_mutex_destroy(&live->loading);
     pthread_mutex_destroy(&live->lock);
     free(live->unused);
     free(live->damage);

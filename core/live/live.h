@@ -4,8 +4,9 @@
  * For core/live and core/engine alone.
  *
  * Threads: a model belongs to whoever holds a reference. The counts and weights have locks of their
- * own (core/model/model.h, core/score/stack.h); `lock` protects `published`, loading, and the
- * damage. The checkpoint and everything marked "the writer's" belong to the writer's thread.
+ * own (core/model/model.h, core/score/stack.h); `loading` is held by whoever loads the model or
+ * keeps others from loading it, `lock` protects `published`, `refined` and `damage` for moments,
+ * also within a transaction. The checkpoint and everything marked "the writer's" belong to the writer's thread.
  */
 #ifndef NB_CORE_LIVE_LIVE_H
 #define NB_CORE_LIVE_LIVE_H
@@ -105,7 +106,7 @@ struct nb_live {
     char *damage;               /* owned; why; set once, before `is_damaged` */
     atomic_uint_fast64_t bytes; /* of the model that are in the engine\'s sum of memory */
     atomic_uint_fast64_t used;  /* nb_clock_monotonic of the last use */
-    pthread_mutex_t lock;
+    pthread_mutex_t loading, lock;
     struct nb_published *published;
     struct nb_model *counts;
     struct nb_checkpoint checkpoint; /* the writer's */

@@ -172,12 +172,12 @@ int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_e
     int rc = nb_live_check(live, error);
     if (rc != 0 || atomic_load(&live->loaded))
         return rc;
-    pthread_mutex_lock(&live->lock);
+    pthread_mutex_lock(&live->loading);
     if (!atomic_load(&live->loaded))
         rc = nb_load_model(engine, live, &why);
     if (rc == 0)
         atomic_store(&live->loaded, true);
-    pthread_mutex_unlock(&live->lock);
+    pthread_mutex_unlock(&live->loading);
     if (rc == 0 && atomic_load(&live->wants_refit))
         ask_for_refits(engine);
     if (rc == 0)

@@ -2,8 +2,9 @@
  *
  * The inside of an engine: what the files of core/live and core/engine share. For these alone.
  *
- * Locks, in the order in which they are taken: `registry`, a model's `lock`, a model's counts, its
- * weights, the store's. `queue_lock` and `health_lock` are taken last and for moments.
+ * Locks, in the order in which they are taken: `registry`, a model's `loading`, its counts, its
+ * weights, the store's. A model's `lock`, `queue_lock` and `health_lock` are taken last and for
+ * moments.
  */
 #ifndef NB_CORE_LIVE_STATE_H
 #define NB_CORE_LIVE_STATE_H
