@@ -18,6 +18,7 @@ import time
 import xml.dom.minidom
 
 from harness import FAULTS, clean_environment, equal, holds, near, slow, wait_for
+from ports import free_port
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SAMPLE = os.path.join(TOP, "scripts", "sample")
@@ -487,7 +488,7 @@ def test_filter_takes_forged_headers_out_without_a_verdict(api):
     """Whatever the reason: a sender who can keep the daemon busy could forge the verdict."""
     forged = b"From: a@example.org\nX-Bayes-Status: ham, probability=1.0000\n folded\nSubject: prize\n\nbody\n"
     clean = b"From: a@example.org\nSubject: prize\n\nbody\n"
-    gone = Bayesc(api, f"http://127.0.0.1:{closed_port()}")
+    gone = Bayesc(api, f"http://127.0.0.1:{free_port()}")
     for options, status in (([], 0), (["-e"], 3), (["--token-file", "/does/not/exist"], 0), (["--model", "?/x"], 0),
                             (["--typing-mistake"], TEMPFAIL), (["--header", "no header"], TEMPFAIL)):
         equal(gone.run("filter", *options, stdin=forged, status=status), clean, str(options))
@@ -534,7 +535,7 @@ def test_filter_exit_statuses(api):
 
 
 def test_filter_may_be_quiet(api):
-    gone = Bayesc(api, f"http://127.0.0.1:{closed_port()}")
+    gone = Bayesc(api, f"http://127.0.0.1:{free_port()}")
     mail = SPAM % (1, 1)
     equal(gone.run("filter", stdin=mail), mail)
     holds("no verdict, the mail goes on without one" in gone.said, gone.said)
@@ -558,15 +559,9 @@ def test_documents_without_a_known_token(api):
     holds("no token" not in client.said, client.said)
 
 
-def closed_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def test_filter_never_loses_a_mail(api):
     mail = SPAM % (1, 1) + bytes(range(256)) * 2000
-    gone = Bayesc(api, f"http://127.0.0.1:{closed_port()}")
+    gone = Bayesc(api, f"http://127.0.0.1:{free_port()}")
     for options, status in (([], 0), (["-e"], 3), (["--tempfail"], TEMPFAIL), (["-e", "--tempfail"], TEMPFAIL),
                             (["--typing-mistake"], TEMPFAIL), (["--header", "no header"], TEMPFAIL),
                             (["--spam-from", "0.1", "--ham-to", "0.9"], TEMPFAIL),
@@ -736,7 +731,7 @@ def test_filter_trusts_no_folder_of_others(api):
 def test_filter_says_when_it_cannot_write(api):
     client, model, _ = trained(api)
     with open("/dev/full", "wb") as full:
-        for url in (client.url, f"http://127.0.0.1:{closed_port()}"):
+        for url in (client.url, f"http://127.0.0.1:{free_port()}"):
             done = subprocess.run([client.path, "filter", "-m", model, "-u", url], input=SPAM % (1, 1),
                                   stdout=full, stderr=subprocess.DEVNULL, env=client.environment(),
                                   timeout=60 * slow(), check=False)
@@ -1186,7 +1181,7 @@ def test_man_page_and_completion_know_every_option(api):
 
 
 def test_unreachable_refused_and_forbidden(api):
-    gone = Bayesc(api, f"http://127.0.0.1:{closed_port()}")
+    gone = Bayesc(api, f"http://127.0.0.1:{free_port()}")
     for command in (["models"], ["train", "-l", "x"], ["export"], ["evaluate"], ["classify"]):
         gone.run(*command, stdin=b"text", status=UNAVAILABLE)
         equal(gone.said.count("\n"), 2 if command[0] == "train" and "broken" in gone.said else 1, gone.said)

@@ -12,6 +12,7 @@ import threading
 import mta
 from harness import FAULTS, clean_environment, equal, holds, slow, wait_for, _die_with_parent
 from mta import Mta, Stub, http, verdict
+from ports import free_port
 from test_rspamd_verdicts import several
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -432,8 +433,7 @@ def test_a_bayesd_that_hangs_is_not_waited_for(api):
 
 
 def test_nobody_listens(api):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        url = "http://127.0.0.1:%d" % listener.getsockname()[1]
+    url = f"http://127.0.0.1:{free_port()}"
     for action, end in (("accept", "c"), ("tempfail", "y")):
         with Milter(api, url, "--on-failure", action) as milter:
             equal(milter.mail().end, end)
@@ -839,8 +839,7 @@ def test_options_are_read_again(api):
 
 
 def test_sockets(api):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     with Stub() as stub, Milter(api, stub.url, socket_at=f"inet:{port}@127.0.0.1") as milter:
         holds(milter.mail().passes(), "by TCP")
     for spelling in (f"inet:127.0.0.1:{port}", f"inet:localhost:{port}", f"inet6:[::1]:{port}", f"inet6:{port}@::1"):

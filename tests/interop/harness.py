@@ -33,6 +33,8 @@ _found = importlib.util.spec_from_file_location(
     "api_harness", os.path.join(REPOSITORY, "tests", "api", "harness.py"))
 api = importlib.util.module_from_spec(_found)
 _found.loader.exec_module(api)
+from ports import free_port  # noqa: E402  (needs the path above)
+
 equal, holds, wait_for, shown, slow = api.equal, api.holds, api.wait_for, api.shown, api.slow
 
 # Unseen mails of mails.py are at least at 0.999 or at most at 0.001 after the training below.
@@ -126,13 +128,6 @@ class Program:
         except ProcessLookupError:
             pass
         self.process.wait()
-
-
-def free_port():
-    """A port of 127.0.0.1 on which nobody listens."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def answers(port):
