@@ -1,66 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dovecot: what users move into and out of Junk is learned, marked mail is delivered into Junk."""
-import imaplib
 import os
 import re
 import shutil
 import signal
 
-from harness import equal, free_port, holds
+from dovecot import Dovecot
+from harness import equal, holds
 
-ADDRESS, PASSWORD = "User@example.net", "secret"
+ADDRESS = "User@example.net"
 USER = ADDRESS.lower()  # as Dovecot has it
-# Beside Debian's own configuration, less who may log in and TLS, which needs a certificate.
-SETTINGS = """
-base_dir = {base}/run
-state_dir = {base}/state
-log_path = {base}/dovecot.log
-listen = 127.0.0.1
-ssl = no
-disable_plaintext_auth = no
-mail_location = maildir:{home}/%u/Maildir
-first_valid_uid = 1
-passdb {{
-  driver = static
-  args = password={password}
-}}
-userdb {{
-  driver = static
-  args = uid=mail gid=mail home={home}/%u
-}}
-service imap-login {{
-  inet_listener imap {{
-    port = {port}
-  }}
-  inet_listener imaps {{
-    port = 0
-  }}
-}}
-namespace inbox {{
-  mailbox Junk {{
+MAILBOXES = """
+namespace inbox {
+  mailbox Junk {
     auto = create
-  }}
-  mailbox Trash {{
+  }
+  mailbox Trash {
     auto = create
-  }}
-  mailbox "Deleted Messages" {{
+  }
+  mailbox "Deleted Messages" {
     auto = create
     special_use = \\Trash
-  }}
-}}
+  }
+}
 """
 
 
 def prepare(host):
-    host.imap_port = free_port()
-    host.homes = host.path("homes", owner="mail")
+    host.dovecot = Dovecot(host)
     install(host)
-    settings = SETTINGS.format(base=host.path("dovecot"), home=host.homes, password=PASSWORD,
-                               port=host.imap_port)
-    host.write("etc/dovecot/conf.d/99-host.conf", settings)
+    # Beside Debian's own configuration, less who may log in and TLS, which needs a certificate.
+    host.write("etc/dovecot/conf.d/99-host.conf", host.dovecot.settings + MAILBOXES)
     host.configuration = host.path("etc", "dovecot") + "/dovecot.conf"
     host.run(["sievec", "-c", host.configuration, host.path("etc", "dovecot", "bayesd")], status=0)
-    host.start("dovecot", ["dovecot", "-F", "-c", host.configuration], host.imap_port)
+    host.dovecot.start(host.configuration)
 
 
 def install(host):
@@ -86,10 +59,10 @@ class Mailbox:
     """An IMAP session; mails are named by their Message-ID, since numbers change with every move."""
 
     def __init__(self, host):
-        self.imap = imaplib.IMAP4("127.0.0.1", host.imap_port, timeout=60)
+        self.host = host
 
     def __enter__(self):
-        self.imap.login(ADDRESS, PASSWORD)
+        self.imap = self.host.dovecot.log_in(ADDRESS)
         return self
 
     def __exit__(self, *_):
@@ -138,11 +111,6 @@ class Learned:
         equal((now[0] - self.before[0], now[1] - self.before[1]), (spam, ham), what)
 
 
-def log_of(host):
-    with open(host.path("dovecot") + "/dovecot.log", encoding="utf-8") as file:
-        return file.read()
-
-
 def test_a_move_into_junk_is_spam_and_out_of_it_ham(host):
     mail, learned = host.mail("spam"), Learned(host)
     with Mailbox(host) as box:
@@ -154,7 +122,7 @@ def test_a_move_into_junk_is_spam_and_out_of_it_ham(host):
         learned.equals(0, 1, "out of Junk: the same document")
         box.move(mail, "INBOX", "Junk")
         learned.equals(1, 0, "and into it again")
-    holds("Error" not in log_of(host), log_of(host))
+    holds("Error" not in host.dovecot.log(), host.dovecot.log())
 
 
 def test_other_ways_into_junk(host):
@@ -194,7 +162,7 @@ def test_moves_between_other_folders_teach_nothing(host):
 def test_a_move_corrects_what_was_trained_from_the_maildir(host):
     """The Maildir has LF, Dovecot sends CRLF: both are the same document."""
     mails, learned = {kind: host.mail(kind) for kind in ("spam", "ham")}, Learned(host)
-    home = os.path.join(host.homes, "fresh@example.net", "Maildir")
+    home = os.path.join(host.dovecot.homes, "fresh@example.net", "Maildir")
     for folder, mail in (("", mails["ham"]), (".Junk", mails["spam"])):
         for part in ("cur", "new", "tmp"):
             os.makedirs(os.path.join(home, folder, part))
@@ -257,10 +225,10 @@ def test_without_bayesd_the_move_succeeds(host):
         box.move(mail, "INBOX", "Junk")
         box.move(mail, "Junk", "INBOX")
         box.move(mail, "INBOX", "Junk")
-    holds(re.search(r"bayesc: .*connect", log_of(host)), "the log does not say why:\n" + log_of(host))
+    holds(re.search(r"bayesc: .*connect", host.dovecot.log()), "the log does not say why:\n" + host.dovecot.log())
     host.start_bayesd()
     learned.equals(0, 0, "while bayesd was away")
-    maildir = os.path.join(host.homes, USER, "Maildir")
+    maildir = os.path.join(host.dovecot.homes, USER, "Maildir")
     host.run([host.bayesc, "train", "--url", host.url, "--label", "ham", "--folder", "Junk=spam",
               "--recursive", maildir], status=0)
     with Mailbox(host) as box:
@@ -278,4 +246,4 @@ def test_a_bayesd_that_hangs_does_not_keep_the_move(host):
             box.move(mail, "INBOX", "Junk")
     finally:
         host.daemon.signal(signal.SIGCONT)
-    holds("non-zero exit code 124" in log_of(host), "timeout has not ended bayesc:\n" + log_of(host))
+    holds("non-zero exit code 124" in host.dovecot.log(), "timeout has not ended bayesc:\n" + host.dovecot.log())

@@ -1,40 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """getmail with `bayesc filter` as its page says: the header, and no mail is lost when bayesd is away."""
-import imaplib
 import os
 import re
 
-from harness import equal, free_port, holds, intact, marked, marked_spam
+from dovecot import PASSWORD, Dovecot
+from harness import equal, holds, intact, marked, marked_spam
 
-PASSWORD = "secret"
-# A server of mail to fetch from.
-DOVECOT = """
-base_dir = {base}/run
-state_dir = {base}/state
-log_path = {base}/dovecot.log
-listen = 127.0.0.1
-protocols = imap
-ssl = no
-disable_plaintext_auth = no
-mail_location = maildir:{home}/%u/Maildir
-first_valid_uid = 1
-passdb {{
-  driver = static
-  args = password={password}
-}}
-userdb {{
-  driver = static
-  args = uid=mail gid=mail home={home}/%u
-}}
-service imap-login {{
-  inet_listener imap {{
-    port = {port}
-  }}
-  inet_listener imaps {{
-    port = 0
-  }}
-}}
-"""
 # The mail is taken from the server once it is delivered: what gets lost would be nowhere.
 GETMAILRC = """
 [retriever]
@@ -59,10 +30,8 @@ verbose = 1
 
 
 def prepare(host):
-    host.imap_port = free_port()
-    settings = DOVECOT.format(base=host.path("dovecot"), home=host.path("homes", owner="mail"), password=PASSWORD,
-                              port=host.imap_port)
-    host.start("dovecot", ["dovecot", "-F", "-c", host.write("dovecot.conf", settings)], host.imap_port)
+    host.dovecot = Dovecot(host)
+    host.dovecot.start(host.write("dovecot.conf", "protocols = imap\n" + host.dovecot.settings))
     host.folders = 0
 
 
@@ -77,14 +46,8 @@ def filter_of_the_page(host, replacements):
     return text
 
 
-def server(host):
-    imap = imaplib.IMAP4("127.0.0.1", host.imap_port, timeout=60)
-    imap.login("user", PASSWORD)
-    return imap
-
-
 def mails_of_the_server(host):
-    imap = server(host)
+    imap = host.dovecot.log_in("user")
     count = int(imap.select("INBOX")[1][0])
     imap.logout()
     return count
@@ -92,7 +55,7 @@ def mails_of_the_server(host):
 
 def fetch(host, mail, **replacements):
     """Puts a mail on the server and fetches it: (the Maildir, what getmail said)."""
-    imap = server(host)
+    imap = host.dovecot.log_in("user")
     equal(imap.append("INBOX", None, None, mail.replace(b"\n", b"\r\n"))[0], "OK")
     imap.logout()
     return fetch_again(host, **replacements)
@@ -104,7 +67,7 @@ def fetch_again(host, replacements=None):
     box = os.path.join(folder, "Maildir")
     for part in ("", "cur", "new", "tmp"):
         host.path(box, part, owner="mail", group="mail")
-    host.write(folder + "/getmailrc", GETMAILRC.format(port=host.imap_port, password=PASSWORD, box=box,
+    host.write(folder + "/getmailrc", GETMAILRC.format(port=host.dovecot.port, password=PASSWORD, box=box,
                                                        filter=filter_of_the_page(host, replacements or {})))
     # It starts no filter as root.
     _, out, error = host.run(["setpriv", "--reuid", "mail", "--regid", "mail", "--clear-groups", "getmail", "--getmaildir",
