@@ -94,11 +94,12 @@ UNIT_FILES := $(wildcard tests/unit/*.c tests/unit/*/*.c tests/unit/*/*/*.c)
 UNIT_SOURCES := $(foreach file,$(UNIT_FILES),$(if $(filter test_%,$(notdir $(file))),$(file)))
 UNIT_SHARED := $(filter-out $(UNIT_SOURCES),$(UNIT_FILES))
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
+BENCH_SHARED := $(wildcard tests/bench/*/*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 GOLDEN_SOURCES := $(wildcard tests/golden/*.c)
 PROGRAM_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) \
                    $(sort $(CLIENT_SOURCES) $(CALL_SOURCES) $(MILTER_SOURCES))
-ALL_SOURCES := $(PROGRAM_SOURCES) $(UNIT_FILES) $(BENCH_SOURCES) $(FUZZ_SOURCES) tests/fuzz/main.c \
+ALL_SOURCES := $(PROGRAM_SOURCES) $(UNIT_FILES) $(BENCH_SOURCES) $(BENCH_SHARED) $(FUZZ_SOURCES) tests/fuzz/main.c \
                $(GOLDEN_SOURCES)
 HEADERS := $(wildcard */*.h */*/*.h */*/*/*.h */*/*/*/*.h)
 
@@ -182,6 +183,7 @@ $(UNIT_TESTS): %: %.o $(UNIT_SHARED:%.c=$(BUILD)/%.o) $(LIBRARY)
 # The ceiling is the HTTP library as it is: without the functions of it that the daemon defines
 # (server/http/library.h), so the library comes first.
 $(BUILD)/tests/bench/ceiling: FIRST_LIBS = -lmicrohttpd
+$(filter %/bench_mail %/bench_train,$(BENCHES)): $(BENCH_SHARED:%.c=$(BUILD)/%.o)
 $(BENCHES) $(GOLDEN): %: %.o $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(FIRST_LIBS) $(LIBRARY) $(LIBS) -o $@

@@ -16,75 +16,29 @@
 #include <time.h>
 
 #include "core/engine/engine.h"
+#include "tests/bench/shared/framed.h"
 
 enum { ROUNDS = 5, BATCH = 500 };
 
 static const struct nb_string MODEL = {"mail", 4};
 
-struct mails {
-    struct nb_buffer bytes;
-    struct nb_document *documents;
-    size_t count;
-};
-
-static void require(int rc, const char *what)
-{
-    if (rc != 0) {
-        fprintf(stderr, "bench_mail: %s: error %d\n", what, rc);
-        exit(1);
-    }
-}
-
-static void read_file(struct nb_buffer *out, const char *path)
-{
-    char block[1 << 16];
-    FILE *file = fopen(path, "rb");
-    require(file == NULL, path);
-    for (size_t n; (n = fread(block, 1, sizeof block, file)) > 0;)
-        require(nb_buffer_append(out, block, n), path);
-    fclose(file);
-}
-
-static void read_mails(struct mails *m, const char *path)
-{
-    read_file(&m->bytes, path);
-    const char *end = m->bytes.bytes + m->bytes.length;
-    for (const char *at = m->bytes.bytes; at < end; m->count++) {
-        char *body;
-        size_t length = strtoul(at, &body, 10);
-        require(*body++ != '\n' || length > (size_t)(end - body), "framing");
-        if ((m->count & (m->count - 1)) == 0) /* a power of two: full */
-            m->documents = realloc(m->documents, (m->count * 2 + 1) * sizeof *m->documents);
-        require(m->documents == NULL, "memory");
-        m->documents[m->count] =
-            (struct nb_document){.kind = NB_DOCUMENT_MAIL, .bytes = body, .length = length};
-        at = body + length;
-    }
-    require(m->count == 0, "no mails");
-}
-
 /* The same mails with HTML parts that are none to the tokenizer. */
-static void hide_html(const struct mails *m, struct mails *hidden)
+static void hide_html(const struct bench_mails *m, struct bench_mails *hidden)
 {
     static const char html[] = "text/html";
-    require(nb_buffer_append(&hidden->bytes, m->bytes.bytes, m->bytes.length), "memory");
+    bench_require(nb_buffer_append(&hidden->bytes, m->bytes.bytes, m->bytes.length), "memory");
     hidden->count = m->count;
-    hidden->documents = malloc(m->count * sizeof *m->documents);
-    require(hidden->documents == NULL, "memory");
+    hidden->mails = malloc(m->count * sizeof *m->mails);
+    bench_require(hidden->mails == NULL, "memory");
     for (size_t i = 0; i < m->count; i++) {
-        hidden->documents[i] = m->documents[i];
-        hidden->documents[i].bytes = hidden->bytes.bytes + (m->documents[i].bytes - m->bytes.bytes);
+        hidden->mails[i] = m->mails[i];
+        hidden->mails[i].document.bytes =
+            hidden->bytes.bytes + (m->mails[i].document.bytes - m->bytes.bytes);
     }
     char *at = hidden->bytes.bytes;
     char *end = at + hidden->bytes.length;
     while ((at = memmem(at, (size_t)(end - at), html, sizeof html - 1)) != NULL)
         memcpy(at, "font", 4);
-}
-
-static void mails_deinit(struct mails *m)
-{
-    nb_buffer_deinit(&m->bytes);
-    free(m->documents);
 }
 
 /* ---- stages ---------------------------------------------------------------------------------- */
@@ -98,7 +52,7 @@ static double processor_time(void)
 }
 
 /* Per mail, the best of some rounds. */
-static double time_tokenizer(const struct mails *m, uint32_t fields)
+static double time_tokenizer(const struct bench_mails *m, uint32_t fields)
 {
     const struct nb_tokenizer_limits limits = NB_TOKENIZER_LIMITS_DEFAULT;
     const struct nb_tokenizer_settings settings = {.fields = fields};
@@ -110,8 +64,9 @@ static double time_tokenizer(const struct mails *m, uint32_t fields)
     for (int round = 0; round < ROUNDS; round++) {
         double start = processor_time();
         for (size_t i = 0; i < m->count; i++)
-            require(nb_document_tokenize(&m->documents[i], &key, &settings, &limits, &bag),
-                    "tokenize");
+            bench_require(
+                nb_document_tokenize(&m->mails[i].document, &key, &settings, &limits, &bag),
+                "tokenize");
         double time = processor_time() - start;
         best = round == 0 || time < best ? time : best;
     }
@@ -119,7 +74,7 @@ static double time_tokenizer(const struct mails *m, uint32_t fields)
     return best / (double)m->count;
 }
 
-static double time_classify(struct nb_engine *engine, const struct mails *m)
+static double time_classify(struct nb_engine *engine, const struct bench_mails *m)
 {
     struct nb_verdict verdict;
     double best = 0;
@@ -127,8 +82,9 @@ static double time_classify(struct nb_engine *engine, const struct mails *m)
     for (int round = 0; round < ROUNDS; round++) {
         double start = processor_time();
         for (size_t i = 0; i < m->count; i++)
-            require(nb_engine_classify(engine, MODEL, &m->documents[i], 0, &verdict, NULL),
-                    "classify");
+            bench_require(
+                nb_engine_classify(engine, MODEL, &m->mails[i].document, 0, &verdict, NULL),
+                "classify");
         double time = processor_time() - start;
         best = round == 0 || time < best ? time : best;
     }
@@ -136,26 +92,26 @@ static double time_classify(struct nb_engine *engine, const struct mails *m)
     return best / (double)m->count;
 }
 
-static void train(struct nb_engine *engine, const struct mails *m)
+static void train(struct nb_engine *engine, const struct bench_mails *m)
 {
     static const struct nb_string labels[] = {{"ham", 3}, {"spam", 4}};
     for (size_t i = 0; i < m->count;) {
         struct nb_batch *batch;
-        require(nb_batch_new(engine, MODEL, false, &batch, NULL), "batch");
+        bench_require(nb_batch_new(engine, MODEL, false, &batch, NULL), "batch");
         for (size_t stop = i + BATCH; i < stop && i < m->count; i++)
-            require(nb_batch_train(batch, &m->documents[i], labels[i % 2], (struct nb_string){0},
-                                   (struct nb_string){0}, NULL),
-                    "train");
+            bench_require(nb_batch_train(batch, &m->mails[i].document, labels[i % 2],
+                                         (struct nb_string){0}, (struct nb_string){0}, NULL),
+                          "train");
         nb_engine_apply(engine, batch);
         for (size_t k = 0; k < nb_batch_size(batch); k++)
-            require(nb_batch_receipt(batch, k)->code, "commit");
+            bench_require(nb_batch_receipt(batch, k)->code, "commit");
         nb_batch_free(&batch);
     }
 }
 
-static void measure(const struct mails *m, struct nb_engine *engine)
+static void measure(const struct bench_mails *m, struct nb_engine *engine)
 {
-    struct mails hidden = {0};
+    struct bench_mails hidden = {0};
     struct nb_engine_statistics statistics;
     train(engine, m);
     nb_engine_statistics(engine, &statistics);
@@ -169,12 +125,12 @@ static void measure(const struct mails *m, struct nb_engine *engine)
     printf("MIME %.2f us\nHTML %.2f us\n", mime, html - mime);
     printf("tokens %.2f us\nscores %.2f us\n", tokens - html, classify - tokens);
     printf("memory %.0f bytes\n", (double)statistics.memory / (double)statistics.documents);
-    mails_deinit(&hidden);
+    bench_mails_deinit(&hidden);
 }
 
 int main(int argc, char **argv)
 {
-    struct mails mails = {0};
+    struct bench_mails mails = {0};
     struct nb_engine *engine;
     struct nb_engine_settings settings;
     struct nb_engine_statistics statistics;
@@ -182,18 +138,18 @@ int main(int argc, char **argv)
         fputs("usage: bench_mail BODIES DIRECTORY\n", stderr);
         return 2;
     }
-    require(nb_tokenizer_setup(NULL), "setup");
+    bench_require(nb_tokenizer_setup(NULL), "setup");
     nb_engine_settings_init(&settings);
     settings.directory = argv[2];
-    read_mails(&mails, argv[1]);
-    require(nb_engine_open(&settings, &engine, NULL), argv[2]);
+    bench_mails_read(&mails, argv[1]);
+    bench_require(nb_engine_open(&settings, &engine, NULL), argv[2]);
     measure(&mails, engine);
     nb_engine_close(&engine); /* writes the rows that a commit left for later */
-    require(nb_engine_open(&settings, &engine, NULL), argv[2]);
+    bench_require(nb_engine_open(&settings, &engine, NULL), argv[2]);
     nb_engine_statistics(engine, &statistics);
     printf("disk %.0f bytes\n", (double)statistics.store_bytes / (double)statistics.documents);
     nb_engine_close(&engine);
-    mails_deinit(&mails);
+    bench_mails_deinit(&mails);
     nb_tokenizer_teardown();
     return 0;
 }

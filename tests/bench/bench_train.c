@@ -10,64 +10,14 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "core/engine/engine.h"
+#include "tests/bench/shared/framed.h"
 
-enum { BATCH = 500, LABEL_MOST = 16 };
+enum { BATCH = 500 };
 
 static const struct nb_string MODEL = {"mail", 4};
-
-struct mail {
-    struct nb_string label;
-    struct nb_document document;
-};
-
-struct mails {
-    struct nb_buffer bytes;
-    struct mail *mails;
-    size_t count;
-};
-
-static void require(int rc, const char *what)
-{
-    if (rc != 0) {
-        fprintf(stderr, "bench_train: %s: error %d\n", what, rc);
-        exit(1);
-    }
-}
-
-static void read_file(struct nb_buffer *out, const char *path)
-{
-    char block[1 << 16];
-    FILE *file = fopen(path, "rb");
-    require(file == NULL, path);
-    for (size_t n; (n = fread(block, 1, sizeof block, file)) > 0;)
-        require(nb_buffer_append(out, block, n), path);
-    fclose(file);
-}
-
-static void read_mails(struct mails *m, const char *path)
-{
-    read_file(&m->bytes, path);
-    const char *end = m->bytes.bytes + m->bytes.length;
-    for (const char *at = m->bytes.bytes; at < end; m->count++) {
-        const char *space = memchr(at, ' ', (size_t)(end - at));
-        require(space == NULL || space - at > LABEL_MOST, "framing");
-        char *body;
-        size_t length = strtoul(space, &body, 10);
-        require(*body++ != '\n' || length > (size_t)(end - body), "framing");
-        if ((m->count & (m->count - 1)) == 0) /* a power of two: full */
-            m->mails = realloc(m->mails, (m->count * 2 + 1) * sizeof *m->mails);
-        require(m->mails == NULL, "memory");
-        m->mails[m->count] =
-            (struct mail){{at, (size_t)(space - at)},
-                          {.kind = NB_DOCUMENT_MAIL, .bytes = body, .length = length}};
-        at = body + length;
-    }
-    require(m->count == 0, "no mails");
-}
 
 static double seconds(clockid_t clock)
 {
@@ -76,25 +26,27 @@ static double seconds(clockid_t clock)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void train_batch(struct nb_engine *engine, const struct mails *m, int round, size_t from)
+static void train_batch(struct nb_engine *engine, const struct bench_mails *m, int round,
+                        size_t from)
 {
     struct nb_batch *batch;
     size_t stop = from + BATCH < m->count ? from + BATCH : m->count;
-    require(nb_batch_new(engine, MODEL, false, &batch, NULL), "batch");
+    bench_require(nb_batch_new(engine, MODEL, false, &batch, NULL), "batch");
     for (size_t i = from; i < stop; i++) {
         char id[32];
         int length = snprintf(id, sizeof id, "%d-%zu", round, i);
-        require(nb_batch_train(batch, &m->mails[i].document, m->mails[i].label,
-                               (struct nb_string){id, (size_t)length}, (struct nb_string){0}, NULL),
-                "train");
+        bench_require(nb_batch_train(batch, &m->mails[i].document, m->mails[i].label,
+                                     (struct nb_string){id, (size_t)length}, (struct nb_string){0},
+                                     NULL),
+                      "train");
     }
     nb_engine_apply(engine, batch);
     for (size_t k = 0; k < nb_batch_size(batch); k++)
-        require(nb_batch_receipt(batch, k)->code, "commit");
+        bench_require(nb_batch_receipt(batch, k)->code, "commit");
     nb_batch_free(&batch);
 }
 
-static void train(struct nb_engine *engine, const struct mails *m, int round)
+static void train(struct nb_engine *engine, const struct bench_mails *m, int round)
 {
     double own = seconds(CLOCK_THREAD_CPUTIME_ID);
     double all = seconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -109,7 +61,7 @@ static void train(struct nb_engine *engine, const struct mails *m, int round)
 
 int main(int argc, char **argv)
 {
-    struct mails mails = {0};
+    struct bench_mails mails = {0};
     struct nb_engine *engine;
     struct nb_engine_settings settings;
     struct nb_engine_statistics s;
@@ -117,23 +69,22 @@ int main(int argc, char **argv)
         fputs("usage: bench_train MAILS DIRECTORY [ROUNDS]\n", stderr);
         return 2;
     }
-    require(nb_tokenizer_setup(NULL), "setup");
+    bench_require(nb_tokenizer_setup(NULL), "setup");
     nb_engine_settings_init(&settings);
     settings.directory = argv[2];
-    read_mails(&mails, argv[1]);
-    require(nb_engine_open(&settings, &engine, NULL), argv[2]);
+    bench_mails_read(&mails, argv[1]);
+    bench_require(nb_engine_open(&settings, &engine, NULL), argv[2]);
     int rounds = argc == 4 ? atoi(argv[3]) : 1;
     for (int round = 0; round < rounds; round++)
         train(engine, &mails, round);
     nb_engine_statistics(engine, &s);
     printf("memory %.0f bytes a mail\n", (double)s.memory / (double)s.documents);
     nb_engine_close(&engine); /* writes the rows that a commit left for later */
-    require(nb_engine_open(&settings, &engine, NULL), argv[2]);
+    bench_require(nb_engine_open(&settings, &engine, NULL), argv[2]);
     nb_engine_statistics(engine, &s);
     printf("disk %.0f bytes a mail\n", (double)s.store_bytes / (double)s.documents);
     nb_engine_close(&engine);
-    free(mails.mails);
-    nb_buffer_deinit(&mails.bytes);
+    bench_mails_deinit(&mails);
     nb_tokenizer_teardown();
     return 0;
 }
