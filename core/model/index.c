@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/base/key.h"
@@ -11,6 +13,21 @@
 /* So many of a hundred places: with twelve in a bucket about one row in twenty lies outside its
  * own. */
 enum { LOAD_PERCENT = 87, LEAST_BUCKETS = 4 };
+
+/* Bytes from which on huge pages are asked for: below, the page table is in the caches. */
+enum { LARGE = 4 << 20 };
+
+/* A look-up touches the index anywhere, and with pages of 4 KB it misses the table of addresses
+ * nearly always: that was two fifths of a start with 10^7 rows. Only whole huge pages inside of the
+ * buckets are affected, so no memory is wasted; a kernel that has none refuses, which is no harm.
+ */
+static void ask_for_huge_pages(struct nb_bucket *buckets, size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t before = -(uintptr_t)buckets & (page - 1);
+    if (size >= LARGE)
+        (void)madvise((unsigned char *)buckets + before, size - before, MADV_HUGEPAGE);
+}
 
 int nb_index_init(struct nb_index *index, uint64_t rows)
 {
@@ -20,6 +37,7 @@ int nb_index_init(struct nb_index *index, uint64_t rows)
     struct nb_bucket *buckets = aligned_alloc(sizeof *buckets, count * sizeof *buckets);
     if (buckets == NULL)
         return NB_NO_MEMORY;
+    ask_for_huge_pages(buckets, count * sizeof *buckets);
     memset(buckets, 0, count * sizeof *buckets);
     *index = (struct nb_index){.buckets = buckets,
                                .bucket_count = count,
