@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 
 from harness import equal, holds, near, slow, wait_for
@@ -153,6 +154,40 @@ def test_watch(api):
         row = json.loads(process.stdout.readline())
         process.terminate()
     equal((row["message_id"], row["verdict"], row["label"]), ("1@x", "spam", None))
+
+
+def test_watch_lets_a_model_keep_verdicts(api):
+    """On a terminal the person is asked; nothing is changed without a yes."""
+    client, model = Bayesc(api), api.name()
+    client.run("create", model, "--set", "unsure_band=0.2")
+    before = settings(api, model)
+    status, said = answered(client, b"n\n", "watch", model)
+    equal((status, settings(api, model)), (DATAERR, before))
+    holds("Shall it keep the last 1000" in said and "nothing was changed" in said, said)
+    master, slave = pty.openpty()
+    with subprocess.Popen([client.path, "watch", "-i", "0.1", model], stdin=slave, stdout=slave, stderr=slave,
+                          env=client.environment()) as process:
+        try:
+            os.write(master, b"y\n")
+            wait_for(lambda: settings(api, model)["history"] == 1000, "the model keeps verdicts")
+            equal(settings(api, model), {**before, "history": 1000})
+        finally:
+            process.terminate()
+            os.close(slave)
+            os.close(master)
+
+
+def test_watch_ends_with_its_reader(api):
+    """`bayesc watch | head -n 1`: without a word, and without a further verdict."""
+    client, model = Bayesc(api), api.name()
+    client.run("create", model, "--preset", "mail", "--set", "history=10")
+    client.run("train", "-m", model, "--label", "ham", stdin=b"Subject: x\n\nwords")
+    client.run("filter", "--remember", "-m", model, stdin=b"Message-ID: <1@x>\n\nwords\n")
+    with subprocess.Popen([client.path, "watch", "-i", "0.1", model], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=client.environment(), text=True) as process:
+        holds("1@x" in process.stdout.readline(), "the verdict")
+        process.stdout.close()
+        equal((process.wait(60 * slow()), process.stderr.read()), (-signal.SIGPIPE, ""))
 
 
 def test_stats_shows_settings_on_request(api):

@@ -5,14 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/call/path.h"
 #include "server/client/base/answer.h"
 #include "server/client/base/settings.h"
 #include "server/client/base/source_flag.h"
 #include "server/client/commands/commands.h"
+#include "server/client/models/settings_send.h"
 #include "server/client/terminal/terminal.h"
-
-#define ONLY_IF_NEW "If-None-Match: *" /* RFC 9110, section 13.1.2 */
 
 struct create_options {
     const char *preset, *source;
@@ -33,29 +31,6 @@ static const struct nb_flag SET_FLAGS[] = {
     NB_SOURCE_FLAG(struct create_options),
 };
 
-/* PUTs settings. *row, owned by the caller, is the model with all its settings. */
-static int put(const struct nb_client *client, const json_t *settings, const char *source,
-               bool is_new, json_t **row, struct nb_error *error)
-{
-    struct nb_buffer path = {0};
-    char *body = json_dumps(settings, JSON_COMPACT);
-    int rc = nb_source_check(source, error);
-    if (rc == 0 && (body == NULL || nb_path_model(&path, client->model, "") != 0 ||
-                    nb_path_query(&path, "source", source) != 0))
-        rc = nb_error_no_memory(error);
-    struct nb_call_request request = {.method = "PUT",
-                                      .path = path.bytes,
-                                      .type = "application/json",
-                                      .body = {body, body == NULL ? 0 : strlen(body)}};
-    if (is_new)
-        request.headers = (struct nb_string){ONLY_IF_NEW, sizeof ONLY_IF_NEW};
-    if (rc == 0)
-        rc = nb_call_once(&client->daemon, &request, row, error);
-    nb_buffer_deinit(&path);
-    free(body);
-    return rc;
-}
-
 /* ---- create ---------------------------------------------------------------------------------- */
 
 static int run_create(struct nb_client *client, const void *user, char **arguments, size_t count,
@@ -71,7 +46,7 @@ static int run_create(struct nb_client *client, const void *user, char **argumen
     for (size_t i = 0; rc == 0 && i < options->settings.count; i++)
         rc = nb_settings_put(settings, options->settings.items[i], error);
     if (rc == 0)
-        rc = put(client, settings, options->source, true, &row, error);
+        rc = nb_settings_send(client, settings, options->source, true, &row, error);
     if (rc == NB_CONFLICT)
         rc = nb_error_set(error, NB_EXISTS,
                           "there is a model '%s' already: bayesc set changes its settings",
@@ -155,7 +130,7 @@ static int run_set(struct nb_client *client, const void *user, char **arguments,
     json_t *settings = json_object_get(before, "settings");
     keep_others(changes, settings);
     if (rc == 0)
-        rc = put(client, changes, options->source, false, &after, error);
+        rc = nb_settings_send(client, changes, options->source, false, &after, error);
     if (rc == 0 && client->json)
         rc = nb_answer_print(after, error);
     else if (rc == 0)

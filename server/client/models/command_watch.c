@@ -2,16 +2,21 @@
  *
  * bayesc watch: prints verdicts as they come, from the history that a model keeps of them.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
 #include "server/client/commands/commands.h"
+#include "server/client/models/settings_send.h"
+#include "server/client/terminal/ask.h"
 #include "server/client/terminal/terminal.h"
 
 #define PAGE "1000" /* rows of one request */
+
+enum { OFFERED = 1000 /* verdicts that a model without a history may keep */ };
 
 struct watch_options {
     const char *verdict, *contains;
@@ -133,23 +138,45 @@ static int print_rows(struct watch *w, const json_t *rows, bool is_hidden, struc
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static void sleep_for(double seconds)
+/* Waits for the next look, and fails when nobody reads any more: `bayesc watch | head` ends with
+ * head, not with the verdict after it. */
+static int wait_for(double seconds, struct nb_error *error)
 {
-    const struct timespec pause = {(time_t)seconds,
-                                   (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    (void)nanosleep(&pause, NULL);
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = 0};
+    if (poll(&output, 1, (int)(1000 * seconds)) == 1)
+        return nb_error_set(error, NB_IO, "standard output cannot be written");
+    return 0;
+}
+
+/* Lets the model keep verdicts, if the person at the terminal says so. */
+static int offer_history(const struct nb_client *client, json_t *settings, struct nb_error *error)
+{
+    if (!nb_ask_is_possible())
+        return nb_error_set(
+            error, NB_INVALID,
+            "the model '%s' keeps no verdicts: bayesc set %s history=%d lets it keep "
+            "as many",
+            client->model, client->model, OFFERED);
+    if (!nb_ask(
+            "The model %s keeps no verdicts. Shall it keep the last %d, with the words that it saw "
+            "of each?",
+            client->model, OFFERED))
+        return nb_error_set(error, NB_INVALID, "nothing was changed");
+    json_t *row = NULL;
+    int rc = json_object_set_new(settings, "history", json_integer(OFFERED)) == 0
+                 ? nb_settings_send(client, settings, NULL, false, &row, error)
+                 : nb_error_no_memory(error);
+    json_decref(row);
+    return rc;
 }
 
 static int check_history(const struct nb_client *client, struct nb_error *error)
 {
     json_t *row = NULL;
     int rc = nb_answer_get(client, "", &row, error);
-    if (rc == 0 && nb_answer_number(json_object_get(row, "settings"), "history") == 0)
-        rc = nb_error_set(
-            error, NB_INVALID,
-            "the model '%s' keeps no verdicts: bayesc set %s history=1000 lets it keep "
-            "as many",
-            client->model, client->model);
+    json_t *settings = json_object_get(row, "settings");
+    if (rc == 0 && nb_answer_number(settings, "history") == 0)
+        rc = offer_history(client, settings, error);
     json_decref(row);
     return rc;
 }
@@ -173,7 +200,7 @@ static int run_watch(struct nb_client *client, const void *user, char **argument
         json_decref(rows);
         is_first = false;
         if (rc == 0)
-            sleep_for(w.options->interval);
+            rc = wait_for(w.options->interval, error);
     }
     nb_call_close(&w.call);
     json_decref(w.seen);
@@ -184,15 +211,14 @@ const struct nb_command NB_COMMAND_WATCH = {
     .name = "watch",
     .arguments = "[MODEL]",
     .summary = "Prints verdicts as they come",
-    .details = "Time (UTC), verdict, probability, Message-ID or id, and the Subject where the "
-               "model keeps\n"
-               "it (setting history_subject). The model must keep verdicts: bayesc set MODEL "
-               "history=1000.\n"
-               "It then does of all mail that mail software asks about; of documents that bayesc "
-               "or other\n"
-               "programs ask about, if they want it: bayesc filter --remember. Ctrl-C ends it. It "
-               "needs a\n"
-               "token of the role train.\n",
+    .details =
+        "Time (UTC), verdict, probability, Message-ID or id, and the Subject where the model "
+        "keeps\n"
+        "it (setting history_subject). The model must keep verdicts: bayesc set MODEL "
+        "history=1000;\n"
+        "on a terminal this is asked. It then does of all mail that mail software asks about; of\n"
+        "documents that bayesc or other programs ask about, if they want it: bayesc filter\n"
+        "--remember. Ctrl-C ends it. It needs a token of the role train.\n",
     .flags = FLAGS,
     .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,
