@@ -41,7 +41,7 @@ def settled(client, names=None):
     """Until no weights are to be fitted anew, of these models (None: of all): what is served then stays as it is."""
     for name in models_of(client) if names is None else names:
         client.get(path_of(name)).ok()  # it is loaded
-    wait_for(lambda: b"\nbayesd_refits_waiting 0\n" in client.get("/metrics").ok().body, "refits to end", 60 * slow())
+    wait_for(lambda: b"\nbayesd_refits_waiting 0\n" in client.get("/metrics").ok().body, "refits to end", 60)
 
 
 def fitted(client):
@@ -51,7 +51,7 @@ def fitted(client):
         unlabelled = client.get(path_of(name)).ok().json.get("unlabelled", 0)
         return found["state"] not in ("waiting", "running") and found.get("documents", unlabelled) == unlabelled
     for name in models_of(client):
-        wait_for(lambda name=name: is_done(name), f"EM of {name}", 60 * slow(), 0.02)
+        wait_for(lambda name=name: is_done(name), f"EM of {name}", 60, 0.02)
     settled(client)
 
 

@@ -31,6 +31,7 @@ VALGRIND = ("valgrind", "-q", "--error-exitcode=99", "--leak-check=full",
 SUPPRESSIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "valgrind.supp")
 if os.path.exists(SUPPRESSIONS):
     VALGRIND += ("--suppressions=" + SUPPRESSIONS,)
+PATIENCE = 6  # times as long as on an idle machine: see patience()
 _living = set()
 _valgrind = False
 _slow = None
@@ -62,15 +63,21 @@ def slow():
     return 40.0 if _valgrind else 6.0 if sanitized() else 1.0
 
 
+def patience(seconds):
+    """The time after which something that takes less than `seconds` on an idle machine is given up: much more, since
+    a machine may be busy or slow. Only a test that fails takes this long."""
+    return seconds * slow() * PATIENCE
+
+
 def wait_for(condition, what, seconds=10.0, pause=0.005):
     """Polls until the condition holds and returns its value."""
-    deadline = time.monotonic() + seconds * slow()
+    deadline = time.monotonic() + patience(seconds)
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {seconds * slow():.0f} s in vain: {what}")
+            raise AssertionError(f"waited {patience(seconds):.0f} s in vain: {what}")
         time.sleep(pause)
 
 
@@ -145,7 +152,7 @@ class Client:
     """One kept-alive connection. A thread needs its own."""
 
     def __init__(self, host, port, timeout=30.0):
-        self.host, self.port, self.timeout = host, port, timeout * slow()
+        self.host, self.port, self.timeout = host, port, patience(timeout)
         self.connection = None
 
     def close(self):
@@ -285,7 +292,7 @@ class Daemon:
         return self.wait_ready(seconds)
 
     def wait_ready(self, seconds=20):
-        self._news.wait(seconds * slow())
+        self._news.wait(patience(seconds))
         if not any(READY in line for line in self.lines):
             self.kill()
             raise AssertionError("the daemon did not get ready:\n" + self.output())
@@ -315,16 +322,16 @@ class Daemon:
         return Client(self.host, self.port, timeout)
 
     def socket(self, timeout=30.0):
-        return socket.create_connection((self.host, self.port), timeout * slow())
+        return socket.create_connection((self.host, self.port), patience(timeout))
 
     # -- ending
     def wait(self, seconds=10):
         """The exit status (negative: the signal that ended it)."""
         try:
-            status = self.process.wait(seconds * slow())
+            status = self.process.wait(patience(seconds))
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"still running after {seconds * slow():.0f} s:\n"
+            raise AssertionError(f"still running after {patience(seconds):.0f} s:\n"
                                  + self.output()) from None
         self._reader.join(10)
         self.process.stdout.close()
@@ -437,7 +444,7 @@ class Session:
         done = subprocess.run([self.binary, *arguments], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, errors="replace",
                               env=clean_environment(**(environment or {})),
-                              timeout=seconds * slow(), check=False)
+                              timeout=patience(seconds), check=False)
         for fault in FAULTS:
             holds(fault not in done.stderr, done.stderr)
         return done.returncode, done.stdout, done.stderr

@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 
-from harness import equal, holds, slow
+from harness import equal, holds, patience
 
 ADD, CHANGE_BODY, CHANGE, QUARANTINE = 0x01, 0x02, 0x10, 0x20
 SKIP = 0x400
@@ -76,7 +76,7 @@ class Mta:
             port, host = path[5:].split("@")
             self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
             address = (host, int(port))
-        self.socket.settimeout(60 * slow())
+        self.socket.settimeout(patience(60))
         self.socket.connect(address)
         self.steps = None
         if actions is not None:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 
-from harness import clean_environment, equal, holds, refused, slow, wait_for
+from harness import clean_environment, equal, holds, patience, refused, slow, wait_for
 from load import Load
 from test_client import DATAERR, NOINPUT, USAGE, Bayesc
 
@@ -150,7 +150,7 @@ def test_under_load_it_is_a_prefix(api):
     rng = random.Random(api.random.random())
     load = Load(rng, PATH).start(daemon)
     for round_ in range(3):
-        holds(load.progress.wait(load.progress.count + 50, 60 * slow()), "the load does not get on")
+        holds(load.progress.wait(load.progress.count + 50, patience(60)), "the load does not get on")
         client = daemon.new_client()
         acknowledged = [client.post("/v1/models/m1/train", {"text": words(rng, 30), "label": "a", "id": f"r{round_}-{i}"}).ok().json["id"]
                         for i in range(20)]
@@ -271,7 +271,7 @@ def slow_backup(daemon):
     """A connection that asked for a backup and reads only its head."""
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    sock.settimeout(30 * slow())
+    sock.settimeout(patience(30))
     sock.connect((daemon.host, daemon.port))
     sock.sendall(b"POST /v1/backup HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
     holds(b"200" in sock.recv(64), "it begins")
@@ -328,7 +328,7 @@ def test_a_slow_reader_stops_no_growth(api):
         for i in range(200):
             daemon.client.post(PATH + "/train", {"text": words(api.random, 3000), "label": "a", "id": f"grow-{i}"}).ok()
         rest = rest_of(sock)
-    holds(time.monotonic() - begun < 60 * slow(), "it waited")
+    holds(time.monotonic() - begun < patience(60), "it waited")
     holds(b"had to grow" in rest or rest.endswith(b"0\r\n\r\n"), "it says why it ends")
     daemon.stop()
 

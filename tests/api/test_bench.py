@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 
-from harness import equal, holds, slow
+from harness import equal, holds, patience
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
@@ -110,7 +110,7 @@ def test_hostile_and_healthy_clients(api):
 
     def run(name, *arguments):
         done = subprocess.run([sys.executable, os.path.join(folder, name), str(api.daemon.port), *arguments],
-                              capture_output=True, text=True, timeout=120 * slow(), check=False)
+                              capture_output=True, text=True, timeout=patience(120), check=False)
         equal((done.returncode, done.stderr), (0, ""))
         return json.loads(done.stdout)
 

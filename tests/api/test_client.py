@@ -17,7 +17,7 @@ import threading
 import time
 import xml.dom.minidom
 
-from harness import FAULTS, clean_environment, equal, holds, near, slow, wait_for
+from harness import FAULTS, clean_environment, equal, holds, near, patience, wait_for
 from ports import free_port
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -46,7 +46,7 @@ class Bayesc:
     def run(self, *arguments, stdin=b"", status=0, environment=None):
         """Its output as bytes, after its exit status was checked."""
         done = subprocess.run([self.path, *arguments], input=stdin, capture_output=True,
-                              env=self.environment(**(environment or {})), timeout=60 * slow(),
+                              env=self.environment(**(environment or {})), timeout=patience(60),
                               check=False)
         self.said = done.stderr.decode("utf-8", "replace")
         for fault in FAULTS:
@@ -132,7 +132,7 @@ def test_training_goes_on_after_an_interruption(api):
                               env=client.environment()) as process:
             wait_for(lambda: api.get(f"/v1/models/{model}").status == 200, "it begins to learn")
             process.send_signal(signal.SIGINT)
-            out, said = process.communicate(timeout=60 * slow())
+            out, said = process.communicate(timeout=patience(60))
         equal((process.returncode, out), (130, b""), said)
         found = re.search(rb"stopped after ([0-9,]+)( of 40,000)? documents; run the same command again", said)
         holds(found and (found[2] is not None) == (not options), said)
@@ -734,7 +734,7 @@ def test_filter_says_when_it_cannot_write(api):
         for url in (client.url, f"http://127.0.0.1:{free_port()}"):
             done = subprocess.run([client.path, "filter", "-m", model, "-u", url], input=SPAM % (1, 1),
                                   stdout=full, stderr=subprocess.DEVNULL, env=client.environment(),
-                                  timeout=60 * slow(), check=False)
+                                  timeout=patience(60), check=False)
             equal(done.returncode, IOERR)
 
 
@@ -875,7 +875,7 @@ def test_evaluate_removes_its_model_when_broken_off(api):
         return any(row["name"] == name for row in client.json("models")["models"])
     wait_for(there, "the model of the evaluation")
     process.send_signal(signal.SIGINT)
-    holds(process.wait(20 * slow()) != 0, "broken off")
+    holds(process.wait(patience(20)) != 0, "broken off")
     holds(not there(), "the model is left behind")
 
 
@@ -891,7 +891,7 @@ def test_sigterm_ends_a_train_at_once(api):
                                    env=Bayesc(api).environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(1)
         process.send_signal(signal.SIGTERM)
-        equal(process.wait(10 * slow()), -signal.SIGTERM)
+        equal(process.wait(patience(10)), -signal.SIGTERM)
     finally:
         daemon.signal(signal.SIGCONT)
 
@@ -1152,12 +1152,12 @@ def test_a_reader_that_goes_is_no_failure(api):
         reading, writing = os.pipe()
         os.close(reading)
         done = subprocess.run([client.path, *command], stdout=writing, stderr=subprocess.PIPE,
-                              env=client.environment(), timeout=60 * slow(), check=False)
+                              env=client.environment(), timeout=patience(60), check=False)
         os.close(writing)
         equal((done.returncode, done.stderr), (-signal.SIGPIPE, b""), command)
     with open("/dev/full", "wb") as full:
         done = subprocess.run([client.path, "models"], stdout=full, stderr=subprocess.PIPE,
-                              env=client.environment(), timeout=60 * slow(), check=False)
+                              env=client.environment(), timeout=patience(60), check=False)
     holds(done.returncode == IOERR and b"standard output cannot be written" in done.stderr, done)
 
 
@@ -1279,7 +1279,7 @@ def test_nothing_foreign_controls_the_terminal(api):
                             ("stats", "model" + evil), ("import", mail), ("filter",), ("classify", mail + "-none"),
                             ("train", "-m", "m" + evil, "--label", "x", "--connections", "1", mail)):
                 done = subprocess.run([client.path, *command], input=HAM % (1, 1), capture_output=True,
-                                      env=client.environment(), timeout=60 * slow(), check=False)
+                                      env=client.environment(), timeout=patience(60), check=False)
                 for text in (done.stdout.replace(HAM % (1, 1), b""), done.stderr):
                     found = re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\nforged", text)
                     holds(not found, f"{command}, {kept}: {text!r}")

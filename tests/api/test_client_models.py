@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 
-from harness import equal, holds, near, slow, wait_for
+from harness import equal, holds, near, patience, wait_for
 from test_client import CANTCREAT, DATAERR, NOINPUT, USAGE, Bayesc
 
 VALGRIND = True
@@ -31,7 +31,7 @@ def answered(client, answer, *arguments):
         except OSError:  # Linux's way to say that the other side is closed
             pass
         os.close(master)
-        return process.wait(60 * slow()), out.decode()
+        return process.wait(patience(60)), out.decode()
 
 
 def test_create(api):
@@ -102,7 +102,7 @@ def test_bench(api):
     before = client.json("show", model)
     got = client.json("bench", "-m", model, "-c", "2", "--seconds", "0.3", folder)
     equal(got["documents"], 8)
-    holds(got["requests"] > 2 and got["failed"] == 0 and 0.3 <= got["seconds"] < 30 * slow(), got)
+    holds(got["requests"] > 2 and got["failed"] == 0 and 0.3 <= got["seconds"] < patience(30), got)
     near(got["requests_per_second"], got["requests"] / got["seconds"], 1e-9)
     times = [got["latency_seconds"][name] for name in ("p50", "p90", "p99", "p999", "max")]
     equal(times, sorted(times))

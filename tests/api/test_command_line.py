@@ -7,7 +7,7 @@ import socket
 import stat
 import subprocess
 
-from harness import Client, config_text, equal, holds, slow
+from harness import Client, config_text, equal, holds, patience
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -194,7 +194,7 @@ def test_ready_line_goes_to_standard_error(api):
         else:
             raise AssertionError("no ready line")
         process.terminate()
-        out, _ = process.communicate(timeout=20 * slow())
+        out, _ = process.communicate(timeout=patience(20))
         equal((process.returncode, out), (0, b""), "standard output")
     finally:
         process.kill()
@@ -241,7 +241,7 @@ def notifications(api, name):
     """What a daemon tells the service manager's socket, from start to end."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(name if not name.startswith("@") else "\0" + name[1:])
-        manager.settimeout(20 * slow())
+        manager.settimeout(patience(20))
         daemon = api.another(environment={"NOTIFY_SOCKET": name}).start()
         first = manager.recv(4096).decode().splitlines()
         daemon.client.get("/readyz").ok()  # what was promised holds at once

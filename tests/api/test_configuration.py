@@ -13,7 +13,7 @@ import test_cluster
 import test_next
 import test_quarantine
 import test_undo
-from harness import equal, holds, problem, refused, slow, wait_for
+from harness import equal, holds, patience, problem, refused, slow, wait_for
 from prometheus import parse
 from test_command_line import printed
 from test_tls import tls_certificate, tls_client_ca, tls_client_role, tls_key, tls_listen, tls_only, tls_priorities
@@ -47,7 +47,7 @@ def server_insecure(api):
 def over_file(path, data):
     """What comes back over a Unix socket."""
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(30 * slow())
+        connection.settimeout(patience(30))
         connection.connect(path)
         connection.sendall(data)
         reply = b""
@@ -226,7 +226,7 @@ def trickled(daemon, beginning, piece, pause, seconds=20):
             wire.try_send(piece)
             try:
                 if not wire.more() or b"\r\n\r\n" in wire.rest:
-                    wire.socket.settimeout(20 * slow())
+                    wire.socket.settimeout(patience(20))
                     reply = wire.reply()
                     return reply and refused(reply, reply.status) and reply.status
             except TimeoutError:
@@ -480,7 +480,7 @@ def server_stop_seconds(api):
         daemon.stop()
         times.append(time.monotonic() - start)
         wire.close()
-    holds(times[0] < 3 * slow() and times[1] >= 3, f"took {times}")
+    holds(times[0] < patience(3) and times[1] >= 3, f"took {times}")
 
 
 # ---- [tokens]: the roles are in test_access ------------------------------------------------------

@@ -13,7 +13,7 @@ import time
 
 from acknowledged import Acknowledged, NDJSON, exported, has_rebuild, path_of, rebuilt, verified
 from faults import Faults
-from harness import slow, wait_for
+from harness import patience, slow, wait_for
 from wire import Wire, request
 
 # Little is kept in memory only, so that checkpoints are written all the time; the map grows often.
@@ -118,7 +118,7 @@ class World:
         self.pause(0.04)
         self.daemon.kill()
         for thread in threads:
-            thread.join(60 * slow())
+            thread.join(patience(60))
         if faults:
             raise faults[0]
 

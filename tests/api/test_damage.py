@@ -15,7 +15,7 @@ import subprocess
 from collections import Counter
 
 from acknowledged import models_of
-from harness import READY, equal, holds, quoted, refused, shown, slow, thread_sanitized
+from harness import READY, equal, holds, patience, quoted, refused, shown, thread_sanitized
 from lmdb_pages import places_of
 from test_crash import begin_import, dump_of
 
@@ -203,7 +203,7 @@ class Trial:
 
     def starts(self, daemon):
         """False if it refuses to, in words and for a reason."""
-        daemon._news.wait(20 * slow())
+        daemon._news.wait(patience(20))
         if any(READY in line for line in daemon.lines):
             daemon.wait_ready()
             return True

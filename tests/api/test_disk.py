@@ -10,7 +10,7 @@ import threading
 
 import test_backup
 from faults import Faults
-from harness import equal, holds, refused, slow, wait_for
+from harness import equal, holds, patience, refused, wait_for
 from load import Load
 
 PATH = "/v1/models/disk"
@@ -145,7 +145,7 @@ def test_a_disk_that_fills_under_load(api):
     disk = small_disk(api)
     daemon = disk.daemon.start()
     load = Load(random.Random(api.random.random()), PATH).start(daemon)
-    holds(load.progress.wait(100, 60 * slow()), "the load does not get on")
+    holds(load.progress.wait(100, patience(60)), "the load does not get on")
     for _ in range(3):
         disk.fill()
         fill_rest(daemon, api.random)
@@ -153,7 +153,7 @@ def test_a_disk_that_fills_under_load(api):
         wait_for(lambda: daemon.client.post("/v1/models/rest/train", {"text": new_words(api.random, 3), "label": "a"}).status == 200,
                  "it goes on when there is space", 15)
         seen = load.progress.count
-        holds(load.progress.wait(seen + 100, 60 * slow()), "the load does not get on")
+        holds(load.progress.wait(seen + 100, patience(60)), "the load does not get on")
     load.stop()
     load.settle(daemon.client)
     load.assert_model(daemon.client)

@@ -13,7 +13,7 @@ import subprocess
 import threading
 
 from faults import EVER, Faults
-from harness import equal, holds, refused, sanitized, slow, wait_for
+from harness import equal, holds, patience, refused, sanitized, slow, wait_for
 from load import Load
 from wire import Wire
 
@@ -51,7 +51,7 @@ class Trial:
         """One fault under load, and the judgement."""
         load, daemon = self.load, self.daemon
         load.start(daemon)
-        holds(load.progress.wait(self.rng.randrange(1, 30), 60 * slow()), f"{describe}: the load does not get on")
+        holds(load.progress.wait(self.rng.randrange(1, 30), patience(60)), f"{describe}: the load does not get on")
         inject(self)
         self.faults.clear()
         assert_serving(daemon, describe)
@@ -152,7 +152,7 @@ def test_kills_while_calls_fail(api):
         call, error, after, span = short_faults(trial.rng)
         describe = f"trial {number}, {call} error {error} after {after}"
         trial.load.start(trial.daemon)
-        holds(trial.load.progress.wait(5, 60 * slow()), f"{describe}: the load does not get on")
+        holds(trial.load.progress.wait(5, patience(60)), f"{describe}: the load does not get on")
         trial.faults.fail(call, error, after, trial.rng.choice([span, EVER]))
         threading.Event().wait(trial.rng.random() * 0.15)
         trial.daemon.kill()

@@ -9,7 +9,7 @@ import threading
 import time
 
 from book import Model
-from harness import equal, holds, refused, slow, wait_for
+from harness import equal, holds, patience, refused, slow, wait_for
 from wire import Wire, chunk, request
 
 CONFIG = {"server": {"timeout": 2, "threads": 2}}
@@ -46,7 +46,7 @@ def test_a_body_that_stops_half_way(api):
             with Wire(api.daemon) as wire:
                 wire.send(data)
             seconds, reply = stalls(api, data)
-            holds(seconds < 10 * slow(), f"held for {seconds:.0f} s")
+            holds(seconds < patience(10), f"held for {seconds:.0f} s")
             holds(reply is None or reply.status == 408, reply and reply.status)
         # A cut-off NDJSON body may have had its complete lines taken, each wholly.
         row = model.row()
@@ -63,7 +63,7 @@ def test_one_byte_and_then_nothing(api):
         model.filled()
         for data in (b"P", b"POST /v1/models HTTP/1.1\r\n", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", b""):
             seconds, reply = stalls(api, data) if data else (0, None)
-            holds(seconds < 10 * slow(), f"{data!r} was held for {seconds:.0f} s")
+            holds(seconds < patience(10), f"{data!r} was held for {seconds:.0f} s")
             holds(reply is None or reply.status in (400, 408), reply)
         assert_unharmed(api, model)
 
@@ -529,7 +529,7 @@ def test_a_long_name_of_a_unix_client(api):
     for data, want in ((request("GET", "/healthz", Connection="close"), b"HTTP/1.1 200"),
                        (b"PING SPAMC/1.5\r\n\r\n", b"SPAMD/1.5 0 PONG")):
         with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(30 * slow())
+            client.settimeout(patience(30))
             client.bind(name)
             client.connect(path)
             client.sendall(data)

@@ -5,7 +5,7 @@ import random
 import time
 
 from acknowledged import settled
-from harness import equal, holds, refused, slow
+from harness import equal, holds, patience, refused, slow
 from load import Load
 from wire import Wire, request
 
@@ -27,7 +27,7 @@ def pause(rng, most):
 
 def kill_under_load(daemon, load, rng):
     load.start(daemon)
-    holds(load.progress.wait(rng.randrange(1, 120), 60 * slow()), "the load does not get on")
+    holds(load.progress.wait(rng.randrange(1, 120), patience(60)), "the load does not get on")
     pause(rng, 0.02)
     daemon.kill()
     load.join()
@@ -44,7 +44,7 @@ def kill_in_the_first_moments(daemon, load, rng):
 def kill_while_stopping(daemon, load, rng):
     """SIGTERM, and kill -9 while what is left is being written."""
     load.start(daemon)
-    load.progress.wait(rng.randrange(1, 60), 60 * slow())
+    load.progress.wait(rng.randrange(1, 60), patience(60))
     daemon.signal(15)
     pause(rng, 0.05)
     daemon.kill()
@@ -139,7 +139,7 @@ def test_restarts_change_nothing(api):
     """Clean stops and kills without load: the same numbers and scores, to the last bit."""
     daemon = api.another(config=CONFIG).start()
     load = Load(random.Random(api.random.random()), PATH).start(daemon)
-    load.progress.wait(500, 60 * slow())
+    load.progress.wait(500, patience(60))
     load.stop()
     settled(daemon.client)
     # Which log_scores a label has may not depend on how often the daemon was started.

@@ -10,7 +10,7 @@ import subprocess
 import threading
 
 import mta
-from harness import FAULTS, clean_environment, equal, holds, slow, wait_for, _die_with_parent
+from harness import FAULTS, clean_environment, equal, holds, patience, slow, wait_for, _die_with_parent
 from mta import Mta, Stub, http, verdict
 from ports import free_port
 from test_rspamd_verdicts import several
@@ -41,7 +41,7 @@ class Milter:
                                         preexec_fn=_die_with_parent)
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
-        self.ready.wait(20 * slow())
+        self.ready.wait(patience(20))
         if not any("ready on" in line for line in self.lines):
             self.process.kill()
             self.process.wait()
@@ -78,7 +78,7 @@ class Milter:
             return
         self.process.send_signal(number)
         try:
-            status = self.process.wait(30 * slow())
+            status = self.process.wait(patience(30))
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -452,7 +452,7 @@ def test_kept_connection_was_closed(api):
         stub.says(answer)
         for _ in range(5):
             equal(status_of(milter.mail()), "ham, probability=0.1")
-            holds(gone.wait(10 * slow()), "an answer")
+            holds(gone.wait(patience(10)), "an answer")
             gone.clear()
 
 
@@ -512,7 +512,7 @@ def test_no_mail_waits_for_another(api):
     together = threading.Barrier(8)
 
     def answer(question, connection):
-        together.wait(20 * slow())
+        together.wait(patience(20))
         return GOOD
 
     with Stub() as stub, Milter(api, stub.url, "--timeout", "200") as milter:
@@ -541,7 +541,7 @@ def test_mail_servers_that_break_off(api):
                 raw.connect(milter.at[5:])
                 raw.sendall(data)
         # It goes while bayesd is asked.
-        stub.says(lambda question, connection: silent.wait(30 * slow()) and GOOD)
+        stub.says(lambda question, connection: silent.wait(patience(30)) and GOOD)
         with Mta(milter.at) as server:
             server.envelope()
             server.send(b"N")
@@ -681,7 +681,7 @@ def test_miltertest(api):
             done = subprocess.run(["miltertest", "-s", os.path.join(HERE, "milter.lua"),
                                    "-D", "socket=" + milter.at,
                                    "-D", "status=" + ("spam" if reply else AWAY[1])],
-                                  capture_output=True, text=True, timeout=60 * slow(), check=False)
+                                  capture_output=True, text=True, timeout=patience(60), check=False)
             equal((done.returncode, done.stderr), (0, ""), done.stdout)
             facts = dict(line.split(" ", 1) for line in done.stdout.splitlines())
             equal({name: facts.get(name) for name in want}, want, f"{options} {reply}")
@@ -692,7 +692,7 @@ def test_stop_waits_for_checks(api):
     answer_now = threading.Event()
     pid_file = os.path.join(api.new_folder(), "pid")
     with Stub() as stub:
-        stub.says(lambda question, connection: answer_now.wait(30 * slow()) and GOOD)
+        stub.says(lambda question, connection: answer_now.wait(patience(30)) and GOOD)
         with Milter(api, stub.url, "--timeout", "100", "--pid-file", pid_file) as milter:
             with open(pid_file, encoding="ascii") as file:
                 equal(int(file.read()), milter.process.pid)
@@ -708,7 +708,7 @@ def test_stop_waits_for_checks(api):
             answer_now.set()
             holds(server.outcome().passes(), "the verdict of the mail that was checked")
             server.close()
-            equal(milter.process.wait(30 * slow()), 0, milter.said())
+            equal(milter.process.wait(patience(30)), 0, milter.said())
             holds(not os.path.exists(pid_file), "the pid file goes")
 
 
@@ -879,7 +879,7 @@ def test_service_manager_is_told(api):
     path = os.path.join(api.new_folder(), "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(path)
-        manager.settimeout(20 * slow())
+        manager.settimeout(patience(20))
         with Stub() as stub, Milter(api, stub.url, environment={"NOTIFY_SOCKET": path}):
             equal(manager.recv(100), b"READY=1")
         equal(manager.recv(100), b"STOPPING=1")
@@ -889,7 +889,7 @@ def test_command_line(api):
     path = Milter(api, "").path
 
     def run(*options):
-        done = subprocess.run([path, *options], capture_output=True, text=True, timeout=60 * slow(),
+        done = subprocess.run([path, *options], capture_output=True, text=True, timeout=patience(60),
                               env=clean_environment(), check=False)
         return done.returncode, done.stdout, done.stderr
 

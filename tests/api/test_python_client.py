@@ -10,7 +10,7 @@ import sys
 import threading
 
 from authority import Authority
-from harness import clean_environment, equal, holds, near, slow
+from harness import clean_environment, equal, holds, near, patience
 from test_readme import ADDRESS, TOP, prepare
 from tls import begin, context, port_of
 
@@ -28,7 +28,7 @@ TOKEN = "a-token-of-this-test"
 
 def client(api, **how):
     api.get("/healthz").ok()
-    return Bayesd(api.daemon.url, timeout=30 * slow(), **how)
+    return Bayesd(api.daemon.url, timeout=patience(30), **how)
 
 
 def raised(status, call, *arguments, **named):
@@ -257,7 +257,7 @@ def test_a_connection_that_was_closed_is_opened_again(api):
     with Bayesd(daemon.url) as kept:
         kept.train("m", "tea", "ham")
         was = kept._connection.sock  # pylint: disable=protected-access
-        was.settimeout(10 * slow())
+        was.settimeout(patience(10))
         equal(was.recv(1), b"", "the daemon closes a connection that is idle")
         equal(kept.train("m", "coffee", "spam")["status"], "learned")
         daemon.stop()

@@ -13,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 
-from harness import equal, holds, slow
+from harness import equal, holds, patience
 from test_client import COMMANDS, Bayesc
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -124,7 +124,7 @@ def run_all(api, text):
         command = command.replace(ADDRESS, f"{daemon.host}:{daemon.port}")
         done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment,
-                              timeout=60 * slow(), check=False)
+                              timeout=patience(60), check=False)
         holds(done.returncode == 0 and not done.stderr,
               f"{command}\nexit status {done.returncode}: {done.stderr}")
         holds(matches(done.stdout, expected),
@@ -213,7 +213,7 @@ def test_what_stands_beside_other_programs_commands_runs(api):
         # Each user's own model is there, also after the row that deletes it.
         daemon.client.post("/v1/models/mail-ann/train?label=ham", "lunch", "text/plain").ok()
         done = subprocess.run(["bash", "-c", command], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              env=environment, timeout=60 * slow(), check=False)
+                              env=environment, timeout=patience(60), check=False)
         equal(done.returncode, statuses.get(said, 0), f"{old}: {command}: {done.stdout}{done.stderr}")
         holds("Usage" not in done.stderr and "is not an option" not in done.stderr, f"{command}: {done.stderr}")
         if taught_by(old):

@@ -15,7 +15,7 @@ import time
 
 from acknowledged import Acknowledged, NDJSON, exported, path_of, rebuilt, settled, verified
 from faults import Faults
-from harness import equal, holds, refused, slow, wait_for
+from harness import equal, holds, patience, refused, wait_for
 
 STACKED = {"decision": "stacked"}
 RETUNED = {**STACKED, "learning_rate": 0.2}
@@ -97,7 +97,7 @@ class World:
 
     def join(self):
         if self.thread is not None:
-            self.thread.join(60 * slow())
+            self.thread.join(patience(60))
         self.thread = None
         if self.fault is not None:
             raise self.fault
@@ -176,12 +176,12 @@ def until_answered(world, cause):
         holds(world.daemon.running(), f"the daemon is gone:\n{world.daemon.output()}")
         world.known.settle(world.client)
         return cause(world, world.client)
-    wait_for(done, f"{cause.__name__} to be answered", 60 * slow(), 0.05)
+    wait_for(done, f"{cause.__name__} to be answered", 60, 0.05)
 
 
 # ---- what disturbs it: True if the refit was under way -------------------------------------------
 def until_it_began(world):
-    wait_for(lambda: waiting(world.client) or not world.thread.is_alive(), "the refit to begin", 20 * slow())
+    wait_for(lambda: waiting(world.client) or not world.thread.is_alive(), "the refit to begin", 20)
 
 
 def a_kill(world):
@@ -206,13 +206,13 @@ def a_fault(world, call):
     until_it_began(world)
     world.faults.fail(call, world.rng.choice((errno.EIO, errno.ENOSPC)), world.rng.randrange(12),
                       world.rng.choice((1, 1, 2, 5)))
-    wait_for(lambda: world.faults.fired or not waiting(world.client), f"a {call} to fail", 20 * slow())
+    wait_for(lambda: world.faults.fired or not waiting(world.client), f"a {call} to fail", 20)
     hit = world.faults.fired > 0
     world.pause(LASTS / 4)
     world.faults.clear()
     world.join()
     world.faults.delay(0)
-    wait_for(lambda: world.client.get("/readyz").status == 200, "it serves again by itself", 30 * slow())
+    wait_for(lambda: world.client.get("/readyz").status == 200, "it serves again by itself", 30)
     return hit
 
 

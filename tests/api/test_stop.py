@@ -4,7 +4,7 @@ import random
 import signal
 import time
 
-from harness import equal, holds, slow, wait_for
+from harness import equal, holds, patience, slow, wait_for
 from load import Load
 from wire import Wire, request
 
@@ -14,10 +14,10 @@ PATH = "/v1/models/stopped"
 def stop_under_load(api, number):
     daemon = api.another().start()
     load = Load(random.Random(api.random.random()), PATH).start(daemon)
-    holds(load.progress.wait(150, 60 * slow()), "the load does not get on")
+    holds(load.progress.wait(150, patience(60)), "the load does not get on")
     start = time.monotonic()
     daemon.stop(number, seconds=10)
-    holds(time.monotonic() - start < 10 * slow(), "slow to stop")
+    holds(time.monotonic() - start < patience(10), "slow to stop")
     load.join()
     daemon.start()
     load.settle(daemon.client)
@@ -43,7 +43,7 @@ def test_idle_connections_do_not_hold_it(api):
         wire.reply().ok()
     start = time.monotonic()
     daemon.stop()
-    holds(time.monotonic() - start < 10 * slow(), "slow to stop")
+    holds(time.monotonic() - start < patience(10), "slow to stop")
     for wire in idle:
         holds(wire.closed(), "a connection that is still open")
 

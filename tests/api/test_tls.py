@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import time
 
-from harness import equal, holds, refused, slow, wait_for
+from harness import equal, holds, patience, refused, wait_for
 from test_client import Bayesc
 from test_milter import Milter
 from test_refusals import BAD_HEADS
@@ -280,7 +280,7 @@ def tls_only(api):
     daemon = api.another(config={"tls": {"only": "yes", "certificate": certificate, "key": key}}).spawn()
     port = port_of(daemon)
     equal(ask(daemon, context(authority), "GET", "/healthz").status, 200)
-    with socket.create_connection(("127.0.0.1", port), 20 * slow()) as raw:
+    with socket.create_connection(("127.0.0.1", port), patience(20)) as raw:
         raw.sendall(request("GET", "/healthz"))
         holds(b"HTTP" not in raw.recv(100), "HTTP without TLS is answered")
 

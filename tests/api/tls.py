@@ -5,7 +5,7 @@ import socket
 import ssl
 
 from authority import Authority
-from harness import holds, slow, wait_for
+from harness import holds, patience, wait_for
 from wire import Wire
 
 
@@ -31,7 +31,7 @@ class TlsWire(Wire):
     """A Wire to the port that speaks TLS."""
 
     def __init__(self, daemon, how=None, timeout=30.0):  # pylint: disable=super-init-not-called
-        raw = socket.create_connection(("127.0.0.1", port_of(daemon)), timeout * slow())
+        raw = socket.create_connection(("127.0.0.1", port_of(daemon)), patience(timeout))
         self.socket = (how or context()).wrap_socket(raw, server_hostname="localhost")
         self.rest = b""
 

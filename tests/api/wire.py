@@ -3,7 +3,7 @@
 import json
 import socket
 
-from harness import Reply, holds, slow
+from harness import Reply, holds, patience
 
 
 class Wire:
@@ -13,7 +13,7 @@ class Wire:
         self.socket = socket.socket(socket.AF_INET6 if ":" in daemon.host else socket.AF_INET)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(timeout * slow())
+        self.socket.settimeout(patience(timeout))
         self.socket.connect((daemon.host, daemon.port))
         self.rest = b""
 

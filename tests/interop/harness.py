@@ -35,7 +35,7 @@ api = importlib.util.module_from_spec(_found)
 _found.loader.exec_module(api)
 from ports import free_port  # noqa: E402  (needs the path above)
 
-equal, holds, wait_for, shown, slow = api.equal, api.holds, api.wait_for, api.shown, api.slow
+equal, holds, wait_for, shown, slow, patience = api.equal, api.holds, api.wait_for, api.shown, api.slow, api.patience
 
 # Unseen mails of mails.py are at least at 0.999 or at most at 0.001 after the training below.
 TRAINING = 40
@@ -288,7 +288,7 @@ class Host:
 
     def run(self, command, input=b"", seconds=30, status=None, environment=None, folder=None):
         """Runs a program to its end: (exit status, standard output, standard error), as bytes."""
-        done = subprocess.run(command, input=input, capture_output=True, timeout=seconds * slow(),
+        done = subprocess.run(command, input=input, capture_output=True, timeout=patience(seconds),
                               env={**api.clean_environment(), **(environment or {})},
                               cwd=folder or self.folder, check=False)
         if status is not None:
@@ -304,7 +304,7 @@ class Host:
     def send(self, port, mail, recipients=(mails.RECIPIENT,), sender="sender@example.org"):
         """Hands a mail to an SMTP server: (code, text) of the first refusal, or of the last reply."""
         with smtplib.SMTP("127.0.0.1", port, local_hostname="client.example.org",
-                          timeout=60 * slow()) as client:
+                          timeout=patience(60)) as client:
             client.ehlo()
             reply = client.mail(sender, () if mail.isascii() else ("BODY=8BITMIME",))
             for name in recipients:
