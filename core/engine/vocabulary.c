@@ -10,6 +10,7 @@
 
 #include "core/base/heap.h"
 #include "core/engine/engine.h"
+#include "core/engine/writer.h"
 #include "core/live/registry.h"
 #include "core/store/row_texts.h"
 
@@ -90,19 +91,52 @@ static bool read_counts(struct search *s, const struct candidate *candidate)
     return there;
 }
 
-static int list_token(struct search *s, const struct candidate *candidate, struct nb_error *error)
+/* A candidate and its text, which the store may not have yet. */
+struct sought {
+    struct search *search;
+    const struct candidate *candidate;
+    struct nb_string text;
+};
+
+/* Returns 0 with the text, NB_NOT_FOUND (the row has another feature by now, or no text in the
+ * store), or a code. */
+static int find_text(struct sought *sought, struct nb_error *error)
 {
-    struct nb_telling_token token = {.counts = s->counts, .evidence = candidate->evidence};
-    if (!read_counts(s, candidate))
-        return 0;
-    int rc =
-        nb_row_texts_get(&s->texts, candidate->row, candidate->feature, &token.token, NULL, error);
-    if (rc == NB_NOT_FOUND)
-        return read_counts(s, candidate)
-                   ? nb_error_set(error, NB_CORRUPT,
-                                  "the store is damaged: a feature's text is missing")
-                   : 0;
-    return rc != 0 ? rc : s->sink->token(s->sink->user, &token);
+    const struct candidate *c = sought->candidate;
+    if (!read_counts(sought->search, c))
+        return NB_NOT_FOUND;
+    return nb_row_texts_get(&sought->search->texts, c->row, c->feature, &sought->text, NULL, error);
+}
+
+/* On the writer's thread, where the counts in memory are those of the store. */
+static int find_committed(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    struct sought *sought = argument;
+    (void)engine;
+    int rc = find_text(sought, error);
+    return rc == NB_NOT_FOUND && read_counts(sought->search, sought->candidate)
+               ? nb_error_set(error, NB_CORRUPT,
+                              "the store is damaged: a feature's text is missing")
+               : rc;
+}
+
+/* The writer changes the counts before it commits: a row whose text is missing may be one that the
+ * store has in a moment, or never, if the commit fails. Only the writer can tell that from damage.
+ */
+static int list_token(struct nb_engine *engine, struct search *s, const struct candidate *candidate,
+                      struct nb_error *error)
+{
+    struct sought sought = {.search = s, .candidate = candidate};
+    int rc = find_text(&sought, error);
+    if (rc == NB_NOT_FOUND && read_counts(s, candidate)) {
+        nb_row_texts_rest(&s->texts);
+        rc = nb_writer_run(engine, find_committed, &sought, error);
+    }
+    if (rc != 0)
+        return rc == NB_NOT_FOUND ? 0 : rc;
+    const struct nb_telling_token token = {
+        .token = sought.text, .counts = s->counts, .evidence = candidate->evidence};
+    return s->sink->token(s->sink->user, &token);
 }
 
 static int copy_labels(struct search *s)
@@ -138,7 +172,7 @@ static int list(struct nb_engine *engine, struct search *s, struct nb_error *err
         rc = s->sink->header(s->sink->user, size, (const char *const *)s->names, s->label_count);
     const struct candidate *best = s->heap.items;
     for (size_t i = 0; rc == 0 && i < s->heap.count; i++)
-        rc = list_token(s, &best[i], error);
+        rc = list_token(engine, s, &best[i], error);
     nb_row_texts_end(&s->texts);
     return rc;
 }

@@ -24,9 +24,16 @@ void nb_row_texts_end(struct nb_row_texts *texts)
     nb_entry_deinit(&texts->entry);
 }
 
+void nb_row_texts_rest(struct nb_row_texts *texts)
+{
+    nb_store_snapshot_end(&texts->view);
+    texts->is_resting = true;
+}
+
 static int renew(struct nb_row_texts *t, struct nb_error *error)
 {
     nb_store_snapshot_end(&t->view);
+    t->is_resting = false;
     return nb_store_snapshot(t->store, &t->view, error);
 }
 
@@ -56,7 +63,8 @@ static int look(struct nb_row_texts *t, uint32_t row, uint64_t feature, struct n
 int nb_row_texts_get(struct nb_row_texts *texts, uint32_t row, uint64_t feature,
                      struct nb_string *text, bool *is_kept, struct nb_error *error)
 {
-    int rc = nb_store_wanted(&texts->view) ? renew(texts, error) : 0;
+    bool is_due = texts->is_resting || nb_store_wanted(&texts->view);
+    int rc = is_due ? renew(texts, error) : 0;
     if (rc == 0)
         rc = look(texts, row, feature, text, is_kept, error);
     if (rc != NB_NOT_FOUND)

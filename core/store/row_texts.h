@@ -20,6 +20,7 @@ struct nb_row_texts {
     uint32_t model;
     const struct nb_key *key;
     struct nb_view view;
+    bool is_resting;                 /* there is no snapshot */
     struct nb_features_coder *coder; /* owned */
     struct nb_entry entry;
     char id[NB_ROW_TEXTS_ID_DIGITS + 1];
@@ -30,6 +31,10 @@ struct nb_row_texts {
 int nb_row_texts_begin(struct nb_row_texts *texts, struct nb_store *store, uint32_t model,
                        const struct nb_key *key, struct nb_error *error);
 void nb_row_texts_end(struct nb_row_texts *texts);
+
+/* Ends the snapshot until the next text is asked for: the writer may have to wait for it, so nobody
+ * keeps it who waits for the writer. */
+void nb_row_texts_rest(struct nb_row_texts *texts);
 
 /* Sets *text to the text of the feature in a row; if texts were not kept, to '#' and its id in
  * hexadecimal, and *is_kept (may be NULL) to whether they were. It is readable until the next call.

@@ -251,6 +251,28 @@ def test_clients_share_a_slow_sync(api):
     daemon.stop()
 
 
+def test_words_that_are_not_on_the_disk_yet_are_no_damage(api):
+    """The counts are in memory before the disk has the texts: listings wait for the disk, or leave such words out."""
+    faults = Faults(api)
+    daemon = faults.daemon.start()
+    client = daemon.client
+    client.post(PATH + "/train", {"text": "first", "label": "a", "id": "0"}).ok()
+    for word, question in (("one", "vocabulary?label=a"), ("two", "distribution?label=a"), ("three", "next"),
+                           ("four", "sample?label=a&seed=1")):
+        faults.delay(int(5e5 * slow()))
+        training = threading.Thread(target=lambda word=word: daemon.new_client().post(
+            PATH + "/train", {"text": word, "label": "a", "id": word}).ok())
+        training.start()
+        wait_for(lambda word=word: client.post(PATH + "/classify", {"text": word}).json["tokens"]["known"] == 1, "it is counted")
+        client.get(f"{PATH}/{question}").ok()
+        training.join()
+        faults.delay(0)
+        equal(client_row(daemon).get("state"), None, f"state after {question}")
+    tokens = {row["token"] for row in client.get(PATH + "/vocabulary?label=a").ok().json["tokens"]}
+    equal(tokens, {"first", "one", "two", "three", "four"})
+    daemon.stop()
+
+
 def test_a_write_that_is_cut_short(api):
     """ext4 takes a part of the write that fills it, which LMDB calls an input/output error. Where there is no space, the
     client is told so; where there is, it is what it says."""
