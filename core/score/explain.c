@@ -200,55 +200,6 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
     return 0;
 }
 
-/* ---- order -------------------------------------------------------------------------------------
- */
-
-/* Strongest first, ties by feature. */
-static inline bool comes_after(const struct nb_evidence *a, const struct nb_evidence *b)
-{
-    double ma = fabs(a->evidence);
-    double mb = fabs(b->evidence);
-    return ma != mb ? !(ma > mb) : a->feature > b->feature;
-}
-
-static inline void swap(struct nb_evidence *a, struct nb_evidence *b)
-{
-    struct nb_evidence was = *a;
-    *a = *b;
-    *b = was;
-}
-
-/* Moves row `at` of a heap, whose root comes after all others, down as far as needed. Typed, and
- * not core/base/heap.h: a mail has a thousand rows, of which hundreds may be asked for. */
-static void sift_down(struct nb_evidence *heap, size_t at, size_t count)
-{
-    struct nb_evidence moved = heap[at];
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && comes_after(&heap[child + 1], &heap[child]))
-            child++;
-        if (!comes_after(&heap[child], &moved))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-}
-
-void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most)
-{
-    size_t size = most < count ? most : count;
-    for (size_t i = size / 2; i > 0; i--)
-        sift_down(rows, i - 1, size);
-    for (size_t i = size; i < count && size > 0; i++)
-        if (comes_after(&rows[0], &rows[i])) {
-            swap(&rows[0], &rows[i]);
-            sift_down(rows, 0, size);
-        }
-    for (size_t left = size; left > 1; left--) {
-        swap(&rows[0], &rows[left - 1]);
-        sift_down(rows, 0, left - 1);
-    }
-}
-
 /* ---- one row -----------------------------------------------------------------------------------
  */
 

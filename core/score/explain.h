@@ -27,10 +27,6 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
                const struct nb_feature *features, size_t size, const uint32_t *found,
                const struct nb_scores *scores, struct nb_evidence *rows, size_t *count);
 
-/* Puts the `most` strongest rows (by magnitude, ties by feature) first, in order; the others follow
- * in no order. In time count + count log(most) at worst, whatever the rows are. */
-void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most);
-
 /* How telling row `row` is for `label`: ln P(w|label) - ln P(w|all other labels together), with the
  * settings' estimate and the event model's counts; infinite where one of them is 0. 0 if the row is
  * not in the used vocabulary. */

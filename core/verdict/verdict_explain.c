@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/verdict/evidence_order.h"
 #include "core/verdict/verdict_private.h"
 
 static int find_evidence(struct nb_verdict_private *p, size_t *count)
@@ -67,6 +68,7 @@ static void put_counts(struct nb_verdict *verdict, const struct nb_evidence *e,
     x->counts[1] = nb_model_count(counts, row, p->scores.labels[verdict->second]);
 }
 
+/* While the evidence is in the order of the bag: sums do not depend on which rows are asked for. */
 static void sum_fields(struct nb_verdict *verdict, size_t count)
 {
     const struct nb_verdict_private *p = verdict->private_;
@@ -90,8 +92,10 @@ int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
     if (rc == 0)
         rc = find_evidence(p, &count);
     assert(rc != 0 || count > 0);
-    if (rc == 0)
+    if (rc == 0) {
+        sum_fields(verdict, count);
         nb_evidence_sort(p->evidence, count - 1, most);
+    }
     size_t wanted = count < most + 1 ? count : most + 1;
     if (rc == 0)
         rc = nb_array_reserve(&verdict->explanation, &p->explanation_room, wanted,
@@ -116,6 +120,5 @@ int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
     }
     name_sources(verdict);
     verdict->explanation_count = wanted;
-    sum_fields(verdict, count);
     return 0;
 }

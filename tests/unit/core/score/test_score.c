@@ -266,48 +266,6 @@ static void check_explanation(const struct small *s, const struct nb_settings *s
     ck_assert_close(sum, scores->log_scores[scores->best] - scores->log_scores[scores->second]);
 }
 
-/* The strongest by looking for each in turn. */
-static void sort_slowly(struct nb_evidence *rows, size_t count, size_t most)
-{
-    for (size_t i = 0; i < most && i < count; i++) {
-        size_t best = i;
-        for (size_t j = i + 1; j < count; j++) {
-            double a = fabs(rows[j].evidence), b = fabs(rows[best].evidence);
-            if (a > b || (a == b && rows[j].feature < rows[best].feature))
-                best = j;
-        }
-        struct nb_evidence row = rows[i];
-        rows[i] = rows[best];
-        rows[best] = row;
-    }
-}
-
-START_TEST(the_strongest_evidence_comes_first)
-{
-    enum { MOST = 300 };
-    struct nb_evidence rows[MOST], want[MOST];
-    random_seed(4);
-    for (int round = 0; round < 400; round++) {
-        size_t count = random_below(MOST + 1), most = random_below(MOST + 10);
-        double sum = 0;
-        for (size_t i = 0; i < count; i++) {
-            /* Many of them equal, of both signs; some rounds are in order already. */
-            double evidence = round % 3 == 0 ? (double)i : (double)random_below(20) - 10;
-            rows[i] = want[i] = (struct nb_evidence){.feature = i, .evidence = evidence};
-            sum += evidence;
-        }
-        sort_slowly(want, count, most);
-        nb_evidence_sort(rows, count, most);
-        for (size_t i = 0; i < count; i++) {
-            sum -= rows[i].evidence;
-            ck_assert_msg(i >= most || rows[i].feature == want[i].feature, "round %d, row %zu",
-                          round, i);
-        }
-        ck_assert_double_eq(sum, 0); /* none is lost */
-    }
-}
-END_TEST
-
 static struct nb_prior_weight given[] = {
     {(char[]){"v"}, 3}, {(char[]){"x"}, 0.25}, {(char[]){"z"}, 1}};
 
@@ -835,7 +793,6 @@ int main(void)
     tcase_add_loop_test(formulas, telling_words_by_hand, 0, EVENTS);
     suite_add_tcase(suite, formulas);
     TCase *edges = tcase_create("edges");
-    tcase_add_test(edges, the_strongest_evidence_comes_first);
     tcase_add_test(edges, a_view_serves_no_other_model);
     tcase_add_test(edges, nothing_learned_is_a_conflict);
     tcase_add_test(edges, ties_go_to_the_first_by_name);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order of an explanation's rows: strongest first. A mail has a thousand rows, of which
+ * hundreds may be asked for. Magnitudes are put into bins, strongest first; the rows of the bins
+ * that are asked for come to the front, each to its bin, and only then are compared, with those of
+ * their bin.
+ */
+#include "core/verdict/evidence_order.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Of fewer rows the heap alone is as fast. */
+enum { BINNED_ROWS = 32 };
+
+/* Strongest first, ties by feature. */
+static inline bool comes_after(const struct nb_evidence *a, const struct nb_evidence *b)
+{
+    double ma = fabs(a->evidence);
+    double mb = fabs(b->evidence);
+    return ma != mb ? !(ma > mb) : a->feature > b->feature;
+}
+
+static inline void swap(struct nb_evidence *a, struct nb_evidence *b)
+{
+    struct nb_evidence was = *a;
+    *a = *b;
+    *b = was;
+}
+
+/* ---- a heap ---------------------------------------------------------------------------------- */
+
+/* Moves row `at` of a heap, whose root comes after all others, down as far as needed. Typed, and
+ * not core/base/heap.h: it is called for every row of a document. */
+static void sift_down(struct nb_evidence *heap, size_t at, size_t count)
+{
+    struct nb_evidence moved = heap[at];
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && comes_after(&heap[child + 1], &heap[child]))
+            child++;
+        if (!comes_after(&heap[child], &moved))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+}
+
+/* Puts the `size` strongest of `count` rows first, in order. */
+static void sort_by_heap(struct nb_evidence *rows, size_t count, size_t size)
+{
+    for (size_t i = size / 2; i > 0; i--)
+        sift_down(rows, i - 1, size);
+    for (size_t i = size; i < count && size > 0; i++)
+        if (comes_after(&rows[0], &rows[i])) {
+            swap(&rows[0], &rows[i]);
+            sift_down(rows, 0, size);
+        }
+    for (size_t left = size; left > 1; left--) {
+        swap(&rows[0], &rows[left - 1]);
+        sift_down(rows, 0, left - 1);
+    }
+}
+
+/* ---- bins ------------------------------------------------------------------------------------ */
+
+/* 64 bins for each power of two below the strongest; the last one has all that is weaker. */
+enum { BINS = 1024, BIN_SHIFT = 46 };
+
+struct bins {
+    uint64_t strongest;    /* magnitude_of, shifted */
+    uint32_t begins[BINS]; /* of each bin among the rows; before that, how many rows it has */
+    uint32_t next[BINS];   /* where its next row is put */
+};
+
+/* The bits of a magnitude grow with it (IEEE 754). */
+static inline uint64_t magnitude_of(const struct nb_evidence *row)
+{
+    uint64_t bits;
+    double magnitude = fabs(row->evidence);
+    _Static_assert(sizeof bits == sizeof magnitude, "a double has 64 bits");
+    memcpy(&bits, &magnitude, sizeof bits);
+    return bits;
+}
+
+static inline size_t bin_of(const struct bins *bins, const struct nb_evidence *row)
+{
+    uint64_t below = bins->strongest - (magnitude_of(row) >> BIN_SHIFT);
+    return below < BINS - 1 ? below : BINS - 1;
+}
+
+/* Counts the rows of each bin. */
+static void count_bins(struct bins *bins, const struct nb_evidence *rows, size_t count)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = magnitude_of(&rows[i]) > most ? magnitude_of(&rows[i]) : most;
+    bins->strongest = most >> BIN_SHIFT;
+    memset(bins->begins, 0, sizeof bins->begins);
+    for (size_t i = 0; i < count; i++)
+        bins->begins[bin_of(bins, &rows[i])]++;
+}
+
+/* Makes counts of bins the places where they begin, up to the bin that has the `size`th row, and
+ * returns that. */
+static size_t place_bins(struct bins *bins, size_t size)
+{
+    size_t bin = 0;
+    for (uint32_t begin = 0, end;; bin++, begin = end) {
+        end = begin + bins->begins[bin];
+        bins->begins[bin] = bins->next[bin] = begin;
+        if (end >= size)
+            return bin;
+        assert(bin + 1 < BINS);
+    }
+}
+
+/* Puts the rows of the bins up to `last` first, in any order, and returns how many they are. */
+static size_t bring_forward(const struct bins *bins, struct nb_evidence *rows, size_t count,
+                            size_t last)
+{
+    size_t chosen = 0;
+    for (size_t i = 0; i < count; i++)
+        if (bin_of(bins, &rows[i]) <= last)
+            swap(&rows[chosen++], &rows[i]);
+    return chosen;
+}
+
+/* Puts the bin's rows between its beginning and `end`, those before it being there already. Each
+ * swap puts a row into its bin for good. */
+static void fill_bin(struct bins *bins, struct nb_evidence *rows, size_t bin, size_t end)
+{
+    for (size_t at = bins->next[bin]; at < end;) {
+        size_t to = bin_of(bins, &rows[at]);
+        if (to == bin)
+            at++;
+        else
+            swap(&rows[at], &rows[bins->next[to]++]);
+    }
+}
+
+static void sort_by_bins(struct nb_evidence *rows, size_t count, size_t size)
+{
+    struct bins bins;
+    count_bins(&bins, rows, count);
+    size_t last = place_bins(&bins, size);
+    size_t chosen = bring_forward(&bins, rows, count, last);
+    for (size_t bin = 0; bin <= last; bin++) {
+        size_t begin = bins.begins[bin];
+        size_t end = bin == last ? chosen : bins.begins[bin + 1];
+        fill_bin(&bins, rows, bin, end);
+        if (end > begin + 1)
+            sort_by_heap(rows + begin, end - begin, end < size ? end - begin : size - begin);
+    }
+}
+
+void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most)
+{
+    size_t size = most < count ? most : count;
+    assert(count <= UINT32_MAX);
+    if (count < BINNED_ROWS || size == 0)
+        sort_by_heap(rows, count, size);
+    else
+        sort_by_bins(rows, count, size);
+}
