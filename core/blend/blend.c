@@ -28,21 +28,13 @@ void nb_blend_deinit(struct nb_blend *b)
 
 /* ---- what each source weighs ----------------------------------------------------------------- */
 
-/* Documents of the first source's label, by its number, in the counts beside it. */
-static double documents_beside(const struct nb_blend *b, uint32_t number)
-{
-    double documents = 0;
-    for (unsigned i = 0; i < b->beside_count; i++)
-        documents += b->beside[i].weight * nb_expected_documents(b->beside[i].counts, number);
-    return documents;
-}
-
 /* Of all labels. */
 static double all_documents_beside(const struct nb_blend *b)
 {
     double documents = 0;
-    for (uint32_t v = 0; b->beside_count > 0 && v < nb_model_label_count(b->sources[0].counts); v++)
-        documents += documents_beside(b, v);
+    for (uint32_t v = 0; b->besides.count > 0 && v < nb_model_label_count(b->sources[0].counts);
+         v++)
+        documents += nb_besides_documents(&b->besides, v);
     return documents;
 }
 
@@ -162,8 +154,8 @@ double nb_blend_sum(const struct nb_blend *b, uint32_t place, unsigned field, bo
     if (b->without.is_set && b->without.label == b->labels[place].numbers[0])
         sum -= b->without.features[field];
     uint32_t own = b->labels[place].numbers[0];
-    for (unsigned i = 0; i < b->beside_count && own != NB_BLEND_NO_LABEL; i++)
-        sum += b->beside[i].weight * nb_expected_sum(b->beside[i].counts, own, field, presences);
+    if (own != NB_BLEND_NO_LABEL)
+        sum += nb_besides_sum(&b->besides, own, field, presences);
     return fmax(sum, 0);
 }
 
@@ -176,10 +168,7 @@ double nb_blend_vocabulary(const struct nb_blend *b, unsigned field)
             words -= b->without.unique[field];
         most = words > most ? words : most;
     }
-    for (unsigned i = 0; i < b->beside_count; i++)
-        if (b->beside[i].weight > 0 && b->beside[i].counts->vocabulary[field] > most)
-            most = b->beside[i].counts->vocabulary[field];
-    return (double)most;
+    return (double)nb_besides_vocabulary(&b->besides, field, most);
 }
 
 void nb_blend_put_offsets(struct nb_blend *b, unsigned field)
@@ -230,7 +219,7 @@ void nb_blend_put_sums(struct nb_blend *b)
                 documents += b->scale[i] * (double)nb_model_documents(b->sources[i].counts,
                                                                       b->labels[v].numbers[i]);
         if (b->labels[v].numbers[0] != NB_BLEND_NO_LABEL)
-            documents += documents_beside(b, b->labels[v].numbers[0]);
+            documents += nb_besides_documents(&b->besides, b->labels[v].numbers[0]);
         b->scores[v] = s->prior == NB_PRIOR_EMPIRICAL ? documents
                        : s->prior == NB_PRIOR_GIVEN ? nb_settings_label_weight(s, b->labels[v].name)
                                                     : 1;
@@ -326,7 +315,6 @@ static int begin(struct nb_blend *b, const struct nb_settings *settings,
                  const struct nb_blend_source *sources, unsigned count)
 {
     assert(count >= 1 && count <= NB_BLEND_MOST);
-    assert(settings->event_model != NB_EVENT_BERNOULLI && !nb_settings_leave_words_out(settings));
     b->settings = settings;
     b->addend = nb_estimate_addend((enum nb_estimate)settings->estimate, settings->smoothing);
     bool has_pool = count > 1 && nb_smoothing_is_of_parent(&settings->smoothing_by);
@@ -349,18 +337,16 @@ static int begin(struct nb_blend *b, const struct nb_settings *settings,
 int nb_blend_begin(struct nb_blend *b, const struct nb_settings *settings,
                    const struct nb_blend_source *sources, unsigned count)
 {
-    return nb_blend_begin_beside(b, settings, sources, count, NULL, 0);
+    const struct nb_besides none = {.count = 0};
+    return nb_blend_begin_beside(b, settings, sources, count, &none);
 }
 
 int nb_blend_begin_beside(struct nb_blend *b, const struct nb_settings *settings,
                           const struct nb_blend_source *sources, unsigned count,
-                          const struct nb_blend_beside *beside, unsigned beside_count)
+                          const struct nb_besides *besides)
 {
-    assert(beside_count <= NB_BLEND_BESIDE_MOST);
     b->without.is_set = false;
-    b->beside_count = beside_count;
-    for (unsigned i = 0; i < beside_count; i++)
-        b->beside[i] = beside[i];
+    b->besides = *besides;
     return begin(b, settings, sources, count);
 }
 
@@ -371,7 +357,7 @@ int nb_blend_begin_without(struct nb_blend *b, const struct nb_settings *setting
     const struct nb_model *counts = sources[0].counts;
     b->without = (struct nb_blend_without){.is_set = true, .label = label};
     assert(sources[0].weights != NULL && nb_model_documents(counts, label) > 0);
-    b->beside_count = 0;
+    b->besides.count = 0;
     for (size_t i = 0; i < size; i++) {
         uint32_t row = nb_model_find(counts, features[i].id);
         unsigned field = nb_feature_field(features[i].id);

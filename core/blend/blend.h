@@ -51,7 +51,7 @@
 #ifndef NB_CORE_BLEND_BLEND_H
 #define NB_CORE_BLEND_BLEND_H
 
-#include "core/expected/expected.h"
+#include "core/expected/beside.h"
 #include "core/model/settings.h"
 #include "core/score/stack.h"
 
@@ -66,13 +66,6 @@ struct nb_blend_source {
     const struct nb_stack_weights *weights; /* NULL in all: there is no stacked score */
     uint64_t strength;                      /* documents that outweigh the sources behind it */
 };
-
-/* Counts beside those of the first source: rows and labels have its numbers. */
-struct nb_blend_beside {
-    const struct nb_expected *counts; /* borrowed */
-    double weight;                    /* of each document */
-};
-enum { NB_BLEND_BESIDE_MOST = 2 };
 
 /* A label that has documents in a source. */
 struct nb_blend_label {
@@ -104,8 +97,7 @@ struct nb_blend {
     bool is_stacked;
     struct nb_blend_source sources[NB_BLEND_MOST];
     unsigned count;
-    struct nb_blend_beside beside[NB_BLEND_BESIDE_MOST];
-    unsigned beside_count;
+    struct nb_besides besides;
     const struct nb_model *pool; /* borrowed: whose counts give p_w; NULL: none's */
     double scale[NB_BLEND_MOST]; /* what a count of each source is worth: s_0 ... s_i-1 */
     double share[NB_BLEND_MOST]; /* of each source in the weights; they sum to 1 */
@@ -142,7 +134,7 @@ int nb_blend_begin(struct nb_blend *blend, const struct nb_settings *settings,
 /* The same with other counts beside those of the first source. They are borrowed, too. */
 int nb_blend_begin_beside(struct nb_blend *blend, const struct nb_settings *settings,
                           const struct nb_blend_source *sources, unsigned count,
-                          const struct nb_blend_beside *beside, unsigned beside_count);
+                          const struct nb_besides *besides);
 
 /* The same without a document that the first source has learned, under the label of this number
  * there: for its leave-one-out score (nb_stack_inputs_of_rows of core/score/stack.h) from the
@@ -152,7 +144,8 @@ int nb_blend_begin_without(struct nb_blend *blend, const struct nb_settings *set
                            const struct nb_blend_source *sources, unsigned count,
                            const struct nb_feature *features, size_t size, uint32_t label);
 
-/* Scores a bag: by the book into `book` (NULL: not wanted), and by the stack into `stacked` (NULL:
+/* Scores a bag: by the book into `book` (NULL: not wanted; no other formulas than the settings of a
+ * model with a parent allow), and by the stack into `stacked` (NULL:
  * not wanted; else the sources have weights). Their labels are places in blend->labels. Returns 0
  * or NB_NO_MEMORY.
  */

@@ -31,10 +31,10 @@ static inline void add_cell(void *user, struct nb_cell cell)
 static void add_beside(struct nb_blend *b, uint32_t row)
 {
     uint64_t id = nb_model_row_id(b->sources[0].counts, row);
-    for (unsigned i = 0; i < b->beside_count; i++) {
+    for (unsigned i = 0; i < b->besides.count; i++) {
         const struct nb_expected_cell *cells;
-        double weight = b->beside[i].weight;
-        size_t size = nb_expected_find(b->beside[i].counts, row, id, &cells);
+        double weight = b->besides.list[i].weight;
+        size_t size = nb_expected_find(b->besides.list[i].counts, row, id, &cells);
         for (size_t k = 0; k < size; k++) {
             bool is_there = cells[k].label < nb_model_label_count(b->sources[0].counts);
             uint32_t place = is_there ? b->places[0][cells[k].label] : NB_BLEND_NO_LABEL;
@@ -61,7 +61,7 @@ bool nb_blend_read(struct nb_blend *b, const uint32_t rows[NB_BLEND_MOST])
         if (rows[i] != NB_NO_ROW)
             nb_counts_each(counts, nb_model_row(counts, rows[i]), add_cell, &reading);
     }
-    if (b->beside_count > 0 && rows[0] != NB_NO_ROW)
+    if (b->besides.count > 0 && rows[0] != NB_NO_ROW)
         add_beside(b, rows[0]);
     if (b->without.is_set) {
         double *own = &b->documents[b->places[0][b->without.label]];

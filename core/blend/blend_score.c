@@ -171,7 +171,8 @@ int nb_blend_score(struct nb_blend *b, const struct nb_feature *features, size_t
                    struct nb_scores *book, struct nb_scores *stacked)
 {
     assert(b->size > 0 && (stacked == NULL || b->is_stacked));
-    assert(book == NULL || !b->without.is_set);
+    assert(book == NULL || (!b->without.is_set && b->settings->event_model != NB_EVENT_BERNOULLI &&
+                            !nb_settings_leave_words_out(b->settings)));
     if ((book != NULL && begin_scores(b, book) != 0) ||
         (stacked != NULL && begin_scores(b, stacked) != 0))
         return NB_NO_MEMORY;

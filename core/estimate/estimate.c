@@ -71,14 +71,21 @@ static double log_part(double part, bool *is_zero)
     return *is_zero ? 0 : log(part);
 }
 
-static struct nb_factor presence(struct nb_addends addends, uint64_t documents, struct nb_cell cell)
+double nb_estimate_absent(double documents, double having)
+{
+    static const double rounding = 1e-9;
+    double absent = documents - having;
+    return absent > rounding * documents ? absent : 0;
+}
+
+static struct nb_factor presence(struct nb_addends addends, const struct nb_word_counts *counts)
 {
     struct nb_factor f;
-    double absent = documents > cell.documents ? (double)(documents - cell.documents) : 0;
-    f.log = log_part((double)cell.documents + addends.present, &f.is_zero);
+    double absent = nb_estimate_absent(counts->of, counts->documents);
+    f.log = log_part(counts->documents + addends.present, &f.is_zero);
     f.log -= log_part(absent + addends.absent, &f.is_pole);
     if (f.is_pole)
-        f.log -= log((double)documents + addends.present + addends.absent);
+        f.log -= log(counts->of + addends.present + addends.absent);
     return f;
 }
 
@@ -86,21 +93,32 @@ struct nb_factor nb_estimate_word(enum nb_event_model event_model, struct nb_add
                                   uint64_t documents, uint64_t all, struct nb_cell cell,
                                   uint32_t count)
 {
+    assert(all >= cell.occurrences);
+    const struct nb_word_counts counts = {.occurrences = cell.occurrences,
+                                          .documents = cell.documents,
+                                          .all = (double)all,
+                                          .of = (double)documents};
+    return nb_estimate_counted(event_model, addends, &counts, count);
+}
+
+struct nb_factor nb_estimate_counted(enum nb_event_model event_model, struct nb_addends addends,
+                                     const struct nb_word_counts *counts, uint32_t count)
+{
     struct nb_factor f = {.is_pole = false};
-    assert(addends.present >= 0 && addends.absent >= 0 && all >= cell.occurrences);
+    assert(addends.present >= 0 && addends.absent >= 0);
     switch (event_model) {
     case NB_EVENT_BERNOULLI:
-        return presence(addends, documents, cell);
+        return presence(addends, counts);
     case NB_EVENT_BINARY:
-        f.log = log_part((double)cell.documents + addends.present, &f.is_zero);
+        f.log = log_part(counts->documents + addends.present, &f.is_zero);
         return f;
     case NB_EVENT_COMPLEMENT:
-        f.log = -(double)count * log((double)(all - cell.occurrences) + addends.present);
+        f.log = -(double)count * log(fmax(counts->all - counts->occurrences, 0) + addends.present);
         return f;
     case NB_EVENT_MULTINOMIAL:
         break;
     }
-    f.log = count * log_part((double)cell.occurrences + addends.present, &f.is_zero);
+    f.log = count * log_part(counts->occurrences + addends.present, &f.is_zero);
     return f;
 }
 

@@ -65,6 +65,18 @@ struct nb_factor nb_estimate_word(enum nb_event_model event_model, struct nb_add
                                   uint64_t documents, uint64_t all, struct nb_cell cell,
                                   uint32_t count);
 
+/* The counts of a word for a label, which are no integers where documents come in by shares. */
+struct nb_word_counts {
+    double occurrences, documents; /* n_wv and d_wv */
+    double all;                    /* occurrences in all labels */
+    double of;                     /* documents of the label */
+};
+/* The same from these. */
+struct nb_factor nb_estimate_counted(enum nb_event_model event_model, struct nb_addends addends,
+                                     const struct nb_word_counts *counts, uint32_t count);
+/* Documents of a label without a word; a difference of sums that is nothing but rounding is 0. */
+double nb_estimate_absent(double documents, double having);
+
 static inline void nb_log_product_add(struct nb_log_product *p, struct nb_factor f)
 {
     p->log += f.log;

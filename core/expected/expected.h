@@ -42,8 +42,8 @@ struct nb_expected_columns {
 };
 
 /* Makes counts from documents and the shares of labels in them, whose numbers in the model are
- * numbers[0 .. labels - 1]. `vocabulary`: of the model. The caller gets one reference. Returns 0 or
- * NB_NO_MEMORY. */
+ * numbers[0 .. labels - 1], which ascend. `vocabulary`: of the model. The caller gets one
+ * reference. Returns 0 or NB_NO_MEMORY. */
 int nb_expected_new(const struct nb_expected_columns *columns,
                     const struct nb_em_documents *documents, const struct nb_em *shares,
                     const uint32_t *numbers, uint32_t labels,
@@ -55,8 +55,8 @@ void nb_expected_release(struct nb_expected **expected);
 /* Bytes that they take; 0 for NULL. */
 size_t nb_expected_memory(const struct nb_expected *expected);
 
-/* The cells of the model's row, whose feature is `id`, from *cells on. Returns how many there are.
- */
+/* The cells of the model's row, whose feature is `id`, from *cells on, by label. Returns how many
+ * there are. */
 static inline size_t nb_expected_find(const struct nb_expected *expected, uint32_t row, uint64_t id,
                                       const struct nb_expected_cell **cells)
 {
@@ -64,6 +64,24 @@ static inline size_t nb_expected_find(const struct nb_expected *expected, uint32
         return 0;
     *cells = expected->cells + expected->begin[row];
     return expected->begin[row + 1] - expected->begin[row];
+}
+
+/* What it expects of one label in the model's row; zeros when there is nothing. */
+static inline struct nb_expected_cell nb_expected_of(const struct nb_expected *expected,
+                                                     uint32_t row, uint64_t id, uint32_t label)
+{
+    const struct nb_expected_cell *cells = NULL;
+    size_t low = 0, high = nb_expected_find(expected, row, id, &cells);
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (cells[middle].label == label)
+            return cells[middle];
+        if (cells[middle].label < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (struct nb_expected_cell){.label = label};
 }
 
 /* n_v, or with `presences` the sum of d_wv, over a field; NB_FIELDS: over all that are tokens. */

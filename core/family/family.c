@@ -122,11 +122,10 @@ int nb_family_blend(struct nb_family *f)
     struct nb_blend_source sources[NB_BLEND_MOST];
     const struct nb_settings *settings = list_sources(f, sources);
     const struct nb_refined *refined = nb_family_refined(f);
-    struct nb_blend_beside beside = {.weight = 0};
+    struct nb_besides besides = {.count = 0};
     if (refined != NULL)
-        beside = (struct nb_blend_beside){refined->expected, refined->weight};
-    return nb_blend_begin_beside(&f->blend, settings, sources, f->speaker_count, &beside,
-                                 refined != NULL);
+        besides = (struct nb_besides){.list = {{refined->expected, refined->weight}}, .count = 1};
+    return nb_blend_begin_beside(&f->blend, settings, sources, f->speaker_count, &besides);
 }
 
 bool nb_family_is_calibrated(const struct nb_family *f)

@@ -3,7 +3,7 @@
  * A model with its parent and its parent's parent, as far as it has them: who they are, and what
  * they say together (core/blend/blend.h). A model without a parent is a family of one, which costs
  * nothing beyond itself. Documents of the model without a label may come in, too, unless it has a
- * parent (core/expected/refined.h).
+ * parent (core/refined/refined.h).
  *
  * Threads: a family belongs to one thread. Its members are loaded, and stay so until nb_family_end.
  * Locks: all members' counts, from the model upwards, then all weights, in the same order.
@@ -12,8 +12,8 @@
 #define NB_CORE_FAMILY_FAMILY_H
 
 #include "core/blend/blend.h"
-#include "core/expected/refined.h"
 #include "core/live/live.h"
+#include "core/refined/refined.h"
 #include "core/store/rows.h"
 #include "tokenizer/bag/bag.h"
 

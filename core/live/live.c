@@ -7,8 +7,8 @@
 
 #include "core/base/pack.h"
 #include "core/evaluate/drift.h"
-#include "core/expected/refined.h"
 #include "core/model/model_pairs.h"
+#include "core/refined/refined.h"
 #include "core/store/living.h"
 #include "core/store/range.h"
 #include "core/store/twins.h"
@@ -107,7 +107,7 @@ static struct nb_refined *exchange_refined(struct nb_live *live, struct nb_refin
     struct nb_refined *old = live->refined;
     live->refined = refined;
     atomic_store(&live->is_refined, refined != NULL);
-    atomic_store(&live->refined_bytes, refined != NULL ? nb_expected_memory(refined->expected) : 0);
+    atomic_store(&live->refined_bytes, nb_refined_memory(refined));
     return old;
 }
 

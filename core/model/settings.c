@@ -455,11 +455,6 @@ const char *nb_settings_bar_unlabelled(const struct nb_settings *settings)
         bool is_set;
         const char *what;
     } bars[] = {
-        {settings->event_model == NB_EVENT_BERNOULLI, "the event model bernoulli"},
-        {settings->min_count > 1, "a min_count above 1"},
-        {settings->skip_top > 0, "skip_top"},
-        {settings->smoothing_by.kind != NB_SMOOTHING_ONE, "a smoothing that is not one number"},
-        {settings->predict != NB_PREDICT_ESTIMATE, "predict integrate"},
         {settings->parent != NULL, "a parent"},
         {settings->attribute_count > 0, "fields"},
     };

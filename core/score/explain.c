@@ -27,8 +27,7 @@ static const struct nb_row *used_row(const struct nb_scorer *s, const struct nb_
         return NULL;
     const struct nb_row *row = nb_model_row(model, number);
     *all = nb_counts_occurrences(model, row);
-    bool counts = *all != 0 && nb_field_is_token(nb_feature_field(row->id));
-    return counts && nb_score_view_uses(s, view, row->id, *all) ? row : NULL;
+    return nb_score_uses(s, model, view, number) ? row : NULL;
 }
 
 /* The two labels that an explanation tells apart. With factors: how many words without which no
@@ -55,10 +54,10 @@ static struct sides sides_of(const struct nb_scorer *s, const struct nb_score_vi
 
 /* With factors: what a word adds. */
 static double factor_evidence(const struct nb_scorer *s, const struct nb_model *model,
-                              const struct nb_score_view *view, const struct nb_row *row,
-                              uint32_t weight, struct sides *sides)
+                              const struct nb_score_view *view, uint32_t number, uint32_t weight,
+                              struct sides *sides)
 {
-    struct nb_factor_word word = nb_factor_word_of(s, model, view, row, weight);
+    struct nb_factor_word word = nb_factor_word_of(s, model, view, number, weight);
     struct nb_factor best = nb_factor_of(s, model, view, sides->best, &word);
     struct nb_factor second = nb_factor_of(s, model, view, sides->second, &word);
     best.log += weight * sides->best_term;
@@ -79,12 +78,13 @@ static double rest_evidence(const struct nb_score_view *view, const struct sides
 }
 
 static double word_evidence(const struct nb_scorer *s, const struct nb_model *model,
-                            const struct nb_score_view *view, const struct nb_row *row,
-                            uint64_t all, uint32_t count, struct sides *sides)
+                            const struct nb_score_view *view, uint32_t number, uint64_t all,
+                            uint32_t count, struct sides *sides)
 {
     uint32_t weight = nb_weight_of(s, count);
     if (s->has_factors)
-        return factor_evidence(s, model, view, row, weight, sides);
+        return factor_evidence(s, model, view, number, weight, sides);
+    const struct nb_row *row = nb_model_row(model, number);
     return weight * (term(s, model, &view->labels[sides->best], row, all) -
                      term(s, model, &view->labels[sides->second], row, all));
 }
@@ -188,10 +188,9 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
                                     has_tree ? &given : NULL, &rows[filled]);
             continue;
         }
-        const struct nb_row *row = used_row(scorer, model, view, number, &all);
-        if (row == NULL)
+        if (used_row(scorer, model, view, number, &all) == NULL)
             continue;
-        evidence = word_evidence(scorer, model, view, row, all, features[i].count, &sides);
+        evidence = word_evidence(scorer, model, view, number, all, features[i].count, &sides);
         rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
     }
     rows[filled++] =
@@ -210,13 +209,13 @@ struct row_addends {
 
 static struct row_addends row_addends_of(const struct nb_scorer *s, const struct nb_model *model,
                                          const struct nb_score_view *view, uint32_t position,
-                                         const struct nb_row *row)
+                                         uint32_t number)
 {
     bool bernoulli = s->settings.event_model == NB_EVENT_BERNOULLI;
     if (!s->has_factors)
         return (struct row_addends){s->addend,
                                     s->addend * (bernoulli ? 2 : (double)view->vocabulary)};
-    struct nb_factor_word word = nb_factor_word_of(s, model, view, row, 1);
+    struct nb_factor_word word = nb_factor_word_of(s, model, view, number, 1);
     return (struct row_addends){nb_addends_of(s, view, position, &word).present,
                                 view->estimates[position].added};
 }
@@ -247,7 +246,7 @@ double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, u
     const struct nb_score_label *l = &view->labels[view->position[label]];
     struct nb_cell cell = nb_counts_of(model, r, label);
     uint64_t rest = nb_counts_documents(model, r) - cell.documents;
-    struct row_addends added = row_addends_of(scorer, model, view, view->position[label], r);
+    struct row_addends added = row_addends_of(scorer, model, view, view->position[label], row);
     switch ((enum nb_event_model)scorer->settings.event_model) {
     case NB_EVENT_BERNOULLI:
         return log_estimate(scorer, cell.documents, l->documents, added) -

@@ -41,10 +41,13 @@ static inline void add_cell(void *user, struct nb_cell cell)
     p->sums[position] += w->weight * nb_correction(p->scorer, documents, cell, w->all);
 }
 
-static void add_row(struct pass *p, const struct nb_row *row, uint32_t count)
+static void add_row(struct pass *p, uint32_t number, uint32_t count)
 {
     const struct nb_scorer *s = p->scorer;
+    const struct nb_row *row = nb_model_row(p->model, number);
     bool complement = s->settings.event_model == NB_EVENT_COMPLEMENT;
+    if (!nb_counts_any(row))
+        return;
     uint64_t all = complement || s->filters ? nb_counts_occurrences(p->model, row) : 0;
     if (s->filters && !nb_score_view_uses(s, p->view, row->id, all))
         return;
@@ -93,20 +96,20 @@ static void add_value(struct pass *p, const struct nb_feature *feature, uint32_t
 }
 
 /* The same of a scorer with factors. */
-static void add_factor_row(struct pass *p, const struct nb_row *row, uint32_t count)
+static void add_factor_row(struct pass *p, uint32_t number, uint32_t count)
 {
     const struct nb_scorer *s = p->scorer;
     uint32_t weight = nb_weight_of(s, count);
-    if (!nb_score_view_uses(s, p->view, row->id, nb_counts_occurrences(p->model, row)))
+    if (!nb_score_uses(s, p->model, p->view, number))
         return;
     p->known += count;
     p->weight += weight;
-    struct nb_factor_word word = nb_factor_word_of(s, p->model, p->view, row, weight);
+    struct nb_factor_word word = nb_factor_word_of(s, p->model, p->view, number, weight);
     for (uint32_t i = 0; i < p->view->size; i++)
         nb_log_product_add(&p->products[i], nb_factor_of(s, p->model, p->view, i, &word));
 }
 
-typedef void add_each(struct pass *p, const struct nb_row *row, uint32_t count);
+typedef void add_each(struct pass *p, uint32_t number, uint32_t count);
 
 /* `add` is a constant where this is called, and is inlined. */
 static inline __attribute__((always_inline)) void add_features(struct pass *p,
@@ -126,11 +129,8 @@ static inline __attribute__((always_inline)) void add_features(struct pass *p,
                 continue;
             }
             p->total += f->count;
-            if (rows[i] == NB_NO_ROW)
-                continue;
-            const struct nb_row *row = nb_model_row(p->model, rows[i]);
-            if (nb_counts_any(row))
-                add(p, row, f->count);
+            if (rows[i] != NB_NO_ROW)
+                add(p, rows[i], f->count);
         }
     }
 }

@@ -20,6 +20,13 @@ static void note_bytes(struct nb_scorer *s)
 
 int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
 {
+    const struct nb_besides none = {.count = 0};
+    return nb_scorer_new_beside(settings, &none, scorer);
+}
+
+int nb_scorer_new_beside(const struct nb_settings *settings, const struct nb_besides *besides,
+                         struct nb_scorer **scorer)
+{
     struct nb_scorer *s = calloc(1, sizeof *s);
     if (s == NULL)
         return NB_NO_MEMORY;
@@ -28,7 +35,7 @@ int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
         return NB_NO_MEMORY;
     }
     s->addend = nb_estimate_addend((enum nb_estimate)settings->estimate, settings->smoothing);
-    s->has_factors = !nb_estimate_is_plain(settings);
+    s->has_factors = besides->count > 0 || !nb_estimate_is_plain(settings);
     if (nb_log_table_init(&s->logs, s->addend) != 0 || pthread_mutex_init(&s->mutex, NULL) != 0) {
         nb_log_table_deinit(&s->logs);
         nb_settings_deinit(&s->settings);
@@ -36,6 +43,9 @@ int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer)
         return NB_NO_MEMORY;
     }
     s->filters = nb_settings_leave_words_out(settings);
+    s->besides = *besides;
+    for (unsigned i = 0; i < besides->count; i++)
+        (void)nb_expected_use(besides->list[i].counts);
     note_bytes(s);
     *scorer = s;
     return 0;
@@ -51,6 +61,8 @@ void nb_scorer_free(struct nb_scorer **scorer)
     nb_log_table_deinit(&s->logs);
     nb_settings_deinit(&s->settings);
     nb_attribute_scores_deinit(&s->attributes);
+    for (unsigned i = 0; i < s->besides.count; i++)
+        nb_expected_release(&s->besides.list[i].counts);
     free(s->view.labels);
     free(s->view.position);
     free(s->view.estimates);
@@ -62,28 +74,76 @@ size_t nb_scorer_memory(const struct nb_scorer *scorer)
     return sizeof *scorer + atomic_load(&scorer->view_bytes);
 }
 
+/* ---- counts beside the model's ----------------------------------------------------------------
+ */
+
+static void put_documents(const struct nb_scorer *s, struct nb_score_view *view)
+{
+    view->shared_documents = 0;
+    for (uint32_t i = 0; i < view->size; i++) {
+        const struct nb_score_label *l = &view->labels[i];
+        double documents = (double)l->documents + nb_besides_documents(&s->besides, l->label);
+        view->estimates[i].documents = fmax(documents, 0);
+        view->shared_documents += view->estimates[i].documents;
+    }
+}
+
+/* Of the label at a place over the words that min_count and skip_top leave. */
+static double used_sum_beside(const struct nb_scorer *s, const struct nb_model *model,
+                              const struct nb_score_view *view, uint32_t place)
+{
+    bool binary = s->settings.event_model == NB_EVENT_BINARY;
+    double sum = 0;
+    for (uint32_t number = 0; s->besides.count > 0 && number < nb_model_rows(model); number++) {
+        if (!nb_score_uses(s, model, view, number))
+            continue;
+        struct nb_expected_cell cell = nb_besides_cell(
+            &s->besides, number, nb_model_row_id(model, number), view->labels[place].label);
+        sum += binary ? cell.documents : cell.occurrences;
+    }
+    return sum;
+}
+
+/* After those of the model's own counts. */
+static void put_shared_sums(const struct nb_scorer *s, const struct nb_model *model,
+                            struct nb_score_view *view)
+{
+    bool binary = s->settings.event_model == NB_EVENT_BINARY;
+    view->shared_sum = 0;
+    for (uint32_t i = 0; i < view->size; i++) {
+        const struct nb_score_label *l = &view->labels[i];
+        double beside = s->filters ? used_sum_beside(s, model, view, i)
+                                   : nb_besides_sum(&s->besides, l->label, NB_FIELDS, binary);
+        view->estimates[i].sum = fmax((double)l->sum + beside, 0);
+        view->shared_sum += view->estimates[i].sum;
+    }
+    if (!s->filters)
+        view->vocabulary = nb_besides_vocabulary(&s->besides, NB_FIELDS, view->vocabulary);
+}
+
 /* ---- priors ---------------------------------------------------------------------------------- */
 
 /* Puts each label's weight into `base`. */
-static void put_weights(const struct nb_settings *settings, const struct nb_model *model,
+static void put_weights(const struct nb_scorer *s, const struct nb_model *model,
                         struct nb_score_view *view)
 {
+    const struct nb_settings *settings = &s->settings;
     for (uint32_t i = 0; i < view->size; i++) {
         struct nb_score_label *l = &view->labels[i];
         l->base = 1;
         if (settings->prior == NB_PRIOR_EMPIRICAL)
-            l->base = (double)l->documents;
+            l->base = s->has_factors ? view->estimates[i].documents : (double)l->documents;
         if (settings->prior == NB_PRIOR_GIVEN)
             l->base = nb_settings_label_weight(settings, model->labels[l->label]->name);
     }
 }
 
-static void put_priors(const struct nb_settings *settings, const struct nb_model *model,
+static void put_priors(const struct nb_scorer *s, const struct nb_model *model,
                        struct nb_score_view *view)
 {
     double sum = 0;
     assert(view->size <= view->room);
-    put_weights(settings, model, view);
+    put_weights(s, model, view);
     for (uint32_t i = 0; i < view->size; i++)
         sum += view->labels[i].base;
     for (uint32_t i = 0; i < view->size; i++)
@@ -107,21 +167,17 @@ static int by_rank(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static bool is_token_row(const struct nb_row *row)
-{
-    return nb_counts_any(row) && nb_field_is_token(nb_feature_field(row->id));
-}
-
 /* Finds the word at rank skip_top, from which on words are used. */
 static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
                         struct nb_score_view *view)
 {
     size_t most = (size_t)s->settings.skip_top;
-    uint64_t vocabulary = nb_model_vocabulary(model, NB_FIELDS);
-    if (most > vocabulary)
-        most = (size_t)vocabulary;
-    view->skips = most != 0;
-    if (!view->skips)
+    uint64_t words =
+        s->besides.count > 0 ? nb_model_rows(model) : nb_model_vocabulary(model, NB_FIELDS);
+    if (most > words)
+        most = (size_t)words;
+    view->skips = false;
+    if (most == 0)
         return 0;
     struct ranked *items = calloc(most, sizeof *items);
     if (items == NULL)
@@ -131,15 +187,19 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
     uint32_t rows = nb_model_rows(model);
     for (uint32_t i = 0; i < rows; i++) {
         const struct nb_row *row = nb_model_row(model, i);
-        if (!is_token_row(row))
-            continue;
-        const struct ranked word = {nb_counts_occurrences(model, row), row->id};
-        nb_heap_add(&heap, &word);
+        bool is_token = nb_field_is_token(nb_feature_field(row->id));
+        const struct ranked word = {is_token ? nb_score_occurrences(s, model, row, i) : 0, row->id};
+        if (word.occurrences > 0)
+            nb_heap_add(&heap, &word);
     }
-    const struct ranked *last = nb_heap_last(&heap);
-    assert(heap.count == most); /* the vocabulary has as many token rows as the model says */
-    view->skip_occurrences = last->occurrences;
-    view->skip_id = last->id;
+    /* the vocabulary has as many token rows as the model says */
+    assert(heap.count == most || s->besides.count > 0);
+    view->skips = heap.count > 0;
+    if (view->skips) {
+        const struct ranked *last = nb_heap_last(&heap);
+        view->skip_occurrences = last->occurrences;
+        view->skip_id = last->id;
+    }
     free(items);
     return 0;
 }
@@ -169,13 +229,10 @@ static uint64_t for_used(const struct nb_scorer *s, const struct nb_model *model
     uint64_t used = 0;
     uint32_t rows = nb_model_rows(model);
     for (uint32_t i = 0; i < rows; i++) {
-        const struct nb_row *row = nb_model_row(model, i);
-        if (!is_token_row(row))
-            continue;
-        if (s->filters && !nb_score_view_uses(s, view, row->id, nb_counts_occurrences(model, row)))
+        if (!nb_score_uses(s, model, view, i))
             continue;
         used++;
-        nb_counts_each(model, row, visit, &walk);
+        nb_counts_each(model, nb_model_row(model, i), visit, &walk);
     }
     return used;
 }
@@ -208,6 +265,8 @@ static int put_sums(const struct nb_scorer *s, const struct nb_model *model,
     view->sum = 0;
     for (uint32_t i = 0; i < view->size; i++)
         view->sum += view->labels[i].sum;
+    if (s->has_factors)
+        put_shared_sums(s, model, view);
     return 0;
 }
 
@@ -250,21 +309,15 @@ static void put_terms(const struct nb_scorer *s, const struct nb_model *model,
 static void add_absence(struct nb_score_label *l, struct nb_label_estimate *e, double absent)
 {
     if (absent > 0)
-        l->base += log(absent / ((double)l->documents + e->added));
+        l->base += log(absent / (e->documents + e->added));
     else
         e->certain++;
 }
 
-static double absent_of(const struct nb_score_label *l, struct nb_cell cell)
-{
-    return l->documents > cell.documents ? (double)(l->documents - cell.documents) : 0;
-}
-
 /* ln of the estimate that a document lacks a word that no document of the label has. */
-static double log_never(const struct nb_score_label *l, const struct nb_label_estimate *e)
+static double log_never(const struct nb_label_estimate *e)
 {
-    double documents = (double)l->documents;
-    return log((documents + e->addends.absent) / (documents + e->added));
+    return log((e->documents + e->addends.absent) / (e->documents + e->added));
 }
 
 /* A word that the label has stood among those that it never has. */
@@ -276,39 +329,37 @@ static void correct_absence(void *user, struct nb_cell cell)
         return;
     struct nb_score_label *l = &view->labels[position];
     struct nb_label_estimate *e = &view->estimates[position];
-    l->base -= log_never(l, e);
-    add_absence(l, e, absent_of(l, cell) + e->addends.absent);
+    l->base -= log_never(e);
+    add_absence(l, e, nb_estimate_absent(e->documents, cell.documents) + e->addends.absent);
 }
 
-/* A word whose addends are its own. */
+/* A word whose addends are its own, or that may have counts beside those of its row. */
 static void add_absences(const struct nb_scorer *s, const struct nb_model *model,
-                         struct nb_score_view *view, const struct nb_row *row)
+                         struct nb_score_view *view, uint32_t number)
 {
-    struct nb_factor_word word = nb_factor_word_of(s, model, view, row, 1);
+    struct nb_factor_word word = nb_factor_word_of(s, model, view, number, 1);
     for (uint32_t i = 0; i < view->size; i++) {
-        struct nb_score_label *l = &view->labels[i];
-        struct nb_cell cell = nb_counts_of(model, row, l->label);
-        add_absence(l, &view->estimates[i], absent_of(l, cell) + word.addends.absent);
+        struct nb_word_counts counts = nb_score_counts(s, model, view, i, &word);
+        double absent = nb_estimate_absent(counts.of, counts.documents);
+        add_absence(&view->labels[i], &view->estimates[i],
+                    absent + nb_addends_of(s, view, i, &word).absent);
     }
 }
 
 static void put_absences(const struct nb_scorer *s, const struct nb_model *model,
                          struct nb_score_view *view)
 {
-    bool is_by_word = nb_estimate_is_by_word(&s->settings);
-    for (uint32_t i = 0; i < view->size && !is_by_word; i++)
-        view->labels[i].base +=
-            (double)view->vocabulary * log_never(&view->labels[i], &view->estimates[i]);
+    bool is_each = nb_estimate_is_by_word(&s->settings) || s->besides.count > 0;
+    for (uint32_t i = 0; i < view->size && !is_each; i++)
+        view->labels[i].base += (double)view->vocabulary * log_never(&view->estimates[i]);
     uint32_t rows = nb_model_rows(model);
     for (uint32_t r = 0; r < rows; r++) {
-        const struct nb_row *row = nb_model_row(model, r);
-        if (!is_token_row(row) ||
-            !nb_score_view_uses(s, view, row->id, nb_counts_occurrences(model, row)))
+        if (!nb_score_uses(s, model, view, r))
             continue;
-        if (is_by_word)
-            add_absences(s, model, view, row);
+        if (is_each)
+            add_absences(s, model, view, r);
         else
-            nb_counts_each(model, row, correct_absence, view);
+            nb_counts_each(model, nb_model_row(model, r), correct_absence, view);
     }
 }
 
@@ -322,10 +373,10 @@ static void put_factors(const struct nb_scorer *s, const struct nb_model *model,
         struct nb_score_label *l = &view->labels[i];
         struct nb_label_estimate *e = &view->estimates[i];
         const char *name = nb_model_label_name(model, l->label).bytes;
-        *e = (struct nb_label_estimate){
-            .addends = nb_estimate_addends(&s->settings, name, view->vocabulary)};
+        e->certain = 0;
+        e->addends = nb_estimate_addends(&s->settings, name, view->vocabulary);
         e->added = nb_estimate_added(&s->settings, e->addends, view->vocabulary);
-        double end = (double)(complement ? view->sum - l->sum : l->sum) + e->added;
+        double end = (complement ? fmax(view->shared_sum - e->sum, 0) : e->sum) + e->added;
         double log_end = end > 0 && !bernoulli ? log(end) : 0;
         l->zero_term = complement ? log_end : -log_end;
     }
@@ -376,9 +427,11 @@ static int view_make(struct nb_scorer *s, const struct nb_model *model)
             view->labels[view->size++] =
                 (struct nb_score_label){.label = sorted[i], .documents = documents};
     }
-    put_priors(&s->settings, model, view);
+    if (s->has_factors)
+        put_documents(s, view);
+    put_priors(s, model, view);
     rc = put_sums(s, model, view);
-    if (rc == 0)
+    if (rc == 0 && !s->has_factors)
         rc = nb_log_table_grow(&s->logs, view->sum);
     if (rc == 0 && s->has_factors)
         put_factors(s, model, view);

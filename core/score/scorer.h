@@ -6,6 +6,7 @@
 #ifndef NB_CORE_SCORE_SCORER_H
 #define NB_CORE_SCORE_SCORER_H
 
+#include "core/expected/beside.h"
 #include "core/model/model.h"
 #include "core/model/settings.h"
 
@@ -15,6 +16,12 @@
 struct nb_scorer;
 /* `settings` are copied. Returns 0 or NB_NO_MEMORY. */
 int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer);
+/* The same with counts beside the model's, of which the scorer takes references: all counts are
+ * sums of both, each of the others by its weight. Which labels there are follows from the model
+ * alone; how often a word occurs, for min_count and skip_top, from the documents themselves,
+ * whatever they weigh. In time of words times labels for each document. */
+int nb_scorer_new_beside(const struct nb_settings *settings, const struct nb_besides *besides,
+                         struct nb_scorer **scorer);
 void nb_scorer_free(struct nb_scorer **scorer);
 /* Memory of the view; that of logarithms is shared by all models: nb_log_tables_memory. */
 size_t nb_scorer_memory(const struct nb_scorer *scorer);

@@ -32,6 +32,7 @@ struct nb_label_estimate {
     struct nb_addends addends; /* unless they differ by word */
     double added;              /* to the denominator */
     uint64_t certain; /* Bernoulli: words without which its estimates say that no document is */
+    double documents, sum; /* those of the label, and of the counts beside the model's */
 };
 
 /* Where a label stands in the view, or NB_NOT_SCORED. */
@@ -44,6 +45,7 @@ struct nb_score_view {
     struct nb_label_estimate *estimates; /* owned; by position; NULL: without factors */
     uint64_t vocabulary;                 /* |V| of the used words */
     uint64_t sum;                        /* over all labels */
+    double shared_documents, shared_sum; /* with factors: the same with the counts beside */
     /* With skip_top: the last word that is left out, in the order (occurrences, smaller id). */
     bool skips;
     uint64_t skip_occurrences, skip_id;
@@ -53,8 +55,10 @@ struct nb_scorer {
     struct nb_settings settings; /* owned */
     bool filters;                /* min_count or skip_top leave words out */
     double addend;               /* to counts: core/estimate/estimate.h */
-    bool has_factors;            /* the settings are not plain: a score is made of factors */
-    struct nb_log_table logs;    /* ln(i + addend); grows with the view */
+    bool has_factors; /* the settings are not plain, or counts stand beside the model's: a score is
+                         made of factors */
+    struct nb_besides besides; /* referenced */
+    struct nb_log_table logs;  /* ln(i + addend); grows with the view */
     /* The view changes under the mutex, when the model's generation has moved on. That it does only
      * while no reader has the model's read lock; so no reader ever uses a view that changes. */
     pthread_mutex_t mutex;
@@ -119,25 +123,57 @@ static inline uint32_t nb_weight_of(const struct nb_scorer *s, uint32_t count)
 /* A word of a document. */
 struct nb_factor_word {
     const struct nb_row *row;
+    uint32_t number; /* of the row */
     uint32_t weight;
-    uint64_t all;              /* occurrences in all labels */
+    double all;                /* occurrences in all labels */
     struct nb_addends addends; /* where they differ by word */
 };
+
+/* How often documents have the feature of a row, with a label and beside, whatever they weigh. */
+static inline uint64_t nb_score_occurrences(const struct nb_scorer *s, const struct nb_model *model,
+                                            const struct nb_row *row, uint32_t number)
+{
+    uint64_t own = nb_counts_occurrences(model, row);
+    if (s->besides.count == 0)
+        return own;
+    int64_t all = (int64_t)own + nb_besides_occurrences(&s->besides, number, row->id);
+    return all > 0 ? (uint64_t)all : 0;
+}
+
+/* Whether a row is one of the used vocabulary. */
+static inline bool nb_score_uses(const struct nb_scorer *s, const struct nb_model *model,
+                                 const struct nb_score_view *view, uint32_t number)
+{
+    const struct nb_row *row = nb_model_row(model, number);
+    bool is_token = nb_field_is_token(nb_feature_field(row->id));
+    if (s->besides.count == 0 && (!nb_counts_any(row) || !is_token || !s->filters))
+        return nb_counts_any(row) && is_token;
+    uint64_t all = is_token ? nb_score_occurrences(s, model, row, number) : 0;
+    return all > 0 && nb_score_view_uses(s, view, row->id, all);
+}
 
 static inline struct nb_factor_word nb_factor_word_of(const struct nb_scorer *s,
                                                       const struct nb_model *model,
                                                       const struct nb_score_view *view,
-                                                      const struct nb_row *row, uint32_t weight)
+                                                      uint32_t number, uint32_t weight)
 {
-    struct nb_factor_word word = {
-        .row = row, .weight = weight, .all = nb_counts_occurrences(model, row)};
+    const struct nb_row *row = nb_model_row(model, number);
+    struct nb_expected_cell beside =
+        nb_besides_row(&s->besides, number, row->id, view->position, nb_model_label_count(model));
+    struct nb_factor_word word = {.row = row,
+                                  .number = number,
+                                  .weight = weight,
+                                  .all = (double)nb_counts_occurrences(model, row) +
+                                         beside.occurrences};
     if (!nb_estimate_is_by_word(&s->settings))
         return word;
     bool presence = nb_weight_of(s, 2) == 1;
     bool bernoulli = s->settings.event_model == NB_EVENT_BERNOULLI;
-    uint64_t mine = presence ? nb_counts_documents(model, row) : word.all;
-    uint64_t of = bernoulli ? nb_model_documents_all(model) : view->sum;
-    word.addends = nb_estimate_addends_of_share(s->settings.smoothing, (double)mine / (double)of);
+    double having = (double)nb_counts_documents(model, row) + beside.documents;
+    double mine = presence ? having : word.all;
+    double of = bernoulli ? view->shared_documents : view->shared_sum;
+    double share = fmax(fmin(mine / of, 1), 0); /* it is between them but for rounding */
+    word.addends = nb_estimate_addends_of_share(s->settings.smoothing, share);
     return word;
 }
 
@@ -150,19 +186,35 @@ static inline struct nb_addends nb_addends_of(const struct nb_scorer *s,
     return is_by_word ? word->addends : view->estimates[position].addends;
 }
 
+/* What the label at a position has of the word. */
+static inline struct nb_word_counts nb_score_counts(const struct nb_scorer *s,
+                                                    const struct nb_model *model,
+                                                    const struct nb_score_view *view,
+                                                    uint32_t position,
+                                                    const struct nb_factor_word *word)
+{
+    uint32_t label = view->labels[position].label;
+    struct nb_cell own = nb_counts_of(model, word->row, label);
+    struct nb_expected_cell beside =
+        nb_besides_cell(&s->besides, word->number, word->row->id, label);
+    return (struct nb_word_counts){.occurrences = fmax(own.occurrences + beside.occurrences, 0),
+                                   .documents = fmax(own.documents + beside.documents, 0),
+                                   .all = word->all,
+                                   .of = view->estimates[position].documents};
+}
+
 /* What the word brings to the likelihood of the label at a position. */
 static inline struct nb_factor nb_factor_of(const struct nb_scorer *s, const struct nb_model *model,
                                             const struct nb_score_view *view, uint32_t position,
                                             const struct nb_factor_word *word)
 {
-    const struct nb_score_label *label = &view->labels[position];
-    struct nb_cell cell = nb_counts_of(model, word->row, label->label);
+    struct nb_word_counts counts = nb_score_counts(s, model, view, position, word);
     struct nb_addends addends = nb_addends_of(s, view, position, word);
     if (s->settings.predict == NB_PREDICT_INTEGRATE)
         return (struct nb_factor){
-            .log = nb_log_rising((double)cell.occurrences + addends.present, word->weight)};
-    return nb_estimate_word((enum nb_event_model)s->settings.event_model, addends, label->documents,
-                            word->all, cell, word->weight);
+            .log = nb_log_rising(counts.occurrences + addends.present, word->weight)};
+    return nb_estimate_counted((enum nb_event_model)s->settings.event_model, addends, &counts,
+                               word->weight);
 }
 
 /* What each of so many known positions of a document brings beside its factor. */
@@ -172,7 +224,7 @@ static inline double nb_position_term(const struct nb_scorer *s, const struct nb
     const struct nb_score_label *label = &view->labels[position];
     if (s->settings.predict != NB_PREDICT_INTEGRATE)
         return label->zero_term;
-    double size = (double)label->sum + view->estimates[position].added;
+    double size = view->estimates[position].sum + view->estimates[position].added;
     return known == 0 ? 0 : -nb_log_rising(size, known) / (double)known;
 }
 

@@ -12,6 +12,7 @@
 #include "core/model/counts.h"
 #include "core/store/ledger.h"
 #include "core/store/rows.h"
+#include "core/unlabelled/choice.h"
 
 enum { SLICE_DOCUMENTS = 500, SLICE_ROWS = 4096, ENDED = 1 };
 
@@ -292,8 +293,8 @@ static void mark(const struct nb_corpus_part *p, unsigned char *kinds)
 }
 
 /* Says what each row is, and counts columns: words first. */
-static void sort_rows(struct nb_corpus *c, const struct nb_model *counts, unsigned char *kinds,
-                      uint32_t rows)
+static void sort_rows(struct nb_corpus *c, const struct nb_model *counts,
+                      const struct nb_choice *choice, unsigned char *kinds, uint32_t rows)
 {
     uint32_t others = 0;
     for (uint32_t from = 0; from < rows; from += SLICE_ROWS) {
@@ -301,7 +302,8 @@ static void sort_rows(struct nb_corpus *c, const struct nb_model *counts, unsign
         uint32_t until = rows - from < SLICE_ROWS ? rows : from + SLICE_ROWS;
         for (uint32_t row = from; row < until && row < nb_model_rows(counts); row++) {
             uint64_t id = nb_model_row_id(counts, row);
-            bool is_word = !nb_model_is_dropped(id) && nb_field_is_token(nb_feature_field(id));
+            bool is_word = !nb_model_is_dropped(id) && nb_field_is_token(nb_feature_field(id)) &&
+                           nb_choice_has(choice, row, id);
             bool is_learned = is_word && nb_counts_any(nb_model_row(counts, row));
             bool is_other = nb_feature_field(id) < NB_FIELDS && !is_word;
             kinds[row] = is_learned || (is_word && kinds[row] == USED) ? WORD
@@ -425,17 +427,21 @@ static int turning_init(struct turning *t, const struct nb_corpus *c, const stru
     return 0;
 }
 
-static int make_columns(struct nb_corpus *c, const struct nb_model *counts, bool is_binary,
-                        struct nb_error *error)
+static int make_columns(struct nb_corpus *c, const struct nb_model *counts,
+                        const struct nb_settings *settings, bool is_binary, struct nb_error *error)
 {
     struct turning t;
-    if (turning_init(&t, c, counts) != 0) {
+    struct nb_choice choice = {.filters = false};
+    if (turning_init(&t, c, counts) != 0 ||
+        nb_choice_make(&choice, settings, counts, t.rows, c->unlabelled.columns,
+                       c->unlabelled.counts, c->unlabelled.size) != 0) {
         turning_deinit(&t);
         return nb_error_no_memory(error);
     }
     mark(&c->unlabelled, t.kinds);
     mark(&c->labelled, t.kinds);
-    sort_rows(c, counts, t.kinds, t.rows);
+    sort_rows(c, counts, &choice, t.kinds, t.rows);
+    nb_choice_deinit(&choice);
     int rc = column_room(c, error);
     if (rc == 0) {
         struct filling f = {
@@ -450,7 +456,8 @@ static int make_columns(struct nb_corpus *c, const struct nb_model *counts, bool
     return rc;
 }
 
-int nb_corpus_read(struct nb_engine *engine, struct nb_live *live, bool is_binary, size_t sample,
+int nb_corpus_read(struct nb_engine *engine, struct nb_live *live,
+                   const struct nb_settings *settings, bool is_binary, size_t sample,
                    bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
                    struct nb_error *error)
 {
@@ -465,7 +472,7 @@ int nb_corpus_read(struct nb_engine *engine, struct nb_live *live, bool is_binar
     if (rc == 0)
         rc = draw_sample(&r, sample, error);
     if (rc == 0)
-        rc = make_columns(corpus, live->counts, is_binary, error);
+        rc = make_columns(corpus, live->counts, settings, is_binary, error);
     nb_rows_deinit(&r.bag);
     nb_entry_deinit(&r.entry);
     return rc;

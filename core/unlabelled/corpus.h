@@ -33,7 +33,8 @@ struct nb_corpus_part {
 
 struct nb_corpus {
     struct nb_corpus_part unlabelled, labelled;
-    /* Columns: the words of the model and of these documents, and then their other features. */
+    /* Columns: words of the model and of these documents, and then their other features, among them
+     * words that the settings leave out. */
     uint32_t words, columns;
     uint32_t *rows; /* owned, as the following */
     uint64_t *ids;
@@ -52,11 +53,12 @@ enum {
     NB_CORPUS_USES_MOST = 48 * 1024 * 1024,  /* features of all documents: 400 MB */
 };
 
-/* Reads all documents without a label, and up to `sample` of the others. `is_binary`: the counts
- * are of documents. `stop` (NULL: never) ends it with NB_STOPPING. The caller deinits *corpus in
- * any case. Returns 0, NB_TOO_LARGE (what is above), NB_STOPPING, or what reading the store can
- * return. */
-int nb_corpus_read(struct nb_engine *engine, struct nb_live *live, bool is_binary, size_t sample,
+/* Reads all documents without a label, and up to `sample` of the others. Words are those that
+ * min_count and skip_top of the settings leave (choice.h). `is_binary`: the counts are of
+ * documents. `stop` (NULL: never) ends it with NB_STOPPING. The caller deinits *corpus in any case.
+ * Returns 0, NB_TOO_LARGE (what is above), NB_STOPPING, or what reading the store can return. */
+int nb_corpus_read(struct nb_engine *engine, struct nb_live *live,
+                   const struct nb_settings *settings, bool is_binary, size_t sample,
                    bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
                    struct nb_error *error);
 

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/blend/blend.h"
+#include "core/score/score.h"
 #include "core/unlabelled/losses.h"
 #include "core/unlabelled/pool.h"
 
@@ -55,6 +56,7 @@ struct trying {
     struct chosen fold;
     double *counts;              /* owned; what is left of those of the corpus */
     struct nb_expected *without; /* owned */
+    struct nb_scorer *scorer;    /* owned; of the candidate at hand; NULL: stacked */
     /* One document, reused. */
     struct nb_blend blend;
     struct nb_feature *features; /* owned; as many as any document has */
@@ -84,6 +86,7 @@ static void trying_deinit(struct trying *t)
     free(t->scores);
     free(t->counts);
     nb_expected_release(&t->without);
+    nb_scorer_free(&t->scorer);
     nb_blend_deinit(&t->blend);
     free(t->features);
     nb_scores_deinit(&t->said);
@@ -267,7 +270,8 @@ static int fit(struct trying *t, const struct candidate *candidate, struct nb_ex
 static void keep(struct trying *t, const struct nb_scores *scores, double *to)
 {
     for (size_t i = 0; i < scores->size; i++) {
-        uint32_t number = t->blend.labels[scores->labels[i]].numbers[0];
+        uint32_t number =
+            t->weights != NULL ? t->blend.labels[scores->labels[i]].numbers[0] : scores->labels[i];
         for (uint32_t v = 0; v < t->corpus->labels; v++)
             if (t->corpus->numbers[v] == number)
                 to[v] = scores->log_scores[i];
@@ -287,26 +291,30 @@ static void moderate(struct trying *t)
     (void)nb_scores_moderate(s);
 }
 
-/* The last of `beside` leaves the fold out; another one is what EM expects. */
-static int score(struct trying *t, size_t document, const struct nb_blend_beside *beside,
-                 unsigned beside_count, double *to)
+static int score_stacked(struct trying *t, size_t size, const struct nb_besides *besides)
+{
+    const struct nb_model *counts = t->guard->live->counts;
+    const struct nb_blend_source source = {.counts = counts, .weights = t->weights, .strength = 1};
+    int rc = nb_blend_begin_beside(&t->blend, &t->guard->published->settings, &source, 1, besides);
+    if (rc == 0)
+        rc = nb_blend_score(&t->blend, t->features, size, NULL, &t->said);
+    if (rc == 0 && besides->count == 1)
+        moderate(t);
+    return rc;
+}
+
+/* The last of `besides` leaves the fold out; another one is what EM expects. */
+static int score(struct trying *t, size_t document, const struct nb_besides *besides, double *to)
 {
     const struct nb_corpus *c = t->corpus;
     const struct nb_model *counts = t->guard->live->counts;
-    const struct nb_blend_source source = {.counts = counts, .weights = t->weights, .strength = 1};
     size_t size = 0;
     for (size_t i = t->fold.begin[document]; i < t->fold.end[document]; i++)
         t->features[size++] =
             (struct nb_feature){c->ids[c->labelled.columns[i]], c->labelled.counts[i]};
-    bool is_stacked = t->weights != NULL;
     nb_model_read_lock(counts);
-    int rc = nb_blend_begin_beside(&t->blend, &t->guard->published->settings, &source, 1, beside,
-                                   beside_count);
-    if (rc == 0)
-        rc = nb_blend_score(&t->blend, t->features, size, is_stacked ? NULL : &t->said,
-                            is_stacked ? &t->said : NULL);
-    if (rc == 0 && is_stacked && beside_count == 1)
-        moderate(t);
+    int rc = t->weights != NULL ? score_stacked(t, size, besides)
+                                : nb_score(t->scorer, counts, t->features, size, &t->said, NULL);
     if (rc == 0)
         keep(t, &t->said, to);
     nb_model_unlock(counts);
@@ -314,22 +322,23 @@ static int score(struct trying *t, size_t document, const struct nb_blend_beside
 }
 
 /* Scores the fold by candidate `n` - 1; n = 0: without expected counts. */
-static int score_fold(struct trying *t, uint32_t fold, unsigned n,
-                      const struct nb_expected *expected)
+static int score_fold(struct trying *t, uint32_t fold, unsigned n, struct nb_expected *expected)
 {
-    struct nb_blend_beside beside[NB_BLEND_BESIDE_MOST];
-    unsigned count = 0;
-    int rc = 0;
+    struct nb_besides besides = {.count = 0};
+    double share = (double)t->corpus->unlabelled.count / (double)t->unlabelled.count;
     if (n > 0)
-        beside[count++] = (struct nb_blend_beside){
-            expected, t->candidates[n - 1].weight * (double)t->corpus->unlabelled.count /
-                          (double)t->unlabelled.count};
-    beside[count++] = (struct nb_blend_beside){t->without, -1};
+        besides.list[besides.count++] =
+            (struct nb_beside){expected, t->candidates[n - 1].weight * share};
+    besides.list[besides.count++] = (struct nb_beside){t->without, -1};
+    nb_scorer_free(&t->scorer);
+    int rc = t->weights != NULL
+                 ? 0
+                 : nb_scorer_new_beside(&t->guard->published->settings, &besides, &t->scorer);
     for (size_t d = 0, at = 0; rc == 0 && d < t->corpus->labelled.count; d++) {
         if (t->folds[d] != fold)
             continue;
         size_t place = (size_t)n * t->measured + t->places[d];
-        rc = score(t, at++, beside, count, t->scores + place * t->corpus->labels);
+        rc = score(t, at++, &besides, t->scores + place * t->corpus->labels);
     }
     return rc;
 }

@@ -18,7 +18,7 @@
 #ifndef NB_CORE_UNLABELLED_GUARD_H
 #define NB_CORE_UNLABELLED_GUARD_H
 
-#include "core/expected/refined.h"
+#include "core/refined/refined.h"
 #include "core/unlabelled/corpus.h"
 
 enum { NB_GUARD_SAMPLE = 500 }; /* documents of the corpus' sample */

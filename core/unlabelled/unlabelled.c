@@ -194,7 +194,7 @@ static int fit(struct run *r)
     rc = nb_expected_new(&columns, &documents, &em, c->numbers, c->labels, c->vocabulary,
                          &refined->expected);
     nb_em_deinit(&em);
-    return rc;
+    return rc == 0 ? nb_refined_make_scorer(refined, &r->published->settings) : rc;
 }
 
 /* What was found about the weight before. */
@@ -213,7 +213,8 @@ static void take_weight(struct nb_refined *to, const struct nb_refined *from)
 static int find(struct run *r, const struct nb_refined *before, struct nb_error *error)
 {
     struct nb_corpus *c = &r->corpus;
-    int rc = nb_corpus_read(r->engine, r->live, true, NB_GUARD_SAMPLE, is_stopped, r, c, error);
+    int rc = nb_corpus_read(r->engine, r->live, &r->published->settings, true, NB_GUARD_SAMPLE,
+                            is_stopped, r, c, error);
     if (rc != 0)
         return rc;
     r->refined->documents = c->unlabelled.count;

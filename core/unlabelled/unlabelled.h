@@ -14,8 +14,8 @@
 #ifndef NB_CORE_UNLABELLED_UNLABELLED_H
 #define NB_CORE_UNLABELLED_UNLABELLED_H
 
-#include "core/expected/refined.h"
 #include "core/live/state.h"
+#include "core/refined/refined.h"
 
 enum nb_refining {
     NB_REFINING_OFF,  /* not with these settings, or there is nothing to learn from */

@@ -14,7 +14,7 @@ static int find_evidence(struct nb_verdict_private *p, size_t *count)
     const struct nb_published *published = p->published;
     bool stacked = nb_published_is_stacked(published);
     int rc = 0;
-    if (stacked && nb_family_refined(&p->family) != NULL)
+    if (stacked && p->refined != NULL)
         return nb_pooled_explain(&p->pooled, &p->family, p->bag.features, p->bag.size, &p->stacked,
                                  p->evidence, count);
     if (p->judge == NULL)
@@ -25,8 +25,8 @@ static int find_evidence(struct nb_verdict_private *p, size_t *count)
                               p->bag.features, p->bag.size, p->rows, &p->inputs, &p->stacked,
                               p->evidence, count);
     else
-        rc = nb_explain(published->scorer, p->judge->counts, p->bag.features, p->bag.size, p->rows,
-                        &p->scores, p->evidence, count);
+        rc = nb_explain(nb_verdict_scorer(p), p->judge->counts, p->bag.features, p->bag.size,
+                        p->rows, &p->scores, p->evidence, count);
     for (size_t i = 0; rc == 0 && stacked && i < *count; i++)
         p->evidence[i].evidence *= p->moderation;
     return rc;
@@ -57,7 +57,7 @@ static void put_counts(struct nb_verdict *verdict, const struct nb_evidence *e,
                        struct nb_explained *x)
 {
     const struct nb_verdict_private *p = verdict->private_;
-    if (p->judge == NULL || e->feature == SIZE_MAX)
+    if (p->judge == NULL || p->refined != NULL || e->feature == SIZE_MAX)
         return;
     const struct nb_model *counts = p->judge->counts;
     uint32_t row = p->rows[e->feature];

@@ -26,7 +26,7 @@ static int moderate(struct nb_verdict *verdict)
     struct nb_verdict_private *p = verdict->private_;
     for (size_t i = 0; i < p->stacked.size; i++)
         p->stacked.documents[i] = verdict->documents[i];
-    if (nb_family_refined(&p->family) != NULL)
+    if (p->refined != NULL)
         return nb_pooled_score(&p->pooled, &p->family, p->bag.features, p->bag.size, &p->stacked);
     p->moderation = nb_scores_moderate(&p->stacked);
     return 0;
@@ -40,7 +40,7 @@ static int calibrate(struct nb_verdict *verdict)
     const struct nb_calibration *map = p->published->settings.fitted;
     struct nb_scores *scores = &p->scores;
     verdict->tells_calibrated = p->published->settings.calibration != NB_CALIBRATION_NONE;
-    if (map == NULL || p->judge == NULL ||
+    if (map == NULL || p->judge == NULL || p->refined != NULL ||
         !nb_calibration_is_of(map, scores->labels, (uint32_t)scores->size))
         return 0;
     if (nb_array_reserve(&p->calibrated, &p->calibrated_room, scores->size,

@@ -16,7 +16,8 @@ struct nb_verdict_private {
     struct nb_family family;
     /* Who decides: the model, or without documents its parent. NULL: both do, as family.blend. */
     struct nb_live *judge;
-    struct nb_published *published; /* borrowed from the family: whose formulas decide */
+    struct nb_published *published;   /* borrowed from the family: whose formulas decide */
+    const struct nb_refined *refined; /* the same: what stands beside the judge's counts, or NULL */
     struct nb_bag bag;
     uint32_t *rows; /* owned; of the bag's features in the judge's counts */
     /* How the bag was made. */
@@ -39,6 +40,12 @@ struct nb_verdict_private {
 /* Makes a verdict ready for another document: what it holds of the last one is let go of, but for
  * the memory. Returns 0 or NB_NO_MEMORY. */
 int nb_verdict_prepare(struct nb_verdict *verdict, struct nb_engine *engine);
+
+/* Which formulas by the book a judge has. */
+static inline struct nb_scorer *nb_verdict_scorer(const struct nb_verdict_private *p)
+{
+    return p->refined != NULL ? p->refined->scorer : p->published->scorer;
+}
 
 /* The documents of a label; 0 if the verdict does not have it. */
 uint64_t nb_verdict_documents(const struct nb_verdict *verdict, const char *label);

@@ -33,14 +33,26 @@ static int find_rows(struct nb_verdict_private *p)
     return 0;
 }
 
+/* With what documents without a label give; nb_verdict_fill pools it with the model's own scores.
+ */
+static int score_beside(struct nb_verdict_private *p)
+{
+    int rc = nb_family_blend(&p->family);
+    if (rc == 0)
+        rc = nb_blend_score(&p->family.blend, p->bag.features, p->bag.size, NULL, &p->stacked);
+    return rc;
+}
+
 /* One member of the family has all documents: mostly, the model. */
 static int score_alone(struct nb_verdict_private *p, struct nb_error *error)
 {
     int rc = find_rows(p);
     if (rc == 0)
-        rc = nb_score_found(p->published->scorer, p->judge->counts, p->bag.features, p->bag.size,
+        rc = nb_score_found(nb_verdict_scorer(p), p->judge->counts, p->bag.features, p->bag.size,
                             p->rows, &p->scores, error);
-    return rc == 0 && nb_published_is_stacked(p->published) ? score_stacked(p) : rc;
+    if (rc != 0 || !nb_published_is_stacked(p->published))
+        return rc;
+    return p->refined != NULL ? score_beside(p) : score_stacked(p);
 }
 
 static int score_together(struct nb_verdict_private *p)
@@ -56,7 +68,8 @@ static void choose_judge(struct nb_verdict_private *p)
 {
     const struct nb_family *family = &p->family;
     unsigned first = family->speaker_count > 0 ? family->speakers[0] : 0;
-    p->judge = nb_family_is_blended(family) ? NULL : family->live[first];
+    p->judge = family->speaker_count > 1 ? NULL : family->live[first];
+    p->refined = nb_family_refined(family);
     p->published = family->published[first];
 }
 

@@ -4,6 +4,7 @@ import json
 import math
 import random
 import threading
+from collections import Counter
 
 import expectation
 from harness import equal, holds, near, refused, wait_for
@@ -187,46 +188,70 @@ def test_what_there_is_too_little_for(api):
 
 
 # ---- against the slow computation ---------------------------------------------------------------
-def slow_shares(labelled, bags, weight, smoothing):
+def used(labelled, unlabelled, settings):
+    """The words of a vocabulary: how often they occur counts, with a label or without one."""
+    total = Counter(w for _, words in labelled for w in words) + Counter(w for words in unlabelled for w in words)
+    left = [w for w, n in total.most_common()[settings.get("skip_top", 0):] if n >= settings.get("min_count", 1)]
+    return set(left)
+
+
+def slow_shares(labelled, bags, vocabulary, weight, smoothing):
     """Shares of the labels in each bag, by EM over the presence of words."""
     kinds = sorted({kind for kind, _ in labelled})
-    vocabulary = sorted({w for _, bag in labelled for w in bag} | {w for bag in bags for w in bag})
-    own = {v: {w: sum(w in bag for kind, bag in labelled if kind == v) for w in vocabulary} for v in kinds}
+    own = {v: {w: sum(w in bag for kind, bag in labelled if kind == v) for w in sorted(vocabulary)} for v in kinds}
     prior = {v: sum(kind == v for kind, _ in labelled) for v in kinds}
-    shares, objectives, _ = expectation.fit(own, prior, [dict.fromkeys(sorted(bag), 1) for bag in bags], weight, smoothing)
+    bags = [dict.fromkeys(sorted(set(bag) & vocabulary), 1) for bag in bags]
+    shares, objectives, _ = expectation.fit(own, prior, bags, weight, smoothing)
     return shares, objectives
 
 
-def slow_scores(labelled, unlabelled, shares, weight, text):
-    labels = sorted({kind for kind, _ in labelled})
-    vocabulary = {w for _, words in labelled for w in words} | {w for words in unlabelled for w in words}
-    found = {}
-    for v in labels:
-        documents = sum(kind == v for kind, _ in labelled) + weight * math.fsum(r.get(v, 0) for r in shares)
-        n = {w: sum(words.count(w) for kind, words in labelled if kind == v) +
-             weight * math.fsum(r.get(v, 0) * words.count(w) for r, words in zip(shares, unlabelled)) for w in vocabulary}
-        end = math.log(math.fsum(n.values()) + len(vocabulary))
+def log_likelihood(settings, words, vocabulary, documents, n, d):
+    """ln P(words | label) of a label with so many documents, in which words occur n[w] times, in d[w] documents."""
+    known = [w for w in words if w in vocabulary]
+    size = math.fsum(n.values()) + len(vocabulary)
+    if settings.get("event_model") == "bernoulli":
+        having = {w: (d[w] + 1) / (documents + 2) for w in vocabulary}
+        return math.fsum(math.log(p if w in known else 1 - p) for w, p in having.items())
+    if settings.get("predict") == "integrate":  # one position after the other, each learned before the next
+        return math.fsum(math.log(n[w] + 1 + known[:i].count(w)) - math.log(size + i) for i, w in enumerate(known))
+    return math.fsum(math.log(n[w] + 1) - math.log(size) for w in known)
+
+
+def slow_scores(settings, labelled, unlabelled, vocabulary, shares, text):
+    weight, found = settings["unlabelled_weight"], {}
+    for v in sorted({kind for kind, _ in labelled}):
+        rows = [(1, words) for kind, words in labelled if kind == v]
+        rows += [(weight * r.get(v, 0), words) for r, words in zip(shares, unlabelled)]
+        documents = math.fsum(r for r, _ in rows)
+        n = {w: math.fsum(r * words.count(w) for r, words in rows) for w in vocabulary}
+        d = {w: math.fsum(r for r, words in rows if w in words) for w in vocabulary}
         found[v] = math.log(documents / (len(labelled) + weight * len(unlabelled)))
-        found[v] += math.fsum(math.log(n[w] + 1) - end for w in text.split() if w in vocabulary)
+        found[v] += log_likelihood(settings, text.split(), vocabulary, documents, n, d)
     return found
 
 
 def test_as_computed_slowly(api):
-    for seed, weight in ((21, 1), (22, 0.3), (23, 0.05)):
+    cases = [{}, {}, {}, {"min_count": 3}, {"event_model": "bernoulli"}, {"event_model": "bernoulli", "min_count": 2},
+             {"predict": "integrate"}, {"skip_top": 1}]
+    for seed, weight, more in zip(range(21, 29), (1, 0.3, 0.05, 1, 0.3, 1, 0.3, 1), cases):
         client = api.another().start().client
-        labelled, others, tests = documents(seed, 3), documents(seed + 100, 25), documents(seed + 200, 10)
-        client.put(M, {"preset": "book", "unlabelled_weight": weight}).ok(201)
+        labelled, others, tests = ([(kind, text + " often often often") for kind, text in documents(seed + more_of, count)]
+                                   for more_of, count in ((0, 3), (100, 25), (200, 10)))
+        settings = {"preset": "book", "unlabelled_weight": weight} | more
+        client.put(M, settings).ok(201)
         teach(client, labelled, "with", True)
         teach(client, others, "without", False)
         found = ready(client)
         equal((found["weight"], found["smoothing"], found["documents"]), (weight, 0.001, 25))
         words = [(kind, text.split()) for kind, text in labelled]
-        shares, objectives = slow_shares([(k, set(w)) for k, w in words], [set(t.split()) for _, t in others], weight, 0.001)
+        bags = [t.split() for _, t in others]
+        vocabulary = used(words, bags, settings)
+        shares, objectives = slow_shares(words, bags, vocabulary, weight, 0.001)
         near(found["log_likelihood_first"], objectives[0])
         near(found["log_likelihood"], objectives[-1])
         holds(all(b >= a - 1e-9 * abs(a) for a, b in zip(objectives, objectives[1:])), f"it falls: {objectives}")
         for (_, text), said in zip(tests, scores(client, tests)):
-            want = slow_scores(words, [t.split() for _, t in others], shares, weight, text)
+            want = slow_scores(settings, words, bags, vocabulary, shares, text)
             for label, score in want.items():
                 near(said[label], score)
 
@@ -251,9 +276,7 @@ def test_the_setting(api):
     for bad in (-0.1, 1.5, "some"):
         refused(client.put(M, {"unlabelled_weight": bad}), 422, "unlabelled_weight")
     client.put("/v1/models/above", {"preset": "book"}).ok(201)
-    for other, why in (({"event_model": "bernoulli"}, "bernoulli"), ({"min_count": 2}, "min_count"), ({"skip_top": 5}, "skip_top"),
-                       ({"predict": "integrate"}, "integrate"), ({"fields": {"country": "category"}}, "fields"),
-                       ({"smoothing": {"labels": {"garden": 2}}}, "smoothing"), ({"parent": "above"}, "a parent")):
+    for other, why in (({"fields": {"country": "category"}}, "fields"), ({"parent": "above"}, "a parent")):
         refused(client.put("/v1/models/n", {"preset": "book", "unlabelled_weight": 0.5} | other), 422, "unlabelled_weight")
         client.put("/v1/models/n", BOOK | other).ok(201)
         equal(client.get("/v1/models/n/em").ok().json, {"model": "n", "state": "off"}, "there are none")
@@ -445,5 +468,5 @@ def test_bayesc(api):
     equal(json.loads(bayesc.run("em", "m", "--show", "--json"))["state"], "ready")
     daemon.client.put(M, {"preset": "book"}).ok()
     equal(bayesc.run("em", "m").decode(), "m: off\n")
-    daemon.client.put(M, BOOK | {"min_count": 2}).ok()
-    equal(bayesc.run("em", "m").decode(), "m: off\nthey do not come in with a min_count above 1\n")
+    daemon.client.put(M, BOOK | {"fields": {"country": "category"}}).ok()
+    equal(bayesc.run("em", "m").decode(), "m: off\nthey do not come in with fields\n")

@@ -66,9 +66,10 @@ def log_of_part(x):
 
 
 class Book:
-    """LEARN_NAIVE_BAYES_TEXT over all living documents, each time afresh."""
+    """LEARN_NAIVE_BAYES_TEXT over all living documents, each time afresh. beside: documents that have labels by shares, and
+    what each weighs; how often a word occurs is counted in whole documents."""
 
-    def __init__(self, living, settings, parent=()):
+    def __init__(self, living, settings, parent=(), beside=((), 0)):
         self.s, self.parent = settings, [bag for _, bag in parent]
         self.docs = Counter(label for label, _ in living)
         self.labels = sorted(self.docs)
@@ -82,8 +83,19 @@ class Book:
         total = Counter()
         for v in self.labels:
             total.update(self.n[v])
+        for shares, bag in beside[0]:
+            total.update({w: c for w, c in bag.items() if is_token(w)})
+            for v in self.labels:
+                self.add_share(v, shares.get(v, 0) * beside[1], bag)
         by_rank = sorted(total, key=lambda w: (-total[w], hash_of(w)))
         self.used = {w for w in by_rank[settings["skip_top"]:] if total[w] >= settings["min_count"]}
+
+    def add_share(self, v, share, bag):
+        self.docs[v] += share
+        for w, c in bag.items():
+            if is_token(w):
+                self.n[v][w] += share * c
+                self.d[v][w] += share
 
     def prior(self, v):
         kind, weights = self.s["prior"], self.s["weights"]
@@ -466,9 +478,24 @@ def settings_line(s):
     return " ".join(["settings", *map(str, numbers), *(f"{v}={w!r}" for v, w in s["weights"].items())])
 
 
-def check(driver, living, settings, bag, parent):
+def random_beside(rnd, labels):
+    """Documents that are of up to three labels by shares, or all of one, and what each weighs."""
+    documents = []
+    for _ in range(rnd.randint(1, 12)):
+        parts = {v: rnd.choice([0.25, 0.5, 1, rnd.random()]) for v in rnd.sample(labels, rnd.randint(1, min(3, len(labels))))}
+        documents.append(({v: x / sum(parts.values()) for v, x in parts.items()}, random_bag(rnd, 300)))
+    return documents, rnd.choice([0.01, 0.3, 1])
+
+
+def tell_beside(driver, beside):
+    driver.tell(f"beside-clear {beside[1]!r}")
+    for shares, bag in beside[0]:
+        driver.tell(f"beside {','.join(f'{v}={x!r}' for v, x in shares.items())} {bag_text(bag)}")
+
+
+def check(driver, living, settings, bag, parent, beside):
     """One document's scores and explanation; how many numbers were compared."""
-    book = Book(living, settings, parent)
+    book = Book(living, settings, parent, beside)
     known, best, *scores = driver.ask("score " + bag_text(bag))
     got = dict(x.split("=") for x in scores)
     if sorted(got) != book.labels or list(got) != book.labels:
@@ -571,9 +598,12 @@ def run(path, seed):
                     living.append((rnd.choice(labels), random_bag(rnd, 300)))
                     driver.tell("train %s %s" % (living[-1][0], bag_text(living[-1][1])))
             settings = random_settings(rnd, labels)
+            has_pool = isinstance(settings["smoothing"], tuple) and settings["smoothing"][2] == "parent"
+            beside = random_beside(rnd, labels) if not has_pool and rnd.random() < 0.5 else ((), 0)
+            tell_beside(driver, beside)
             driver.tell(settings_line(settings))
             if living:
-                compared += sum(check(driver, living, settings, random_bag(rnd, 400), parent) for _ in range(3))
+                compared += sum(check(driver, living, settings, random_bag(rnd, 400), parent, beside) for _ in range(3))
         if driver.end() != 0:
             sys.exit("golden.py: the driver failed")
     print(f"golden: {compared} numbers agree to 1e-9 (seed {seed})")

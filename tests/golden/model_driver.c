@@ -14,6 +14,10 @@
  * and with the smoothing "m:M:2", whose p is a parent's, of these documents that the parent learns:
  *     parent-train LABEL WORD:COUNT ...
  *
+ * and with counts beside the model's, of documents that have labels by shares, from the next
+ * settings on:
+ *     beside-clear WEIGHT             beside LABEL=SHARE,... WORD:COUNT ...
+ *
  * and with attributes, which the settings that follow have:
  *     fields STRUCTURE NUMBER KIND ...        (numbers of the enums; before any document)
  *
@@ -32,6 +36,7 @@
 #include "core/score/stack.h"
 
 enum { WORDS_MOST = 4096, WEIGHTS_MOST = 64, LABELS_MOST = 64, ATTRIBUTES_MOST = 64 };
+enum { DOCUMENTS_MOST = 200, USES_MOST = 20000 };
 
 static struct nb_model *model, *parent;
 static struct nb_blend blend;
@@ -39,6 +44,13 @@ static struct nb_settings blended; /* what it borrows: without labels and weight
 static struct nb_scorer *scorer;
 static struct nb_stack *stack;
 static struct nb_stack_weights *stack_weights;
+static struct {
+    size_t begin[DOCUMENTS_MOST + 1], share_begin[DOCUMENTS_MOST + 1];
+    uint32_t columns[USES_MOST], counts[USES_MOST], labels[USES_MOST];
+    double shares[USES_MOST], weight;
+    size_t count;
+    struct nb_expected *expected; /* owned; of all of them; NULL: not there yet */
+} beside;
 static struct nb_attribute attributes[ATTRIBUTES_MOST];
 static char attribute_names[ATTRIBUTES_MOST][8];
 static size_t attribute_count;
@@ -148,6 +160,79 @@ static void fields(char **rest)
     nb_model_put_pairs(model, &pairs);
 }
 
+/* ---- counts beside ---------------------------------------------------------------------------
+ */
+
+static void beside_clear(char **rest)
+{
+    beside.weight = strtod(next(rest), NULL);
+    beside.count = 0;
+    nb_expected_release(&beside.expected);
+}
+
+static uint32_t row_of(struct nb_model *of, uint64_t id)
+{
+    uint32_t row = nb_model_find(of, id);
+    if (row == NB_NO_ROW)
+        require(nb_model_append(of, id, &row) == 0, "row");
+    return row;
+}
+
+static void beside_add(char **rest)
+{
+    static struct nb_feature bag[WORDS_MOST];
+    char *inner = NULL;
+    size_t at = beside.share_begin[beside.count], use = beside.begin[beside.count];
+    require(beside.count < DOCUMENTS_MOST, "too many documents");
+    for (char *item = strtok_r(next(rest), ",", &inner); item != NULL;
+         item = strtok_r(NULL, ",", &inner)) {
+        struct nb_prior_weight share = weight_of(item);
+        struct nb_string name = {share.label, strlen(share.label)};
+        require(nb_model_label(model, name, &beside.labels[at]) == 0, "label");
+        beside.shares[at++] = share.weight;
+    }
+    size_t size = read_bag(rest, bag);
+    require(use + size <= USES_MOST, "too many words");
+    for (size_t i = 0; i < size; i++) {
+        beside.columns[use] = row_of(model, bag[i].id);
+        beside.counts[use++] = bag[i].count;
+    }
+    beside.count++;
+    beside.share_begin[beside.count] = at;
+    beside.begin[beside.count] = use;
+}
+
+/* Rows are columns, and labels have their own numbers. */
+static void make_expected(void)
+{
+    static uint32_t rows[WORDS_MOST], numbers[LABELS_MOST];
+    static uint64_t ids[WORDS_MOST];
+    static bool learned[WORDS_MOST];
+    uint64_t vocabulary[NB_FIELDS + 1];
+    uint32_t count = nb_model_rows(model), labels = nb_model_label_count(model);
+    require(count <= WORDS_MOST && labels <= LABELS_MOST, "too many");
+    for (uint32_t row = 0; row < count; row++) {
+        rows[row] = row;
+        ids[row] = nb_model_row_id(model, row);
+        learned[row] = !nb_model_row_is_unused(model, row);
+    }
+    for (uint32_t v = 0; v < labels; v++)
+        numbers[v] = v;
+    for (unsigned field = 0; field <= NB_FIELDS; field++)
+        vocabulary[field] = nb_model_vocabulary(model, field);
+    const struct nb_expected_columns columns = {count, rows, ids, learned};
+    const struct nb_em_documents documents = {beside.count,     beside.begin,   beside.begin + 1,
+                                              beside.begin + 1, beside.columns, beside.counts};
+    const struct nb_em shares = {.count = beside.count,
+                                 .begin = beside.share_begin,
+                                 .labels = beside.labels,
+                                 .shares = beside.shares};
+    nb_expected_release(&beside.expected);
+    require(nb_expected_new(&columns, &documents, &shares, numbers, labels, vocabulary,
+                            &beside.expected) == 0,
+            "expected counts");
+}
+
 static void settings(char **rest)
 {
     struct nb_settings s;
@@ -174,7 +259,13 @@ static void settings(char **rest)
     nb_settings_deinit(&blended);
     require(nb_settings_copy(&blended, &s) == 0, "out of memory");
     nb_scorer_free(&scorer);
-    require(nb_scorer_new(&s, &scorer) == 0, "out of memory");
+    if (beside.count == 0) {
+        require(nb_scorer_new(&s, &scorer) == 0, "out of memory");
+        return;
+    }
+    make_expected();
+    const struct nb_beside all = {beside.expected, beside.weight};
+    require(nb_scorer_new_beside(&s, &all, 1, &scorer) == 0, "out of memory");
 }
 
 static void change(struct nb_model *to, char **rest, int sign)
@@ -346,6 +437,10 @@ int main(void)
             change(model, &rest, 1);
         else if (strcmp(verb, "untrain") == 0)
             change(model, &rest, -1);
+        else if (strcmp(verb, "beside-clear") == 0)
+            beside_clear(&rest);
+        else if (strcmp(verb, "beside") == 0)
+            beside_add(&rest);
         else if (strcmp(verb, "parent-train") == 0)
             change(parent, &rest, 1);
         else if (strcmp(verb, "score") == 0 || strcmp(verb, "explain") == 0)
@@ -363,6 +458,7 @@ int main(void)
     nb_stack_weights_free(&stack_weights);
     nb_model_free(&model);
     nb_model_free(&parent);
+    nb_expected_release(&beside.expected);
     nb_blend_deinit(&blend);
     nb_settings_deinit(&blended);
     return 0;

@@ -64,6 +64,8 @@ static void fill(struct corpus *c, uint64_t seed)
         c->beside[i] = draw(&random, i % 2 == 0 ? 20 : 0);
 }
 
+static const struct nb_besides none = {.count = 0};
+
 /* ---- models ---------------------------------------------------------------------------------- */
 
 /* Rows of all words, and labels, in one order. */
@@ -139,15 +141,14 @@ struct pair {
 };
 
 static void score(struct pair *p, const struct nb_settings *settings, const struct nb_model *m,
-                  const struct nb_stack_weights *weights, const struct nb_blend_beside *beside,
+                  const struct nb_stack_weights *weights, const struct nb_besides *besides,
                   const struct document *d)
 {
     struct nb_feature bag[BAG];
     const struct nb_blend_source source = {.counts = m, .weights = weights, .strength = 1};
     for (size_t i = 0; i < d->size; i++)
         bag[i] = (struct nb_feature){id_of(d->words[i]), d->counts[i]};
-    ck_assert_int_eq(
-        nb_blend_begin_beside(&p->blend, settings, &source, 1, beside, beside != NULL ? 1 : 0), 0);
+    ck_assert_int_eq(nb_blend_begin_beside(&p->blend, settings, &source, 1, besides), 0);
     ck_assert_int_eq(nb_blend_score(&p->blend, bag, d->size, &p->book, &p->stacked), 0);
 }
 
@@ -206,10 +207,10 @@ static void check_added(const struct nb_settings *settings, uint64_t seed)
             learn(all, &c.beside[i], c.beside[i].labels[k]);
     struct nb_stack_weights *weights = weights_of(few, &c);
     struct nb_expected *expected = expected_of(few, c.beside, BESIDE);
-    const struct nb_blend_beside beside = {expected, 2};
+    const struct nb_besides beside = {.list = {{expected, 2}}, .count = 1};
     for (uint32_t i = 0; i < OWN; i++) {
         score(&got, settings, few, weights, &beside, &c.own[i]);
-        score(&want, settings, all, weights, NULL, &c.own[i]);
+        score(&want, settings, all, weights, &none, &c.own[i]);
         check_same(&got, &want);
     }
     nb_expected_release(&expected);
@@ -253,10 +254,10 @@ START_TEST(as_if_they_were_not_learned)
     }
     struct nb_stack_weights *weights = weights_of(few, &c);
     struct nb_expected *expected = expected_of(all, c.beside, 6);
-    const struct nb_blend_beside beside = {expected, -1};
+    const struct nb_besides beside = {.list = {{expected, -1}}, .count = 1};
     for (uint32_t i = 0; i < OWN; i++) {
         score(&got, &settings, all, weights, &beside, &c.own[i]);
-        score(&want, &settings, few, weights, NULL, &c.own[i]);
+        score(&want, &settings, few, weights, &none, &c.own[i]);
         check_same(&got, &want);
     }
     struct nb_model *gone = model_new();

@@ -3,10 +3,11 @@
  * What documents without a label have given a model: their expected counts, how much they weigh,
  * and how that was found. Immutable, shared by reference count; any thread.
  */
-#ifndef NB_CORE_EXPECTED_REFINED_H
-#define NB_CORE_EXPECTED_REFINED_H
+#ifndef NB_CORE_REFINED_REFINED_H
+#define NB_CORE_REFINED_REFINED_H
 
 #include "core/expected/expected.h"
+#include "core/score/scorer.h"
 
 /* How well documents of a sample are predicted by a model that has not learned them. */
 struct nb_refined_loss {
@@ -17,6 +18,7 @@ struct nb_refined_loss {
 struct nb_refined {
     atomic_uint references;
     struct nb_expected *expected; /* NULL: they weigh nothing */
+    struct nb_scorer *scorer;     /* owned; by the book, with these counts; NULL as they are */
     double weight;                /* of a document without a label */
     double smoothing;             /* inside EM */
     /* Of a stacked model, whose verdicts are a pool of scores without them and with them: how much
@@ -35,6 +37,10 @@ struct nb_refined {
 };
 
 struct nb_refined *nb_refined_use(struct nb_refined *refined);
+/* Makes the scorer of its counts, under the model's settings. Returns 0 or NB_NO_MEMORY. */
+int nb_refined_make_scorer(struct nb_refined *refined, const struct nb_settings *settings);
+/* Bytes that the counts take and what the scorer keeps of them; 0 for NULL. */
+size_t nb_refined_memory(const struct nb_refined *refined);
 /* Gives a reference back, and sets *refined to NULL, which is allowed inside. */
 void nb_refined_release(struct nb_refined **refined);
 
