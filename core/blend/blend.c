@@ -13,6 +13,18 @@
 #include "core/blend/blend_private.h"
 #include "core/estimate/estimate.h"
 
+static void free_attributes(struct nb_blend_attributes *a)
+{
+    if (a == NULL)
+        return;
+    free(a->values);
+    free(a->offsets);
+    free(a->work);
+    free(a->own);
+    free(a->rest);
+    free(a);
+}
+
 void nb_blend_deinit(struct nb_blend *b)
 {
     free(b->labels);
@@ -23,6 +35,7 @@ void nb_blend_deinit(struct nb_blend *b)
         nb_attribute_scores_deinit(b->values);
     free(b->values);
     free(b->products);
+    free_attributes(b->attributes);
     *b = (struct nb_blend){0};
 }
 
@@ -151,6 +164,8 @@ double nb_blend_sum(const struct nb_blend *b, uint32_t place, unsigned field, bo
         sum += b->scale[i] * (double)(presences ? nb_model_presences(counts, number, field)
                                                 : nb_model_occurrences(counts, number, field));
     }
+    if (field >= NB_FIRST_PART) /* of an attribute: nothing is beside it */
+        return sum;
     if (b->without.is_set && b->without.label == b->labels[place].numbers[0])
         sum -= b->without.features[field];
     uint32_t own = b->labels[place].numbers[0];
@@ -361,6 +376,8 @@ int nb_blend_begin_without(struct nb_blend *b, const struct nb_settings *setting
     for (size_t i = 0; i < size; i++) {
         uint32_t row = nb_model_find(counts, features[i].id);
         unsigned field = nb_feature_field(features[i].id);
+        if (field == NB_FIELD_VALUE) /* blend_attributes.c takes it out */
+            continue;
         bool is_token = nb_field_is_token(field);
         bool is_unique =
             row != NB_NO_ROW && nb_counts_documents(counts, nb_model_row(counts, row)) == 1;

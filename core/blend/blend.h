@@ -31,7 +31,8 @@
  * The 1 beside V' is for all words that it does not know, so that none has p_w = 0; with the binary
  * model the counts are documents that have w. Then m stands for `parent_strength`. Fields that both
  * settings name, alike, are attributes of the model then, with p from the parent's
- * (core/attribute); else of the view (core/blend/blend_fields.h).
+ * (core/attribute); else of the view (core/blend/blend_fields.h), and in a stacked model each is
+ * evidence of its own there, with a weight (core/blend/blend_attributes.h).
  *
  * Beside the counts of the first source stand others that are no integers (core/expected), each
  * with a weight w: what labels are expected to have of documents without one, or, with w = -1,
@@ -56,6 +57,7 @@
 #include "core/score/stack.h"
 
 struct nb_attribute_scores;
+struct nb_blend_attributes;
 struct nb_log_product;
 
 enum { NB_BLEND_MOST = 3 /* levels: a user, a tenant, all */ };
@@ -118,8 +120,9 @@ struct nb_blend {
     struct nb_attribute_scores *values; /* owned; of the model's fields; NULL: it has none */
     struct nb_log_product *products;    /* owned; by label: what a document's values bring */
     size_t product_room;
-    uint32_t fields;                    /* 1u << field: whose offsets are there */
-    uint32_t features[NB_STACK_GROUPS]; /* of the document */
+    struct nb_blend_attributes *attributes; /* owned; of the stack; NULL: there was no value yet */
+    uint32_t fields;                        /* 1u << field: whose offsets are there */
+    uint32_t features[NB_STACK_GROUPS];     /* of the document */
     struct nb_blend_weights weights;
 };
 void nb_blend_deinit(struct nb_blend *blend);
@@ -167,8 +170,8 @@ void nb_blend_shares(struct nb_blend *blend, const struct nb_feature *feature,
 
 /* Sets *log_odds to those of a label against all others together, both by their places, with the
  * weights of two labels: nb_stack_against of core/score/stack.h, of the view. The sources have
- * weights. */
-void nb_blend_against(struct nb_blend *blend, const struct nb_feature *features, size_t size,
-                      uint32_t label, uint32_t other, double *log_odds);
+ * weights. Returns 0 or NB_NO_MEMORY. */
+int nb_blend_against(struct nb_blend *blend, const struct nb_feature *features, size_t size,
+                     uint32_t label, uint32_t other, double *log_odds);
 
 #endif

@@ -45,7 +45,7 @@ struct nb_blend_numbers nb_blend_numbers_merge(struct nb_blend_numbers a, struct
 }
 
 struct nb_blend_numbers nb_blend_numbers_of(const struct nb_blend *b, unsigned field,
-                                            uint32_t place)
+                                            uint32_t place, const nb_int128 *out)
 {
     struct nb_blend_numbers sum = {.count = 0};
     for (unsigned i = 0; i < b->count; i++) {
@@ -53,6 +53,8 @@ struct nb_blend_numbers nb_blend_numbers_of(const struct nb_blend *b, unsigned f
         if (number == NB_BLEND_NO_LABEL)
             continue;
         struct nb_moments own = nb_model_moments(b->sources[i].counts, number, field);
+        if (i == 0 && out != NULL && own.count > 0)
+            nb_moments_add(&own, *out, 1, -1);
         sum = nb_blend_numbers_merge(
             sum, (struct nb_blend_numbers){.count = b->scale[i] * (double)own.count,
                                            .mean = nb_moments_mean(&own),
@@ -66,7 +68,7 @@ struct nb_blend_numbers nb_blend_numbers_all(const struct nb_blend *b, unsigned 
 {
     struct nb_blend_numbers sum = {.count = 0};
     for (uint32_t v = 0; v < b->size; v++)
-        sum = nb_blend_numbers_merge(sum, nb_blend_numbers_of(b, field, v));
+        sum = nb_blend_numbers_merge(sum, nb_blend_numbers_of(b, field, v, NULL));
     return sum;
 }
 
@@ -99,7 +101,7 @@ static bool multiply_density(const struct nb_blend *b, uint64_t id, struct nb_lo
         return false;
     for (uint32_t v = 0; v < b->size; v++)
         products[v].log +=
-            nb_blend_numbers_log(nb_blend_numbers_of(b, field_of(id), v), all, added, number);
+            nb_blend_numbers_log(nb_blend_numbers_of(b, field_of(id), v, NULL), all, added, number);
     return true;
 }
 

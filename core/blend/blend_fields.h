@@ -20,18 +20,13 @@
 
 #include "core/blend/blend_private.h"
 
-/* Numbers that weigh less than one each. */
-struct nb_blend_numbers {
-    double count, mean, variance;
-    uint64_t documents; /* as they are */
-};
-
 /* Whether the settings' fields are read from the view. */
 bool nb_blend_has_fields(const struct nb_blend *b);
 
-/* Those of a field, by its number, for a label by its place; and of all labels. */
+/* Those of a field, by its number, for a label by its place, and of all labels. `out`: a number
+ * (nb_decimal_fixed) of a document of the first source and the label that is left out, or NULL. */
 struct nb_blend_numbers nb_blend_numbers_of(const struct nb_blend *b, unsigned field,
-                                            uint32_t place);
+                                            uint32_t place, const nb_int128 *out);
 struct nb_blend_numbers nb_blend_numbers_all(const struct nb_blend *b, unsigned field);
 /* Both together. */
 struct nb_blend_numbers nb_blend_numbers_merge(struct nb_blend_numbers a,

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/blend/blend_attributes.h"
 #include "core/blend/blend_private.h"
 #include "core/estimate/estimate.h"
 
@@ -69,47 +70,55 @@ static void add_to_stack(struct nb_blend *b, unsigned field, uint64_t id)
     }
 }
 
-/* One feature, of which the rows are known. */
-static void add_feature(struct nb_blend *b, const struct nb_feature *feature,
-                        const uint32_t rows[NB_BLEND_MOST], struct nb_scores *book)
+static int add_value(struct nb_blend *b, const struct nb_feature *feature,
+                     const uint32_t rows[NB_BLEND_MOST], struct nb_scores *book)
+{
+    nb_blend_add_value(b, feature, book);
+    return b->is_stacked ? nb_blend_attributes_note(b, feature->id, rows) : 0;
+}
+
+/* One feature, of which the rows are known. Returns 0 or NB_NO_MEMORY. */
+static int add_feature(struct nb_blend *b, const struct nb_feature *feature,
+                       const uint32_t rows[NB_BLEND_MOST], struct nb_scores *book)
 {
     unsigned field = nb_feature_field(feature->id);
     bool is_token = nb_field_is_token(field);
-    if (field == NB_FIELD_VALUE) {
-        nb_blend_add_value(b, feature, book);
-        return;
-    }
+    if (field == NB_FIELD_VALUE)
+        return add_value(b, feature, rows, book);
     assert(field < NB_FIELDS);
     b->features[field]++;
     b->features[NB_STACK_TOTAL] += field != NB_FIELD_NGRAM;
     if (book != NULL)
         book->total += is_token ? feature->count : 0;
     if (!nb_blend_read(b, rows))
-        return;
+        return 0;
     if (is_token && book != NULL) {
         book->known += feature->count;
         add_to_book(b, feature);
     }
     if (b->is_stacked && b->size > 1)
         add_to_stack(b, field, feature->id);
+    return 0;
 }
 
-static void add_features(struct nb_blend *b, const struct nb_feature *features, size_t size,
-                         struct nb_scores *book)
+static int add_features(struct nb_blend *b, const struct nb_feature *features, size_t size,
+                        struct nb_scores *book)
 {
     uint32_t rows[NB_BLEND_MOST][NB_MODEL_STEP];
     const unsigned count = b->count;
+    int rc = 0;
     for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
         size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
         for (unsigned i = 0; i < count; i++)
             nb_model_find_all(b->sources[i].counts, features + start, step, rows[i]);
-        for (size_t i = 0; i < step; i++) {
+        for (size_t i = 0; rc == 0 && i < step; i++) {
             uint32_t of_one[NB_BLEND_MOST] = {0};
             for (unsigned s = 0; s < count; s++)
                 of_one[s] = rows[s][i];
-            add_feature(b, &features[start + i], of_one, book);
+            rc = add_feature(b, &features[start + i], of_one, book);
         }
     }
+    return rc;
 }
 
 /* ---- scores ---------------------------------------------------------------------------------- */
@@ -134,15 +143,15 @@ static double score_twin(const struct nb_blend *b, const double shares[NB_FIELDS
     double sum = nb_blend_twin_bias(b, place);
     for (unsigned field = 0; field < NB_FIELDS; field++)
         sum += shares[field] * nb_blend_twin_sums(b, field)[place];
-    return sum;
+    return nb_blend_attribute_count(b) > 0 ? sum + b->attributes->twin[place] : sum;
 }
 
 static void finish_stack(const struct nb_blend *b, struct nb_scores *scores)
 {
     double shares[NB_FIELDS];
-    nb_stack_evidence_shares(b->features, 0, shares);
+    nb_stack_evidence_shares(b->features, nb_blend_attribute_count(b), shares);
     for (uint32_t v = 0; v < b->size; v++) {
-        double stack = 0;
+        double stack = nb_blend_attribute_count(b) > 0 ? b->attributes->stack[v] : 0;
         for (unsigned e = 0; e < nb_blend_bank(b)->size; e++)
             stack += b->weights.trust[e] * score_expert(b, e, v);
         scores->log_scores[v] = b->weights.stack * stack;
@@ -183,7 +192,9 @@ int nb_blend_score(struct nb_blend *b, const struct nb_feature *features, size_t
     memset(b->features, 0, sizeof b->features);
     memset(b->x, 0, (size_t)NB_STACK_INPUTS * b->size * sizeof *b->x);
     memset(b->twin, 0, (size_t)NB_FIELDS * b->size * sizeof *b->twin);
-    add_features(b, features, size, book);
+    nb_blend_attributes_empty(b);
+    if (add_features(b, features, size, book) != 0 || nb_blend_attributes_put(b) != 0)
+        return NB_NO_MEMORY;
     if (book != NULL) {
         nb_blend_end_values(b);
         memcpy(book->log_scores, b->scores, b->size * sizeof *b->scores);
@@ -207,7 +218,7 @@ static void put_worth(const struct nb_blend *b, struct worth *worth)
 {
     double total = nb_stack_share(&b->stack, b->features[NB_STACK_TOTAL]);
     double half = nb_stack_half(b->size);
-    nb_stack_evidence_shares(b->features, 0, worth->twin);
+    nb_stack_evidence_shares(b->features, nb_blend_attribute_count(b), worth->twin);
     for (unsigned f = 0; f < NB_FIELDS; f++) {
         worth->twin[f] *= b->weights.twin * half;
         for (unsigned e = 0; e < nb_blend_bank(b)->size; e++) {
@@ -249,12 +260,22 @@ static double bias_evidence(const struct nb_blend *b, uint32_t best, uint32_t se
     return sum;
 }
 
+/* A value, in the stack; *value of those that were noted come before it in the bag. */
+static bool explain_noted(struct nb_blend *b, uint64_t id, size_t *value, uint32_t best,
+                          uint32_t second, double *evidence)
+{
+    if (nb_part_is_presence(nb_feature_part(id)) || nb_blend_attribute_count(b) == 0)
+        return false;
+    assert(b->attributes->values[*value].id == id);
+    return nb_blend_attributes_explain(b, (*value)++, best, second, evidence);
+}
+
 void nb_blend_explain(struct nb_blend *b, const struct nb_feature *features, size_t size,
                       const struct nb_scores *scores, bool stacked, struct nb_evidence *rows,
                       size_t *count)
 {
     uint32_t best = (uint32_t)scores->best, second = (uint32_t)scores->second;
-    size_t filled = 0;
+    size_t filled = 0, value = 0;
     struct worth worth;
     assert(best < b->size && second < b->size && (!stacked || b->is_stacked));
     if (stacked)
@@ -264,7 +285,9 @@ void nb_blend_explain(struct nb_blend *b, const struct nb_feature *features, siz
         uint32_t found[NB_BLEND_MOST] = {0};
         double of_value;
         if (field == NB_FIELD_VALUE) {
-            if (nb_blend_explain_value(b, &features[i], best, second, &of_value))
+            bool says = stacked ? explain_noted(b, features[i].id, &value, best, second, &of_value)
+                                : nb_blend_explain_value(b, &features[i], best, second, &of_value);
+            if (says)
                 rows[filled++] = (struct nb_evidence){.feature = i, .evidence = of_value};
             continue;
         }

@@ -16,7 +16,7 @@ int nb_blend_put_values(struct nb_blend *b)
 {
     if (b->values != NULL)
         nb_attribute_scores_deinit(b->values);
-    if (b->settings->attribute_count == 0 || b->is_stacked)
+    if (b->settings->attribute_count == 0)
         return 0;
     if (nb_array_reserve(&b->products, &b->product_room, b->size, sizeof *b->products) != 0)
         return NB_NO_MEMORY;
@@ -63,7 +63,7 @@ void nb_blend_add_value(struct nb_blend *b, const struct nb_feature *feature,
     if (book == NULL)
         return;
     book->total += is_token ? feature->count : 0;
-    if (nb_blend_has_fields(b) && !b->is_stacked) {
+    if (nb_blend_has_fields(b)) {
         bool says = nb_blend_field_products(b, feature, b->products);
         book->known += says && is_token ? feature->count : 0;
         return;
@@ -77,7 +77,7 @@ void nb_blend_add_value(struct nb_blend *b, const struct nb_feature *feature,
 
 void nb_blend_end_values(struct nb_blend *b)
 {
-    bool has = b->settings->attribute_count > 0 && !b->is_stacked;
+    bool has = b->settings->attribute_count > 0;
     for (uint32_t v = 0; has && v < b->size; v++) {
         b->scores[v] += nb_log_product_value(b->products[v]);
         b->products[v] = (struct nb_log_product){0, 0};
@@ -102,7 +102,7 @@ bool nb_blend_explain_value(struct nb_blend *b, const struct nb_feature *feature
 {
     const struct nb_row *row;
     if (nb_blend_has_fields(b))
-        return !b->is_stacked && explain_in_view(b, feature, best, second, evidence);
+        return explain_in_view(b, feature, best, second, evidence);
     if (!find(b, feature, &row))
         return false;
     *evidence = log_factor(b, feature, row, best) - log_factor(b, feature, row, second);

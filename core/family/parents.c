@@ -136,19 +136,18 @@ static int check_fields(const struct nb_live *live, const struct nb_settings *se
         return nb_error_set(error, NB_CONFLICT,
                             "parent: '%s' and '%s' must have the same `fields`, in the same order",
                             live->name, parent->name);
+    bool is_stacked =
+        settings->decision == NB_DECISION_STACKED || parents->decision == NB_DECISION_STACKED;
+    if (is_stacked && (has_cut_numbers(settings) || has_cut_numbers(parents)))
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: with fields of numbers '%s' and '%s' must have \"number\": "
+                            "\"gaussian\" where one of them is stacked, since bins are of one "
+                            "model's numbers",
+                            live->name, parent->name);
     if (!nb_smoothing_is_of_parent(&settings->smoothing_by) && has_cut_numbers(settings))
         return nb_error_set(error, NB_CONFLICT,
                             "parent: a model with fields of numbers can have one with \"number\": "
                             "\"gaussian\", or with the smoothing {\"m\": ..., \"p\": \"parent\"}");
-    if (settings->decision != NB_DECISION_BAYES)
-        return nb_error_set(error, NB_CONFLICT,
-                            "parent: with `fields` '%s' must have \"decision\": \"bayes\" (as in "
-                            "the preset \"book\")",
-                            live->name);
-    if (parents->decision != NB_DECISION_BAYES)
-        return nb_error_set(error, NB_CONFLICT,
-                            "parent: with `fields` '%s' must have \"decision\": \"bayes\"",
-                            parent->name);
     if (settings->structure != NB_STRUCTURE_NAIVE || parents->structure != NB_STRUCTURE_NAIVE)
         return nb_error_set(error, NB_CONFLICT,
                             "parent: with `fields` neither '%s' nor '%s' may have the structure "

@@ -57,7 +57,7 @@ static int judge_together(struct nb_verdict_private *p, const char *const labels
     if (rc == 0 && (!blend->is_stacked || label == blend->size || other == blend->size))
         rc = NB_CONFLICT;
     if (rc == 0)
-        nb_blend_against(blend, p->bag.features, p->bag.size, label, other, log_odds);
+        rc = nb_blend_against(blend, p->bag.features, p->bag.size, label, other, log_odds);
     return rc;
 }
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Does to a model what lines of standard input say, for golden.py and fields.py to compare with
- * their own slow computation. Words are numbers: word w is of field w % 3, a token; but of the
- * field of pairs when w % 11 is 10, or else of n-grams when w % 9 is 8, which are none; and from
- * 1000 on a value of the attribute (w - 1000) / 100. "A#12.5" is a number of attribute A, "A+" says
- * that it has a value.
+ * their own slow computation. tests/golden/lines.h has the words.
  *
  *     settings EVENT PRIOR ESTIMATE PREDICT SMOOTHING MIN_COUNT SKIP_TOP [LABEL=WEIGHT ...]
  * (numbers of the enums) train LABEL WORD:COUNT ...      untrain LABEL WORD:COUNT ... score
@@ -34,8 +31,9 @@
 #include "core/model/model_pairs.h"
 #include "core/score/score.h"
 #include "core/score/stack.h"
+#include "tests/golden/lines.h"
 
-enum { WORDS_MOST = 4096, WEIGHTS_MOST = 64, LABELS_MOST = 64, ATTRIBUTES_MOST = 64 };
+enum { WEIGHTS_MOST = 64, LABELS_MOST = 64, ATTRIBUTES_MOST = 64 };
 enum { DOCUMENTS_MOST = 200, USES_MOST = 20000 };
 
 static struct nb_model *model, *parent;
@@ -55,62 +53,6 @@ static struct nb_attribute attributes[ATTRIBUTES_MOST];
 static char attribute_names[ATTRIBUTES_MOST][8];
 static size_t attribute_count;
 static int structure, number;
-
-static void require(bool holds, const char *what)
-{
-    if (!holds) {
-        fprintf(stderr, "model_driver: %s\n", what);
-        exit(2);
-    }
-}
-
-/* The next word of the line, or NULL. */
-static char *next(char **rest)
-{
-    return strtok_r(NULL, " \n", rest);
-}
-
-static uint64_t word_id(uint64_t word)
-{
-    if (word >= 1000)
-        return nb_feature_value_id((unsigned)(word - 1000) / 100 * 2,
-                                   (word + 1) * UINT64_C(0xD6E8FEB86659FD93));
-    enum nb_field field = word % 11 == 10 ? NB_FIELD_PAIR
-                          : word % 9 == 8 ? NB_FIELD_NGRAM
-                                          : (enum nb_field)(word % 3);
-    return nb_feature_id(field, (word + 1) * UINT64_C(0xD6E8FEB86659FD93));
-}
-
-/* "WORD", "A#NUMBER" or "A+", up to the colon, where *end is set. */
-static uint64_t item_id(char *item, char **end)
-{
-    uint64_t word = strtoull(item, end, 10);
-    uint64_t decimal;
-    if (**end == '#') {
-        char *text = *end + 1;
-        *end = strchr(text, ':');
-        require(*end != NULL, "A#NUMBER:COUNT expected");
-        require(nb_decimal_read((struct nb_string){text, (size_t)(*end - text)}, &decimal),
-                "a number expected");
-        return nb_feature_number_id((unsigned)word * 2, decimal);
-    }
-    if (**end != '+')
-        return word_id(word);
-    ++*end;
-    return nb_feature_value_id((unsigned)word * 2 + 1, 0);
-}
-
-static size_t read_bag(char **rest, struct nb_feature *bag)
-{
-    size_t size = 0;
-    for (char *item; (item = next(rest)) != NULL && size < WORDS_MOST;) {
-        char *end;
-        uint64_t id = item_id(item, &end);
-        require(*end == ':', "WORD:COUNT expected");
-        bag[size++] = (struct nb_feature){id, (uint32_t)strtoul(end + 1, NULL, 10)};
-    }
-    return size;
-}
 
 static struct nb_prior_weight weight_of(char *item)
 {
@@ -266,23 +208,6 @@ static void settings(char **rest)
     make_expected();
     const struct nb_beside all = {beside.expected, beside.weight};
     require(nb_scorer_new_beside(&s, &all, 1, &scorer) == 0, "out of memory");
-}
-
-static void change(struct nb_model *to, char **rest, int sign)
-{
-    static struct nb_feature bag[WORDS_MOST];
-    static struct nb_row_count counts[WORDS_MOST];
-    uint32_t label;
-    char *name = next(rest);
-    require(nb_model_label(to, (struct nb_string){name, strlen(name)}, &label) == 0, "label");
-    size_t size = read_bag(rest, bag);
-    for (size_t i = 0; i < size; i++) {
-        counts[i] = (struct nb_row_count){nb_model_find(to, bag[i].id), bag[i].count};
-        if (counts[i].row == NB_NO_ROW)
-            require(nb_model_append(to, bag[i].id, &counts[i].row) == 0, "row");
-    }
-    require(nb_model_add(to, label, counts, size, sign, NULL) == 0, "add");
-    nb_model_add_documents(to, label, sign);
 }
 
 /* By the counts of the model and its parent. */
