@@ -32,6 +32,7 @@
     SCRIPT(model_trial)                                                                            \
     SCRIPT(models)                                                                                 \
     SCRIPT(next)                                                                                   \
+    SCRIPT(next_gain)                                                                              \
     SCRIPT(overview)                                                                               \
     SCRIPT(quality)                                                                                \
     SCRIPT(quality_charts)                                                                         \

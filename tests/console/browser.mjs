@@ -31,7 +31,8 @@ export class Tab {
     tab.url = url;
     tab.folder = folder;
     tab.faults = [];
-    const isAwaited = (text) => awaited.some((status) => text.includes(`status of ${status} `));
+    // A number is a status of HTTP, a text a part of what the browser says.
+    const isAwaited = (text) => awaited.some((one) => text.includes(typeof one === "number" ? `status of ${one} ` : one));
     tab.page.on("console", (message) => {
       if (["error", "warn"].includes(message.type()) && !isAwaited(message.text())) tab.faults.push(message.text());
     });
@@ -40,7 +41,7 @@ export class Tab {
       const address = request.url();
       if (!address.startsWith(url) && !address.startsWith("data:") && !address.startsWith("blob:")) tab.faults.push(`asks ${address}`);
     });
-    tab.page.setDefaultTimeout(15000);
+    tab.page.setDefaultTimeout(60000);
     await tab.page.setViewport(device);
     await tab.page.emulateMediaFeatures([{name: "prefers-color-scheme", value: "light"}]);
     return tab;

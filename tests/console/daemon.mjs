@@ -12,21 +12,41 @@ const SAMPLE = join(process.env.TOP, "scripts", "sample");
 export const sample = async (name) =>
   (await readFile(join(SAMPLE, `${name}.ndjson`), "utf8")).trim().split("\n").map((line) => JSON.parse(line));
 
+// Waits for a state, however long a slow machine takes; main.mjs ends a test that hangs.
+export async function until(what, holds) {
+  for (const late = Date.now() + 120000; Date.now() < late; await new Promise((resolve) => setTimeout(resolve, 50))) if (await holds()) return;
+  throw new Error(`waited in vain: ${what}`);
+}
+
 export class Daemon {
   // `config` is the text of a configuration file, or nothing.
   static async start(build, config) {
     const daemon = new Daemon();
     daemon.binary = join(build, "bayesd");
     daemon.folder = await mkdtemp(join(tmpdir(), "bayesd-console-"));
-    const options = ["--listen", "127.0.0.1:0", "--data", join(daemon.folder, "data")];
+    daemon.listen = "127.0.0.1:0";
+    daemon.options = ["--data", join(daemon.folder, "data")];
     if (config) {
       await writeFile(join(daemon.folder, "bayesd.conf"), config, {mode: 0o600});
-      options.push("--config", join(daemon.folder, "bayesd.conf"));
+      daemon.options.push("--config", join(daemon.folder, "bayesd.conf"));
     }
-    const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("BAYESD_")));
-    daemon.process = spawn(daemon.binary, options, {stdio: ["ignore", "pipe", "pipe"], env: environment});
-    daemon.url = await daemon.ready();
+    await daemon.begin();
     return daemon;
+  }
+
+  // Starts it; again after end(), where it was.
+  async begin() {
+    const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("BAYESD_")));
+    this.process = spawn(this.binary, ["--listen", this.listen, ...this.options], {stdio: ["ignore", "pipe", "pipe"], env: environment});
+    this.url = await this.ready();
+    this.listen = new URL(this.url).host;
+  }
+
+  async end(signal) {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
+    const gone = new Promise((resolve) => this.process.once("exit", resolve));
+    this.process.kill(signal);
+    await gone;
   }
 
   ready() {
@@ -48,12 +68,18 @@ export class Daemon {
     const made = promisify(execFile)(this.binary, ["--data", join(this.folder, "data"), "--new-token", name, "--role", role, "--models", models]);
     const token = (await made).stdout.trim();
     this.process.kill("SIGHUP");
-    for (let i = 0; i < 100; i++) {
-      const reply = await fetch(`${this.url}/v1/models`, {headers: {Authorization: `Bearer ${token}`}});
-      if (reply.ok) return token;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    throw new Error("the token is not taken");
+    await until("the token is taken", () => this.takes(token));
+    return token;
+  }
+
+  async revokeToken(name, token) {
+    await promisify(execFile)(this.binary, ["--data", join(this.folder, "data"), "--revoke-token", name]);
+    this.process.kill("SIGHUP");
+    await until("the token is refused", async () => !(await this.takes(token)));
+  }
+
+  async takes(token) {
+    return (await fetch(`${this.url}/v1/models`, {headers: {Authorization: `Bearer ${token}`}})).ok;
   }
 
   async call(method, path, body, headers = {}) {
@@ -71,11 +97,7 @@ export class Daemon {
   }
 
   async stop() {
-    if (this.process.exitCode === null && this.process.signalCode === null) {
-      const gone = new Promise((resolve) => this.process.once("exit", resolve));
-      this.process.kill("SIGTERM");
-      await gone;
-    }
+    await this.end("SIGTERM");
     await rm(this.folder, {recursive: true});
   }
 }

@@ -48,8 +48,8 @@ function within(seconds, promise) {
 async function run(name, test, browser) {
   const api = new Api(browser);
   const faults = [];
-  await within(90, test(api)).catch((error) => faults.push(error));
-  await within(20, api.close()).catch((error) => faults.push(error));
+  await within(300, test(api)).catch((error) => faults.push(error));
+  await within(60, api.close()).catch((error) => faults.push(error));
   if (faults.length === 0) {
     passed++;
     console.log(`ok     ${name}`);

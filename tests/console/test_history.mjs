@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import {equal, holds} from "./browser.mjs";
+import {until} from "./daemon.mjs";
 
 const HOSTILE = "<img src=x onerror=alert(1)> prize";
 const mail = (i, subject) => `From: a@example.org\r\nMessage-ID: <${i}@example.org>\r\nSubject: ${subject}\r\n\r\nfree prize number${i} for you\r\n`;
@@ -13,12 +14,11 @@ async function kept(api, daemon = null) {
   const subjects = ["Hello", HOSTILE, "Third"];
   for (const [i, subject] of subjects.entries()) await daemon.call("POST", `v1/models/sample/classify?remember=1&id=mail-${i}`, mail(i, subject), {"Content-Type": "message/rfc822"});
   await daemon.call("POST", "v1/models/sample/classify?remember=1&id=text-1", "the meeting on Friday", {"Content-Type": "text/plain"});
-  for (let i = 0; i < 100; i++) {
-    if ((await daemon.call("GET", "v1/models/sample/history")).history.length === 4) return daemon;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error("the verdicts are not kept");
+  await keeps(daemon, 4);
+  return daemon;
 }
+
+const keeps = (daemon, n) => until(`${n} verdicts are kept`, async () => (await daemon.call("GET", "v1/models/sample/history?limit=1000")).history.length === n);
 
 const rows = (tab) => tab.page.$$eval("tbody tr", (all) => all.map((row) => row.cells[0].textContent));
 
@@ -75,7 +75,7 @@ export async function pages_follow_each_other(api) {
   const documents = Array.from({length: 60}, (_, i) => ({id: `more-${i}`, text: `text number ${i}`}));
   await daemon.call("POST", "v1/models/sample/classify?remember=1", {documents});
   const tab = await api.tab(daemon);
-  for (let i = 0; i < 100 && (await daemon.call("GET", "v1/models/sample/history?limit=1000")).history.length < 64; i++) await new Promise((resolve) => setTimeout(resolve, 50));
+  await keeps(daemon, 64);
   await tab.go("history/sample");
   await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 50);
   await tab.press("More");

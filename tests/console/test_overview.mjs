@@ -66,11 +66,11 @@ export async function the_colours_can_be_chosen_and_stay(api) {
 
 export async function a_daemon_that_goes_is_missed(api) {
   const daemon = await api.daemon();
-  const tab = await api.tab(daemon);
+  const tab = await api.tab(daemon, {awaited: ["net::ERR_"]}); // the browser tells of every request that fails
   await tab.go("overview");
   await tab.sees(".light.good", "All is well");
-  daemon.process.kill("SIGSTOP");
-  daemon.process.kill("SIGKILL");
-  tab.faults.push = () => 0; // the browser tells of every request that fails
+  await daemon.end("SIGKILL");
   await tab.sees(".light.bad", "the daemon does not answer");
+  await daemon.begin();
+  await tab.sees(".light.good", "All is well");
 }

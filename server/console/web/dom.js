@@ -11,9 +11,14 @@ function set(element, name, value) {
   else element.setAttribute(name, value === true ? "" : String(value));
 }
 
+// One by one: a model may have more labels than a call may have arguments.
+function append(element, children) {
+  for (const child of children.flat(Infinity)) if (child !== null && child !== undefined && child !== false) element.append(child);
+}
+
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) if (name !== "value") set(element, name, value);
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  append(element, children);
   set(element, "value", attributes?.value); // of a select: once its options are there
   return element;
 }
@@ -30,7 +35,8 @@ export function s(tag, attributes, ...children) {
 
 // Puts these children in the place of all that an element has.
 export function put(element, ...children) {
-  element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.replaceChildren();
+  append(element, children);
   return element;
 }
 

@@ -4,10 +4,10 @@
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
 import {count, percent, plural} from "./format.js";
-import {choose, labelsOf, nothing} from "./models.js";
+import {choose, labelList, labelsOf, nothing} from "./models.js";
 import {change, kinds, strongest, summary} from "./verdict.js";
 
-const PAGE = 50, EXPLAIN = 10000, BUTTONS_MOST = 3, KEPT = 10000;
+const PAGE = 50, EXPLAIN = 10000, BUTTONS_MOST = 3, CHOICES_MOST = 30, KEPT = 10000;
 
 // ---- what is kept -------------------------------------------------------------------------------
 
@@ -15,7 +15,8 @@ const PAGE = 50, EXPLAIN = 10000, BUTTONS_MOST = 3, KEPT = 10000;
 function offer(place, info, again) {
   const begin = async () => {
     try {
-      await json("PUT", of(info.name), {...info.settings, history: KEPT});
+      const {settings} = await get(of(info.name)); // a model that is gone is not made anew
+      await json("PUT", of(info.name), {...settings, history: KEPT});
       again();
     } catch (error) {
       place.append(failure(error));
@@ -47,9 +48,22 @@ class Row {
     const teach = (label) => h("button", {type: "button", class: "quiet", "aria-label": `${label}: ${this.title}`, onclick: () => this.teach(label)}, label);
     const known = row.label ? h("strong", null, row.label, " ") : null;
     const others = names.filter((label) => label !== row.label);
-    const choice = h("select", {"aria-label": `Label of ${this.title}`, onchange: (event) => event.target.value && this.teach(event.target.value)},
+    put(this.labels, known, h("span", {class: "row"}, names.length <= BUTTONS_MOST ? others.map(teach) : this.choice(others)));
+  }
+
+  // Of very many labels one is typed: a list of them in each row would be too much for a browser.
+  choice(others) {
+    const name = `Label of ${this.title}`;
+    if (others.length > CHOICES_MOST) return h("input", {"aria-label": name, list: "history-labels", maxlength: 64, autocomplete: "off", onchange: (event) => this.typed(event.target.value.trim())});
+    return h("select", {"aria-label": name, onchange: (event) => event.target.value && this.teach(event.target.value)},
       h("option", {value: ""}, "..."), others.map((label) => h("option", {value: label}, label)));
-    put(this.labels, known, h("span", {class: "row"}, names.length <= BUTTONS_MOST ? others.map(teach) : choice));
+  }
+
+  // A label that nobody has used before is a slip more often than not; a new one is given in Try.
+  typed(label) {
+    if (label === "") return;
+    if (this.list.labels.includes(label)) this.teach(label);
+    else put(this.list.told, h("p", {class: "notice warn", role: "alert"}, `The model has no label ${label}.`));
   }
 
   async teach(label) {
@@ -79,7 +93,7 @@ class List {
     this.why = h("div");
     const table = h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Verdicts"}, h("table", null, h("caption", null, "Verdicts, newest first"),
       h("thead", null, h("tr", null, ["Document", "When", "Verdict", "Probability", "Asked by", "It is", "Reasons"].map((name) => h("th", {scope: "col"}, name)))), this.body));
-    put(place, this.filters(), this.told, table, this.none, this.more, this.why);
+    put(place, this.labels.length > CHOICES_MOST ? labelList("history-labels", this.labels) : null, this.filters(), this.told, table, this.none, this.more, this.why);
   }
 
   filters() {

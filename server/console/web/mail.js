@@ -3,7 +3,7 @@
 // of is read by the daemon; this is for the eye alone, and leaves out what it does not understand. HTML is cut down
 // to its text here, by characters: no parser of markup ever sees it.
 
-const PARTS_MOST = 20, DEPTH_MOST = 5, TEXT_MOST = 100000;
+const PARTS_MOST = 20, DEPTH_MOST = 5, TEXT_MOST = 100000, READ_MOST = 2 << 20;
 
 const binary = (bytes) => {
   let text = "";
@@ -90,7 +90,7 @@ export function looksLikeMail(text) {
 
 // {from, to, subject, text} of the bytes of a mail.
 export function readMail(bytes) {
-  const mail = split(binary(bytes).replace(/^>?From [^\n]*\n/, ""));
+  const mail = split(binary(bytes.subarray(0, READ_MOST)).replace(/^>?From [^\n]*\n/, ""));
   const texts = [];
   textsOf(mail, 0, texts);
   const header = (name) => decodeWords(decodeCharset(mail.fields[name] ?? "", "utf-8"));

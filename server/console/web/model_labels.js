@@ -3,11 +3,11 @@
 
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say, table} from "./dom.js";
-import {count, evidence} from "./format.js";
+import {count, evidence, plural} from "./format.js";
 import {kindOf} from "./evidence.js";
 import {labelsOf} from "./models.js";
 
-const WORDS = 40, COLUMNS = 6;
+const WORDS = 40, COLUMNS = 6, ROWS = 100;
 
 // A question in the place of the button that asked it; the answer that changes something is the second button.
 export function question(text, yes, act) {
@@ -70,6 +70,19 @@ export function show(place, info) {
     h("button", {type: "button", class: "quiet", "aria-label": `Rename ${label}`, onclick: () => rename(label)}, "Rename"),
     labelsOf(info).length > 1 ? h("button", {type: "button", class: "quiet", "aria-label": `Merge ${label}`, onclick: () => merge(label)}, "Merge") : null,
     h("button", {type: "button", class: "quiet danger", "aria-label": `Forget ${label}`, onclick: () => remove(label, documents)}, "Forget"));
-  put(place, told, table("Labels", [{name: "Label"}, {name: "Documents", number: true}, {name: "Words", number: true}, {name: "What can be done"}],
-    labelsOf(info).map(([label, {documents, tokens}]) => [label, count(documents), count(tokens), buttons(label, documents)])), below);
+  put(place, told, rowsOf(labelsOf(info), buttons), below);
+}
+
+// The table of the labels; of very many the first ones, and those whose name has what is typed.
+function rowsOf(labels, buttons) {
+  const shown = h("div"), left = h("p", {class: "hint", role: "status"});
+  const draw = (part) => {
+    const found = labels.filter(([label]) => label.includes(part));
+    put(shown, table("Labels", [{name: "Label"}, {name: "Documents", number: true}, {name: "Words", number: true}, {name: "What can be done"}],
+      found.slice(0, ROWS).map(([label, {documents, tokens}]) => [label, count(documents), count(tokens), buttons(label, documents)])));
+    left.textContent = found.length > ROWS ? `And ${plural(found.length - ROWS, "label")} with fewer documents.` : "";
+  };
+  draw("");
+  if (labels.length <= ROWS) return shown;
+  return [field("Labels whose name has", h("input", {type: "search", id: "label-search", autocomplete: "off", oninput: (event) => draw(event.target.value)})), shown, left];
 }

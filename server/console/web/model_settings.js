@@ -78,7 +78,8 @@ export async function show(place, info) {
   const save = (event) => {
     event.preventDefault();
     attempt(async (changes) => {
-      const reply = await json("PUT", of(info.name), {...current, ...changes});
+      const {settings} = await get(of(info.name)); // what others have changed stays; a model that is gone is not made anew
+      const reply = await json("PUT", of(info.name), {...settings, ...changes});
       Object.assign(current, reply.settings);
       put(told, h("p", {class: "notice good"}, `Saved: ${Object.keys(changes).join(", ")}.`));
       say("Saved.");

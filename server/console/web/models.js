@@ -43,6 +43,13 @@ function picker(view, name, names, isOpen) {
   return field("Model", h("select", {value: name, onchange: go}, names.map((one) => h("option", {value: one}, one))));
 }
 
+// The labels that may be typed into inputs with list="NAME"; a browser is slow with more.
+const LISTED_MOST = 1000;
+
+export function labelList(name, labels) {
+  return h("datalist", {id: name}, labels.slice(0, LISTED_MOST).map((label) => h("option", {value: label})));
+}
+
 // What is said where there is no model at all.
 export function nothing() {
   return h("p", {class: "notice"}, "There is no model yet. ", h("a", {href: address("train")}, "Train one"), " with documents of two labels.");

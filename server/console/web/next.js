@@ -3,10 +3,10 @@
 // brought is measured on the documents that have one.
 
 import {get, json, model as of} from "./api.js";
-import {spark} from "./chart.js";
-import {failure, h, put, say} from "./dom.js";
-import {number, percent, plural} from "./format.js";
-import {choose, labelsOf, nothing} from "./models.js";
+import {failure, field, h, put, say} from "./dom.js";
+import {percent, plural} from "./format.js";
+import {choose, labelList, labelsOf, nothing} from "./models.js";
+import {gain} from "./next_gain.js";
 import {address} from "./router.js";
 
 const AT_ONCE = 10, MEASURED_EVERY = 5, KEYS = "123456789";
@@ -14,16 +14,16 @@ const AT_ONCE = 10, MEASURED_EVERY = 5, KEYS = "123456789";
 class Labelling {
   constructor(place, info) {
     this.info = info;
-    this.labels = labelsOf(info).map(([label]) => label).slice(0, KEYS.length);
+    this.known = labelsOf(info).map(([label]) => label);
     this.queue = [];
     this.skipped = new Set();
     this.given = 0;
-    this.surprises = 0;
     this.measures = []; // {given, accuracy, loss}
+    this.course = []; // of each label that was given, whether the model had said it
     this.card = h("section", {class: "panel card", tabindex: 0, "aria-label": "A document", onkeydown: (event) => this.key(event)});
     this.gain = h("div", {class: "panel"});
     this.told = h("div");
-    put(place, h("p", {class: "hint"}, "Press the number of a label, or 0 to leave a document out, while the document has the focus."), this.told, this.card, this.gain);
+    put(place, labelList("next-labels", this.known), h("p", {class: "hint"}, "Press the number of a label, or 0 to leave a document out, while the document has the focus."), this.told, this.card, this.gain);
   }
 
   async begin() {
@@ -45,15 +45,34 @@ class Labelling {
     this.one = one;
     if (one === null) return void put(this.card, h("p", null, "There is no document without a label that could be asked about. Verdicts that are kept come here, and documents that are stored without a label: see ",
       h("a", {href: address("history", this.info.name)}, "History"), "."));
+    this.labels = this.keysOf(one);
     const teach = (label, i) => h("button", {type: "button", onclick: () => this.teach(label)}, h("kbd", null, KEYS[i]), ` ${label}`);
     put(this.card, h("h2", null, one.subject || one.message_id || one.id), h("p", {class: "words"}, one.words || "(no words are kept of it)"),
       h("p", {class: "hint"}, `The model says ${one.verdict}, ${percent(one.probability)}; ${percent(one.margin)} before the next label.`),
       h("div", {class: "row"}, this.labels.map(teach), h("button", {type: "button", class: "quiet", onclick: () => this.skip()}, h("kbd", null, "0"), " leave it out")));
+    if (this.known.length > KEYS.length) this.card.append(this.others());
     this.card.focus({preventScroll: true});
   }
 
+  // The labels with a key: those with the most documents, always in the same order; the last key is of the verdict, where
+  // that would have none.
+  keysOf(one) {
+    const first = this.known.slice(0, KEYS.length);
+    return this.known.length <= KEYS.length || first.includes(one.verdict) ? first : [...first.slice(0, -1), one.verdict];
+  }
+
+  others() {
+    const input = h("input", {list: "next-labels", maxlength: 64, autocomplete: "off"});
+    return h("form", {class: "row", onsubmit: (event) => {
+      event.preventDefault();
+      const label = input.value.trim();
+      if (this.known.includes(label)) this.teach(label);
+      else if (label) put(this.told, h("p", {class: "notice warn", role: "alert"}, `The model has no label ${label}.`));
+    }}, field("Another label", input), h("button", {type: "submit"}, "That one"));
+  }
+
   key(event) {
-    if (event.ctrlKey || event.altKey || event.metaKey || this.one === null) return;
+    if (event.ctrlKey || event.altKey || event.metaKey || this.one === null || event.target.localName === "input") return;
     const label = this.labels[KEYS.indexOf(event.key)];
     if (label !== undefined) this.teach(label);
     else if (event.key === "0") this.skip();
@@ -71,7 +90,7 @@ class Labelling {
     this.attempt(async () => {
       await json("POST", of(this.info.name, ["documents", one.id, "label"]), {label});
       this.given++;
-      this.surprises += label !== one.verdict ? 1 : 0;
+      this.course.push(label === one.verdict);
       say(`${label}. ${plural(this.given, "label")} given.`);
       if (this.given % MEASURED_EVERY === 0) await this.measure();
       else this.drawGain();
@@ -91,22 +110,23 @@ class Labelling {
     }
   }
 
-  // By what each learned document would get from the model without it.
+  // By what each learned document would get from the model without it. A model that has none of that, or not yet, is
+  // labelled all the same.
   async measure() {
-    if (this.info.settings.decision === "stacked") {
-      const {windows} = await get(of(this.info.name, ["evaluation"], {scores: "leave-one-out"}));
-      const {accuracy, log_loss: loss} = windows.at(-1);
-      this.measures.push({given: this.given, accuracy, loss});
+    try {
+      if (this.info.settings.decision === "stacked") {
+        const {windows} = await get(of(this.info.name, ["evaluation"], {scores: "leave-one-out"}));
+        const {accuracy, log_loss: loss} = windows.at(-1);
+        this.measures.push({given: this.given, accuracy, loss});
+      }
+    } catch (error) {
+      if (error.status !== 409) throw error;
     }
     this.drawGain();
   }
 
   drawGain() {
-    const [first, last] = [this.measures[0], this.measures.at(-1)];
-    put(this.gain, h("h2", null, "What it has brought"), h("p", null, `${plural(this.given, "label")} given, ${this.surprises} of them other than the model said.`),
-      first === undefined ? null : [h("p", null, `Right: ${percent(first.accuracy)} at the beginning, ${percent(last.accuracy)} after ${plural(last.given, "label")}. `,
-        `Log-loss: ${number(first.loss)}, then ${number(last.loss)}.`), this.measures.length > 1 ? spark(this.measures.map((one) => one.loss)) : null,
-      h("p", {class: "hint"}, `Measured every ${MEASURED_EVERY} labels on all documents that have one, each judged by the model without it. These are the hard ones: the log-loss may rise at first.`)]);
+    put(this.gain, gain(this.info.name, this.measures, this.course, MEASURED_EVERY));
   }
 }
 

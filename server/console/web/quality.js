@@ -8,7 +8,7 @@ import {choose, labelsOf, nothing} from "./models.js";
 import {learningCurve, overTime, reliability, roc} from "./quality_charts.js";
 import {thresholds} from "./quality_threshold.js";
 
-const PAIRS = 20, LABELS_TABLE = 12, DRIFT_FAR = 0.25;
+const PAIRS = 20, LABELS_TABLE = 12, LABELS_SHOWN = 100, DRIFT_FAR = 0.25;
 const SCORES = [["before-learning", "as they were given, before learning"], ["leave-one-out", "as they would be now, without the document"]];
 
 const windowName = (one) => (one.window === null ? "all documents" : `the last ${count(one.window)}`);
@@ -36,8 +36,14 @@ function confusion(one) {
       : table("The worst pairs", [{name: "It was"}, {name: "It was taken for"}, {name: "Documents", number: true}, {name: "Of its label", number: true}], pairs),
     names.length <= LABELS_TABLE ? table("The whole table: a row for what it was, a column for what was said", [{name: "It was"}, ...names.map((name) => ({name, number: true}))],
       names.map((truth) => [truth, ...names.map((given) => count(one.confusion[truth]?.[given] ?? 0))])) : null,
-    table("Each label", [{name: "Label"}, {name: "Documents", number: true}, {name: "Precision", number: true}, {name: "Recall", number: true}, {name: "F1", number: true}],
-      names.map((name) => [name, count(one.labels[name].documents), percent(one.labels[name].precision), percent(one.labels[name].recall), number(one.labels[name].f1)])));
+    each(one, names));
+}
+
+// Of very many labels those that are found worst.
+function each(one, names) {
+  const worst = names.length > LABELS_SHOWN ? [...names].sort((a, b) => (one.labels[a].f1 ?? 0) - (one.labels[b].f1 ?? 0)).slice(0, LABELS_SHOWN) : names;
+  return table(worst === names ? "Each label" : `The ${LABELS_SHOWN} labels of ${count(names.length)} with the lowest F1`, [{name: "Label"}, {name: "Documents", number: true}, {name: "Precision", number: true}, {name: "Recall", number: true}, {name: "F1", number: true}],
+    worst.map((name) => [name, count(one.labels[name].documents), percent(one.labels[name].precision), percent(one.labels[name].recall), number(one.labels[name].f1)]));
 }
 
 function draw(place, report, chosen, info) {

@@ -54,11 +54,23 @@ export class Sender {
       if (batch.length < BATCH_DOCUMENTS && size < BATCH_BYTES) continue;
       await this.send(batch);
       [batch, size] = [[], 0];
-      if (this.state === "paused") await new Promise((resolve) => { this.wake = resolve; });
+      if (this.state === "paused") await this.rest();
       if (this.state === "stopped") return this.end();
     }
     await this.send(batch);
     return this.end();
+  }
+
+  // Nothing is under way until resume() or stop().
+  async rest() {
+    const woken = new Promise((resolve) => { this.wake = resolve; });
+    this.changed();
+    await woken;
+    this.wake = null;
+  }
+
+  get isResting() {
+    return this.wake !== null;
   }
 
   end() {

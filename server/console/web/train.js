@@ -7,7 +7,7 @@ import {toCsv} from "./csv.js";
 import {download, failure, h, put, say, table} from "./dom.js";
 import {chosen, documentsOf, dropped, firstRows, kindOf, labelOfFolder} from "./files.js";
 import {bytes, count, duration, number, plural} from "./format.js";
-import {choose} from "./models.js";
+import {choose, labelList} from "./models.js";
 import {address} from "./router.js";
 import {Sender} from "./sender.js";
 
@@ -70,7 +70,7 @@ class Training {
     put(this.plan, h("section", {class: "panel"}, title, h("p", null, this.summary()),
       this.columns?.node ?? null,
       this.haveFolders() ? h("p", null, this.byFolder, " ", h("label", {for: "by-folder"}, `The label is the name of the folder: ${labels}`)) : null,
-      labelField(this.label), h("datalist", {id: "known-labels"}, known.map((label) => h("option", {value: label}))), start));
+      labelField(this.label), labelList("known-labels", known), start));
     title.focus();
   }
 
@@ -119,7 +119,7 @@ class Training {
     const isOver = sender.state === "over" || sender.state === "stopped";
     this.bar.value = sender.state === "over" ? 1 : Math.min(1, sender.bytes / Math.max(1, sender.totalBytes));
     const left = isOver ? "" : `, ${duration(sender.secondsLeft)} left`;
-    this.told.textContent = `${plural(sender.done, "document")}, ${number(sender.rate)} a second${left}.${sender.state === "paused" ? " Paused." : ""}`;
+    this.told.textContent = `${plural(sender.done, "document")}, ${number(sender.rate)} a second${left}.${sender.state !== "paused" ? "" : sender.isResting ? " Paused." : " It pauses after these."}`;
     this.hold.textContent = sender.state === "paused" ? "Go on" : "Pause";
     this.hold.hidden = this.halt.hidden = isOver;
     if (isOver) this.finish();

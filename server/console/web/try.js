@@ -3,13 +3,14 @@
 
 import {document as ask, get, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
-import {count} from "./format.js";
+import {bytes as size, count} from "./format.js";
 import {looksLikeMail, readMail} from "./mail.js";
-import {choose, labelsOf, nothing} from "./models.js";
+import {choose, labelList, labelsOf, nothing} from "./models.js";
 import {change, headline, kinds, strongest, summary, textWithEvidence} from "./verdict.js";
 
 const EXPLAIN = 10000;
 const LABELS_MOST = 12; // with more, the others are typed
+const SHOWN_MOST = 256 << 10; // characters in the field: a browser takes seconds to lay out more
 
 // What is to be sent, and the texts to show it by. `given`: {text} that was pasted, or {bytes} of a file.
 function documentOf(given) {
@@ -43,8 +44,9 @@ class Trial {
     this.name = name;
     this.info = info;
     this.fields = Object.keys(info?.settings?.fields ?? {});
-    this.given = null;
+    this.given = this.long = null;
     this.result = h("div", {class: "result"});
+    this.opened = h("p", {class: "hint"}); // a file that is too long for the field
     this.text = h("textarea", {rows: 7, dir: "auto", spellcheck: "false", placeholder: "A text, or a whole mail with its header"});
     this.file = h("input", {type: "file", id: "try-file", hidden: true, onchange: () => this.take(this.file.files[0])});
     put(place, this.form(), this.result);
@@ -53,29 +55,47 @@ class Trial {
   form() {
     const classify = (event) => {
       event.preventDefault();
-      this.run({text: this.text.value});
+      if (this.text.value !== "") this.close();
+      this.run(this.long ?? {text: this.text.value});
     };
     const onkeydown = (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) classify(event);
     };
     this.text.addEventListener("keydown", onkeydown);
+    const takeText = (event, text) => {
+      if (text.length <= SHOWN_MOST) return;
+      event.preventDefault();
+      this.take(new File([text], "A long text"));
+    };
+    this.text.addEventListener("paste", (event) => takeText(event, event.clipboardData.getData("text/plain")));
     return h("form", {class: "panel drop", onsubmit: classify, ondragover: (event) => event.preventDefault(), ondrop: (event) => {
       event.preventDefault();
-      const file = event.dataTransfer.files[0];
+      const file = event.dataTransfer.files[0], text = event.dataTransfer.getData("text/plain");
       if (file) this.take(file);
-      else this.text.value = event.dataTransfer.getData("text/plain");
+      else if (text.length > SHOWN_MOST) takeText(event, text);
+      else this.text.value = text;
     }},
     field("Text or mail", this.text, "Paste it, or drop a text or .eml file here. Nothing is learned until you say so."),
-    h("div", {class: "row"}, h("button", {class: "main", type: "submit"}, "Classify"),
+    this.opened, h("div", {class: "row"}, h("button", {class: "main", type: "submit"}, "Classify"),
       h("button", {type: "button", onclick: () => this.file.click()}, "Open a file"), this.file));
   }
 
   async take(file) {
     if (!file) return;
     const bytes = new Uint8Array(await file.arrayBuffer());
-    this.text.value = new TextDecoder("utf-8").decode(bytes);
+    const isLong = bytes.length > SHOWN_MOST;
+    this.text.value = isLong ? "" : new TextDecoder("utf-8").decode(bytes);
+    this.close();
+    if (isLong) put(this.opened, `${file.name}, ${size(bytes.length)}`);
+    this.long = isLong ? {bytes} : null;
     this.file.value = "";
     this.run({bytes});
+  }
+
+  // A file that is too long for the field is not what is asked about any more.
+  close() {
+    this.long = null;
+    put(this.opened);
   }
 
   async run(given) {
@@ -116,7 +136,7 @@ class Trial {
     };
     return h("section", {class: "teach"}, h("h3", null, "It should be"),
       h("div", {class: "row"}, shown.map((label) => h("button", {type: "button", onclick: () => this.teach(label, verdict)}, label))),
-      h("datalist", {id: "other-labels"}, labels.slice(LABELS_MOST).map((label) => h("option", {value: label}))),
+      labelList("other-labels", labels.slice(LABELS_MOST)),
       h("form", {class: "row", onsubmit: teachOther}, field("Another label", other), h("button", {type: "submit"}, "Teach it")));
   }
 

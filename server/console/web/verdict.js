@@ -4,10 +4,10 @@
 import {balance, shares} from "./bars.js";
 import {h, put, table} from "./dom.js";
 import {byKind, kindOf, sum, turning} from "./evidence.js";
-import {evidence, percent, plural} from "./format.js";
+import {count, evidence, percent, plural} from "./format.js";
 import {coloured, fold} from "./words.js";
 
-const LABELS_MOST = 10, ROWS_MOST = 40, NAMED_MOST = 6;
+const LABELS_MOST = 10, ROWS_MOST = 40, NAMED_MOST = 6, LETTERS_MOST = 50000;
 
 function ranked(verdict) {
   return Object.entries(verdict.probabilities).sort((a, b) => b[1] - a[1]);
@@ -78,7 +78,8 @@ function explainPart(part, verdict, rows) {
 // sections: [{name, text, prefix}]. The words can be pointed at, tapped, or read in the table that follows.
 export function textWithEvidence(verdict, sections) {
   const rows = verdict.explanation ?? [];
-  const read = sections.filter((section) => section.text).map((section) => ({...section, parts: coloured(section.text, rows, section.prefix)}));
+  const read = sections.filter((section) => section.text).map((section) => ({...section, parts: coloured(section.text.slice(0, LETTERS_MOST), rows, section.prefix)}));
+  const isCut = sections.some((section) => section.text.length > LETTERS_MOST);
   const most = Math.max(0.2, ...read.flatMap((section) => section.parts.map((part) => Math.abs(part.total))));
   const details = h("p", {class: "details"}, "Point at a coloured word, or tap it, to see what it says.");
   const known = new Map();
@@ -96,7 +97,8 @@ export function textWithEvidence(verdict, sections) {
   const body = h("div", {class: "document", tabindex: 0, role: "region", "aria-label": "The text with its evidence", onpointerover: look, onclick: look},
     read.map((section) => h("p", null, section.name ? h("b", null, `${section.name}: `) : null, section.parts.map(mark(section.prefix)))));
   return h("section", null, h("h3", null, "The text with its evidence"),
-    h("p", {class: "legend"}, h("mark", {class: "for3"}, `for ${verdict.label}`), " ", h("mark", {class: "against3"}, "against it")), details, body);
+    h("p", {class: "legend"}, h("mark", {class: "for3"}, `for ${verdict.label}`), " ", h("mark", {class: "against3"}, "against it")),
+  isCut ? h("p", {class: "hint"}, `The first ${count(LETTERS_MOST)} letters of it are shown; the verdict is of the whole.`) : null, details, body);
 }
 
 export function strongest(verdict, fields) {
