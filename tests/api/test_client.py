@@ -240,13 +240,33 @@ def test_json_lines_bring_values(api):
         equal(api.post(f"{path}/train", document).ok().json["status"], "unchanged", str(document))
 
 
+def test_numbers_may_have_a_decimal_comma(api):
+    client, model, folder = Bayesc(api), api.name(), api.new_folder()
+    path = f"/v1/models/{model}"
+    api.put(path, {"preset": "book", "fields": {"amount": "number"}}).ok(201)
+    rows = (("12,5", 12.5), ("-0,25", -.25), ("0,125", .125), ("1234,5", 1234.5), ("3", 3), ("2.5", 2.5))
+    table = write(folder, "a.csv", content="".join(["amount,label,id\n"] + [f'"{cell}",a,{i}\n' for i, (cell, _) in enumerate(rows)]).encode())
+    equal(client.json("train", "-m", model, "--columns", "amount=amount,label=label,id=id", table)["learned"], len(rows))
+    for i, (_, value) in enumerate(rows):
+        equal(api.post(f"{path}/train", {"id": str(i), "label": "a", "values": {"amount": value}}).ok().json["status"], "unchanged", str(value))
+    # Three digits behind it may be thousands, unless the file is of a country that writes so.
+    for cell in ("1,234", "-12,345", "1,234,567", "1.234,5", ","):
+        table = write(folder, "b.csv", content=f'amount,label\n"{cell}",a\n'.encode())
+        client.run("train", "-m", model, "--columns", "amount=amount,label=label", table, status=DATAERR)
+        holds(f"'{cell}' is not a number" in client.said, client.said)
+        equal("thousands" in client.said, cell in ("1,234", "-12,345"), client.said)
+    table = write(folder, "c.csv", content=b"amount;label;id\n1,234;a;x\n")
+    equal(client.json("train", "-m", model, "--columns", "amount=amount,label=label,id=id", table)["learned"], 1)
+    equal(api.post(f"{path}/train", {"id": "x", "label": "a", "values": {"amount": 1.234}}).ok().json["status"], "unchanged")
+
+
 def test_wrong_columns_are_said(api):
     client, model, folder = Bayesc(api), api.name(), api.new_folder()
     api.put(f"/v1/models/{model}", {"preset": "book", "fields": {"amount": "number"}}).ok(201)
-    table = write(folder, "a.csv", content=b'price,kind,who\n"1",a,"b\nc"\n"12,5",a,b\n')
+    table = write(folder, "a.csv", content=b'price,kind,who\n"1",a,"b\nc"\n"12,5 EUR",a,b\n')
     got = client.json("train", "-m", model, "--columns", "amount=price,label=kind", table, status=DATAERR)
     equal((got["learned"], got["unread"]), (1, 1))
-    holds("a.csv: line 4, column 'price': '12,5' is not a number" in client.said, client.said)
+    holds("a.csv: line 4, column 'price': '12,5 EUR' is not a number" in client.said, client.said)
     client.run("train", "-m", model, "--columns", "amount=cost,label=kind", table, status=DATAERR)
     holds("line 1, the header, has no column 'cost'" in client.said, client.said)
     client.run("train", "-m", model, "--columns", "who=who,label=kind", table, status=DATAERR)

@@ -49,15 +49,17 @@ export async function a_table_is_mapped_by_sight(api) {
 }
 
 export async function values_of_fields_come_from_columns(api) {
-  const csv = "land;price;what;note\nDE;3,5;a;x\nDE;3.5;a;x\nFR;4;b;y\n";
+  const csv = "land;price;what;note\nDE;3,5;a;x\nDE;cheap;a;x\nFR;1,234;b;y\n";
   const {daemon, tab} = await choose(api, {"rows.csv": csv}, {settings: {fields: {land: "category", price: "number"}}});
   equal(await tab.page.$$eval("thead select", (all) => all.map((one) => one.value)), ["field:land", "field:price", "", "label"], "guessed");
   await tab.page.select('select[aria-label="Column note is"]', "");
   await tab.page.select('select[aria-label="Column what is"]', "label");
   await learn(tab);
-  equal(await counted(tab), ["failed 1", "learned 2", "rows.csv 1 a value that should be a number is none"], "what came of them");
+  equal(await counted(tab), ["failed 1", "learned 2", "rows.csv 2 a value that should be a number is none, or may be two: write 1,234 without the comma"], "what came of them");
   const shown = await daemon.call("GET", "v1/models/made/distribution?label=a");
   holds(JSON.stringify(shown.fields).includes("DE"), JSON.stringify(shown.fields));
+  const {fields} = await daemon.call("GET", "v1/models/made/distribution?label=b");
+  equal(fields.find((one) => one.field === "price").mean, 1.234, "the comma is a point");
 }
 
 export async function folders_are_labels(api) {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/files/mapping.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/client/base/cell_number.h"
 #include "server/client/base/client.h"
 #include "server/client/base/quote.h"
 
-enum { NUMBER_MOST = 64 /* bytes of a number in a cell */, NAME_SHOWN = 64 };
+enum { NAME_SHOWN = 64 };
 
 static const char *const ROLES[] = {"text", "mail", "label", "id"};
 
@@ -214,29 +213,13 @@ static int join(const struct nb_mapping_part *part, const struct nb_string *cell
     return rc;
 }
 
-/* Whether a cell is a decimal number, with or without an exponent: "12.5", "-3", "+.5e3". */
-static bool read_number(struct nb_string cell, double *number)
-{
-    char text[NUMBER_MOST + 1], *end = text;
-    if (cell.length == 0 || cell.length > NUMBER_MOST)
-        return false;
-    memcpy(text, cell.bytes, cell.length);
-    text[cell.length] = '\0';
-    if (strspn(text, "+-.0123456789eE") != cell.length) /* strtod takes more: inf, 0x10 */
-        return false;
-    errno = 0;
-    *number = strtod(text, &end);
-    return end == text + cell.length && isfinite(*number);
-}
-
 /* What is a number in JSON too is sent as it was written. */
-static int write_number(struct nb_string cell, double number, struct nb_buffer *out)
+static int write_number(const char *text, double number, struct nb_buffer *out)
 {
-    json_t *json = json_loadb(cell.bytes, cell.length, JSON_DECODE_ANY, NULL);
+    json_t *json = json_loads(text, JSON_DECODE_ANY, NULL);
     bool is_json = json_is_number(json);
     json_decref(json);
-    return is_json ? nb_buffer_append(out, cell.bytes, cell.length)
-                   : nb_buffer_printf(out, "%.17g", number);
+    return is_json ? nb_buffer_puts(out, text) : nb_buffer_printf(out, "%.17g", number);
 }
 
 /* Values that are empty are left out: ";" is the set that has none. */
@@ -255,22 +238,38 @@ static int write_set(struct nb_string cell, struct nb_buffer *out)
     return rc == 0 ? nb_buffer_puts(out, "]") : rc;
 }
 
-static int write_value(const struct nb_mapping_part *part, struct nb_string text, uint64_t line,
-                       struct nb_buffer *out, struct nb_error *error)
+/* Says why a cell is no number. */
+static int refuse(const struct nb_mapping_part *part, struct nb_string text, uint64_t line,
+                  enum nb_cell_number what, struct nb_error *error)
 {
+    return nb_error_set(error, NB_INVALID, "line %ju, column '%.*s': '%.*s' is not a number%s",
+                        (uintmax_t)line, shown(part->columns[0]), part->columns[0].bytes,
+                        shown(text), text.bytes,
+                        what == NB_CELL_NUMBER_AMBIGUOUS
+                            ? ": the comma may be a point or part thousands; write it without one"
+                            : "");
+}
+
+static int write_value(const struct nb_mapping *mapping, const struct nb_mapping_part *part,
+                       struct nb_string text, uint64_t line, struct nb_buffer *out,
+                       struct nb_error *error)
+{
+    char digits[NB_CELL_NUMBER_MOST + 1];
     double number = 0;
-    struct nb_string trimmed = nb_string_trim(text);
-    if (part->kind == NB_MAPPING_NUMBER && !read_number(trimmed, &number))
-        return nb_error_set(error, NB_INVALID, "line %ju, column '%.*s': '%.*s' is not a number",
-                            (uintmax_t)line, shown(part->columns[0]), part->columns[0].bytes,
-                            shown(text), text.bytes);
+    bool is_number = part->kind == NB_MAPPING_NUMBER;
+    enum nb_cell_number what =
+        is_number ? nb_cell_number_read(nb_string_trim(text), mapping->has_decimal_commas, digits,
+                                        &number)
+                  : NB_CELL_NUMBER_READ;
+    if (what != NB_CELL_NUMBER_READ)
+        return refuse(part, text, line, what, error);
     int rc = nb_buffer_puts(out, out->length == 0 ? "{" : ",");
     if (rc == 0)
         rc = nb_quote(part->name, out);
     if (rc == 0)
         rc = nb_buffer_puts(out, ":");
-    if (rc == 0 && part->kind == NB_MAPPING_NUMBER)
-        rc = write_number(trimmed, number, out);
+    if (rc == 0 && is_number)
+        rc = write_number(digits, number, out);
     else if (rc == 0)
         rc = part->kind == NB_MAPPING_SET ? write_set(text, out) : nb_quote(text, out);
     return rc == 0 ? 0 : nb_error_no_memory(error);
@@ -304,7 +303,7 @@ static int make_values(struct nb_mapping *mapping, const struct nb_string *cells
             return nb_error_no_memory(error);
         struct nb_string text = {mapping->content.bytes, mapping->content.length};
         if (text.length > 0)
-            rc = write_value(part, text, line, &mapping->values, error);
+            rc = write_value(mapping, part, text, line, &mapping->values, error);
     }
     if (rc == 0 && has_role(mapping, NB_MAPPING_FIELD) &&
         nb_buffer_puts(&mapping->values, mapping->values.length == 0 ? "{}" : "}") != 0)

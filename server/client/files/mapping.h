@@ -8,6 +8,7 @@
 #define NB_CLIENT_MAPPING_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/error.h"
@@ -43,6 +44,7 @@ struct nb_mapping_part {
 struct nb_mapping {
     struct nb_mapping_part parts[NB_MAPPING_MOST];
     size_t count;
+    bool has_decimal_commas;          /* "1,234" is less than two (base/cell_number.h) */
     struct nb_buffer content, values; /* owned: of the last row */
 };
 

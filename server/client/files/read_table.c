@@ -197,6 +197,8 @@ static int take_mapped(struct table *t, bool is_header, struct nb_error *error)
                        : 0;
     if (is_header)
         return rc == 0 ? give_header(t, error) : rc;
+    /* Spreadsheets separate by semicolons where the comma is in the numbers. */
+    t->mapping.has_decimal_commas = t->rows.separator == ';';
     rc = nb_mapping_apply(&t->mapping, t->rows.cells, t->rows.cell_count, t->rows.line, &item,
                           error);
     return rc == 0 ? give_item(t, &item, error) : rc;

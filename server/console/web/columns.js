@@ -23,22 +23,29 @@ function guess(head, rows, fields) {
   return roles;
 }
 
-function valueOf(text, kind) {
-  if (kind === "number") return Number(text);
+// A comma may be the point of a number, "12,5"; before three digits it may part thousands, unless semicolons separate the
+// cells: then the table is of a country that writes them so. NaN: it is no number, or nobody knows which.
+function numberOf(text, separator) {
+  if (!/^[-+]?\d*,\d+$/.test(text)) return Number(text);
+  return separator !== ";" && /^[-+]?[1-9]\d{0,2},\d{3}$/.test(text) ? NaN : Number(text.replace(",", "."));
+}
+
+function valueOf(text, kind, separator) {
+  if (kind === "number") return numberOf(text, separator);
   return kind === "set" ? text.split(/[,;]/).map((one) => one.trim()).filter(Boolean) : text;
 }
 
 // What a row says: {document} or {error}.
-function toDocument(row, roles, fields) {
+function toDocument(row, separator, roles, fields) {
   const document = {}, texts = [], values = {};
   for (const [i, role] of roles.entries()) {
     const cell = (row[i] ?? "").trim();
     if (role === "" || cell === "") continue;
     if (role === "text") texts.push(cell);
-    else if (role.startsWith("field:")) values[role.slice(6)] = valueOf(cell, fields[role.slice(6)]);
+    else if (role.startsWith("field:")) values[role.slice(6)] = valueOf(cell, fields[role.slice(6)], separator);
     else document[role] = cell;
   }
-  if (Object.values(values).some((value) => Number.isNaN(value))) return {error: "a value that should be a number is none"};
+  if (Object.values(values).some((value) => Number.isNaN(value))) return {error: "a value that should be a number is none, or may be two: write 1,234 without the comma"};
   if (texts.length > 0) document.text = texts.join("\n");
   if (Object.keys(values).length > 0) document.values = values;
   return document.text || document.values ? {document} : {error: "the row has no text"};
@@ -61,7 +68,7 @@ export function columnChoice(rows, fields, onchange) {
     h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "The first rows"}, h("table", null, h("caption", null, "The first rows"),
       h("thead", null, h("tr", null, head.map((name) => h("th", {scope: "col"}, name || "-"))), h("tr", null, head.map((name, i) => h("td", null, choice(name, i))))),
       h("tbody", null, rows.slice(1, 6).map((row) => h("tr", null, head.map((_, i) => cell(row[i]))))))));
-  return {node, hasLabel: () => roles.includes("label"), read: () => ({hasHeader: header.checked, toDocument: (row) => toDocument(row, roles, fields)})};
+  return {node, hasLabel: () => roles.includes("label"), read: () => ({hasHeader: header.checked, toDocument: (row, separator) => toDocument(row, separator, roles, fields)})};
 }
 
 export const labelField = (input) => field("Label", input, "Of every document that brings none itself.");

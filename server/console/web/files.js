@@ -107,7 +107,7 @@ async function* lines(file) {
 async function* rows(file, {hasHeader, toDocument}) {
   let reader = null, place = 0;
   const done = function* (found, bytes) {
-    for (const row of found) if (place++ > 0 || !hasHeader) yield {bytes: bytes / Math.max(1, found.length), ...toDocument(row)};
+    for (const row of found) if (place++ > 0 || !hasHeader) yield {bytes: bytes / Math.max(1, found.length), ...toDocument(row, reader.separator)};
   };
   for await (const text of texts(file)) {
     reader ??= new CsvReader(separatorOf(text));
