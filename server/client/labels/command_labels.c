@@ -16,6 +16,8 @@
 
 #define PART "2000" /* documents of one request to delete */
 
+enum { RENAMED = 2, DELETED = 1 /* arguments without the name of a model */ };
+
 struct label_options {
     const char *by;
     bool is_quiet, is_merged, is_sure;
@@ -42,6 +44,15 @@ static const struct nb_flag DELETE_FLAGS[] = {
     COMMON_FLAGS,
 };
 
+/* The first argument is the name of the model if there is one more than needed; gives the others.
+ */
+static char **take_model(struct nb_client *client, char **arguments, size_t count, size_t needed)
+{
+    if (count > needed)
+        client->model = arguments[0];
+    return arguments + (count - needed);
+}
+
 /* The path of a label, with who asks in the query. */
 static int path_of(const struct nb_client *client, const struct label_options *options,
                    const char *label, struct nb_buffer *path, struct nb_error *error)
@@ -61,11 +72,11 @@ static int run_rename(struct nb_client *client, const void *user, char **argumen
 {
     const struct label_options *options = user;
     struct nb_buffer path = {0};
+    arguments = take_model(client, arguments, count, RENAMED);
     json_t *name = json_pack("{s:s}", "name", arguments[1]), *row = NULL;
     if (options->is_merged)
         (void)json_object_set_new(name, "merge", json_true());
     char *body = name == NULL ? NULL : json_dumps(name, JSON_COMPACT);
-    (void)count;
     json_decref(name);
     if (body == NULL)
         return nb_error_set(error, NB_INVALID, "the new name is not UTF-8");
@@ -168,7 +179,7 @@ static int run_delete(struct nb_client *client, const void *user, char **argumen
     const struct label_options *options = user;
     struct nb_buffer path = {0};
     uint64_t forgotten = 0;
-    (void)count;
+    arguments = take_model(client, arguments, count, DELETED);
     int rc = path_of(client, options, arguments[0], &path, error);
     if (rc == 0 && !options->is_sure)
         rc = confirm(client, arguments[0], error);
@@ -182,7 +193,7 @@ static int run_delete(struct nb_client *client, const void *user, char **argumen
 
 const struct nb_command NB_COMMAND_RENAME_LABEL = {
     .name = "rename-label",
-    .arguments = "LABEL NAME",
+    .arguments = "[MODEL] LABEL NAME",
     .summary = "Gives a label of a model another name",
     .details =
         "Its documents and counts stay. Another label must not have the name, unless --merge is\n"
@@ -192,15 +203,15 @@ const struct nb_command NB_COMMAND_RENAME_LABEL = {
     .flag_count = sizeof RENAME_FLAGS / sizeof RENAME_FLAGS[0],
     .defaults = &DEFAULTS,
     .options_size = sizeof DEFAULTS,
-    .least = 2,
-    .most = 2,
+    .least = RENAMED,
+    .most = RENAMED + 1,
     .patience = 300,
     .run = run_rename,
 };
 
 const struct nb_command NB_COMMAND_DELETE_LABEL = {
     .name = "delete-label",
-    .arguments = "LABEL",
+    .arguments = "[MODEL] LABEL",
     .summary = "Forgets all documents of a label",
     .details =
         "It asks first, unless --yes is given. The model is then as if they had never been\n"
@@ -211,8 +222,8 @@ const struct nb_command NB_COMMAND_DELETE_LABEL = {
     .flag_count = sizeof DELETE_FLAGS / sizeof DELETE_FLAGS[0],
     .defaults = &DEFAULTS,
     .options_size = sizeof DEFAULTS,
-    .least = 1,
-    .most = 1,
+    .least = DELETED,
+    .most = DELETED + 1,
     .patience = 300,
     .run = run_delete,
 };
