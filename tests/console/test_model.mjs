@@ -80,6 +80,21 @@ export async function settings_are_explained_tried_and_saved(api) {
   await tab.sees(".told", "prior is not JSON");
 }
 
+export async function of_a_large_model_it_is_asked_first(api) {
+  const {daemon, tab} = await opened(api, "settings");
+  const documents = Array.from({length: 5000}, (_, i) => ({text: `word${i % 97} other${i % 89} ${i % 2 ? "prize" : "meeting"}`, label: i % 2 ? "spam" : "ham"}));
+  await daemon.call("POST", "v1/models/sample/train", {documents});
+  await tab.go("overview");
+  await tab.go("model/sample/settings");
+  await tab.write("#setting-min_count", "1");
+  await tab.press("Try it on a copy");
+  await tab.sees("dialog p", "The model has 5,094 documents.");
+  await tab.press("Leave it", "dialog");
+  await tab.press("Try it on a copy");
+  await tab.press("Try it", "dialog");
+  await tab.sees("caption", "Now and with the change, of 5000 documents"); // those that are judged for it
+}
+
 export async function settings_by_the_book_are_not_tried(api) {
   const {daemon, tab} = await opened(api, "labels");
   await daemon.call("PUT", "v1/models/sample", {...(await daemon.call("GET", "v1/models/sample")).settings, decision: "bayes"});

@@ -10,10 +10,10 @@ import {labelsOf} from "./models.js";
 const WORDS = 40, COLUMNS = 6, ROWS = 100;
 
 // A question in the place of the button that asked it; the answer that changes something is the second button.
-export function question(text, yes, act) {
+export function question(text, yes, act, kind = "danger") {
   const dialog = h("dialog", {"aria-label": text, onclose: () => dialog.remove()}, h("p", null, text),
     h("div", {class: "row"}, h("button", {type: "button", onclick: () => dialog.close()}, "Leave it"),
-      h("button", {type: "button", class: "danger", onclick: () => {
+      h("button", {type: "button", class: kind, onclick: () => {
         dialog.close();
         act();
       }}, yes)));

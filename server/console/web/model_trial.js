@@ -6,8 +6,9 @@
 import {get, json, model as of, send} from "./api.js";
 import {failure, h, put, table} from "./dom.js";
 import {count, number, percent} from "./format.js";
+import {question} from "./model_labels.js";
 
-const DOCUMENTS_MOST = 50000; // an export of that many passes through this page
+const ASKED_FROM = 5000; // documents from which on it is said before it begins how long it takes
 const STACKED_ONLY = "Only settings with the decision stacked can be tried here: of such models it is known what they would say of each document "
   + "without it. For the others, bayesc evaluate --variant compares settings on the documents themselves.";
 const FIGURES = [["Right", "accuracy", percent, 1], ["Log-loss", "log_loss", number, -1], ["Brier score", "brier", number, -1],
@@ -28,8 +29,13 @@ async function evaluated(name, dump, settings) {
 const verdictOf = (before, after, sign) => (before === null || after === null || before === after ? "same" : sign * (after - before) > 0 ? "better" : "worse");
 
 export async function tryOnCopy(place, info, settings) {
-  if (info.documents > DOCUMENTS_MOST) throw new Error(`The model has more than ${count(DOCUMENTS_MOST)} documents: too many for a copy through this page. bayesc evaluate --variant compares settings on a part of them.`);
   if (info.settings.decision !== "stacked") throw new Error(STACKED_ONLY);
+  if (info.documents <= ASKED_FROM) return compare(place, info, settings);
+  question(`The model has ${count(info.documents)} documents. Two copies of it pass through this page and are learned, one after the other: of a hundred thousand documents that takes minutes, and as much disk and memory as the model has. bayesc evaluate --variant compares settings on a part of the documents.`,
+    "Try it", () => compare(place, info, settings), "main");
+}
+
+async function compare(place, info, settings) {
   put(place, h("p", {class: "notice", role: "status"}, "Trying it on a copy. This can take a minute."));
   try {
     const copy = `${info.name.slice(0, 100)}.trial`;
