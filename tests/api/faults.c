@@ -66,14 +66,17 @@ static bool concerns(int file)
     return got >= (ssize_t)length && memcmp(path, directory, length) == 0;
 }
 
-static bool is_late(void)
+static int64_t nanoseconds(void)
 {
     struct timespec now;
-    int64_t until = control->until;
-    if (until == 0)
-        return false;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec > until;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static bool is_late(void)
+{
+    int64_t until = control->until;
+    return until != 0 && nanoseconds() > until;
 }
 
 /* Counts the call; true with errno set if it has to fail. */
@@ -150,12 +153,20 @@ int posix_fallocate(int file, off_t at, off_t size)
 
 /* ---- syncing --------------------------------------------------------------------------------- */
 
+/* In steps: the test may change its mind. */
+static void wait_for_the_disk(void)
+{
+    int64_t start = nanoseconds();
+    while ((nanoseconds() - start) / 1000 < control->delay)
+        usleep(control->delay < 1000 ? (useconds_t)control->delay : 1000);
+}
+
 static int sync_or_fail(long number, int file)
 {
     if (fails(SYNC, file))
         return -1;
     if (control != NULL && control->delay > 0)
-        usleep((useconds_t)control->delay);
+        wait_for_the_disk();
     return (int)syscall(number, file);
 }
 

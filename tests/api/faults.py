@@ -64,8 +64,12 @@ class Faults:
         self._put(ARMED, 0)
 
     def delay(self, microseconds):
-        """Every sync takes so much longer."""
+        """Every sync takes so much longer, those that wait already, too."""
         self._put(DELAY, microseconds)
+
+    def hold(self):
+        """No sync ends before the next delay()."""
+        self._put(DELAY, EVER)
 
     @property
     def fired(self):

@@ -9,6 +9,7 @@ import http.client
 import json
 import math
 import os
+import select
 import shutil
 import signal
 import socket
@@ -269,7 +270,7 @@ class Daemon:
             if self.preexec:
                 self.preexec()
         self.lines, self.client, self.port = [], None, None
-        self._news = threading.Event()
+        self._news, self._reading = threading.Event(), threading.Lock()
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                         env=self.environment, preexec_fn=prepare)
@@ -279,13 +280,35 @@ class Daemon:
         return self
 
     def _read(self, process):
-        for line in process.stdout:
-            line = line.decode("utf-8", "replace").rstrip("\n")
+        rest = b""
+        readable = select.poll()
+        readable.register(process.stdout, select.POLLIN)
+        while readable.poll():
+            with self._reading:
+                data = os.read(process.stdout.fileno(), 65536)
+                *lines, rest = (rest + data).split(b"\n")
+                self._hear(lines if data else [rest] if rest else [])
+            if not data:
+                break
+        self._news.set()
+
+    def _hear(self, lines):
+        for line in lines:
+            line = line.decode("utf-8", "replace")
             self.lines.append(line)
             if READY in line:
                 self.url = line[line.index("http://"):].strip()
                 self._news.set()
-        self._news.set()
+
+    def heard(self):
+        """All lines, once those that it has written until now are among them."""
+        def none_waits():
+            readable = select.poll()
+            readable.register(self.process.stdout, select.POLLIN)
+            with self._reading:
+                return not readable.poll(0)
+        wait_for(none_waits, "what the daemon has written is read")
+        return self.lines
 
     def start(self, seconds=20):
         self.spawn()
@@ -317,6 +340,12 @@ class Daemon:
         with open(f"/proc/{self.pid}/status", encoding="ascii") as file:
             rows = dict(line.split(":", 1) for line in file)
         return (int(rows["VmRSS"].split()[0]) * 1024, int(rows["VmHWM"].split()[0]) * 1024)
+
+    def processor_seconds(self):
+        """Used since its start, by all threads: other programs do not count."""
+        with open(f"/proc/{self.pid}/stat", encoding="ascii") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def new_client(self, timeout=30.0):
         return Client(self.host, self.port, timeout)

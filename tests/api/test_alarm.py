@@ -4,10 +4,9 @@ import json
 import math
 import os
 import random
-import time
 
 import elimination
-from harness import equal, holds
+from harness import equal, holds, patience
 
 ALARM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures", "networks", "alarm.json")
 with open(ALARM, encoding="utf-8") as file:
@@ -82,11 +81,10 @@ def test_diagnoses_from_findings(api):
 def test_all_marginals_take_a_moment(api):
     path = put(api)
     evidence = {"BP": "LOW", "HRBP": "HIGH", "EXPCO2": "LOW", "PRESS": "HIGH"}
+    before = api.daemon.processor_seconds()
     ask(api, path, of=list(NODES), evidence=evidence)
-    started = time.monotonic()
-    ask(api, path, of=list(NODES), evidence=evidence)
-    took = time.monotonic() - started
-    holds(took < 2, f"37 marginals took {took} s")
+    took = api.daemon.processor_seconds() - before
+    holds(took < patience(2), f"37 marginals took {took} s of the processor")
 
 
 def test_samples_have_the_marginals(api):

@@ -14,7 +14,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 import xml.dom.minidom
 
 from harness import FAULTS, clean_environment, equal, holds, near, patience, wait_for
@@ -901,19 +900,15 @@ def test_evaluate_removes_its_model_when_broken_off(api):
 
 def test_sigterm_ends_a_train_at_once(api):
     """As timeout(1) and mail software send it, also while the daemon hangs."""
-    daemon = api.another().start()
     mail = os.path.join(api.new_folder(), "a.eml")
     with open(mail, "w", encoding="ascii") as file:
         file.write("Subject: a\n\nbody\n")
-    daemon.signal(signal.SIGSTOP)
-    try:
-        process = subprocess.Popen([Bayesc(api).path, "train", "--url", f"http://127.0.0.1:{daemon.port}", "--label", "a", mail],
+    with HangingDaemon() as daemon:
+        process = subprocess.Popen([Bayesc(api).path, "train", "--url", daemon.url, "--label", "a", mail],
                                    env=Bayesc(api).environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(1)
+        wait_for(lambda: daemon.asked, "it waits for the daemon")
         process.send_signal(signal.SIGTERM)
         equal(process.wait(patience(10)), -signal.SIGTERM)
-    finally:
-        daemon.signal(signal.SIGCONT)
 
 
 # ---- labels -------------------------------------------------------------------------------------

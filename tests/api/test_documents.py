@@ -7,7 +7,7 @@ import subprocess
 import zlib
 
 from book import PROBES, Model
-from harness import equal, holds, problem, quoted, refused
+from harness import equal, holds, problem, refused
 
 VALGRIND = True
 NDJSON = "application/x-ndjson"

@@ -2,9 +2,8 @@
 """DELETE of a label: what is left is as if its documents had never been learned; and labels that are merged."""
 import random
 import threading
-import time
 
-from harness import equal, holds, quoted, refused, slow, wait_for
+from harness import equal, holds, quoted, refused, wait_for
 from test_undo import ids_of, picture, train, undo, verified
 
 LABELS = ("häm & tea", "spam", "news", "b/c")
@@ -136,16 +135,16 @@ def test_others_do_not_wait(api):
     train(client, "/v1/models/other", [{"text": "tea", "label": "ham", "id": "1"}])
     asking = threading.Thread(target=lambda c: delete(c, path, "spam"), args=(daemon.new_client(),))
     asking.start()
-    slowest, asked = 0.0, 0
+    asked = 0
     while asking.is_alive():
         for target, body in (("/v1/models/other/train", {"text": f"tea {asked}", "label": "ham"}),
                              (path + "/classify", {"text": "w1 w2"}), (path + "/train", {"text": "w1", "label": "news"})):
-            begin = time.monotonic()
             client.post(target, body).ok()
-            slowest, asked = max(slowest, time.monotonic() - begin), asked + 1
+            asked += 1
     asking.join()
     equal(labels_of(client, path)["spam"], 0)
-    holds(asked > 0 and slowest < 1.0 * slow(), f"{asked} requests, the slowest took {slowest:.2f} s")
+    # Had one waited for the end, there would be no second round.
+    holds(asked > 3, f"{asked} requests were answered before the label was gone")
     daemon.stop()
 
 

@@ -15,7 +15,7 @@ import time
 
 from acknowledged import Acknowledged, NDJSON, exported, path_of, rebuilt, settled, verified
 from faults import Faults
-from harness import equal, holds, patience, refused, wait_for
+from harness import holds, patience, refused, wait_for
 
 STACKED = {"decision": "stacked"}
 RETUNED = {**STACKED, "learning_rate": 0.2}

@@ -3,11 +3,10 @@
 import json
 import math
 import random
-import time
 
 import acknowledged
 from faults import Faults
-from harness import equal, holds, near, refused
+from harness import equal, holds, near, refused, wait_for
 
 M = "/v1/models/m"
 STACKED = {"decision": "stacked"}
@@ -40,11 +39,7 @@ def right(client, path=M):
 
 def wait(client, path=M):
     """Until the weights fit."""
-    for _ in range(500):
-        if verdict(client, "ham", 0, path)["calibrated"]:
-            return
-        time.sleep(0.02)
-    holds(False, "the weights are still being fitted anew")
+    wait_for(lambda: verdict(client, "ham", 0, path)["calibrated"], "the weights are fitted anew", 20, 0.02)
 
 
 def test_folder_after_folder(api):
@@ -66,8 +61,9 @@ def test_a_model_that_becomes_stacked(api):
     client = daemon.client
     client.put(M, {"decision": "bayes"}).ok(201)
     train(client, documents(1500))
-    faults.delay(100000)
+    faults.delay(300000)
     client.put(M, STACKED).ok()
+    faults.hold()
     equal(verdict(client, "ham", 0)["calibrated"], False)
     faults.delay(0)
     wait(client)
@@ -138,8 +134,9 @@ def test_what_makes_the_weights_wrong(api):
         wait(client)
         do = change(client)
         equal(verdict(client, "ham", 0)["calibrated"], True, change.__name__)
-        faults.delay(100000)
+        faults.delay(300000)
         do()
+        faults.hold()
         equal(verdict(client, "ham", 0)["calibrated"], False, change.__name__)
         faults.delay(0)
         wait(client)
