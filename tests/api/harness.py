@@ -4,8 +4,10 @@
 A test is a function test_*(api) that raises when something does not hold; `api` is a Session.
 """
 import contextlib
+import copy
 import ctypes
 import http.client
+import itertools
 import json
 import math
 import os
@@ -436,7 +438,7 @@ class Session:
         self.config = config
         self.folder = tempfile.mkdtemp(prefix="bayesd-api-")
         self.random = None
-        self._daemon, self._own, self._serial = None, [], 0
+        self._daemon, self._own, self._serial = None, [], itertools.count(1)
 
     @property
     def daemon(self):
@@ -457,16 +459,20 @@ class Session:
             self._own.append(daemon)
         return daemon
 
+    def at(self, daemon):
+        """The same session, whose daemon is this one."""
+        other = copy.copy(self)
+        other._daemon = daemon
+        return other
+
     def new_folder(self):
-        self._serial += 1
-        path = os.path.join(self.folder, str(self._serial))
+        path = os.path.join(self.folder, str(next(self._serial)))
         os.mkdir(path)
         return path
 
     def name(self):
         """A model's name that nobody else uses."""
-        self._serial += 1
-        return f"test-{os.getpid()}-{self._serial}"
+        return f"test-{os.getpid()}-{next(self._serial)}"
 
     def tool(self, *arguments, environment=None, seconds=30):
         """Runs the binary to its end: (exit status, standard output, standard error)."""

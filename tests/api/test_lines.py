@@ -8,11 +8,11 @@ import time
 import zlib
 
 from harness import equal, holds, patience, slow, wait_for
-from test_hostile_connections import allow_files
+from test_hostile_connections import PATIENT, allow_files, impatient
 from wire import Wire
 
 GTUBE = "XJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X"
-CONFIG = {"server": {"timeout": 2, "threads": 2}}
+CONFIG = {"server": {**PATIENT, "threads": 2}}
 
 
 def mail(text, subject="hello", end="\r\n", number=1):
@@ -400,6 +400,7 @@ def test_a_byte_at_a_time(api):
 
 def test_slow_clients_are_let_go(api):
     """Whatever they have said before they fell silent; nothing is left over."""
+    api = impatient(api)
     start = time.monotonic()
     beginnings = (b"", b"C", b"CHECK SPAM", b"CHECK SPAMC/1.5\r\n", head("CHECK", Content_length=100), whole("CHECK", TEST_MAIL)[:-1],
                   head("TELL", Message_class="spam", Set="local") + TEST_MAIL)
@@ -419,7 +420,7 @@ def gauge(daemon, name="bayesd_http_connections"):
 
 
 def test_a_reader_who_never_reads(api):
-    body = mail("x" * 75 * 1000 * 100)
+    api, body = impatient(api), mail("x" * 75 * 1000 * 100)
     with Wire(api.daemon, receive_buffer=4096) as wire:
         wire.send(whole("PROCESS", body))
         wait_for(lambda: gauge(api.daemon) == 1, "the stalled connection is closed", 20)
@@ -429,7 +430,7 @@ def test_a_reader_who_never_reads(api):
 
 def test_silent_clients_hold_no_thread(api):
     allow_files(4000)
-    daemon = api.another(config={"server": {"timeout": 60, "threads": 1}}).start()
+    daemon = api.another(config={"server": {**PATIENT, "threads": 1}}).start()
     tasks = len(os.listdir(f"/proc/{daemon.pid}/task"))
     beginnings = (b"", b"P", b"CHECK SPAMC/1.5\r\n", head("CHECK", Content_length=len(TEST_MAIL)) + TEST_MAIL[:10],
                   head("CHECK", "1.3", "RSPAMC") + TEST_MAIL)
@@ -452,7 +453,7 @@ def test_silent_clients_hold_no_thread(api):
 
 
 def test_limits_are_shared_with_http(api):
-    daemon = api.another(config={"server": {"connections": 6, "timeout": 60}}).start()
+    daemon = api.another(config={"server": {**PATIENT, "connections": 6}}).start()
     wires = [Wire(daemon) for _ in range(6)]
     for wire in wires:
         wire.send(b"CHECK SPAMC/1.5\r\n")
@@ -475,7 +476,7 @@ def test_limits_are_shared_with_http(api):
 def test_without_descriptors(api):
     """Accepting fails for lack of descriptors: it neither spins nor gives up."""
     import resource
-    daemon = api.another(config={"server": {"timeout": 60}}, preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))).start()
+    daemon = api.another(config={"server": PATIENT}, preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))).start()
     crowd = [Wire(daemon) for _ in range(60)]
     wait_for(lambda: any("cannot accept" in line for line in daemon.lines), "the log tells")
 
@@ -511,8 +512,8 @@ def test_requests_are_counted(api):
 
 
 def test_a_stop_answers_and_ends(api):
-    """During a stop: requests are refused for the time being; half ones are broken off in time."""
-    daemon = api.another(config={"server": {"stop_seconds": 3, "timeout": 60}}).start()
+    """During a stop requests are refused for the time being."""
+    daemon = api.another(config={"server": {**PATIENT, "stop_seconds": 3600}}).start()
     early, late, half = Wire(daemon), Wire(daemon), Wire(daemon)
     early.send(b"CHECK SPAMC/1.5\r\n")
     late.send(b"CHECK RS")
@@ -528,11 +529,22 @@ def test_a_stop_answers_and_ends(api):
             return False
         except OSError:
             return True
-    wait_for(refused, "new connections are refused", 5)
+    wait_for(refused, "new connections are refused")
     early.send(b"\r\n" + TEST_MAIL)
     late.send(b"PAMC/1.3\r\nContent-length: 1\r\n\r\nx")
     equal(read_all(early), b"SPAMD/1.0 69 Service Unavailable: the daemon is stopping\r\n")
     equal(read_all(late), b"RSPAMD/1.3 69 EX_UNAVAILABLE\r\nError: the daemon is stopping\r\n")
+    half.close()
+    equal(daemon.wait(10), 0)
+    daemon.check_output()
+
+
+def test_a_stop_breaks_off_half_requests_in_time(api):
+    daemon = api.another(config={"server": {**PATIENT, "stop_seconds": 1}}).start()
+    half = Wire(daemon)
+    half.send(whole("TELL", SPAM, Message_class="spam", Set="local")[:-1])
+    wait_for(lambda: gauge(daemon) == 2, "it is accepted")
+    daemon.signal(signal.SIGTERM)
     equal(read_all(half), b"")
     equal(daemon.wait(10), 0)
     daemon.check_output()

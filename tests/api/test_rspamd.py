@@ -373,7 +373,7 @@ def test_more_to_learn_than_may_wait(api):
 
 def test_a_daemon_that_stops(api):
     """While a running request is waited for, others are told to come again."""
-    daemon = api.another(config={"server": {"stop_seconds": 6}}).start()
+    daemon = api.another(config={"server": {"stop_seconds": 3600, "timeout": 3600}}).start()
     kept = [(path, Wire(daemon)) for path in (*CHECKS, *LEARNS)]
     for _, wire in kept:
         wire.send(head("GET", "/ping", []))

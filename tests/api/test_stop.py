@@ -94,7 +94,7 @@ def refuses(daemon):
 
 def test_kept_alive_connections_hear_503(api):
     """While a running request is waited for, others on open connections are told to come back."""
-    daemon = api.another(config={"server": {"stop_seconds": 6}}).start()
+    daemon = api.another(config={"server": {"stop_seconds": 3600, "timeout": 3600}}).start()
     client, slow_one = Wire(daemon), Wire(daemon)
     client.send(request("GET", "/healthz"))
     client.reply().ok()
