@@ -6,13 +6,13 @@
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
-#include "core/engine/batch.h"
 #include "core/engine/commit.h"
 #include "core/live/load.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/live/unused.h"
 #include "core/remember/remember.h"
+#include "core/submit/batch.h"
 
 enum {
     YOUNG_IN_A_ROW = 1000, /* documents that are young, before no older one is looked for: times

@@ -6,11 +6,12 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/engine/batch.h"
+#include "core/engine/engine.h"
 #include "core/evaluate/drift.h"
 #include "core/live/names.h"
 #include "core/live/registry.h"
 #include "core/remember/note.h"
+#include "core/submit/batch.h"
 #include "core/verdict/verdict_private.h"
 
 static int tokenize(struct nb_engine *engine, const struct nb_live *live,

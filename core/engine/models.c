@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/engine/batch.h"
 #include "core/engine/engine.h"
 #include "core/engine/model_entry.h"
 #include "core/engine/writer.h"
@@ -21,6 +20,7 @@
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/store/ledger_pairs.h"
+#include "core/submit/batch.h"
 
 struct put {
     struct nb_string name, source;

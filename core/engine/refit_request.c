@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <time.h>
 
-#include "core/engine/batch.h"
 #include "core/engine/engine.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/submit/batch.h"
 
 /* Waits until the model wants no refit any more. */
 static int wait_for(struct nb_engine *engine, struct nb_live *live, bool (*stop)(void *user),

@@ -3,13 +3,13 @@
 
 #include <assert.h>
 
-#include "core/engine/batch.h"
 #include "core/engine/commit.h"
 #include "core/live/refit.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/recalibrate/recalibrate.h"
 #include "core/recalibrate/settle.h"
+#include "core/submit/batch.h"
 
 /* Commits the one change of the batch. */
 static bool commit(struct nb_engine *engine, struct nb_batch *batch)

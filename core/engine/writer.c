@@ -8,8 +8,8 @@
 
 #include "core/base/clock.h"
 #include "core/engine/ageing.h"
-#include "core/engine/batch.h"
 #include "core/engine/commit.h"
+#include "core/engine/engine.h"
 #include "core/engine/purge.h"
 #include "core/engine/refits.h"
 #include "core/live/checkpoint.h"
@@ -19,6 +19,7 @@
 #include "core/live/unused.h"
 #include "core/recalibrate/recalibrate.h"
 #include "core/remember/remember.h"
+#include "core/submit/batch.h"
 
 enum {
     AGED_AT_ONCE = 500,  /* documents that ageing takes out of a model in one commit */

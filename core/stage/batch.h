@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of a batch: changes of documents on their way from a trainer's thread to the writer's.
- * A batch belongs to one of the two at a time. For core/stage and core/engine alone.
+ * A batch belongs to one of the two at a time. For core/stage, core/submit and core/engine alone.
  */
 #ifndef NB_CORE_STAGE_BATCH_H
 #define NB_CORE_STAGE_BATCH_H

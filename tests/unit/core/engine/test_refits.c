@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 #include "core/base/random.h"
-#include "core/engine/batch.h"
 #include "core/engine/engine.h"
 #include "core/live/refit.h"
 #include "core/live/state.h"
 #include "core/repair/repair.h"
 #include "core/score/stack_private.h"
+#include "core/submit/batch.h"
 #include "tests/unit/folder.h"
 
 enum { WORDS_MOST = 600, LABELS = 3 };

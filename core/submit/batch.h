@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the engine puts into batches beside what engine.h has. For core/engine alone.
+ * What the engine puts into batches beside what submit.h has. For core/engine and core/submit.
  */
-#ifndef NB_CORE_ENGINE_BATCH_H
-#define NB_CORE_ENGINE_BATCH_H
+#ifndef NB_CORE_SUBMIT_BATCH_H
+#define NB_CORE_SUBMIT_BATCH_H
 
-#include "core/engine/engine.h"
 #include "core/stage/batch.h"
+#include "core/submit/submit.h"
 
 /* Adds a change that takes the document of the living entry `taken` out because of its age. On the
  * writer's thread. Errors: as nb_batch_untrain. */

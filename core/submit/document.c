@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Changes that come with their document: it is validated, tokenized and looked up in the counts.
+ */
+#include <assert.h>
+
+#include "core/live/names.h"
+#include "core/submit/batch_private.h"
+#include "core/submit/features.h"
+
+/* ---- ids ------------------------------------------------------------------------------------- */
+
+/* The bytes of which a document with values has its id. */
+static int write_content(const struct nb_document *document, struct nb_buffer *out)
+{
+    struct nb_packer w = {.out = out};
+    nb_pack_u8(&w, (uint8_t)document->kind);
+    nb_pack_string(&w, (struct nb_string){document->bytes, document->length});
+    for (size_t i = 0; i < document->values.count; i++) {
+        const struct nb_value *value = &document->values.values[i];
+        nb_pack_string(&w, value->name);
+        nb_pack_varint(&w, value->is_list ? value->count + 1 : 0);
+        for (size_t k = 0; k < value->count; k++)
+            nb_pack_string(&w, value->items[k]);
+    }
+    return w.code;
+}
+
+static int make_values_id(const struct nb_key *key, const struct nb_document *document, char *made)
+{
+    enum { KIND = 2 }; /* after those of enum nb_document_kind */
+    struct nb_buffer content = {0};
+    int rc = write_content(document, &content);
+    if (rc == 0)
+        nb_key_content_id(key, KIND, content.bytes, content.length, made);
+    nb_buffer_deinit(&content);
+    return rc;
+}
+
+int nb_batch_make_id(const struct nb_key *key, const struct nb_document *document,
+                     char made[NB_CONTENT_ID_LENGTH + 1])
+{
+    if (document->values.count > 0)
+        return make_values_id(key, document, made);
+    if (document->kind == NB_DOCUMENT_MAIL)
+        nb_key_mail_id(key, NB_DOCUMENT_MAIL, document->bytes, document->length, made);
+    else
+        nb_key_content_id(key, NB_DOCUMENT_TEXT, document->bytes, document->length, made);
+    return 0;
+}
+
+static int set_id(const struct nb_batch *batch, const struct nb_document *document,
+                  struct nb_string id, struct nb_submitted *change)
+{
+    char made[NB_CONTENT_ID_LENGTH + 1];
+    assert(batch->live != NULL);
+    if (id.length == 0) {
+        int rc = nb_batch_make_id(batch->live->id_key, document, made);
+        if (rc != 0)
+            return rc;
+        id = (struct nb_string){made, NB_CONTENT_ID_LENGTH};
+    }
+    return nb_buffer_append(&change->id, id.bytes, id.length);
+}
+
+/* ---- changes of documents -------------------------------------------------------------------- */
+
+static int tokenize(struct nb_batch *batch, const struct nb_document *document,
+                    struct nb_submitted *change)
+{
+    assert(batch->live->counts != NULL);
+    struct nb_published *published = nb_live_settings(batch->live);
+    struct nb_tokenizer_settings settings = nb_published_tokenizer(published);
+    change->fields = settings.fields;
+    int rc = nb_document_tokenize(document, batch->live->key, &settings,
+                                  &batch->engine->settings.tokenizer, &batch->scratch);
+    nb_published_release(&published);
+    return rc != 0 ? rc : nb_submitted_features(batch->live->counts, &batch->scratch, change);
+}
+
+static bool has_new_fields(struct nb_values values, struct nb_attributes attributes)
+{
+    for (size_t i = 0; i < values.count; i++)
+        if (nb_attribute_find(attributes, values.values[i].name) == attributes.count)
+            return true;
+    return false;
+}
+
+/* Attributes are never taken away: what is good now is so when the document is tokenized. Nobody
+ * makes new ones from the quarantine. */
+static int check_values(const struct nb_batch *batch, const struct nb_document *document,
+                        bool *needs_fields, struct nb_error *error)
+{
+    if (document->values.count == 0)
+        return 0;
+    struct nb_published *published = nb_live_settings(batch->live);
+    struct nb_attributes attributes = nb_settings_attributes(&published->settings);
+    *needs_fields =
+        attributes.is_open && !batch->quarantined && has_new_fields(document->values, attributes);
+    attributes.is_open = *needs_fields;
+    int rc = nb_values_check(document->values, attributes, error);
+    nb_published_release(&published);
+    *needs_fields = *needs_fields && rc == 0;
+    return rc;
+}
+
+static int check(struct nb_string id, struct nb_string source, struct nb_error *error)
+{
+    int rc = nb_check_source(source, error);
+    return rc == 0 && id.length > 0 ? nb_check_id(id, error) : rc;
+}
+
+int nb_batch_add(struct nb_batch *batch, const struct nb_document *document, struct nb_string label,
+                 struct nb_string id, struct nb_string source, bool *needs_fields,
+                 struct nb_error *error)
+{
+    *needs_fields = false;
+    int rc = label.bytes == NULL ? 0 : nb_check_label(label, error);
+    if (rc == 0)
+        rc = check(id, source, error);
+    if (rc == 0)
+        rc = nb_batch_acquire(batch, document, !batch->quarantined, error);
+    if (rc == 0)
+        rc = check_values(batch, document, needs_fields, error);
+    if (rc != 0 || *needs_fields)
+        return rc;
+    struct nb_submitted change = {.quarantined = batch->quarantined};
+    rc = set_id(batch, document, id, &change);
+    if (rc == 0)
+        rc = nb_buffer_append(&change.label, label.bytes, label.length);
+    if (rc == 0)
+        rc = nb_buffer_append(&change.source, source.bytes, source.length);
+    if (rc == 0)
+        rc = tokenize(batch, document, &change);
+    return nb_batch_end_change(batch, &change, rc, error);
+}
+
+int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
+                     struct nb_string id, struct nb_string source, struct nb_error *error)
+{
+    int rc = check(id, source, error);
+    if (rc == 0)
+        rc = nb_batch_acquire(batch, document, false, error);
+    if (rc != 0)
+        return rc;
+    struct nb_submitted change = {.untrain = true, .quarantined = batch->quarantined};
+    rc = set_id(batch, document, id, &change);
+    if (rc == 0)
+        rc = nb_buffer_append(&change.source, source.bytes, source.length);
+    return nb_batch_end_change(batch, &change, rc, error);
+}
