@@ -110,7 +110,7 @@ export class Tab {
 
   async picture(name) {
     await mkdir(this.folder, {recursive: true});
-    await this.page.screenshot({path: join(this.folder, `${name}.webp`), type: "webp", quality: 70, fullPage: false});
+    await this.page.screenshot({path: join(this.folder, `${name}.webp`), type: "webp", quality: 60, fullPage: false});
   }
 
   async close() {
