@@ -84,6 +84,18 @@ def documents_of(dump):
     return found
 
 
+def lines_of(dump):
+    """A dump: what its first line says, and its documents with their words instead of the numbers that these have. Words
+    that nobody has go when nothing else is to be done, those of what was forgotten last with the next change: the
+    others have other numbers then, and where texts are not kept all that are left may have one."""
+    lines = [json.loads(line) for line in dump.splitlines()]
+    words = {row: pair for w in (line["words"] for line in lines if "words" in line)
+             for row, pair in enumerate(zip(w["ids"], w["texts"] or w["ids"]), w["first_row"])}
+    documents = [{**line["document"], "rows": [words[row] for row in line["document"]["rows"]]}
+                 for line in lines if "document" in line]
+    return [*(item for item in lines[0].items() if item[0] != "texts"), *documents, lines[-1]["end"]["documents"]]
+
+
 def teach_unclear(client, name, old, state, asked):
     """An export shows the label and the length of a document. Where both are those of the acknowledged and
     of the asked one, and the texts are not the same, either may be there: the acknowledged one is taught again."""
@@ -291,7 +303,7 @@ def rebuilt(api, data, config=None):
     after = exports_of(api, copy, config)
     equal(sorted(after), sorted(before), "models after --rebuild")
     for name, dump in before.items():
-        equal(after[name], dump, f"export of {name} after --rebuild")
+        equal(lines_of(after[name]), lines_of(dump), f"export of {name} after --rebuild")
     shutil.rmtree(copy)
 
 

@@ -7,9 +7,9 @@ HISTORIES=N sets how many a run has.
 """
 import random
 
-from acknowledged import NDJSON, exported, fitted, has_rebuild, models_of, path_of, settled, verified
+from acknowledged import NDJSON, exported, fitted, has_rebuild, lines_of, models_of, path_of, settled, verified
 from harness import equal, holds, near, quoted
-from test_histories import assert_same, config_of, evaluation_of, histories_wanted, lines_of, rebuilt_is_the_same
+from test_histories import assert_same, config_of, evaluation_of, histories_wanted, rebuilt_is_the_same
 
 LABELS = ("ham", "spam", "other")
 FIELDS = {"plan": "category", "country": "category", "tags": "set", "title": "text", "amount": "number",

@@ -4,12 +4,12 @@ after a clean stop, after `--rebuild` and after export and import.
 
 HISTORIES=N sets how many a run has; HISTORY=N goes through the one of that number alone.
 """
-import json
 import os
 import random
 import shutil
 
-from acknowledged import Acknowledged, NDJSON, documents_of, exported, fitted, has_rebuild, models_of, path_of, summary, verified
+from acknowledged import (Acknowledged, NDJSON, documents_of, exported, fitted, has_rebuild, lines_of, models_of, path_of, summary,
+                          verified)
 from harness import equal, holds, near, quoted, refused
 
 LABELS = ("ham", "spam", "other", "fourth")
@@ -336,18 +336,6 @@ class History:
 def served(client):
     """{model: all that can be asked of it}"""
     return {name: one(client, name, row) for name, row in models_of(client).items()}
-
-
-def lines_of(dump):
-    """A dump: what its first line says, and its documents with their words instead of the numbers that these have. Words
-    that nobody has go when nothing else is to be done, those of what was forgotten last with the next change: the
-    others have other numbers then, and where texts are not kept all that are left may have one."""
-    lines = [json.loads(line) for line in dump.splitlines()]
-    words = {row: pair for w in (line["words"] for line in lines if "words" in line)
-             for row, pair in enumerate(zip(w["ids"], w["texts"] or w["ids"]), w["first_row"])}
-    documents = [{**line["document"], "rows": [words[row] for row in line["document"]["rows"]]}
-                 for line in lines if "document" in line]
-    return [*(item for item in lines[0].items() if item[0] != "texts"), *documents, lines[-1]["end"]["documents"]]
 
 
 def one(client, name, listed):
