@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An export under way, and its phases in their order. For core/dump alone; one thread at a time.
+ * Each phase works for a short step, in a snapshot (`view`), and returns 0 when it is over, a
+ * number above 0 when the step is, or a code.
+ */
+#ifndef NB_CORE_DUMP_EXPORTING_H
+#define NB_CORE_DUMP_EXPORTING_H
+
+#include "core/dump/dump.h"
+#include "core/live/state.h"
+#include "core/lmdb/lease.h"
+#include "core/store/features.h"
+#include "core/store/ledger.h"
+#include "core/store/record.h"
+#include "core/store/rows.h"
+
+/* A living document: its entry, and the one that learned it first. */
+struct nb_arrival {
+    uint64_t first, number;
+};
+
+enum nb_export_phase {
+    NB_EXPORT_SURVEY,
+    NB_EXPORT_SORT,
+    NB_EXPORT_HEADER,
+    NB_EXPORT_WORDS,
+    NB_EXPORT_DOCUMENTS,
+    NB_EXPORT_END,
+    NB_EXPORT_DONE
+};
+
+struct nb_export {
+    struct nb_engine *engine;
+    struct nb_live *live; /* held */
+    struct nb_lease *lease;
+    uint64_t deadline; /* nb_clock_monotonic; of all snapshots together */
+    bool is_lost;      /* the snapshot was taken back, and a later one is another state */
+    enum nb_export_phase phase;
+    uint64_t next;  /* the ledger's entry, or the row, that a walk goes on with */
+    size_t arrival; /* the document that comes next */
+    /* Of a step. */
+    const struct nb_view *view;
+    const struct nb_dump_sink *sink;
+    uint64_t over;  /* nb_clock_monotonic, when it is over ... */
+    bool has_moved; /* ... if it has got on */
+    /* Of the whole export. */
+    struct nb_state_record state;
+    struct nb_features_coder *coder;
+    struct nb_arrival *arrivals; /* owned */
+    size_t arrival_count, arrival_room;
+    bool has_texts;
+    char **labels; /* owned, by number */
+    size_t label_count, label_room;
+    struct nb_rows bag;
+    uint64_t decoded;    /* entry whose features the coder has */
+    const uint64_t *ids; /* the coder's */
+    const struct nb_string *texts;
+    uint32_t *numbers; /* owned: of each row its number in the dump; NB_NO_ROW: it has none */
+    uint32_t *row_list, *count_list; /* of a document; owned */
+    size_t row_room, count_room;
+    struct nb_dump_totals totals;
+};
+
+/* Reads the state and the labels, and finds the living documents. */
+int nb_export_survey(struct nb_export *export, struct nb_error *error);
+/* Sorts the documents by arrival, without a snapshot: it takes long for millions of them. */
+void nb_export_sort(struct nb_export *export);
+/* Hands out the settings, the labels and the weights, in one step. */
+int nb_export_header(struct nb_export *export, struct nb_error *error);
+int nb_export_words(struct nb_export *export, struct nb_error *error);
+int nb_export_documents(struct nb_export *export, struct nb_error *error);
+
+#endif
