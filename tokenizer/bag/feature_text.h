@@ -9,6 +9,8 @@
 #ifndef NB_TOKENIZER_BAG_FEATURE_TEXT_H
 #define NB_TOKENIZER_BAG_FEATURE_TEXT_H
 
+#include <string.h>
+
 #include "core/base/ascii.h"
 #include "tokenizer/bag/tokenizing.h"
 
@@ -19,20 +21,36 @@ struct nb_feature_text {
     size_t length;
 };
 
+/* What stands for a byte: 0 for white space, which is left out. */
+static inline char nb_feature_byte(char c)
+{
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r')
+        return '\0';
+    return c > ' ' && c < 0x7f ? nb_ascii_lower(c) : '?';
+}
+
 /* Append bytes, a C string, a text. What does not fit is left out. */
 static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, size_t length)
 {
-    for (size_t i = 0; i < length && f->length < NB_FEATURE_TEXT; i++) {
-        char c = nb_ascii_lower(bytes[i]);
-        if (c != ' ' && c != '\t' && c != '\n' && c != '\r')
-            f->bytes[f->length++] = c > ' ' && c < 0x7f ? c : '?';
+    size_t end = f->length; /* a copy, which no store to a byte can change */
+    for (size_t i = 0; i < length && end < NB_FEATURE_TEXT; i++) {
+        char c = nb_feature_byte(bytes[i]);
+        f->bytes[end] = c;
+        end += c != '\0';
     }
+    f->length = end;
 }
 
 static inline void nb_feature_puts(struct nb_feature_text *f, const char *text)
 {
-    while (*text != '\0')
-        nb_feature_put(f, text++, 1);
+    nb_feature_put(f, text, strlen(text));
+}
+
+/* Makes it this text. The bytes behind are left as they are: a mail has hundreds of these texts. */
+static inline void nb_feature_begin(struct nb_feature_text *f, const char *text)
+{
+    f->length = 0;
+    nb_feature_puts(f, text);
 }
 
 static inline void nb_feature_put_string(struct nb_feature_text *f, struct nb_string s)

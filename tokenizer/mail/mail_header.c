@@ -108,7 +108,8 @@ bool nb_mail_header_ignored(struct nb_string name)
 /* The prefix of the features of a field: "to:", "x-mailer:". */
 static void make_prefix(struct nb_string name, char prefix[PREFIX + 1])
 {
-    struct nb_feature_text f = {.length = 0};
+    struct nb_feature_text f;
+    nb_feature_begin(&f, "");
     nb_feature_put(&f, name.bytes, name.length < PREFIX - 1 ? name.length : PREFIX - 1);
     nb_feature_puts(&f, ":");
     memcpy(prefix, f.bytes, f.length);
@@ -128,8 +129,8 @@ static bool is_address_byte(char c)
 static int count_parts(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                        const char *middle, struct nb_string s)
 {
-    struct nb_feature_text f = {.length = 0};
-    nb_feature_puts(&f, prefix);
+    struct nb_feature_text f;
+    nb_feature_begin(&f, prefix);
     nb_feature_puts(&f, middle);
     nb_feature_put_string(&f, s);
     return nb_feature_count(t, field, &f);
@@ -201,8 +202,8 @@ static int count_id(struct nb_tokenizing *t, const char *prefix, struct nb_strin
 {
     const char *at = memchr(id.bytes, '@', id.length);
     size_t local = at != NULL ? (size_t)(at - id.bytes) : id.length;
-    struct nb_feature_text f = {.length = 0};
-    nb_feature_puts(&f, prefix);
+    struct nb_feature_text f;
+    nb_feature_begin(&f, prefix);
     nb_feature_puts(&f, "shape=");
     nb_feature_put_shape(&f, (struct nb_string){id.bytes, local}, ID_SHAPE);
     int rc = nb_feature_count(t, NB_FIELD_HEADER, &f);

@@ -38,8 +38,8 @@ static bool is_separator(char c)
 
 static int count(struct nb_tokenizing *t, struct nb_string word)
 {
-    struct nb_feature_text f = {.length = 0};
-    nb_feature_puts(&f, prefix);
+    struct nb_feature_text f;
+    nb_feature_begin(&f, prefix);
     nb_feature_put_string(&f, word);
     return nb_feature_count(t, NB_FIELD_RECEIVED, &f);
 }

@@ -24,20 +24,20 @@ static struct nb_string cut(struct nb_string s, size_t most)
 
 static int count_named(struct nb_tokenizing *t, const char *name, const char *value)
 {
-    struct nb_feature_text f = {.length = 0};
+    struct nb_feature_text f;
     if (*value == '\0')
         return 0;
-    nb_feature_puts(&f, name);
+    nb_feature_begin(&f, name);
     nb_feature_puts(&f, value);
     return nb_feature_count(t, NB_FIELD_STRUCTURE, &f);
 }
 
 static int count_boundary(struct nb_tokenizing *t, const char *boundary)
 {
-    struct nb_feature_text f = {.length = 0};
+    struct nb_feature_text f;
     if (*boundary == '\0')
         return 0;
-    nb_feature_puts(&f, "mime:boundary=");
+    nb_feature_begin(&f, "mime:boundary=");
     nb_feature_put_shape(&f, (struct nb_string){boundary, strlen(boundary)}, SHAPE);
     return nb_feature_count(t, NB_FIELD_STRUCTURE, &f);
 }
@@ -52,8 +52,8 @@ static int count_file(struct nb_tokenizing *t, const char *name)
     for (const char *point = strchr(name, '.'); rc == 0 && point != NULL;
          point = strchr(point + 1, '.')) {
         size_t length = strcspn(point + 1, ".");
-        struct nb_feature_text f = {.length = 0};
-        nb_feature_puts(&f, "mime:file=");
+        struct nb_feature_text f;
+        nb_feature_begin(&f, "mime:file=");
         nb_feature_put(&f, point, length + 1);
         if (length > 0 && length <= EXTENSION)
             rc = nb_feature_count(t, NB_FIELD_STRUCTURE, &f);
@@ -131,11 +131,11 @@ static int count_attribute(struct nb_tokenizing *t, struct nb_feature_text *f,
 
 int nb_mail_structure_element(struct nb_tokenizing *t, const struct nb_html_token *start_tag)
 {
-    struct nb_feature_text f = {.length = 0};
+    struct nb_feature_text f;
     struct nb_string attributes = start_tag->text;
     struct nb_string name;
     struct nb_string value;
-    nb_feature_puts(&f, "html:");
+    nb_feature_begin(&f, "html:");
     nb_feature_put_string(&f, cut(start_tag->name, NAME_BYTES));
     int rc = nb_feature_count(t, NB_FIELD_STRUCTURE, &f);
     for (size_t i = 0; rc == 0 && i < ATTRIBUTES && nb_html_attribute(&attributes, &name, &value);

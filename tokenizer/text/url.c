@@ -57,8 +57,8 @@ bool nb_is_host(struct nb_string s)
 static int count(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                  struct nb_string s)
 {
-    struct nb_feature_text f = {.length = 0};
-    nb_feature_puts(&f, prefix);
+    struct nb_feature_text f;
+    nb_feature_begin(&f, prefix);
     nb_feature_put_string(&f, s);
     return nb_feature_count(t, field, &f);
 }
