@@ -171,9 +171,10 @@ static int count_urls(struct nb_tokenizing *t, const unsigned char *begin, const
 {
     int rc = 0;
     const unsigned char *done = begin; /* the bytes before it are not read again: linear time */
-    for (const unsigned char *p = begin; rc == 0 && p < end; p++) {
-        if (*p != ':' && *p != '@' && (*p | 0x20) != 'w')
-            continue;
+    for (const unsigned char *p = begin; rc == 0; p++) {
+        p = nb_ascii_link_mark(p, end);
+        if (p == end)
+            break;
         const unsigned char *to = NULL;
         if (*p == ':' && end - p > 3 && p[1] == '/' && p[2] == '/' && scheme_begin(p, done) != p) {
             const unsigned char *from = scheme_begin(p, done);

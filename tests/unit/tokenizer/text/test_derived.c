@@ -124,6 +124,36 @@ START_TEST(derives_each_case)
 }
 END_TEST
 
+#define LINE " now and then a new word will wander w , w: w. but no row of two will"
+
+/* Text is searched for links in blocks: wherever they stand, and whatever is behind them. */
+START_TEST(links_are_found_at_any_place)
+{
+    static const char *const texts[][2] = {
+        {" Www.a.bc ", "url:www.a.bc, url:bc, url:a.bc"},
+        {" joe@a.bc", "url:a.bc, url:bc"},
+        {" ftp://a.bc", "url:a.bc, url:bc"},
+        {" wWw.a.bc:joe@d.ef", "url:@, url:d.ef, url:ef"},
+        {" wwww.a.bc w ww www", ""},
+    };
+    const struct nb_tokenizer_settings settings = {.fields = ALL};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (int place = 0; place < 100; place++) {
+            struct nb_bag bag = {0};
+            struct nb_buffer got = {0};
+            char text[256];
+            int length = snprintf(text, sizeof text, "%.*s%s%.*s", place % 50, LINE, texts[i][0],
+                                  place / 50 * 40, LINE);
+            struct nb_tokenizing t = begin(&bag, &settings);
+            ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_BODY, "", text, (size_t)length), 0);
+            listing(&bag, URL, &got);
+            ck_assert_msg(strcmp(got.bytes, texts[i][1]) == 0, "\"%s\": \"%s\"", text, got.bytes);
+            nb_buffer_deinit(&got);
+            nb_bag_deinit(&bag);
+        }
+}
+END_TEST
+
 /* Whatever is derived, the tokens are the same, and a field that is off is not there. */
 START_TEST(tokens_do_not_depend_on_what_is_derived)
 {
@@ -293,6 +323,7 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_unchecked_fixture(tcase, set_up, nb_text_teardown);
     tcase_add_loop_test(tcase, derives_each_case, 0, sizeof cases / sizeof *cases);
+    tcase_add_test(tcase, links_are_found_at_any_place);
     tcase_add_test(tcase, tokens_do_not_depend_on_what_is_derived);
     tcase_add_test(tcase, ngrams_are_five_characters_wherever_they_lie);
     tcase_add_test(tcase, ngrams_end_after_3500_bytes);
