@@ -12,7 +12,7 @@
  * the first-level cache and is cheap to empty. */
 enum {
     FIRST_SLOTS = 1024,
-    EXPECTED_SLOTS = 4096, /* with more, emptying them would cost short documents too much */
+    EXPECTED_SLOTS = 16384, /* more gain nothing */
     FIRST_CHUNK = 16384,
     LARGEST_CHUNK = 1 << 20 /* chunks double up to this */
 };
