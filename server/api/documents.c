@@ -332,21 +332,35 @@ static int take_all(struct handling *h, const struct nb_ndjson_line *line, struc
 /* ---- changes -----------------------------------------------------------------------------------
  */
 
-/* The receipts of a round; of a whole body they are the reply. */
-static int write_round(struct nb_request *request, struct nb_error *error)
+/* Of a whole body the receipts are the reply. */
+static int write_receipts(struct nb_request *request, struct nb_error *error)
 {
     struct handling *h = request->state;
     int rc = nb_training_write(&h->training, error);
-    if (rc != 0 || h->results.form == NB_RESULTS_LINES)
-        return rc;
-    return nb_results_end(&h->results, error);
+    return rc != 0 ? rc : nb_results_end(&h->results, error);
 }
 
-/* NB_WAIT, or what write_round returns. */
-static int end_round(struct handling *h, struct nb_error *error)
+/* NB_WAIT, or what write_receipts returns. */
+static int change_all(struct handling *h, struct nb_error *error)
 {
-    int rc = nb_training_submit(&h->training, write_round, error);
-    return rc != 0 ? rc : write_round(h->request, error);
+    int rc = nb_training_submit(&h->training, write_receipts, error);
+    return rc != 0 ? rc : write_receipts(h->request, error);
+}
+
+/* The next round of a stream; goes on after a wait, too. */
+static int turn(struct nb_request *request, struct nb_error *error)
+{
+    struct handling *h = request->state;
+    return nb_training_turn(&h->training, turn, error);
+}
+
+/* All lines are there. After a wait it is called again. */
+static int end_lines(struct handling *h, struct nb_error *error)
+{
+    int rc = 0;
+    while (rc == 0 && is_change(h) && !nb_training_is_done(&h->training))
+        rc = turn(h->request, error);
+    return rc != 0 ? rc : nb_results_end(&h->results, error);
 }
 
 /* ---- routes ------------------------------------------------------------------------------------
@@ -360,18 +374,17 @@ int nb_route_documents_line(struct nb_request *request, const struct nb_ndjson_l
     int rc = take_all(h, line, error);
     if (rc != 0 || !is_change(h) || !nb_training_is_full(&h->training))
         return rc;
-    return end_round(h, error);
+    return turn(request, error);
 }
 
 int nb_route_documents(struct nb_request *request, struct nb_error *error)
 {
     struct handling *h = request->state;
     assert(h != NULL); /* nb_documents_prepare was called */
-    int rc = request->is_lines ? 0 : take_all(h, NULL, error);
-    if (rc == 0 && is_change(h))
-        rc = end_round(h, error);
-    /* For a stream of changes this is called again after the last round is on disk. */
-    if (rc != 0 || (is_change(h) && !request->is_lines))
+    if (request->is_lines)
+        return end_lines(h, error);
+    int rc = take_all(h, NULL, error);
+    if (rc != 0)
         return rc;
-    return nb_results_end(&h->results, error);
+    return is_change(h) ? change_all(h, error) : nb_results_end(&h->results, error);
 }

@@ -13,9 +13,9 @@
 #include "server/request/source.h"
 #include "server/request/wait.h"
 
-/* One round of a stream: large enough to share an fsync well, small enough to be held in memory for
- * each of a thousand connections. */
-enum { ROUND_DOCUMENTS = 256, ROUND_BYTES = 4 * 1024 * 1024 };
+/* One round of a stream: large enough to share an fsync well, small enough for two to be held in
+ * memory for each of a thousand connections: one gathers while the writer has the other. */
+enum { ROUND_DOCUMENTS = 256, ROUND_BYTES = 3 * 1024 * 1024 };
 
 int nb_training_init(struct nb_training *training, struct nb_results *results,
                      const struct nb_request *request, struct nb_error *error)
@@ -27,29 +27,35 @@ int nb_training_init(struct nb_training *training, struct nb_results *results,
     return rc != 0 ? rc : nb_request_source(request, &training->source, error);
 }
 
-static void clear_round(struct nb_training *t)
+static void clear(struct nb_gathered *g)
 {
-    for (size_t i = 0; i < t->count; i++)
-        free(t->places[i]);
-    t->count = 0;
-    nb_batch_free(&t->batch);
+    for (size_t i = 0; i < g->count; i++)
+        free(g->places[i]);
+    g->count = 0;
+    nb_batch_free(&g->batch);
+}
+
+static void gathered_deinit(struct nb_gathered *g)
+{
+    clear(g);
+    free(g->places);
+    *g = (struct nb_gathered){0};
 }
 
 void nb_training_deinit(struct nb_training *training)
 {
-    clear_round(training);
-    free(training->places);
-    training->places = NULL;
-    training->room = 0;
+    nb_round_leave(&training->round);
+    gathered_deinit(&training->next);
+    gathered_deinit(&training->sent);
 }
 
 /* ---- in ----------------------------------------------------------------------------------------
  */
 
-static int make_place(struct nb_training *t, struct nb_error *error)
+static int make_place(struct nb_gathered *g, struct nb_error *error)
 {
     /* Bounded by the documents of a batch. */
-    if (nb_array_reserve(&t->places, &t->room, t->count + 1, sizeof *t->places) != 0)
+    if (nb_array_reserve(&g->places, &g->room, g->count + 1, sizeof *g->places) != 0)
         return nb_error_no_memory(error);
     return 0;
 }
@@ -58,12 +64,13 @@ int nb_training_add_error(struct nb_training *training, const struct nb_error *w
                           struct nb_error *error)
 {
     struct nb_error *copy = malloc(sizeof *copy);
-    if (copy == NULL || make_place(training, NULL) != 0) {
+    struct nb_gathered *next = &training->next;
+    if (copy == NULL || make_place(next, NULL) != 0) {
         free(copy);
         return nb_error_no_memory(error);
     }
     *copy = *why;
-    training->places[training->count++] = copy;
+    next->places[next->count++] = copy;
     return 0;
 }
 
@@ -71,14 +78,14 @@ static int add_to_batch(struct nb_training *t, const struct nb_json_document *do
                         struct nb_error *error)
 {
     struct nb_string source = document->source.length > 0 ? document->source : t->source;
-    nb_batch_quarantine(t->batch, nb_request_is_quarantined(t->results->request, &source));
+    struct nb_batch *batch = t->next.batch;
+    nb_batch_quarantine(batch, nb_request_is_quarantined(t->results->request, &source));
     if (t->results->request->route->verb == NB_VERB_UNTRAIN)
-        return nb_batch_untrain(t->batch, document->has_content ? &document->document : NULL,
+        return nb_batch_untrain(batch, document->has_content ? &document->document : NULL,
                                 document->id, source, error);
     if (!document->has_content)
-        return nb_batch_label(t->batch, document->id, document->label, source, error);
-    return nb_batch_train(t->batch, &document->document, document->label, document->id, source,
-                          error);
+        return nb_batch_label(batch, document->id, document->label, source, error);
+    return nb_batch_train(batch, &document->document, document->label, document->id, source, error);
 }
 
 /* Whether a code concerns the model or the daemon, not one document. In a stream that has begun
@@ -87,7 +94,8 @@ static bool fails_request(const struct nb_training *t, int code)
 {
     bool is_stream = t->results->form == NB_RESULTS_LINES;
     if (code == NB_NOT_FOUND)
-        return !is_stream || (t->count == 0 && !nb_results_has_lines(t->results));
+        return !is_stream ||
+               (t->next.count == 0 && t->round == NULL && !nb_results_has_lines(t->results));
     return t->results->form == NB_RESULTS_ONE || code == NB_NO_MEMORY;
 }
 
@@ -95,16 +103,17 @@ int nb_training_add(struct nb_training *training, const struct nb_json_document 
                     struct nb_error *error)
 {
     const struct nb_request *request = training->results->request;
-    int rc = make_place(training, error);
-    if (rc == 0 && training->batch == NULL)
+    struct nb_gathered *next = &training->next;
+    int rc = make_place(next, error);
+    if (rc == 0 && next->batch == NULL)
         rc = nb_batch_new(request->server->engine, request->model,
-                          training->results->form == NB_RESULTS_ONE, &training->batch, error);
+                          training->results->form == NB_RESULTS_ONE, &next->batch, error);
     if (rc != 0)
         return rc;
     struct nb_error why = {0};
     rc = add_to_batch(training, document, &why);
     if (rc == 0) {
-        training->places[training->count++] = NULL;
+        next->places[next->count++] = NULL;
         return 0;
     }
     if (!fails_request(training, rc))
@@ -115,47 +124,84 @@ int nb_training_add(struct nb_training *training, const struct nb_json_document 
 
 bool nb_training_is_full(const struct nb_training *training)
 {
-    return training->count >= ROUND_DOCUMENTS ||
-           (training->batch != NULL && nb_batch_memory(training->batch) >= ROUND_BYTES);
+    const struct nb_gathered *next = &training->next;
+    return next->count >= ROUND_DOCUMENTS ||
+           (next->batch != NULL && nb_batch_memory(next->batch) >= ROUND_BYTES);
 }
 
 /* ---- out ---------------------------------------------------------------------------------------
  */
 
-int nb_training_submit(struct nb_training *training, nb_handler *again, struct nb_error *error)
+static bool has_changes(const struct nb_gathered *g)
 {
-    if (training->batch == NULL || nb_batch_size(training->batch) == 0)
-        return 0;
-    return nb_request_submit(training->results->request, training->batch, again, error);
+    return g->batch != NULL && nb_batch_size(g->batch) > 0;
 }
 
 /* If the store took none of the changes, the whole request fails. */
-static int check_store(const struct nb_training *t, struct nb_error *error)
+static int check_store(const struct nb_gathered *g, struct nb_error *error)
 {
-    size_t size = t->batch != NULL ? nb_batch_size(t->batch) : 0;
+    size_t size = g->batch != NULL ? nb_batch_size(g->batch) : 0;
     if (size == 0)
         return 0;
     for (size_t i = 0; i < size; i++) {
-        int code = nb_batch_receipt(t->batch, i)->code;
+        int code = nb_batch_receipt(g->batch, i)->code;
         if (code == 0 || nb_json_status(code) < 500)
             return 0;
     }
-    *error = nb_batch_receipt(t->batch, 0)->error;
+    *error = nb_batch_receipt(g->batch, 0)->error;
     return error->code;
+}
+
+/* Writes what became of the documents, and clears them. */
+static int answer(const struct nb_training *t, struct nb_gathered *g, struct nb_error *error)
+{
+    size_t receipt = 0;
+    int rc = nb_results_has_lines(t->results) ? 0 : check_store(g, error);
+    for (size_t i = 0; rc == 0 && i < g->count; i++) {
+        if (g->places[i] != NULL)
+            rc = nb_results_error(t->results, g->places[i], error);
+        else
+            rc = nb_results_receipt(t->results, nb_batch_receipt(g->batch, receipt++), error);
+    }
+    if (rc == 0)
+        clear(g);
+    return rc;
+}
+
+int nb_training_turn(struct nb_training *training, nb_handler *again, struct nb_error *error)
+{
+    struct nb_training *t = training;
+    struct nb_request *request = t->results->request;
+    if (t->round != NULL) {
+        int rc = nb_round_wait(request, t->round, again, error);
+        if (rc != 0)
+            return rc;
+        t->sent.batch = nb_round_take(request, &t->round);
+        rc = answer(t, &t->sent, error);
+        if (rc != 0)
+            return rc;
+    }
+    if (!has_changes(&t->next))
+        return answer(t, &t->next, error);
+    struct nb_gathered empty = t->sent;
+    t->sent = t->next;
+    t->next = empty;
+    return nb_round_begin(request, &t->sent.batch, &t->round, error);
+}
+
+bool nb_training_is_done(const struct nb_training *training)
+{
+    return training->round == NULL && training->next.count == 0;
+}
+
+int nb_training_submit(struct nb_training *training, nb_handler *again, struct nb_error *error)
+{
+    if (!has_changes(&training->next))
+        return 0;
+    return nb_request_submit(training->results->request, training->next.batch, again, error);
 }
 
 int nb_training_write(struct nb_training *training, struct nb_error *error)
 {
-    struct nb_training *t = training;
-    size_t receipt = 0;
-    int rc = nb_results_has_lines(t->results) ? 0 : check_store(t, error);
-    for (size_t i = 0; rc == 0 && i < t->count; i++) {
-        if (t->places[i] != NULL)
-            rc = nb_results_error(t->results, t->places[i], error);
-        else
-            rc = nb_results_receipt(t->results, nb_batch_receipt(t->batch, receipt++), error);
-    }
-    if (rc == 0)
-        clear_round(t);
-    return rc;
+    return answer(training, &training->next, error);
 }

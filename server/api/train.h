@@ -16,13 +16,21 @@
 struct nb_batch;
 struct nb_json_document;
 struct nb_results;
+struct nb_round;
+
+/* The documents of a round, in order. */
+struct nb_gathered {
+    struct nb_batch *batch;   /* owned; NULL: it has no change */
+    struct nb_error **places; /* owned, each: the error in this place, or NULL for a receipt */
+    size_t count, room;
+};
 
 struct nb_training {
     struct nb_results *results; /* borrowed: where the receipts go */
     struct nb_string source;    /* of documents that name none; the request's */
-    struct nb_batch *batch;     /* owned; NULL between rounds */
-    struct nb_error **places;   /* owned, each: the error in this place, or NULL for a receipt */
-    size_t count, room;
+    struct nb_gathered next;    /* what gathers */
+    struct nb_gathered sent;    /* of a stream: what the writer has; `round` has its batch */
+    struct nb_round *round;     /* owned, or NULL */
 };
 
 /* Begins a training whose receipts go to `results` (borrowed). NB_UNUSABLE (the model's name, the
@@ -44,12 +52,21 @@ int nb_training_add_error(struct nb_training *training, const struct nb_error *w
 /* Whether enough has gathered for a round of a stream. */
 bool nb_training_is_full(const struct nb_training *training);
 
-/* Hands what has gathered to the writer: NB_WAIT; `again` then goes on with nb_training_write. 0:
- * nothing has to be handed over, and nb_training_write may be called at once. NB_STOPPING. */
+/* For a stream: waits until the round before is on disk, writes its receipts, and hands over what
+ * has gathered since, so that the request takes further lines while the writer is at work. NB_WAIT:
+ * `again`, which has to call this again, goes on. Else 0, or what fails the request: NB_STOPPING,
+ * or the store's reason if it took nothing and no line was answered before. */
+int nb_training_turn(struct nb_training *training, nb_handler *again, struct nb_error *error);
+/* Whether all that was gathered is answered. */
+bool nb_training_is_done(const struct nb_training *training);
+
+/* For a whole body: hands what has gathered to the writer: NB_WAIT; `again` then goes on with
+ * nb_training_write. 0: nothing has to be handed over, and nb_training_write may be called at once.
+ * NB_STOPPING. */
 int nb_training_submit(struct nb_training *training, nb_handler *again, struct nb_error *error);
 
-/* Writes the receipts and errors of a round and begins the next one. When the store took none of
- * the changes of a request that has not answered yet, the request fails with the reason. */
+/* For a whole body: writes the receipts and errors. When the store took none of the changes, the
+ * request fails with the reason. */
 int nb_training_write(struct nb_training *training, struct nb_error *error);
 
 #endif
