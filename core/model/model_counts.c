@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "core/base/prefetch.h"
 #include "core/model/model_pairs.h"
 #include "core/model/model_private.h"
 
@@ -83,8 +84,8 @@ static void cell_take(struct nb_model *model, uint32_t label, struct nb_row_coun
     add_sums(model, row->id, label, c.count, 1, -1);
 }
 
-static void prefetch_row(const struct nb_model *model, const struct nb_row_count *counts,
-                         size_t size, size_t i)
+NB_PREFETCHING void prefetch_row(const struct nb_model *model, const struct nb_row_count *counts,
+                                 size_t size, size_t i)
 {
     if (i < size)
         __builtin_prefetch(nb_model_row(model, counts[i].row), 1);
