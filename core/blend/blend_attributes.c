@@ -50,7 +50,7 @@ static bool is_unique(const struct nb_blend *b, uint32_t row)
 int nb_blend_attributes_note(struct nb_blend *b, uint64_t id, const uint32_t rows[NB_BLEND_MOST])
 {
     assert(nb_feature_field(id) == NB_FIELD_VALUE);
-    if (nb_part_is_presence(nb_feature_part(id)) || b->beside_count > 0)
+    if (nb_part_is_presence(nb_feature_part(id)) || b->besides.count > 0)
         return 0;
     if (b->attributes == NULL)
         b->attributes = calloc(1, sizeof *b->attributes);
