@@ -206,8 +206,8 @@ static void settings(char **rest)
         return;
     }
     make_expected();
-    const struct nb_beside all = {beside.expected, beside.weight};
-    require(nb_scorer_new_beside(&s, &all, 1, &scorer) == 0, "out of memory");
+    const struct nb_besides all = {.list = {{beside.expected, beside.weight}}, .count = 1};
+    require(nb_scorer_new_beside(&s, &all, &scorer) == 0, "out of memory");
 }
 
 /* By the counts of the model and its parent. */
