@@ -8,83 +8,13 @@
 /* What is a whole number but for rounding is one. */
 static const double ROUNDING = 1e-9;
 
-/* ---- the numbers ----------------------------------------------------------------------------- */
-
-static bool is_number(const struct nb_row *row, size_t attributes)
-{
-    return nb_feature_is_number(row->id) && nb_counts_any(row) &&
-           nb_feature_part(row->id) / 2 < attributes;
-}
-
-/* By attribute, then by number; ids, which differ, settle the rest. */
-static int by_number(const void *a, const void *b)
-{
-    const struct nb_number_row *x = a, *y = b;
-    unsigned own = nb_feature_part(x->row->id) / 2, other = nb_feature_part(y->row->id) / 2;
-    if (own != other)
-        return own < other ? -1 : 1;
-    if (x->fixed != y->fixed)
-        return x->fixed < y->fixed ? -1 : 1;
-    return x->row->id < y->row->id ? -1 : x->row->id > y->row->id;
-}
-
-/* Values that documents have of these attributes: not less than there are numbers. */
-static size_t values_of(const struct nb_model *model, size_t attributes)
-{
-    size_t values = 0;
-    for (size_t i = 0; i < attributes; i++)
-        values += nb_model_vocabulary(model, NB_FIRST_PART + (unsigned)i * 2);
-    return values;
-}
-
-/* There is room for `most`; no more are found. */
-static size_t collect(const struct nb_model *model, size_t attributes, size_t most,
-                      struct nb_number_row *to)
-{
-    size_t count = 0;
-    uint32_t rows = nb_model_rows(model);
-    for (uint32_t number = 0; number < rows && count < most; number++) {
-        const struct nb_row *row = nb_model_row(model, number);
-        if (is_number(row, attributes))
-            to[count++] = (struct nb_number_row){nb_decimal_fixed(row->id), row};
-    }
-    return count;
-}
-
-int nb_number_rows(const struct nb_model *model, size_t attributes, struct nb_number_row **rows,
-                   size_t **starts)
-{
-    size_t most = values_of(model, attributes);
-    *rows = malloc((most + 1) * sizeof **rows);
-    *starts = calloc(attributes + 1, sizeof **starts);
-    if (*rows == NULL || *starts == NULL) {
-        free(*rows);
-        free(*starts);
-        return NB_NO_MEMORY;
-    }
-    size_t count = collect(model, attributes, most, *rows);
-    qsort(*rows, count, sizeof **rows, by_number);
-    for (size_t i = 0; i < count; i++)
-        (*starts)[nb_feature_part((*rows)[i].row->id) / 2 + 1] = i + 1;
-    for (size_t i = 1; i <= attributes; i++)
-        if ((*starts)[i] < (*starts)[i - 1])
-            (*starts)[i] = (*starts)[i - 1];
-    return 0;
-}
-
 /* ---- cutting --------------------------------------------------------------------------------- */
 
-static uint64_t documents_of(const struct nb_model *model, const struct nb_row *row, uint32_t label)
+static void put_sums(struct nb_bins *b, const struct nb_number_span *numbers)
 {
-    return nb_counts_of(model, row, label).documents;
-}
-
-static void put_sums(struct nb_bins *b, const struct nb_model *model, const uint32_t *names,
-                     const struct nb_number_row *rows, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        for (uint32_t place = 0; place < b->size; place++)
-            b->sums[place] += documents_of(model, rows[i].row, names[place]);
+    const struct nb_number_cell *end = numbers->cells + numbers->begin[numbers->count];
+    for (const struct nb_number_cell *c = numbers->cells + numbers->begin[0]; c < end; c++)
+        b->sums[c->place] += c->documents;
     for (uint32_t place = 0; place < b->size; place++)
         b->sum += b->sums[place];
 }
@@ -98,13 +28,13 @@ static uint32_t labels_with_numbers(const struct nb_bins *b)
 }
 
 /* w(x), times the number of labels that have numbers. */
-static double weight_of(const struct nb_bins *b, const struct nb_model *model,
-                        const uint32_t *names, const struct nb_row *row)
+static double weight_of(const struct nb_bins *b, const struct nb_number_span *numbers, size_t at)
 {
     double weight = 0;
-    for (uint32_t place = 0; place < b->size; place++)
-        if (b->sums[place] > 0)
-            weight += (double)documents_of(model, row, names[place]) / (double)b->sums[place];
+    for (size_t i = numbers->begin[at]; i < numbers->begin[at + 1]; i++) {
+        const struct nb_number_cell *c = &numbers->cells[i];
+        weight += (double)c->documents / (double)b->sums[c->place];
+    }
     return weight;
 }
 
@@ -115,41 +45,42 @@ static size_t bins_for(uint64_t numbers)
 }
 
 /* To the last bin. */
-static void add_row(struct nb_bins *b, const struct nb_model *model, const uint32_t *names,
-                    const struct nb_row *row)
+static void add_number(struct nb_bins *b, const struct nb_number_span *numbers, size_t at)
 {
     uint64_t *counts = &b->counts[(b->count - 1) * (b->size + 1)];
-    for (uint32_t place = 0; place < b->size; place++) {
-        uint64_t documents = documents_of(model, row, names[place]);
-        counts[place] += documents;
-        counts[b->size] += documents;
+    for (size_t i = numbers->begin[at]; i < numbers->begin[at + 1]; i++) {
+        const struct nb_number_cell *c = &numbers->cells[i];
+        counts[c->place] += c->documents;
+        counts[b->size] += c->documents;
     }
 }
 
-static void cut(struct nb_bins *b, const struct nb_model *model, const uint32_t *names,
-                const struct nb_number_row *rows, size_t count)
+static void cut(struct nb_bins *b, const struct nb_number_span *numbers)
 {
     size_t most = bins_for(b->sum), last = 0;
     double labels = labels_with_numbers(b), below = 0;
-    for (size_t i = 0; i < count; i++) {
-        double weight = weight_of(b, model, names, rows[i].row);
+    nb_int128 before = 0;
+    for (size_t i = 0; i < numbers->count; i++) {
+        double weight = weight_of(b, numbers, i);
+        if (!(weight > 0)) /* no document has it any more */
+            continue;
         double place_in_bins = (double)most * (below + weight / 2) / labels;
         size_t bin = (size_t)(place_in_bins + ROUNDING);
         bin = bin < most ? bin : most - 1;
-        if (i == 0 || bin > last) {
-            if (i > 0)
-                b->ends[b->count - 1] = rows[i - 1].fixed + rows[i].fixed;
+        if (b->count == 0 || bin > last) {
+            if (b->count > 0)
+                b->ends[b->count - 1] = before + numbers->rows[i].fixed;
             b->count++;
         }
         assert(b->count <= most);
         last = bin;
         below += weight;
-        add_row(b, model, names, rows[i].row);
+        before = numbers->rows[i].fixed;
+        add_number(b, numbers, i);
     }
 }
 
-int nb_bins_make(struct nb_bins *bins, const struct nb_model *model, const uint32_t *names,
-                 uint32_t size, const struct nb_number_row *rows, size_t count)
+int nb_bins_make(struct nb_bins *bins, uint32_t size, const struct nb_number_span *numbers)
 {
     struct nb_bins b = {.size = size};
     b.ends = calloc(NB_BINS_MOST, sizeof *b.ends);
@@ -159,9 +90,9 @@ int nb_bins_make(struct nb_bins *bins, const struct nb_model *model, const uint3
     *bins = b;
     if (b.ends == NULL || b.counts == NULL || b.sums == NULL)
         return NB_NO_MEMORY;
-    put_sums(bins, model, names, rows, count);
+    put_sums(bins, numbers);
     if (bins->sum > 0)
-        cut(bins, model, names, rows, count);
+        cut(bins, numbers);
     return 0;
 }
 

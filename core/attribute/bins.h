@@ -16,17 +16,10 @@
 #ifndef NB_CORE_ATTRIBUTE_BINS_H
 #define NB_CORE_ATTRIBUTE_BINS_H
 
-#include "core/base/decimal.h"
+#include "core/attribute/number_list.h"
 #include "core/estimate/estimate.h"
-#include "core/model/counts.h"
 
 enum { NB_BINS_MOST = 64 };
-
-/* A number that documents have; its row is borrowed. */
-struct nb_number_row {
-    nb_int128 fixed;
-    const struct nb_row *row;
-};
 
 /* All zeros: there are none. */
 struct nb_bins {
@@ -38,16 +31,8 @@ struct nb_bins {
     uint64_t sum;     /* of all */
 };
 
-/* The rows of all numbers of a model, by attribute: those of attribute i are from (*starts)[i] up
- * to
- * (*starts)[i + 1], in ascending order. Both are the caller's to free. Returns 0 or NB_NO_MEMORY.
- */
-int nb_number_rows(const struct nb_model *model, size_t attributes, struct nb_number_row **rows,
-                   size_t **starts);
-
-/* Cuts numbers, in ascending order, for labels. Returns 0 or NB_NO_MEMORY. */
-int nb_bins_make(struct nb_bins *bins, const struct nb_model *model, const uint32_t *names,
-                 uint32_t size, const struct nb_number_row *rows, size_t count);
+/* Cuts numbers for so many labels. Returns 0 or NB_NO_MEMORY. In time of documents. */
+int nb_bins_make(struct nb_bins *bins, uint32_t size, const struct nb_number_span *numbers);
 void nb_bins_deinit(struct nb_bins *bins);
 
 /* The bin of a number, which may be any; there is one bin at least. */

@@ -71,24 +71,44 @@ static double loss(const struct case_of *c, double (*score)(const struct case_of
     return log(sum) + most - scores[c->place];
 }
 
-int nb_number_compare(const struct nb_number_field *field, const struct nb_model *model,
-                      const struct nb_number_row *rows, size_t count, bool *bins_are_better)
+/* The losses in bins, by bin and place; below 0: not computed yet. */
+static double bin_loss(const struct case_of *c, double *scores, double *losses)
 {
-    double *scores = malloc((field->size + 1) * sizeof *scores);
+    double *one = &losses[c->bin * c->field->size + c->place];
+    if (*one < 0)
+        *one = loss(c, bin_score, scores);
+    return *one;
+}
+
+static bool are_better(const struct nb_number_field *field, const struct nb_model *model,
+                       const struct nb_number_span *numbers, double *scores, double *losses)
+{
     double gaussian = 0, binned = 0;
-    if (scores == NULL)
-        return NB_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        for (uint32_t place = 0; place < field->size; place++) {
-            uint32_t documents = nb_counts_of(model, rows[i].row, field->names[place]).documents;
-            if (documents == 0 || field->bins->sums[place] < 2)
+    for (size_t i = 0; i < field->bins->count * field->size; i++)
+        losses[i] = -1;
+    for (size_t i = 0; i < numbers->count; i++)
+        for (size_t k = numbers->begin[i]; k < numbers->begin[i + 1]; k++) {
+            const struct nb_number_cell *cell = &numbers->cells[k];
+            nb_int128 fixed = numbers->rows[i].fixed;
+            if (field->bins->sums[cell->place] < 2)
                 continue;
-            size_t bin = nb_bins_find(field->bins, rows[i].fixed);
-            const struct case_of c = {field, model, rows[i].fixed, bin, place};
-            gaussian += documents * loss(&c, gaussian_score, scores);
-            binned += documents * loss(&c, bin_score, scores);
+            size_t bin = nb_bins_find(field->bins, fixed);
+            const struct case_of c = {field, model, fixed, bin, cell->place};
+            gaussian += cell->documents * loss(&c, gaussian_score, scores);
+            binned += cell->documents * bin_loss(&c, scores, losses);
         }
+    return binned < gaussian;
+}
+
+int nb_number_compare(const struct nb_number_field *field, const struct nb_model *model,
+                      const struct nb_number_span *numbers, bool *bins_are_better)
+{
+    double *scores = malloc((field->size + (size_t)1) * sizeof *scores);
+    double *losses = malloc((field->bins->count * field->size + 1) * sizeof *losses);
+    bool good = scores != NULL && losses != NULL;
+    if (good)
+        *bins_are_better = are_better(field, model, numbers, scores, losses);
     free(scores);
-    *bins_are_better = binned < gaussian;
-    return 0;
+    free(losses);
+    return good ? 0 : NB_NO_MEMORY;
 }

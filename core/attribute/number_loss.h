@@ -21,9 +21,10 @@ struct nb_number_field {
     double added;                        /* to variances */
 };
 
-/* Sets whether bins have the smaller loss, over the attribute's rows. It takes their number times
- * the labels squared. Returns 0 or NB_NO_MEMORY. */
+/* Sets whether bins have the smaller loss, over the attribute's numbers. It takes these times the
+ * labels, for each label that has them, and bins times the labels squared. Returns 0 or
+ * NB_NO_MEMORY. */
 int nb_number_compare(const struct nb_number_field *field, const struct nb_model *model,
-                      const struct nb_number_row *rows, size_t count, bool *bins_are_better);
+                      const struct nb_number_span *numbers, bool *bins_are_better);
 
 #endif

@@ -87,10 +87,10 @@ static void put_gaussians(struct nb_numbers *n, const struct nb_model *model, si
 
 /* Cuts, and chooses. */
 static int cut(struct nb_numbers *n, const struct nb_model *model, size_t attribute,
-               const struct nb_number_row *rows, size_t count)
+               const struct nb_number_span *numbers)
 {
     struct nb_number_counts *c = &n->counts[attribute];
-    int rc = nb_bins_make(&c->bins, model, n->names, n->size, rows, count);
+    int rc = nb_bins_make(&c->bins, n->size, numbers);
     c->is_cut = rc == 0 && c->bins.sum > 0;
     if (rc == 0 && c->is_cut && n->settings->number == NB_NUMBER_AUTO) {
         c->is_cut = false;
@@ -103,23 +103,20 @@ static int cut(struct nb_numbers *n, const struct nb_model *model, size_t attrib
                                               &n->gaussians[attribute * n->size],
                                               n->added};
         if (varies(n, attribute))
-            rc = nb_number_compare(&field, model, rows, count, &c->is_cut);
+            rc = nb_number_compare(&field, model, numbers, &c->is_cut);
     }
     return rc;
 }
 
 static int put_bins(struct nb_numbers *n, const struct nb_model *model)
 {
-    struct nb_number_row *rows;
-    size_t *starts;
-    int rc = nb_number_rows(model, n->count, &rows, &starts);
-    if (rc != 0)
-        return rc;
-    for (size_t i = 0; rc == 0 && i < n->count; i++)
-        if (n->counts[i].is_number)
-            rc = cut(n, model, i, rows + starts[i], starts[i + 1] - starts[i]);
-    free(rows);
-    free(starts);
+    int rc = nb_number_list_make(&n->list, model, n->names, n->size);
+    for (size_t i = 0; rc == 0 && i < n->count; i++) {
+        if (!n->counts[i].is_number)
+            continue;
+        struct nb_number_span numbers = nb_number_list_span(&n->list, i);
+        rc = cut(n, model, i, &numbers);
+    }
     return rc;
 }
 
@@ -144,6 +141,7 @@ void nb_numbers_deinit(struct nb_numbers *numbers)
 {
     for (size_t i = 0; i < numbers->count; i++)
         nb_bins_deinit(&numbers->counts[i].bins);
+    nb_number_list_deinit(&numbers->list);
     free(numbers->counts);
     free(numbers->gaussians);
     *numbers = (struct nb_numbers){0};
@@ -151,7 +149,8 @@ void nb_numbers_deinit(struct nb_numbers *numbers)
 
 size_t nb_numbers_memory(const struct nb_numbers *numbers)
 {
-    size_t bytes = numbers->room * sizeof *numbers->gaussians;
+    size_t bytes =
+        numbers->room * sizeof *numbers->gaussians + nb_number_list_memory(&numbers->list);
     for (size_t i = 0; i < numbers->count; i++)
         bytes += sizeof *numbers->counts + nb_bins_memory(&numbers->counts[i].bins);
     return bytes;

@@ -13,8 +13,8 @@
  * all. On a tie the Gaussian is taken. So the choice is a function of the counts and the settings,
  * and the same after a replay, on another node and after --rebuild.
  *
- * Gaussians follow from sums; for bins all rows are walked over once for each generation of the
- * counts, and their numbers sorted.
+ * Gaussians follow from sums; for bins the different numbers are walked over once for each
+ * generation of the counts, in their order (number_list.h).
  *
  * Threads: as in core/attribute/attribute_scores.h, of which this is a part.
  */
@@ -40,6 +40,7 @@ struct nb_numbers {
     const uint32_t *names;              /* label numbers; borrowed */
     struct nb_number_counts *counts;    /* by attribute; owned */
     struct nb_gaussian *gaussians;      /* [attribute * size + place]; owned */
+    struct nb_number_list list;         /* what is cut; owned */
     size_t room;                        /* of `gaussians` */
     const struct nb_settings *settings; /* borrowed */
     double added; /* to the variances; 0: no number varies, and none says anything */

@@ -55,7 +55,7 @@ struct nb_model *nb_model_new(void)
         return NULL;
     }
     model->lock = &model->lock_storage;
-    model->generation = first_generation();
+    model->generation = model->renames = first_generation();
     nb_segments_init(&model->rows, sizeof(struct nb_row), NB_ROW_SEGMENT_BITS);
     nb_cell_pool_init(&model->pool);
     if (nb_index_init(&model->index, FIRST_INDEX) != 0)

@@ -32,6 +32,7 @@ struct nb_model {
     struct nb_cell_pool pool;
     uint32_t *dropped; /* owned: a stack of rows; those that were taken stay above its top */
     uint32_t dropped_count;
+    uint64_t renames;       /* see nb_model_renames */
     uint32_t dropped_short; /* so many at the bottom are in short runs */
     size_t dropped_room;
     struct nb_label **labels; /* owned, by number */
@@ -61,6 +62,14 @@ static inline struct nb_row *nb_row_at(unsigned char *const *table, uint32_t row
 static inline struct nb_row *nb_model_row(const struct nb_model *model, uint32_t row)
 {
     return nb_row_at(model->rows.table, row);
+}
+
+/* Changes when a row gets another id, or none, that had one before or may have had one: what was
+ * noted of rows by their numbers is of no use then. Rows that are appended change nothing. Never
+ * the same for two models of the process, one after the other or side by side. */
+static inline uint64_t nb_model_renames(const struct nb_model *model)
+{
+    return model->renames;
 }
 
 /* Memory latency is some hundred cycles, the work for one feature ten: this many are under way. */

@@ -234,6 +234,7 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows)
         const struct nb_row *last = nb_model_row(model, count - 1);
         assert(!nb_row_is_used(last) && !nb_model_is_dropped(last->id));
         nb_index_remove(&model->index, last->id, count - 1);
+        model->renames++;
         atomic_store_explicit(&model->row_count, count - 1, memory_order_release);
     }
     nb_model_unlock(model);
@@ -287,6 +288,7 @@ static void forget_id(struct nb_model *model, uint32_t row)
     struct nb_row *r = nb_model_row(model, row);
     assert(!nb_row_is_used(r) && !nb_model_is_dropped(r->id));
     nb_index_remove(&model->index, r->id, row);
+    model->renames++;
     r->id = NB_DROPPED_ID;
 }
 
@@ -310,6 +312,7 @@ int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id)
     nb_model_write_lock(model);
     struct nb_row *r = nb_model_row(model, row);
     assert(!nb_row_is_used(r) && nb_model_is_dropped(r->id));
+    model->renames++;
     r->id = id;
     nb_index_insert(&model->index, id, row);
     nb_model_unlock(model);
