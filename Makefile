@@ -359,7 +359,7 @@ lint-all: lint-layers lint-scripts lint-python lint-format lint-gcc lint-clang l
 lint-layers:
 	$(Q)scripts/check-layers
 lint-scripts:
-	$(Q)shellcheck -x $$(grep -lE '^#!.*\b(ba)?sh$$' scripts/* .ci/* tests/*/run config/image/* debian/* debian/tests/* 2>/dev/null) tests/walks/*.sh
+	$(Q)shellcheck -x $$(grep -lE '^#!.*\b(ba)?sh$$' scripts/* .ci/* tests/*/run tests/console/pictures config/image/* debian/* debian/tests/* 2>/dev/null) tests/walks/*.sh
 # Debian's mypy; the cache is not in the tree.
 lint-python:
 	$(Q)mypy --strict --cache-dir $(call BUILD_OF,mypy) clients/python/*.py
