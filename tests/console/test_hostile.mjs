@@ -67,6 +67,21 @@ export async function of_many_labels_the_verdict_has_a_key(api) {
   equal((await daemon.call("GET", "v1/models/sample/documents/open")).label, labelOf(140), "learned");
 }
 
+export async function many_models_do_not_fill_the_page(api) {
+  const daemon = await api.daemon();
+  const names = Array.from({length: 520}, (_, i) => `user-${String(i).padStart(4, "0")}`);
+  for (let at = 0; at < names.length; at += 52) await Promise.all(names.slice(at, at + 52).map((name) => daemon.call("PUT", `v1/models/${name}`, {})));
+  const tab = await api.tab(daemon);
+  await tab.go("overview");
+  await tab.sees(".light li", "492 other models of these need documents, too.");
+  equal(await tab.page.$$eval(".light li", (all) => all.length), 9, "what needs a person");
+  await tab.sees(".tile", "in the first 500 models");
+  await tab.sees(".hint", "the name of any can be typed");
+  await tab.go("model/user-0519/copies");
+  await tab.sees("main .hint", "0 documents");
+  equal(await tab.page.$eval("main input", (one) => one.value), "user-0519", "the model");
+}
+
 export async function a_long_text_is_shown_in_part(api) {
   const daemon = await api.daemon();
   await daemon.trainSample("sample");

@@ -6,6 +6,7 @@ import {labelsOf} from "./models.js";
 import {total} from "./metrics.js";
 
 const FEW = 10; // documents of a label below which its verdicts are not yet worth much (ready_documents)
+const MODELS_MOST = 8;
 const DRIFT_FAR = 0.25; // as the alert of config/monitoring
 const ROOM_LEAST = 256 << 20; // bytes
 const REFUSED_MANY = 100; // this page asks once without a token, too
@@ -50,6 +51,13 @@ function ofAModel(model) {
   return say(`${model.name}: ${name} has ${plural(label.documents, "document")}${others}; ${FEW} of each are a beginning.`);
 }
 
+// Of very many models the first ones: a list of hundreds is not read.
+function ofModels(models) {
+  const all = models.flatMap(ofAModel);
+  const left = all.length - MODELS_MOST;
+  return left > 1 ? [...all.slice(0, MODELS_MOST), {level: "warn", text: `${plural(left, "other model")} of these need documents, too.`}] : all;
+}
+
 export function concerns(state) {
-  return [...ofTheStore(state), ...ofTheMetrics(state.families), ...state.models.flatMap(ofAModel)];
+  return [...ofTheStore(state), ...ofTheMetrics(state.families), ...ofModels(state.models)];
 }

@@ -55,7 +55,7 @@ function tile(name, value, detail) {
   return h("div", {class: "tile"}, h("dt", null, name), h("dd", null, h("strong", null, value), detail ? h("span", null, detail) : null));
 }
 
-function tiles({families, models}, rates) {
+function tiles({families, models, hasMore}, rates) {
   if (!families) return h("p", {class: "hint"}, "This token is for some models: figures of the whole daemon are not for it.");
   const uptime = Date.now() / 1000 - total(families, "process_start_time_seconds");
   const verdicts = total(families, "bayesd_verdicts_total");
@@ -63,7 +63,7 @@ function tiles({families, models}, rates) {
   const mean = (60 * verdicts) / Math.max(1, uptime);
   return h("dl", {class: "tiles"},
     tile("Verdicts per minute", rates.length > 0 ? number(rates.at(-1)) : number(mean), [rates.length > 1 ? spark(rates) : null, `${count(verdicts)} since the start`]),
-    tile("Documents learned", count(known), plural(models.length, "model")),
+    tile("Documents learned", count(known), hasMore ? `in the first ${plural(models.length, "model")}` : plural(models.length, "model")),
     tile("Disk", bytes(total(families, "bayesd_store_bytes")), `${bytes(total(families, "bayesd_disk_free_bytes"))} are left on the disk`),
     tile("Memory", bytes(total(families, "process_resident_memory_bytes")), `${bytes(total(families, "bayesd_model_memory_bytes"))} of models`),
     tile("Running for", duration(uptime), `version ${families.bayesd_info?.[0]?.labels.version ?? "?"}`));
@@ -96,7 +96,7 @@ function modelTable({families, models, hasMore}) {
     accuracyOf(families, model.name), links(model.name)]);
   return [table("Models", [{name: "Model"}, {name: "Documents of each label"}, {name: "Documents", number: true},
     {name: "Different words", number: true}, {name: "Right of the last 1,000", number: true}, {name: "Views"}], rows),
-  hasMore ? h("p", {class: "hint"}, "There are more models than these.") : null];
+  hasMore ? h("p", {class: "hint"}, "There are more models than these. In every other view the name of any can be typed.") : null];
 }
 
 // ---- again and again ----------------------------------------------------------------------------
