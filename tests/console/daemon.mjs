@@ -82,6 +82,16 @@ export class Daemon {
     return (await fetch(`${this.url}/v1/models`, {headers: {Authorization: `Bearer ${token}`}})).ok;
   }
 
+  // What is done while the daemon does not go on: it has answered nothing of it.
+  async stoppedWhile(action) {
+    this.process.kill("SIGSTOP");
+    try {
+      await action();
+    } finally {
+      this.process.kill("SIGCONT");
+    }
+  }
+
   async call(method, path, body, headers = {}) {
     const isJson = body !== undefined && typeof body !== "string" && !(body instanceof Uint8Array);
     const response = await fetch(`${this.url}/${path}`, {method, body: isJson ? JSON.stringify(body) : body,

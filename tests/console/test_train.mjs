@@ -115,15 +115,19 @@ export async function lines_bring_their_labels_and_errors_are_saved(api) {
 export async function it_pauses_stops_and_goes_on(api) {
   const rows = Array.from({length: 3000}, (_, i) => `${i},word${i % 97} other${i % 89} and ${"more ".repeat(40)},${i % 2 ? "a" : "b"}`);
   const {daemon, tab} = await choose(api, {"many.csv": `id,text,label\n${rows.join("\n")}\n`});
-  await tab.press("Learn them");
-  await tab.press("Pause");
+  await daemon.stoppedWhile(async () => {
+    await tab.press("Learn them");
+    await tab.press("Pause");
+  });
   await tab.sees(".told", "Paused.");
   await tab.looksRight("train-paused");
   const held = (await daemon.call("GET", "v1/models/made")).documents;
   equal(await tab.text(".told").then((text) => Number(text.replace(",", "").split(" ")[0])), held, "what it says it has sent");
   holds(held < 3000, "it did not pause");
-  await tab.press("Go on");
-  await tab.press("Stop");
+  await daemon.stoppedWhile(async () => {
+    await tab.press("Go on");
+    await tab.press("Stop");
+  });
   await tab.sees("h3", "Stopped");
   const [stopped] = await counted(tab);
   const input = await tab.page.$("#train-files");

@@ -33,7 +33,7 @@ sees "answered within" bayesc bench --seconds 0.5 ham.mbox
 step "a change of the configuration, without a pause"
 printf '[log]\nlevel = debug\n' >>bayesd.conf
 kill -HUP "$daemon"
-for ((i = 0; i < 100; i++)); do grep -q "configuration read again" log && break; sleep 0.1; done
+for ((i = 0; i < 1000; i++)); do grep -q "configuration read again" log && break; sleep 0.1; done
 grep -q "configuration read again changed=.*level" log
 
 step "a backup while it serves, and a power failure"

@@ -9,7 +9,7 @@ start() {
     : >log
     bayesd --data data --listen 127.0.0.1:0 "$@" 2>>log &
     daemon=$!
-    for ((i = 0; i < 300; i++)); do
+    for ((i = 0; i < 3000; i++)); do
         url=$(sed -n 's|.*bayesd: ready on \(http://[^ ]*\).*|\1|p' log)
         [ -z "$url" ] || break
         kill -0 "$daemon" || { cat log; exit 1; }
