@@ -101,6 +101,10 @@ uint32_t nb_model_dropped_rows(const struct nb_model *model);
 /* Drops the rows again that nb_model_add_row took since there were `dropped` ones; they must be
  * without counts, and no row was dropped meanwhile. Needs no memory. */
 void nb_model_return_rows(struct nb_model *model, uint32_t dropped);
+/* For loading, which no other thread sees: appends rows, those of NB_DROPPED_ID without an id. What
+ * is stored may be damaged: NB_CORRUPT, if an id has no field or is there twice; the model is of no
+ * use then. Else 0, NB_TOO_LARGE or NB_NO_MEMORY. */
+int nb_model_append_all(struct nb_model *model, const uint64_t *ids, size_t size);
 /* For loading, where rows come in the order of their numbers: appends a row without an id; gives
  * one an id; and, at the end, collects those that have none. Each returns 0, NB_TOO_LARGE or
  * NB_NO_MEMORY. */
@@ -128,8 +132,6 @@ void nb_model_find_all(const struct nb_model *model, const struct nb_feature *fe
  * looked up only if it has another one now, or had none. */
 void nb_model_find_again(const struct nb_model *model, const struct nb_feature *features,
                          size_t size, uint32_t *rows);
-/* Asks for the memory that nb_model_append of this id will touch, some appends ahead. */
-void nb_model_prefetch(const struct nb_model *model, uint64_t id);
 /* Takes back the rows from `rows` on, newest first; they must have no counts. */
 void nb_model_truncate(struct nb_model *model, uint32_t rows);
 

@@ -102,6 +102,10 @@ void nb_model_next_generation(struct nb_model *model);
 int nb_model_grow_parts(struct nb_model *model, unsigned count, uint32_t label_room,
                         bool has_moments);
 
+/* Makes room for the sums of the feature's part, and of the other part of its attribute. Returns 0
+ * or NB_NO_MEMORY. */
+int nb_model_reserve_part(struct nb_model *model, uint64_t id);
+
 /* Keeps a label that is one no more until the model is freed: readers may still hold its name. */
 void nb_model_retire(struct nb_model *model, struct nb_label *label);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows: found by the ids of features, many at once, and appended.
+ * Rows: found by the ids of features, many at once; dropped, and taken again.
  */
 #include "core/model/model.h"
 
@@ -14,11 +14,6 @@
 /* Runs of dropped rows below SHORT_RUN are short. They are taken when there are no others and all
  * that are dropped are 1 / SHORT_SHARE of the rows. */
 enum { SHORT_RUN = 4, SHORT_SHARE = 3 };
-
-uint32_t nb_model_rows(const struct nb_model *model)
-{
-    return atomic_load_explicit(&model->row_count, memory_order_acquire);
-}
 
 uint64_t nb_model_row_id(const struct nb_model *model, uint32_t row)
 {
@@ -139,94 +134,6 @@ void nb_model_find_again(const struct nb_model *model, const struct nb_feature *
     }
 }
 
-/* A larger index beside the one in use, which readers go on using until the swap. */
-static int index_grow(struct nb_model *model, uint64_t rows)
-{
-    struct nb_index larger;
-    int rc = nb_index_init(&larger, rows);
-    if (rc != 0)
-        return rc;
-    uint32_t count = nb_model_rows(model);
-    for (uint32_t i = 0; i < count + NB_MODEL_AHEAD; i++) {
-        if (i < count)
-            __builtin_prefetch(&larger.buckets[nb_index_home(&larger, nb_model_row(model, i)->id)],
-                               1);
-        if (i >= NB_MODEL_AHEAD &&
-            !nb_model_is_dropped(nb_model_row(model, i - NB_MODEL_AHEAD)->id))
-            nb_index_insert(&larger, nb_model_row(model, i - NB_MODEL_AHEAD)->id,
-                            i - NB_MODEL_AHEAD);
-    }
-    struct nb_index old = model->index;
-    nb_model_write_lock(model);
-    model->index = larger;
-    nb_model_unlock(model);
-    atomic_fetch_add(&model->other_bytes, nb_index_memory(&larger) - nb_index_memory(&old));
-    nb_index_deinit(&old);
-    return 0;
-}
-
-int nb_model_reserve(struct nb_model *model, uint32_t rows)
-{
-    return rows <= model->index.room ? 0 : index_grow(model, rows);
-}
-
-void nb_model_prefetch(const struct nb_model *model, uint64_t id)
-{
-    __builtin_prefetch(&model->index.buckets[nb_index_home(&model->index, id)], 1);
-}
-
-/* How many rows an index of `count` grows by. All are put in anew: a fifth makes each row move five
- * times while a model grows, a half twice. The index of a small model takes little memory, and a
- * model is small when it learns most that is new. */
-static uint64_t index_step(uint32_t count)
-{
-    enum { SMALL = 1 << 20 };
-    return (count < SMALL ? count / 2 : count / 5) + (uint64_t)1;
-}
-
-/* Room for one row more than `count`. */
-static int reserve_row(struct nb_model *model, uint32_t count)
-{
-    int rc = 0;
-    if (nb_segments_room(&model->rows) <= count)
-        rc = nb_segments_reserve(&model->rows, (uint64_t)count + 1, model->lock);
-    if (rc == 0 && count >= model->index.room)
-        rc = index_grow(model, count + index_step(count));
-    return rc;
-}
-
-/* Room for the sums of the feature's part, and of the other part of its attribute. */
-static int reserve_part(struct nb_model *model, uint64_t id)
-{
-    if (nb_feature_field(id) != NB_FIELD_VALUE)
-        return 0;
-    unsigned count = nb_model_parts(model), needed = (nb_feature_part(id) | 1) + 1;
-    bool is_number = nb_feature_is_number(id);
-    if (needed <= count && (!is_number || model->parts->moments != NULL))
-        return 0;
-    return nb_model_grow_parts(model, needed > count ? needed : count, model->label_room,
-                               is_number);
-}
-
-int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
-{
-    uint32_t count = nb_model_rows(model);
-    assert(nb_feature_has_field(id));
-    if (count >= NB_NO_ROW - 1)
-        return NB_TOO_LARGE;
-    int rc = reserve_part(model, id);
-    if (rc == 0)
-        rc = reserve_row(model, count);
-    if (rc != 0)
-        return rc;
-    assert(nb_segments_room(&model->rows) > count && model->index.room > count);
-    *nb_model_row(model, count) = (struct nb_row){.id = id};
-    atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
-    nb_index_insert(&model->index, id, count);
-    *row = count;
-    return 0;
-}
-
 void nb_model_truncate(struct nb_model *model, uint32_t rows)
 {
     nb_model_write_lock(model);
@@ -307,7 +214,7 @@ int nb_model_drop_row(struct nb_model *model, uint32_t row)
 int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id)
 {
     assert(nb_feature_has_field(id));
-    if (reserve_part(model, id) != 0)
+    if (nb_model_reserve_part(model, id) != 0)
         return NB_NO_MEMORY;
     nb_model_write_lock(model);
     struct nb_row *r = nb_model_row(model, row);
@@ -333,7 +240,7 @@ int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row)
     int rc = model->dropped_count == 0 || waits ? nb_model_append(model, id, row) : NB_TOO_LARGE;
     if (rc != NB_TOO_LARGE || model->dropped_count == 0)
         return rc;
-    if (reserve_part(model, id) != 0)
+    if (nb_model_reserve_part(model, id) != 0)
         return NB_NO_MEMORY;
     nb_model_undrop_row(model, id, row);
     return 0;
@@ -346,19 +253,6 @@ void nb_model_return_rows(struct nb_model *model, uint32_t dropped)
     while (model->dropped_count < dropped)
         forget_id(model, model->dropped[model->dropped_count++]);
     nb_model_unlock(model);
-}
-
-int nb_model_append_dropped(struct nb_model *model)
-{
-    uint32_t count = nb_model_rows(model);
-    if (count >= NB_NO_ROW - 1)
-        return NB_TOO_LARGE;
-    int rc = reserve_row(model, count); /* the index has a place for each row */
-    if (rc != 0)
-        return rc;
-    *nb_model_row(model, count) = (struct nb_row){.id = NB_DROPPED_ID};
-    atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
-    return 0;
 }
 
 static int by_number(const void *a, const void *b)

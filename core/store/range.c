@@ -7,9 +7,8 @@
 #include "core/base/array.h"
 #include "core/base/pack.h"
 
-/* SEEN_ONCE: the lowest bit of a row's first number, and of a cell's second (core/store/range.h).
- * AHEAD: rows that are read before the first of them is looked up, so that memory has come. */
-enum { SEEN_ONCE = 1, AHEAD = 16 };
+/* The lowest bit of a row's first number, and of a cell's second (core/store/range.h). */
+enum { SEEN_ONCE = 1 };
 
 struct cells {
     struct nb_cell *cells; /* owned */
@@ -75,13 +74,6 @@ int nb_range_write(const struct nb_model *model, uint32_t first, uint32_t count,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A stored row in two steps, so that the memory that its id leads to is on its way meanwhile. */
-struct stored_row {
-    uint64_t id;
-    uint64_t head;
-    struct nb_unpacker cells; /* stands behind the head */
-};
-
 static void skip_cells(struct nb_unpacker *r, uint64_t count)
 {
     for (uint64_t left = count; left > 0 && !r->failed; left--) {
@@ -91,13 +83,16 @@ static void skip_cells(struct nb_unpacker *r, uint64_t count)
     }
 }
 
-static void read_head(struct nb_unpacker *r, struct stored_row *row)
+/* The ids are read first, all of them, so that they are appended together; then the cells. */
+static void read_ids(struct nb_unpacker r, uint64_t *ids, uint32_t count, bool *whole)
 {
-    row->id = nb_unpack_u64(r);
-    row->head = nb_unpack_bounded(r, (uint64_t)NB_LABELS_MOST << 1 | 1);
-    row->cells = *r;
-    if (!(row->head & SEEN_ONCE))
-        skip_cells(r, row->head >> 1);
+    for (uint32_t i = 0; i < count; i++) {
+        ids[i] = nb_unpack_u64(&r);
+        uint64_t head = nb_unpack_bounded(&r, (uint64_t)NB_LABELS_MOST << 1 | 1);
+        if (!(head & SEEN_ONCE))
+            skip_cells(&r, head >> 1);
+    }
+    *whole = nb_unpacker_done(&r);
 }
 
 static void read_cell(struct nb_unpacker *r, struct nb_cell *cell)
@@ -111,12 +106,12 @@ static void read_cell(struct nb_unpacker *r, struct nb_cell *cell)
     cell->occurrences = (uint32_t)(cell->documents + more);
 }
 
-/* Reads the cells of a row. Returns NB_CORRUPT or NB_NO_MEMORY, or 0 with *size set. */
-static int read_stored_cells(struct stored_row *stored, struct cells *c, size_t *size)
+/* Reads a row behind its id. Returns NB_CORRUPT or NB_NO_MEMORY, or 0 with *size set. */
+static int read_stored_cells(struct nb_unpacker *r, struct cells *c, size_t *size)
 {
-    struct nb_unpacker *r = &stored->cells;
-    bool once = (stored->head & SEEN_ONCE) != 0;
-    uint64_t half = stored->head >> 1;
+    uint64_t head = nb_unpack_varint(r);
+    bool once = (head & SEEN_ONCE) != 0;
+    uint64_t half = head >> 1;
     *size = once ? 1 : (size_t)half;
     if (make_room(c, *size + 1) != 0)
         return NB_NO_MEMORY;
@@ -127,49 +122,44 @@ static int read_stored_cells(struct stored_row *stored, struct cells *c, size_t 
     return r->failed ? NB_CORRUPT : 0;
 }
 
-static int read_row(struct nb_model *model, uint32_t row, struct stored_row *stored,
-                    struct cells *c)
+static int read_row(struct nb_model *model, uint32_t row, struct nb_unpacker *r, struct cells *c)
 {
+    uint64_t id = nb_unpack_u64(r);
     size_t size;
-    uint32_t made;
-    int rc = read_stored_cells(stored, c, &size);
+    int rc = read_stored_cells(r, c, &size);
     if (rc != 0)
         return rc;
-    if (nb_model_is_dropped(stored->id))
-        return size == 0 && nb_model_rows(model) == row ? nb_model_append_dropped(model)
-                                                        : NB_CORRUPT;
-    if (!nb_feature_has_field(stored->id) || nb_model_find(model, stored->id) != NB_NO_ROW)
-        return NB_CORRUPT;
-    rc = nb_model_append(model, stored->id, &made);
-    if (rc == 0 && made != row)
-        rc = NB_CORRUPT;
-    return rc != 0 ? rc : nb_model_set_cells(model, row, c->cells, size);
+    if (nb_model_is_dropped(id))
+        return size == 0 ? 0 : NB_CORRUPT;
+    return nb_model_set_cells(model, row, c->cells, size);
+}
+
+static int read_rows(struct nb_model *model, uint32_t first, uint32_t count, struct nb_unpacker *r)
+{
+    struct cells c = {0};
+    uint64_t ids[NB_RANGE_ROWS];
+    bool whole;
+    read_ids(*r, ids, count, &whole);
+    int rc = whole ? nb_model_append_all(model, ids, count) : NB_CORRUPT;
+    for (uint32_t row = first; rc == 0 && row < first + count; row++)
+        rc = read_row(model, row, r, &c);
+    free(c.cells);
+    return rc;
 }
 
 int nb_range_read(struct nb_model *model, uint32_t first, struct nb_string stored, uint64_t *mark,
                   struct nb_error *error)
 {
     struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
-    struct stored_row rows[AHEAD];
-    struct cells c = {0};
     assert(first % NB_RANGE_ROWS == 0);
     *mark = nb_unpack_varint(&r);
     uint32_t count = (uint32_t)nb_unpack_bounded(&r, NB_RANGE_ROWS);
     int rc = nb_model_rows(model) == first ? 0 : NB_CORRUPT;
-    for (uint32_t i = 0; rc == 0 && i < count + AHEAD; i++) {
-        struct stored_row *row = &rows[i % AHEAD];
-        if (i >= AHEAD)
-            rc = read_row(model, first + i - AHEAD, row, &c);
-        if (i >= count)
-            continue;
-        read_head(&r, row);
-        nb_model_prefetch(model, row->id);
-    }
-    free(c.cells);
+    if (rc == 0)
+        rc = read_rows(model, first, count, &r);
     if (rc == NB_NO_MEMORY)
         return nb_error_no_memory(error);
-    return rc == 0 && nb_unpacker_done(&r)
-               ? 0
-               : nb_error_set(error, NB_CORRUPT,
-                              "the store is damaged: a range of rows does not read back");
+    return rc == 0 ? 0
+                   : nb_error_set(error, NB_CORRUPT,
+                                  "the store is damaged: a range of rows does not read back");
 }

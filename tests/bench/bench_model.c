@@ -59,7 +59,6 @@ static struct nb_model *model_of(uint32_t features)
     nb_model_add_documents(m, 1, 1000);
     for (uint32_t i = 0; i < features; i++) {
         uint32_t row;
-        nb_model_prefetch(m, feature_id(i + 16));
         require(nb_model_append(m, feature_id(i), &row));
         uint32_t n = 1 + features / 10 / (i + 1);
         struct nb_cell cells[2] = {{i % 2, n, 1}, {1, n, 1}};

@@ -190,7 +190,7 @@ def after_kill(bench, data, texts):
 def part_g(bench):
     for features in (10**6,) if bench.quick else (10**6, 10**7):
         data = filled(bench, features)
-        target = 2
+        target = 0.5
         runs = [timed_start(bench, data) for _ in range(1 if bench.quick else 3)]
         what = f"{features:,} features"
         add = bench.figures.add

@@ -251,15 +251,77 @@ START_TEST(a_reserved_index_does_not_grow)
     struct nb_model *m = nb_model_new();
     ck_assert_int_eq(nb_model_reserve(m, 30000), 0);
     const struct nb_bucket *buckets = m->index.buckets;
-    for (uint32_t i = 0; i < 30000; i++) {
-        nb_model_prefetch(m, word_id(0, i + 8));
+    for (uint32_t i = 0; i < 30000; i++)
         append(m, word_id(0, i));
-    }
     ck_assert_ptr_eq(m->index.buckets, buckets);
     ck_assert_int_eq(nb_model_reserve(m, 100), 0);
     ck_assert_ptr_eq(m->index.buckets, buckets);
     for (uint32_t i = 0; i < 30000; i++)
         ck_assert_uint_eq(nb_model_find(m, word_id(0, i)), i);
+    nb_model_free(&m);
+}
+END_TEST
+
+/* Ids that share their byte in the index, so that each may be any of those in its bucket. */
+static uint64_t alike_id(uint32_t i)
+{
+    return nb_feature_id((enum nb_field)0, (uint64_t)i << 8 | 7);
+}
+
+enum { BULK = 700, BULKS = 8 };
+
+/* BULKS times BULK of them, in calls of BULK. */
+static struct nb_model *model_of_alike(uint64_t ids[BULK * BULKS])
+{
+    struct nb_model *m = nb_model_new();
+    for (uint32_t i = 0; i < BULK * BULKS; i++)
+        ids[i] = i % 11 == 3 ? NB_DROPPED_ID : alike_id(i);
+    for (uint32_t at = 0; at < BULK * BULKS; at += BULK)
+        ck_assert_int_eq(nb_model_append_all(m, ids + at, BULK), 0);
+    return m;
+}
+
+START_TEST(rows_are_appended_many_at_once)
+{
+    static uint64_t ids[BULK * BULKS];
+    struct nb_model *m = model_of_alike(ids);
+    ck_assert_uint_eq(nb_model_rows(m), BULK * BULKS);
+    ck_assert_int_eq(nb_model_collect_dropped(m), 0);
+    ck_assert_uint_eq(nb_model_dropped_rows(m), (BULK * BULKS + 7) / 11);
+    for (uint32_t i = 0; i < BULK * BULKS; i++) {
+        ck_assert_uint_eq(nb_model_row_id(m, i), ids[i]);
+        ck_assert_uint_eq(nb_model_find(m, alike_id(i)), i % 11 == 3 ? NB_NO_ROW : i);
+    }
+    nb_model_free(&m);
+}
+END_TEST
+
+/* Wherever the first of both is: in the same call, in the first one, with many or few alike behind
+ * it. */
+START_TEST(an_id_that_is_appended_twice)
+{
+    static const struct {
+        uint32_t first, second, size;
+    } cases[] = {{0, 1, 2}, {0, 300, 301}, {0, 1, 300}, {298, 299, 300}, {5, 9, 10}};
+    static uint64_t ids[BULK * BULKS];
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        struct nb_model *m = model_of_alike(ids);
+        uint64_t more[301];
+        for (uint32_t k = 0; k < 301; k++)
+            more[k] = alike_id(BULK * BULKS + k);
+        uint32_t c = (uint32_t)i / 2;
+        more[cases[c].second] = i % 2 == 0 ? more[cases[c].first] : alike_id(cases[c].first);
+        ck_assert_msg(nb_model_append_all(m, more, cases[c].size) == NB_CORRUPT, "case %zu", i);
+        nb_model_free(&m);
+    }
+}
+END_TEST
+
+START_TEST(an_id_without_a_field_is_not_appended)
+{
+    struct nb_model *m = nb_model_new();
+    uint64_t ids[2] = {word_id(0, 1), (uint64_t)NB_FIELDS << NB_FIELD_SHIFT};
+    ck_assert_int_eq(nb_model_append_all(m, ids, 2), NB_CORRUPT);
     nb_model_free(&m);
 }
 END_TEST
@@ -897,6 +959,9 @@ int main(void)
     tcase_add_test(rows, dropped_rows_are_taken_again);
     tcase_add_test(rows, rows_of_long_runs_are_taken_first);
     tcase_add_test(rows, a_reserved_index_does_not_grow);
+    tcase_add_test(rows, rows_are_appended_many_at_once);
+    tcase_add_test(rows, an_id_that_is_appended_twice);
+    tcase_add_test(rows, an_id_without_a_field_is_not_appended);
     suite_add_tcase(suite, rows);
     TCase *labels = tcase_create("labels");
     tcase_set_timeout(labels, 60);

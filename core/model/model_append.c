@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows are appended, one by one or as they are loaded.
+ */
+#include "core/model/model.h"
+
+#include <assert.h>
+
+#include "core/base/prefetch.h"
+#include "core/model/model_private.h"
+
+uint32_t nb_model_rows(const struct nb_model *model)
+{
+    return atomic_load_explicit(&model->row_count, memory_order_acquire);
+}
+
+/* A larger index beside the one in use, which readers go on using until the swap. */
+static int index_grow(struct nb_model *model, uint64_t rows)
+{
+    struct nb_index larger;
+    int rc = nb_index_init(&larger, rows);
+    if (rc != 0)
+        return rc;
+    uint32_t count = nb_model_rows(model);
+    for (uint32_t i = 0; i < count + NB_MODEL_AHEAD; i++) {
+        if (i < count)
+            __builtin_prefetch(&larger.buckets[nb_index_home(&larger, nb_model_row(model, i)->id)],
+                               1);
+        if (i >= NB_MODEL_AHEAD &&
+            !nb_model_is_dropped(nb_model_row(model, i - NB_MODEL_AHEAD)->id))
+            nb_index_insert(&larger, nb_model_row(model, i - NB_MODEL_AHEAD)->id,
+                            i - NB_MODEL_AHEAD);
+    }
+    struct nb_index old = model->index;
+    nb_model_write_lock(model);
+    model->index = larger;
+    nb_model_unlock(model);
+    atomic_fetch_add(&model->other_bytes, nb_index_memory(&larger) - nb_index_memory(&old));
+    nb_index_deinit(&old);
+    return 0;
+}
+
+int nb_model_reserve(struct nb_model *model, uint32_t rows)
+{
+    return rows <= model->index.room ? 0 : index_grow(model, rows);
+}
+
+/* How many rows an index of `count` grows by. All are put in anew: a fifth makes each row move five
+ * times while a model grows, a half twice. The index of a small model takes little memory, and a
+ * model is small when it learns most that is new. */
+static uint64_t index_step(uint32_t count)
+{
+    enum { SMALL = 1 << 20 };
+    return (count < SMALL ? count / 2 : count / 5) + (uint64_t)1;
+}
+
+/* Room for `more` rows behind the `count` that there are. */
+static int reserve_rows(struct nb_model *model, uint32_t count, uint32_t more)
+{
+    uint64_t rows = (uint64_t)count + more;
+    int rc = 0;
+    if (rows >= NB_NO_ROW)
+        return NB_TOO_LARGE;
+    if (nb_segments_room(&model->rows) < rows)
+        rc = nb_segments_reserve(&model->rows, rows, model->lock);
+    if (rc == 0 && rows > model->index.room)
+        rc = index_grow(model, rows - 1 + index_step(count));
+    return rc;
+}
+
+int nb_model_reserve_part(struct nb_model *model, uint64_t id)
+{
+    if (nb_feature_field(id) != NB_FIELD_VALUE)
+        return 0;
+    unsigned count = nb_model_parts(model), needed = (nb_feature_part(id) | 1) + 1;
+    bool is_number = nb_feature_is_number(id);
+    if (needed <= count && (!is_number || model->parts->moments != NULL))
+        return 0;
+    return nb_model_grow_parts(model, needed > count ? needed : count, model->label_room,
+                               is_number);
+}
+
+int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
+{
+    uint32_t count = nb_model_rows(model);
+    assert(nb_feature_has_field(id));
+    int rc = nb_model_reserve_part(model, id);
+    if (rc == 0)
+        rc = reserve_rows(model, count, 1);
+    if (rc != 0)
+        return rc;
+    assert(nb_segments_room(&model->rows) > count && model->index.room > count);
+    *nb_model_row(model, count) = (struct nb_row){.id = id};
+    atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
+    nb_index_insert(&model->index, id, count);
+    *row = count;
+    return 0;
+}
+
+int nb_model_append_dropped(struct nb_model *model)
+{
+    uint32_t count = nb_model_rows(model);
+    int rc = reserve_rows(model, count, 1); /* the index has a place for each row */
+    if (rc != 0)
+        return rc;
+    *nb_model_row(model, count) = (struct nb_row){.id = NB_DROPPED_ID};
+    atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
+    return 0;
+}
+
+/* ---- many at once ----------------------------------------------------------------------------
+ *
+ * Of the ids that are appended one in twenty shares its byte in the index with another one. To look
+ * whether that is the same id is to wait for a row anywhere in memory: so these are noted, their
+ * rows asked for, and compared some hundred rows later.
+ */
+enum { SUSPECTS = 64, INDEX_AHEAD = 2 * NB_MODEL_AHEAD };
+
+struct suspects {
+    struct {
+        uint32_t row, other;
+    } pairs[SUSPECTS];
+    size_t count;
+};
+
+/* Whether all that were noted are different ids. */
+static bool are_different(const struct nb_model *model, struct suspects *s)
+{
+    bool different = true;
+    for (size_t i = 0; i < s->count; i++)
+        different = different && nb_model_row(model, s->pairs[i].row)->id !=
+                                     nb_model_row(model, s->pairs[i].other)->id;
+    s->count = 0;
+    return different;
+}
+
+/* Notes the rows of the index that may have the id of `row`. Returns false if one that had to be
+ * compared at once does. */
+static bool note_suspects(const struct nb_model *model, uint32_t row, struct suspects *s)
+{
+    const struct nb_index *index = &model->index;
+    uint64_t id = nb_model_row(model, row)->id;
+    uint64_t bucket = nb_index_home(index, id);
+    bool different = true;
+    for (uint64_t seen = 0; seen < index->bucket_count; seen++) {
+        const struct nb_bucket *b = &index->buckets[bucket];
+        struct nb_places places = nb_bucket_places(b, nb_index_tag(id));
+        for (int place; (place = nb_places_next(&places)) >= 0;) {
+            if (s->count == SUSPECTS)
+                different = are_different(model, s) && different;
+            s->pairs[s->count].row = row;
+            s->pairs[s->count].other = nb_bucket_row(b, place);
+            __builtin_prefetch(nb_model_row(model, s->pairs[s->count++].other));
+        }
+        if (atomic_load_explicit(&b->passed, memory_order_relaxed) == 0)
+            break;
+        bucket = bucket + 1 == index->bucket_count ? 0 : bucket + 1;
+    }
+    return different;
+}
+
+NB_PREFETCHING void prefetch_bucket(const struct nb_model *model, uint32_t row, uint32_t end)
+{
+    if (row < end)
+        __builtin_prefetch(
+            &model->index.buckets[nb_index_home(&model->index, nb_model_row(model, row)->id)], 1);
+}
+
+/* Puts rows into the index. Returns false if an id is there twice. */
+static bool index_all(struct nb_model *model, uint32_t start, uint32_t end)
+{
+    struct suspects suspects = {.count = 0};
+    bool different = true;
+    for (uint32_t row = start; row < start + INDEX_AHEAD; row++)
+        prefetch_bucket(model, row, end);
+    for (uint32_t row = start; row < end; row++) {
+        uint64_t id = nb_model_row(model, row)->id;
+        prefetch_bucket(model, row + INDEX_AHEAD, end);
+        if (nb_model_is_dropped(id))
+            continue;
+        different = note_suspects(model, row, &suspects) && different;
+        nb_index_insert(&model->index, id, row);
+    }
+    return are_different(model, &suspects) && different;
+}
+
+int nb_model_append_all(struct nb_model *model, const uint64_t *ids, size_t size)
+{
+    uint32_t start = nb_model_rows(model);
+    int rc = size < NB_NO_ROW ? reserve_rows(model, start, (uint32_t)size) : NB_TOO_LARGE;
+    for (size_t i = 0; rc == 0 && i < size; i++) {
+        if (!nb_model_is_dropped(ids[i]))
+            rc = nb_feature_has_field(ids[i]) ? nb_model_reserve_part(model, ids[i]) : NB_CORRUPT;
+        *nb_model_row(model, start + (uint32_t)i) = (struct nb_row){.id = ids[i]};
+    }
+    if (rc != 0)
+        return rc;
+    uint32_t end = start + (uint32_t)size;
+    atomic_store_explicit(&model->row_count, end, memory_order_release);
+    return index_all(model, start, end) ? 0 : NB_CORRUPT;
+}
