@@ -16,6 +16,7 @@
 #include "core/named/named.h"
 #include "core/repair/folder.h"
 #include "core/repair/rebuilding.h"
+#include "core/repair/verify.h"
 #include "core/repair/waiting.h"
 
 /* ---- what holds for the whole store ---------------------------------------------------------- */

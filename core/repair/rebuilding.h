@@ -5,8 +5,9 @@
 #ifndef NB_CORE_REPAIR_REBUILDING_H
 #define NB_CORE_REPAIR_REBUILDING_H
 
+#include "core/repair/differences.h"
 #include "core/repair/replay.h"
-#include "core/repair/verify.h"
+#include "core/store/survey.h"
 
 /* What is known of a model while its entries are copied. */
 struct nb_rebuilt_model {

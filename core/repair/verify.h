@@ -6,20 +6,10 @@
 #ifndef NB_CORE_REPAIR_VERIFY_H
 #define NB_CORE_REPAIR_VERIFY_H
 
-#include "core/repair/repair.h"
+#include "core/repair/differences.h"
 #include "core/store/survey.h"
 
 struct nb_engine;
-
-/* Where differences are told. */
-struct nb_differences {
-    nb_report_line *report;
-    void *user;
-    uint64_t count;
-};
-/* Counts a difference, and tells it unless many were told already. */
-void nb_differ(struct nb_differences *d, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* Compares everything in the store with what the ledger gives. `survey` is filled in; the caller
  * deinits it. Returns 0 (also when something differs) or a code. */

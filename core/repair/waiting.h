@@ -6,7 +6,7 @@
 #ifndef NB_CORE_REPAIR_WAITING_H
 #define NB_CORE_REPAIR_WAITING_H
 
-#include "core/repair/verify.h"
+#include "core/repair/differences.h"
 #include "core/store/survey.h"
 
 /* Copies the changes that wait, and the verdicts that are kept, of models which there are. Those
