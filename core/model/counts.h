@@ -57,6 +57,17 @@ static inline uint32_t nb_counts_of_two(const struct nb_model *model, const stru
     return documents;
 }
 
+/* Asks for the cells of a row that has more than two, whose row has been read. */
+static inline void nb_counts_prefetch(const struct nb_model *model, const struct nb_row *row)
+{
+    enum { IN_A_LINE = 64 / sizeof(struct nb_spill), LINES = 3 };
+    if (!nb_row_is_spilled(row))
+        return;
+    const struct nb_spill *run = nb_row_run(&model->pool, row);
+    for (unsigned line = 0; line < LINES; line++)
+        __builtin_prefetch(run + (size_t)line * IN_A_LINE);
+}
+
 /* Called for each label that has the feature, in the order of their numbers. */
 typedef void nb_counts_visit(void *user, struct nb_cell cell);
 

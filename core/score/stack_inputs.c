@@ -177,6 +177,14 @@ static void add_noted(const struct nb_stack_pass *p)
 
 /* ---- any number of labels -------------------------------------------------------------------- */
 
+/* More than two labels: what is read of a row that is next but some, beside the row. */
+static inline void prefetch_row(const struct nb_stack_pass *p, const struct nb_row *row)
+{
+    nb_counts_prefetch(p->model, row);
+    if (p->twin != NULL)
+        nb_slots_prefetch(p->twin->slots, (uint32_t)row->id);
+}
+
 /* More than two labels. */
 static void add_row(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row)
 {
@@ -220,6 +228,9 @@ static void add_features(const struct nb_stack_pass *p, const struct nb_feature 
     }
 }
 
+/* Half way between the request for a row and its turn its cells are asked for. */
+enum { AHEAD_OF_CELLS = NB_MODEL_AHEAD / 2 };
+
 static inline const struct nb_row *row_of(const struct nb_stack_pass *p,
                                           const struct nb_row_count *rows, size_t size, size_t i)
 {
@@ -233,6 +244,8 @@ static void add_rows(const struct nb_stack_pass *p, const struct nb_row_count *r
 {
     for (size_t i = 0; i < size; i++) {
         const struct nb_row *row = row_of(p, rows, size, i);
+        if (i + AHEAD_OF_CELLS < size)
+            prefetch_row(p, nb_model_row(p->model, rows[i + AHEAD_OF_CELLS].row));
         unsigned field = nb_feature_field(row->id);
         if (field < NB_FIELDS)
             add_row(p, field, row);
@@ -403,6 +416,8 @@ static int survey(const struct nb_stack_pass *p, const struct nb_row_count *rows
     for (size_t i = 0; i < size; i++) {
         const struct nb_row *row = row_of(p, rows, size, i);
         unsigned field = nb_feature_field(row->id);
+        if (!notes_rows && i + AHEAD_OF_CELLS < size)
+            nb_counts_prefetch(p->model, nb_model_row(p->model, rows[i + AHEAD_OF_CELLS].row));
         if (field >= NB_FIELDS) {
             others++;
             continue;

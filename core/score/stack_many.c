@@ -17,7 +17,7 @@
 
 #include "core/score/stack_private.h"
 
-enum { KEY_SHIFT = 56, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, SMALL = 24 };
+enum { KEY_SHIFT = 56, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
 
 /* With no more labels than this every row is taken as dense: measured with 20. */
 enum { FEW_LABELS = 32 };
@@ -143,30 +143,27 @@ power_of(const struct nb_stack_reading *reading, enum nb_stack_power_kind kind, 
     return kind == NB_POWER_2 ? r * fabs(r) : kind == NB_POWER_1 ? r : nb_stack_power(reading, r);
 }
 
-/* The gains of a row, of which those of small counts are computed once: in a row of many labels
- * most cells are small. */
+/* The gains of a row. */
 struct row_gains {
     const struct nb_stack_reading *reading;
     uint64_t all;
-    double absent; /* g_w */
-    uint32_t small;
-    double of[SMALL];
+    const double *logs; /* of all counts up to `all`; NULL: they are not all in the table */
+    double absent;      /* g_w */
 };
 
-static inline void put_gains(struct row_gains *gains, const struct nb_stack_reading *reading,
-                             uint64_t all, uint32_t cells)
+static inline struct row_gains gains_of(const struct nb_stack_reading *reading, uint64_t all)
 {
-    gains->reading = reading;
-    gains->all = all;
-    gains->absent = nb_stack_gain(gains->reading, 0, gains->all);
-    gains->small = cells < SMALL ? 0 : gains->all < SMALL ? (uint32_t)gains->all + 1 : SMALL;
-    for (uint32_t d = 0; d < gains->small; d++)
-        gains->of[d] = nb_stack_gain(gains->reading, d, gains->all);
+    return (struct row_gains){.reading = reading,
+                              .all = all,
+                              .logs = all < reading->logs.size ? reading->logs.logs : NULL,
+                              .absent = nb_stack_gain(reading, 0, all)};
 }
 
-static inline double gain_of(const struct row_gains *g, uint32_t d)
+/* `documents` is at most `all`. */
+static inline double gain_of(const struct row_gains *g, uint32_t documents)
 {
-    return d < g->small ? g->of[d] : nb_stack_gain(g->reading, d, g->all);
+    return g->logs != NULL ? g->logs[documents] - g->logs[g->all - documents]
+                           : nb_stack_gain(g->reading, documents, g->all);
 }
 
 /* Where the cells of a row go. */
@@ -247,40 +244,78 @@ static void add_sparse(const struct nb_stack_pass *p, const struct nb_row *row, 
         nb_counts_each(p->model, row, add_cell_any, t);
 }
 
-/* Puts a cell's gain over that of labels that do not have the feature. */
-static inline void put_gain(void *user, struct nb_cell cell)
-{
-    const struct target *t = user;
-    t->sums[cell.label] = gain_of(t->gains, cell.documents);
-}
+/* Two numbers at a time. */
+typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
+typedef int64_t pair_of_bits __attribute__((vector_size(16)));
+enum { PAIR = 2 };
 
-static inline void put_gain_without(void *user, struct nb_cell cell)
+/* Puts a cell's gain over that of labels that do not have the feature. One with more documents than
+ * all labels together is not read: the document that is left out is in the counts no more. */
+static inline void put_gain(void *user, struct nb_cell cell)
 {
     const struct target *t = user;
     struct nb_cell left = cell_without(t, cell);
     if (left.documents <= t->gains->all)
-        put_gain(user, left);
+        t->sums[cell.label] = gain_of(t->gains, left.documents);
 }
 
-/* Of a row whose gains all lie one beside the other: those of labels that do not have the feature
- * add 0. `is_most`: they are kept like that. */
-static void add_twin_dense(struct target *t, uint32_t columns, const double *gains, bool is_most)
+/* The same where the table has all logarithms that can be asked for. */
+struct spread {
+    const double *logs;
+    double *gains;
+    uint64_t all;
+    uint32_t without;
+};
+
+static inline void put_known_gain(void *user, struct nb_cell cell)
 {
-    const double absent = t->gains->absent, u = t->u;
-    if (t->kept_gains != NULL && !is_most) {
-        for (uint32_t v = 0; v < columns; v++)
-            if (gains[v] > absent) /* it has the feature */
-                add_twin_cell(t, v, gains[v] - absent);
-        return;
+    const struct spread *s = user;
+    uint64_t documents = cell.documents - (uint64_t)(cell.label == s->without);
+    if (documents <= s->all)
+        s->gains[cell.label] = s->logs[documents] - s->logs[s->all - documents];
+}
+
+/* The gains of all labels, one beside the other. */
+static void put_gains(const struct nb_stack_pass *p, const struct nb_row *row,
+                      const struct target *t, double *gains)
+{
+    const uint32_t columns = p->view->columns;
+    const pair absent = {t->gains->absent, t->gains->absent};
+    uint32_t v = 0;
+    for (; v + PAIR <= columns; v += PAIR)
+        *(pair *)(gains + v) = absent;
+    if (v < columns)
+        gains[v] = t->gains->absent;
+    if (t->gains->logs != NULL) {
+        struct spread spread = {t->gains->logs, gains, t->gains->all, t->without};
+        nb_counts_each(p->model, row, put_known_gain, &spread);
+    } else {
+        struct target spread = {.gains = t->gains, .sums = gains, .without = t->without};
+        nb_counts_each(p->model, row, put_gain, &spread);
     }
-    double *kept = t->kept_gains, *twin = t->twin;
-    for (uint32_t v = 0; v < columns && kept == NULL; v++)
-        twin[v] += u * (gains[v] - absent);
-    for (uint32_t v = 0; v < columns && kept != NULL; v++) {
-        kept[v] = gains[v] - absent;
-        twin[v] += u * kept[v];
+}
+
+static inline void add_square(pair *sum, const pair *gain, const pair *offset)
+{
+    const pair_of_bits magnitude = {INT64_MAX, INT64_MAX};
+    pair r = *gain - *offset;
+    *sum += r * (pair)((pair_of_bits)r & magnitude);
+}
+
+/* sums[v] += e(gains[v] - offsets[v]) with the power 2. */
+static void add_squares(double *restrict sums, const double *restrict gains,
+                        const double *restrict offsets, uint32_t columns)
+{
+    uint32_t v = 0;
+    for (; v + 2 * PAIR <= columns; v += 2 * PAIR) {
+        add_square((pair *)(sums + v), (const pair *)(gains + v), (const pair *)(offsets + v));
+        add_square((pair *)(sums + v + PAIR), (const pair *)(gains + v + PAIR),
+                   (const pair *)(offsets + v + PAIR));
     }
-    t->kept_gains = kept != NULL ? kept + columns : NULL;
+    for (; v < columns; v++) {
+        double r = gains[v] - offsets[v];
+        sums[v] += r * fabs(r);
+    }
 }
 
 static inline __attribute__((always_inline)) void add_powers(const struct target *t,
@@ -291,28 +326,39 @@ static inline __attribute__((always_inline)) void add_powers(const struct target
         t->sums[v] += power_of(t->gains->reading, kind, gains[v] - t->offsets[v]);
 }
 
-/* A row that most labels have: all of its gains, one beside the other, cost less than corrections.
- */
-static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t,
-                      bool is_most)
+/* Of a row whose gains all lie one beside the other: those of labels that do not have the feature
+ * add 0. They are kept like that. */
+static void add_twin_dense(struct target *t, uint32_t columns, double *gains)
+{
+    const double absent = t->gains->absent, u = t->u;
+    double *more = t->kept_gains != NULL ? t->kept_gains : gains;
+    uint32_t v = 0;
+    for (; v + PAIR <= columns; v += PAIR)
+        *(pair *)(more + v) = *(const pair *)(gains + v) - absent;
+    if (v < columns)
+        more[v] = gains[v] - absent;
+    for (v = 0; u != 0 && v + PAIR <= columns; v += PAIR)
+        *(pair *)(t->twin + v) += u * *(const pair *)(more + v);
+    if (u != 0 && v < columns)
+        t->twin[v] += u * more[v];
+    t->kept_gains = t->kept_gains != NULL ? t->kept_gains + columns : NULL;
+}
+
+/* A row that most labels have, or in a model of few: all of its gains, one beside the other, cost
+ * less than corrections. */
+static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
 {
     uint32_t columns = p->view->columns;
     double *gains = p->inputs->scratch->gains;
-    struct target spread = {.gains = t->gains, .sums = gains, .without = t->without};
-    for (uint32_t v = 0; v < columns; v++)
-        gains[v] = t->gains->absent;
-    if (p->without != NULL)
-        nb_counts_each(p->model, row, put_gain_without, &spread);
-    else
-        nb_counts_each(p->model, row, put_gain, &spread);
+    put_gains(p, row, t, gains);
     if (t->gains->reading->kind == NB_POWER_2)
-        add_powers(t, NB_POWER_2, columns, gains);
+        add_squares(t->sums, gains, t->offsets, columns);
     else if (t->gains->reading->kind == NB_POWER_1)
         add_powers(t, NB_POWER_1, columns, gains);
     else
         add_powers(t, NB_POWER_ANY, columns, gains);
     if (t->twin != NULL)
-        add_twin_dense(t, columns, gains, is_most);
+        add_twin_dense(t, columns, gains);
 }
 
 /* ---- a row, for all experts and the twin ------------------------------------------------------
@@ -355,28 +401,26 @@ void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const stru
 {
     struct nb_stack_scratch *s = p->inputs->scratch;
     uint32_t cells = nb_counts_labels(p->model, row);
-    bool is_most = cells > p->view->columns / 2;
-    bool is_dense = is_most || p->view->columns <= FEW_LABELS;
+    bool is_dense = cells > p->view->columns / 2 || p->view->columns <= FEW_LABELS;
     assert(s->key_count < s->key_room && all >> KEY_SHIFT == 0);
     if (!is_dense)
         s->keys[s->key_count++] = (uint64_t)field << KEY_SHIFT | all;
     if ((s->fields >> field & 1u) == 0)
         start_field(p, field);
     for (unsigned e = 0; e < p->experts; e++) {
-        struct row_gains gains; /* not zeroed: that would cost as much as a short row */
+        const struct row_gains gains = gains_of(&p->readings[e], all);
         struct target target = {.gains = &gains,
                                 .offsets = offsets_of(p, e, field),
                                 .sums = sums_of(p, e, field),
                                 .without =
                                     p->without == NULL ? NB_STACK_NO_LABEL : p->without->label};
-        put_gains(&gains, &p->readings[e], all, cells);
         if (p->twin != NULL && e == p->experts - 1)
-            begin_twin(p, field, row, is_most ? p->view->columns : cells, &target);
+            begin_twin(p, field, row, is_dense ? p->view->columns : cells, &target);
         if (is_dense)
-            add_dense(p, row, &target, is_most);
+            add_dense(p, row, &target);
         else
             add_sparse(p, row, &target);
-        end_twin(p, &target, is_most);
+        end_twin(p, &target, is_dense);
     }
 }
 
