@@ -14,7 +14,9 @@ static const double fading = 1.0 / 20;  /* of a recent document, with the next *
 static const double recent_prior = 2;   /* documents in which the shares agree */
 static const uint64_t small = 1000;     /* documents of a model that is fitted whole */
 static const double least_turnover = 4; /* changes to a label, or revised documents */
-static const double new_share = 0.25;   /* and as a share of what was there */
+static const double new_share = 1;      /* and as a share of what was there; */
+static const double early_share = 0.25; /* among the first documents: */
+static const double early = 100;
 static const double turned_share = 0.05;
 static const double skewed_share = 0.2;
 static const double label_share = 0.02; /* of a label, and of its own documents: */
@@ -178,7 +180,8 @@ int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, d
     nb_weights_set(order, place_of(label, LABEL_REFITS), nb_weights_at(order, REFITS));
     add(order, TURNOVER, amount);
     add(order, REVISED, back);
-    if (turnover >= fmax(least_turnover, new_share * ((double)of_label - turnover)))
+    double share = nb_weights_at(order, CHANGES) <= early ? early_share : new_share;
+    if (turnover >= fmax(least_turnover, share * ((double)of_label - turnover)))
         raise_to(order, RIPE, turnover >= mostly * (double)of_label ? turnover : 1);
     return 0;
 }

@@ -161,9 +161,10 @@ struct turnover {
 
 static bool slow_grown(struct turnover *t, uint32_t y, double of_label, double documents)
 {
+    double share = documents <= 100 ? 0.25 : 1;
     t->all++;
     t->of_label[y]++;
-    t->is_ripe |= t->of_label[y] >= fmax(4, (of_label - t->of_label[y]) / 4);
+    t->is_ripe |= t->of_label[y] >= fmax(4, (of_label - t->of_label[y]) * share);
     return t->is_ripe && t->all >= documents / 20;
 }
 
@@ -177,6 +178,7 @@ START_TEST(small_models_are_fitted_as_they_grow)
     for (uint64_t n = 1; n <= 1000; n++) {
         uint32_t y = _i == 0 ? (uint32_t)(n / 250) : (uint32_t)nb_random_below(&random, LABELS);
         of_label[y]++;
+        ck_assert_int_eq(nb_order_count(&order, y, 1, n), 0);
         ck_assert_int_eq(nb_order_note(&order, y, of_label[y], 1, false), 0);
         bool want = slow_grown(&slow, y, (double)of_label[y], (double)n);
         enum nb_order_reason reason = nb_order_reason(&order, n);
