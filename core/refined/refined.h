@@ -31,6 +31,7 @@ struct nb_refined {
     unsigned iterations;
     double log_likelihood, first; /* that EM maximizes: at its end, and at its beginning */
     uint64_t measured;            /* documents of the sample; 0: too few to measure anything */
+    uint32_t folds;               /* that they were left out in; `measured`: each alone */
     struct nb_refined_loss without, with;
     double seconds;  /* that it took */
     char reason[96]; /* why they weigh nothing although nothing was measured; else "" */

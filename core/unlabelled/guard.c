@@ -13,12 +13,16 @@
 #include "core/unlabelled/pool.h"
 
 enum {
-    FOLDS = 3,
+    SINGLE_MOST = 50,      /* documents with a label of which each is left out alone ... */
+    FOLDS = 10,            /* ... and what more are cut into ... */
+    FOLDS_LEAST = 3,       /* ... or fewer, if the fits took longer: */
     DOCUMENTS_MOST = 3000, /* without a label, for the fits of the folds */
     ITERATIONS = 14,       /* of such a fit */
     MEASURED_LEAST = 10,
     SCORES_MOST = 100000, /* documents times labels */
 };
+/* Words of documents times labels times iterations, of all fits; about as many nanoseconds. */
+static const double steps_most = 5e9;
 static const double weights[] = {.01, .03, .1, .3, 1};
 static const double smoothings[] = {.001, .01};
 /* Where nothing can be measured. */
@@ -45,7 +49,8 @@ struct trying {
     const struct nb_corpus *corpus;
     struct nb_stack_weights *weights; /* owned; a twin that knows no document; NULL: by the book */
     struct chosen unlabelled;
-    uint32_t *folds; /* owned; of each document with a label; FOLDS: it is not measured */
+    uint32_t fold_count;
+    uint32_t *folds; /* owned; of each document with a label; fold_count: it is not measured */
     size_t *places;  /* owned; of each, its place in the scores */
     uint32_t *truths, *folds_of; /* owned; of each that is measured */
     size_t measured;
@@ -136,12 +141,46 @@ static void list_candidates(struct trying *t)
     assert(t->count > 0 && t->count <= CANDIDATES_MOST);
 }
 
-/* Each label's documents are dealt out to the folds, so that every fold leaves it one at least;
- * those of a label of one document are not measured. */
+/* Documents of labels that have one alone are not measured. */
+static bool is_measured(const struct trying *t, size_t document)
+{
+    return t->corpus->documents[t->corpus->labelled.labels[document]] >= 2;
+}
+
+static size_t count_measured(const struct trying *t)
+{
+    size_t count = 0, most = SCORES_MOST / t->corpus->labels;
+    for (size_t d = 0; d < t->corpus->labelled.count && count < most; d++)
+        count += is_measured(t, d);
+    return count;
+}
+
+/* What the fits of one fold take. */
+static double steps_of_fold(const struct trying *t)
+{
+    const struct chosen *c = &t->unlabelled;
+    double words = 0;
+    for (size_t d = 0; d < c->count; d++)
+        words += (double)(c->middle[d] - c->begin[d]);
+    return fmax(words, 1) * t->corpus->labels * ITERATIONS * t->count;
+}
+
+static void choose_fold_count(struct trying *t)
+{
+    size_t measured = count_measured(t);
+    double most = fmax(steps_most / steps_of_fold(t), FOLDS_LEAST);
+    t->fold_count = measured <= SINGLE_MOST ? (uint32_t)measured : FOLDS;
+    if (t->fold_count > most)
+        t->fold_count = (uint32_t)most;
+}
+
+/* Each label's documents are dealt out to the folds, so that every fold leaves it one at least; or
+ * each document has a fold of its own. */
 static int deal_folds(struct trying *t)
 {
     const struct nb_corpus_part *part = &t->corpus->labelled;
-    size_t most = SCORES_MOST / t->corpus->labels;
+    size_t most = count_measured(t);
+    bool are_single = most == t->fold_count;
     t->folds = calloc(part->count + 1, sizeof *t->folds);
     t->places = calloc(part->count + 1, sizeof *t->places);
     t->truths = calloc(part->count + 1, sizeof *t->truths);
@@ -154,10 +193,12 @@ static int deal_folds(struct trying *t)
     }
     for (size_t d = 0; d < part->count; d++) {
         uint32_t label = part->labels[d];
-        bool is_measured = t->corpus->documents[label] >= 2 && t->measured < most;
-        t->folds[d] = is_measured ? (dealt[label]++ + label) % FOLDS : FOLDS;
+        bool is_dealt = is_measured(t, d) && t->measured < most;
+        uint32_t dealt_to =
+            are_single ? (uint32_t)t->measured : (dealt[label]++ + label) % t->fold_count;
+        t->folds[d] = is_dealt ? dealt_to : t->fold_count;
         t->places[d] = t->measured;
-        if (!is_measured)
+        if (!is_dealt)
             continue;
         t->folds_of[t->measured] = t->folds[d];
         t->truths[t->measured++] = label;
@@ -358,7 +399,7 @@ static int try_fold(struct trying *t, uint32_t fold)
             rc = score_fold(t, fold, n + 1, expected);
         nb_expected_release(&expected);
         if (rc == 0)
-            g->step(g->user, ++t->done, FOLDS * t->count);
+            g->step(g->user, ++t->done, t->fold_count * t->count);
     }
     return rc;
 }
@@ -387,8 +428,10 @@ static int judge(const struct trying *t, unsigned candidate, struct nb_pool *poo
                  struct nb_losses *losses)
 {
     struct nb_loss_scores with = scores_of(t, candidate + 1);
-    const struct nb_pool_question question = {
-        .own = scores_of(t, 0), .with = with.scores, .folds = t->folds_of, .fold_count = FOLDS};
+    const struct nb_pool_question question = {.own = scores_of(t, 0),
+                                              .with = with.scores,
+                                              .folds = t->folds_of,
+                                              .fold_count = t->fold_count};
     *pool = (struct nb_pool){usual_share, 1};
     return t->weights != NULL ? nb_pool_fit(&question, pool, losses) : nb_losses_of(&with, losses);
 }
@@ -412,6 +455,7 @@ static int decide(const struct trying *t, struct nb_refined *refined)
     if (rc != 0)
         return rc;
     refined->measured = t->measured;
+    refined->folds = t->fold_count;
     refined->without = refined->with = (struct nb_refined_loss){none.mean, none.accuracy};
     for (unsigned n = 0; rc == 0 && n < t->count; n++) {
         struct nb_losses losses;
@@ -441,14 +485,18 @@ int nb_guard_choose(const struct nb_guard *guard, struct nb_refined *refined)
     refined->temperature = 1;
     nb_scores_init(&t.said);
     list_candidates(&t);
-    int rc = deal_folds(&t);
-    if (rc == 0 && t.measured >= MEASURED_LEAST) {
+    int rc = 0;
+    if (count_measured(&t) >= MEASURED_LEAST) {
         rc = choose_unlabelled(&t);
+        if (rc == 0)
+            choose_fold_count(&t);
+        if (rc == 0)
+            rc = deal_folds(&t);
         if (rc == 0)
             rc = copy_weights(&t);
         if (rc == 0)
             rc = make_room(&t);
-        for (uint32_t fold = 0; rc == 0 && fold < FOLDS; fold++)
+        for (uint32_t fold = 0; rc == 0 && fold < t.fold_count; fold++)
             rc = try_fold(&t, fold);
         if (rc == 0)
             rc = decide(&t, refined);

@@ -3,7 +3,9 @@
  * How much documents without a label should weigh, so that they do no harm: by how well a sample of
  * the documents with a label is predicted by models that have not learned them. The sample is cut
  * into folds; of each fold, EM runs without its documents, and they are scored by the counts
- * without them and with what EM expects (core/blend). For core/unlabelled alone.
+ * without them and with what EM expects (core/blend). Up to 50 documents each is a fold of its own
+ * (leave-one-out), more are ten folds; fewer folds, three at least, where EM over all of them would
+ * take longer than some seconds. For core/unlabelled alone.
  *
  * By the book log scores are far too large, and larger with more documents: -ln P would tell how
  * large they are, and not how right. So losses are those of P made of t times the log scores, each
@@ -33,10 +35,10 @@ struct nb_guard {
     void (*step)(void *user, unsigned done, unsigned all); /* told of each fit */
 };
 
-/* Sets weight, smoothing, is_pooled, share, temperature, measured, without and with of *refined;
- * with `weight` of the settings a number, weight is that. Too few documents to measure: measured is
- * 0, and a weight that is to be chosen, too; half of a pool is then with expected counts. Returns
- * 0, NB_STOPPING or NB_NO_MEMORY. */
+/* Sets weight, smoothing, is_pooled, share, temperature, measured, folds, without and with of
+ * *refined; with `weight` of the settings a number, weight is that. Too few documents to measure:
+ * measured is 0, and a weight that is to be chosen, too; half of a pool is then with expected
+ * counts. Returns 0, NB_STOPPING or NB_NO_MEMORY. */
 int nb_guard_choose(const struct nb_guard *guard, struct nb_refined *refined);
 
 #endif

@@ -49,6 +49,7 @@ void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *repor
         report->log_likelihood = r->log_likelihood;
         report->first = r->first;
         report->measured = r->measured;
+        report->folds = r->folds;
         report->without = (struct nb_unlabelled_loss){r->without.log_loss, r->without.accuracy};
         report->with = (struct nb_unlabelled_loss){r->with.log_loss, r->with.accuracy};
         report->seconds = r->seconds;

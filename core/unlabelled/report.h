@@ -40,6 +40,7 @@ struct nb_unlabelled_report {
     unsigned iterations; /* of EM; 0: it did not run to the end, because they weigh nothing */
     double log_likelihood, first; /* that EM maximizes, at its end and at its beginning */
     uint64_t measured; /* documents with a label that were predicted without being learned; or 0 */
+    uint32_t folds;    /* in so many parts, each predicted by what the others teach; or 0 */
     struct nb_unlabelled_loss without, with; /* how well, if `measured` is not 0 */
     double seconds;
     char reason[96]; /* why it is off, or they weigh nothing although nothing was measured; or "" */

@@ -206,6 +206,7 @@ static void take_weight(struct nb_refined *to, const struct nb_refined *from)
     to->share = from->share;
     to->temperature = from->temperature;
     to->measured = from->measured;
+    to->folds = from->folds;
     to->without = from->without;
     to->with = from->with;
 }

@@ -143,6 +143,7 @@ static void emit_measured(struct nb_emitter *e, const struct nb_unlabelled_repor
         return;
     emit_loss(e, "without", &r->without);
     emit_loss(e, "with", &r->with);
+    nb_emit_member_u64(e, "folds", r->folds);
 }
 
 static void emit_found(struct nb_emitter *e, const struct nb_unlabelled_report *r)

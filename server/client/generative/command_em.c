@@ -41,8 +41,10 @@ static void print_found(const json_t *reply)
                      nb_figure_of(nb_answer_number(reply, "changed")).text);
     if (nb_answer_number(reply, "measured") == 0)
         return;
-    (void)printf("%s documents that were left out:\n",
-                 nb_figure_of(nb_answer_number(reply, "measured")).text);
+    bool are_single = nb_answer_number(reply, "measured") == nb_answer_number(reply, "folds");
+    (void)printf("%s documents that were left out, %s:\n",
+                 nb_figure_of(nb_answer_number(reply, "measured")).text,
+                 are_single ? "each alone" : "in folds");
     print_loss(reply, "without");
     print_loss(reply, "with");
 }
