@@ -41,13 +41,15 @@ void nb_blend_deinit(struct nb_blend *b)
 
 /* ---- what each source weighs ----------------------------------------------------------------- */
 
-/* Of all labels. */
-static double all_documents_beside(const struct nb_blend *b)
+/* Documents of the first source that are left out. Those that counts beside it expect teach no
+ * weights, so that they do not come in where sources are weighed against each other. */
+static double documents_left_out(const struct nb_blend *b)
 {
-    double documents = 0;
-    for (uint32_t v = 0; b->besides.count > 0 && v < nb_model_label_count(b->sources[0].counts);
-         v++)
-        documents += nb_besides_documents(&b->besides, v);
+    double documents = b->without.is_set ? 1 : 0;
+    for (unsigned i = 0; i < b->besides.count; i++)
+        for (uint32_t v = 0; b->besides.list[i].weight < 0 && v < b->besides.list[i].counts->labels;
+             v++)
+            documents += nb_expected_documents(b->besides.list[i].counts, v);
     return documents;
 }
 
@@ -59,8 +61,7 @@ static void weigh(struct nb_blend *b)
     b->smoothing = 1;
     for (unsigned i = b->count; i-- > 0;) {
         double documents = (double)nb_model_documents_all(b->sources[i].counts);
-        documents -= i == 0 && b->without.is_set ? 1 : 0;
-        documents += i == 0 ? all_documents_beside(b) : 0;
+        documents = i == 0 ? fmax(documents - documents_left_out(b), 0) : documents;
         double strength = (double)b->sources[i].strength;
         bool is_last = i + 1 == b->count;
         scales[i] = is_last || behind <= strength ? 1 : strength / behind;

@@ -36,9 +36,9 @@
  *
  * Beside the counts of the first source stand others that are no integers (core/expected), each
  * with a weight w: what labels are expected to have of documents without one, or, with w = -1,
- * documents that are left out. Then own n is n + sum of w e, and D_0 likewise; nothing else
- * changes. V is the largest of them all. Names, and which labels there are, follow from whole
- * documents alone.
+ * documents that are left out. Then own n is n + sum of w e; D_0, by which the sources' weights are
+ * weighed, is less those that are left out, and nothing else changes. V is the largest of them all.
+ * Names, and which labels there are, follow from whole documents alone.
  *
  * Nothing of this is stored: a model's own counts and weights do not depend on its parent, so that
  * they are a function of its part of the ledger.

@@ -19,6 +19,8 @@ struct making {
     const struct nb_em *shares;
     const uint32_t *numbers;
     uint32_t labels;
+    uint32_t *order;  /* owned; labels that have a number, by it ... */
+    uint32_t ordered; /* ... and how many */
     size_t *begin;    /* owned; of each column in `uses` */
     struct use *uses; /* owned; by column, then by document */
     double *sums;     /* owned; occurrences and documents of each label, of one column */
@@ -30,6 +32,7 @@ static void making_deinit(struct making *m)
     free(m->begin);
     free(m->uses);
     free(m->sums);
+    free(m->order);
 }
 
 static void expected_free(struct nb_expected *e)
@@ -96,7 +99,8 @@ static size_t put_cells(struct making *m, uint32_t column, size_t at)
     if (field >= NB_FIELDS) /* of a row that has lost its feature meanwhile */
         return 0;
     add_column(m, column);
-    for (uint32_t v = 0; v < m->labels; v++) {
+    for (uint32_t i = 0; i < m->ordered; i++) {
+        uint32_t v = m->order[i];
         if (!(m->sums[(size_t)2 * v + 1] > 0))
             continue;
         m->expected->cells[at] = (struct nb_expected_cell){m->numbers[v], m->sums[(size_t)2 * v],
@@ -130,8 +134,8 @@ static int make_room(struct making *m)
     struct nb_expected *e = m->expected;
     for (uint32_t c = 0; c < m->columns->count; c++)
         e->rows = m->columns->rows[c] >= e->rows ? m->columns->rows[c] + 1 : e->rows;
-    for (uint32_t v = 0; v < m->labels; v++)
-        e->labels = m->numbers[v] >= e->labels ? m->numbers[v] + 1 : e->labels;
+    for (uint32_t i = 0; i < m->ordered; i++)
+        e->labels = m->numbers[m->order[i]] + 1; /* the last is the largest */
     size_t sums = ((size_t)e->labels + 1) * (NB_FIELDS + 1);
     e->ids = malloc(((size_t)e->rows + 1) * sizeof *e->ids);
     e->begin = calloc((size_t)e->rows + 1, sizeof *e->begin);
@@ -159,12 +163,33 @@ static void fill(struct making *m, const uint32_t *order)
         e->begin[row + 1] = e->begin[row] + size;
     }
     for (size_t i = 0; i < m->shares->begin[m->shares->count]; i++)
-        e->documents[m->numbers[m->shares->labels[i]]] += m->shares->shares[i];
+        if (m->numbers[m->shares->labels[i]] != UINT32_MAX)
+            e->documents[m->numbers[m->shares->labels[i]]] += m->shares->shares[i];
+}
+
+/* Labels come in the order of their names, or of their numbers. */
+static int order_labels(struct making *m)
+{
+    m->order = calloc((size_t)m->labels + 1, sizeof *m->order);
+    if (m->order == NULL)
+        return NB_NO_MEMORY;
+    for (uint32_t v = 0; v < m->labels; v++) {
+        uint32_t at = m->ordered;
+        if (m->numbers[v] == UINT32_MAX)
+            continue;
+        for (; at > 0 && m->numbers[m->order[at - 1]] > m->numbers[v]; at--)
+            m->order[at] = m->order[at - 1];
+        m->order[at] = v;
+        m->ordered++;
+    }
+    return 0;
 }
 
 static int make(struct making *m)
 {
     int rc = turn(m);
+    if (rc == 0)
+        rc = order_labels(m);
     if (rc == 0)
         rc = make_room(m);
     if (rc != 0)

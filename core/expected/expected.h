@@ -42,8 +42,8 @@ struct nb_expected_columns {
 };
 
 /* Makes counts from documents and the shares of labels in them, whose numbers in the model are
- * numbers[0 .. labels - 1], which ascend. `vocabulary`: of the model. The caller gets one
- * reference. Returns 0 or NB_NO_MEMORY. */
+ * numbers[0 .. labels - 1]; those that are UINT32_MAX are left out. `vocabulary`: of the model. The
+ * caller gets one reference. Returns 0 or NB_NO_MEMORY. */
 int nb_expected_new(const struct nb_expected_columns *columns,
                     const struct nb_em_documents *documents, const struct nb_em *shares,
                     const uint32_t *numbers, uint32_t labels,

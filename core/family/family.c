@@ -108,24 +108,27 @@ static const struct nb_settings *list_sources(const struct nb_family *f,
 
 const struct nb_refined *nb_family_refined(const struct nb_family *f)
 {
-    bool is_alone = f->count == 1 && f->speaker_count == 1;
-    return is_alone && f->refined != NULL && f->refined->expected != NULL ? f->refined : NULL;
+    bool speaks = f->speaker_count > 0 && f->speakers[0] == 0;
+    return speaks && f->refined != NULL && f->refined->expected != NULL ? f->refined : NULL;
 }
 
-bool nb_family_is_blended(const struct nb_family *f)
+int nb_family_blend_beside(const struct nb_family *f, const struct nb_stack_weights *weights,
+                           const struct nb_besides *besides, struct nb_blend *blend)
 {
-    return f->speaker_count > 1 || nb_family_refined(f) != NULL;
+    struct nb_blend_source sources[NB_BLEND_MOST];
+    const struct nb_settings *settings = list_sources(f, sources);
+    if (weights != NULL)
+        sources[0].weights = weights;
+    return nb_blend_begin_beside(blend, settings, sources, f->speaker_count, besides);
 }
 
 int nb_family_blend(struct nb_family *f)
 {
-    struct nb_blend_source sources[NB_BLEND_MOST];
-    const struct nb_settings *settings = list_sources(f, sources);
     const struct nb_refined *refined = nb_family_refined(f);
     struct nb_besides besides = {.count = 0};
     if (refined != NULL)
         besides = (struct nb_besides){.list = {{refined->expected, refined->weight}}, .count = 1};
-    return nb_blend_begin_beside(&f->blend, settings, sources, f->speaker_count, &besides);
+    return nb_family_blend_beside(f, NULL, &besides, &f->blend);
 }
 
 bool nb_family_is_calibrated(const struct nb_family *f)
@@ -161,12 +164,13 @@ static void moderate(const struct nb_family *f, struct nb_scores *scores)
     (void)nb_scores_moderate(scores);
 }
 
-/* Under the locks. */
+/* Under the locks. What documents without a label give is no part of scores that are kept. */
 static int keep(struct nb_family *f, const struct nb_feature *features, size_t size, uint32_t label,
                 struct nb_buffer *record)
 {
     struct nb_scores book = {0}, stacked = {0};
-    int rc = nb_family_blend(f);
+    const struct nb_besides none = {.count = 0};
+    int rc = nb_family_blend_beside(f, NULL, &none, &f->blend);
     if (rc == 0)
         rc =
             nb_blend_score(&f->blend, features, size, &book, f->blend.is_stacked ? &stacked : NULL);

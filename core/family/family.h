@@ -2,8 +2,8 @@
  *
  * A model with its parent and its parent's parent, as far as it has them: who they are, and what
  * they say together (core/blend/blend.h). A model without a parent is a family of one, which costs
- * nothing beyond itself. Documents of the model without a label may come in, too, unless it has a
- * parent (core/refined/refined.h).
+ * nothing beyond itself. Documents of the model without a label may come in, too
+ * (core/refined/refined.h).
  *
  * Threads: a family belongs to one thread. Its members are loaded, and stay so until nb_family_end.
  * Locks: all members' counts, from the model upwards, then all weights, in the same order.
@@ -53,9 +53,10 @@ void nb_family_unlock(struct nb_family *family);
  * Whether there are stacked scores is as the first speaker's settings say. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_family_blend(struct nb_family *family);
-/* Whether others than one model's own counts speak, so that scores are those of the view. Under the
- * locks. */
-bool nb_family_is_blended(const struct nb_family *family);
+/* The same into another blend, with other counts beside those of the first speaker, and with other
+ * weights of it (NULL: its own; else the scores are stacked and nobody else uses these). */
+int nb_family_blend_beside(const struct nb_family *family, const struct nb_stack_weights *weights,
+                           const struct nb_besides *besides, struct nb_blend *blend);
 /* What documents without a label weigh, if they come in; else NULL. Under the locks. */
 const struct nb_refined *nb_family_refined(const struct nb_family *family);
 /* Whether none of the speakers waits for a refit of its weights. */

@@ -13,6 +13,7 @@ void nb_pooled_deinit(struct nb_pooled *pooled)
     if (pooled->has_inputs)
         nb_stack_inputs_deinit(&pooled->inputs);
     nb_scores_deinit(&pooled->own);
+    nb_blend_deinit(&pooled->blend);
     free(pooled->rows);
     free(pooled->found);
     *pooled = (struct nb_pooled){0};
@@ -20,9 +21,19 @@ void nb_pooled_deinit(struct nb_pooled *pooled)
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
+static int score_family(struct nb_pooled *pooled, const struct nb_family *family,
+                        const struct nb_feature *features, size_t size)
+{
+    const struct nb_besides none = {.count = 0};
+    int rc = nb_family_blend_beside(family, NULL, &none, &pooled->blend);
+    return rc != 0 ? rc : nb_blend_score(&pooled->blend, features, size, NULL, &pooled->own);
+}
+
 static int score_own(struct nb_pooled *pooled, const struct nb_family *family,
                      const struct nb_feature *features, size_t size)
 {
+    if (family->speaker_count > 1)
+        return score_family(pooled, family, features, size);
     const struct nb_published *published = family->published[0];
     if (!pooled->has_inputs)
         nb_stack_inputs_init(&pooled->inputs);
@@ -72,11 +83,24 @@ static double add_rows(const struct nb_evidence *own, size_t own_count, double o
     return sum;
 }
 
+/* The rows of the own scores. */
+static int explain_own(struct nb_pooled *pooled, const struct nb_family *family,
+                       const struct nb_feature *features, size_t size, size_t *count)
+{
+    const struct nb_published *published = family->published[0];
+    if (family->speaker_count > 1) {
+        nb_blend_explain(&pooled->blend, features, size, &pooled->own, true, pooled->rows, count);
+        return 0;
+    }
+    return nb_stack_explain(published->stack, family->live[0]->counts, published->weights, features,
+                            size, pooled->found, &pooled->inputs, &pooled->own, pooled->rows,
+                            count);
+}
+
 int nb_pooled_explain(struct nb_pooled *pooled, struct nb_family *family,
                       const struct nb_feature *features, size_t size,
                       const struct nb_scores *stacked, struct nb_evidence *rows, size_t *count)
 {
-    const struct nb_published *published = family->published[0];
     const struct nb_refined *refined = nb_family_refined(family);
     size_t own_count = 0;
     assert(refined != NULL && pooled->own.size == stacked->size);
@@ -84,9 +108,7 @@ int nb_pooled_explain(struct nb_pooled *pooled, struct nb_family *family,
         return NB_NO_MEMORY;
     pooled->own.best = stacked->best;
     pooled->own.second = stacked->second;
-    int rc = nb_stack_explain(published->stack, family->live[0]->counts, published->weights,
-                              features, size, pooled->found, &pooled->inputs, &pooled->own,
-                              pooled->rows, &own_count);
+    int rc = explain_own(pooled, family, features, size, &own_count);
     if (rc != 0)
         return rc;
     nb_blend_explain(&family->blend, features, size, stacked, true, rows, count);

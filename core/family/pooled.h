@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stacked scores of a model where documents without a label come in: those of its own counts and
- * those with what EM expects beside them, as a linear opinion pool (core/score/scores.h) whose
- * share and temperature were fitted on documents that were left out (core/unlabelled/guard.h).
+ * Stacked scores of a model where documents without a label come in: those of its own counts, and
+ * its parents', and those with what EM expects beside them, as a linear opinion pool
+ * (core/score/scores.h) whose share and temperature were fitted on documents that were left out
+ * (core/unlabelled/guard.h).
  *
  * The stack's weights were fitted to own counts. With expected counts its scores are right more
  * often, and too sure where EM has given a whole topic to the wrong label; what they are worth
@@ -26,6 +27,7 @@ struct nb_pooled {
     bool has_inputs;
     struct nb_stack_inputs inputs; /* owned */
     struct nb_scores own;          /* owned */
+    struct nb_blend blend;         /* of a model with parents, without expected counts */
     double moderation;             /* of the own evidence */
     struct nb_evidence *rows;      /* owned; the own ones */
     size_t room;

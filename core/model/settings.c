@@ -455,7 +455,6 @@ const char *nb_settings_bar_unlabelled(const struct nb_settings *settings)
         bool is_set;
         const char *what;
     } bars[] = {
-        {settings->parent != NULL, "a parent"},
         {settings->attribute_count > 0, "fields"},
     };
     for (size_t i = 0; i < sizeof bars / sizeof *bars; i++)

@@ -369,8 +369,7 @@ static int check_unlabelled(const struct nb_settings *s, struct nb_error *error)
     if (!(s->unlabelled_weight > 0) || nb_settings_bar_unlabelled(s) == NULL)
         return 0;
     return nb_error_set(error, NB_UNUSABLE,
-                        "unlabelled_weight: a number above 0 does not go together with parent or "
-                        "fields");
+                        "unlabelled_weight: a number above 0 does not go together with fields");
 }
 
 int nb_settings_check(const struct nb_settings *settings, struct nb_error *error)

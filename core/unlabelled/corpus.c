@@ -37,6 +37,7 @@ void nb_corpus_deinit(struct nb_corpus *c)
     free(c->numbers);
     free(c->documents);
     free(c->word_counts);
+    nb_viewed_deinit(&c->viewed);
     *c = (struct nb_corpus){.words = 0};
 }
 
@@ -265,9 +266,8 @@ static int sort_documents(struct nb_corpus_part *p)
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static int list_labels(struct nb_corpus *c, const struct nb_model *counts)
+static int list_own_labels(struct nb_corpus *c, const struct nb_model *counts)
 {
-    nb_model_read_lock(counts);
     uint32_t all = nb_model_label_count(counts);
     c->numbers = calloc((size_t)all + 1, sizeof *c->numbers);
     c->documents = calloc((size_t)all + 1, sizeof *c->documents);
@@ -278,10 +278,36 @@ static int list_labels(struct nb_corpus *c, const struct nb_model *counts)
         c->numbers[c->labels] = v;
         c->documents[c->labels++] = (double)nb_model_documents(counts, v);
     }
+    return good ? 0 : NB_NO_MEMORY;
+}
+
+/* Those of the model and its parents. */
+static int list_all_labels(struct nb_corpus *c, struct nb_family *family)
+{
+    int rc = nb_viewed_read(&c->viewed, family);
+    c->labels = c->viewed.count;
+    c->numbers = calloc((size_t)c->labels + 1, sizeof *c->numbers);
+    c->documents = calloc((size_t)c->labels + 1, sizeof *c->documents);
+    if (rc != 0 || c->numbers == NULL || c->documents == NULL)
+        return NB_NO_MEMORY;
+    if (c->labels > 0) {
+        memcpy(c->numbers, c->viewed.numbers, c->labels * sizeof *c->numbers);
+        memcpy(c->documents, c->viewed.documents, c->labels * sizeof *c->documents);
+    }
+    return 0;
+}
+
+static int list_labels(struct nb_corpus *c, struct nb_family *family)
+{
+    const struct nb_model *counts = family->live[0]->counts;
+    int rc = family->count > 1 ? list_all_labels(c, family) : 0;
+    nb_model_read_lock(counts);
+    if (family->count == 1)
+        rc = list_own_labels(c, counts);
     for (unsigned field = 0; field <= NB_FIELDS; field++)
         c->vocabulary[field] = nb_model_vocabulary(counts, field);
     nb_model_unlock(counts);
-    return good ? 0 : NB_NO_MEMORY;
+    return rc;
 }
 
 enum { UNUSED, USED, WORD, OTHER }; /* what a row is */
@@ -456,15 +482,16 @@ static int make_columns(struct nb_corpus *c, const struct nb_model *counts,
     return rc;
 }
 
-int nb_corpus_read(struct nb_engine *engine, struct nb_live *live,
-                   const struct nb_settings *settings, bool is_binary, size_t sample,
-                   bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
+int nb_corpus_read(struct nb_engine *engine, struct nb_family *family, bool is_binary,
+                   size_t sample, bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
                    struct nb_error *error)
 {
+    struct nb_live *live = family->live[0];
+    const struct nb_settings *settings = &family->published[0]->settings;
     struct reading r = {
         .corpus = corpus, .engine = engine, .live = live, .stop = stop, .user = user};
     *corpus = (struct nb_corpus){.words = 0};
-    int rc = list_labels(corpus, live->counts) == 0 ? 0 : nb_error_no_memory(error);
+    int rc = list_labels(corpus, family) == 0 ? 0 : nb_error_no_memory(error);
     if (rc == 0)
         rc = walk(&r, NB_LEDGER_UNLABELLED, take, error);
     if (rc == 0 && sort_documents(&corpus->unlabelled) != 0)
@@ -473,6 +500,10 @@ int nb_corpus_read(struct nb_engine *engine, struct nb_live *live,
         rc = draw_sample(&r, sample, error);
     if (rc == 0)
         rc = make_columns(corpus, live->counts, settings, is_binary, error);
+    if (rc == 0 && corpus->viewed.count > 0 &&
+        nb_viewed_counts(&corpus->viewed, family, is_binary, corpus->ids, corpus->words,
+                         corpus->word_counts) != 0)
+        rc = nb_error_no_memory(error);
     nb_rows_deinit(&r.bag);
     nb_entry_deinit(&r.entry);
     return rc;

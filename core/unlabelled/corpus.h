@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What EM reads of a model: its documents without a label, a sample of those with one, and its
- * counts, as matrices over the same columns. For core/unlabelled alone.
+ * counts, as matrices over the same columns. With parents the counts are those of the view
+ * (core/blend/blend.h), of the words that the model has, and labels are those of all. For
+ * core/unlabelled alone.
  *
  * The documents stand in the order of the hashes of their ids, and the sample is of those with the
  * least ones: so who is in it, and with whom in a fold, depends on the documents alone, and not on
@@ -15,7 +17,7 @@
 #define NB_CORE_UNLABELLED_CORPUS_H
 
 #include "core/expected/expected.h"
-#include "core/live/live.h"
+#include "core/unlabelled/viewed.h"
 
 struct nb_engine;
 
@@ -41,9 +43,10 @@ struct nb_corpus {
     bool *learned;
     uint64_t vocabulary[NB_FIELDS + 1]; /* of the model */
     uint32_t labels;                    /* that have documents */
-    uint32_t *numbers;                  /* of each */
-    double *documents;                  /* of each */
+    uint32_t *numbers;                  /* of each; UINT32_MAX: a parent's alone */
+    double *documents;                  /* of each, of the model itself */
     double *word_counts;                /* n_wv or d_wv, at w * labels + v; of all documents */
+    struct nb_viewed viewed;            /* with parents, the labels once more; else empty */
 };
 void nb_corpus_deinit(struct nb_corpus *corpus);
 
@@ -53,13 +56,13 @@ enum {
     NB_CORPUS_USES_MOST = 48 * 1024 * 1024,  /* features of all documents: 400 MB */
 };
 
-/* Reads all documents without a label, and up to `sample` of the others. Words are those that
- * min_count and skip_top of the settings leave (choice.h). `is_binary`: the counts are of
- * documents. `stop` (NULL: never) ends it with NB_STOPPING. The caller deinits *corpus in any case.
- * Returns 0, NB_TOO_LARGE (what is above), NB_STOPPING, or what reading the store can return. */
-int nb_corpus_read(struct nb_engine *engine, struct nb_live *live,
-                   const struct nb_settings *settings, bool is_binary, size_t sample,
-                   bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
+/* Reads all documents without a label of the family's model, and up to `sample` of the others.
+ * Words are those that min_count and skip_top of the settings leave (choice.h). `is_binary`: the
+ * counts are of documents. `stop` (NULL: never) ends it with NB_STOPPING. The caller deinits
+ * *corpus in any case. Returns 0, NB_TOO_LARGE (what is above), NB_STOPPING, or what reading the
+ * store can return. */
+int nb_corpus_read(struct nb_engine *engine, struct nb_family *family, bool is_binary,
+                   size_t sample, bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
                    struct nb_error *error);
 
 static inline struct nb_em_documents nb_corpus_documents(const struct nb_corpus_part *part)

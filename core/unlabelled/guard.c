@@ -61,7 +61,7 @@ struct trying {
     struct chosen fold;
     double *counts;              /* owned; what is left of those of the corpus */
     struct nb_expected *without; /* owned */
-    struct nb_scorer *scorer;    /* owned; of the candidate at hand; NULL: stacked */
+    struct nb_scorer *scorer;    /* owned; of the candidate at hand; NULL: a blend scores */
     /* One document, reused. */
     struct nb_blend blend;
     struct nb_feature *features; /* owned; as many as any document has */
@@ -308,14 +308,26 @@ static int fit(struct trying *t, const struct candidate *candidate, struct nb_ex
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
+/* The place in the corpus of a label that was scored. */
+static uint32_t label_of(const struct trying *t, uint32_t scored, uint32_t *at)
+{
+    const struct nb_corpus *c = t->corpus;
+    if (c->viewed.count > 0)
+        return nb_viewed_label(&c->viewed, &t->blend, scored, at);
+    uint32_t number = t->scorer == NULL ? t->blend.labels[scored].numbers[0] : scored;
+    for (uint32_t v = 0; v < c->labels; v++)
+        if (c->numbers[v] == number)
+            return v;
+    return UINT32_MAX;
+}
+
 static void keep(struct trying *t, const struct nb_scores *scores, double *to)
 {
+    uint32_t at = 0;
     for (size_t i = 0; i < scores->size; i++) {
-        uint32_t number =
-            t->weights != NULL ? t->blend.labels[scores->labels[i]].numbers[0] : scores->labels[i];
-        for (uint32_t v = 0; v < t->corpus->labels; v++)
-            if (t->corpus->numbers[v] == number)
-                to[v] = scores->log_scores[i];
+        uint32_t v = label_of(t, scores->labels[i], &at);
+        if (v != UINT32_MAX)
+            to[v] = scores->log_scores[i];
     }
 }
 
@@ -332,14 +344,17 @@ static void moderate(struct trying *t)
     (void)nb_scores_moderate(s);
 }
 
-static int score_stacked(struct trying *t, size_t size, const struct nb_besides *besides)
+static int score_blended(struct trying *t, size_t size, const struct nb_besides *besides)
 {
-    const struct nb_model *counts = t->guard->live->counts;
-    const struct nb_blend_source source = {.counts = counts, .weights = t->weights, .strength = 1};
-    int rc = nb_blend_begin_beside(&t->blend, &t->guard->published->settings, &source, 1, besides);
+    const struct nb_family *family = t->guard->family;
+    bool is_stacked = t->weights != NULL;
+    if (family->speaker_count == 0 || family->speakers[0] != 0)
+        return NB_CONFLICT;
+    int rc = nb_family_blend_beside(family, t->weights, besides, &t->blend);
     if (rc == 0)
-        rc = nb_blend_score(&t->blend, t->features, size, NULL, &t->said);
-    if (rc == 0 && besides->count == 1)
+        rc = nb_blend_score(&t->blend, t->features, size, is_stacked ? NULL : &t->said,
+                            is_stacked ? &t->said : NULL);
+    if (rc == 0 && is_stacked && besides->count == 1)
         moderate(t);
     return rc;
 }
@@ -348,17 +363,18 @@ static int score_stacked(struct trying *t, size_t size, const struct nb_besides 
 static int score(struct trying *t, size_t document, const struct nb_besides *besides, double *to)
 {
     const struct nb_corpus *c = t->corpus;
-    const struct nb_model *counts = t->guard->live->counts;
+    struct nb_family *family = t->guard->family;
     size_t size = 0;
     for (size_t i = t->fold.begin[document]; i < t->fold.end[document]; i++)
         t->features[size++] =
             (struct nb_feature){c->ids[c->labelled.columns[i]], c->labelled.counts[i]};
-    nb_model_read_lock(counts);
-    int rc = t->weights != NULL ? score_stacked(t, size, besides)
-                                : nb_score(t->scorer, counts, t->features, size, &t->said, NULL);
+    nb_family_lock(family);
+    int rc = t->scorer == NULL
+                 ? score_blended(t, size, besides)
+                 : nb_score(t->scorer, family->live[0]->counts, t->features, size, &t->said, NULL);
     if (rc == 0)
         keep(t, &t->said, to);
-    nb_model_unlock(counts);
+    nb_family_unlock(family);
     return rc == NB_CONFLICT ? 0 : rc; /* all documents are gone */
 }
 
@@ -372,9 +388,9 @@ static int score_fold(struct trying *t, uint32_t fold, unsigned n, struct nb_exp
             (struct nb_beside){expected, t->candidates[n - 1].weight * share};
     besides.list[besides.count++] = (struct nb_beside){t->without, -1};
     nb_scorer_free(&t->scorer);
-    int rc = t->weights != NULL
-                 ? 0
-                 : nb_scorer_new_beside(&t->guard->published->settings, &besides, &t->scorer);
+    bool is_blended = t->weights != NULL || t->corpus->viewed.count > 0;
+    int rc =
+        is_blended ? 0 : nb_scorer_new_beside(&t->guard->published->settings, &besides, &t->scorer);
     for (size_t d = 0, at = 0; rc == 0 && d < t->corpus->labelled.count; d++) {
         if (t->folds[d] != fold)
             continue;

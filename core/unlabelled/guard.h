@@ -27,7 +27,7 @@ enum { NB_GUARD_SAMPLE = 500 }; /* documents of the corpus' sample */
 
 struct nb_guard {
     const struct nb_corpus *corpus;
-    struct nb_live *live;
+    struct nb_family *family; /* of the model */
     const struct nb_published *published;
     struct nb_em_question em; /* but for weight, smoothing and iterations */
     bool (*stop)(void *user); /* NULL: never */

@@ -107,7 +107,8 @@ enum nb_refining nb_refining_of(struct nb_live *live, bool *again)
 struct run {
     struct nb_engine *engine;
     struct nb_live *live;
-    struct nb_published *published; /* referenced */
+    struct nb_family family;        /* of the model */
+    struct nb_published *published; /* borrowed from it */
     struct nb_corpus corpus;
     double *shares; /* owned; the prior of each label, of any sum */
     struct nb_refined *refined;
@@ -145,7 +146,7 @@ static int take_shares(struct run *r)
         return NB_NO_MEMORY;
     nb_model_read_lock(r->live->counts);
     for (uint32_t v = 0; v < r->corpus.labels; v++)
-        r->shares[v] = share_of(r, v);
+        r->shares[v] = r->corpus.viewed.count > 0 ? r->corpus.viewed.shares[v] : share_of(r, v);
     nb_model_unlock(r->live->counts);
     return 0;
 }
@@ -165,7 +166,7 @@ static struct nb_em_question question_of(const struct run *r)
 static int choose(struct run *r)
 {
     const struct nb_guard guard = {.corpus = &r->corpus,
-                                   .live = r->live,
+                                   .family = &r->family,
                                    .published = r->published,
                                    .em = question_of(r),
                                    .step = note_step,
@@ -214,8 +215,7 @@ static void take_weight(struct nb_refined *to, const struct nb_refined *from)
 static int find(struct run *r, const struct nb_refined *before, struct nb_error *error)
 {
     struct nb_corpus *c = &r->corpus;
-    int rc = nb_corpus_read(r->engine, r->live, &r->published->settings, true, NB_GUARD_SAMPLE,
-                            is_stopped, r, c, error);
+    int rc = nb_corpus_read(r->engine, &r->family, true, NB_GUARD_SAMPLE, is_stopped, r, c, error);
     if (rc != 0)
         return rc;
     r->refined->documents = c->unlabelled.count;
@@ -292,16 +292,16 @@ int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (
                             "fitted already");
     atomic_store(&live->refining, 0);
     atomic_store(&live->refinings, 1);
-    r.published = nb_live_settings(live);
-    int rc = 0;
-    if (nb_refining_of(live, NULL) == NB_REFINING_OFF)
+    int rc = nb_family_begin(&r.family, engine, live, error);
+    r.published = rc == 0 ? r.family.published[0] : NULL;
+    if (rc == 0 && nb_refining_of(live, NULL) == NB_REFINING_OFF)
         (void)nb_live_refine(live, r.published, NULL);
-    else
+    else if (rc == 0)
         rc = run_and_publish(&r, again, error);
     if (rc == NB_STOPPING && atomic_load(&live->removed))
         rc = nb_error_set(error, NB_NOT_FOUND, "the model '%s' was deleted or replaced meanwhile",
                           live->name);
-    nb_published_release(&r.published);
+    nb_family_deinit(&r.family);
     atomic_store(&live->is_refining, false);
     return rc;
 }

@@ -47,11 +47,15 @@ static uint32_t place_of(const struct nb_blend *blend, const char *label)
     return v;
 }
 
-static int judge_together(struct nb_verdict_private *p, const char *const labels[2],
-                          double *log_odds)
+/* `refined`: with what documents without a label give; NULL: without it. */
+static int judge_together(struct nb_verdict_private *p, const struct nb_refined *refined,
+                          const char *const labels[2], double *log_odds)
 {
     struct nb_blend *blend = &p->family.blend;
-    int rc = nb_family_blend(&p->family);
+    struct nb_besides besides = {.count = 0};
+    if (refined != NULL)
+        besides = (struct nb_besides){.list = {{refined->expected, refined->weight}}, .count = 1};
+    int rc = nb_family_blend_beside(&p->family, NULL, &besides, blend);
     uint32_t label = rc == 0 ? place_of(blend, labels[0]) : 0;
     uint32_t other = rc == 0 ? place_of(blend, labels[1]) : 0;
     if (rc == 0 && (!blend->is_stacked || label == blend->size || other == blend->size))
@@ -72,10 +76,10 @@ int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2], 
     double log_odds = 0, with = 0;
     nb_family_lock(&p->family);
     const struct nb_refined *refined = nb_family_refined(&p->family);
-    bool is_alone = refined != NULL || !nb_family_is_blended(&p->family);
-    int rc = is_alone ? judge_alone(p, labels, &log_odds) : judge_together(p, labels, &log_odds);
+    int rc = p->family.speaker_count > 1 ? judge_together(p, NULL, labels, &log_odds)
+                                         : judge_alone(p, labels, &log_odds);
     if (rc == 0 && refined != NULL)
-        rc = judge_together(p, labels, &with);
+        rc = judge_together(p, refined, labels, &with);
     nb_family_unlock(&p->family);
     if (rc != 0)
         return rc;

@@ -256,6 +256,93 @@ def test_as_computed_slowly(api):
                 near(said[label], score)
 
 
+# ---- with a parent ------------------------------------------------------------------------------
+class View:
+    """What a model and its parent have together, beside them documents that have labels by shares: core/blend/blend.h."""
+
+    def __init__(self, own, parent, strength, shared=()):
+        self.scale = min(1, strength / len(parent))
+        share = len(own) / (len(own) + strength)
+        self.smoothing = self.scale + (1 - self.scale) * share ** 2
+        self.rows = [(1, kind, words) for kind, words in own] + [(self.scale, kind, words) for kind, words in parent]
+        self.rows += [(weight, kind, words) for weight, kind, words in shared]
+        self.labels = sorted({kind for _, kind, _ in self.rows})
+        beside = {w for _, words in own for w in words} | {w for _, _, words in shared for w in words}
+        self.vocabulary = beside | {w for _, words in parent for w in words}
+        self.size = max(len(beside), len({w for _, words in parent for w in words}))  # the largest of both
+
+    def documents(self, label):
+        return math.fsum(weight for weight, kind, _ in self.rows if kind == label)
+
+    def presence(self, label, word):
+        return math.fsum(weight for weight, kind, words in self.rows if kind == label and word in words)
+
+    def scores(self, words):
+        whole, found = math.fsum(self.documents(v) for v in self.labels), {}
+        for v in self.labels:
+            n = {w: math.fsum(r * x.count(w) for r, kind, x in self.rows if kind == v) for w in self.vocabulary}
+            end = math.log(math.fsum(n.values()) + self.smoothing * self.size)
+            found[v] = math.log(self.documents(v) / whole)
+            found[v] += math.fsum(math.log(n[w] + self.smoothing) - end for w in words if w in self.vocabulary)
+        return found
+
+
+def expected_beside(own, parent, strength, bags, weight):
+    """(weight, label, words) of each bag and label that it may have, by EM from the counts of the view of the words that
+    the model has; a label of the parent's alone takes its share and gives it to nobody."""
+    view = View(own, parent, strength)
+    vocabulary = sorted({w for _, words in own for w in words} | {w for bag in bags for w in bag})
+    counts = {v: {w: view.presence(v, w) for w in vocabulary} for v in view.labels}
+    prior = {v: view.documents(v) for v in view.labels}
+    shares, objectives, _ = expectation.fit(counts, prior, [dict.fromkeys(sorted(set(bag)), 1) for bag in bags], weight, 0.001)
+    kinds = {kind for kind, _ in own}
+    return [(weight * r, v, bag) for of, bag in zip(shares, bags) for v, r in of.items() if v in kinds], objectives
+
+
+def test_with_a_parent_as_computed_slowly(api):
+    """Of whom the second knows a label more, and more documents than it may weigh."""
+    for seed, weight, size, strength in ((31, 1, 9, 100), (32, 0.3, 60, 20)):
+        client = api.another().start().client
+        client.put("/v1/models/above", {"preset": "book"}).ok(201)
+        above = [(kind, text.split()) for kind, text in documents(seed + 300, size)]
+        client.post("/v1/models/above/train", {"documents": [{"label": kind, "text": " ".join(words)} for kind, words in above]}).ok()
+        own = [(kind, text) for kind, text in documents(seed, 6) if seed == 31 or kind != "kitchen"]
+        others, tests = documents(seed + 100, 25), documents(seed + 200, 10)
+        client.put(M, {"preset": "book", "parent": "above", "parent_strength": strength, "unlabelled_weight": weight}).ok(201)
+        teach(client, own, "with", True)
+        teach(client, others, "without", False)
+        found = ready(client)
+        equal((found["state"], found["weight"], found["documents"]), ("ready", weight, 25))
+        learned = [(kind, text.split()) for kind, text in own]
+        shared, objectives = expected_beside(learned, above, strength, [t.split() for _, t in others], weight)
+        near(found["log_likelihood"], objectives[-1])
+        view = View(learned, above, strength, shared)
+        for (_, text), said in zip(tests, scores(client, tests)):
+            want = view.scores(text.split())
+            equal(sorted(said), sorted(want))
+            for label, score in want.items():
+                near(said[label], score)
+
+
+def test_a_stacked_model_with_a_parent(api):
+    """Its verdicts are pools of what it says with its parent, and beside that with the documents without a label."""
+    client = api.another().start().client
+    client.put("/v1/models/above", {"preset": "text"}).ok(201)
+    client.post("/v1/models/above/train", {"documents": [{"label": kind, "text": text} for kind, text in documents(61, 30)]}).ok()
+    filled(client, {"preset": "text", "parent": "above", "unlabelled_weight": 0}, labelled=15)
+    tests = [text for _, text in documents(63, 40)]
+    alone = explained(client, tests)
+    client.put(M, {"preset": "text", "parent": "above", "unlabelled_weight": 1}).ok()
+    found = ready(client)
+    holds(found["measured"] == 15 and found["folds"] == 15 and "share" in found, found)
+    for own, both in zip(alone, explained(client, tests)):
+        p = both["probabilities"]
+        first, second = sorted(p, key=p.get, reverse=True)[:2]
+        near(sum(row["evidence"] for row in both["explanation"]), math.log(p[first] / p[second]))
+        for label in KINDS:
+            holds(p[label] >= (1 - found["share"]) * own["probabilities"][label] * (1 - 1e-9), f"{label}: {own} became {both}")
+
+
 # ---- settings -----------------------------------------------------------------------------------
 def test_the_setting(api):
     client = api.another().start().client
@@ -275,8 +362,7 @@ def test_the_setting(api):
     equal(scores(client, tests), nothing, "at once")
     for bad in (-0.1, 1.5, "some"):
         refused(client.put(M, {"unlabelled_weight": bad}), 422, "unlabelled_weight")
-    client.put("/v1/models/above", {"preset": "book"}).ok(201)
-    for other, why in (({"fields": {"country": "category"}}, "fields"), ({"parent": "above"}, "a parent")):
+    for other, why in (({"fields": {"country": "category"}}, "fields"),):
         refused(client.put("/v1/models/n", {"preset": "book", "unlabelled_weight": 0.5} | other), 422, "unlabelled_weight")
         client.put("/v1/models/n", BOOK | other).ok(201)
         equal(client.get("/v1/models/n/em").ok().json, {"model": "n", "state": "off"}, "there are none")
