@@ -4,8 +4,9 @@
 
     fields.py DRIVER [SEED]
 
-DRIVER is the built model_driver. Texts, categories, sets and numbers (Gaussians, bins, the better of both), in every event
-model under every estimate; and the tree of categories and of numbers in bins (structure tan), found anew from the documents.
+DRIVER is the built model_driver. Texts, categories, sets and numbers (Gaussians, bins, the better of both): each in every
+event model under every estimate and every form of smoothing that go together, which is counted; and the tree of categories
+and of numbers in bins (structure tan), found anew from the documents.
 """
 import itertools
 import math
@@ -17,11 +18,16 @@ from collections import Counter
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import attributes  # noqa: E402
 import book  # noqa: E402
-from golden import ESTIMATES, EVENTS, PRIORS, Driver, agree, is_token  # noqa: E402
+from golden import ESTIMATES, EVENTS, PRIORS, SHARES, Book, Driver, agree, is_token, smoothing_text  # noqa: E402
 
 KINDS = ["text", "category", "set", "number"]
 STRUCTURES = ["naive", "tan"]
 NUMBERS = ["gaussian", "bins", "auto"]
+FORMS = ["one", "labels", "m uniform", "m vocabulary", "beta"]
+# What goes together; with "labels" and "auto" a field would be read by a smoothing of each label and by none.
+PLAN = [(event, estimate, form) for event in EVENTS for estimate in ESTIMATES for form in FORMS
+        if (event != "complement" or estimate == "mean") and (form == "one" or estimate == "mean")
+        and (form != "beta" or event == "bernoulli")]
 WORDS = [w for w in range(90) if is_token(w)]
 
 
@@ -83,8 +89,60 @@ class Fields:
             return value
         return value if any(value in b for _, b in self.of[f]) else None
 
+    def shares(self, counts, of):
+        """{value: what is added to it, and to what lacks it} by the m-estimate, or alpha and beta; `of`: how often there is any
+        value, or None where a document has each or has it not."""
+        form, *numbers = self.s["smoothing"]
+        if form == "beta":
+            return dict.fromkeys(counts, tuple(numbers))
+        m, p = numbers
+        share = {w: n / of[1] if p == "vocabulary" else 1 / (2 if of[0] else len(counts)) for w, n in counts.items()}
+        return {w: (m * x, m * (1 - x)) for w, x in share.items()}
+
+    def by_presence(self, v, f, bag):
+        """Each value that any document has, there or not."""
+        documents = [b for u, b in self.of[f] if u == v]
+        counts = Counter(w for _, b in self.of[f] for w in b)
+        score = 0.0
+        for w, (there, lacks) in self.shares(counts, (True, len(self.of[f]))).items():
+            having = sum(w in b for b in documents)
+            score += math.log((having + there if w in bag else len(documents) - having + lacks) / (len(documents) + there + lacks))
+        return score
+
+    def by_draw(self, v, of, bag, once):
+        """Each value as often as it is there."""
+        event, counts, own = self.s["event"], Counter(), Counter()
+        for u, b in of:
+            counts.update(dict.fromkeys(b, 1) if once else b)
+            if (u != v) == (event == "complement"):
+                own.update(dict.fromkeys(b, 1) if once else b)
+        added = {w: there for w, (there, _) in self.shares(counts, (False, sum(counts.values()))).items()}
+        size = sum(own.values()) + math.fsum(added.values())
+        terms = [(1 if once else n) * math.log((own[w] + added[w]) / size) for w, n in bag.items() if w in counts]
+        return math.fsum(terms) * (-1 if event == "complement" else 1)
+
+    def by_form(self, v, f, bags):
+        """The same as field(), where what is added to counts differs from value to value."""
+        event, kind = self.s["event"], self.kinds[f]
+        if not self.of[f] or kind == "number" and f not in self.bins:
+            return attributes.log_number("gaussian", event, None, self.of[f], v, bags[f], self.added) if kind == "number" else 0.0
+        if kind == "number":
+            return self.by_draw(v, [(u, {self.one(b, f): 1}) for u, b in self.living if f in b], {self.one(bags, f): 1}, True)
+        if kind == "set" or kind == "text" and event == "bernoulli":
+            return self.by_presence(v, f, bags[f])
+        return self.by_draw(v, self.of[f], bags[f], kind == "category" or event == "binary")
+
+    def words(self, v, bags, a):
+        living = [(u, b.get(None, Counter())) for u, b in self.living]
+        if isinstance(self.s["smoothing"], tuple):
+            return Book(living, {**self.s, "min_count": 0, "skip_top": 0, "predict": "estimate"}).score(v, bags.get(None, {}))
+        prior = self.s["weights"] if self.s["prior"] == "given" else self.s["prior"]
+        return book.log_scores(living, bags.get(None, Counter()), self.s["event"], a, prior, estimate=self.s["estimate"])[v]
+
     def field(self, v, f, bags, estimate):
         event, kind = self.s["event"], self.kinds[f]
+        if estimate is None:
+            return self.by_form(v, f, bags)
         parent = self.parents.get(f)
         if parent is not None and self.known(bags, f) is not None and self.known(bags, parent) is not None:
             return self.given(v, f, self.one(bags, f), parent, self.one(bags, parent), estimate)
@@ -93,13 +151,11 @@ class Fields:
         return attributes.log_likelihood(kind, event, estimate, self.of[f], v, bags[f])
 
     def scores(self, bags):
-        smoothing, prior = self.s["smoothing"], self.s["weights"] if self.s["prior"] == "given" else self.s["prior"]
-        scores = {}
+        smoothing, scores = self.s["smoothing"], {}
         for v in sorted({u for u, _ in self.living}):
             a = smoothing.get(v, sum(smoothing.values()) / len(smoothing)) if isinstance(smoothing, dict) else smoothing
-            words = [(u, b.get(None, Counter())) for u, b in self.living]
-            score = book.log_scores(words, bags.get(None, Counter()), self.s["event"], a, prior, estimate=self.s["estimate"])[v]
-            estimate = book.Estimate(self.s["estimate"], a)
+            score = self.words(v, bags, a)
+            estimate = None if isinstance(a, tuple) else book.Estimate(self.s["estimate"], a)
             terms = [self.field(v, f, bags, estimate) for f in bags if f is not None]
             scores[v] = score + (-math.inf if -math.inf in terms else math.fsum(terms))
         return scores
@@ -136,15 +192,23 @@ def bag_text(kinds, bags):
     return " ".join(items)
 
 
-def random_settings(rnd, labels, structure):
-    s = {"event": rnd.choice(EVENTS), "estimate": rnd.choice(ESTIMATES), "prior": rnd.choice(PRIORS), "structure": structure,
-         "number": rnd.choice(NUMBERS), "weights": {}, "smoothing": rnd.choice([1.0, 0.3, 20.0])}
-    if s["event"] == "complement" and (s["estimate"] != "mean" or structure == "tan"):
+def random_settings(rnd, labels, structure, wanted):
+    """Of a row of the plan."""
+    event, estimate, form = wanted
+    s = {"event": event, "estimate": estimate, "prior": rnd.choice(PRIORS), "structure": structure, "number": rnd.choice(NUMBERS),
+         "weights": {}, "smoothing": rnd.choice([1.0, 0.3, 20.0])}
+    if s["event"] == "complement" and structure == "tan":
         s["event"] = "multinomial"
     if s["estimate"] == "map":
         s["smoothing"] += 1
-    if s["estimate"] == "mean" and s["number"] != "auto" and rnd.random() < 0.3:
+    if form != "one" and s["number"] == "auto":
+        s["number"] = "bins"
+    if form == "labels":
         s["smoothing"] = {v: rnd.choice([0.5, 1.0, 3.0]) for v in labels[:2]}
+    if form == "beta":
+        s["smoothing"] = ("beta", rnd.choice([1.0, 0.1, 2.0]), rnd.choice([1.0, 0.1, 5.0]))
+    if form.startswith("m "):
+        s["smoothing"] = ("m", rnd.choice([1.0, 0.01, 50.0]), SHARES[SHARES.index(form[2:])])
     if s["prior"] == "given":
         s["weights"] = {v: rnd.uniform(0.1, 4) for v in labels}
     return s
@@ -152,8 +216,7 @@ def random_settings(rnd, labels, structure):
 
 def settings_lines(kinds, s):
     yield " ".join(map(str, ["fields", STRUCTURES.index(s["structure"]), NUMBERS.index(s["number"]), *map(KINDS.index, kinds)]))
-    a = s["smoothing"]
-    a = ",".join(f"{v}={x!r}" for v, x in a.items()) if isinstance(a, dict) else repr(a)
+    a = smoothing_text(s["smoothing"])
     weights = (f"{v}={w!r}" for v, w in s["weights"].items())
     yield " ".join(["settings", *(str(of.index(s[key])) for of, key in
                                   ((EVENTS, "event"), (PRIORS, "prior"), (ESTIMATES, "estimate"))), "0", a, "0", "0", *weights])
@@ -178,12 +241,13 @@ def check(driver, kinds, fields, bags):
     return len(want) + 1
 
 
-def run_fields(path, rnd, labels, structure):
+def run_fields(path, rnd, labels, structure, plan):
+    """`plan`: rows of PLAN, of which each has its turn. Returns how many numbers were compared."""
     of_tree = ["category"] * 3 + [rnd.choice(["category", "number"]) for _ in range(2)] + [rnd.choice(KINDS)]
-    kinds = of_tree if structure == "tan" else [rnd.choice(KINDS) for _ in range(4)]
+    kinds = of_tree if structure == "tan" else list(KINDS)
     rnd.shuffle(kinds)
     driver, living, compared = Driver(path), [], 0
-    for line in settings_lines(kinds, random_settings(rnd, labels, structure)):
+    for line in settings_lines(kinds, random_settings(rnd, labels, structure, PLAN[0])):
         driver.tell(line)
     for n in range(60):
         if len(living) > 5 and rnd.random() < 0.25:
@@ -195,7 +259,7 @@ def run_fields(path, rnd, labels, structure):
             driver.tell(f"train {living[-1][0]} {bag_text(kinds, living[-1][1])}")
         if n % 6 or len({v for v, _ in living}) < 2:
             continue
-        settings = random_settings(rnd, labels, structure)
+        settings = random_settings(rnd, labels, structure, next(plan))
         for line in settings_lines(kinds, settings):
             driver.tell(line)
         fields = Fields(kinds, living, settings)
@@ -206,15 +270,23 @@ def run_fields(path, rnd, labels, structure):
     return compared
 
 
+def counted(rows, taken):
+    for row in rows:
+        taken[row] += 1
+        yield row
+
+
 def run(path, seed):
     rnd = random.Random(seed)
-    compared, trees = 0, 0
+    compared, trees, taken = 0, 0, Counter()
+    plan = counted(itertools.cycle(PLAN), taken)
+    of_trees = itertools.cycle([row for row in PLAN if row[2] in ("one", "labels")])
     for _ in range(4):
         for labels in (["ham", "spam"], ["a", "b", "c", "d"]):
-            compared += run_fields(path, rnd, labels, "naive")
-            trees += run_fields(path, rnd, labels, "tan")
-    if not compared or not trees:
-        sys.exit("fields.py: nothing was compared")
+            compared += run_fields(path, rnd, labels, "naive", plan)
+            trees += run_fields(path, rnd, labels, "tan", of_trees)
+    if set(taken) != set(PLAN) or not compared or not trees:
+        sys.exit(f"fields.py: nothing was compared of {set(PLAN) - set(taken)}")
     print(f"fields: {compared} numbers agree to 1e-9, {trees} with trees (seed {seed})")
 
 

@@ -19,6 +19,12 @@ PRIORS = ["empirical", "uniform", "given"]
 ESTIMATES = ["mean", "map", "mle"]
 SHARES = ["uniform", "vocabulary", "parent"]
 PREDICTIONS = ["estimate", "integrate"]
+FORMS = ["one", "labels", "beta", "m uniform", "m vocabulary", "m parent"]
+# What goes together; each is compared under each of three sets of labels.
+PLAN = [(event, estimate, form, "estimate") for event in EVENTS for estimate in ESTIMATES for form in FORMS
+        if (estimate == "mean" or form in ("one", "labels", "beta")) and (form != "beta" or event == "bernoulli")
+        and (estimate != "mle" or form == "one" and event != "complement") and (form != "m parent" or event != "bernoulli")]
+PLAN += [("multinomial", "mean", form, "integrate") for form in FORMS if form not in ("beta", "m parent")]
 
 
 class Driver:
@@ -417,22 +423,20 @@ def random_values(rnd, label):
     return {w: 1 for w in values}
 
 
-def random_settings(rnd, labels):
-    s = {"event": rnd.choice(EVENTS), "prior": rnd.choice(PRIORS), "weights": {},
-         "estimate": rnd.choice(ESTIMATES), "smoothing": rnd.choice([1.0, 0.5, 0.02, 1e-5, 30.0]),
+def random_settings(rnd, labels, wanted):
+    """Of a row of the plan."""
+    event, estimate, form, predict = wanted
+    s = {"event": event, "prior": rnd.choice(PRIORS), "weights": {}, "predict": predict,
+         "estimate": estimate, "smoothing": rnd.choice([1.0, 0.5, 0.02, 1e-5, 30.0]),
          "min_count": rnd.choice([0, 0, 0, 2, 3, 6]), "skip_top": rnd.choice([0, 0, 0, 1, 5, 10**5])}
-    kind = rnd.choice(["one", "one", "labels", "beta", "m"])
-    if kind == "labels":
+    if form == "labels":
         s["smoothing"] = {v: rnd.choice([1.0, 0.3, 2.5]) for v in sorted(rnd.sample(labels, rnd.randint(1, len(labels))))}
-    elif kind == "beta" and s["event"] == "bernoulli":
+    elif form == "beta":
         s["smoothing"] = ("beta", rnd.choice([1.0, 0.1, 2.0]), rnd.choice([1.0, 0.1, 5.0]))
-    elif kind == "m":
-        s["smoothing"] = ("m", rnd.choice([1.0, 0.01, 50.0]), rnd.choice(SHARES))
-    s["predict"] = rnd.choice(PREDICTIONS) if s["event"] == "multinomial" else "estimate"
-    if s["predict"] == "integrate":
-        s["estimate"] = "mean"
-    if kind == "m" and s["smoothing"][2] == "parent":
-        fit_parent(s)
+    elif form != "one":
+        s["smoothing"] = ("m", rnd.choice([1.0, 0.01, 50.0]), form[2:])
+    if form == "m parent":  # none of its words may be left out
+        s.update(min_count=0, skip_top=0)
     fit_estimate(s)
     if s["prior"] == "given":
         named = sorted(rnd.sample(labels, rnd.randint(1, len(labels))))
@@ -440,29 +444,15 @@ def random_settings(rnd, labels):
     return s
 
 
-def fit_parent(s):
-    """A parent's words have all documents in any event but Bernoulli's, and none is left out."""
-    s.update(predict="estimate", min_count=0, skip_top=0)
-    if s["event"] == "bernoulli":
-        s["event"] = "multinomial"
-
-
 def fit_estimate(s):
-    """What does not go with an estimate is changed."""
-    a = s["smoothing"]
-    is_mode = s["estimate"] == "map"
-    if isinstance(a, tuple) and a[0] == "m" or isinstance(a, (tuple, dict)) and s["estimate"] == "mle":
-        s["estimate"] = "mean"
-    elif is_mode and isinstance(a, dict):
-        s["smoothing"] = {v: max(1.0, x) for v, x in a.items()}
-    elif is_mode and isinstance(a, tuple):
-        s["smoothing"] = (a[0], max(1.0, a[1]), max(1.0, a[2]))
-    elif is_mode and a < 1:
-        s["smoothing"] += 1
-    a = s["smoothing"]
-    least = min(a.values()) if isinstance(a, dict) else a
-    if s["event"] == "complement" and (s["estimate"] == "mle" or s["estimate"] == "map" and least == 1):
-        s["estimate"] = "mean"  # with none of the others
+    """The smoothing is one that goes with the estimate: with the mode at least 1, and above 1 where no estimate may be 0."""
+    a, least = s["smoothing"], 1.25 if s["event"] == "complement" else 1.0
+    if s["estimate"] == "map" and isinstance(a, dict):
+        s["smoothing"] = {v: max(least, x) for v, x in a.items()}
+    elif s["estimate"] == "map" and isinstance(a, tuple):
+        s["smoothing"] = (a[0], max(least, a[1]), max(least, a[2]))
+    elif s["estimate"] == "map" and a <= 1:
+        s["smoothing"] = max(least, a + 1 if a < 1 else a)
 
 
 def smoothing_text(a):
@@ -589,21 +579,20 @@ def run(path, seed):
         parent = [(rnd.choice(["spam", "others"]), random_bag(rnd, 350)) for _ in range(9)]
         for label, bag in parent:
             driver.tell(f"parent-train {label} {bag_text(bag)}")
-        for _ in range(25):
-            for _ in range(rnd.randint(1, 8)):
-                if living and rnd.random() < 0.3:
+        for wanted in [PLAN[0], *rnd.sample(PLAN, len(PLAN))]:
+            for _ in range(rnd.randint(1, 8) if living else 8):
+                if len(living) > 1 and rnd.random() < 0.3:
                     label, bag = living.pop(rnd.randrange(len(living)))
                     driver.tell(f"untrain {label} {bag_text(bag)}")
                 else:
                     living.append((rnd.choice(labels), random_bag(rnd, 300)))
                     driver.tell("train %s %s" % (living[-1][0], bag_text(living[-1][1])))
-            settings = random_settings(rnd, labels)
+            settings = random_settings(rnd, labels, wanted)
             has_pool = isinstance(settings["smoothing"], tuple) and settings["smoothing"][2] == "parent"
             beside = random_beside(rnd, labels) if not has_pool and rnd.random() < 0.5 else ((), 0)
             tell_beside(driver, beside)
             driver.tell(settings_line(settings))
-            if living:
-                compared += sum(check(driver, living, settings, random_bag(rnd, 400), parent, beside) for _ in range(3))
+            compared += sum(check(driver, living, settings, random_bag(rnd, 400), parent, beside) for _ in range(3))
         if driver.end() != 0:
             sys.exit("golden.py: the driver failed")
     print(f"golden: {compared} numbers agree to 1e-9 (seed {seed})")
