@@ -17,6 +17,7 @@
     SCRIPT(csv)                                                                                    \
     SCRIPT(dom)                                                                                    \
     SCRIPT(evidence)                                                                               \
+    SCRIPT(field_values)                                                                           \
     SCRIPT(files)                                                                                  \
     SCRIPT(format)                                                                                 \
     SCRIPT(history)                                                                                \

@@ -72,6 +72,39 @@ export async function what_is_learned_new_is_taken_back_whole(api) {
   equal((await daemon.call("GET", "v1/models/sample")).documents, 94, "documents");
 }
 
+export async function values_of_fields_are_given_and_shown(api) {
+  const daemon = await api.daemon();
+  await daemon.call("PUT", "v1/models/shop", {preset: "book", fields: {land: "category", price: "number", "tags": "set"}});
+  const documents = Array.from({length: 40}, (_, i) => ({text: `word${i % 7}`, label: i % 2 ? "dear" : "cheap",
+    values: {land: i % 2 ? "DE" : "FR", price: i % 2 ? 90 + i / 10 : 10 + i / 10, tags: [i % 2 ? "<b>" : "x"]}}));
+  await daemon.call("POST", "v1/models/shop/train", {documents});
+  const tab = await api.tab(daemon);
+  await tab.go("try/shop");
+  const names = await tab.page.$$eval("form.drop .row .field label", (all) => all.map((one) => one.textContent));
+  equal(names.sort(), ["land", "price", "tags"], "inputs");
+  const into = async (name, value) => tab.write(`#${await tab.page.$$eval("form.drop label", (all, one) => all.find((label) => label.textContent === one).htmlFor, name)}`, value);
+  await into("land", "DE");
+  await into("price", "91,5");
+  await into("tags", "<b>, y");
+  await tab.press("Classify");
+  await tab.sees(".verdict strong", "dear");
+  for (const name of names) await tab.sees(".bars", `Field ${name}`);
+  await tab.looksRight("try-fields");
+  const values = {land: "DE", price: 91.5, tags: ["<b>", "y"]};
+  const verdict = await daemon.call("POST", "v1/models/shop/classify", {values});
+  holds(Math.abs(parseFloat(await tab.text(".verdict span")) - 100 * verdict.probability) < 0.06, `${await tab.text(".verdict span")}, ${verdict.probability}`);
+  await tab.press("cheap");
+  await tab.sees(".notice.good", "cheap 21");
+  equal((await daemon.call("POST", "v1/models/shop/train", {values, label: "cheap"})).status, "unchanged", "what was learned");
+  await tab.press("dear");
+  await tab.sees(".notice.good", "It had another label");
+  await tab.press("Take it back");
+  await tab.sees(".notice.good", "it is cheap again");
+  await into("price", "much");
+  await tab.press("Classify");
+  await tab.sees('[role="alert"]', "should be a number");
+}
+
 export async function a_mail_is_read_and_shown(api) {
   const {tab} = await tried(api, "x");
   const folder = await mkdtemp(join(tmpdir(), "bayesd-mail-"));

@@ -2,6 +2,7 @@
 // Which column of a table is what: guessed from its name and its first rows, put right by the user, by sight.
 
 import {field, h} from "./dom.js";
+import {NOT_A_NUMBER, valueOf} from "./field_values.js";
 
 const TEXT = /^(text|body|message|content|description|title|subject|summary|comment|mail)s?$/i;
 const LABEL = /^(label|class|category|target|tag|queue|type|topic)$/i;
@@ -23,18 +24,6 @@ function guess(head, rows, fields) {
   return roles;
 }
 
-// A comma may be the point of a number, "12,5"; before three digits it may part thousands, unless semicolons separate the
-// cells: then the table is of a country that writes them so. NaN: it is no number, or nobody knows which.
-function numberOf(text, separator) {
-  if (!/^[-+]?\d*,\d+$/.test(text)) return Number(text);
-  return separator !== ";" && /^[-+]?[1-9]\d{0,2},\d{3}$/.test(text) ? NaN : Number(text.replace(",", "."));
-}
-
-function valueOf(text, kind, separator) {
-  if (kind === "number") return numberOf(text, separator);
-  return kind === "set" ? text.split(/[,;]/).map((one) => one.trim()).filter(Boolean) : text;
-}
-
 // What a row says: {document} or {error}.
 function toDocument(row, separator, roles, fields) {
   const document = {}, texts = [], values = {};
@@ -45,7 +34,7 @@ function toDocument(row, separator, roles, fields) {
     else if (role.startsWith("field:")) values[role.slice(6)] = valueOf(cell, fields[role.slice(6)], separator);
     else document[role] = cell;
   }
-  if (Object.values(values).some((value) => Number.isNaN(value))) return {error: "a value that should be a number is none, or may be two: write 1,234 without the comma"};
+  if (Object.values(values).some((value) => Number.isNaN(value))) return {error: NOT_A_NUMBER};
   if (texts.length > 0) document.text = texts.join("\n");
   if (Object.keys(values).length > 0) document.values = values;
   return document.text || document.values ? {document} : {error: "the row has no text"};

@@ -28,7 +28,7 @@ export async function kindOf(file) {
   return beginning === "From " || /\.mbox$/i.test(file.name) ? "mbox" : "single";
 }
 
-function base64(bytes) {
+export function base64(bytes) {
   let text = "";
   for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
   return btoa(text);

@@ -4,6 +4,8 @@
 import {document as ask, get, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
 import {bytes as size, count} from "./format.js";
+import {fieldInputs} from "./field_values.js";
+import {base64} from "./files.js";
 import {looksLikeMail, readMail} from "./mail.js";
 import {choose, labelList, labelsOf, nothing} from "./models.js";
 import {change, headline, kinds, strongest, summary, textWithEvidence} from "./verdict.js";
@@ -11,6 +13,14 @@ import {change, headline, kinds, strongest, summary, textWithEvidence} from "./v
 const EXPLAIN = 10000;
 const LABELS_MOST = 12; // with more, the others are typed
 const SHOWN_MOST = 256 << 10; // characters in the field: a browser takes seconds to lay out more
+
+// A document with values of fields is JSON: a label and an id are members of it, too.
+function withValues({body, type, sections}, values) {
+  const isMail = type === "message/rfc822";
+  const text = typeof body === "string" ? body : new TextDecoder("utf-8").decode(body);
+  const content = isMail ? {mail_base64: base64(body)} : text === "" ? {} : {text};
+  return {json: {...content, values}, type: "application/json", sections};
+}
 
 // What is to be sent, and the texts to show it by. `given`: {text} that was pasted, or {bytes} of a file.
 function documentOf(given) {
@@ -49,6 +59,7 @@ class Trial {
     this.opened = h("p", {class: "hint"}); // a file that is too long for the field
     this.text = h("textarea", {rows: 7, dir: "auto", spellcheck: "false", placeholder: "A text, or a whole mail with its header"});
     this.file = h("input", {type: "file", id: "try-file", hidden: true, onchange: () => this.take(this.file.files[0])});
+    this.values = fieldInputs(info?.settings?.fields ?? {});
     put(place, this.form(), this.result);
   }
 
@@ -76,7 +87,7 @@ class Trial {
       else this.text.value = text;
     }},
     field("Text or mail", this.text, "Paste it, or drop a text or .eml file here. Nothing is learned until you say so."),
-    this.opened, h("div", {class: "row"}, h("button", {class: "main", type: "submit"}, "Classify"),
+    this.values.node, this.opened, h("div", {class: "row"}, h("button", {class: "main", type: "submit"}, "Classify"),
       h("button", {type: "button", onclick: () => this.file.click()}, "Open a file"), this.file));
   }
 
@@ -99,8 +110,9 @@ class Trial {
   }
 
   async run(given) {
-    this.given = documentOf(given);
     try {
+      const values = this.values.read();
+      this.given = values ? withValues(documentOf(given), values) : documentOf(given);
       this.show(await this.classify());
     } catch (error) {
       if (error.status !== 409) return void put(this.result, failure(error));
@@ -109,7 +121,13 @@ class Trial {
   }
 
   classify() {
-    return ask(of(this.name, ["classify"], {explain: EXPLAIN, word_counts: 1}), this.given);
+    return this.send("classify", {}, {explain: EXPLAIN, word_counts: 1});
+  }
+
+  // `members`: label and id, of the document or of the query.
+  send(what, members, query) {
+    const {json} = this.given;
+    return ask(of(this.name, [what], json ? query : {...members, ...query}), json ? {...this.given, body: JSON.stringify({...json, ...members})} : this.given);
   }
 
   // `note` is said above it, with what follows it (`more`).
@@ -142,7 +160,7 @@ class Trial {
 
   async teach(label, before) {
     try {
-      const receipt = await ask(of(this.name, ["train"], {label}), this.given);
+      const receipt = await this.send("train", {label}, {});
       this.info = await get(of(this.name));
       const after = await this.classify();
       this.show(after, receiptText(receipt, before, after), ["learned", "relabelled"].includes(receipt.status)
@@ -155,7 +173,7 @@ class Trial {
   async takeBack(receipt) {
     try {
       const label = receipt.previous_label;
-      if (label) await ask(of(this.name, ["train"], {label, id: receipt.id}), this.given);
+      if (label) await this.send("train", {label, id: receipt.id}, {});
       else await ask(of(this.name, ["untrain"]), {body: JSON.stringify({id: receipt.id}), type: "application/json"});
       this.info = await get(of(this.name));
       this.show(await this.classify(), label ? `Taken back: it is ${label} again.` : "Taken back: the model's counts are as before.");
