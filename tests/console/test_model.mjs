@@ -150,6 +150,12 @@ export async function a_model_is_copied_exported_imported_and_deleted(api) {
   await tab.sees(".notice.good", "second is made");
   await tab.press("Make it");
   await tab.sees('[role="alert"]', "second");
+  await tab.page.evaluate(() => { document.querySelectorAll("form.panel")[0].querySelector("input").value = "third"; });
+  await tab.write("#strength", "20");
+  await tab.press("Make it");
+  await tab.sees(".notice.good", "third is made");
+  const {settings} = await daemon.call("GET", "v1/models/third");
+  equal([settings.parent, settings.parent_strength], ["third.prior", 20], "its parent");
   const file = join(await mkdtemp(join(tmpdir(), "bayesd-export-")), "sample.ndjson");
   await writeFile(file, await (await fetch(`${daemon.url}/v1/models/sample/export`)).text());
   await daemon.call("POST", "v1/models/sample/train?label=ham", "a further one", {"Content-Type": "text/plain"});

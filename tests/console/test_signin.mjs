@@ -53,6 +53,11 @@ export async function a_token_for_some_models_shows_these(api) {
   await fill(tab, reader);
   await tab.sees("tbody", "user-ann");
   await tab.sees(".hint", "This token is for some models");
+  // The figures of all models are asked for once; the models again and again.
+  let asked = 0;
+  tab.page.on("request", (request) => { asked += request.url().endsWith("/metrics") ? 1 : 0; });
+  for (let i = 0; i < 2; i++) await tab.page.waitForResponse((response) => response.url().includes("/v1/models"));
+  equal(asked, 0, "requests for what is refused");
   holds(!(await tab.text("main")).includes("zoo"), "a model that it is not for");
   await tab.go("try/user-ann");
   await tab.sees("main h1", "Try");

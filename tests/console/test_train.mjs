@@ -33,7 +33,7 @@ const counted = (tab) => tab.page.$$eval("tbody tr", (rows) => rows.map((row) =>
 
 export async function a_table_is_mapped_by_sight(api) {
   const csv = 'Ticket,Subject,Team,Body\r\n1,"Printer, again",it,"It says ""no paper""\r\nbut has some"\r\n2,Holiday,hr,when\r\n3,Salary,hr,\r\n4,,it,\r\n';
-  const {daemon, tab} = await choose(api, {"tickets.csv": csv}, {awaited: [404]});
+  const {daemon, tab} = await choose(api, {"tickets.csv": csv});
   equal(await tab.page.$$eval("thead select", (all) => all.map((one) => one.value)), ["id", "text", "label", "text"], "guessed");
   await tab.looksRight("train");
   await tab.page.select('select[aria-label="Column Team is"]', "label");

@@ -144,7 +144,7 @@ export async function a_hostile_text_stays_text(api) {
 export async function a_model_without_documents_is_taught(api) {
   const daemon = await api.daemon();
   await daemon.call("PUT", "v1/models/new", {});
-  const tab = await api.tab(daemon, {awaited: [409]});
+  const tab = await api.tab(daemon);
   await tab.go("try/new");
   await tab.write("textarea", "the first of all");
   await tab.press("Classify");

@@ -26,18 +26,20 @@ export function maker() {
 
 function copier(info) {
   const name = h("input", {required: true, autocomplete: "off", spellcheck: "false"});
+  const strength = h("input", {type: "number", min: 1, max: 1000000000, step: 1, id: "strength"});
   const told = h("div");
   return h("form", {class: "panel", onsubmit: async (event) => {
     event.preventDefault();
     try {
-      await send("POST", of(name.value, ["from", info.name]));
+      await send("POST", of(name.value, ["from", info.name], {strength: strength.value}));
       put(told, h("p", {class: "notice good"}, h("a", {href: address("model", name.value)}, name.value), " is made."));
       say("Made.");
     } catch (error) {
       put(told, failure(error));
     }
   }}, h("h2", null, "A model that begins with what this one knows"),
-  field("Name", name, "It learns on its own from then on; neither sees what the other learns."), told, h("button", {type: "submit"}, "Make it"));
+  field("Name", name, "It learns on its own from then on; neither sees what the other learns."),
+  field("Weighs as so many documents at most", strength, `Empty: as all that ${info.name} has learned. With a number that fades as the new model learns: a frozen copy is its parent.`), told, h("button", {type: "submit"}, "Make it"));
 }
 
 export function show(place, info) {

@@ -25,8 +25,9 @@ async function readiness() {
   }
 }
 
-// Null: the token is for some models, the metrics are of all.
-async function metrics() {
+// Null: the token is for some models, the metrics are of all. Then they are not asked for again.
+async function metrics(isAsked) {
+  if (!isAsked) return null;
   try {
     return parse(await (await send("GET", "metrics")).text());
   } catch (error) {
@@ -35,8 +36,8 @@ async function metrics() {
   }
 }
 
-async function look() {
-  const [ready, families, {models, next}] = await Promise.all([readiness(), metrics(), list()]);
+async function look(isFirst, before) {
+  const [ready, families, {models, next}] = await Promise.all([readiness(), metrics(isFirst || before?.families), list()]);
   return {...ready, families, models, hasMore: Boolean(next), at: Date.now()};
 }
 
@@ -124,7 +125,7 @@ export async function show(place) {
   const again = async () => {
     if (!document.hidden) {
       try {
-        draw(await look());
+        draw(await look(false, before));
       } catch (error) {
         if (isGone || error.status === 401) return;
         put(health, light([{level: "bad", text: error.message}]));
@@ -133,7 +134,7 @@ export async function show(place) {
     if (!isGone) timer = setTimeout(again, PAUSE);
   };
   put(place, health, figures, models);
-  draw(await look());
+  draw(await look(true, null));
   timer = setTimeout(again, PAUSE);
   return () => {
     isGone = true;

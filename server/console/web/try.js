@@ -113,11 +113,16 @@ class Trial {
     try {
       const values = this.values.read();
       this.given = values ? withValues(documentOf(given), values) : documentOf(given);
-      this.show(await this.classify());
+      if (labelsOf(this.info).length === 0 && !this.info.settings.parent) this.showFirst();
+      else this.show(await this.classify());
     } catch (error) {
-      if (error.status !== 409) return void put(this.result, failure(error));
-      put(this.result, h("p", {class: "notice"}, "The model has learned nothing yet. Teach it this one:"), this.teaching(null));
+      if (error.status === 409) this.showFirst();
+      else put(this.result, failure(error));
     }
+  }
+
+  showFirst() {
+    put(this.result, h("p", {class: "notice"}, "The model has learned nothing yet. Teach it this one:"), this.teaching(null));
   }
 
   classify() {
