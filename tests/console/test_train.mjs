@@ -62,6 +62,29 @@ export async function values_of_fields_come_from_columns(api) {
   equal(fields.find((one) => one.field === "price").mean, 1.234, "the comma is a point");
 }
 
+export async function a_quote_that_stays_open_is_no_row(api) {
+  const {daemon, tab} = await choose(api, {"open.csv": 'text,label\nfirst,a\n"second,b\nthird,a\n'});
+  await learn(tab);
+  equal(await counted(tab), ["failed 1", "learned 1", "open.csv 2 a quote of this row is never closed"], "what came of them");
+  equal((await daemon.call("GET", "v1/models/made")).documents, 1, "documents");
+}
+
+export async function a_daemon_that_goes_meanwhile_is_waited_for(api) {
+  const rows = Array.from({length: 3000}, (_, i) => `${i},word${i % 97} other${i % 89} and ${"more ".repeat(40)},${i % 2 ? "a" : "b"}`);
+  const {daemon, tab} = await choose(api, {"many.csv": `id,text,label\n${rows.join("\n")}\n`}, {awaited: ["net::ERR_"]});
+  await tab.press("Learn them");
+  await tab.press("Pause");
+  await tab.sees(".told", "Paused.");
+  await daemon.end("SIGKILL");
+  const refused = new Promise((resolve) => tab.page.once("requestfailed", resolve));
+  await tab.press("Go on");
+  await refused;
+  await daemon.begin();
+  await tab.sees("h3", "Done");
+  equal(await counted(tab), ["learned 3,000"], "what came of them");
+  equal((await daemon.call("GET", "v1/models/made")).documents, 3000, "documents");
+}
+
 export async function folders_are_labels(api) {
   const mails = (await sample("train")).filter((one) => one.mail);
   const files = {};

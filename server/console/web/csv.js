@@ -48,6 +48,11 @@ export class CsvReader {
     return rows;
   }
 
+  // Whether what was read ends within quotes: then the last row is not what anybody has written.
+  get isOpen() {
+    return this.state === "quoted";
+  }
+
   // The last row, if no line end closed it.
   end() {
     const rows = [];

@@ -113,7 +113,8 @@ async function* rows(file, {hasHeader, toDocument}) {
     reader ??= new CsvReader(separatorOf(text));
     yield* done(reader.push(text), text.length);
   }
-  if (reader) yield* done(reader.end(), 0);
+  if (reader?.isOpen) yield {bytes: 0, error: "a quote of this row is never closed"};
+  else if (reader) yield* done(reader.end(), 0);
 }
 
 // The first rows of a table, to see what its columns are.
