@@ -48,6 +48,7 @@ export async function verdicts_are_filtered_and_opened(api) {
   await tab.page.click('button[aria-label="Why: Hello"]');
   await tab.sees("h2", "Why: Hello");
   await tab.sees(".bars", "Words");
+  await tab.looksRight("history-why");
   await tab.write('input[type="search"]', "nothing has this");
   await tab.press("Show");
   await tab.page.waitForFunction(() => document.querySelectorAll("tbody")[0].childElementCount === 0);

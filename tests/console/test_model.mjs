@@ -69,6 +69,7 @@ export async function settings_are_explained_tried_and_saved(api) {
   await tab.write("#setting-length_power", "0.5");
   await tab.press("Try it on a copy");
   await tab.sees("caption", "Now and with the change, of 94 documents");
+  await tab.looksRight("model-trial");
   equal(await settings(), old, "nothing is saved");
   equal((await daemon.call("GET", "v1/models")).models.map((one) => one.name), ["sample"], "the copies are gone");
   await tab.write("#setting-prior", '{"spam": 1, "ham": 3}');

@@ -72,8 +72,10 @@ export async function a_quote_that_stays_open_is_no_row(api) {
 export async function a_daemon_that_goes_meanwhile_is_waited_for(api) {
   const rows = Array.from({length: 3000}, (_, i) => `${i},word${i % 97} other${i % 89} and ${"more ".repeat(40)},${i % 2 ? "a" : "b"}`);
   const {daemon, tab} = await choose(api, {"many.csv": `id,text,label\n${rows.join("\n")}\n`}, {awaited: ["net::ERR_"]});
-  await tab.press("Learn them");
-  await tab.press("Pause");
+  await daemon.stoppedWhile(async () => {
+    await tab.press("Learn them");
+    await tab.press("Pause");
+  });
   await tab.sees(".told", "Paused.");
   await daemon.end("SIGKILL");
   const refused = new Promise((resolve) => tab.page.once("requestfailed", resolve));

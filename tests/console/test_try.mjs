@@ -52,6 +52,7 @@ export async function a_button_teaches_and_takes_back(api) {
   await tab.press("ham");
   await tab.sees(".notice.good", `ham ${before.labels.ham.documents + 1}`);
   await tab.sees(".notice.good", "Before:");
+  await tab.looksRight("try-taught");
   equal((await daemon.call("GET", "v1/models/sample")).labels.ham.documents, before.labels.ham.documents + 1, "learned");
   await tab.press("spam");
   await tab.sees(".notice.good", "It had another label");
