@@ -35,7 +35,7 @@ def prepare(host):
 
 def start_milter(host, name, socket, port, *options):
     return host.start(f"bayesd-milter-{name}", [host.milter, "--socket", socket, "--url", host.url,
-                                                "--timeout", "1", *options], port=port)
+                                                "--timeout", "5", "--pause", "0", *options], port=port)
 
 
 def delivered(host, mail, listener=""):

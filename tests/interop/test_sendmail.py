@@ -14,7 +14,7 @@ def prepare(host):
         port = free_port()
         host.filters[name] = host.start(f"bayesd-milter-{name}", [
             host.milter, "--socket", f"inet:{port}@127.0.0.1", "--url", host.url,
-            "--timeout", "1", *options], port=port)
+            "--timeout", "5", "--pause", "0", *options], port=port)
         address = {"S=inet:8764@127.0.0.1": f"S=inet:{port}@127.0.0.1"}
         line = host.integration("sendmail-milter/bayesd.mc", address)
         host.servers[name] = Sendmail(host, f"sendmail-{name}", line)

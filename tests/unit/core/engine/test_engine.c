@@ -509,11 +509,11 @@ START_TEST(cold_models_are_dropped_and_come_back)
         train(name, "1", "a", "hello world");
     }
     struct nb_engine_statistics s;
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 6000; i++) {
         nb_engine_statistics(engine, &s);
         if (s.models_loaded == 0)
             break;
-        usleep(100000);
+        usleep(10000);
     }
     ck_assert_uint_eq(s.models_loaded, 0);
     ck_assert_uint_eq(s.models, 5);

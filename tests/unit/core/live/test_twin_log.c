@@ -344,7 +344,7 @@ START_TEST(a_deleted_model_leaves_nothing)
     train(30);
     ck_assert_uint_gt(read_table().records, 0);
     ck_assert_int_eq(nb_engine_delete_model(engine, str("m"), str(""), NULL), 0);
-    for (int i = 0; i < 1000 && read_table().records > 0; i++)
+    for (int i = 0; i < 6000 && read_table().records > 0; i++)
         usleep(10000);
     ck_assert_uint_eq(read_table().records, 0);
 }
