@@ -73,7 +73,7 @@ static inline uint64_t nb_model_renames(const struct nb_model *model)
 }
 
 /* Memory latency is some hundred cycles, the work for one feature ten: this many are under way. */
-enum { NB_MODEL_AHEAD = 16 };
+enum { NB_MODEL_AHEAD = 32 };
 
 /* A model is read in steps of this many features: their rows fit the first-level cache. */
 enum { NB_MODEL_STEP = 256 };
