@@ -14,10 +14,11 @@
 struct nb_learner {
     struct nb_stack_inputs inputs;
     struct nb_scores scores;
-    struct nb_feature *features; /* owned */
-    size_t room;                 /* of `features` */
-    double not_taught;           /* of the last document that was learned: 1 - its weight */
-    bool ready;                  /* `inputs` are those of the document that is learned next */
+    struct nb_feature *features; /* owned; of the document that is scored ... */
+    uint32_t *rows;              /* owned; ... and their rows */
+    size_t room, rows_room;
+    double not_taught; /* of the last document that was learned: 1 - its weight */
+    bool ready;        /* `inputs` are those of the document that is learned next */
     struct nb_drawn drawn;
     unsigned slices; /* of refits, since somebody asked */
     uint64_t slice;  /* units of work */
@@ -40,6 +41,7 @@ void nb_learner_free(struct nb_learner **learner)
     nb_stack_inputs_deinit(&l->inputs);
     nb_scores_deinit(&l->scores);
     free(l->features);
+    free(l->rows);
     nb_drawn_deinit(&l->drawn);
     free(l);
 }
@@ -58,11 +60,15 @@ const char *nb_unseen_label(const char *label, uint64_t documents, double *proba
 static int take_features(struct nb_learner *l, const struct nb_model *counts,
                          const struct nb_rows *rows)
 {
-    if (nb_array_reserve(&l->features, &l->room, rows->size, sizeof *l->features) != 0)
+    if (nb_array_reserve(&l->features, &l->room, rows->size, sizeof *l->features) != 0 ||
+        nb_array_reserve(&l->rows, &l->rows_room, rows->size, sizeof *l->rows) != 0)
         return NB_NO_MEMORY;
-    for (size_t i = 0; i < rows->size; i++)
-        l->features[i] = (struct nb_feature){.id = nb_model_row_id(counts, rows->counts[i].row),
-                                             .count = rows->counts[i].count};
+    for (size_t i = 0; i < rows->size; i++) {
+        uint32_t row = rows->counts[i].row;
+        l->features[i] =
+            (struct nb_feature){.id = nb_model_row_id(counts, row), .count = rows->counts[i].count};
+        l->rows[i] = row;
+    }
     return 0;
 }
 
@@ -100,12 +106,11 @@ static int score(struct nb_learner *l, const struct nb_published *published,
         int rc = stack_inputs(l, published, counts, rows, features, size);
         return rc != 0 ? rc : stack_score(l, published, counts);
     }
-    if (rows != NULL) {
-        if (take_features(l, counts, rows) != 0)
-            return NB_NO_MEMORY;
-        features = l->features;
-    }
-    return nb_score(published->scorer, counts, features, size, &l->scores, NULL);
+    if (rows == NULL)
+        return nb_score(published->scorer, counts, features, size, &l->scores, NULL);
+    if (take_features(l, counts, rows) != 0)
+        return NB_NO_MEMORY;
+    return nb_score_found(published->scorer, counts, l->features, size, l->rows, &l->scores, NULL);
 }
 
 /* Scores and appends the score, of `rows` or of `features`. */
