@@ -12,6 +12,7 @@
 #include "core/estimate/log_table.h"
 #include "core/family/family.h"
 #include "core/family/parents.h"
+#include "core/live/load.h"
 #include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/remember/remember.h"
@@ -60,19 +61,6 @@ static int by_name(const void *a, const void *b)
                   ((const struct nb_label_info *)b)->label);
 }
 
-static int read_settings(const struct nb_view *view, const struct nb_live *live,
-                         struct nb_settings *settings, struct nb_error *error)
-{
-    struct nb_string value;
-    struct nb_model_record record;
-    int rc = nb_store_get(view, NB_TABLE_MODELS, nb_live_name(live), &value, error);
-    if (rc == NB_NOT_FOUND)
-        return nb_error_set(error, rc, "there is no model '%s'", live->name);
-    if (rc == 0)
-        rc = nb_model_record_read(&record, value, error);
-    return rc != 0 ? rc : nb_settings_read(settings, record.settings, error);
-}
-
 static bool read_drift(struct nb_live *live, struct nb_drift_figures *figures)
 {
     struct nb_drift *drift = atomic_load(&live->drift);
@@ -88,7 +76,7 @@ static int read_model(const struct nb_view *view, struct nb_live *live, struct n
     struct nb_state_record state = {0};
     struct filling filling = {.info = info};
     info->has_drift = read_drift(live, &info->drift);
-    int rc = read_settings(view, live, &info->settings, error);
+    int rc = nb_load_settings_in(view, live, &info->settings, error);
     if (rc == 0)
         rc = nb_store_get(view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
     if (rc == NB_NOT_FOUND)

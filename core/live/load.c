@@ -32,8 +32,8 @@ static int damaged(struct nb_error *error, const char *what)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static int read_settings(const struct nb_view *view, const struct nb_live *live,
-                         struct nb_settings *settings, struct nb_error *error)
+int nb_load_settings_in(const struct nb_view *view, const struct nb_live *live,
+                        struct nb_settings *settings, struct nb_error *error)
 {
     struct nb_string value;
     struct nb_model_record record;
@@ -52,7 +52,7 @@ int nb_load_settings(struct nb_engine *engine, const struct nb_live *live,
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)
         return rc;
-    rc = read_settings(&view, live, settings, error);
+    rc = nb_load_settings_in(&view, live, settings, error);
     nb_store_snapshot_end(&view);
     return rc;
 }
@@ -224,7 +224,7 @@ static int load_all(struct loading *l, struct nb_error *error)
     struct nb_settings settings;
     struct nb_store_key key = nb_store_key_model(l->live->number);
     struct nb_string prefix = nb_store_key_string(&key);
-    int rc = read_settings(l->view, l->live, &settings, error);
+    int rc = nb_load_settings_in(l->view, l->live, &settings, error);
     if (rc != 0)
         return rc;
     rc = nb_settings_check_tokenizer(&settings, error);

@@ -18,5 +18,8 @@ int nb_load_model(struct nb_engine *engine, struct nb_live *live, struct nb_erro
  * NB_NOT_FOUND: the store has no such model. */
 int nb_load_settings(struct nb_engine *engine, const struct nb_live *live,
                      struct nb_settings *settings, struct nb_error *error);
+/* The same in a view. */
+int nb_load_settings_in(const struct nb_view *view, const struct nb_live *live,
+                        struct nb_settings *settings, struct nb_error *error);
 
 #endif
