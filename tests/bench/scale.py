@@ -34,7 +34,9 @@ def filled(bench, models, build=None):
     framed(bodies, (small_batch(rng) for _ in range(models)))
     with bench.daemon(data, build) as server:
         result = bench.load(server, bodies, "/v1/models/user#/train", connections=CONNECTIONS, once=True,
-                            seconds=600, kind="application/json")
+                            seconds=3600, kind="application/json")
+        if result["requests"] < models:
+            raise RuntimeError(f"{result['requests']:,} of {models:,} models were made in {result['seconds']:.0f} s")
         bench.figures.note(f"{models:,} models made in {result['seconds']:.1f} s, {result['cpu_us']:.0f} us of processor time each, stopped in {server.stop():.2f} s")
     os.remove(bodies)
     with open(os.path.join(data, "filled-by-bench"), "w", encoding="ascii") as file:
