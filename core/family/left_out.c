@@ -38,7 +38,8 @@ static void sample_deinit(struct sample *s)
     nb_buffer_deinit(&s->scores);
 }
 
-/* The score of one document, under the read locks; it teaches what comes after it. */
+/* Scores one document under the read locks, and then teaches it to the twin: later documents are
+ * scored with it. */
 static int score_left_out(struct nb_drawn *drawn, struct nb_family *family,
                           const struct nb_view *view, uint64_t number,
                           struct nb_stack_weights *weights, struct nb_scores *scores, bool *found)
@@ -75,7 +76,7 @@ static int keep_left_out(struct sample *s, struct left_out *document, uint32_t l
     return rc;
 }
 
-/* Of some documents, in a snapshot of their own. What was forgotten meanwhile is passed over. */
+/* Scores some documents in one snapshot, and skips those that were forgotten meanwhile. */
 static int score_some(struct nb_engine *engine, struct nb_family *family, struct sample *s,
                       uint32_t first, uint32_t count, struct nb_error *error)
 {
@@ -120,7 +121,8 @@ static int fill_sample(struct sample *s, const struct nb_living *living, struct 
     return 0;
 }
 
-/* The same documents in the same order whenever somebody asks. */
+/* Draws the sample and the order of scoring. Both depend on the documents alone, so that each
+ * request gets the same. */
 static int draw_sample(struct nb_engine *engine, const struct nb_live *live, size_t labels,
                        struct sample *s, struct nb_error *error)
 {

@@ -100,9 +100,8 @@ static int check_formulas(const struct nb_settings *s, struct nb_error *error)
     return 0;
 }
 
-/* Until a child has documents its parent's settings hold for it, and its first document is scored
- * by a blend of which the parent is the only member: the parent's formulas have to be such that a
- * blend knows. */
+/* A child without documents answers by its parent's settings, and its first document is scored by a
+ * blend of the parent alone. So the parent must use formulas that a blend can compute. */
 static int check_parents_formulas(const struct nb_live *parent, const struct nb_settings *s,
                                   struct nb_error *error)
 {
@@ -123,8 +122,9 @@ static bool has_cut_numbers(const struct nb_settings *s)
     return has && s->number != NB_NUMBER_GAUSSIAN;
 }
 
-/* Fields have numbers, which lie in the ids of their values: both must have the same. Bins are of
- * one model's numbers: there is none in which those of both could be counted. */
+/* Both models must number their fields in the same way, because the ids of values contain these
+ * numbers. Numbers in bins cannot have a parent: bins are cut from the numbers of one model, and
+ * there are none in which the numbers of both could be counted. */
 static int check_fields(const struct nb_live *live, const struct nb_settings *settings,
                         const struct nb_live *parent, const struct nb_settings *parents,
                         struct nb_error *error)

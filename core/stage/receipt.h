@@ -19,7 +19,7 @@ enum nb_status {
     NB_RELABELLED,
     NB_UPDATED,
     NB_FORGOTTEN,
-    NB_NEAR_DUPLICATE, /* not learned: enough that is nearly the same is (near_duplicates) */
+    NB_NEAR_DUPLICATE, /* not learned: enough near-duplicates are already */
     NB_QUARANTINED,    /* kept, and not applied: it waits for an administrator */
     NB_STORED,         /* without a label: counted nowhere */
     NB_STATUSES

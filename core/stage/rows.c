@@ -76,8 +76,9 @@ int nb_stage_find_rows(struct nb_stage *s)
     return nb_bag_encode(rows, &s->memory->bag);
 }
 
-/* A dump has all ids under the key that made the documents' ids. Where that is not the key of the
- * features, their texts have to say them. */
+/* Whether the texts of features are stored. A dump has the ids of features under the key that
+ * makes ids of documents. If features have another key here, their ids for a dump are made from
+ * their texts. */
 static bool keeps_texts(const struct nb_stage *s)
 {
     return s->group->engine->settings.keep_words || s->live->key != s->live->id_key;

@@ -26,7 +26,7 @@ static bool is_remembered(const struct nb_stage *s)
     return rc == 0 || rc == NB_CORRUPT;
 }
 
-/* What the history has of a document that is forgotten goes in the same transaction. */
+/* Removes the document from the history, in the transaction that forgets it. */
 static int leave_history(struct nb_stage *s, struct nb_error *error)
 {
     bool removed;

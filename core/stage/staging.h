@@ -66,15 +66,15 @@ int nb_stage_touch_label(struct nb_stage *s, uint32_t label);
 int nb_stage_find_old(struct nb_stage *s, bool *found);
 /* The entry that learned the document first: its place in the order of arrival. */
 uint64_t nb_stage_first_of(const struct nb_entry *old);
-/* Whether the document gets its first label: only then it is learned, and arrives. */
+/* Whether the change gives the document its first label: it counts as learned from then on. */
 bool nb_stage_is_first_label(const struct nb_stage *s);
-/* The score that the document has, borrowed from the change. That of an entry without a label is of
- * the one before it. */
+/* The score of the document, borrowed from the change. An entry without a label carries the score
+ * of the entry before it. */
 struct nb_string nb_stage_score_of(const struct nb_change *change);
 /* Fills delta.take: what is taken out of the counts. */
 int nb_stage_take_out_old(struct nb_stage *s, struct nb_error *error);
-/* The score of the first learning stays with the document, in memory->score; its true label is the
- * new one. Returns 0 or a code of nb_stored_score_read. */
+/* Copies the score that the document got when it was first learned to memory->score, with the new
+ * label as the true one. Returns 0 or a code of nb_stored_score_read. */
 int nb_stage_keep_score(struct nb_stage *s, struct nb_error *error);
 
 /* ---- entry.c --------------------------------------------------------------------------------- */
@@ -83,17 +83,17 @@ int nb_stage_keep_score(struct nb_stage *s, struct nb_error *error);
  * with the model, the id, and time and source where it has none. Returns 0 or a code of the store.
  */
 int nb_stage_append(struct nb_stage *s, struct nb_change *change, struct nb_error *error);
-/* Brings the appended change into the counts, by the one function that a replay uses, too. Returns
- * 0 or a code of nb_apply. */
+/* Applies the appended change to the counts, with the same function as a replay. Returns 0 or a
+ * code of nb_apply. */
 int nb_stage_apply(struct nb_stage *s, const struct nb_change *change, struct nb_error *error);
 
 /* ---- near_duplicate.c ------------------------------------------------------------------------ */
 
-/* Makes the model's list of what was learned last; none where near-duplicates are learned as ever.
- * Returns 0 or a code of nb_twins_load. */
+/* Loads the model's list of the documents that were learned last, unless its setting
+ * `near_duplicates` is off. Returns 0 or a code of nb_twins_load. */
 int nb_stage_have_twins(struct nb_stage *s, struct nb_error *error);
-/* Of a document that is not learned yet: whether enough of its like are. Then the receipt says so,
- * and nothing else comes of it. Of any document, its signature. */
+/* Computes the signature of the document. If it is not learned yet (`found` is false), and as many
+ * near-duplicates of it are as the setting allows, the receipt says so and the change ends here. */
 int nb_stage_check_twins(struct nb_stage *s, bool found, struct nb_signature *signature,
                          struct nb_error *error);
 
@@ -101,12 +101,12 @@ int nb_stage_check_twins(struct nb_stage *s, bool found, struct nb_signature *si
 
 int nb_stage_train(struct nb_stage *s, struct nb_error *error);
 int nb_stage_untrain(struct nb_stage *s, struct nb_error *error);
-/* What an entry did to a document is taken back. */
+/* Restores a document as it was before an entry of the ledger. */
 int nb_stage_take_back(struct nb_stage *s, struct nb_error *error);
 /* A refit begins, or a slice of it is done. */
 int nb_stage_refit(struct nb_stage *s, struct nb_error *error);
-/* Before a change: begins a refit of weights that have missed documents, or of one that was lost.
- */
+/* Called before a change: begins a refit if the weights have missed documents, or if a refit was
+ * under way when the daemon ended. */
 int nb_stage_begin_due_refit(struct nb_stage *s, struct nb_error *error);
 
 /* ---- waiting.c: the quarantine --------------------------------------------------------------- */
@@ -115,7 +115,8 @@ int nb_stage_begin_due_refit(struct nb_stage *s, struct nb_error *error);
 int nb_stage_quarantine(struct nb_stage *s, struct nb_error *error);
 /* Refuses a released change that does not wait any more: it was replaced, applied or dropped. */
 int nb_stage_check_released(struct nb_stage *s, struct nb_error *error);
-/* Whatever waited for the document is settled by the change that was made. */
+/* Removes from the quarantine what waited for the document: the change that was made replaces it.
+ */
 int nb_stage_leave_quarantine(struct nb_stage *s, struct nb_error *error);
 
 /* ---- report.c -------------------------------------------------------------------------------- */
