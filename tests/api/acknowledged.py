@@ -11,7 +11,7 @@ import os
 import shutil
 from collections import Counter
 
-from harness import equal, holds, quoted, slow, wait_for
+from harness import equal, holds, quoted, wait_for
 
 NDJSON = "application/x-ndjson"
 LISTED = 10000  # rows that a vocabulary listing may have

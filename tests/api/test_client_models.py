@@ -187,7 +187,7 @@ def test_watch_ends_with_its_reader(api):
                           env=client.environment(), text=True) as process:
         holds("1@x" in process.stdout.readline(), "the verdict")
         process.stdout.close()
-        equal((process.wait(60 * slow()), process.stderr.read()), (-signal.SIGPIPE, ""))
+        equal((process.wait(patience(60)), process.stderr.read()), (-signal.SIGPIPE, ""))
 
 
 def test_stats_shows_settings_on_request(api):

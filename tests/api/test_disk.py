@@ -10,7 +10,7 @@ import threading
 
 import test_backup
 from faults import Faults
-from harness import equal, holds, patience, refused, wait_for
+from harness import equal, holds, patience, refused, slow, wait_for
 from load import Load
 
 PATH = "/v1/models/disk"
