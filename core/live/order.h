@@ -24,7 +24,7 @@
  * The weights are fitted anew (core/live/refit.h) when, with k_v the changes to documents of v, S
  * the sum of 1 - w and N the number of documents learned, all since the last refit began,
  *
- *     D <= 1000:  k_v >= max(4, D_v - k_v) for some v, and among the first 100 documents
+ *     D <= 1000:  k_v >= max(4, D_v - k_v) for some v, and among the first 200 documents
  *                 k_v >= max(4, (D_v - k_v) / 4), or the second of two labels begins to teach; and
  *                 the k_v sum to D / 20
  *     D > 1000:   S >= 0.2 D;  or the part S_v of S that is of label v is >= max(0.02 D, 0.75 D_v):

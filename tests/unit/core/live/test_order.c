@@ -161,7 +161,7 @@ struct turnover {
 
 static bool slow_grown(struct turnover *t, uint32_t y, double of_label, double documents)
 {
-    double share = documents <= 100 ? 0.25 : 1;
+    double share = documents <= 200 ? 0.25 : 1;
     t->all++;
     t->of_label[y]++;
     t->is_ripe |= t->of_label[y] >= fmax(4, (of_label - t->of_label[y]) * share);
