@@ -77,6 +77,7 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
     pthread_mutex_init(&engine->refining_lock, NULL);
     pthread_cond_init(&engine->queue_filled, NULL);
     pthread_cond_init(&engine->refining_filled, NULL);
+    pthread_cond_init(&engine->refining_turn, NULL);
     pthread_cond_init(&engine->task_finished, NULL);
     return engine;
 }
@@ -348,6 +349,7 @@ void nb_engine_close(struct nb_engine **out)
     pthread_cond_destroy(&engine->task_finished);
     pthread_cond_destroy(&engine->queue_filled);
     pthread_cond_destroy(&engine->refining_filled);
+    pthread_cond_destroy(&engine->refining_turn);
     pthread_mutex_destroy(&engine->refining_lock);
     pthread_mutex_destroy(&engine->health_lock);
     pthread_mutex_destroy(&engine->queue_lock);

@@ -69,6 +69,8 @@ struct nb_engine {
     pthread_mutex_t refining_lock;
     pthread_cond_t refining_filled;
     bool refining_asked, refining_stops;
+    bool refines; /* some model is being fitted: one at a time, for the memory ... */
+    pthread_cond_t refining_turn;               /* ... and this one is done */
     struct nb_refining_worker *refining_worker; /* NULL: not started */
     atomic_bool has_families;                   /* some model has, or had, a parent */
     bool writer_started;

@@ -346,6 +346,10 @@ static void sort_rows(struct nb_corpus *c, const struct nb_model *counts,
 static int column_room(struct nb_corpus *c, struct nb_error *error)
 {
     size_t cells = (size_t)c->words * c->labels;
+    if (c->unlabelled.count * c->labels > NB_CORPUS_SHARES_MOST)
+        return nb_error_set(error, NB_TOO_LARGE,
+                            "%zu documents without a label and %u labels: at most %d together",
+                            c->unlabelled.count, c->labels, NB_CORPUS_SHARES_MOST);
     if (cells > NB_CORPUS_CELLS_MOST)
         return nb_error_set(error, NB_TOO_LARGE, "%u words and %u labels: at most %d together",
                             c->words, c->labels, NB_CORPUS_CELLS_MOST);

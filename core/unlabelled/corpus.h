@@ -52,8 +52,9 @@ void nb_corpus_deinit(struct nb_corpus *corpus);
 
 enum {
     NB_CORPUS_DOCUMENTS_MOST = 200000,
-    NB_CORPUS_CELLS_MOST = 16 * 1024 * 1024, /* words times labels */
-    NB_CORPUS_USES_MOST = 48 * 1024 * 1024,  /* features of all documents: 400 MB */
+    NB_CORPUS_CELLS_MOST = 16 * 1024 * 1024,  /* words times labels: 128 MB for each table */
+    NB_CORPUS_SHARES_MOST = 48 * 1024 * 1024, /* documents without a label times labels: 400 MB */
+    NB_CORPUS_USES_MOST = 48 * 1024 * 1024,   /* features of all documents: 400 MB */
 };
 
 /* Reads all documents without a label of the family's model, and up to `sample` of the others.

@@ -181,6 +181,7 @@ static int deal_folds(struct trying *t)
     const struct nb_corpus_part *part = &t->corpus->labelled;
     size_t most = count_measured(t);
     bool are_single = most == t->fold_count;
+    assert(t->fold_count > 0);
     t->folds = calloc(part->count + 1, sizeof *t->folds);
     t->places = calloc(part->count + 1, sizeof *t->places);
     t->truths = calloc(part->count + 1, sizeof *t->truths);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/base/clock.h"
 #include "core/live/registry.h"
@@ -282,6 +283,45 @@ static int run_and_publish(struct run *r, bool again, struct nb_error *error)
     return nb_error_set(error, NB_CONFLICT, "the model's settings were changed meanwhile");
 }
 
+/* Waits until no other model is being fitted. */
+static int begin_turn(struct run *r, struct nb_error *error)
+{
+    struct nb_engine *engine = r->engine;
+    for (bool is_mine = false; !is_mine;) {
+        struct timespec until;
+        if (is_stopped(r)) /* which may take the lock */
+            return nb_error_set(error, NB_STOPPING, "the fit was broken off");
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec++;
+        pthread_mutex_lock(&engine->refining_lock);
+        if (engine->refines)
+            (void)pthread_cond_clockwait(&engine->refining_turn, &engine->refining_lock,
+                                         CLOCK_MONOTONIC, &until); /* asked again either way */
+        is_mine = !engine->refines;
+        engine->refines = true;
+        pthread_mutex_unlock(&engine->refining_lock);
+    }
+    return 0;
+}
+
+static void end_turn(struct nb_engine *engine)
+{
+    pthread_mutex_lock(&engine->refining_lock);
+    engine->refines = false;
+    pthread_cond_signal(&engine->refining_turn);
+    pthread_mutex_unlock(&engine->refining_lock);
+}
+
+static int run_in_turn(struct run *r, bool again, struct nb_error *error)
+{
+    int rc = begin_turn(r, error);
+    if (rc != 0)
+        return rc;
+    rc = run_and_publish(r, again, error);
+    end_turn(r->engine);
+    return rc;
+}
+
 int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (*stop)(void *user),
               void *user, struct nb_error *error)
 {
@@ -297,7 +337,7 @@ int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (
     if (rc == 0 && nb_refining_of(live, NULL) == NB_REFINING_OFF)
         (void)nb_live_refine(live, r.published, NULL);
     else if (rc == 0)
-        rc = run_and_publish(&r, again, error);
+        rc = run_in_turn(&r, again, error);
     if (rc == NB_STOPPING && atomic_load(&live->removed))
         rc = nb_error_set(error, NB_NOT_FOUND, "the model '%s' was deleted or replaced meanwhile",
                           live->name);

@@ -31,10 +31,12 @@ enum nb_refining nb_refining_of(struct nb_live *live, bool *again);
  * that they weigh nothing; else nothing. `room`: bytes of `text`, above 0. Any thread. */
 void nb_refining_tell_why_off(struct nb_live *live, char *text, size_t room);
 
-/* Fits and publishes, and drops what there was if it is off. `again`: with the weight that there
- * is. `stop` (NULL: never) breaks it off, as does the model's end. NB_BUSY: somebody does already.
- * NB_CONFLICT: the settings were changed meanwhile. NB_STOPPING, NB_NOT_FOUND (the model is gone),
- * NB_DAMAGED, NB_IO, NB_NO_MEMORY. What is too large weighs nothing, and says so. */
+/* Fits and publishes, and drops what there was if it is off. One model at a time, of all: the
+ * others wait, because a fit takes memory for all documents (core/unlabelled/corpus.h). `again`:
+ * with the weight that there is. `stop` (NULL: never) breaks it off, as does the model's end.
+ * NB_BUSY: somebody does already. NB_CONFLICT: the settings were changed meanwhile. NB_STOPPING,
+ * NB_NOT_FOUND (the model is gone), NB_DAMAGED, NB_IO, NB_NO_MEMORY. What is too large weighs
+ * nothing, and says so. */
 int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (*stop)(void *user),
               void *user, struct nb_error *error);
 

@@ -104,6 +104,7 @@ void nb_refining_stop(struct nb_engine *engine)
     pthread_mutex_lock(&engine->refining_lock);
     engine->refining_stops = true;
     pthread_cond_signal(&engine->refining_filled);
+    pthread_cond_broadcast(&engine->refining_turn);
     pthread_mutex_unlock(&engine->refining_lock);
     pthread_join(engine->refining_worker->thread, NULL);
     free(engine->refining_worker);

@@ -187,6 +187,18 @@ def test_what_there_is_too_little_for(api):
     refused(client.post("/v1/models/nobody/em"), 404)
 
 
+def test_what_there_is_too_much_for(api):
+    """Documents times labels are a table of shares."""
+    client = api.another().start().client
+    client.put(M, {"preset": "book", "unlabelled_weight": 1}).ok(201)
+    for number, rows in ((0, [{"label": f"label {i}", "text": "word"} for i in range(8000)]), (1, [{"label": None, "text": "word"}] * 6400)):
+        for start in range(0, len(rows), 1000):
+            client.post(M + "/train", {"documents": [row | {"id": f"{number} {start + i}"} for i, row in enumerate(rows[start:start + 1000])]}).ok()
+    found = ready(client)
+    equal((found["weight"], found["documents"]), (0, 6400))
+    equal(found["reason"], "6400 documents without a label and 8000 labels: at most 50331648 together")
+
+
 # ---- against the slow computation ---------------------------------------------------------------
 def used(labelled, unlabelled, settings):
     """The words of a vocabulary: how often they occur counts, with a label or without one."""
@@ -528,6 +540,35 @@ def test_deleting_the_model_meanwhile(api):
         daemon.client.delete(M).ok(204)
         other.join()
         refused(daemon.client.get(M + "/em"), 404)
+
+
+def fits(found):
+    return found.get("progress", {}).get("fits", 0)
+
+
+def test_one_model_at_a_time(api):
+    """Each takes memory for all its documents. While one is at it before and after, the other has not begun."""
+    daemon = api.another().start()
+    client, paths = daemon.client, (M, "/v1/models/other")
+    for path in paths:
+        client.put(path, {"preset": "book", "unlabelled_weight": 0}).ok(201)
+        for prefix, rows, labelled in (("with", documents(1, 45), True), ("without", documents(2, 600), False)):
+            client.post(path + "/train", {"documents": [{"id": f"{prefix}-{i}", "label": kind if labelled else None, "text": text}
+                                                        for i, (kind, text) in enumerate(rows)]}).ok()
+    for path in paths:
+        client.put(path, BOOK).ok()
+    threads = [threading.Thread(target=daemon.new_client().post, args=(path + "/em",)) for path in paths]
+    for thread in threads:
+        thread.start()
+
+    def are_done():
+        first, second, again = (client.get(path + "/em").ok().json for path in (*paths, M))
+        if fits(first) > 0 and fits(again) > 0:
+            equal(fits(second), 0, "the other waits")
+        return first["state"] == second["state"] == "ready"
+    wait_for(are_done, "both", seconds=60)
+    for thread in threads:
+        thread.join()
 
 
 def test_stopping_meanwhile(api):
