@@ -861,6 +861,12 @@ def test_evaluate_calibrated(api):
         said[method] = window["log_loss"]
         equal(window["one_minus_roca_percent"], plain["one_minus_roca_percent"], method)
     equal(len(set(said.values())), 3, said)
+    # Of two that are equally good the one that says it with better probabilities wins, and that is told.
+    text = client.run("evaluate", "--split", "0.5", "--set", "preset=book", "--set", "event_model=bernoulli", "--variant", "calibration=none",
+                      "--variant", "calibration=platt", path).decode()
+    best, other = sorted(("none", "platt"), key=said.get)
+    rate = f"{plain['one_minus_roca_percent']:.4f} %"
+    holds(f"best by 1 - area under ROC: calibration={best}, {rate} (next: calibration={other}, {rate} with a higher log-loss)\n" in text, text)
 
 
 def test_evaluate_names_the_best_and_how_to_use_it(api):

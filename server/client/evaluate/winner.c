@@ -104,6 +104,11 @@ static int put_command(const struct nb_client *client, bool is_there, const char
     return rc == 0 ? nb_buffer_append(out, "", 1) : rc;
 }
 
+static double value_of(const struct criterion *criterion, const json_t *figures)
+{
+    return criterion->factor * json_number_value(json_object_get(figures, criterion->member));
+}
+
 /* The best, and the one that comes next. */
 static void print_best(const struct nb_report *report, size_t best)
 {
@@ -112,12 +117,13 @@ static void print_best(const struct nb_report *report, size_t best)
     for (size_t i = 0; i < report->count; i++)
         if (i != best && compare(criterion, report->figures[i], report->figures[next]) < 0)
             next = i;
+    double first = value_of(criterion, report->figures[best]);
+    double second = value_of(criterion, report->figures[next]);
+    bool is_equal = !(first < second) && !(first > second);
     (void)printf("\nbest by %s: %s, %.4f %%", criterion->title, nb_shown(report->names[best]).text,
-                 criterion->factor *
-                     json_number_value(json_object_get(report->figures[best], criterion->member)));
-    (void)printf(" (next: %s, %.4f %%)\n", nb_shown(report->names[next]).text,
-                 criterion->factor *
-                     json_number_value(json_object_get(report->figures[next], criterion->member)));
+                 first);
+    (void)printf(" (next: %s, %.4f %%%s)\n", nb_shown(report->names[next]).text, second,
+                 is_equal ? " with a higher log-loss" : "");
 }
 
 int nb_winner_print(const struct nb_client *client, const struct nb_report *report,
