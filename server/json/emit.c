@@ -362,11 +362,53 @@ void nb_emit_double(struct nb_emitter *e, double value)
     wrote(e, lay_out(to, first, count, exponent));
 }
 
+enum { UNIT = 10000 }; /* of the numbers that are written as decimals without a search */
+
+/* Sets *units if the value is the double nearest to *units / UNIT, which then has less than 15
+ * digits: no other decimal of that many reads as the same double. */
+static bool in_units(double value, int64_t *units)
+{
+    if (!(fabs(value) < 1e9))
+        return false;
+    *units = (int64_t)(value * UNIT + copysign(0.5, value));
+    double nearest = (double)*units / UNIT;
+    return memcmp(&nearest, &value, sizeof value) == 0; /* -0 is not */
+}
+
+/* A whole number and up to four decimals, at least one. */
+static void put_units(struct nb_emitter *e, int64_t units)
+{
+    char digits[U64_DIGITS];
+    char *to = room(e, sizeof digits + sizeof "-.0000");
+    if (to == NULL)
+        return;
+    if (units < 0)
+        *to++ = '-';
+    uint64_t magnitude = units < 0 ? 0 - (uint64_t)units : (uint64_t)units;
+    const char *first = digits_before(digits + sizeof digits, magnitude / UNIT);
+    size_t length = (size_t)(digits + sizeof digits - first);
+    memcpy(to, first, length);
+    to += length;
+    *to++ = '.';
+    uint64_t rest = magnitude % UNIT;
+    do {
+        rest *= 10;
+        *to++ = (char)('0' + rest / UNIT);
+        rest %= UNIT;
+    } while (rest != 0);
+    wrote(e, to);
+}
+
 void nb_emit_short_double(struct nb_emitter *e, double value)
 {
+    int64_t units;
     comma(e);
     if (!isfinite(value)) {
         nb_emit_raw(e, "null");
+        return;
+    }
+    if (in_units(value, &units)) {
+        put_units(e, units);
         return;
     }
     char text[40];

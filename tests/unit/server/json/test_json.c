@@ -160,6 +160,48 @@ START_TEST(numbers_look_as_printf_would_write_them)
 }
 END_TEST
 
+/* What printf writes with the fewest digits from 15 on that read back, and a point. */
+static void brief_by_printf(double value, char *text, size_t size)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    if (strpbrk(text, ".e") == NULL)
+        strcat(text, ".0");
+}
+
+static void writes_as_printf(double value)
+{
+    char want[80];
+    struct nb_buffer out = {0};
+    struct nb_emitter e = nb_emit_begin(&out);
+    nb_emit_short_double(&e, value);
+    ck_assert_int_eq(nb_emit_end(&e), 0);
+    brief_by_printf(value, want, sizeof want);
+    ck_assert_msg(out.length == strlen(want) && memcmp(out.bytes, want, out.length) == 0,
+                  "%.*s, not %s", (int)out.length, out.bytes, want);
+    nb_buffer_deinit(&out);
+}
+
+/* Numbers of few decimals, and those beside them, are written without printf. */
+START_TEST(decimals_look_as_printf_would_write_them)
+{
+    static const double units[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
+    begin_random(8);
+    for (int i = 0; i < 20000; i++) {
+        double whole = (double)(draw() % ((uint64_t)1 << draw() % 50)) * (draw() % 2 ? 1 : -1);
+        double value = whole / units[draw() % 7];
+        writes_as_printf(value);
+        writes_as_printf(nextafter(value, HUGE_VAL));
+    }
+    for (double edge = 1e9 - 1; edge <= 1e9 + 1; edge += 0.5)
+        writes_as_printf(edge);
+    writes_as_printf(-0.0);
+}
+END_TEST
+
 START_TEST(whole_numbers_at_their_ends)
 {
     struct nb_buffer out = {0};
@@ -825,6 +867,7 @@ int main(void)
     tcase_set_timeout(writing, 120);
     tcase_add_test(writing, numbers_read_back_to_the_last_bit);
     tcase_add_test(writing, numbers_look_as_printf_would_write_them);
+    tcase_add_test(writing, decimals_look_as_printf_would_write_them);
     tcase_add_test(writing, whole_numbers_at_their_ends);
     tcase_add_test(writing, strings_are_valid_whatever_the_bytes);
     tcase_add_test(writing, every_code_has_a_status_and_every_status_a_title);
