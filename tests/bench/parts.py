@@ -56,6 +56,17 @@ def check_mails(bench, server, raw):
     bench.figures.add("b", "/checkv2, sample mails, ratio to classify", rate / median(plain, "per_second"), "")
 
 
+def classify_lines(bench, server, count):
+    """Texts of one client that sends them in one body."""
+    lines = framed_file(bench.generated("ndjson", count, TEXT_BYTES, 5))
+    rates = []
+    for _ in range(1 if bench.quick else 3):
+        result = bench.load(server, lines, "/v1/models/text/classify", connections=1, once=True,
+                            kind="application/x-ndjson", seconds=60)
+        rates.append(count / result["seconds"])
+    bench.figures.add("b", "classify, NDJSON, 1 client", statistics.median(rates), "texts/s", at_least=30000)
+
+
 def part_b(bench):
     texts = bench.generated("text", 2000, TEXT_BYTES, 2)
     training = framed_file(bench.generated("ndjson", 2000, TEXT_BYTES, 1))
@@ -68,6 +79,7 @@ def part_b(bench):
                    kind="application/x-ndjson", seconds=60)
         server.request("POST", "/v1/models/mail/train", lines.encode(), "application/x-ndjson")
         compare(bench, server, "text", texts, "text/plain", "3 KB of text", 0.3)
+        classify_lines(bench, server, 5000 if bench.quick else 20000)
         compare(bench, server, "mail", raw, "message/rfc822", "sample mails", None)
         check_mails(bench, server, raw)
 
@@ -103,7 +115,7 @@ def part_c(bench):
         for clients, target in ((1, None), (4, 10000)):
             train(bench, server, f"batches of 500, {clients} client" + "s" * (clients > 1), batches,
                   500, target, connections=clients, seconds=seconds, kind="application/json")
-        train(bench, server, "NDJSON, 1 client", lines, count, None, connections=1, seconds=120,
+        train(bench, server, "NDJSON, 1 client", lines, count, 30000, connections=1, seconds=120,
               kind="application/x-ndjson")
 
 
