@@ -114,7 +114,7 @@ int nb_model_append_dropped(struct nb_model *model)
  * whether that is the same id is to wait for a row anywhere in memory: so these are noted, their
  * rows asked for, and compared some hundred rows later.
  */
-enum { SUSPECTS = 64, INDEX_AHEAD = 2 * NB_MODEL_AHEAD };
+enum { SUSPECTS = 64 };
 
 struct suspects {
     struct {
@@ -171,11 +171,11 @@ static bool index_all(struct nb_model *model, uint32_t start, uint32_t end)
 {
     struct suspects suspects = {.count = 0};
     bool different = true;
-    for (uint32_t row = start; row < start + INDEX_AHEAD; row++)
+    for (uint32_t row = start; row < start + NB_MODEL_AHEAD; row++)
         prefetch_bucket(model, row, end);
     for (uint32_t row = start; row < end; row++) {
         uint64_t id = nb_model_row(model, row)->id;
-        prefetch_bucket(model, row + INDEX_AHEAD, end);
+        prefetch_bucket(model, row + NB_MODEL_AHEAD, end);
         if (nb_model_is_dropped(id))
             continue;
         different = note_suspects(model, row, &suspects) && different;
