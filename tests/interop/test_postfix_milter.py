@@ -3,6 +3,7 @@
 import os
 
 import postfix
+import server_values
 from harness import TAG_ONLY, equal, free_port, holds, intact, marked, marked_spam, wait_for
 from mails import GTUBE, awkward, build
 
@@ -18,7 +19,7 @@ def prepare(host):
     """Milters with the options that the page names, and Postfix with a port for each."""
     port = free_port()
     host.filter = start_milter(host, "default", f"inet:{port}@127.0.0.1", port)
-    listeners = {"strict": {"milter_default_action": "tempfail"}}
+    listeners = {"strict": {"milter_default_action": "tempfail"}, "outside": server_values.SETTINGS}
     for name, options in WANTED.items():
         own = free_port()
         start_milter(host, name, f"inet:{own}@127.0.0.1", own, *options)
@@ -101,6 +102,10 @@ def test_unix_socket(host):
 
 def test_some_clients_are_not_checked(host):
     equal(delivered(host, host.mail("spam"), "maps")["X-Bayes-Status"], None, "status header")
+
+
+def test_envelope_and_results_are_values(host):
+    server_values.check(host, host.mta.ports["outside"], host.mta.box)
 
 
 def test_awkward_mails_arrive_as_they_were(host):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Postfix with rspamd's proxy as its milter: config/integrations/postfix-rspamd-proxy."""
 import postfix
+import server_values
 from harness import TAG_ONLY, equal, free_port, holds, intact, marked, marked_spam
 from mails import GTUBE, awkward, build
 
@@ -20,7 +21,7 @@ def prepare(host):
         host,
         host.integration("postfix-rspamd-proxy/main.cf",
                          {"inet:127.0.0.1:11332": f"inet:127.0.0.1:{port}"}),
-        {"accepting": {"milter_default_action": "accept"}})
+        {"accepting": {"milter_default_action": "accept"}, "outside": server_values.SETTINGS})
 
 
 def delivered(host, mail, listener=""):
@@ -61,6 +62,10 @@ def test_ham_is_delivered(host):
     copy = delivered(host, mail)
     equal(copy["X-Spam"], None, "X-Spam")
     marked(copy, "ham, probability=", mail)
+
+
+def test_envelope_and_results_are_values(host):
+    server_values.check(host, host.mta.ports["outside"], host.mta.box)
 
 
 def test_awkward_mails_arrive_as_they_were(host):
