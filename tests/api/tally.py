@@ -2,12 +2,14 @@
 """Finds tests and counts them: shared by tests/api/run and tests/interop/run."""
 import importlib
 import os
+import random
 import time
 import traceback
 
 
-def collect(folder, is_wanted):
-    """[(module, [(name, function)])], in the order of their names and of the source."""
+def collect(folder, is_wanted, shuffle=None):
+    """[(module, [(name, function)])], in the order of their names and of the source; or the tests of each module in
+    an order that the number `shuffle` chooses."""
     found = []
     for file in sorted(os.listdir(folder)):
         if not (file.startswith("test_") and file.endswith(".py")):
@@ -16,6 +18,8 @@ def collect(folder, is_wanted):
         tests = [(name, f) for name, f in vars(module).items()
                  if name.startswith("test_") and callable(f) and f.__module__ == module.__name__
                  and is_wanted(module, name)]
+        if shuffle is not None:
+            random.Random(f"{shuffle} {module.__name__}").shuffle(tests)
         if tests:
             found.append((module, tests))
     return found

@@ -18,7 +18,8 @@ WANTED = {"tempfail": ["--on-failure", "tempfail"], "quarantine": ["--on-reject"
 def prepare(host):
     """Milters with the options that the page names, and Postfix with a port for each."""
     port = free_port()
-    host.filter = start_milter(host, "default", f"inet:{port}@127.0.0.1", port)
+    host.restart = lambda: start_milter(host, "default", f"inet:{port}@127.0.0.1", port)
+    host.filter = host.restart()
     listeners = {"strict": {"milter_default_action": "tempfail"}, "outside": server_values.SETTINGS}
     for name, options in WANTED.items():
         own = free_port()
@@ -146,3 +147,4 @@ def test_milter_is_away(host):
     equal(copy["X-Bayes-Status"], None, "status header")
     intact(copy, mail)
     refused(host, host.mail("ham"), 451, "4.7.1", "strict")
+    host.filter = host.restart()

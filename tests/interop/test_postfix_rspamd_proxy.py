@@ -12,11 +12,12 @@ def prepare(host):
     port, own = free_port(), host.path("rspamd", owner="_rspamd")
     configuration = host.write("rspamd.conf", host.integration("postfix-rspamd-proxy/rspamd.conf", {
         "127.0.0.1:11332": f"127.0.0.1:{port}", "127.0.0.1:8763": f"127.0.0.1:{host.port}",
-        "timeout = 10s": "timeout = 1s", 'type = "syslog"': 'type = "console"',
+        "timeout = 10s": "timeout = 2s", 'type = "syslog"': 'type = "console"',
         'filters = "";': f'filters = ""; hs_cache_dir = "{own}";'}))
-    host.proxy = host.start("rspamd", [
+    host.start_proxy = lambda: host.start("rspamd", [
         "rspamd", "--no-fork", "--user", "_rspamd", "--group", "_rspamd", "--config", configuration,
         f"--var=DBDIR={own}", f"--var=RUNDIR={own}"], port=port, environment={"TMPDIR": own}, seconds=60)
+    host.proxy = host.start_proxy()
     host.mta = postfix.Postfix(
         host,
         host.integration("postfix-rspamd-proxy/main.cf",
@@ -93,3 +94,4 @@ def test_proxy_is_away(host):
     mail = host.mail("ham")
     refused(host, mail, 451, "4.7.1")
     intact(delivered(host, mail, "accepting"), mail)
+    host.proxy = host.start_proxy()
