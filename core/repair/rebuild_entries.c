@@ -199,7 +199,9 @@ int nb_rebuild_entries(struct nb_rebuilding *rebuilding, struct nb_error *error)
     struct nb_rebuilding *r = rebuilding;
     size_t size = (r->survey.model_count + 1) * sizeof *r->models;
     struct copying c = {.rebuild = r, .saved = malloc(size)};
-    int rc = c.saved == NULL ? nb_error_no_memory(error) : 0;
+    if (c.saved == NULL)
+        return nb_error_no_memory(error);
+    int rc = 0;
     for (r->at = 0; rc == 0 && r->at < r->survey.entry_count; r->at = r->end) {
         size_t left = r->survey.entry_count - r->at;
         r->end = r->at + (left < BATCH_ENTRIES ? left : BATCH_ENTRIES);
