@@ -131,7 +131,7 @@ int nb_export_next(struct nb_export *export, const struct nb_dump_sink *sink, bo
 {
     struct nb_export *e = export;
     struct nb_error why = {0};
-    assert(e->phase < NB_EXPORT_DONE && e->live->number != 0);
+    assert(e != NULL && e->phase < NB_EXPORT_DONE && e->live->number != 0);
     e->sink = sink;
     int rc = 0;
     if (e->phase == NB_EXPORT_SORT)
