@@ -6,7 +6,8 @@
  * Threads: a model belongs to whoever holds a reference. The counts and weights have locks of their
  * own (core/model/model.h, core/score/stack.h); `loading` is held by whoever loads the model or
  * keeps others from loading it, `lock` protects `published`, `refined` and `damage` for moments,
- * also within a transaction. The checkpoint and everything marked "the writer's" belong to the writer's thread.
+ * also within a transaction. The checkpoint and everything marked "the writer's" belong to the
+ * writer's thread.
  */
 #ifndef NB_CORE_LIVE_LIVE_H
 #define NB_CORE_LIVE_LIVE_H

@@ -11,7 +11,8 @@
 /* Fills a model that is not loaded: its settings, its labels and weights as the last commit left
  * them, the stored ranges of rows, and on top of these the entries of the ledger that some range
  * does not have yet. No repair step: a range takes from an entry only what is newer than its mark.
- * The caller holds the model's `loading`. Returns 0, NB_CORRUPT (and marks nothing), NB_NO_MEMORY ... */
+ * The caller holds the model's `loading`. Returns 0, NB_CORRUPT (and marks nothing), NB_NO_MEMORY
+ * ... */
 int nb_load_model(struct nb_engine *engine, struct nb_live *live, struct nb_error *error);
 
 /* Reads the model's settings alone, which works for a damaged model, too. The caller deinits them.

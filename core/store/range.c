@@ -115,6 +115,7 @@ static int read_stored_cells(struct nb_unpacker *r, struct cells *c, size_t *siz
     *size = once ? 1 : (size_t)half;
     if (make_room(c, *size + 1) != 0)
         return NB_NO_MEMORY;
+    assert(c->cells != NULL);
     if (once)
         c->cells[0] = (struct nb_cell){.label = (uint32_t)half, .occurrences = 1, .documents = 1};
     for (size_t i = 0; i < *size && !once; i++)

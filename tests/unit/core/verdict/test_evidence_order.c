@@ -31,7 +31,7 @@ static double random_evidence(int kind, size_t i)
     case 3: /* from denormal numbers to the largest */
         return sign * ldexp(1 + random_below(1000) / 1000., (int)random_below(2090) - 1070);
     case 4: /* what an estimate of 0 says, and nothing */
-        return random_below(3) == 0 ? sign * INFINITY : sign * random_below(3);
+        return random_below(3) == 0 ? sign * (double)INFINITY : sign * random_below(3);
     default: /* all in one bin, and a few far above */
         return random_below(100) == 0 ? 1e30 : sign * random_below(1u << 20);
     }
