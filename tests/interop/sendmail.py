@@ -19,6 +19,7 @@ int gethostname(char *name, unsigned long size)
     return snprintf(name, size, "mx.example.net") < (int)size ? 0 : -1;
 }
 """
+# A busy machine is none of its business: above some load Sendmail queues, and then refuses connections.
 # Flags of the mailer: "user" is no user of this machine (w), there are no aliases (A), and no "From "
 # line goes in front (n). A mailer without $u would have to speak SMTP.
 TEMPLATE = """OSTYPE(`linux')dnl
@@ -29,6 +30,9 @@ define(`STATUS_FILE', `{folder}/statistics')dnl
 define(`confSERVICE_SWITCH_FILE', `{folder}/switch')dnl
 define(`confDONT_BLAME_SENDMAIL', `MapInUnsafeDirPath')dnl
 define(`confTO_IDENT', `0')dnl
+define(`confQUEUE_LA', `100000')dnl
+define(`confREFUSE_LA', `100000')dnl
+define(`confDELAY_LA', `0')dnl
 define(`confDEF_USER_ID', `nobody:nogroup')dnl
 define(`LOCAL_MAILER_PATH', `{folder}/deliver')dnl
 define(`LOCAL_MAILER_ARGS', `deliver $u')dnl
