@@ -140,7 +140,8 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
     nb_buffer_deinit(&key);
     if (rc != 0) {
         live->checkpoint.totals = task.totals;
-        live->number = is_new ? 0 : live->number;
+        if (is_new)
+            live->number = 0; /* others may read that of an old one */
         return rc;
     }
     put->created = is_new;
@@ -349,6 +350,24 @@ static int write_delete(struct nb_engine *engine, struct nb_view *view, void *ar
     return rc != 0 ? rc : nb_put_orphan(view, task->live->number, error);
 }
 
+/* Nobody loads the model meanwhile: the checkpoint is the writer's. Whoever comes to it afterwards
+ * is told that it is deleted. */
+static int store_delete(struct nb_engine *engine, const struct named *named, struct nb_live *live,
+                        struct nb_error *error)
+{
+    bool is_cold = lock_cold(live);
+    struct nb_model_entry task = {
+        .live = live,
+        .totals = live->checkpoint.totals,
+        .change = {.kind = NB_CHANGE_DELETE, .source = named->source, .name = named->name}};
+    int rc = nb_transaction(engine, 0, write_delete, &task, error);
+    if (rc == 0)
+        atomic_store(&live->removed, true);
+    if (is_cold)
+        pthread_mutex_unlock(&live->loading);
+    return rc;
+}
+
 static int delete_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     const struct named *named = argument;
@@ -356,13 +375,9 @@ static int delete_task(struct nb_engine *engine, void *argument, struct nb_error
     int rc = nb_registry_find(engine, named->name, false, &live, error);
     if (rc != 0)
         return rc;
-    struct nb_model_entry task = {
-        .live = live,
-        .totals = live->checkpoint.totals,
-        .change = {.kind = NB_CHANGE_DELETE, .source = named->source, .name = named->name}};
     rc = nb_parents_check_childless(engine, live, "it cannot be deleted", error);
     if (rc == 0)
-        rc = nb_transaction(engine, 0, write_delete, &task, error);
+        rc = store_delete(engine, named, live, error);
     if (rc == 0) {
         nb_registry_remove(engine, live);
         nb_checkpoint_forget(engine, live);

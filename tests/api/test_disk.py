@@ -9,6 +9,7 @@ import subprocess
 import threading
 
 import test_backup
+from acknowledged import verified
 from faults import Faults
 from harness import equal, holds, patience, refused, slow, wait_for
 from load import Load
@@ -271,6 +272,24 @@ def test_words_that_are_not_on_the_disk_yet_are_no_damage(api):
     tokens = {row["token"] for row in client.get(PATH + "/vocabulary?label=a").ok().json["tokens"]}
     equal(tokens, {"first", "one", "two", "three", "four"})
     daemon.stop()
+
+
+def test_a_change_of_a_whole_model_that_fails(api):
+    """What is refused because the disk fails has not happened, also for the totals that later commits store."""
+    faults = Faults(api)
+    for change in (lambda client: client.delete(PATH), lambda client: client.put(PATH, {"preset": "text", "min_count": 2}),
+                   lambda client: client.call("PATCH", PATH + "/labels/a", {"name": "c"}),
+                   lambda client: client.delete(PATH + "/labels/a"), lambda client: client.post(PATH + "/undo", {"source": "http"})):
+        client = faults.daemon.start().client
+        client.post(PATH + "/train", {"text": "first", "label": "a", "id": "0"}).ok()
+        faults.fail("sync")
+        refused(change(client), 503)
+        faults.clear()
+        wait_for(lambda: client.get("/readyz").status == 200, "the disk is well again", 30)
+        client.post(PATH + "/train", {"text": "one more", "label": "b", "id": "1"}).ok()
+        equal({name: row["documents"] for name, row in client_row(faults.daemon)["labels"].items()}, {"a": 1, "b": 1})
+        faults.daemon.stop()
+        verified(api, faults.daemon.data)
 
 
 def test_a_write_that_is_cut_short(api):
