@@ -19,7 +19,7 @@ struct ranked {
     uint64_t occurrences, id;
 };
 
-/* First in rank first: more occurrences, then the smaller id. */
+/* Sorts by rank: more occurrences first, then the smaller id. */
 static int by_rank(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -33,7 +33,7 @@ static bool is_word(uint64_t id)
     return !nb_model_is_dropped(id) && nb_field_is_token(nb_feature_field(id));
 }
 
-/* Adds the model's own occurrences, and ranks the words. */
+/* Adds the occurrences in the model's own counts, and keeps the most frequent words in the heap. */
 static void rank(struct nb_choice *c, const struct nb_model *model, struct nb_heap *heap)
 {
     for (uint32_t from = 0; from < c->rows; from += SLICE_ROWS) {

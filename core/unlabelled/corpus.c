@@ -51,8 +51,8 @@ struct reading {
     struct nb_rows bag;
     struct nb_entry entry;
     uint64_t from;
-    unsigned seen;       /* in this snapshot */
-    struct nb_heap heap; /* of the sample */
+    unsigned seen;       /* documents visited in this snapshot */
+    struct nb_heap heap; /* the sample: the smallest hashes so far */
     bool (*stop)(void *user);
     void *user;
 };
@@ -64,7 +64,7 @@ static int check_stop(const struct reading *r, struct nb_error *error)
                : 0;
 }
 
-/* Not keyed: it chooses among documents, and protects nothing. */
+/* The hash needs no key: it only chooses a sample, and no secret depends on it. */
 static uint64_t order_of(const struct nb_entry *entry)
 {
     return XXH3_64bits(entry->change.id.bytes, entry->change.id.length);
@@ -84,7 +84,7 @@ static int make_room(struct nb_corpus_part *p, size_t size)
     return good ? 0 : NB_NO_MEMORY;
 }
 
-/* The place of a label; UINT32_MAX: it had no documents. */
+/* Index of a label in c->numbers; UINT32_MAX: it had no documents. */
 static uint32_t place_of(const struct nb_corpus *c, uint32_t label)
 {
     for (uint32_t v = 0; v < c->labels; v++)
@@ -118,7 +118,7 @@ static int add_document(struct reading *r, struct nb_corpus_part *p, const struc
     return 0;
 }
 
-/* Whether an entry belongs to this snapshot; else the walk goes on from it in the next. */
+/* Whether an entry is still read in this snapshot; if not, the next snapshot begins with it. */
 static bool is_next(struct reading *r, const struct nb_entry *entry)
 {
     r->from = entry->number;
@@ -140,7 +140,7 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
     return add_document(r, p, entry, error);
 }
 
-/* Visits the model's documents with a label, or without, some hundred in a snapshot. */
+/* Visits the model's documents with a label, or those without, a few hundred in a snapshot. */
 static int walk(struct reading *r, enum nb_ledger_only only, nb_ledger_visit *visit,
                 struct nb_error *error)
 {
@@ -159,7 +159,7 @@ static int walk(struct reading *r, enum nb_ledger_only only, nb_ledger_visit *vi
     return rc;
 }
 
-/* One document of the sample, if it is still there, with a label that the corpus has. */
+/* Adds one document of the sample, if it still exists and has a label of the corpus. */
 static int read_labelled(struct reading *r, uint64_t number, struct nb_error *error)
 {
     bool is_living;
@@ -245,7 +245,7 @@ static int compare_placed(const void *a, const void *b)
     return one->begin < other->begin ? -1 : one->begin > other->begin;
 }
 
-/* Documents by the hashes of their ids; their features stay where they are. */
+/* Sorts the documents by the hash of their id. Their features are not moved. */
 static int sort_documents(struct nb_corpus_part *p)
 {
     struct placed *placed = calloc(p->count + 1, sizeof *placed);
@@ -281,7 +281,7 @@ static int list_own_labels(struct nb_corpus *c, const struct nb_model *counts)
     return good ? 0 : NB_NO_MEMORY;
 }
 
-/* Those of the model and its parents. */
+/* The labels of the model and its parents. */
 static int list_all_labels(struct nb_corpus *c, struct nb_family *family)
 {
     int rc = nb_viewed_read(&c->viewed, family);
@@ -318,7 +318,7 @@ static void mark(const struct nb_corpus_part *p, unsigned char *kinds)
         kinds[p->columns[i]] = USED;
 }
 
-/* Says what each row is, and counts columns: words first. */
+/* Sets the kind of each row, and counts the columns. */
 static void sort_rows(struct nb_corpus *c, const struct nb_model *counts,
                       const struct nb_choice *choice, unsigned char *kinds, uint32_t rows)
 {
@@ -378,7 +378,7 @@ static inline void add_cell(void *user, struct nb_cell cell)
             f->is_binary ? cell.documents : cell.occurrences;
 }
 
-/* Gives rows their columns, and words their counts. `columns` has those of the rows then. */
+/* Assigns columns to rows (columns[row], UINT32_MAX: none), and reads the counts of words. */
 static void fill_columns(struct filling *f, const struct nb_model *counts,
                          const unsigned char *kinds, uint32_t *columns, uint32_t rows)
 {
@@ -404,7 +404,8 @@ static void fill_columns(struct filling *f, const struct nb_model *counts,
     }
 }
 
-/* Rows become columns, words first; features of rows that have gone are left out. */
+/* Replaces the rows of a document by columns, words first. Features whose row no longer exists are
+ * removed. */
 static void turn_document(const struct nb_corpus *c, struct nb_corpus_part *p, size_t document,
                           const uint32_t *columns)
 {
@@ -426,7 +427,7 @@ static void turn_document(const struct nb_corpus *c, struct nb_corpus_part *p, s
     p->end[document] = size;
 }
 
-/* What turning rows into columns needs; all arrays are owned. */
+/* Work space for replacing rows by columns; all arrays are owned. */
 struct turning {
     unsigned char *kinds; /* of each row */
     uint32_t *columns;    /* of each row */

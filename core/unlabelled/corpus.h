@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What EM reads of a model: its documents without a label, a sample of those with one, and its
- * counts, as matrices over the same columns. With parents the counts are those of the view
- * (core/blend/blend.h), of the words that the model has, and labels are those of all. For
+ * The input of EM: a model's documents without a label, a sample of its documents with one, and its
+ * counts, as matrices over the same columns. If the model has parents, the counts of its words and
+ * the labels are those of the model and its parents together (core/blend/blend.h). For
  * core/unlabelled alone.
  *
- * The documents stand in the order of the hashes of their ids, and the sample is of those with the
- * least ones: so who is in it, and with whom in a fold, depends on the documents alone, and not on
- * when they were learned or relabelled, nor on the store that they are in.
+ * Documents are sorted by the hash of their id, and the sample takes those with the smallest
+ * hashes. So the sample and its folds depend on the documents alone, not on when they were learned
+ * or relabelled, nor on the store.
  *
- * The bags come from the ledger, some hundred in one snapshot, so that nobody waits for it; the
- * counts some thousand rows at a time, under the model's read lock. What changes meanwhile may be
- * in it or not.
+ * Bags are read from the ledger, a few hundred in one snapshot, and counts a few thousand rows at a
+ * time under the model's read lock, so that neither the writer nor other readers wait long. Changes
+ * made during the reading may be included or not.
  */
 #ifndef NB_CORE_UNLABELLED_CORPUS_H
 #define NB_CORE_UNLABELLED_CORPUS_H
@@ -24,29 +24,29 @@ struct nb_engine;
 /* All arrays are owned. */
 struct nb_corpus_part {
     size_t count, room;
-    uint64_t *orders;             /* of each document, the hash of its id; they ascend */
+    uint64_t *orders;             /* hash of each document's id, ascending */
     size_t *begin, *middle, *end; /* as in struct nb_em_documents */
     size_t begin_room, middle_room, end_room;
-    uint32_t *labels; /* of each document a place in nb_corpus.numbers; of those with a label */
+    uint32_t *labels; /* index in nb_corpus.numbers, for each document with a label */
     size_t label_room;
-    uint32_t *columns, *counts; /* rows instead of columns, until all are read */
+    uint32_t *columns, *counts; /* rows of the model, until all documents are read */
     size_t size, column_room, count_room;
 };
 
 struct nb_corpus {
     struct nb_corpus_part unlabelled, labelled;
-    /* Columns: words of the model and of these documents, and then their other features, among them
-     * words that the settings leave out. */
+    /* The columns: first the words of the model and of these documents, then the documents' other
+     * features, which include words that the settings leave out. */
     uint32_t words, columns;
-    uint32_t *rows; /* owned, as the following */
+    uint32_t *rows; /* of each column; owned, like the arrays below */
     uint64_t *ids;
     bool *learned;
-    uint64_t vocabulary[NB_FIELDS + 1]; /* of the model */
-    uint32_t labels;                    /* that have documents */
-    uint32_t *numbers;                  /* of each; UINT32_MAX: a parent's alone */
-    double *documents;                  /* of each, of the model itself */
-    double *word_counts;                /* n_wv or d_wv, at w * labels + v; of all documents */
-    struct nb_viewed viewed;            /* with parents, the labels once more; else empty */
+    uint64_t vocabulary[NB_FIELDS + 1]; /* number of features in the model, for each field */
+    uint32_t labels;                    /* labels that have documents */
+    uint32_t *numbers;   /* number in the model, for each label; UINT32_MAX: only a parent has it */
+    double *documents;   /* documents in the model itself, for each label */
+    double *word_counts; /* n_wv or d_wv of all documents with a label, at w * labels + v */
+    struct nb_viewed viewed; /* labels of the view, if the model has parents; else empty */
 };
 void nb_corpus_deinit(struct nb_corpus *corpus);
 
@@ -58,10 +58,10 @@ enum {
 };
 
 /* Reads all documents without a label of the family's model, and up to `sample` of the others.
- * Words are those that min_count and skip_top of the settings leave (choice.h). `is_binary`: the
- * counts are of documents. `stop` (NULL: never) ends it with NB_STOPPING. The caller deinits
- * *corpus in any case. Returns 0, NB_TOO_LARGE (what is above), NB_STOPPING, or what reading the
- * store can return. */
+ * Words are those that remain after min_count and skip_top (choice.h). `is_binary`: count documents
+ * instead of occurrences. The reading ends with NB_STOPPING when `stop` (NULL: never) returns true.
+ * The caller deinits *corpus in any case. Returns 0, NB_TOO_LARGE (a limit above is exceeded),
+ * NB_STOPPING, or what reading the store can return. */
 int nb_corpus_read(struct nb_engine *engine, struct nb_family *family, bool is_binary,
                    size_t sample, bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
                    struct nb_error *error);

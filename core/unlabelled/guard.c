@@ -13,19 +13,19 @@
 #include "core/unlabelled/pool.h"
 
 enum {
-    SINGLE_MOST = 50,      /* documents with a label of which each is left out alone ... */
-    FOLDS = 10,            /* ... and what more are cut into ... */
-    FOLDS_LEAST = 3,       /* ... or fewer, if the fits took longer: */
-    DOCUMENTS_MOST = 3000, /* without a label, for the fits of the folds */
-    ITERATIONS = 14,       /* of such a fit */
+    SINGLE_MOST = 50,      /* up to so many documents with a label, each is left out alone ... */
+    FOLDS = 10,            /* ... and more are cut into so many folds ... */
+    FOLDS_LEAST = 3,       /* ... or fewer, if the fits would take too long */
+    DOCUMENTS_MOST = 3000, /* documents without a label in a fit of a fold */
+    ITERATIONS = 14,       /* EM iterations of such a fit */
     MEASURED_LEAST = 10,
     SCORES_MOST = 100000, /* documents times labels */
 };
-/* Words of documents times labels times iterations, of all fits; about as many nanoseconds. */
+/* Bound of all fits: words of documents times labels times iterations. A step takes about 1 ns. */
 static const double steps_most = 5e9;
 static const double weights[] = {.01, .03, .1, .3, 1};
 static const double smoothings[] = {.001, .01};
-/* Where nothing can be measured. */
+/* Used where nothing can be measured. */
 static const double usual_smoothing = .001, usual_share = .5;
 enum {
     WEIGHTS = sizeof weights / sizeof *weights,
@@ -47,24 +47,24 @@ struct candidate {
 struct trying {
     const struct nb_guard *guard;
     const struct nb_corpus *corpus;
-    struct nb_stack_weights *weights; /* owned; a twin that knows no document; NULL: by the book */
+    struct nb_stack_weights *weights; /* owned; its twin has learned nothing; NULL: by the book */
     struct chosen unlabelled;
     uint32_t fold_count;
-    uint32_t *folds; /* owned; of each document with a label; fold_count: it is not measured */
-    size_t *places;  /* owned; of each, its place in the scores */
-    uint32_t *truths, *folds_of; /* owned; of each that is measured */
+    uint32_t *folds; /* owned; fold of each document with a label; fold_count: not measured */
+    size_t *places;  /* owned; index of each such document in the scores */
+    uint32_t *truths, *folds_of; /* owned; label and fold of each document that is measured */
     size_t measured;
     struct candidate candidates[CANDIDATES_MOST];
     unsigned count;
-    double *scores; /* owned; of no candidate, then of each: of each document and label */
-    /* Of the fold at hand. */
+    double *scores; /* owned; [candidate][document][label], candidate 0: without expected counts */
+    /* The current fold. */
     struct chosen fold;
-    double *counts;              /* owned; what is left of those of the corpus */
+    double *counts;              /* owned; counts of the corpus without the fold's documents */
     struct nb_expected *without; /* owned */
-    struct nb_scorer *scorer;    /* owned; of the candidate at hand; NULL: a blend scores */
+    struct nb_scorer *scorer;    /* owned; of the current candidate; NULL: the blend scores */
     /* One document, reused. */
     struct nb_blend blend;
-    struct nb_feature *features; /* owned; as many as any document has */
+    struct nb_feature *features; /* owned; room for the longest document */
     struct nb_scores said;
     unsigned done;
 };
@@ -141,7 +141,7 @@ static void list_candidates(struct trying *t)
     assert(t->count > 0 && t->count <= CANDIDATES_MOST);
 }
 
-/* Documents of labels that have one alone are not measured. */
+/* The only document of a label is not measured: without it, the label would have none. */
 static bool is_measured(const struct trying *t, size_t document)
 {
     return t->corpus->documents[t->corpus->labelled.labels[document]] >= 2;
@@ -155,7 +155,7 @@ static size_t count_measured(const struct trying *t)
     return count;
 }
 
-/* What the fits of one fold take. */
+/* Estimated steps of all fits of one fold. */
 static double steps_of_fold(const struct trying *t)
 {
     const struct chosen *c = &t->unlabelled;
@@ -174,8 +174,8 @@ static void choose_fold_count(struct trying *t)
         t->fold_count = (uint32_t)most;
 }
 
-/* Each label's documents are dealt out to the folds, so that every fold leaves it one at least; or
- * each document has a fold of its own. */
+/* Distributes the documents of each label over the folds in turn, so that at least one document of
+ * the label is outside of each fold; or gives each document a fold of its own. */
 static int deal_folds(struct trying *t)
 {
     const struct nb_corpus_part *part = &t->corpus->labelled;
@@ -295,7 +295,7 @@ static int fit(struct trying *t, const struct candidate *candidate, struct nb_ex
     struct nb_em em;
     question.documents = &documents;
     question.counts = t->counts;
-    /* As much together as all documents without a label would weigh. */
+    /* The documents in the fit together weigh as much as all documents without a label. */
     question.weight = candidate->weight * (double)c->unlabelled.count / (double)t->unlabelled.count;
     question.smoothing = candidate->smoothing;
     question.iterations_most = ITERATIONS;
@@ -309,7 +309,7 @@ static int fit(struct trying *t, const struct candidate *candidate, struct nb_ex
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
-/* The place in the corpus of a label that was scored. */
+/* Index in the corpus of a label in the scores; UINT32_MAX: none. */
 static uint32_t label_of(const struct trying *t, uint32_t scored, uint32_t *at)
 {
     const struct nb_corpus *c = t->corpus;
@@ -332,7 +332,7 @@ static void keep(struct trying *t, const struct nb_scores *scores, double *to)
     }
 }
 
-/* As verdicts are by own counts: without the documents of the fold. */
+/* Moderates the scores as for a verdict, with document counts that exclude the fold. */
 static void moderate(struct trying *t)
 {
     struct nb_scores *s = &t->said;
@@ -360,7 +360,8 @@ static int score_blended(struct trying *t, size_t size, const struct nb_besides 
     return rc;
 }
 
-/* The last of `besides` leaves the fold out; another one is what EM expects. */
+/* Scores a document of the fold. The last of `besides` takes the fold out of the counts; one before
+ * it, if any, adds the counts that EM expects. */
 static int score(struct trying *t, size_t document, const struct nb_besides *besides, double *to)
 {
     const struct nb_corpus *c = t->corpus;
@@ -376,10 +377,10 @@ static int score(struct trying *t, size_t document, const struct nb_besides *bes
     if (rc == 0)
         keep(t, &t->said, to);
     nb_family_unlock(family);
-    return rc == NB_CONFLICT ? 0 : rc; /* all documents are gone */
+    return rc == NB_CONFLICT ? 0 : rc; /* meanwhile all documents were forgotten */
 }
 
-/* Scores the fold by candidate `n` - 1; n = 0: without expected counts. */
+/* Scores the fold with candidate `n` - 1; n = 0: without expected counts. */
 static int score_fold(struct trying *t, uint32_t fold, unsigned n, struct nb_expected *expected)
 {
     struct nb_besides besides = {.count = 0};
@@ -423,7 +424,7 @@ static int try_fold(struct trying *t, uint32_t fold)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-/* The scores of candidate `n` - 1; n = 0: without expected counts. */
+/* The scores with candidate `n` - 1; n = 0: without expected counts. */
 static struct nb_loss_scores scores_of(const struct trying *t, unsigned n)
 {
     uint32_t labels = t->corpus->labels;
@@ -433,14 +434,15 @@ static struct nb_loss_scores scores_of(const struct trying *t, unsigned n)
                                    .scores = t->scores + (size_t)n * t->measured * labels};
 }
 
-/* What the model loses without expected counts. */
+/* Sets the losses without expected counts. */
 static int judge_own(const struct trying *t, struct nb_losses *losses)
 {
     struct nb_loss_scores own = scores_of(t, 0);
     return t->weights != NULL ? nb_losses_as_they_are(&own, losses) : nb_losses_of(&own, losses);
 }
 
-/* And with those of a candidate. By the book they take the place of the own scores. */
+/* Sets the losses with the expected counts of a candidate: of the pool in a stacked model; by the
+ * book, of the scores with expected counts alone. */
 static int judge(const struct trying *t, unsigned candidate, struct nb_pool *pool,
                  struct nb_losses *losses)
 {

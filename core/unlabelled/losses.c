@@ -8,10 +8,10 @@
 #include "core/base/error.h"
 
 static const double least_temperature = 1e-4, most_temperature = 4;
-static const double loss_most = 700; /* of an impossible label; exp(-700) is a normal number */
+static const double loss_most = 700; /* loss of an impossible label; exp(-700) is a normal number */
 enum { STEPS = 50 };                 /* each leaves .618 of the interval */
 
-/* The mean of -ln P, at temperature t, over the labels that the document may have. */
+/* Cross-entropy of a document at temperature t against the target probabilities (see losses.h). */
 static double loss_of(const struct nb_loss_scores *s, size_t document, double t, double doubt)
 {
     const double *scores = s->scores + document * s->labels;
@@ -33,7 +33,7 @@ static double loss_of(const struct nb_loss_scores *s, size_t document, double t,
     return loss;
 }
 
-/* e */
+/* The e of losses.h. */
 static double doubt_of(const struct nb_loss_scores *s)
 {
     return s->labels > 1 ? 1 / ((double)s->count + 2) : 0;
@@ -47,7 +47,7 @@ static double mean_of(const struct nb_loss_scores *s, double t)
     return sum / (double)s->count;
 }
 
-/* Golden section: the mean is convex in t, and falls and rises once in ln t, too. */
+/* Golden section search: the mean is convex in t, and so has one minimum in ln t, too. */
 static double best_temperature(const struct nb_loss_scores *s)
 {
     const double section = (sqrt(5) - 1) / 2;
@@ -134,7 +134,7 @@ int nb_losses_of(const struct nb_loss_scores *s, struct nb_losses *losses)
     return put_losses(s, best_temperature(s), doubt_of(s), losses);
 }
 
-/* The mean of the differences, in standard errors of it; 0 when all are the same. */
+/* The mean of the differences divided by its standard error; 0 when all are the same. */
 static double in_errors(double sum, double squares, size_t count)
 {
     double n = (double)count;

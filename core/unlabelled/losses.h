@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Losses of log scores at the temperature that fits them best. Of n documents each is taken to be
- * of its label with 1 - e and of one of the others with e = 1 / (n + 2), as in Platt (1999): else
- * scores that order twenty documents rightly would be the better the larger they are, and the
- * difference of two such losses would say nothing. Pure functions; for core/unlabelled alone.
+ * Losses of log scores at the temperature that fits them best. The target probability of a
+ * document's label is 1 - e, and the other labels share e = 1 / (n + 2), with n documents, as in
+ * Platt (1999). Without e, if all documents are predicted right, larger scores would always have a
+ * smaller loss, and comparing two losses would say nothing. Pure functions; for core/unlabelled
+ * alone.
  */
 #ifndef NB_CORE_UNLABELLED_LOSSES_H
 #define NB_CORE_UNLABELLED_LOSSES_H
@@ -27,28 +28,28 @@ struct nb_losses {
     bool *right;  /* whether it is predicted right; owned */
 };
 
-/* Room for so many documents. The caller deinits *losses, after an error too. Returns 0 or
- * NB_NO_MEMORY. */
+/* Allocates room for `count` documents. The caller deinits *losses, after an error too. Returns 0
+ * or NB_NO_MEMORY. */
 int nb_losses_init(struct nb_losses *losses, size_t count);
 void nb_losses_deinit(struct nb_losses *losses);
-/* Sets mean and accuracy from what there is of each document. */
+/* Computes mean and accuracy from `each` and `right`. */
 void nb_losses_sum(struct nb_losses *losses, size_t count);
 
-/* The losses -ln P of the scores as they are: at the temperature 1, without the e above. On success
- * the caller deinits *losses. Of at least one document. Returns 0 or NB_NO_MEMORY. */
+/* Computes the losses -ln P of the scores as they are: at the temperature 1, with e = 0. There must
+ * be at least one document. On success the caller deinits *losses. Returns 0 or NB_NO_MEMORY. */
 int nb_losses_as_they_are(const struct nb_loss_scores *scores, struct nb_losses *losses);
 
-/* On success the caller deinits *losses. Of at least one document. Returns 0 or NB_NO_MEMORY. */
+/* Computes the losses at the best temperature. There must be at least one document. On success the
+ * caller deinits *losses. Returns 0 or NB_NO_MEMORY. */
 int nb_losses_of(const struct nb_loss_scores *scores, struct nb_losses *losses);
 
-/* Whether what gave `b` is better than what gave `a`; both are of the same documents. The mean loss
- * must not be larger, nor fewer documents right, and one of both must be clearly better: the loss
- * by more than three standard errors of the difference, because the best of many candidates is
- * asked about, or the documents that are right by more than two. The second is there because EM
- * that is wrong about a label is wrong about many documents at once, and sure, so that the
- * differences of the losses are spread far. Where all are right with `a` nothing helps: of
- * documents that are all right a smaller loss says only how sure one is, which few documents cannot
- * tell. */
+/* Whether the scores of `b` are better than those of `a`, of the same documents. The mean loss must
+ * not be larger and the accuracy not lower, and one of them must be clearly better: the loss by
+ * more than three standard errors of the difference (three, because the best of many candidates is
+ * tested), or the accuracy by more than two. The accuracy is tested as well because the differences
+ * of the losses vary widely: if EM is wrong about a label, it is wrong about many documents, with
+ * high probability. If all documents are right with `a`, nothing helps: then a smaller loss only
+ * means higher probabilities, and few documents cannot tell whether these are justified. */
 bool nb_losses_help(const struct nb_losses *a, const struct nb_losses *b, size_t count);
 
 #endif

@@ -13,13 +13,13 @@ enum {
 };
 static const double hottest = 4, cooler = 2.0 / 3;
 static const double share_most = 0.99;
-static const double least = 1e-300; /* P that is taken for 0: its logarithm is finite */
+static const double least = 1e-300; /* lower bound of P, so that its logarithm is finite */
 
 struct fit {
     const struct nb_pool_question *question;
     double *own;       /* owned; P_own(y) of each document */
     double *with;      /* owned; P_with(y), at temperature * documents + document */
-    uint32_t left_out; /* a fold whose documents do not count; fold_count: none */
+    uint32_t left_out; /* fold that is left out of the sums; fold_count: none */
 };
 
 static double temperature_at(unsigned place)
@@ -27,7 +27,7 @@ static double temperature_at(unsigned place)
     return hottest * pow(cooler, place);
 }
 
-/* ln of what the soft-max divides by; -INFINITY: all labels are impossible. */
+/* ln of the denominator of the soft-max; -INFINITY: all labels are impossible. */
 static double end_of(const double *scores, uint32_t labels, double temperature)
 {
     double most = scores[0], sum = 0;
@@ -45,7 +45,7 @@ static double probability(double score, double temperature, double end, uint32_t
     return end > -(double)INFINITY ? exp(temperature * score - end) : 1.0 / labels;
 }
 
-/* P(y) of a document. */
+/* P(y) of a document, y being its label. */
 static double of_truth(const struct nb_loss_scores *own, const double *scores, size_t document,
                        double temperature)
 {
@@ -74,7 +74,7 @@ static double pooled(double own, double with, double share)
     return fmax((1 - share) * own + share * with, least);
 }
 
-/* The sum of -ln P(y), with the document that nothing but the own scores predict. */
+/* The sum of -ln P(y), with the added document (pool.h), which only the own scores predict. */
 static double loss_of(const struct fit *f, unsigned temperature, double share)
 {
     size_t count = f->question->own.count;
@@ -86,7 +86,7 @@ static double loss_of(const struct fit *f, unsigned temperature, double share)
     return sum;
 }
 
-/* Golden section: the loss is convex in the share. Returns the least loss. */
+/* Golden section search: the loss is convex in the share. Returns the smallest loss. */
 static double best_share(const struct fit *f, unsigned temperature, double *share)
 {
     const double section = (sqrt(5) - 1) / 2;

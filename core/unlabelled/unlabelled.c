@@ -11,17 +11,17 @@
 #include "core/unlabelled/guard.h"
 
 enum {
-    LABELLED_LEAST = 10, /* documents of labels that have two, to choose a weight */
-    GROWTH = 5,          /* a fifth more or fewer, and all of it is found anew */
+    LABELLED_LEAST = 10, /* documents of labels with at least two, needed to choose a weight */
+    GROWTH = 5,          /* a fifth more or fewer documents make a new fit due */
     ITERATIONS = 100,
-    REST = 4, /* times as long as a fit took, a model rests before the next */
+    REST = 4, /* pause of a model between two fits, in durations of the last one */
 };
 
 /* ---- when ------------------------------------------------------------------------------------ */
 
 struct state {
-    uint64_t labelled, measurable; /* documents; of labels that have two */
-    unsigned labels;               /* with documents */
+    uint64_t labelled, measurable; /* documents with a label; those of labels with at least two */
+    unsigned labels;               /* labels with documents */
     uint64_t unlabelled;
 };
 
@@ -47,7 +47,7 @@ static bool is_possible(const struct nb_settings *settings, const struct state *
     return nb_weight_is_auto(weight) ? s->measurable >= LABELLED_LEAST : weight > 0;
 }
 
-/* What keeps documents without a label out that the settings would let in. */
+/* Writes why documents without a label are not used although their weight is not 0. */
 static void tell_obstacle(const struct nb_settings *settings, const struct state *s, char *text,
                           size_t room)
 {
@@ -111,7 +111,7 @@ struct run {
     struct nb_family family;        /* of the model */
     struct nb_published *published; /* borrowed from it */
     struct nb_corpus corpus;
-    double *shares; /* owned; the prior of each label, of any sum */
+    double *shares; /* owned; the prior of each label, not normalized */
     struct nb_refined *refined;
     bool (*stop)(void *user);
     void *user;
@@ -127,7 +127,7 @@ static void note_step(void *user, unsigned done, unsigned all)
 {
     const struct run *r = user;
     atomic_store(&r->live->refining, done);
-    atomic_store(&r->live->refinings, all + 1); /* the last is that of all documents */
+    atomic_store(&r->live->refinings, all + 1); /* and one more: the fit of all documents */
 }
 
 /* Under the model's read lock. */
@@ -175,7 +175,7 @@ static int choose(struct run *r)
     return nb_guard_choose(&guard, r->refined);
 }
 
-/* The fit of all documents, with the weight that was chosen. */
+/* Fits all documents with the chosen weight. */
 static int fit(struct run *r)
 {
     const struct nb_corpus *c = &r->corpus;
@@ -199,7 +199,7 @@ static int fit(struct run *r)
     return rc == 0 ? nb_refined_make_scorer(refined, &r->published->settings) : rc;
 }
 
-/* What was found about the weight before. */
+/* Copies the weight, and what was measured for it, from the last fit. */
 static void take_weight(struct nb_refined *to, const struct nb_refined *from)
 {
     to->weight = from->weight;
@@ -223,7 +223,7 @@ static int find(struct run *r, const struct nb_refined *before, struct nb_error 
     for (uint32_t v = 0; v < c->labels; v++)
         r->refined->labelled += (uint64_t)c->documents[v];
     if (c->unlabelled.count == 0 || c->labels < 2 || c->words == 0)
-        return 0; /* meanwhile */
+        return 0; /* documents were forgotten meanwhile */
     rc = take_shares(r);
     if (rc == 0 && before != NULL)
         take_weight(r->refined, before);
@@ -236,7 +236,8 @@ static int find(struct run *r, const struct nb_refined *before, struct nb_error 
                              : 0;
 }
 
-/* What is too large is looked at again when it has grown or shrunk. */
+/* Publishes why the documents were not fitted. The next try is due when their number has changed.
+ */
 static int give_up(struct run *r, const struct nb_error *why)
 {
     struct state s = state_of(r->live);
@@ -289,14 +290,14 @@ static int begin_turn(struct run *r, struct nb_error *error)
     struct nb_engine *engine = r->engine;
     for (bool is_mine = false; !is_mine;) {
         struct timespec until;
-        if (is_stopped(r)) /* which may take the lock */
+        if (is_stopped(r)) /* not under the lock: `stop` may take it */
             return nb_error_set(error, NB_STOPPING, "the fit was broken off");
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec++;
         pthread_mutex_lock(&engine->refining_lock);
         if (engine->refines)
             (void)pthread_cond_clockwait(&engine->refining_turn, &engine->refining_lock,
-                                         CLOCK_MONOTONIC, &until); /* asked again either way */
+                                         CLOCK_MONOTONIC, &until); /* checked again either way */
         is_mine = !engine->refines;
         engine->refines = true;
         pthread_mutex_unlock(&engine->refining_lock);

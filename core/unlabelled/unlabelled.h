@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Documents without a label as a source of counts: EM finds which labels they may have
- * (core/expected/em.h), and the model's formulas read what it expects beside the model's own counts
- * (core/blend/blend.h), where each such document weighs `unlabelled_weight`. The final estimate has
- * the model's smoothing; EM has one of its own.
+ * Documents without a label as a source of counts. EM estimates the probabilities of their labels
+ * (core/expected/em.h). From these come expected counts, which the model's formulas add to its own
+ * counts (core/blend/blend.h), each such document with the weight `unlabelled_weight`. The formulas
+ * use the model's smoothing; EM has a smoothing of its own.
  *
- * A fit is of the documents as they are while it reads them, and stays until the next: it is wanted
- * when a fifth of the documents with a label, or without one, has come or gone since, and when one
- * of the documents was forgotten, or has another label or text now. Nothing of it is stored. So the
- * ledger and the model's own counts know nothing of it, and after a start, a rebuild or an import
- * the model answers without it until it is found anew.
+ * A fit uses the documents as they are while it reads them, and serves until the next fit. A new
+ * one is due when the number of documents with a label, or without one, has changed by a fifth, and
+ * when one of the documents was forgotten, relabelled or replaced. A fit is not stored: neither the
+ * ledger nor the model's own counts depend on it, and after a start, a rebuild or an import the
+ * model answers without it until a new fit is made.
  */
 #ifndef NB_CORE_UNLABELLED_UNLABELLED_H
 #define NB_CORE_UNLABELLED_UNLABELLED_H
@@ -18,25 +18,26 @@
 #include "core/refined/refined.h"
 
 enum nb_refining {
-    NB_REFINING_OFF,  /* not with these settings, or there is nothing to learn from */
-    NB_REFINING_DUE,  /* it is wanted, and what there is (or nothing) serves until then */
-    NB_REFINING_DONE, /* it is as it should be */
+    NB_REFINING_OFF,  /* excluded by the settings, or too few documents */
+    NB_REFINING_DUE,  /* a fit is due; until then the last one serves, if any */
+    NB_REFINING_DONE, /* no fit is due */
 };
 
-/* What a loaded model needs. Sets *again (NULL: not wanted) to whether what documents weigh stays
- * as it is: some were forgotten or changed, and not many. Any thread. */
+/* Whether a loaded model needs a fit. Sets *again (may be NULL) to whether that fit keeps the
+ * weight of the last one: some documents were forgotten or changed, but few. Any thread. */
 enum nb_refining nb_refining_of(struct nb_live *live, bool *again);
 
-/* Writes why it is off although there are documents without a label and the settings do not say
- * that they weigh nothing; else nothing. `room`: bytes of `text`, above 0. Any thread. */
+/* Writes why there is no fit, if there are documents without a label and their weight is not 0 by
+ * the settings; else an empty string. `room`: bytes of `text`, above 0. Any thread. */
 void nb_refining_tell_why_off(struct nb_live *live, char *text, size_t room);
 
-/* Fits and publishes, and drops what there was if it is off. One model at a time, of all: the
- * others wait, because a fit takes memory for all documents (core/unlabelled/corpus.h). `again`:
- * with the weight that there is. `stop` (NULL: never) breaks it off, as does the model's end.
- * NB_BUSY: somebody does already. NB_CONFLICT: the settings were changed meanwhile. NB_STOPPING,
- * NB_NOT_FOUND (the model is gone), NB_DAMAGED, NB_IO, NB_NO_MEMORY. What is too large weighs
- * nothing, and says so. */
+/* Fits a model and publishes the result; if the state is off, drops the last fit. One model is
+ * fitted at a time, and the others wait, because a fit holds all documents in memory
+ * (core/unlabelled/corpus.h). `again`: keep the weight of the last fit. The fit ends early when
+ * `stop` (NULL: never) returns true or the model is deleted. If the documents are too many
+ * (NB_TOO_LARGE of the corpus), the published weight is 0, with the reason. Returns 0, NB_BUSY (a
+ * fit of the model is under way), NB_CONFLICT (the settings were changed meanwhile), NB_STOPPING,
+ * NB_NOT_FOUND (the model is gone), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
 int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (*stop)(void *user),
               void *user, struct nb_error *error);
 

@@ -21,7 +21,7 @@ void nb_viewed_deinit(struct nb_viewed *viewed)
     *viewed = (struct nb_viewed){.count = 0};
 }
 
-/* Under the locks, of a model that has documents. */
+/* Called under the locks; the model must have documents. */
 static int begin_view(struct nb_family *family)
 {
     const struct nb_besides none = {.count = 0};
@@ -62,7 +62,7 @@ static int copy_labels(struct nb_viewed *v, const struct nb_blend *b, const stru
     return 0;
 }
 
-/* The scores of a document without words, by the book, are the priors. */
+/* The priors are the scores, by the book, of a document without words. */
 static int put_priors(struct nb_viewed *viewed, struct nb_blend *b)
 {
     struct nb_scores scores = {0};

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What EM reads of the view of a model and its parents (core/blend/blend.h): labels, their priors,
- * and counts. For core/unlabelled alone.
+ * Labels, priors and counts of a model and its parents together (their view, core/blend/blend.h),
+ * as input of EM. For core/unlabelled alone.
  */
 #ifndef NB_CORE_UNLABELLED_VIEWED_H
 #define NB_CORE_UNLABELLED_VIEWED_H
 
 #include "core/family/family.h"
 
-/* Labels of the view, by name; all arrays are owned. */
+/* Labels of the view, sorted by name; all arrays are owned. */
 struct nb_viewed {
     uint32_t count;    /* 0: the model has no documents */
     char **names;      /* owned, too */
-    uint32_t *numbers; /* in the model; NB_BLEND_NO_LABEL: a parent's alone */
+    uint32_t *numbers; /* in the model; NB_BLEND_NO_LABEL: only a parent has the label */
     double *documents; /* of the model itself */
     double *shares;    /* the priors */
 };
 void nb_viewed_deinit(struct nb_viewed *viewed);
 
-/* Takes the family's locks. The caller deinits *viewed in any case. Returns 0 or NB_NO_MEMORY. */
+/* Reads the labels and priors, under the family's locks. The caller deinits *viewed in any case.
+ * Returns 0 or NB_NO_MEMORY. */
 int nb_viewed_read(struct nb_viewed *viewed, struct nb_family *family);
 
-/* The place here of a label of the view, from *at on, which is brought forward: names ascend in
- * both. UINT32_MAX: it came later. */
+/* Index here of label `place` of the view; UINT32_MAX: the label was added since nb_viewed_read.
+ * The search starts at *at and moves it forward, because both lists are sorted by name: begin with
+ * 0 and call with ascending places. */
 uint32_t nb_viewed_label(const struct nb_viewed *viewed, const struct nb_blend *blend,
                          uint32_t place, uint32_t *at);
 
-/* Puts the view's counts of words, of these ids, into counts[word * viewed->count + label], some
+/* Writes the view's counts of the words `ids` to counts[word * viewed->count + label], a few
  * thousand words at a time under the family's locks. Returns 0 or NB_NO_MEMORY. */
 int nb_viewed_counts(const struct nb_viewed *viewed, struct nb_family *family, bool is_binary,
                      const uint64_t *ids, uint32_t words, double *counts);

@@ -31,7 +31,7 @@ static bool is_ready(const struct nb_live *live)
     return is_asked(live) && atomic_load(&live->refine_at) <= nb_clock_monotonic();
 }
 
-/* Fits one model, if it needs it. */
+/* Fits one model, if a fit is due, or drops its last fit if the state is off. */
 static void look(struct nb_engine *engine, struct nb_live *live)
 {
     bool again = false;
@@ -40,8 +40,8 @@ static void look(struct nb_engine *engine, struct nb_live *live)
         (void)nb_refine(engine, live, again, is_stopping, engine, NULL);
 }
 
-/* Sleeps until somebody asks; with models that rest still, a second at most. Returns false at the
- * end. */
+/* Sleeps until a model asks for a fit; at most a second if a model is in its pause between two fits
+ * (`rests`). Returns false when the thread must end. */
 static bool wait(struct nb_engine *engine, bool rests)
 {
     struct timespec until;
