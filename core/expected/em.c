@@ -8,11 +8,11 @@
 
 #include "core/base/error.h"
 
-static const double tolerance = 1e-6;   /* of what is maximized, relative, at which EM ends */
-static const double rounding = 1e-9;    /* that it may seem to fall by, relative */
+static const double tolerance = 1e-6;   /* relative gain of the objective at which EM ends */
+static const double rounding = 1e-9;    /* relative decrease that rounding errors may cause */
 static const double heat = 0.02;        /* beta of the first E step ... */
-static const double cooling = 1.35;     /* ... and what it is multiplied by */
-static const double share_least = 1e-3; /* of a label in a document */
+static const double cooling = 1.35;     /* ... and its factor in each step */
+static const double share_least = 1e-3; /* smaller shares of a label are left out */
 
 void nb_em_deinit(struct nb_em *em)
 {
@@ -25,9 +25,9 @@ void nb_em_deinit(struct nb_em *em)
 /* A fit under way. */
 struct fit {
     const struct nb_em_question *question;
-    double *log_words;  /* owned; ln theta, as question->counts lie */
-    double *counts;     /* owned; n_wv + lambda sum_d r_dv n_dw, the same */
-    double *sums;       /* owned; of each label, over the words */
+    double *log_words;  /* owned; ln theta, in the layout of question->counts */
+    double *counts;     /* owned; n_wv + lambda sum_d r_dv n_dw, same layout */
+    double *sums;       /* owned; of each label, sum over the words */
     double *log_shares; /* owned; ln pi */
     double *all;        /* owned; r_dv, at d * labels + v */
 };
@@ -57,7 +57,7 @@ static int fit_init(struct fit *f)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* What labelled documents bring, to which the E step adds. */
+/* Resets the counts to those of labelled documents; the E step adds to them. */
 static void begin_counts(struct fit *f)
 {
     const struct nb_em_question *q = f->question;
@@ -74,13 +74,14 @@ static void put_shares(const struct fit *f)
         f->log_shares[v] = log(q->shares[v] / all);
 }
 
-/* The M step. Returns what labelled documents and the prior bring to what is maximized. */
+/* The M step. Returns the part of the objective that comes from labelled documents and the prior.
+ */
 static double maximize(struct fit *f)
 {
     const struct nb_em_question *q = f->question;
     size_t cells = (size_t)q->words * q->labels;
     double objective = 0;
-    double log_nothing = log(q->smoothing); /* most words are of few labels */
+    double log_nothing = log(q->smoothing); /* most words occur with few labels */
     for (uint32_t v = 0; v < q->labels; v++)
         f->sums[v] = q->smoothing * q->words;
     for (size_t i = 0, v = 0; i < cells; i++, v = v + 1 == q->labels ? 0 : v + 1)
@@ -95,7 +96,7 @@ static double maximize(struct fit *f)
     return objective;
 }
 
-/* Logarithms become shares. Returns ln of what they are divided by. */
+/* Replaces logarithms by normalized shares. Returns ln of the sum that they were divided by. */
 static double normalize(double *r, uint32_t labels)
 {
     double most = r[0];
@@ -134,7 +135,7 @@ static double expect_document(const struct fit *f, size_t document, double beta)
     return likelihood;
 }
 
-/* The E step, with the sums that the M step needs. Returns the sum of ln P(d). */
+/* The E step; also computes the counts that the M step needs. Returns the sum of ln P(d). */
 static double expect(struct fit *f, double beta)
 {
     double likelihood = 0;
@@ -156,7 +157,7 @@ static int iterate(struct fit *f, struct nb_em *em)
         double labelled = maximize(f);
         double now = labelled + q->weight * expect(f, beta);
         double gain = now - em->log_likelihood;
-        assert(!was_cold || gain >= -rounding * fabs(now)); /* EM's property */
+        assert(!was_cold || gain >= -rounding * fabs(now)); /* EM never decreases the objective */
         em->first = was_cold ? em->first : now;
         em->log_likelihood = now;
         em->iterations++;

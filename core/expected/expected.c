@@ -19,9 +19,9 @@ struct making {
     const struct nb_em *shares;
     const uint32_t *numbers;
     uint32_t labels;
-    uint32_t *order;  /* owned; labels that have a number, by it ... */
+    uint32_t *order;  /* owned; labels that have a number, sorted by it ... */
     uint32_t ordered; /* ... and how many */
-    size_t *begin;    /* owned; of each column in `uses` */
+    size_t *begin;    /* owned; start of each column in `uses` */
     struct use *uses; /* owned; by column, then by document */
     double *sums;     /* owned; occurrences and documents of each label, of one column */
     struct nb_expected *expected;
@@ -46,7 +46,7 @@ static void expected_free(struct nb_expected *e)
     free(e);
 }
 
-/* The documents of each column, instead of the columns of each document. */
+/* Transposes the matrix: lists the documents of each column. */
 static int turn(struct making *m)
 {
     const struct nb_em_documents *d = m->documents;
@@ -91,12 +91,12 @@ static void note_sums(struct making *m, unsigned field, const struct nb_expected
     m->expected->presences[at + NB_FIELDS] += cell->documents;
 }
 
-/* The sums of a column become cells from place `at` on. Returns how many. */
+/* Writes the cells of a column from index `at` on. Returns their number. */
 static size_t put_cells(struct making *m, uint32_t column, size_t at)
 {
     unsigned field = nb_feature_field(m->columns->ids[column]);
     size_t before = at;
-    if (field >= NB_FIELDS) /* of a row that has lost its feature meanwhile */
+    if (field >= NB_FIELDS) /* the row has lost its feature meanwhile */
         return 0;
     add_column(m, column);
     for (uint32_t i = 0; i < m->ordered; i++) {
@@ -114,8 +114,8 @@ static size_t put_cells(struct making *m, uint32_t column, size_t at)
     return at - before;
 }
 
-/* How many cells there can be at most: of each column, one for each share of its documents, or for
- * each label. */
+/* Upper bound of the number of cells. A column has at most one for each share of its documents, and
+ * at most one for each label. */
 static size_t cells_most(const struct making *m)
 {
     size_t most = 0;
@@ -150,7 +150,7 @@ static int make_room(struct making *m)
     return good ? 0 : NB_NO_MEMORY;
 }
 
-/* Cells must lie by row: `order` has the column of each row, or UINT32_MAX. */
+/* Writes all cells, sorted by row: `order` has the column of each row, or UINT32_MAX. */
 static void fill(struct making *m, const uint32_t *order)
 {
     struct nb_expected *e = m->expected;
@@ -167,7 +167,7 @@ static void fill(struct making *m, const uint32_t *order)
             e->documents[m->numbers[m->shares->labels[i]]] += m->shares->shares[i];
 }
 
-/* Labels come in the order of their names, or of their numbers. */
+/* Sorts the labels by number. They arrive sorted by number or by name. */
 static int order_labels(struct making *m)
 {
     m->order = calloc((size_t)m->labels + 1, sizeof *m->order);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts that are no integers, beside those of a model: what documents bring of which it is known
- * with some probability only what label they have (core/expected/em.h). A document that is of the
- * label v with the share r counts r times in n_wv, d_wv and D_v.
+ * Expected counts: fractional counts of documents whose labels are known only with some probability
+ * (core/expected/em.h), to be added to a model's own. A document that has the label v with the
+ * share r counts r times in n_wv, d_wv and D_v.
  *
- * By the rows of the model that there were when they were made; a row that has got another feature
- * since then has none. Immutable, shared by reference count; any thread.
+ * They are indexed by the model's rows at the time they were made. A row that has another feature
+ * by now has no expected counts. Immutable, shared by reference count; any thread.
  */
 #ifndef NB_CORE_EXPECTED_EXPECTED_H
 #define NB_CORE_EXPECTED_EXPECTED_H
@@ -22,41 +22,41 @@ struct nb_expected_cell {
 
 struct nb_expected {
     atomic_uint references;
-    uint32_t rows;                  /* below which rows may have cells */
+    uint32_t rows;                  /* only rows below it have cells */
     uint64_t *ids;                  /* of each row; owned */
     size_t *begin;                  /* rows + 1, into `cells`; owned */
     struct nb_expected_cell *cells; /* owned */
-    uint32_t labels;                /* numbers are below it */
+    uint32_t labels;                /* all label numbers are below it */
     double *documents;              /* D_v; owned */
     double *occurrences;            /* n_v of a field, at v * (NB_FIELDS + 1) + field; owned */
     double *presences;              /* the same of d_wv; NB_FIELDS: of all fields that are tokens */
-    uint64_t vocabulary[NB_FIELDS + 1]; /* features that the model or these documents had */
+    uint64_t vocabulary[NB_FIELDS + 1]; /* features of the model and these documents */
 };
 
-/* The features of a model as columns of a matrix of documents; all borrowed. */
+/* The columns of a document matrix, as features of a model; all borrowed. */
 struct nb_expected_columns {
     uint32_t count;
-    const uint32_t *rows; /* of each column: its row in the model */
-    const uint64_t *ids;  /* and its feature */
-    const bool *learned;  /* and whether it was in the model's vocabulary */
+    const uint32_t *rows; /* row in the model, of each column */
+    const uint64_t *ids;  /* feature of each column */
+    const bool *learned;  /* whether the feature is in the model's vocabulary */
 };
 
-/* Makes counts from documents and the shares of labels in them, whose numbers in the model are
- * numbers[0 .. labels - 1]; those that are UINT32_MAX are left out. `vocabulary`: of the model. The
- * caller gets one reference. Returns 0 or NB_NO_MEMORY. */
+/* Makes expected counts from documents and the shares of their labels. numbers[v] is the number in
+ * the model of label v of `shares`, of `labels` labels; UINT32_MAX leaves a label out.
+ * `vocabulary`: that of the model. The caller gets one reference. Returns 0 or NB_NO_MEMORY. */
 int nb_expected_new(const struct nb_expected_columns *columns,
                     const struct nb_em_documents *documents, const struct nb_em *shares,
                     const uint32_t *numbers, uint32_t labels,
                     const uint64_t vocabulary[NB_FIELDS + 1], struct nb_expected **expected);
-/* One more reference. */
+/* Takes one more reference. */
 struct nb_expected *nb_expected_use(struct nb_expected *expected);
-/* Gives a reference back, and sets *expected to NULL, which is allowed inside. */
+/* Releases a reference and sets *expected to NULL; *expected may be NULL already. */
 void nb_expected_release(struct nb_expected **expected);
-/* Bytes that they take; 0 for NULL. */
+/* Bytes of memory used; 0 for NULL. */
 size_t nb_expected_memory(const struct nb_expected *expected);
 
-/* The cells of the model's row, whose feature is `id`, from *cells on, by label. Returns how many
- * there are. */
+/* Sets *cells to the cells of the model's row, whose feature is `id`, sorted by label. Returns
+ * their number; with 0, *cells may be unchanged. */
 static inline size_t nb_expected_find(const struct nb_expected *expected, uint32_t row, uint64_t id,
                                       const struct nb_expected_cell **cells)
 {
@@ -66,7 +66,7 @@ static inline size_t nb_expected_find(const struct nb_expected *expected, uint32
     return expected->begin[row + 1] - expected->begin[row];
 }
 
-/* What it expects of one label in the model's row; zeros when there is nothing. */
+/* The expected counts of one label in the model's row; zeros if there are none. */
 static inline struct nb_expected_cell nb_expected_of(const struct nb_expected *expected,
                                                      uint32_t row, uint64_t id, uint32_t label)
 {

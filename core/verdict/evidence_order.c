@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of an explanation's rows: strongest first. A mail has a thousand rows, of which
- * hundreds may be asked for. Magnitudes are put into bins, strongest first; the rows of the bins
- * that are asked for come to the front, each to its bin, and only then are compared, with those of
- * their bin.
+ * Sorts an explanation's rows: strongest first. A mail has about a thousand rows, of which hundreds
+ * may be requested. This is a bucket sort: rows are counted into bins by magnitude, the rows of the
+ * bins that are requested are moved to the front and to their bin, and only rows of the same bin
+ * are compared.
  */
 #include "core/verdict/evidence_order.h"
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Of fewer rows the heap alone is as fast. */
+/* With fewer rows the heap alone is as fast. */
 enum { BINNED_ROWS = 32 };
 
 /* Strongest first, ties by feature. */
@@ -66,16 +66,16 @@ static void sort_by_heap(struct nb_evidence *rows, size_t count, size_t size)
 
 /* ---- bins ------------------------------------------------------------------------------------ */
 
-/* 64 bins for each power of two below the strongest; the last one has all that is weaker. */
+/* 64 bins for each power of two below the strongest; the last bin has all weaker rows. */
 enum { BINS = 1024, BIN_SHIFT = 46 };
 
 struct bins {
     uint64_t strongest;    /* magnitude_of, shifted */
-    uint32_t begins[BINS]; /* of each bin among the rows; before that, how many rows it has */
-    uint32_t next[BINS];   /* where its next row is put */
+    uint32_t begins[BINS]; /* first row of each bin; until place_bins: its number of rows */
+    uint32_t next[BINS];   /* where the bin's next row is put */
 };
 
-/* The bits of a magnitude grow with it (IEEE 754). */
+/* The bits of a double that is not negative, read as an integer, have the same order (IEEE 754). */
 static inline uint64_t magnitude_of(const struct nb_evidence *row)
 {
     uint64_t bits;
@@ -103,8 +103,8 @@ static void count_bins(struct bins *bins, const struct nb_evidence *rows, size_t
         bins->begins[bin_of(bins, &rows[i])]++;
 }
 
-/* Makes counts of bins the places where they begin, up to the bin that has the `size`th row, and
- * returns that. */
+/* Replaces the counts of the bins by the index of their first row, up to the bin of row number
+ * `size`, and returns that bin. */
 static size_t place_bins(struct bins *bins, size_t size)
 {
     size_t bin = 0;
@@ -117,7 +117,7 @@ static size_t place_bins(struct bins *bins, size_t size)
     }
 }
 
-/* Puts the rows of the bins up to `last` first, in any order, and returns how many they are. */
+/* Moves the rows of the bins up to `last` to the front, in any order, and returns their number. */
 static size_t bring_forward(const struct bins *bins, struct nb_evidence *rows, size_t count,
                             size_t last)
 {
@@ -128,8 +128,8 @@ static size_t bring_forward(const struct bins *bins, struct nb_evidence *rows, s
     return chosen;
 }
 
-/* Puts the bin's rows between its beginning and `end`, those before it being there already. Each
- * swap puts a row into its bin for good. */
+/* Moves the bin's rows between its beginning and `end`; earlier bins are complete. Each swap puts a
+ * row into its final bin. */
 static void fill_bin(struct bins *bins, struct nb_evidence *rows, size_t bin, size_t end)
 {
     for (size_t at = bins->next[bin]; at < end;) {

@@ -9,9 +9,9 @@
 
 #include "core/score/explain.h"
 
-/* Puts the `most` strongest rows (by magnitude, ties by feature) first, in order; the others follow
- * in no order. No magnitude is NaN, and there are less than 2^32 rows. In time count + count
- * log(most) at worst, whatever the rows are; mostly in count + most. */
+/* Sorts the `most` strongest rows (by magnitude, ties by feature) to the front; the others follow
+ * in no particular order. No magnitude may be NaN, and there must be fewer than 2^32 rows. Takes
+ * O(count log(most)) at worst, mostly O(count + most). */
 void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One label against all others together, of which one alone has enough documents.
+ * One label against the only other one that has enough documents.
  */
 #include <math.h>
 #include <string.h>
 
 #include "core/verdict/verdict_private.h"
 
-/* Whether a model has both labels, and of others only such as are not ready. */
+/* Whether a model has both labels, and all its other labels are not ready. */
 static bool has_two(const struct nb_verdict *verdict, const char *const labels[2])
 {
     size_t found = 0;
@@ -21,8 +21,8 @@ static bool has_two(const struct nb_verdict *verdict, const char *const labels[2
     return found == 2;
 }
 
-/* Settings and names of labels may be others than when the verdict was made, and so may be who has
- * documents. Under the locks. */
+/* Called under the locks. Settings, names of labels and the models with documents may have changed
+ * since the verdict was made, so they are checked again. */
 static int judge_alone(const struct nb_verdict_private *p, const char *const labels[2],
                        double *log_odds)
 {
@@ -38,7 +38,7 @@ static int judge_alone(const struct nb_verdict_private *p, const char *const lab
                             p->bag.size, label, other, log_odds);
 }
 
-/* The place of a label in the family's view. */
+/* Index of a label in the family's view; blend->size: none. */
 static uint32_t place_of(const struct nb_blend *blend, const char *label)
 {
     uint32_t v = 0;
@@ -47,7 +47,7 @@ static uint32_t place_of(const struct nb_blend *blend, const char *label)
     return v;
 }
 
-/* `refined`: with what documents without a label give; NULL: without it. */
+/* `refined`: expected counts of documents without a label are added; NULL: none. */
 static int judge_together(struct nb_verdict_private *p, const struct nb_refined *refined,
                           const char *const labels[2], double *log_odds)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tokens of the bag say for the winner against the runner-up.
+ * The evidence of the bag's tokens for the winner against the runner-up.
  */
 #include <assert.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static int find_evidence(struct nb_verdict_private *p, size_t *count)
     return rc;
 }
 
-/* Who the evidence comes from, in a model that has a parent. */
+/* Names the models that the evidence comes from, if the model has a parent. */
 static void name_sources(struct nb_verdict *verdict)
 {
     const struct nb_family *family = &verdict->private_->family;
@@ -52,7 +52,7 @@ static void put_shares(struct nb_verdict *verdict, const struct nb_evidence *e,
         x->shares[0] = 1;
 }
 
-/* Numbers have no occurrences. */
+/* Sets the token's occurrences in documents of the two labels. Numbers have none. */
 static void put_counts(struct nb_verdict *verdict, const struct nb_evidence *e,
                        struct nb_explained *x)
 {
@@ -68,7 +68,8 @@ static void put_counts(struct nb_verdict *verdict, const struct nb_evidence *e,
     x->counts[1] = nb_model_count(counts, row, p->scores.labels[verdict->second]);
 }
 
-/* While the evidence is in the order of the bag: sums do not depend on which rows are asked for. */
+/* Called while the evidence is in the order of the bag, so that the sums do not depend on how many
+ * rows are requested. */
 static void sum_fields(struct nb_verdict *verdict, size_t count)
 {
     const struct nb_verdict_private *p = verdict->private_;
@@ -104,7 +105,7 @@ int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
         return rc;
     verdict->second = verdict->stacked ? p->stacked.second : p->scores.second;
     for (size_t i = 0; i < wanted; i++) {
-        /* The prior's row is the last of all and stays the last of the chosen. */
+        /* The prior's row is the last one, and stays last. */
         const struct nb_evidence *e = &p->evidence[i + 1 == wanted ? count - 1 : i];
         struct nb_explained *x = &verdict->explanation[i];
         *x = (struct nb_explained){.evidence = e->evidence};

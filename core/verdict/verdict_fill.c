@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scores become a verdict.
+ * Sets the members of a verdict from the scores.
  */
 #include <assert.h>
 
@@ -20,7 +20,7 @@ static void fill_label(struct nb_verdict *verdict, size_t i)
     verdict->documents[i] = nb_model_documents(p->judge->counts, number);
 }
 
-/* The labels' documents are there. */
+/* Called when verdict->documents is set. */
 static int moderate(struct nb_verdict *verdict)
 {
     struct nb_verdict_private *p = verdict->private_;
@@ -32,8 +32,8 @@ static int moderate(struct nb_verdict *verdict)
     return 0;
 }
 
-/* The probabilities, winner and runner-up of a model by the book whose map is of the labels that
- * there are. An explanation is then of these two. */
+/* Sets probabilities, winner and runner-up of a model by the book from its calibration map, if the
+ * map was fitted for the present labels. An explanation then compares these two. */
 static int calibrate(struct nb_verdict *verdict)
 {
     struct nb_verdict_private *p = verdict->private_;

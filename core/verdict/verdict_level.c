@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A verdict on the labels of a level.
+ * Changes a verdict into one on the labels of a level.
  */
 #include <assert.h>
 #include <string.h>

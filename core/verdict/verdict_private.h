@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of a verdict, for core/verdict and core/engine/classify.c. Rules as in
+ * The private part of a verdict, for core/verdict and core/engine/classify.c. Thread rules as in
  * core/verdict/verdict.h.
  */
 #ifndef NB_CORE_VERDICT_VERDICT_PRIVATE_H
@@ -12,14 +12,15 @@
 
 struct nb_verdict_private {
     struct nb_engine *engine;
-    struct nb_live *live; /* that was asked; it and its family hold the labels' names */
+    struct nb_live *live; /* the model that was asked; it and its family own the labels' names */
     struct nb_family family;
-    /* Who decides: the model, or without documents its parent. NULL: both do, as family.blend. */
+    /* The one model that decides: the model itself, or an ancestor if that alone has documents.
+     * NULL: several have documents, and family.blend decides. */
     struct nb_live *judge;
-    struct nb_published *published;   /* borrowed from the family: whose formulas decide */
-    const struct nb_refined *refined; /* the same: what stands beside the judge's counts, or NULL */
+    struct nb_published *published;   /* borrowed; settings and formulas that decide */
+    const struct nb_refined *refined; /* borrowed; expected counts, or NULL */
     struct nb_bag bag;
-    uint32_t *rows; /* owned; of the bag's features in the judge's counts */
+    uint32_t *rows; /* owned; rows of the bag's features in the judge's counts */
     /* How the bag was made. */
     bool has_bag;
     struct nb_tokenizer_settings seen_by;
@@ -30,18 +31,18 @@ struct nb_verdict_private {
     double *calibrated; /* owned; probabilities by the map of a model by the book */
     size_t calibrated_room;
     double moderation;       /* by which these, and the evidence for them, were multiplied */
-    struct nb_pooled pooled; /* where documents without a label come in */
+    struct nb_pooled pooled; /* for scores pooled with expected counts */
     struct nb_evidence *evidence;
     struct nb_levels levels;
     struct nb_features_coder *coder; /* owned; NULL until something is kept */
     size_t row_room, label_room, document_room, evidence_room, explanation_room;
 };
 
-/* Makes a verdict ready for another document: what it holds of the last one is let go of, but for
- * the memory. Returns 0 or NB_NO_MEMORY. */
+/* Prepares a verdict for another document: releases what it holds of the last one, and keeps the
+ * memory. Returns 0 or NB_NO_MEMORY. */
 int nb_verdict_prepare(struct nb_verdict *verdict, struct nb_engine *engine);
 
-/* Which formulas by the book a judge has. */
+/* The formulas by the book of the judge. */
 static inline struct nb_scorer *nb_verdict_scorer(const struct nb_verdict_private *p)
 {
     return p->refined != NULL ? p->refined->scorer : p->published->scorer;
@@ -50,20 +51,21 @@ static inline struct nb_scorer *nb_verdict_scorer(const struct nb_verdict_privat
 /* The documents of a label; 0 if the verdict does not have it. */
 uint64_t nb_verdict_documents(const struct nb_verdict *verdict, const char *label);
 
-/* Scores the bag by the family, in one pass over the counts under its read locks, and explains the
- * verdict by `most` tokens at most (0: not at all). Returns 0, NB_CONFLICT (nothing is learned yet)
- * or NB_NO_MEMORY. */
+/* Scores the bag with the family, in one pass over the counts under its read locks, and explains
+ * the verdict with at most `most` tokens (0: no explanation). Returns 0, NB_CONFLICT (nothing is
+ * learned yet) or NB_NO_MEMORY. */
 int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *error);
 
-/* Labels, documents, probabilities, winner, from the scores. Under the locks, as the next. Returns
- * 0 or NB_NO_MEMORY. */
+/* Sets labels, documents, probabilities and winner from the scores. Under the locks, like
+ * nb_verdict_explain. Returns 0 or NB_NO_MEMORY. */
 int nb_verdict_fill(struct nb_verdict *verdict);
 
-/* The `most` strongest tokens, and the prior's row. Returns 0 or NB_NO_MEMORY. */
+/* Sets the explanation: the `most` strongest tokens, and the prior's row. Returns 0 or
+ * NB_NO_MEMORY. */
 int nb_verdict_explain(struct nb_verdict *verdict, size_t most);
 
-/* Whether there is enough training by the setting, and if not what is missing: of several labels
- * the first. */
+/* Sets `ready` and `missing` by the setting ready_documents. If several labels have too few
+ * documents, `missing` names the first. */
 void nb_verdict_fill_ready(struct nb_verdict *verdict);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the labels have enough documents for a verdict to be worth something.
+ * Whether the labels have enough documents for a useful verdict.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static void need(struct nb_verdict *verdict, const char *label, uint64_t documen
              label, (unsigned long long)documents, (unsigned long long)verdict->ready_documents);
 }
 
-/* Whether one label has all documents where there should be two. */
+/* Whether only one label has documents, although two are needed. */
 static bool is_alone(struct nb_verdict *verdict)
 {
     if (verdict->size >= 2 || verdict->ready_documents == 0)
@@ -28,7 +28,7 @@ static bool is_alone(struct nb_verdict *verdict)
     return true;
 }
 
-/* Whether there is enough training, and if not what is missing: of several labels the first. */
+/* In reverse order, so that `missing` names the first label that has too few. */
 void nb_verdict_fill_ready(struct nb_verdict *verdict)
 {
     assert(verdict->size > 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one pass over the counts: by the model alone, or by it and its parents.
+ * The pass over the counts: of one model, or of a model and its parents.
  */
 #include <assert.h>
 
@@ -24,7 +24,7 @@ static int score_stacked(struct nb_verdict_private *p)
     return rc != 0 ? rc : nb_stack_score(p->published->weights, &p->inputs, &p->stacked);
 }
 
-/* Once for all that reads the counts. */
+/* The rows are looked up once and used for the score and the explanation. */
 static int find_rows(struct nb_verdict_private *p)
 {
     if (nb_array_reserve(&p->rows, &p->row_room, p->bag.size, sizeof *p->rows) != 0)
@@ -33,7 +33,8 @@ static int find_rows(struct nb_verdict_private *p)
     return 0;
 }
 
-/* With what documents without a label give; nb_verdict_fill pools it with the model's own scores.
+/* Scores with expected counts of documents without a label; nb_verdict_fill pools them with the
+ * model's own scores.
  */
 static int score_beside(struct nb_verdict_private *p)
 {
@@ -43,7 +44,7 @@ static int score_beside(struct nb_verdict_private *p)
     return rc;
 }
 
-/* One member of the family has all documents: mostly, the model. */
+/* One model of the family has all documents: usually the model itself. */
 static int score_alone(struct nb_verdict_private *p, struct nb_error *error)
 {
     int rc = find_rows(p);
@@ -73,7 +74,7 @@ static void choose_judge(struct nb_verdict_private *p)
     p->published = family->published[first];
 }
 
-/* The one pass over the counts, under the read locks of the family. */
+/* All reads of the counts are under one hold of the family's read locks. */
 int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *error)
 {
     struct nb_verdict_private *p = verdict->private_;
