@@ -11,17 +11,17 @@
 #include "core/base/key.h"
 #include "core/model/settings.h"
 
-/* A dump, record by record; the server writes it as NDJSON. Numbers of rows and labels are those
- * of the dump. Every callback returns 0 to go on. Order: header, words (runs in row order),
- * documents (oldest first). */
+/* A dump as a sequence of records; the server writes them as NDJSON. Order: header, words (runs in
+ * row order), documents (oldest first), totals. Row and label numbers are those of the dump, not of
+ * the model. A callback returns 0 to continue; any other code ends the dump and is returned. */
 struct nb_dump_header {
     struct nb_settings settings; /* borrowed */
     unsigned char key[NB_KEY_BYTES];
     size_t label_count;
     const char *const *labels; /* by label number */
-    bool has_texts;            /* every feature has its text */
-    struct nb_string stack;    /* what the stack has learned, stored form; length 0: nothing */
-    /* Under which the features have their slots in `stack`: mostly `key`. */
+    bool has_texts;            /* every feature comes with its text */
+    struct nb_string stack;    /* weights of the stack, stored form; length 0: none */
+    /* The key that hashes features to the twin's slots in `stack`; usually `key`. */
     unsigned char stack_key[NB_KEY_BYTES];
 };
 struct nb_dump_words {
@@ -30,7 +30,7 @@ struct nb_dump_words {
     const uint64_t *ids;
     const struct nb_string *texts; /* NULL when words are not kept */
 };
-enum { NB_DUMP_NO_LABEL = UINT16_MAX }; /* of a document that is stored without one */
+enum { NB_DUMP_NO_LABEL = UINT16_MAX }; /* label of a document without one */
 struct nb_dump_document {
     struct nb_string id;
     uint32_t label; /* or NB_DUMP_NO_LABEL */
@@ -40,9 +40,10 @@ struct nb_dump_document {
     const uint32_t *rows; /* ascending */
     const uint32_t *counts;
     size_t size;
-    struct nb_string score; /* from before it was learned, stored form; length 0: none */
+    struct nb_string score; /* as scored before it was learned, stored form; length 0: none */
 };
-/* What a dump holds; said at its end, so that a cut or damaged one is found out. */
+/* Totals at the end of a dump. A reader compares them with what it has read, to detect a truncated
+ * or damaged dump. */
 struct nb_dump_totals {
     uint64_t documents;
     uint64_t features;    /* rows */

@@ -36,7 +36,7 @@ static int check_fresh_id(const struct nb_view *view, const struct nb_change *ch
 
 struct flushing {
     struct nb_import *import;
-    struct nb_ledger_totals totals; /* before */
+    struct nb_ledger_totals totals; /* as before this flush */
     uint64_t last;                  /* number of the newest entry */
 };
 

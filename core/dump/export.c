@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Export: one consistent state of a model, record by record, from a snapshot of the store. Nothing
- * is read from memory, so that no model is loaded for it.
+ * Export: one consistent state of a model, record by record, from a snapshot of the store. All data
+ * are read from the store, so the model need not be loaded.
  *
- * It goes on step by step, and between two steps the writer may take the snapshot back (lease.h):
- * a reader that is slow holds up nobody. It then goes on with a later snapshot if no document of
- * the model has changed in between. The ledger is read twice, since the header tells whether all
- * words have texts; the documents follow in the order in which they were first learned.
+ * It runs in short steps. Between two steps the writer may end the snapshot (lease.h), so that a
+ * slow reader does not block it. The export then continues with a later snapshot if no document of
+ * the model has changed in between. The ledger is read twice, because the header must say whether
+ * all words have texts. Documents come in the order in which they were first learned.
  */
 #include "core/dump/export.h"
 
@@ -18,17 +18,17 @@
 #include "core/dump/exporting.h"
 #include "core/live/registry.h"
 
-/* The writer may have to wait for a step, so it is short. */
+/* Short, because the writer may have to wait for a step. */
 enum { STEP_NANOSECONDS = 2000000 };
 
-/* How many snapshots in a row may be taken back before one is entered. */
+/* How many snapshots in a row may be lost before the export fails. */
 enum { LATER_MOST = 8 };
 
 enum { SECOND = 1000000000 };
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 
-/* Nothing may be missing: a dump is what people restore from. */
+/* An incomplete dump must not look complete, because people restore from it. */
 static int dump_end(struct nb_export *e, struct nb_error *error)
 {
     if (e->totals.documents != e->state.totals.living)
@@ -38,7 +38,7 @@ static int dump_end(struct nb_export *e, struct nb_error *error)
     return e->sink->end(e->sink->user, &e->totals);
 }
 
-/* Goes on in the present phase; returns what it returns. */
+/* Runs a step of the present phase. Returns what its function returns. */
 static int go_on(struct nb_export *e, struct nb_error *error)
 {
     switch (e->phase) {
@@ -69,7 +69,8 @@ static int is_no_document(void *user, struct nb_entry *entry, struct nb_error *e
                : nb_error_set(error, NB_IO, "the model has changed since the store had to grow");
 }
 
-/* NB_IO unless `view` has the documents that the export began with: refits alone came after. */
+/* NB_IO unless `view` has the documents that the export began with: only refits may have come
+ * since. */
 static int check_same(struct nb_export *e, const struct nb_view *view, struct nb_error *error)
 {
     struct nb_string value;
@@ -84,7 +85,7 @@ static int check_same(struct nb_export *e, const struct nb_view *view, struct nb
                                     error);
 }
 
-/* Takes a later snapshot and enters it. */
+/* Takes and enters a later snapshot. */
 static int enter_later(struct nb_export *e, struct nb_error *error)
 {
     uint64_t now = nb_clock_monotonic(), left = e->deadline > now ? e->deadline - now : 0;
@@ -95,7 +96,7 @@ static int enter_later(struct nb_export *e, struct nb_error *error)
     nb_lease_end(&e->lease);
     e->lease = later;
     rc = nb_lease_enter(e->lease, &e->view, error);
-    bool has_begun = e->state.last > 0; /* before that nothing was read */
+    bool has_begun = e->state.last > 0; /* before the survey nothing was read */
     if (rc == 0 && has_begun && (rc = check_same(e, e->view, error)) != 0)
         nb_lease_leave(e->lease);
     return rc;
@@ -120,7 +121,7 @@ static int step(struct nb_export *e, struct nb_error *error)
         return rc;
     e->over = nb_clock_monotonic() + STEP_NANOSECONDS;
     e->has_moved = false;
-    e->decoded = 0; /* what the coder has may lie in an entry of the step before */
+    e->decoded = 0; /* the coder may refer to an entry of the last step's snapshot */
     rc = go_on(e, error);
     nb_lease_leave(e->lease);
     return rc;

@@ -7,14 +7,14 @@
 #include "core/dump/exporting.h"
 #include "core/store/ledger_features.h"
 
-enum { PAUSE = 1 }; /* a walk ends because the step is over */
+enum { PAUSE = 1 }; /* the step is over; the next one continues the walk */
 
 static int damaged(struct nb_error *error, const char *what)
 {
     return nb_error_set(error, NB_CORRUPT, "the store is damaged: %s", what);
 }
 
-/* Asked before each entry. */
+/* Called before each entry. False at the first of a step, so that each step makes progress. */
 static bool is_over(struct nb_export *e)
 {
     bool is_over = e->has_moved && nb_clock_monotonic() > e->over;
@@ -22,7 +22,7 @@ static bool is_over(struct nb_export *e)
     return is_over;
 }
 
-/* Ends a walk before what the next step goes on with. */
+/* Ends a walk; the next step continues with `next`. */
 static int pause_before(struct nb_export *e, uint64_t next)
 {
     e->next = next;
@@ -122,8 +122,8 @@ void nb_export_sort(struct nb_export *export)
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* A dump has no dropped rows: they are numbered anew, in the same order, because sums over all
- * words go in the order of the rows. */
+/* A dump has no dropped rows, so the others are renumbered. Their order stays the same, because
+ * sums over all words are computed in row order and must not change. */
 static int number_rows(struct nb_export *e, const struct nb_ledger_run *run, struct nb_error *error)
 {
     if ((uint64_t)run->first_row + run->count > e->state.rows)

@@ -7,7 +7,7 @@
 
 struct reading {
     struct nb_stack_weights *weights;
-    bool found; /* some are stored */
+    bool found; /* the store has weights */
 };
 
 static int read_weights(void *user, struct nb_string key, struct nb_string value,
@@ -20,7 +20,7 @@ static int read_weights(void *user, struct nb_string key, struct nb_string value
     return rc == 0 ? 0 : nb_error_set(error, rc, "the weights of the stack do not read back");
 }
 
-/* What the stack has learned, as a dump has it; nothing where no weights are stored. */
+/* Writes the weights of the stack in the form of a dump; nothing if the model has learned none. */
 static int dump_weights(const struct nb_export *e, const struct nb_settings *settings,
                         struct nb_buffer *out, struct nb_error *error)
 {
@@ -36,7 +36,8 @@ static int dump_weights(const struct nb_export *e, const struct nb_settings *set
                            read_weights, &reading, error);
     if (rc == 0)
         rc = nb_twin_log_load(e->view, e->live->number, &e->state.twin, weights, NULL, error);
-    /* Documents without a label teach nothing: weights as they begin are none that were learned. */
+    /* Documents without a label teach nothing: without others, the stored weights are the start
+     * values. */
     bool has_learned = e->state.totals.living > e->state.totals.unlabelled ||
                        nb_weights_places(nb_stack_weights_order(weights)) > 0;
     if (rc == 0 && reading.found && has_learned)

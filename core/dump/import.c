@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Import: a dump becomes a model under a number of its own. The number is listed among the orphans
- * until the model is complete; the last transaction gives the model its name. After a crash the
- * next start finds the number among the orphans and deletes its data.
+ * Import: makes a model from a dump, under a new number. The number is listed as an orphan until
+ * the model is complete, and the last transaction gives the model its name. After a crash the next
+ * start finds the number among the orphans and deletes its data.
  */
 #include "core/dump/import.h"
 
@@ -49,7 +49,8 @@ static int begin_task(struct nb_engine *engine, void *argument, struct nb_error 
 
 static void import_free(struct nb_import *import)
 {
-    /* A trainer may have found it in the registry before its last transaction failed. */
+    /* If the last transaction failed, a trainer may have found the model in the registry before,
+     * and hold a reference. */
     nb_registry_release(import->engine, &import->live);
     nb_buffer_deinit(&import->name);
     nb_buffer_deinit(&import->source);
@@ -109,7 +110,7 @@ void nb_import_abort(struct nb_import **import)
 {
     if (*import == NULL)
         return;
-    /* When the engine closes the orphans are left to the next start. */
+    /* If the engine is closing, the next start deletes the orphans. */
     (void)nb_writer_run((*import)->engine, abort_task, *import, NULL);
     import_free(*import);
     *import = NULL;
@@ -118,7 +119,7 @@ void nb_import_abort(struct nb_import **import)
 static int commit_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct nb_import *import = argument;
-    /* The rows are written as a checkpoint. Rows that no document has are written, too. */
+    /* The rows are written as a checkpoint, including rows that no document has. */
     int rc = nb_checkpoint_all(engine, import->live, NULL, error);
     if (rc == 0)
         rc = nb_import_take_place(engine, import, error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The documents of a dump: each is checked, counted by the function that the writer uses, and
+ * The documents of a dump: each is checked, counted with the same function as in training, and
  * collected as an entry of the ledger.
  */
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "core/live/stored_score.h"
 #include "core/model/model_pairs.h"
 
-/* The bag, checked; *tokens is the sum over the rows that are tokens. */
+/* Checks and copies the bag. Sets *tokens to the sum of the counts of rows that are tokens. */
 static int take_bag(struct nb_import *import, const struct nb_dump_document *document,
                     uint64_t *tokens, struct nb_error *error)
 {
@@ -33,7 +33,8 @@ static int take_bag(struct nb_import *import, const struct nb_dump_document *doc
     return 0;
 }
 
-/* A score must be of labels that the dump has, and its numbers such as a score can have. */
+/* Checks that a score has labels of the dump, a finite log odds, and probabilities between 0 and 1.
+ */
 static int check_score(const struct nb_import *import, struct nb_string stored,
                        struct nb_error *error)
 {
@@ -53,7 +54,7 @@ static int check_score(const struct nb_import *import, struct nb_string stored,
     return nb_error_set(error, NB_INVALID, "a document's score does not read back");
 }
 
-/* Into the counts, by the one function that the writer uses, too. */
+/* Adds the document to the counts, with the same function as the writer. */
 static int apply(struct nb_import *import, const struct nb_change *change, struct nb_error *error)
 {
     static const struct nb_applying how;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header of a dump: settings, labels, what a stack has learned, and under which key the ids of
- * features are.
+ * The header of a dump: settings, labels, weights of the stack, and the key of the features' ids.
  */
 #include <string.h>
 
@@ -37,8 +36,8 @@ static int add_labels(struct nb_import *import, const struct nb_dump_header *hea
     return 0;
 }
 
-/* The dump's twin may have learned under another key than that under which the features will be:
- * then its slots are taken over feature by feature, by their texts. */
+/* If the dump's twin has learned under another key than the features have here, its slots are kept
+ * aside and carried over feature by feature, by their texts (import_words.c). */
 static int take_slots(struct nb_import *import, const struct nb_dump_header *header,
                       struct nb_error *error)
 {
@@ -53,7 +52,7 @@ static int take_slots(struct nb_import *import, const struct nb_dump_header *hea
                : 0;
 }
 
-/* Whether the dump's weights are those with which the model begins. Out of memory they are not. */
+/* Whether the dump's weights are the start values. Returns false if out of memory. */
 static bool are_of_start(const struct nb_import *import, const struct nb_dump_header *header)
 {
     struct nb_buffer start = {0};
@@ -65,7 +64,7 @@ static bool are_of_start(const struct nb_import *import, const struct nb_dump_he
     return are;
 }
 
-/* Reads what the stack had learned. It fits only the settings of the same dump. */
+/* Reads the weights of the stack. They fit only the settings of the same dump. */
 static int take_stack(struct nb_import *import, const struct nb_dump_header *header,
                       struct nb_error *error)
 {
@@ -75,9 +74,9 @@ static int take_stack(struct nb_import *import, const struct nb_dump_header *hea
     bool has_learned = !are_of_start(import, header);
     struct nb_unpacker r = nb_unpacker_of(header->stack.bytes, header->stack.length);
     int rc = nb_stack_weights_read(import->live->published->weights, &r);
-    /* Weights of a program that does not say for which constants they are are trusted, such as
-     * those for documents that stand for a list of words: what a refit learns of these is not what
-     * mails are like. The twin begins with what the stack says. */
+    /* Weights from another program, without the constants that they were fitted for, are trusted
+     * and not fitted again. An example are weights for a list of words, stored as documents: a
+     * refit to these would not suit mails. The twin starts from the scores of the stack. */
     struct nb_weights *order = nb_stack_weights_order(import->live->published->weights);
     if (rc == 0 && has_learned && nb_weights_places(order) == 0)
         rc = nb_order_set_fingerprint(order,
@@ -89,9 +88,10 @@ static int take_stack(struct nb_import *import, const struct nb_dump_header *hea
     return take_slots(import, header, error);
 }
 
-/* A dump of another store has another key. Ids of documents stay as they are, so that the key goes
- * with the model. Features get ids under the store's key, by their texts; without texts the model
- * keeps those that it has, and the key for them, as does a child of such a model. */
+/* The key that the model keeps. A dump of another store has another key. The ids of documents stay
+ * as they are, so the model keeps that key for them. Ids of features are made again under the
+ * store's key, from their texts. Without texts the features keep their ids, and the model the key
+ * for them; so does a child of such a model. */
 static struct nb_own_key own_key(struct nb_import *import, const struct nb_dump_header *header)
 {
     struct nb_engine *engine = import->engine;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words of a dump become rows of the model.
+ * Makes rows of the model from the words of a dump.
  */
 #include <assert.h>
 
@@ -8,7 +8,7 @@
 #include "core/dump/import.h"
 #include "core/live/dirty.h"
 
-/* What the twin knows of a feature goes to its slot here. */
+/* Copies the twin's weights of a feature to the feature's slot here. */
 static int carry(struct nb_import *import, uint64_t id, struct nb_string text)
 {
     struct nb_slots *slots = nb_stack_twin_slots(import->live->published->weights);
@@ -17,7 +17,7 @@ static int carry(struct nb_import *import, uint64_t id, struct nb_string text)
     return nb_slots_carry(slots, id, &import->slots, dumped);
 }
 
-/* Whether the text of a number, from which a store makes its id again, is that of the id. */
+/* Whether the text of a number gives its id: a rebuild makes the id from the text again. */
 static bool text_fits(uint64_t id, struct nb_string text)
 {
     uint64_t number;
@@ -25,7 +25,7 @@ static bool text_fits(uint64_t id, struct nb_string text)
                                          id == nb_feature_number_id(nb_feature_part(id), number));
 }
 
-/* The ids that the rows get: those of the dump, or under the store's key. */
+/* Sets the ids of the rows: those of the dump, or new ones under the store's key. */
 static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
                     struct nb_error *error)
 {
@@ -69,7 +69,7 @@ static int add_rows(struct nb_import *import, const struct nb_dump_words *words,
         if (nb_model_append(counts, id, &row) != 0 || nb_rows_add(&import->rows, row, 1) != 0)
             return nb_error_no_memory(error);
     }
-    /* Rows without counts have to reach the store, too. */
+    /* Rows without counts must be stored, too. */
     if (nb_dirty_mark(&import->live->checkpoint, &import->rows, nb_model_rows(counts)) != 0)
         return nb_error_no_memory(error);
     assert(import->rows.size == words->count);

@@ -22,9 +22,9 @@ struct naming {
     struct nb_import *import;
     struct nb_live *old;
     struct nb_buffer settings, weights, key;
-    bool keeps_fields;              /* those of `old` are in `import` where they were */
-    struct nb_ledger_totals totals; /* before */
-    uint64_t number;                /* of the entry */
+    bool keeps_fields;              /* the fields of `old` have the same numbers in `import` */
+    struct nb_ledger_totals totals; /* as before the transaction */
+    uint64_t number;                /* number of the entry */
 };
 
 static int write_records(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
@@ -41,8 +41,8 @@ static int write_records(struct nb_engine *engine, struct nb_view *view, struct 
     return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_ORPHANS, nb_store_key_string(&key), error);
 }
 
-/* Whether the values of documents that wait for `old` are of the same fields in `live`: they go by
- * the places of these. Of a damaged model that cannot be said. */
+/* Whether all fields of `old` have the same numbers in `live`, by which the values of documents in
+ * the quarantine refer to them. False if `old` is damaged. */
 static bool has_its_fields(struct nb_engine *engine, struct nb_live *old,
                            const struct nb_live *live)
 {
@@ -54,7 +54,7 @@ static bool has_its_fields(struct nb_engine *engine, struct nb_live *old,
     return has;
 }
 
-/* What waits is judged by the new model then. Its features are found by their ids. */
+/* Moves the quarantine of the old model to the new one, if its features have the same ids there. */
 static int keep_waiting(const struct nb_view *view, struct naming *naming, struct nb_error *error)
 {
     const struct nb_live *old = naming->old;
@@ -104,7 +104,7 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
     return rc == 0 && old != 0 ? nb_put_orphan(view, old, error) : rc;
 }
 
-/* Adds the unborn model to the registry. The import keeps a reference of its own, because an unborn
+/* Adds the unborn model to the registry. The import keeps its own reference, because an unborn
  * model leaves the registry when its last user releases it. */
 static int list(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
@@ -116,13 +116,14 @@ static int list(struct nb_engine *engine, struct nb_live *live, struct nb_error 
     return rc;
 }
 
-/* Finds the model of the name. If there is none, the imported model is listed before its last
- * transaction, still unborn: then a full list of models is an error in time. */
+/* Finds the model of the name. If there is none, adds the imported model to the registry before its
+ * last transaction, still unborn, so that a registry that is full is an error before the model is
+ * stored. */
 static int find_place(struct nb_engine *engine, struct naming *naming, struct nb_error *error)
 {
     struct nb_string name = nb_buffer_string(&naming->import->name);
     int rc;
-    /* A trainer may make a model of the name between the two. */
+    /* A trainer may create a model of the name between the two calls. */
     do {
         rc = nb_registry_find(engine, name, true, &naming->old, error);
         if (rc == NB_NOT_FOUND)
@@ -177,7 +178,7 @@ int nb_import_take_place(struct nb_engine *engine, struct nb_import *import, str
     if (rc == 0 && naming.old != NULL) {
         struct nb_live *replaced = nb_registry_replace(engine, live);
         nb_checkpoint_forget(engine, replaced);
-        import->live = NULL;                    /* our reference is the registry's now */
+        import->live = NULL;                    /* the registry has taken this reference */
         nb_registry_release(engine, &replaced); /* the registry's reference */
     } else if (rc != 0 && listed) {
         nb_registry_remove(engine, live);
